@@ -59,7 +59,7 @@ browser:
 pictures: $(VENV)/.installed browser
 	ENTAUG_PICTURES=1 $(BIN)/pytest -q tests/report -k "browser and picture"
 
-# The demo needs one model, that of the method `lm`.
+# The demo needs the model of the method `lm`, and two from which its label guard knows names (511 MB).
 demo: $(VENV)/.installed
 	$(BIN)/entaug models prepare --for lm
 	$(BIN)/python examples/demo.py

@@ -66,9 +66,15 @@ def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path
 
 @pytest.fixture(autouse=True)
 def no_starter_sources(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The label guard uses no model that happens to be prepared here, but in tests with models."""
+    """What is known of names comes from no model that happens to be prepared here, but in tests with models."""
     if "models" not in request.keywords:
+        from entaug.backends.resolve import resolve_prepared
+
+        def without_lists(kind: str, name: str) -> Any:
+            return None if kind == "word_cases" else resolve_prepared(kind, name)
+
         monkeypatch.setattr("entaug.guard.filter.resolve_prepared", lambda *_: None)
+        monkeypatch.setattr("entaug.augmenters.synonyms.resolve_prepared", without_lists)
 
 
 @contextlib.contextmanager

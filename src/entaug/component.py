@@ -148,6 +148,12 @@ class Component(Configurable, _KnowsGivenParameters):
         for _ in check_languages(sentences, self._models()):
             pass
 
+    @property
+    def kinds_by_default(self) -> set[str]:
+        """The kinds of backends that are used with the present parameters, also those of ``"auto"`` if prepared."""
+        kinds = [parameter.name for parameter in self._parameters() if parameter.name in BACKENDS]
+        return {kind for kind in kinds if self._uses_backend(kind) or getattr(self, kind) == "auto"}
+
     def model_notes(self) -> list[str]:
         """Return what loaded models have to say to the user, for example which labels those of a tagger stand for.
 

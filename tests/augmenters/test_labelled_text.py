@@ -65,7 +65,7 @@ class Ranked(FakeMaskedLM):
 
 
 def melm(words: Sequence[str] = ("Best", "Kyiv", "Lima", "Cork", "Oulu", "Sixth"), **options: Any) -> MaskedEntityLM:
-    method = MaskedEntityLM(masked_lm=FakeMaskedLM(), **options)
+    method = MaskedEntityLM(masked_lm=FakeMaskedLM(), guard=False, **options)
     method.fit([ANA, BO])
     method.trained_ = Ranked(words)
     return method
@@ -128,7 +128,7 @@ def test_melm_hides_about_half() -> None:
 def test_melm_guards_what_comes_in() -> None:
     # Not what stands there or beside it, no stop word for a name, and no word for a number or a code.
     code = Sentence("p53 binds Ana Byron".split(), [Mention("GENE", [(0, 1)]), Mention("PER", [(2, 4)])])
-    method = MaskedEntityLM(masked_lm=FakeMaskedLM(), mask_ratio=1.0, mask_std=0.0).fit([code])
+    method = MaskedEntityLM(masked_lm=FakeMaskedLM(), mask_ratio=1.0, mask_std=0.0, guard=False).fit([code])
     method.trained_ = Ranked(["first", "Ana", "binds", "of", "Eve"])
     [made] = method.augment([code])
     assert made.tokens[:3] == ("p53", "binds", "Eve")
@@ -233,7 +233,7 @@ def test_what_looks_like_a_label_is_not_learned_from() -> None:
         Sentence("the <B-PER> tag marks Ada".split(), [Mention("PER", [(4, 5)])]),
         Sentence("<num> of <unk> marks Ada".split(), [Mention("PER", [(4, 5)])]),
     ]
-    method = DAGA(token_lm=FakeTokenLM()).fit([ANA, BO, *odd])
+    method = DAGA(token_lm=FakeTokenLM(), guard=False).fit([ANA, BO, *odd])
     assert isinstance(method.trained_, FakeTokenLM)
     assert len(method.trained_._rows) == 2
     assert method.notes() == ["2 sentences contain tokens that look like label tokens and are not used for training"]

@@ -268,10 +268,10 @@ def test_bt_varies_pivots_and_samples() -> None:
     sampling = RoundTrip(FakeTranslator(can_sample=True), FakeTranslator())
     drawn = Backtranslation(translator=sampling, do_sample=True, copies=4, p=1.0).fit(gold)
     assert len(list(drawn.augment(gold))) > 2
-    assert drawn.notes() == []
+    assert not [note for note in drawn.notes() if "cannot sample" in note]
     fixed = Backtranslation(translator=by({}), do_sample=True)
     fixed.load()
-    assert "cannot sample" in fixed.notes()[0]
+    assert "cannot sample" in fixed.notes()[-1]
 
 
 def test_bt_of_whole_sentences_protects_mentions() -> None:

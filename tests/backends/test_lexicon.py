@@ -340,9 +340,10 @@ def test_sr_wonders_about_the_language(known: int, notes: int) -> None:
     lexicon = FakeLexicon({word: ["other"] for word in words[:known]})
     method = SynonymReplacement(lexicon=lexicon)
     told = method.fit([Sentence(words[i : i + 20]) for i in range(0, 600, 20)]).notes()
+    told = [note for note in told if "synonym" in note]
     assert len(told) == notes
     assert all("only 0.8% of the words have a synonym in fake: is the corpus in its language, en?" in n for n in told)
-    assert not method.fit([Sentence(words[300:])]).notes(), "too few words to tell"
+    assert not [n for n in method.fit([Sentence(words[300:])]).notes() if "synonym" in n], "too few words to tell"
 
 
 @pytest.mark.models

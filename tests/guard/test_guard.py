@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,13 +19,23 @@ from conftest import EXAMPLE, examples
 from entaug import Mention, Sentence
 from entaug.augmenters import METHODS, create_augmenter
 from entaug.augmenters.combined import parse_methods
-from entaug.backends.fakes import FakeEntityRecognizer, FakeMaskedLM, FakeTagger, FakeWordCases
+from entaug.backends.fakes import (
+    FakeEntityRecognizer,
+    FakeLexicon,
+    FakeMaskedLM,
+    FakeTagger,
+    FakeTranslator,
+    FakeWordCases,
+)
+from entaug.backends.name_protocols import Recognition
+from entaug.backends.protocols import RoundTrip
 from entaug.errors import MissingModelError, UnknownNameError
 from entaug.filters import create_filters
 from entaug.guard import LabelGuard
 from entaug.guard.checks import CHECKS
 from entaug.guard.habits import CorpusHabits, is_beginning, is_shouted
 from entaug.guard.knowledge import NameKnowledge
+from entaug.guard.uncased_names import UncasedNames
 from entaug.relabelling import Relabeller
 from entaug.relabelling.relabeller import Relabelled
 from strategies import sentences
@@ -90,6 +102,7 @@ CLEAN = "a court told [Bo]PER to pay [Ada Byron]PER in [Rome]LOC ."
         ("people met [Gil]PER [Hey]PER there .", "a mention that cuts a name"),
         ("people met [Gil ( Hey]PER and ) left .", "a mention with unpaired brackets"),
         ("people met [Bo]PER ( and left .", "unpaired brackets"),
+        ("people met [Ada Byron Bo]PER there .", "a mention of two names"),
         ("people met [Rome]PER there .", "a mention in a shape that its type does not have"),
         ("people met [banks]PER there .", "a mention in a shape that its type does not have"),
         ("people met [Gil Hey Gil]PER there .", "a mention in a shape that its type does not have"),
@@ -224,6 +237,254 @@ def test_melm_fills_fit_the_type() -> None:
             assert mention.label == "LOC" or "Rome" not in words
 
 
+# ------------------------------------------------------------------------------------------------------- whole mentions
+
+SICK = [
+    labelled(text)
+    for text in (
+        "the girl has [retinal dystrophy]ILL and no [asthma]ILL .",
+        "they saw [muscular dystrophy]ILL , [lung cancer]ILL and [diabetes]ILL in two boys .",
+        "a man had [brain disease]ILL and then [Norrie disease]ILL at home .",
+        "a case of [loss of skin colour]ILL was seen by [Ada Byron]PER .",
+        "the sister of [Cy Dee]PER had [Tay - Sachs disease]ILL too .",
+    )
+]
+
+
+@pytest.mark.parametrize(
+    ("mention", "new", "label", "expected"),
+    [
+        ("lung cancer", "brain", "ILL", True),  # a modifier for another
+        ("brain disease", "asthma", "ILL", False),  # a whole name is no modifier
+        ("lung cancer", "dystrophy", "ILL", False),  # nor is a head
+        ("muscular dystrophy", "skin", "ILL", False),  # an adjective, by the recogniser a noun is none
+        ("asthma", "dystrophy", "ILL", False),  # a head is no name by itself
+        ("asthma", "chest", "ILL", False),  # unknown, and no name
+        ("asthma", "diabetes", "ILL", True),
+        ("Tay - Sachs disease", "Gaucher", "ILL", True),  # a name for a name
+        ("Tay - Sachs disease", "lung", "ILL", False),
+        ("loss of skin colour", "from", "ILL", False),  # function words stay
+        ("Ada Byron", "Gil", "PER", True),
+        ("Ada Byron", "chest", "PER", False),
+        ("Ada Byron", "Dee", "PER", False),  # a last name
+    ],
+)
+def test_a_changed_mention_is_one_of_its_type_as_a_whole(mention: str, new: str, label: str, expected: bool) -> None:
+    recognizer = FakeEntityRecognizer({}, {"retinal": "ADJ", "muscular": "ADJ"})
+    cases = FakeWordCases(
+        ["Tay", "Sachs", "Norrie", "Gaucher", "Ada", "Gil", "Dee", "chest", "lung", "from", "dystrophy", "asthma"]
+    )
+    guard = LabelGuard(word_cases=cases, entity_recognizer=recognizer).fit(SICK)
+    words = mention.split()
+    i = words.index("of") if new == "from" else 0
+    assert guard.knowledge.keeps_type(words, i, new, label) is expected
+
+
+def test_heads_are_replaced_by_heads() -> None:
+    keeps = LabelGuard(**NONE).fit(SICK).knowledge.keeps_type
+    assert [keeps(["lung", "cancer"], 1, new, "ILL") for new in ("disease", "dystrophy", "lung", "asthma", "home")] == [
+        True,
+        True,
+        False,
+        False,
+        False,
+    ]
+
+
+def test_two_known_names_are_no_mention_unless_the_type_has_such() -> None:
+    text = "people with [asthma lung cancer]ILL left ."
+    assert reason(text, gold=SICK) == "a mention of two names"
+    recognizer = _Wide("asthma lung cancer")
+    assert reason(text, gold=SICK, entity_recognizer=recognizer) is None, "a recogniser has it as one"
+    double = [labelled(f"we saw [{one}]PER and [{two}]PER , [{one} {two}]PER") for one, two in pairwise(WORDS)]
+    assert reason("we saw [Haus Tor]PER and", gold=double) is None
+    single = [sentence for sentence in double if "Haus" in sentence.tokens] + [
+        labelled(f"we saw [Tor]PER and [{one} Hey]PER") for one in WORDS
+    ]
+    assert reason("we saw [Haus Tor]PER and", gold=single) == "a mention of two names"
+
+
+class _Wide(FakeEntityRecognizer):
+    """A recogniser of one entity of several words."""
+
+    def __init__(self, entity: str) -> None:
+        super().__init__({})
+        self._words = entity.split()
+
+    def recognize(self, sentences: Sequence[Sequence[str]]) -> list[Recognition]:
+        found = []
+        for words in sentences:
+            starts = [i for i in range(len(words)) if list(words[i : i + len(self._words)]) == self._words]
+            spans = tuple((i, i + len(self._words), "ILL") for i in starts)
+            found.append(Recognition(spans, ("NOUN",) * len(words)))
+        return found
+
+
+class _Critic(FakeMaskedLM):
+    """A model that finds one phrase implausible, and notes how it is asked to fill."""
+
+    name = "critic"
+
+    def __init__(self, words: Sequence[str], bad: str = "") -> None:
+        super().__init__(words)
+        self._bad = bad
+        self.asked: list[bool] = []
+
+    def fit(self, *args: Any, **more: Any) -> Self:
+        return self
+
+    def fill(self, texts: Any, top_k: int, *, first_only: bool = False) -> Any:
+        self.asked.append(first_only)
+        return super().fill(texts, top_k, first_only=first_only)
+
+    def token_log_probs(self, requests: Sequence[tuple[str, Sequence[int] | None]]) -> Any:
+        log_probs = []
+        for text, positions in requests:
+            size = len(text.split() if positions is None else positions)
+            log_probs.append(np.full(size, -20 if self._bad and self._bad in text else -1, np.float32))
+        return log_probs
+
+
+def test_melm_asks_the_model_about_mentions_as_a_whole() -> None:
+    words = ["brain", "lung", "disease", "cancer", "dystrophy"]
+    options: dict[str, Any] = {"copies": 3, "min_rank": 1, "mask_ratio": 1.0}
+    kept = create_augmenter("melm", masked_lm=_Critic(words), **options).fit(SICK)
+    made = {m for s in kept.augment(SICK) for m in map(s.mention_tokens, s.mentions)}
+    assert ("brain", "cancer") in made
+    critic = create_augmenter("melm", masked_lm=_Critic(words, bad="brain cancer"), **options).fit(SICK)
+    made = {m for s in critic.augment(SICK) for m in map(s.mention_tokens, s.mentions)}
+    assert ("brain", "cancer") not in made
+    assert critic.statistics_.rejected["a changed mention is implausible as a whole"]
+
+
+@pytest.mark.parametrize(("guard", "one_by_one"), [(None, True), (False, False)])
+def test_melm_fills_one_by_one_with_the_guard_and_at_once_as_the_paper_does(
+    guard: bool | None, one_by_one: bool
+) -> None:
+    model = _Critic(["brain", "lung", "disease", "cancer"])
+    list(create_augmenter("melm", masked_lm=model, guard=guard).fit(SICK).augment(SICK))
+    assert {*model.asked} == {one_by_one}
+    assert METHODS["melm"].presets["paper"]["guard"] is False
+
+
+# ---------------------------------------------------------------------------------------------------------------- notes
+
+
+def notes_of(gold: list[Sentence] = GOLD, **sources: Any) -> list[str]:
+    return LabelGuard(**sources).fit(gold).model_notes()
+
+
+def test_a_missing_source_is_a_note_that_says_what_is_not_checked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ENTAUG_CACHE", str(tmp_path / "cache"))
+    cases, recognizer = notes_of()
+    assert cases.startswith("the label guard does not find names without a capital of their own")
+    assert cases.endswith("the list of words smollm2 cannot be used; run: entaug models prepare smollm2")
+    assert "names that no capital tells" in recognizer
+    assert recognizer.endswith("; run: entaug models prepare en_core_web_sm")
+    assert notes_of(word_cases=None) == [recognizer]
+    assert notes_of(**NONE) == [], "without them as was asked"
+    method = create_augmenter("lm", masked_lm=FakeMaskedLM(["x"])).fit(GOLD)
+    assert method.notes() == [cases, recognizer]
+    assert create_augmenter("lm", masked_lm=FakeMaskedLM(["x"]), guard=False).fit(GOLD).notes() == []
+    assert parse_methods("mr:guard=true+lwtr:guard=true").fit(GOLD).notes()[:2] == [cases, recognizer]
+    train, new = tmp_path / "train.jsonl", tmp_path / "new.jsonl"
+    entaug.write(GOLD, train)
+    summary = entaug.augment_file(train, new, create_augmenter("mr", guard=True))
+    assert {cases, recognizer} <= {*summary.notes}
+    assert {cases, recognizer} <= {*entaug.filter_file(new, tmp_path / "kept.jsonl", "guard").notes}
+
+
+def test_a_language_without_sources_is_a_note() -> None:
+    german = [labelled(f"der Hund und die Katze sind nicht in dem Haus von [{name}]PER") for name in ("Ada", "Bo")] * 9
+    [note] = notes_of(german)
+    assert note.startswith("the label guard has no list of words and no recogniser for German, and finds no names")
+    assert "guard:entity_recognizer=NAME" in note
+    [other] = notes_of(german, word_cases=None)
+    assert other.startswith("the label guard has no recogniser for German")
+
+
+def test_types_that_the_recogniser_does_not_know_are_a_note() -> None:
+    recognizer = FakeEntityRecognizer({"Rome": "PLACE", "Oslo": "PLACE", "Kiel": "PLACE", "Bo": "PLACE"})
+    [note] = notes_of(word_cases=None, entity_recognizer=recognizer)
+    assert note == (
+        "the recogniser of the label guard, fake, knows little of the types ORG (finds 0 of 5 mentions), "
+        "PER (finds 1 of 6 mentions): "
+        "it misses such names without a label"
+    )
+    knows = FakeEntityRecognizer(
+        dict.fromkeys({word for s in GOLD for m in s.mentions for word in s.mention_tokens(m)}, "N")
+    )
+    assert notes_of(word_cases=None, entity_recognizer=knows) == []
+
+
+# ----------------------------------------------------------------------------------------------------- without capitals
+
+QUERIES = [
+    labelled(text)
+    for text in (
+        "find me a [golden corral]PLACE near here",
+        "is the golden corral open at noon",
+        "show me cheap food in [oslo]PLACE",
+        "a golden sun and a good meal please",
+        "is there a good [spoon]PLACE coffee shop in town",
+    )
+]
+
+
+def test_names_in_text_without_capitals_are_found() -> None:
+    cases = FakeWordCases(["Rome", "good"])
+    [plain] = UncasedNames(QUERIES).places([labelled("the golden corral and the golden spoon in rome are good")])
+    assert plain == {1, 2, 6}
+    names = UncasedNames(QUERIES, cases, _Wide("in rome"))
+    [found] = names.places([labelled("the golden corral and the golden spoon in rome are good")])
+    assert found == {1, 2, 6, 7, 8}
+    assert UncasedNames(GOLD, cases).places([labelled("she met rome")]) == [frozenset()], "capitals tell it"
+    restored = UncasedNames.from_state(json.loads(json.dumps(names.state())))
+    [again] = restored.places([labelled("the golden corral and the golden spoon in oslo are good")])
+    assert again == {1, 2, 6, 8}
+    hindi = UncasedNames([labelled("राम [दिल्ली]LOC में रहता है")])
+    assert hindi.places([labelled("सीता दिल्ली में")]) == [{1}]
+
+
+def test_lm_leaves_names_alone_that_the_corpus_writes_without_capitals() -> None:
+    method = create_augmenter(
+        "lm", masked_lm=FakeMaskedLM([f"w{chr(n)}" for n in range(97, 120)]), copies=4, num_replacements=5
+    )
+    new = list(method.fit(QUERIES).augment(QUERIES[1:2]))
+    assert new
+    assert all(sentence.tokens[2:4] == ("golden", "corral") for sentence in new)
+
+
+def test_lm_offers_no_names_without_capitals() -> None:
+    method = create_augmenter("lm", masked_lm=FakeMaskedLM(["paris", "bright"]), copies=4, num_replacements=5)
+    method.load().filters_[0].word_cases = method.filters_[0].word_cases_ = FakeWordCases(["Paris"])  # type: ignore[attr-defined]
+    new = list(method.fit(QUERIES).augment(QUERIES))
+    assert new
+    assert not any("paris" in sentence.tokens for sentence in new)
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_bt_translates_around_names_without_capitals(whole: bool) -> None:
+    trip = RoundTrip(
+        FakeTranslator(), FakeTranslator({"golden": "gilt", "corral": "pen", "open": "wide", "noon": "midday"})
+    )
+    method = create_augmenter("bt", translator=trip, p=1.0, min_tokens=2, whole_sentence=whole)
+    [new] = method.fit(QUERIES).augment(QUERIES[1:2])
+    assert new.tokens == ("is", "the", "golden", "corral", "wide", "at", "midday")
+
+
+def test_sr_leaves_names_alone_that_the_corpus_writes_without_capitals(tmp_path: Path) -> None:
+    lexicon = FakeLexicon({"golden": ["gilt"], "spoon": ["scoop"], "good": ["fine"], "oslo": ["kristiania"]})
+    method = create_augmenter("sr", lexicon=lexicon, dependency_parser=None, p=1.0, copies=2).fit(QUERIES)
+    new = [str(sentence) for sentence in method.augment(QUERIES)]
+    assert new == ["a gilt sun and a fine meal please", "is there a fine [spoon]PLACE coffee shop in town"]
+    assert "the corpus has no capitals" in method.notes()[-1]
+    cased = create_augmenter("sr", lexicon=lexicon, dependency_parser=None, p=1.0).fit(GOLD)
+    assert not cased.notes()
+
+
 # ----------------------------------------------------------------------------------------------------------------- runs
 
 
@@ -344,3 +605,19 @@ def test_starter_models_tell_names() -> None:
     assert guard.entity_recognizer_ is not None
     texts = ("people left bosnia with [Bo]PER .", CLEAN)
     assert guard.judge(list(map(labelled, texts)), [None, None]) == ["a name without a label", None]
+
+
+@pytest.mark.models
+def test_starter_models_tell_names_without_capitals() -> None:
+    guard = LabelGuard().fit(QUERIES)
+    [places] = guard.uncased_names.places([labelled("show me hotels in london and a good museum in new york")])
+    assert {4, 10, 11} <= places
+    assert not {0, 1, 2, 3, 5, 6, 7, 9} & places
+    assert guard.judge([labelled("show me cheap food in london")], [QUERIES[2]]) == ["a name without a label"]
+
+
+@pytest.mark.models
+def test_the_starter_recogniser_says_that_it_does_not_know_diseases() -> None:
+    ill = [labelled(f"the child has a severe [{name} dystrophy]ILL and is ill") for name in ("retinal", "muscular") * 3]
+    [note] = LabelGuard().fit(ill).model_notes()
+    assert "knows little of the type ILL (finds 0 of 6 mentions)" in note

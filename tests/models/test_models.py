@@ -23,7 +23,9 @@ from typing import Any
 import pytest
 
 from conftest import ROOT
+from entaug.augmenters import METHODS
 from entaug.cli.main import main
+from entaug.cli.models import methods_using
 from entaug.errors import EntaugError, MissingExtraError, MissingModelError, OutputError
 from entaug.models import catalogue as models
 from entaug.models import packages, preparation
@@ -587,6 +589,34 @@ def test_the_command_line(source: Path, cache: Path, capsys: pytest.CaptureFixtu
     assert main(["models", "prepare", "--offline"]) == 2
     assert main(["models", "list", "--for", "sr"]) == 2
     assert capsys.readouterr().err.count("\n") == 4
+
+
+def test_what_the_label_guard_uses_is_prepared_with_a_method() -> None:
+    used = {model: methods_using(model, by_default=True) for model in models.MODELS}
+    by_lm = [model for model in used if "lm" in used[model]]
+    assert by_lm == ["mpnet-mlm", "smollm2", "en_core_web_sm"], "no word vectors, which only min_similarity needs"
+    assert [model for model in used if "bt" in used[model]] == ["smollm2", "en_core_web_sm", "en-pt"]
+    assert [model for model in used if "gal" in used[model]] == ["smollm2", "minilm"], "its teacher is a default"
+    assert [model for model in used if "cr" in used[model]] == ["en_core_web_sm"], "no scorer by default"
+    assert "smollm2-gguf" not in [model for model in used if used[model]], "optional models are asked for by name"
+    guarded = {name for name in METHODS if METHODS[name].info.writes_words}
+    assert guarded <= {*used["smollm2"]}
+    assert guarded <= {*used["en_core_web_sm"]}
+    assert "lm" in methods_using("glove"), "the list has what a method can use"
+
+
+def test_a_source_of_the_guard_that_fails_does_not_keep_the_others_from_being_prepared(
+    source: Path, cache: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    guard = toy("names", kind="causal_lm", extra="spacy", needs=("no_such_module",))
+    use_only(monkeypatch, guard, toy("texts", kind="masked_lm"))
+    assert main(["models", "prepare", "--for", "lm", "--source", str(source)]) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0].startswith("names: not prepared: the package 'no_such_module' is not installed")
+    assert lines[1] == "texts: prepared"
+    assert "entaug[spacy]" in lines[2]
+    assert main(["models", "prepare", "names", "texts"]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1, "models that were named stop at the first that fails"
 
 
 def test_the_table() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import ClassVar, Literal, NamedTuple
@@ -17,6 +17,7 @@ from entaug.backends.protocols import RoundTrip
 from entaug.backends.resolve import resolve
 from entaug.data import Edit, Sentence
 from entaug.errors import EditError, InputError, ParameterError
+from entaug.guard.uncased_names import UncasedNames
 from entaug.language_check import LoadedModel
 from entaug.params import PositiveInt, Probability
 from entaug.presets import ONLY_IF_SET
@@ -102,6 +103,7 @@ class Backtranslation(Augmenter):
         return [LoadedModel("translator", trip.forward, trip.forward, self._option("translator")) for trip in trips]
 
     def _fit(self, corpus: Iterable[Sentence]) -> None:
+        self._uncased_names = self.guard_.uncased_names if self.guard_ else UncasedNames()
         self.tokenizer_ = CorpusTokenizer(sentence.tokens for sentence in corpus)
         if self.tokenizer_.divides_unspaced_text:
             raise InputError(
@@ -112,8 +114,8 @@ class Backtranslation(Augmenter):
     def notes(self) -> list[str]:
         """See `Augmenter.notes`."""
         if not self.do_sample:
-            return []
-        return [
+            return super().notes()
+        return super().notes() + [
             f"{trip.name} cannot sample: its translation of a text is always the same"
             for trip in self.translator_.trips
             if not (trip.forward.can_sample or trip.backward.can_sample)
@@ -158,14 +160,16 @@ class Backtranslation(Augmenter):
         return plan
 
     def _runs(self, sentence: Sentence) -> list[tuple[int, int]]:
+        """The segments outside mentions, in a corpus without capitals those between names."""
         free = sentence.outside_mask()
         broken = [m for m in sentence.mentions if not m.is_contiguous]
+        [names] = self._uncased_names.places([sentence])
         return [
             (start, end)
-            for start, end in sentence.segments()
-            if free[start]
-            and not any(m.start < start and end <= m.end for m in broken)
-            and _core(sentence.tokens, start, end) is not None
+            for segment in sentence.segments()
+            if free[segment[0]] and not any(m.start < segment[0] and segment[1] <= m.end for m in broken)
+            for start, end in _between(segment, names)
+            if _core(sentence.tokens, start, end) is not None
         ]
 
     def _finish_runs(self, sentence: Sentence, plan: _Plan) -> Sentence | Rejection:
@@ -218,7 +222,7 @@ class Backtranslation(Augmenter):
     # ------------------------------------------------------------------------------------------------ whole sentences
 
     def _plan_whole(self, sentence: Sentence, rng: Random) -> _Plan:
-        ranges = _mention_ranges(sentence)
+        ranges = self._kept_ranges(sentence)
         core = _core(sentence.tokens, 0, len(sentence))
         if core is None or sum(end - start for start, end in ranges) >= len(sentence):
             return []
@@ -230,12 +234,23 @@ class Backtranslation(Augmenter):
         tokens += sentence.tokens[place : max(place, core[1])]
         return [(core, self._query(detokenize(tokens), rng))]
 
+    def _kept_ranges(self, sentence: Sentence) -> list[tuple[int, int]]:
+        """The ranges of mentions, gaps included, and of names in a corpus without capitals; overlapping ones merged."""
+        [names] = self._uncased_names.places([sentence])
+        ranges: list[tuple[int, int]] = []
+        for start, end in sorted([*((m.start, m.end) for m in sentence.mentions), *((i, i + 1) for i in names)]):
+            if ranges and start < ranges[-1][1]:
+                ranges[-1] = (ranges[-1][0], max(end, ranges[-1][1]))
+            else:
+                ranges.append((start, end))
+        return ranges
+
     def _finish_whole(self, sentence: Sentence, plan: _Plan) -> Sentence | Rejection:
         if not plan:
             return _NO_SEGMENT
         [((first, last), question)] = plan
         pivot, text = self._answers[question]
-        ranges = _mention_ranges(sentence)
+        ranges = self._kept_ranges(sentence)
         pieces = _split_at([_placeholder(number) for number in range(len(ranges))], text)
         if pieces is None:
             return _MENTION_LOST
@@ -296,6 +311,15 @@ def _open_round_trip(name: str) -> RoundTrip:
     return RoundTrip(there[0] if len(there) == 1 else ChainedTranslator(there), back)
 
 
+def _between(segment: tuple[int, int], names: Collection[int]) -> Iterator[tuple[int, int]]:
+    """The parts of a segment between positions."""
+    start, end = segment
+    for place in (*sorted(i for i in names if start <= i < end), end):
+        if start < place:
+            yield start, place
+        start = place + 1
+
+
 def _core(tokens: Sequence[str], start: int, end: int) -> tuple[int, int] | None:
     """Strip the punctuation at the ends of a segment; return None if fewer than two words are left."""
     while start < end and not is_word_character(tokens[start][0]):
@@ -303,17 +327,6 @@ def _core(tokens: Sequence[str], start: int, end: int) -> tuple[int, int] | None
     while start < end and not is_word_character(tokens[end - 1][-1]):
         end -= 1
     return (start, end) if sum(token[0].isalpha() for token in tokens[start:end]) > 1 else None
-
-
-def _mention_ranges(sentence: Sentence) -> list[tuple[int, int]]:
-    """Return the ranges of mentions, gaps included; overlapping ranges are merged."""
-    ranges: list[tuple[int, int]] = []
-    for start, end in sorted((m.start, m.end) for m in sentence.mentions):
-        if ranges and start < ranges[-1][1]:
-            ranges[-1] = (ranges[-1][0], max(end, ranges[-1][1]))
-        else:
-            ranges.append((start, end))
-    return ranges
 
 
 def _placeholder(number: int) -> str:

@@ -125,12 +125,13 @@ class Augmenter(Learning, abc.ABC):
     # ------------------------------------------------------------------------------------------------------- for users
 
     def notes(self) -> list[str]:
-        """Return notes on the fitted corpus for the user.
+        """Return notes on the fitted corpus for the user, also those of its models, filters and teacher.
 
         Returns:
             Lines of text.
         """
-        return []
+        parts = (self, *getattr(self, "filters_", ()), getattr(self, "teacher_", None))
+        return list(dict.fromkeys(note for part in parts if part is not None for note in part.model_notes()))
 
     def advice(self, statistics: RunStatistics) -> list[str]:
         """Return notes on the augmented sentences for the user.
@@ -275,6 +276,13 @@ class Augmenter(Learning, abc.ABC):
     def uses_models(self) -> bool:
         """See `entaug.component.Component`; those of filters and teacher included."""
         return super().uses_models or self.teacher_ is not None or any(f.uses_models for f in self.filters_)
+
+    @property
+    def kinds_by_default(self) -> set[str]:
+        """See `entaug.component.Component`; those of guard, filters and teacher included."""
+        guard = [LabelGuard()] if self.uses_guard else []
+        parts = [*guard, *create_filters(self.filters), create_relabeller(self.teacher)]
+        return super().kinds_by_default.union(*(part.kinds_by_default for part in parts if part is not None))
 
     @property
     def has_teacher(self) -> bool:

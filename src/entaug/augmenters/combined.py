@@ -211,7 +211,7 @@ class CombinedAugmenter:
         Returns:
             The notes of all methods.
         """
-        return [note for augmenter in self.augmenters for note in augmenter.notes()]
+        return list(dict.fromkeys(note for augmenter in self.augmenters for note in augmenter.notes()))
 
     def advice(self, statistics: RunStatistics) -> list[str]:
         """Return notes on the augmented sentences for the user.

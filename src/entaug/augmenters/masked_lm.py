@@ -17,6 +17,7 @@ from entaug.backends.protocols import MaskedLM, WordVectors, match_case
 from entaug.data import Edit, Sentence
 from entaug.guard import name_knowledge
 from entaug.guard.habits import is_beginning
+from entaug.guard.uncased_names import UncasedNames
 from entaug.params import Cosine, PositiveInt, Probability
 from entaug.presets import ONLY_IF_SET
 from entaug.stopwords import StopWords, stop_words
@@ -36,9 +37,10 @@ class MaskedLMReplacement(Augmenter):
     Positions are drawn without replacement, masked, and filled from left to right; each fill is sampled from the most
     likely predictions by their probability. Only whole words that differ from the original are used, in the case that
     the corpus has for them, else in that of the original; with the label guard no names. Mentions, punctuation and
-    numbers are not changed. If only the original is plausible at a position, it is kept, and
-    another position is tried. Sentences are not tokenized again, so labels cannot shift. (The authors' code takes the
-    most likely fill for all positions at once, so all copies with the same positions are equal.)
+    numbers are not changed, nor with the guard names outside mentions in a corpus without capitals. If only the
+    original is plausible at a position, it is kept, and another position is tried. Sentences are not tokenized again,
+    so labels cannot shift. (The authors' code takes the most likely fill for all positions at once, so all copies with
+    the same positions are equal.)
 
     Args:
         num_replacements: the number of words to replace (paper: 1, 3 or 5), if the sentence has enough.
@@ -101,9 +103,14 @@ class MaskedLMReplacement(Augmenter):
 
     def _fit(self, corpus: Iterable[Sentence]) -> None:
         self._knowledge = name_knowledge(self.guard_, corpus)
+        self._uncased_names = self.guard_.uncased_names if self.guard_ else UncasedNames()
 
     def _rewrite_batch(self, requests: Sequence[Request]) -> Sequence[Sentence | Rejection]:
-        fillings = [_Filling(s, self._positions(s, rng), self.num_replacements, rng) for s, rng, *_ in requests]
+        names = self._uncased_names.places([request.sentence for request in requests])
+        fillings = [
+            _Filling(s, self._positions(s, rng, left_alone), self.num_replacements, rng)
+            for (s, rng, *_), left_alone in zip(requests, names, strict=True)
+        ]
         # The original is not a candidate, and most predictions fail the minimum similarity.
         num_predictions = self.top_k + 1 if self.min_similarity is None else 10 * self.top_k
         while unfinished := [filling for filling in fillings if filling.pending]:
@@ -115,13 +122,16 @@ class MaskedLMReplacement(Augmenter):
                     filling.fill(position, self._sample(filling, position, candidates))
         return [filling.result() for filling in fillings]
 
-    def _positions(self, sentence: Sentence, rng: Random) -> list[int]:
+    def _positions(self, sentence: Sentence, rng: Random, left_alone: frozenset[int]) -> list[int]:
         """Return the positions to try, in random order."""
         stop = stop_words(self.stop_words)
         positions = [
             i
             for i, (token, outside) in enumerate(zip(sentence.tokens, sentence.outside_mask(), strict=True))
-            if outside and (self.replace_punctuation or is_word(token, hyphens=True)) and token.lower() not in stop
+            if outside
+            and i not in left_alone
+            and (self.replace_punctuation or is_word(token, hyphens=True))
+            and token.lower() not in stop
         ]
         return rng.sample(positions, min(_MAX_POSITIONS * self.num_replacements, len(positions)))
 

@@ -264,7 +264,7 @@ class MentionReplacement(Augmenter):
             f"type {label} has only one distinct mention ({' '.join(words)!r}), which mr cannot replace"
             for label, words in sorted(self.single_.items())
         ]
-        return [*map(str, self.coverage_), *single]
+        return [*super().notes(), *map(str, self.coverage_), *single]
 
     def _list_size(self, label: str) -> int:
         """The number of entries of lists that can replace a mention with this label."""

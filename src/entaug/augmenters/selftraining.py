@@ -199,7 +199,7 @@ class SelfTraining(TeacherParameters, Augmenter):
 
     def notes(self) -> list[str]:
         """See `Augmenter.notes`."""
-        notes = [*getattr(self.unlabelled, "notes", ()), *self.tagger_.notes]
+        notes = [*getattr(self.unlabelled, "notes", ()), *super().notes()]
         for count, text in (
             (self.num_duplicates_, "of the unlabelled text are duplicates"),
             (self.num_known_, "of the unlabelled text are training sentences"),

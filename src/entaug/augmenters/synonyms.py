@@ -13,9 +13,10 @@ from entaug.augmenters.sentence_kinds import NOT_PROSE, SentenceKinds
 from entaug.backends.dependency_trees import base_relations
 from entaug.backends.extended_protocols import SenseLexicon
 from entaug.backends.protocols import DependencyParser, Lexicon, Parse
-from entaug.backends.resolve import resolve_prepared
+from entaug.backends.resolve import preparing_command, resolve_prepared
 from entaug.data import Edit, Mention, Sentence
 from entaug.errors import ParameterError
+from entaug.guard.uncased_names import UncasedNames
 from entaug.params import Probability
 from entaug.presets import ONLY_IF_SET
 from entaug.rng import sample_positions
@@ -26,7 +27,7 @@ __all__ = ["SynonymReplacement"]
 _NO_SYNONYM = Rejection("no word with a suitable synonym", final=True)
 # In the English corpora tested, 3.6 to 7.1 % of the lower-case words outside mentions have a synonym in WordNet's
 # table; in German, Spanish, Dutch, Turkish, Russian and Croatian ones at most 1.2 %.
-_AUTO, _STARTER_PARSER = "auto", "en_core_web_sm"
+_AUTO, _STARTER_PARSER, _STARTER_CASES = "auto", "en_core_web_sm", "smollm2"
 _FIXED = frozenset({"compound", "flat", "fixed", "goeswith", "prt", "nk", "pnc"})
 _COMPLEMENTS = frozenset(
     {"xcomp", "ccomp", "acomp", "oprd", "prt", "dative", "iobj", "expl", "oc", "svp", "pcomp", "attr"}
@@ -45,7 +46,8 @@ class SynonymReplacement(Augmenter):
     common; without a parser it must fit the word in most of its uses, whatever its part of speech (see
     `entaug.backends.lexicon.wordnet`). With a parser words are left alone that a synonym could break: nouns before
     nouns, and verbs with a particle or a complement of their own ("keep hurting"). Words that look like names are not
-    replaced: in English, capitalised words inside a mention or within the sentence.
+    replaced: in English, capitalised words inside a mention or within the sentence; in a corpus without capitals all
+    words of mentions, and outside those that are mostly in mentions or that a list of words has with a capital.
 
     Args:
         p: the probability of replacing each token that has a synonym; at least one is replaced.
@@ -86,6 +88,7 @@ class SynonymReplacement(Augmenter):
     presets: ClassVar[Mapping[str, Mapping[str, object]]] = {"starter": {}, "paper": SR_PAPER}
 
     _words = _known = 0
+    _uncased_names = UncasedNames()
 
     info: ClassVar[MethodInfo] = MethodInfo(
         name="sr",
@@ -114,16 +117,21 @@ class SynonymReplacement(Augmenter):
                 remedy="use senses=usual, or the lexicon wordnet-any",
             )
         self._kinds = SentenceKinds(())  # of a corpus that is not known
+        self._uncased_names = UncasedNames()
 
     def _fit(self, corpus: Iterable[Sentence]) -> None:
         """Count known words, to detect a corpus in another language than the lexicon's."""
         self._words = self._known = 0
+        self._uncased_names = UncasedNames()
         self._kinds = SentenceKinds(self._counted(corpus))
+        if self._uncased_names.is_needed and self.lexicon_.language == "en":
+            self._uncased_names.use_list(resolve_prepared("word_cases", _STARTER_CASES))
 
     def _counted(self, corpus: Iterable[Sentence]) -> Iterator[Sentence]:
         """Yield sentences; count the known words of the first ones."""
         for sentence in corpus:
             yield sentence
+            self._uncased_names.add(sentence)
             if self._words >= _MANY_WORDS:
                 continue
             for token, free in zip(sentence.tokens, sentence.outside_mask(), strict=True):
@@ -131,18 +139,39 @@ class SynonymReplacement(Augmenter):
                     self._words += 1
                     self._known += bool(self.lexicon_.synonyms(token))
 
+    def get_params(self, *, loaded: bool = False) -> dict[str, Any]:
+        """See `Component.get_params`: also the list of words that tells names in a corpus without capitals."""
+        params = super().get_params(loaded=loaded)
+        return (
+            {**params, "word_cases": self._uncased_names.list_name}
+            if loaded and self._uncased_names.list_name
+            else params
+        )
+
     def _state(self) -> dict[str, Any]:
-        return {"words": self._words, "known": self._known, "kinds": self._kinds.state()}
+        return {
+            "words": self._words,
+            "known": self._known,
+            "kinds": self._kinds.state(),
+            "names": self._uncased_names.state(),
+        }
 
     def _restore(self, state: Mapping[str, Any]) -> None:
         self._words, self._known = state["words"], state["known"]
         self._kinds = SentenceKinds.from_state(state["kinds"])
+        self._uncased_names = UncasedNames.from_state(state["names"])
 
     def notes(self) -> list[str]:
         """See `Augmenter.notes`."""
-        notes = []
+        notes = super().notes()
         if self.dependency_parser == _AUTO and self.dependency_parser_ is None and _knows_english_tags(self.lexicon_):
             notes.append(f"without parts of speech; for better synonyms run: entaug models prepare {_STARTER_PARSER}")
+        names = self._uncased_names
+        if names.is_needed and names.list_name is None and self.lexicon_.language == "en" and self.senses == "usual":
+            command = preparing_command("word_cases", _STARTER_CASES)
+            notes.append(
+                f"the corpus has no capitals, so mentions alone tell which words are names; for a list run: {command}"
+            )
         if self._words < _ENOUGH_WORDS or self._known >= _FEW * self._words:
             return notes
         share, name, language = f"{self._known / self._words:.1%}", self.lexicon_.name, self.lexicon_.language
@@ -175,10 +204,12 @@ class SynonymReplacement(Augmenter):
         ]
         if choices and sentence.mentions:
             free = sentence.outside_mask()
-            if self.inside_mentions:
+            if self.inside_mentions and not self._uncased_names.is_needed:
                 choices = [(i, synonyms) for i, synonyms in choices if free[i] or not tokens[i][:1].isupper()]
             else:
                 choices = [(i, synonyms) for i, synonyms in choices if free[i]]
+        [names] = self._uncased_names.places([sentence])
+        choices = [(i, synonyms) for i, synonyms in choices if i not in names]
         if self.lexicon_.language == "en":
             choices = [(i, fit) for i, synonyms in choices if (fit := _fitting_synonyms(tokens, i, synonyms))]
         return self._replace(sentence, rng, choices)

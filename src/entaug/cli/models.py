@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from entaug.cli import options, output
 from entaug.cli.command import Command
-from entaug.errors import ParameterError
+from entaug.errors import EntaugError, ParameterError
 
 if TYPE_CHECKING:
+    from entaug.augmenters.base import Augmenter
     from entaug.models.catalogue import StarterModel
 
 __all__ = ["COMMAND", "methods_using"]
 
 _JSON_FIELDS = ("name", "title", "kind", "licence", "languages", "size", "extra", "by_default", "installed")
 
-# Kinds whose models also serve as another kind: generators and taggers are fine-tuned from a model, and constituents
-# are projected from dependency trees.
-_ALSO = {"causal_lm": "generator", "encoder": "tagger", "dependency_parser": "constituency_parser"}
+# Kinds whose models also serve as another kind: generators and taggers are fine-tuned from a model, constituents are
+# projected from dependency trees, and the label guard takes what it knows of names from the same models.
+_ALSO = {
+    "causal_lm": ("generator", "word_cases"),
+    "encoder": ("tagger",),
+    "dependency_parser": ("constituency_parser", "entity_recognizer"),
+}
 
 
 def _add_options(parser: argparse.ArgumentParser, _argv: Sequence[str]) -> None:
@@ -29,7 +35,12 @@ def _add_options(parser: argparse.ArgumentParser, _argv: Sequence[str]) -> None:
         nargs="*",
         help="names of models (default: all but the optional ones; verify: all that are prepared; bom: all)",
     )
-    parser.add_argument("--for", dest="method", metavar="METHOD", help="prepare: the models that this method needs")
+    parser.add_argument(
+        "--for",
+        dest="method",
+        metavar="METHOD",
+        help="prepare: the models that this method uses by default, with the label guard",
+    )
     parser.add_argument("--source", metavar="DIR", help="prepare: use packages or prepared folders in this folder")
     parser.add_argument("--offline", action="store_true", help="prepare: do not use the network")
     options.add_json_option(parser, "list: print JSON")
@@ -47,11 +58,14 @@ def _run(args: argparse.Namespace) -> int:
             from entaug.augmenters import METHODS
 
             method = METHODS.canonical(args.method)
-            names += [model.name for model in catalogue.list_models() if method in methods_using(model.name)]
+            names += [
+                model.name for model in catalogue.list_models() if method in methods_using(model.name, by_default=True)
+            ]
             if not names:
                 output.print_message(f"{method}: needs no model")
                 return output.ExitCode.OK
-        prepare_models(names, offline=args.offline, source=args.source, report=output.print_message)
+        go_on = not args.names  # one that a method can do without does not keep the others from being prepared
+        prepare_models(names, offline=args.offline, source=args.source, report=output.print_message, go_on=go_on)
     elif args.action == "verify":
         verify_models(args.names, report=output.print_message)
     elif args.action == "bom":
@@ -82,21 +96,25 @@ def _print_models(models: Sequence[StarterModel]) -> None:
         print("  ".join([*(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=False)), row[-1]]))
 
 
-def methods_using(name: str) -> list[str]:
-    """Return the methods that use a starter model by default: the first of its kind.
-
-    Args:
-        name: the name of the model.
-    """
+def methods_using(name: str, *, by_default: bool = False) -> list[str]:
+    """Return the methods that can use a starter model, the first of its kind, or only those that do so by default."""
     from entaug.augmenters import METHODS
     from entaug.models import catalogue
 
     first_of_kind: dict[str, str] = {}
     for model in catalogue.list_models():
-        first_of_kind.setdefault(model.kind, model.name)
+        if model.by_default or not by_default:
+            first_of_kind.setdefault(model.kind, model.name)
     kinds = {kind for kind, first in first_of_kind.items() if first == name}
-    kinds |= {other for kind, other in _ALSO.items() if kind in kinds}
-    return [method for method in METHODS if kinds & {*METHODS[method].info.needs, *METHODS[method].info.may_need}]
+    kinds |= {other for kind in kinds for other in _ALSO.get(kind, ())}
+    return [method for method in METHODS if not kinds.isdisjoint(_kinds_of(METHODS[method], by_default=by_default))]
+
+
+def _kinds_of(method: type[Augmenter], *, by_default: bool) -> set[str]:
+    kinds = {*method.info.needs, *(() if by_default else method.info.may_need)}
+    with contextlib.suppress(TypeError, EntaugError):  # a method that cannot be created without parameters
+        kinds |= method().kinds_by_default
+    return kinds
 
 
 COMMAND = Command(

@@ -8,7 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from entaug.guard.judged import Faults, Judged
-from entaug.guard.mention_checks import cut_mentions, oddly_shaped_mentions, ordinary_mentions, unbalanced_mentions
+from entaug.guard.mention_checks import (
+    cut_mentions,
+    joined_mentions,
+    oddly_shaped_mentions,
+    ordinary_mentions,
+    unbalanced_mentions,
+)
 from entaug.guard.text_checks import label_names, markup, repetitions, unlabelled_names, unpaired_brackets
 
 __all__ = ["CHECKS", "STYLE_CHECKS", "Check"]
@@ -23,6 +29,7 @@ CHECKS: dict[str, Check] = {
     "a mention with unpaired brackets": unbalanced_mentions,
     "a mention of ordinary words": ordinary_mentions,
     "a mention that cuts a name": cut_mentions,
+    "a mention of two names": joined_mentions,
     "a mention in a shape that its type does not have": oddly_shaped_mentions,
     "a name without a label": unlabelled_names,
 }

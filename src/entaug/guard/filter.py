@@ -6,22 +6,31 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from entaug.backends.name_protocols import EntityRecognizer, Recognition, WordCases
-from entaug.backends.resolve import check_name, resolve, resolve_prepared
+from entaug.backends.resolve import check_name, preparing_command, resolve, resolve_prepared
 from entaug.data import Sentence
 from entaug.filters.base import Filter
 from entaug.guard.checks import CHECKS, STYLE_CHECKS
 from entaug.guard.habits import CorpusHabits
 from entaug.guard.judged import Judged
 from entaug.guard.knowledge import NameKnowledge
+from entaug.guard.uncased_names import TruecasedRecognizer, UncasedNames
 from entaug.language_check import LoadedModel, served_languages
-from entaug.languages import LanguageProfile
+from entaug.languages import LanguageProfile, language_name
 from entaug.stopwords import stop_words
 
 __all__ = ["LabelGuard", "name_knowledge"]
 
 _AUTO = "auto"
-# The sources of "auto", by the name of the parameter.
+# The sources of "auto", by the name of the parameter, what they are, and what is not found without them.
 _SOURCES = {"word_cases": "smollm2", "entity_recognizer": "en_core_web_sm"}
+_CALLED = {"word_cases": "list of words", "entity_recognizer": "recogniser"}
+_MISSED = {
+    "word_cases": "names without a capital of their own and common words in mentions",
+    "entity_recognizer": "names that no capital tells and mentions of a wrong type or part of speech",
+}
+_SEEN = 1 / 3  # share of the mentions of a type from which on a recogniser knows the type
+_ENOUGH = 4  # mentions of a type by which that is judged
+_SHOWN = 8  # types in a note
 _MAX_STYLE = 0.1  # share of training sentences with a fault from which on it is a matter of style
 _SAMPLE = 2000  # training sentences by which sources are judged
 
@@ -82,14 +91,19 @@ class LabelGuard(Filter):
         gold = sorted(gold, key=lambda sentence: sentence.fingerprint())  # the order of a corpus changes nothing
         sample = gold[:: max(1, len(gold) // _SAMPLE)]
         language = LanguageProfile(sample).language
+        is_served = language in _served_languages()
         for kind, model in _SOURCES.items():
             if getattr(self, kind) == _AUTO:
-                is_served = language in (served_languages(LoadedModel(kind, model, None, "")) or ())
                 setattr(self, f"{kind}_", resolve_prepared(kind, model) if is_served else None)
+        self._language = language
         self._stop_words = stop_words(language)
-        self._habits = CorpusHabits(gold)
+        self._habits = CorpusHabits(gold, self._stop_words)
+        self._recognizer = self.entity_recognizer_
+        if self._recognizer is not None and self.word_cases_ is not None and not self._habits.has_capitals:
+            self._recognizer = TruecasedRecognizer(self._recognizer, self.word_cases_)
         recognitions = self._recognize(sample)
-        self._knowledge = NameKnowledge(sample, self._habits, self.word_cases_, recognitions, self.entity_recognizer_)
+        self._knowledge = NameKnowledge(sample, self._habits, self.word_cases_, recognitions, self._recognizer)
+        self._uncased_names = UncasedNames(gold, self.word_cases_, self._recognizer, self._stop_words)
         judged = [self._judged(sentence) for sentence in sample]
         self._checks = {
             reason: check
@@ -97,10 +111,48 @@ class LabelGuard(Filter):
             if reason not in STYLE_CHECKS or sum(any(check(one)) for one in judged) <= _MAX_STYLE * len(judged)
         }
 
-    def _recognize(self, sentences: Sequence[Sentence]) -> list[Recognition] | None:
+    def model_notes(self) -> list[str]:
+        """See `Component.model_notes`: also which checks are not made, and types that the recogniser does not know."""
+        notes = super().model_notes()
+        if not self.is_fitted:
+            return notes
+        missing = [kind for kind in _SOURCES if getattr(self, kind) == _AUTO and getattr(self, f"{kind}_") is None]
+        if self._language in _served_languages():
+            notes += [
+                f"the label guard does not find {_MISSED[kind]}, because the {_CALLED[kind]} {model} "
+                f"cannot be used; run: {preparing_command(kind, model)}"
+                for kind, model in _SOURCES.items()
+                if kind in missing
+            ]
+        elif missing:
+            what = " or ".join(_MISSED[kind] for kind in missing)
+            name = language_name(self._language) if self._language else "the corpus, whose language it cannot tell"
+            notes.append(
+                f"the label guard has no {' and no '.join(_CALLED[kind] for kind in missing)} for {name}, and "
+                f"finds no {what}; name a pipeline with --no-guard --filter guard:entity_recognizer=NAME"
+            )
+        return [*notes, *self._note_on_unknown_types()]
+
+    def _note_on_unknown_types(self) -> list[str]:
         if self.entity_recognizer_ is None:
+            return []
+        counts = self._knowledge.recognized_mentions()
+        unknown = [
+            f"{label} (finds {found} of {total} mentions)"
+            for label, (found, total) in sorted(counts.items())
+            if total >= _ENOUGH and found < _SEEN * total
+        ]
+        if not unknown:
+            return []
+        others = f" and {len(unknown) - _SHOWN} other types" if len(unknown) > _SHOWN else ""
+        types = "types" if len(unknown) > 1 else "type"
+        note = f"the recogniser of the label guard, {self.entity_recognizer_.name}, knows little of the {types} "
+        return [f"{note}{', '.join(unknown[:_SHOWN])}{others}: it misses such names without a label"]
+
+    def _recognize(self, sentences: Sequence[Sentence]) -> list[Recognition] | None:
+        if self._recognizer is None:
             return None
-        return self.entity_recognizer_.recognize([sentence.tokens for sentence in sentences])
+        return self._recognizer.recognize([sentence.tokens for sentence in sentences])
 
     def _judge(self, sentences: Sequence[Sentence], sources: Sequence[Sentence | None]) -> list[str | None]:
         recognitions: Sequence[Recognition | None] = self._recognize(sentences) or [None] * len(sentences)
@@ -127,9 +179,15 @@ class LabelGuard(Filter):
         return self._knowledge
 
     @property
-    def habits(self) -> CorpusHabits:
-        """What the training sentences tell about names, for methods that choose words."""
-        return self._habits
+    def uncased_names(self) -> UncasedNames:
+        """The names that a corpus without capitals does not show, for methods that replace words."""
+        return self._uncased_names
+
+
+def _served_languages() -> frozenset[str]:
+    """The languages that all starter sources serve."""
+    served = [served_languages(LoadedModel(kind, model, None, "")) for kind, model in _SOURCES.items()]
+    return frozenset.intersection(*(languages or frozenset() for languages in served))
 
 
 def name_knowledge(guard: LabelGuard | None, corpus: Iterable[Sentence]) -> NameKnowledge:

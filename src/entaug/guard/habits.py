@@ -8,8 +8,9 @@ from functools import cached_property
 from itertools import pairwise
 
 from entaug.data import Sentence, Span
+from entaug.words import is_word
 
-__all__ = ["NOT_WORDS", "CorpusHabits", "has_capital", "has_letter", "is_beginning", "is_shouted"]
+__all__ = ["HARDLY_ANY", "NOT_WORDS", "CorpusHabits", "has_capital", "has_letter", "is_beginning", "is_shouted"]
 
 _SENTENCE_ENDS = frozenset(".!?…:;।。！？")  # noqa: RUF001
 _OPENING = frozenset("\"'`“”‘’«»„([{-–—*•")  # noqa: RUF001
@@ -17,7 +18,9 @@ _CLOSING = frozenset("\"'”’»)]}")  # noqa: RUF001
 NOT_WORDS = ("#", "@", "http", "www.")
 """The beginnings of tokens that are no words: hashtags, user names and addresses."""
 _MOST = 0.75
-_HARDLY_ANY = 0.005
+_SOME = 0.1
+HARDLY_ANY = 0.005
+"""The share of words with a capital below which a corpus has no capitals."""
 _ENOUGH = 4
 
 
@@ -29,10 +32,12 @@ class CorpusHabits:
 
     Args:
         gold: the training sentences.
+        stop_words: function words, in lower case.
 
     Attributes:
         labels: the labels of mentions.
         vocabulary: all tokens, without case.
+        stop_words: function words, in lower case.
 
     Example:
         >>> from entaug.mentions import Mention
@@ -41,7 +46,9 @@ class CorpusHabits:
         [False, False, True, False, False]
     """
 
-    def __init__(self, gold: Sequence[Sentence]) -> None:
+    def __init__(self, gold: Sequence[Sentence], stop_words: frozenset[str] = frozenset()) -> None:
+        self.stop_words = stop_words
+        self._places: defaultdict[tuple[str, str], set[str]] = defaultdict(set)  # by label and word
         self._outside: Counter[str] = Counter()  # tokens outside mentions, as written
         self._outside_within: Counter[str] = Counter()  # ... those that do not begin a sentence
         self._inside_within: Counter[str] = Counter()
@@ -80,8 +87,9 @@ class CorpusHabits:
             self._as_written.add(words)
             self._edges[0].add(folded[0])
             self._edges[1].add(folded[-1])
-            for word in folded:
+            for i, word in enumerate(folded):
                 self._words[word][mention.label] += 1
+                self._places[mention.label, word].add(self._place(words, i))
             if not shouted and any(map(has_letter, words)):
                 self._capitalised[mention.label][any(map(has_capital, words))] += 1
         for one, other in pairwise(mentions):
@@ -137,6 +145,49 @@ class CorpusHabits:
         """
         return self._mentions.get(_folded(words), Counter())
 
+    def may_stand(self, words: Sequence[str], i: int, label: str) -> bool:
+        """Whether mentions of a type have a word in the same place: alone, last in a phrase, before a mark, within."""
+        folded = _folded(words)
+        return self._place(folded, i) in self._places.get((label, folded[i]), ())
+
+    def _place(self, words: Sequence[str], i: int) -> str:
+        if not any(any(map(str.isalnum, word)) for n, word in enumerate(words) if n != i):
+            return "alone"
+        after = words[i + 1] if i + 1 < len(words) else ""
+        is_later = "" if self.stop_words.isdisjoint(words[:i]) else "later "  # in "University of Rome" a name, no head
+        if not after or after in self.stop_words:
+            return f"{is_later}last"
+        return is_later + ("within" if is_word(after, hyphens=True) else after)
+
+    def is_shared(self, word: str, label: str) -> bool:
+        """Whether several mentions of a type have a word, so that it tells the type more than the single name."""
+        return self._mentions_with[label, word.casefold()] > 1
+
+    @cached_property
+    def _mentions_with(self) -> Counter[tuple[str, str]]:
+        return Counter(
+            (label, word) for words, labels in self._mentions.items() for label in labels for word in {*words}
+        )
+
+    def is_two_names(self, words: Sequence[str], label: str) -> bool:
+        """Whether words are two known mentions one after the other, which no mentions of the type are."""
+        return label not in self._joined_labels and self._is_joined(words)
+
+    def _is_joined(self, words: Sequence[str]) -> bool:
+        folded = _folded(words)
+        return any(folded[:i] in self._mentions and folded[i:] in self._mentions for i in range(1, len(folded)))
+
+    @cached_property
+    def _joined_labels(self) -> set[str]:
+        """Types of which some mentions consist of two others, as first and last names of persons do."""
+        counts: defaultdict[str, Counter[bool]] = defaultdict(Counter)
+        for words, labels in self._mentions.items():
+            if len(words) > 1:
+                is_joined = self._is_joined(words)
+                for label in labels:
+                    counts[label][is_joined] += 1
+        return {label for label, count in counts.items() if count[True] > _SOME * count.total()}
+
     def word_labels(self, word: str) -> Counter[str]:
         """Count the labels of the mentions in which a word occurs.
 
@@ -186,6 +237,11 @@ class CorpusHabits:
         counts = sum(self._capitalised.values(), Counter[bool]())
         return counts[True] >= _MOST * counts.total() > 0
 
+    @cached_property
+    def lists_tell_names(self) -> bool:
+        """Whether a word that usually has a capital is a name: where mentions have one, or where nothing has."""
+        return self.writes_names_with_capital or not self.has_capitals
+
     # ---------------------------------------------------------------------------------------------------------- words
 
     def capitalised_words(self) -> Iterator[tuple[str, bool]]:
@@ -223,7 +279,7 @@ class CorpusHabits:
         """Whether the corpus uses capitals at all: not if it is in lower case, or in a script without case."""
         cased = Counter({word: n for word, n in (self._outside + self._inside_within).items() if has_letter(word)})
         capitals = sum(n for word, n in cased.items() if has_capital(word))
-        return capitals >= _HARDLY_ANY * cased.total() > 0
+        return capitals >= HARDLY_ANY * cased.total() > 0
 
     @cached_property
     def _cases(self) -> dict[str, str]:

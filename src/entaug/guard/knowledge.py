@@ -47,8 +47,9 @@ class NameKnowledge:
         recognizer: EntityRecognizer | None = None,
     ) -> None:
         self._recognizer = recognizer
-        self._alone: dict[tuple[str, ...], str] = {}
+        self._alone: dict[tuple[str, ...], Recognition] = {}
         self._labels_alone: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self._kinds_alone: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self._habits = habits or CorpusHabits(gold)
         self._word_cases = word_cases
         self._capitals: defaultdict[str, Counter[bool]] = defaultdict(Counter)
@@ -68,11 +69,14 @@ class NameKnowledge:
                 words = [word for word in sentence.mention_tokens(mention) if is_word(word)]
                 mentions[mention.label] += 1
                 common[mention.label] += bool(words) and all(map(self.is_common_word, words))
-                self._labels_alone[self.kind_alone(sentence.mention_tokens(mention))][mention.label] += 1
+                kind = self.kind_alone(sentence.mention_tokens(mention))
+                self._labels_alone[kind][mention.label] += 1
+                self._kinds_alone[mention.label][kind] += 1
                 if recognition is not None:
                     self._heads[mention.label][recognition.pos[mention.end - 1]] += 1
             if recognition is not None:
                 self._learn_kinds(sentence, recognition)
+        self._mentions = mentions
         self._of_common_words = {label for label, n in mentions.items() if common[label] > _EXCEPTIONS * n}
 
     def _learn_kinds(self, sentence: Sentence, recognition: Recognition) -> None:
@@ -187,7 +191,7 @@ class NameKnowledge:
         habits = self._habits
         if habits.is_ordinary(word):
             return True
-        return not (habits.writes_names_with_capital and self.is_name(word)) and not habits.word_labels(word)
+        return not (habits.lists_tell_names and self.is_name(word)) and not habits.word_labels(word)
 
     def fits(self, word: str, label: str, example: str) -> bool:
         """Whether a word can stand for one of a mention.
@@ -213,6 +217,40 @@ class NameKnowledge:
             return True
         return self._is_common(example)
 
+    def keeps_type(self, words: Sequence[str], i: int, new: str, label: str) -> bool:
+        """Whether a mention is still one of its type, as a whole, if a word of it is replaced.
+
+        So it is where mentions of the type have the new word in the same place, as the same part of speech, so that
+        heads are replaced by heads; or where a name that the corpus does not have replaces a name. What is a name is
+        told by the word list, without one by the capitals of the type.
+        """
+        habits, old = self._habits, words[i]
+        changed = [*words[:i], new, *words[i + 1 :]]
+        is_mention, is_of_type = bool(habits.labels_of(changed)[label]), bool(habits.word_labels(new)[label])
+        if is_mention:
+            may_be = True
+        elif is_of_type:
+            may_be = habits.may_stand(changed, i, label)
+        else:
+            may_be = not habits.is_shared(old, label) and self._is_like_name(old, label) and self._may_name(new, label)
+        # What a recogniser is asked comes last, as that takes longest.
+        if not may_be or (old.islower() and old in habits.stop_words) or not self.fits(new, label, old):
+            return False
+        if is_of_type:
+            return is_mention or self._pos_alone(changed)[i] == self._pos_alone(words)[i]
+        return self.kind_alone(words) in ("", self.kind_alone(changed))
+
+    def _may_name(self, word: str, label: str) -> bool:
+        """Whether a word that a model predicts, in whatever case, is a name by itself as far as a list tells."""
+        return self._word_cases is None or self._is_like_name(self._word_cases.usual_case(word) or "", label)
+
+    def _is_like_name(self, word: str, label: str) -> bool:
+        """Whether a word is a name by itself; abbreviations are not, as they can stand for anything."""
+        if len(word) > 1 and (word.isupper() or (self.usual_case(word) or "").isupper()):
+            return False
+        is_unknown = not self.is_common_word(word) and has_capital(word)
+        return self.is_name(word) or (is_unknown and self._habits.capital_habit(label) is True)
+
     def _is_common(self, word: str) -> bool:
         """Whether a word is usually written without a capital, or the corpus has it so outside mentions."""
         return self.is_common_word(word) or self._habits.is_ordinary(word.lower())
@@ -234,6 +272,13 @@ class NameKnowledge:
             if self._kinds_in_mentions[entity[2]] >= _SHARE * self._kinds[entity[2]] > 0
         ]
 
+    def recognized_mentions(self) -> dict[str, tuple[int, int]]:
+        """Count for each type the mentions that a recogniser sees as an entity, of whatever kind, and all."""
+        return {
+            label: (self._kinds_of_label.get(label, Counter()).total(), total)
+            for label, total in self._mentions.items()
+        }
+
     @staticmethod
     def all_entities(recognition: Recognition | None) -> list[tuple[int, int, str]]:
         """Return all entities of a sentence.
@@ -254,14 +299,30 @@ class NameKnowledge:
         Returns:
             The kind; empty if there is none, if there are several, or without a recogniser.
         """
-        if self._recognizer is None:
-            return ""
+        kinds = {kind for *_, kind in self._recognize_alone(words).entities}
+        return kinds.pop() if len(kinds) == 1 else ""
+
+    def _recognize_alone(self, words: Sequence[str]) -> Recognition:
+        """What the recogniser sees in words without their sentence; without one nothing."""
         key = tuple(words)
+        if self._recognizer is None:
+            return Recognition((), ("X",) * len(key))
         if key not in self._alone:
-            [recognition] = self._recognizer.recognize([key])
-            kinds = {kind for *_, kind in recognition.entities}
-            self._alone[key] = kinds.pop() if len(kinds) == 1 else ""
+            [self._alone[key]] = self._recognizer.recognize([key])
         return self._alone[key]
+
+    def _pos_alone(self, words: Sequence[str]) -> list[str]:
+        """The parts of speech in a mention without its sentence, where names and other nouns are one."""
+        return ["NOUN" if pos == "PROPN" else pos for pos in self._recognize_alone(words).pos]
+
+    def is_known(self, words: Sequence[str], label: str) -> bool:
+        """Whether the corpus has a mention with its label."""
+        return bool(self._habits.labels_of(words)[label])
+
+    def is_recognized(self, words: Sequence[str], label: str) -> bool:
+        """Whether the recogniser sees a mention, without its sentence, as it sees most of those of the type."""
+        kind, kinds = self.kind_alone(words), self._kinds_alone.get(label, Counter())
+        return bool(kind) and kinds[kind] >= _SHARE * kinds.total()
 
     def is_likelier_other(self, words: Sequence[str], label: str) -> bool:
         """Whether the kind of a mention, without its sentence, is by far likelier to be of another type.

@@ -9,7 +9,7 @@ from entaug.guard.habits import has_capital, has_letter
 from entaug.guard.judged import Faults, Judged, is_unbalanced
 from entaug.words import is_word
 
-__all__ = ["cut_mentions", "oddly_shaped_mentions", "ordinary_mentions", "unbalanced_mentions"]
+__all__ = ["cut_mentions", "joined_mentions", "oddly_shaped_mentions", "ordinary_mentions", "unbalanced_mentions"]
 
 _LONGEST_ACRONYM = 5
 
@@ -111,6 +111,21 @@ def _is_inside_entity(judged: Judged, mention: Mention) -> bool:
             if any(has_capital(judged.tokens[i]) and not judged.is_ordinary(i) for i in rest):
                 return True
     return False
+
+
+def joined_mentions(judged: Judged) -> Faults:
+    """Find mentions of two known names that neither the corpus nor a recogniser has as one.
+
+    Args:
+        judged: the sentence.
+
+    Yields:
+        The words of each mention.
+    """
+    entities = {(start, end) for start, end, _ in judged.knowledge.all_entities(judged.recognition)}
+    for m in judged.new_mentions:
+        if (m.start, m.end) not in entities and judged.habits.is_two_names(judged.words(m), m.label):
+            yield judged.words(m)
 
 
 def oddly_shaped_mentions(judged: Judged) -> Faults:

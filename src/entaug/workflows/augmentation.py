@@ -26,7 +26,6 @@ from entaug.report.review import Review
 from entaug.workflows.accepting import Acceptance, AugmentSummary, ReviewCounts
 from entaug.workflows.common import (
     locate_losses,
-    notes_on_models,
     notes_on_other_tags,
     read_sentences,
     usage_of_models,
@@ -101,7 +100,7 @@ class Augmentation:
             reading = self._fit_on_parts(self.sharing, copy_gold=copies_now)
         augmenter.progress = None
         summary.repaired = reading.repaired
-        summary.notes += [*augmenter.notes(), *notes_on_models(augmenter), *notes_on_other_tags(self.source)]
+        summary.notes += [*augmenter.notes(), *notes_on_other_tags(self.source)]
         summary.notes += [f"{note} ({n:,} times)" if n > 1 else note for note, n in sorted(reading.notes.items())]
         if copy_gold and not copies_now:  # the input is known to be valid only after it was read to its end
             self._copy_again()

@@ -30,7 +30,6 @@ __all__ = [
     "check_rejected_output",
     "instruct_models",
     "locate_losses",
-    "notes_on_models",
     "notes_on_other_tags",
     "open_corpora",
     "open_target",
@@ -272,20 +271,6 @@ def check_rejected_output(
         raise OutputError(message, path=str(rejected), remedy="name another file for rejected sentences")
     check_output(path, input, force=force)
     return path
-
-
-def notes_on_models(augmenter: Any) -> list[str]:
-    """Return what the models of a method, its filters and its teacher have to say, see `Component.model_notes`.
-
-    Args:
-        augmenter: the method, or several; fitted.
-
-    Returns:
-        Lines of text, each once.
-    """
-    methods = getattr(augmenter, "augmenters", [augmenter])
-    components = [part for method in methods for part in (method, *method.filters_, method.teacher_)]
-    return list(dict.fromkeys(note for part in components if part is not None for note in part.model_notes()))
 
 
 def notes_on_other_tags(source: OpenedFile) -> list[str]:

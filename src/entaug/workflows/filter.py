@@ -159,6 +159,7 @@ def filter_file(
     summary = FilterSummary(str(input), str(output), file.source.dialect.describe(), file.to.dialect.describe())
     summary.filters = [filter_.signature for filter_ in filters]
     summary.repaired, summary.notes = file.reading.repaired, file.reading.notes
+    summary.notes.update({note for filter_ in filters for note in filter_.model_notes()})
     unknown = len(decisions.rejected) - rejections.count(REVIEWED.reason)
     if unknown > 0:
         note = f"{unknown:,} of {len(decisions.rejected):,} sentences that the review rejects are not in this file"

@@ -247,7 +247,7 @@ class CASSI(Augmenter):
         others = [s for key, s in self._without_subtree.items() if key not in self._left_alone]
         without = sum(len(s) >= self._min_length for s in others)
         short = len(others) - without
-        notes = []
+        notes = super().notes()
         if without:
             notes.append(f"{without} sentences have no subject or object subtree; their mentions are replaced instead")
         if short:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from random import Random
 from typing import ClassVar, Literal
 
+from entaug.alignment import align_subwords, detokenize
 from entaug.augmenters.base import NO_CANDIDATE, NOT_SEEN, MethodInfo, Rejection, Request
 from entaug.augmenters.generative.base import distinct_sentences
 from entaug.augmenters.generative.linearization import join_parts, label_token, label_tokens, wrap_tokens
 from entaug.augmenters.generative.trainable import TrainableAugmenter
 from entaug.augmenters.paper_presets import MELM_PAPER
 from entaug.backends.protocols import MaskedExample, MaskedLM, TrainableMaskedLM
-from entaug.data import Edit, Sentence
+from entaug.data import Edit, Mention, Sentence
 from entaug.errors import ParameterError
 from entaug.guard import name_knowledge
 from entaug.guard.habits import is_beginning
@@ -26,7 +28,9 @@ from entaug.words import is_word, may_replace
 __all__ = ["MaskedEntityLM"]
 
 _NO_FILL = Rejection("no suitable other word")
-_MORE = 3  # multiple of `max_rank` that is predicted if words must fit the type
+_IMPLAUSIBLE = Rejection("a changed mention is implausible as a whole")
+_MUCH_WORSE = 3.0  # in log-probability for each word, than the mention of the source
+_MORE = 10  # multiple of `max_rank` that is predicted if words must fit the type
 
 
 @dataclass(kw_only=True, eq=False)
@@ -36,12 +40,15 @@ class MaskedEntityLM(TrainableAugmenter):
     Sentences are linearized: each word of a mention is surrounded by two label tokens, whose embeddings are initialised
     from the words of the label. The model is trained to predict masked words of mentions, different ones in each epoch.
     For augmentation, about half of the words of a sentence's mentions are masked, and each is replaced by one of the
-    most likely predictions except the first. Words are replaced one by one, and only by whole alphabetic words.
-    Mentions therefore keep their number, labels and lengths, and no label token remains in a sentence. With the label
-    guard, words must fit the type: the corpus does not have them in mentions of other types or outside mentions only,
-    and common words do not replace names. Words with
+    most likely predictions except the first. Words are replaced by whole alphabetic words only.
+    Mentions therefore keep their number, labels and lengths, and no label token remains in a sentence. Words with
     other characters than letters (numbers, codes) are not replaced. Several copies correspond to several rounds of the
     paper.
+
+    With the label guard a changed mention must be one of its type as a whole. Words are replaced from left to right,
+    each in the sight of the words before it, by words that mentions of the type have in the same place and as the same
+    part of speech (a head by a head), or a name by a name. A mention that the corpus does not have is refused if the
+    model, as it was before training, finds it much less likely than the one in its place.
 
     (The paper masks sub-words. Here whole words are masked, because predicted sub-words rarely form a word.)
 
@@ -115,6 +122,7 @@ class MaskedEntityLM(TrainableAugmenter):
     def _fit(self, corpus: Iterable[Sentence]) -> None:
         corpus = list(corpus)
         self._knowledge = name_knowledge(self.guard_, corpus)
+        self._source_log_probs: dict[tuple[Sentence, Mention], float] = {}
         gold = distinct_sentences(sentence for sentence in corpus if sentence.mentions)
         self.markers_ = label_tokens(mention.label for sentence in gold for mention in sentence.mentions)
         streams = Streams(self.seed, f"{self.name} learning")
@@ -166,15 +174,10 @@ class MaskedEntityLM(TrainableAugmenter):
             results.append(NO_CANDIDATE if is_known else NOT_SEEN)
             if is_known and (positions := self._sample_positions(sentence, rng)):
                 masked[i] = positions
-        texts = []
-        for i, positions in masked.items():
-            *before, last = self._texts_between(requests[i].sentence, positions)
-            # Label tokens and words are separated by spaces; the rest is detokenized.
-            texts.append([*(part for text in before for part in (text + " ", None)), last])
-        num_predictions = self.max_rank * (_MORE if self.uses_guard else 1) + 1
-        predictions = self.trained_.fill(texts, num_predictions)
-        for (i, positions), of_sentence in zip(masked.items(), predictions, strict=True):
-            results[i] = self._fill(requests[i], positions, of_sentence)
+        for i, new in self._fill({i: requests[i] for i in masked}, masked).items():
+            results[i] = new
+        if self.uses_guard:
+            self._check_mentions(requests, results)
         return results
 
     def _sample_positions(self, sentence: Sentence, rng: Random) -> list[int]:
@@ -189,26 +192,88 @@ class MaskedEntityLM(TrainableAugmenter):
         return sorted(sampled)
 
     def _fill(
-        self, request: Request, positions: Sequence[int], predictions: Sequence[Sequence[tuple[str, float]]]
-    ) -> Sentence | Rejection:
-        sentence, rng, *_ = request
-        stop = stop_words(self.stop_words)
-        edits = []
-        tokens = list(sentence.tokens)
-        labels = {i: mention.label for mention in sentence.mentions for i in mention.positions()}
-        for i, of_position in zip(positions, predictions, strict=False):
-            original = sentence.tokens[i]
-            # Exclude the original, the neighbouring words, and stop words, which are rarely names.
-            excluded = {token.lower() for token in tokens[max(0, i - 1) : i + 2]}
-            excluded |= set() if original.lower() in stop else stop
-            candidates = of_position
-            if self.uses_guard:
-                fitting = (c for c in of_position if self._knowledge.fits(c[0], labels[i], original))
-                candidates = list(islice(fitting, self.max_rank))
-            in_ranks = candidates[self.min_rank - 1 : self.max_rank]
-            words = [word for word, _ in in_ranks if word.lower() not in excluded and may_replace(word, original)]
-            if words:
-                word = words[rng.randrange(len(words))]
-                tokens[i] = self._knowledge.cased(word, original, is_first=is_beginning(tokens, i))
-                edits.append(Edit(i, i + 1, (tokens[i],)))
-        return sentence.edit(edits) if edits else _NO_FILL
+        self, requests: Mapping[int, Request], masked: Mapping[int, Sequence[int]]
+    ) -> dict[int, Sentence | Rejection]:
+        """Fill the masked positions: all at once, or with the guard one by one, so that words fit each other."""
+        current = {i: request.sentence for i, request in requests.items()}
+        pending = {i: list(positions) for i, positions in masked.items()}
+        num_predictions = self.max_rank * (_MORE if self.uses_guard else 1) + 1
+        while unfinished := [i for i, positions in pending.items() if positions]:
+            texts = [self._gapped(current[i], pending[i]) for i in unfinished]
+            predictions = self.trained_.fill(texts, num_predictions, first_only=self.uses_guard)
+            for i, of_sentence in zip(unfinished, predictions, strict=True):
+                for candidates in of_sentence:
+                    current[i] = self._replace(current[i], pending[i].pop(0), candidates, requests[i].rng)
+                if not self.uses_guard:
+                    pending[i].clear()  # a text that is too long has fewer gaps
+        changed = {i: new for i, new in current.items() if new.tokens != requests[i].sentence.tokens}
+        return {i: changed.get(i, _NO_FILL) for i in requests}
+
+    def _gapped(self, sentence: Sentence, positions: Sequence[int]) -> list[str | None]:
+        """Return a linearized sentence with gaps at some positions."""
+        *before, last = self._texts_between(sentence, positions)
+        # Label tokens and words are separated by spaces; the rest is detokenized.
+        return [*(part for text in before for part in (text + " ", None)), last]
+
+    def _replace(self, sentence: Sentence, i: int, candidates: Sequence[tuple[str, float]], rng: Random) -> Sentence:
+        """Replace a word of a mention by one of the candidates, if one is suitable."""
+        stop, tokens, original = stop_words(self.stop_words), sentence.tokens, sentence.tokens[i]
+        # Exclude the original, the neighbouring words, and stop words, which are rarely names.
+        excluded = {token.lower() for token in tokens[max(0, i - 1) : i + 2]}
+        excluded |= set() if original.lower() in stop else stop
+        if self.uses_guard:
+            [mention] = [mention for mention in sentence.mentions if mention.start <= i < mention.end]
+            words = tokens[mention.start : mention.end]
+            keeps_type = partial(self._knowledge.keeps_type, words, i - mention.start, label=mention.label)
+            candidates = list(islice((c for c in candidates if keeps_type(new=c[0])), self.max_rank))
+        in_ranks = candidates[self.min_rank - 1 : self.max_rank]
+        fills = [word for word, _ in in_ranks if word.lower() not in excluded and may_replace(word, original)]
+        if not fills:
+            return sentence
+        word = self._knowledge.cased(fills[rng.randrange(len(fills))], original, is_first=is_beginning(tokens, i))
+        return sentence.edit([Edit(i, i + 1, (word,))])
+
+    # ------------------------------------------------------------------------------------------------- whole mentions
+
+    def _check_mentions(self, requests: Sequence[Request], results: list[Sentence | Rejection]) -> None:
+        """Reject drafts with a changed mention that reads much worse than the one in its place.
+
+        That is asked of the model as it was before it was trained on mentions. Known mentions, single words, and
+        those that a recogniser takes for one of the type are not asked about.
+        """
+        asked = [
+            (i, new, mention)
+            for i, (new, (source, *_)) in enumerate(zip(results, requests, strict=True))
+            if isinstance(new, Sentence)
+            for mention in new.mentions
+            if self._is_in_doubt(mention, new, source)
+        ]
+        sources = [(requests[i].sentence, mention) for i, _, mention in asked]
+        known = self._source_log_probs
+        unknown = list(dict.fromkeys(pair for pair in sources if pair not in known))
+        known.update(zip(unknown, self._log_probs(unknown), strict=True))
+        drafts = self._log_probs([(new, mention) for _, new, mention in asked])
+        for (i, *_), now, source in zip(asked, drafts, sources, strict=True):
+            if now < known[source] - _MUCH_WORSE:
+                results[i] = _IMPLAUSIBLE
+
+    def _is_in_doubt(self, mention: Mention, new: Sentence, source: Sentence) -> bool:
+        words, knowledge = new.mention_tokens(mention), self._knowledge
+        return (
+            len(words) > 1
+            and words != source.tokens[mention.start : mention.end]
+            and not knowledge.is_known(words, mention.label)
+            and not knowledge.is_recognized(words, mention.label)
+        )
+
+    def _log_probs(self, mentions: Sequence[tuple[Sentence, Mention]]) -> list[float]:
+        """Return the log-probability of each mention in its sentence, sub-word by sub-word, for each word."""
+        texts = [detokenize(sentence.tokens, sentence.spaces) for sentence, _ in mentions]
+        requests = []
+        for text, (sentence, mention), pieces in zip(
+            texts, mentions, self.masked_lm_.token_offsets(texts), strict=True
+        ):
+            owners = align_subwords(pieces, sentence.tokens, sentence.spaces)
+            requests.append((text, [n for n, i in enumerate(owners) if mention.start <= i < mention.end]))
+        values = self.masked_lm_.token_log_probs(requests)
+        return [float(v.sum()) / (m.end - m.start) for v, (_, m) in zip(values, mentions, strict=True)]

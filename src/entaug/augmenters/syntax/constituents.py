@@ -179,8 +179,12 @@ class ConstituencyReplacement(Augmenter):
         donors = {donor.sentence for of_category in self.pool_.values() for donor in of_category}
         left_alone = sum(map(self._is_left_alone, self.gold_))
         without = len(self.gold_) - len(donors) - left_alone
-        notes = [f"{without} sentences have no phrase that can be exchanged"] if without else []
-        return [*notes, f"{left_alone} headlines and table rows are left alone"] if left_alone else notes
+        notes = super().notes()
+        if without:
+            notes.append(f"{without} sentences have no phrase that can be exchanged")
+        if left_alone:
+            notes.append(f"{left_alone} headlines and table rows are left alone")
+        return notes
 
     def _is_left_alone(self, sentence: Sentence) -> bool:
         """Whether a sentence is a headline or a row of a table, which are not parsed well nor read well in others."""
