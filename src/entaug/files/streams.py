@@ -23,6 +23,7 @@ __all__ = [
     "check_no_nul",
     "decode_text",
     "encode_text",
+    "find_in_file",
     "is_special",
     "is_stdout",
     "name_original",
@@ -147,6 +148,17 @@ def read_beginning(path: Path, size: int = 1 << 16) -> bytes:
             return stream.read(size)
     except (InputError, OSError, EOFError, zlib.error):
         return b""
+
+
+def find_in_file(path: Path, wanted: bytes) -> bool:
+    """Return whether bytes occur in a file, unpacked."""
+    end = b""
+    with open_bytes(path) as stream:
+        for block in _read_blocks(stream, path):
+            if wanted in end + block:
+                return True
+            end = block[-len(wanted) :]
+    return False
 
 
 def read_bytes(path: Path, max_size: int = _MAX_FILE) -> bytes:

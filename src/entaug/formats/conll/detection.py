@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Literal
 
 from entaug.errors import InputError, ParameterError
+from entaug.files.streams import find_in_file
 from entaug.formats.conll.dialect import ConllDialect
 from entaug.formats.conll.lines import (
+    PROVENANCE_COMMENT,
     TEXT_COMMENT,
     Block,
     is_comment,
@@ -83,7 +85,8 @@ def detect_dialect(path: Path, dialect: ConllDialect, given: Collection[str]) ->
     regular = [rows for rows in sentences if all(len(row) == num_columns for row in rows)]
     if len(names) != num_columns or len(set(names)) < num_columns:
         names = ()
-    dialect = replace(dialect, column_names=names, ids=ids, texts=texts, num_columns=num_columns)
+    provenance = find_in_file(path, PROVENANCE_COMMENT.encode())  # augmented sentences come last
+    dialect = replace(dialect, column_names=names, ids=ids, texts=texts, provenance=provenance, num_columns=num_columns)
     columns = _ColumnDetector(dialect, given, regular or sentences)
     dialect = columns.detect(path, sample[0][0])
     further = (_split_block(block, dialect) for block in blocks)

@@ -17,6 +17,7 @@ from entaug.errors import InputError, TagError
 from entaug.formats.base import ENTITY_FIELDS, Reading
 from entaug.formats.conll.dialect import ConllDialect
 from entaug.formats.conll.lines import (
+    PROVENANCE_COMMENT,
     TEXT_COMMENT,
     is_comment,
     is_numbering,
@@ -32,9 +33,7 @@ from entaug.provenance import Provenance
 from entaug.spacing import infer_spaces_of_characters
 from entaug.tags import InvalidTag, decode_canonical, is_tag
 
-__all__ = ["PROVENANCE_COMMENT", "ConllReader"]
-
-PROVENANCE_COMMENT = "# entaug = "
+__all__ = ["ConllReader"]
 
 
 class _RaggedRows(Exception):  # noqa: N818 - internal: converted to an InputError with a line
