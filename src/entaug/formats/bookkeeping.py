@@ -43,6 +43,8 @@ def without_bookkeeping(sentence: Sentence) -> Sentence:
         else:
             del fields[ENTITY_FIELDS]
     is_made = sentence.id is not None and (provenance is not None or _is_made_id(sentence))
+    if is_made and fields.get("comments") == [f"# sent_id = {sentence.id}"]:
+        del fields["comments"]
     if not is_made and fields == sentence.fields:
         return sentence
     return sentence.with_(id=None if is_made else sentence.id).with_fields(fields)
@@ -71,8 +73,8 @@ def note_on_bookkeeping(lost: Mapping[str, int], title: str, dialect: Any) -> st
         return None
     shown = ", ".join(f"{_NAMES.get(name, name)} ({n:,} sentence{'s' * (n != 1)})" for name, n in sorted(own.items()))
     keeping = list(dict.fromkeys(_keeping_options(own, dialect)))
-    remedy = f"; to keep: {' '.join(keeping)}" if keeping else ""
-    return f"what entaug noted itself and {title} cannot store is left out: {shown}{remedy}"
+    remedy = f"; to keep them: {' '.join(keeping)}" if keeping else ""
+    return f"entaug's own notes that {title} cannot store are left out: {shown}{remedy}"
 
 
 def _keeping_options(own: Iterable[str], dialect: Any) -> Iterator[str]:
