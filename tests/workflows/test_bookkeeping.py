@@ -174,7 +174,7 @@ def test_what_is_whose() -> None:
     assert kept.fields == {"_entity_fields": [{"norm": "Ada L."}, {}]}
     comments = split_fields({"comments": [f"# sent_id = {gold.key}"]})
     assert without_bookkeeping(gold.with_(id=gold.key, **comments)) == gold
-    odd = gold.with_(**split_fields({"_entity_fields": 7, "_brat": 8}))
+    odd = gold.with_(**split_fields({"_entity_fields": 7, "_brat": 8, "entaug": 3}))
     assert without_bookkeeping(odd) is odd
 
 

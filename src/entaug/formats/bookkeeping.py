@@ -30,7 +30,8 @@ _KEPT_BY = {"field 'entaug'": ("provenance", "fields"), "provenance": ("fields",
 def without_bookkeeping(sentence: Sentence) -> Sentence:
     """Return the sentence with what its files said, without what entaug added; itself where that is nothing."""
     fields = {name: value for name, value in sentence.fields.items() if name not in _FIELDS}
-    provenance = fields.pop("entaug", None)
+    if sentence.provenance is not None:  # else a field of this name is somebody else's
+        del fields["entaug"]
     of_mentions = _OF_MENTIONS
     if isinstance(kept := fields.get(KEPT), Mapping):
         of_mentions = of_mentions | _OF_MENTIONS_IN_BRAT
@@ -42,7 +43,7 @@ def without_bookkeeping(sentence: Sentence) -> Sentence:
             fields[ENTITY_FIELDS] = own
         else:
             del fields[ENTITY_FIELDS]
-    is_made = sentence.id is not None and (provenance is not None or _is_made_id(sentence))
+    is_made = sentence.id is not None and (sentence.provenance is not None or _is_made_id(sentence))
     if is_made and fields.get("comments") == [f"# sent_id = {sentence.id}"]:
         del fields["comments"]
     if not is_made and fields == sentence.fields:
