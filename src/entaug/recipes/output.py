@@ -45,7 +45,8 @@ def write_output(
         OutputError: it cannot be written.
     """
     with atomic_folder(output) as folder:
-        write([*with_keys(inputs.gold), *augmented], folder / "train.jsonl")
+        gold = with_keys(inputs.gold) if augmented else inputs.gold  # provenance names them
+        write([*gold, *augmented], folder / "train.jsonl")
         if augmented:
             write(augmented, folder / "augmented.jsonl")
         shutil.copytree(tagger, folder / "tagger")
