@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import overload
 
 from entaug.data import Sentence
 
-__all__ = ["Corpus", "CorpusStream", "SentenceKeys", "UnlabelledText", "sentence_key"]
+__all__ = [
+    "Corpus",
+    "CorpusStream",
+    "SentenceKeys",
+    "UnlabelledText",
+    "is_made_key",
+    "keyed",
+    "sentence_key",
+    "with_keys",
+]
+
+_MADE_KEY = re.compile(r"[0-9a-f]{16}(-[1-9]\d*)?")
 
 
 def sentence_key(sentence: Sentence, occurrence: int) -> str:
@@ -25,14 +37,33 @@ def sentence_key(sentence: Sentence, occurrence: int) -> str:
     """
     if sentence.id is not None:
         return sentence.id
-    key = f"{sentence.fingerprint_number():016x}"
-    return key if occurrence == 1 else f"{key}-{occurrence}"
+    return _made_key(sentence.fingerprint_number(), occurrence)
+
+
+def _made_key(fingerprint: int, occurrence: int) -> str:
+    return f"{fingerprint:016x}" if occurrence == 1 else f"{fingerprint:016x}-{occurrence}"
+
+
+def is_made_key(key: str) -> bool:
+    """Return whether a key has the form that sentences without an id get, so that it could be that of another one."""
+    return _MADE_KEY.fullmatch(key) is not None
+
+
+def keyed(sentences: Iterable[Sentence], occurrences: Iterable[int] | None) -> Iterator[tuple[Sentence, str]]:
+    """Yield sentences with their keys, by the occurrence of each one without an id; None where it is 1 for all."""
+    rest = iter(occurrences or ())
+    for sentence in sentences:
+        yield sentence, sentence_key(sentence, next(rest, 1) if sentence.id is None else 1)
 
 
 class SentenceKeys:
     """Unique keys of the sentences of a corpus.
 
-    A key is `Sentence.key`, with a number appended where an earlier sentence without an id has the same content.
+    A key is `Sentence.key`, with a number appended where an earlier sentence without an id has the same content, or
+    where it is the id of another sentence.
+
+    Args:
+        taken: the ids of sentences that a sentence without one could get, see `is_made_key`; may grow.
 
     Example:
         >>> keys = SentenceKeys()
@@ -40,8 +71,10 @@ class SentenceKeys:
         (['', '-2', '-3'], 's1')
     """
 
-    def __init__(self) -> None:
+    def __init__(self, taken: Collection[str] = ()) -> None:
         self._occurrences: Counter[int] = Counter()
+        self._taken = taken
+        self._skipped: set[str] = set()
 
     def assign(self, sentence: Sentence) -> str:
         """Return the key of the next sentence of the corpus.
@@ -52,9 +85,29 @@ class SentenceKeys:
         if sentence.id is not None:
             return sentence.id
         number = sentence.fingerprint_number()
-        self._occurrences[number] += 1
-        occurrence = self._occurrences[number]
-        return f"{number:016x}" if occurrence == 1 else f"{number:016x}-{occurrence}"
+        return _made_key(number, self.occurrence(number))
+
+    def occurrence(self, fingerprint: int) -> int:
+        """Return the number in the key of the next sentence without an id that has this fingerprint, from 1."""
+        self._occurrences[fingerprint] += 1
+        while self._taken and (key := _made_key(fingerprint, self._occurrences[fingerprint])) in self._taken:
+            self._skipped.add(key)
+            self._occurrences[fingerprint] += 1
+        return self._occurrences[fingerprint]
+
+    def clashes(self) -> bool:
+        """Return whether a sentence without an id got a key that is the id of a later sentence."""
+        for key in set(self._taken) - self._skipped:
+            fingerprint, _, number = key.partition("-")
+            if int(number or 1) <= self._occurrences.get(int(fingerprint, 16), 0):
+                return True
+        return False
+
+
+def with_keys(sentences: Sequence[Sentence]) -> Iterator[Sentence]:
+    """Yield the sentences of a corpus; those without an id have their key as id, by which provenance names them."""
+    keys = SentenceKeys({sentence.id for sentence in sentences if sentence.id is not None and is_made_key(sentence.id)})
+    return (sentence.with_(id=keys.assign(sentence)) for sentence in sentences)
 
 
 class Corpus(Sequence[Sentence]):

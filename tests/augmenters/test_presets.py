@@ -393,6 +393,9 @@ def test_a_generator_that_is_told_no_language_is_noted(monkeypatch: pytest.Monke
     assert "fake is told that the sentences are in en_XX; if they are not, set language" in method.notes()
     assert Multilingual.told[0] == [None]
     assert not EnTDA(generator=FakeGenerator(), guard=False).fit(gold).notes()
+    loaded = EnTDA(generator=Multilingual()).load()  # experiments ask before any run
+    assert loaded.notes_on_languages(gold) == method.notes()[-1:]
+    assert loaded.notes_on_languages(gold_of("de", "hi")) == []
 
 
 def test_mulda_on_mbart(mbarts: dict[str, Path]) -> None:

@@ -17,6 +17,7 @@ from conftest import EXAMPLE
 from entaug.augmenters import create_augmenter
 from entaug.backends.fakes import FakeMaskedLM
 from entaug.cli.main import main
+from entaug.corpus import with_keys
 from entaug.data import Mention, Sentence
 from entaug.errors import InputError, OutputError, ParameterError
 from entaug.params import Configurable
@@ -154,7 +155,9 @@ def test_a_recipe_that_helps_is_chosen_and_its_result_is_whole(files: Path) -> N
     ]
     assert not list(files.glob("*.partial"))
     sentences = entaug.read(files / "out" / "train.jsonl")
-    assert sentences[:60] == entaug.read(files / "train.conll")
+    gold = list(with_keys(entaug.read(files / "train.conll")))
+    assert list(sentences[:60]) == gold
+    assert {source for s in sentences[60:] if s.provenance for source in s.provenance.sources} <= {s.id for s in gold}
     assert len(sentences) == 60 + summary.augmented
     assert sentences[60:] == entaug.read(files / "out" / "augmented.jsonl")
     assert json.loads((files / "out" / "summary.json").read_text())["recipe"] == summary.recipe

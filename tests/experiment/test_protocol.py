@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 import entaug
 import tiny
 from conftest import EXAMPLE
+from entaug import Mention, Sentence
 from entaug.errors import InputError
 from entaug.experiment.data import prepare_splits
 from entaug.experiment.reading import read_plan
@@ -19,6 +21,8 @@ from entaug.experiment.records import RunRecord, read_run_records
 from entaug.experiment.runner import _execution_order
 from entaug.experiment.runs import execute_run
 from entaug.experiment.schedule import Schedule
+from entaug.experiment.smoke import smallest_plan
+from entaug.report.breakdowns import corpus_tables
 from entaug.report.comparison import Setting, compare_arms
 from entaug.report.markdown import markdown_report
 from entaug.scoring.span_f1 import MatchCounts, Scores
@@ -202,6 +206,101 @@ def record_of(run: Any, f1: float, dev: float | None = None) -> RunRecord:
     )
 
 
+# -------------------------------------------------------------------------- folders, languages, parameters by corpus
+
+
+@pytest.mark.parametrize("format_", ["brat", "i2b2", "datasets", "shards"])
+def test_corpora_may_be_folders(schedule_of: Any, tmp_path: Path, format_: str) -> None:
+    sentences = list(entaug.read(TRAIN))[:24]
+    if format_ == "shards":
+        (tmp_path / "train").mkdir()
+        for name, part in (("part-1.jsonl", sentences[:12]), ("part-2.jsonl", sentences[12:])):
+            entaug.write(part, Path(tmp_path, "train", name))
+    else:
+        entaug.write(sentences, tmp_path / "train", format_)
+    keys = dict.fromkeys(("train", "test", "dev", "unlabelled"), '"train"')
+    text = corpus(**keys, sizes="[16]", dev_in_test='"allow"') + f'options = {{ format = "{format_}" }}\n'
+    rest = '[[methods]]\nname = "mr"\n'
+    [gold, mr] = schedule_of(text, top='seeds = [1]\nbaselines = ["gold"]', rest=rest).runs
+    assert execute_run(mr)[0].new
+    assert len(entaug.read(gold.split.test)) == len(sentences)
+    again = schedule_of(text, top='seeds = [1]\nbaselines = ["gold"]', rest=rest).runs
+    assert [run.key for run in again] == [gold.key, mr.key]
+    if format_ == "brat":  # what is in the files names the run, not where they are
+        [note] = list((tmp_path / "train").glob("*1.txt"))[:1]
+        note.write_text(note.read_text().replace(".", "!"))
+        changed = schedule_of(text, top='seeds = [1]\nbaselines = ["gold"]', rest=rest).runs
+        assert changed[0].key != gold.key
+
+
+def test_a_folder_without_a_corpus_is_an_error(schedule_of: Any, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match="is a directory of no known format"):
+        schedule_of(corpus(train='"empty"'))
+
+
+ACLM = '[[methods]]\nname = "aclm"\nlabel = "ACLM"\n'
+
+
+def test_the_language_of_a_corpus_reaches_its_methods(schedule_of: Any, tmp_path: Path) -> None:
+    entaug.write([Sentence(["Nein"], id="x", meta={"language": "fr"}), *entaug.read(TRAIN)], tmp_path / "t.jsonl")
+    german = corpus("a", language='"de"', train='"t.jsonl"', sizes="[8]", subset='"first"')
+    text = german + corpus("b", language='"hi_IN"', sizes="[8]") + corpus("c") + MIX
+    runs = schedule_of(text, rest=ACLM + 'generator = "smollm2"\n').runs
+    first = {run.split.corpus.name: run for run in runs if run.method}
+    languages = {name: [s.meta.get("language") for s in entaug.read(r.split.train)] for name, r in first.items()}
+    assert languages == {
+        "a": ["fr", *["de"] * 7],  # a sentence knows its own language best
+        "b": ["hi_IN"] * 8,
+        "c": [None] * 16,
+        "both": ["fr", *["de"] * 7, *["hi_IN"] * 8],
+    }
+    assert {name: run.method.params.get("stop_words") for name, run in first.items()} == {
+        "a": "de",
+        "b": "hi",
+        "c": None,
+        "both": None,
+    }
+    assert not any("language" in s.meta for s in entaug.read(first["a"].split.test))  # it may be another one
+
+
+def test_texts_without_tokens_are_tokenised_by_the_language(schedule_of: Any, tmp_path: Path) -> None:
+    (tmp_path / "brat").mkdir()
+    text = "Das ist z.B. Rom.\n" * 10
+    (tmp_path / "brat" / "a.txt").write_text(text)
+    places = [match.start() for match in re.finditer("Rom", text)]
+    lines = [f"T{i}\tLOC {at} {at + 3}\tRom\n" for i, at in enumerate(places, start=1)]
+    (tmp_path / "brat" / "a.ann").write_text("".join(lines))
+    entaug.write([Sentence(["Rom"], [Mention("LOC", [(0, 1)])])], tmp_path / "test.jsonl")
+    keys = {"train": '"brat"', "test": '"test.jsonl"', "sizes": ""}
+    found = {}
+    for name, own in (("de", {"language": '"de"'}), ("en", {})):
+        run = schedule_of(corpus(name, **keys, **own)).runs[0]
+        found[name] = {token for s in entaug.read(run.split.train) for token in s.tokens}
+    assert "z.B." in found["de"]
+    assert "z.B." not in found["en"]
+
+
+def test_a_method_with_parameters_by_corpus_is_one_row(schedule_of: Any) -> None:
+    rest = '[[methods]]\nname = "lwtr"\nlabel = "LwTR"\np = 0.3\n[methods.by_corpus]\nb = { p = 0.5 }\n'
+    schedule = schedule_of(corpus("a") + corpus("b"), top='seeds = [1, 2]\nbaselines = ["gold"]', rest=rest)
+    used = {run.split.corpus.name: run.method.params for run in schedule.runs if run.method}
+    assert used == {"a": {"p": 0.3}, "b": {"p": 0.5}}
+    alone = schedule_of(corpus("b"), top="seeds = [1]", rest='[[methods]]\nname = "lwtr"\np = 0.5\n')
+    assert {run.key for run in alone.runs if run.method} <= {run.key for run in schedule.runs}
+    records = [record_of(run, f1=60 if run.split.corpus.name == "a" else 40) for run in schedule.runs]
+    [table] = corpus_tables(compare_arms(records))
+    [row] = [line for line in table.splitlines() if "LwTR" in line]
+    assert row.split("|")[-2].strip() == "50.0"
+
+
+def test_the_smallest_plan_keeps_parameters_by_corpus(schedule_of: Any, tmp_path: Path) -> None:
+    rest = '[[methods]]\nname = "lwtr"\n[methods.by_corpus.toy]\np = 0.5\nmax_attempts = 7\n'
+    plan = schedule_of(corpus(), rest=rest).plan
+    [method] = smallest_plan(plan, tmp_path / "out").methods
+    assert method.on(plan.corpora[0]).params == {"p": 0.5, "max_attempts": 1}
+
+
 # --------------------------------------------------------------------------------------------------------------- faults
 
 
@@ -225,6 +324,33 @@ def record_of(run: Any, f1: float, dev: float | None = None) -> RunRecord:
             corpus(dev=f'"{DEV}"'),
             '[[methods]]\nname = "lwtr"\namounts = "patience"\ngrid = { p = [0.3] }\n',
             "a grid needs a method with parameters, and a list of amounts",
+        ),
+        (corpus(language='"German"'), "", "language must be a code as de or de_DE"),
+        (corpus("a") + corpus("b") + MIX + 'language = "de"\n', "", "so it takes no language"),
+        (corpus(language='"de"'), ACLM + 'language = "en"\n', "language is given twice, for the corpus toy"),
+        (
+            corpus(language='"de"'),
+            ACLM + '[methods.by_corpus.toy]\nlanguage = "en"\n',
+            "language is given twice, for the corpus toy",
+        ),
+        (
+            corpus(),
+            '[[methods]]\nname = "lwtr"\nby_corpus = { toi = {} }\n',
+            "unknown corpora 'toi'; did you mean 'toy'",
+        ),
+        (corpus(), '[[methods]]\nname = "lwtr"\nby_corpus = { toy = 3 }\n', "by_corpus must be tables of parameters"),
+        (corpus(), '[[methods]]\nname = "lwtr"\nby_corpus = { toy = { q = 3 } }\n', "unknown parameter of lwtr: 'q'"),
+        (corpus(), '[[methods]]\nname = "lwtr"\nby_corpus = { toy = { p = 3 } }\n', "p must be"),
+        (corpus(), '[[methods]]\nname = "lwtr"\nby_corpus = { toy = { seed = 3 } }\n', "seed cannot be given here"),
+        (
+            corpus(dev=f'"{DEV}"'),
+            '[[methods]]\nname = "lwtr"\ngrid = { p = [0.3] }\nby_corpus = { toy = { p = 0.1 } }\n',
+            "p is given twice",
+        ),
+        (
+            corpus(),
+            '[[methods]]\nname = "mr"\n[[methods]]\nlabel = "x"\ncombine = ["mr"]\nby_corpus = { toy = {} }\n',
+            "by_corpus needs a method with parameters",
         ),
     ],
 )

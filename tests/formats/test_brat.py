@@ -22,8 +22,7 @@ from entaug.augmenters import create_augmenter
 from entaug.data import split_fields
 from entaug.errors import InputError, LossError, OutputError
 from entaug.formats import open_file, target
-from entaug.formats.base import ENTITY_FIELDS, Reading
-from entaug.formats.brat.documents import KEPT
+from entaug.formats.base import ENTITY_FIELDS, KEPT, Reading
 from entaug.formats.brat.format import Brat, BratDialect
 from entaug.workflows.augment import augment_file, run_key
 from entaug.workflows.check import check_file

@@ -426,7 +426,12 @@ def test_tuples_that_say_their_words(tmp_path: Path) -> None:
         seen = Example.from_dict(nlp.make_doc(text), said).reference
         assert [t.text for t in seen if not t.is_space] == list(s.tokens)
         assert [e.label_ for e in seen.ents] == [m.label for m in s.mentions]
-    assert SpacyJson().lost(FULL, SpacyJson().dialect(form="tuples")) == ["columns", "ids", "provenance and fields"]
+    assert SpacyJson().lost(FULL, SpacyJson().dialect(form="tuples")) == [
+        "columns",
+        "ids",
+        "provenance",
+        "fields",
+    ]
     # Without words a mention may end up within a token.
     bare = SpacyJson().dialect(form="tuples", words=False)
     within = Sentence(["x", "y"], [Mention("X", [(1, 2)])], spaces=["", ""])

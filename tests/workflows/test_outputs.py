@@ -355,11 +355,12 @@ def test_what_becomes_of_other_columns_is_told(tmp_path: Path, method: str) -> N
     rows = "Ada\tNNP\tB-NP\tB-PER\nByron\tNNP\tI-NP\tI-PER\nsings\tVB\tB-VP\tO\nwell\tRB\tO\tO\n\n"
     gold.write_text(rows + rows.replace("Ada", "Bo").replace("well", "loud"))
     out = tmp_path / "out.conll"
-    first, *others = augment_file(gold, out, create_augmenter(method, p=1.0)).notes
+    kept = {"provenance": True, "ids": True}
+    first, *others = augment_file(gold, out, create_augmenter(method, p=1.0), write_options=kept).notes
     assert first.startswith("column 2 looks like tags too, but only the tag column is kept valid")
     assert others == (["new words have the placeholder '_' in other columns (1, 2)"] if method != "sis" else [])
     gold.write_text(rows.replace("\tB-NP", "").replace("\tI-NP", "").replace("\tB-VP", "").replace("\tO\tO", "\tO"))
-    assert augment_file(gold, out, create_augmenter("sis"), force=True).notes == []
+    assert augment_file(gold, out, create_augmenter("sis"), force=True, write_options=kept).notes == []
 
 
 def test_a_byte_order_mark_that_is_a_character_stays(tmp_path: Path) -> None:

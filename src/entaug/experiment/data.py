@@ -18,7 +18,7 @@ from entaug.experiment.plan import CorpusPlan, DrawnPart, Plan
 from entaug.experiment.subsets import draw, rest
 from entaug.experiment.values import PATIENCE
 from entaug.files.atomic import atomic_file, output_error
-from entaug.formats import read, write
+from entaug.formats import open_file, read, write
 
 __all__ = ["DataSplit", "count_shared", "file_digest", "prepare_splits", "short_hash"]
 
@@ -88,6 +88,8 @@ class _CorpusSplitter:
         corpus = self.corpus
         assert corpus.train is not None
         train = list(self.read(corpus.train))
+        if corpus.language:
+            train = [sentence.with_(meta={"language": corpus.language, **sentence.meta}) for sentence in train]
         given = {f"test {name}".strip(): list(self.read(path)) for name, path in corpus.test_files.items()}
         if isinstance(corpus.dev, Path):
             given["dev"] = list(self.read(corpus.dev))
@@ -175,10 +177,14 @@ class _CorpusSplitter:
         self.check_nesting(train)
 
     def read(self, path: Path) -> Corpus:
+        options, code = dict(self.corpus.options), self.corpus.language_code
+        key = "options"
         try:
-            return read(path, **dict(self.corpus.options))
+            if code and "language" not in options and hasattr(open_file(path, **options).dialect, "language"):
+                options["language"], key = code, "language"
+            return read(path, **options)
         except (ParameterError, UnknownNameError, TypeError) as error:
-            raise self.error("options", f"these options cannot be used ({error})") from None
+            raise self.error(key, f"these options cannot be used ({error})") from None
 
     def check_dev(self, given: Mapping[str, list[Sentence]]) -> None:
         """Refuse a dev set that is the test set or a part of it, under whatever name or format of the file."""

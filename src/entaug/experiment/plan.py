@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,16 +23,19 @@ from entaug.experiment.values import (
     PATIENCE,
     Amounts,
     Baselines,
+    ByCorpus,
     CorpusName,
     Grid,
     InputFile,
     Label,
+    LanguageCode,
     Seeds,
     SubsetSeeds,
     TestFiles,
     are_distinct,
 )
 from entaug.params import PositiveInt, parameters, validate
+from entaug.stopwords import listed_languages
 from entaug.taggers.base import TaggerTrainingConfig, TrainableTagger, create_tagger, overlap_of, with_overlap
 
 __all__ = [
@@ -75,7 +79,11 @@ class CorpusPlan(_Table):
 
     Args:
         name: name in tables.
-        train: the file from which subsets are drawn.
+        train: the file from which subsets are drawn; as for `test`, `dev` and `unlabelled`, a folder in formats of
+            folders.
+        language: the language of its training sentences, an ISO 639-1 code or that of the generator of a method. Those
+            without a field ``language`` get it, so that methods and their models are told it, also in a mixed corpus;
+            texts without tokens are tokenised by its rules, and stop words are those of the language.
         mix: names of other corpora of the plan, in place of files: their subsets together are the training sentences,
             their development sets the development set, and each of their test sets is a test set.
         test: the file on which taggers are tested; several files by name, on which each tagger is tested; or the number
@@ -99,6 +107,7 @@ class CorpusPlan(_Table):
 
     name: CorpusName
     train: InputFile | None = None
+    language: LanguageCode | None = None
     mix: tuple[str, ...] = ()
     test: InputFile | DrawnPart | TestFiles | None = None
     dev: InputFile | DrawnPart | None = None
@@ -124,6 +133,12 @@ class CorpusPlan(_Table):
         return labels is None or item.label in labels or getattr(item, "group", None) in labels
 
     @property
+    def language_code(self) -> str | None:
+        """The ISO 639-1 code of the language, if it is given by one."""
+        code = re.split("[-_]", self.language or "")[0]
+        return code if len(code) == 2 else None
+
+    @property
     def subset_seeds(self) -> tuple[int, ...]:
         """The seeds of the drawing of subsets."""
         return self.subset_seed if isinstance(self.subset_seed, tuple) else (self.subset_seed,)
@@ -136,7 +151,7 @@ class CorpusPlan(_Table):
         return self.test if isinstance(self.test, Mapping) else {}
 
     def _check(self) -> None:
-        own = ("train", "test", "dev", "unlabelled", "sizes", "max_test")
+        own = ("train", "test", "dev", "unlabelled", "sizes", "max_test", "language")
         if self.mix:
             if given := [name for name in own if getattr(self, name) is not None]:
                 message = f"a mixed corpus has its sentences from others, so it takes no {given[0]}"
@@ -184,6 +199,7 @@ class MethodPlan(_Table):
         training: hyperparameters that differ from those of the tagger.
         grid: lists of values of parameters; the plan has a method for each combination, and the one with the highest
             mean F1 on dev is chosen, among all its amounts.
+        by_corpus: parameters that differ on a corpus, by its name; in tables the method is one all the same.
         group: label of the grid that the method comes from.
         table: number of the table of the plan, from 0.
         params: parameters of the method.
@@ -197,6 +213,7 @@ class MethodPlan(_Table):
     teacher: str | None = None
     training: Mapping[str, Any] = field(default_factory=dict)
     grid: Grid = field(default_factory=dict)
+    by_corpus: ByCorpus = field(default_factory=dict)
     group: str = field(default="", init=False)
     table: int = field(default=0, init=False, compare=False)
     params: Mapping[str, Any]
@@ -210,11 +227,27 @@ class MethodPlan(_Table):
         for values in itertools.product(*self.grid.values()):
             chosen = dict(zip(self.grid, values, strict=True))
             title = ", ".join(f"{name}={value}" for name, value in chosen.items())
-            cell = replace(self, label=f"{self.label} {title}", grid={}, params={**self.params, **chosen})
+            cell = self.with_(label=f"{self.label} {title}", grid={}, params={**self.params, **chosen})
             object.__setattr__(cell, "group", self.label)
-            object.__setattr__(cell, "table", self.table)
             cells.append(cell)
         return cells
+
+    def with_(self, **changes: Any) -> MethodPlan:
+        """Return a copy of the same table with other values of keys."""
+        changed = replace(self, **changes)
+        object.__setattr__(changed, "group", self.group)
+        object.__setattr__(changed, "table", self.table)
+        return changed
+
+    def on(self, corpus: CorpusPlan) -> MethodPlan:
+        """Return the method with the parameters that it has on a corpus."""
+        params = {**self.params, **self.by_corpus.get(corpus.name, {})}
+        given = params.keys() | self.grid.keys() | ({"stop_words"} if "preset" in params else set())
+        if corpus.language and self.makes_sentences and "stop_words" not in given:
+            default = {p.name: p.default for p in parameters(METHODS[self.name])}.get("stop_words")
+            if default is not None and corpus.language_code in listed_languages():
+                params["stop_words"] = corpus.language_code
+        return self.with_(params=params, by_corpus={})
 
     @property
     def is_self_training(self) -> bool:
@@ -261,9 +294,13 @@ class MethodPlan(_Table):
         if self.grid and (self.combine or self.is_self_training or self.amounts == PATIENCE):
             message = "a grid needs a method with parameters, and a list of amounts"
             raise ParameterError(message, parameter="grid", remedy="leave out grid, or give amounts = [1, 3]")
-        if twice := sorted(self.grid.keys() & self.params.keys()):
+        by_corpus = {name for table in self.by_corpus.values() for name in table}
+        if twice := sorted(self.grid.keys() & (self.params.keys() | by_corpus)):
             message = f"{twice[0]} is given twice, in the grid and beside it"
             raise ParameterError(message, parameter="grid", remedy="leave out one of them")
+        if self.by_corpus and not self.makes_sentences:
+            message = "by_corpus needs a method with parameters"
+            raise ParameterError(message, parameter="by_corpus", remedy="give it to the methods that are combined")
         if self.label in BASELINES:
             message = f"{self.label!r} is there already, as a baseline"
             raise ParameterError(message, parameter="label", remedy="give it another label")

@@ -114,6 +114,11 @@ class _PlanReader:
         self.check_distinct("methods", [method.label for method in plan.methods])
         self.check_distinct("corpora", [corpus.name for corpus in plan.corpora])
         self.check_distinct("teachers", [teacher.label for teacher in plan.teachers])
+        corpus_names = [corpus.name for corpus in plan.corpora]
+        for method in plan.methods:
+            for name in method.by_corpus.keys() - set(corpus_names):
+                error = UnknownNameError("corpora", name, corpus_names)
+                raise self.error(("methods", method.table, "by_corpus"), error.message, error.remedy)
         for i, corpus in enumerate(plan.corpora):
             self.check_selections(plan, i, corpus)
         object.__setattr__(plan, "path", self.path)
@@ -185,9 +190,14 @@ class _PlanReader:
 
         self.check_reserved(table, _RESERVED_FOR_METHODS, position)
         self.training(table.get("training", {}), TaggerTrainingConfig(), lambda _: position("training"))
+        by_corpus = table.get("by_corpus")
+        own_tables = [own for own in by_corpus.values() if isinstance(own, dict)] if isinstance(by_corpus, dict) else []
+        for own in own_tables:
+            self.check_reserved(own, _RESERVED_FOR_METHODS, lambda _: position("by_corpus"))
         for parameter in parameters(METHODS[table["name"]]) if table.get("name") in METHODS else ():
-            if "relative" in parameter.metadata and parameter.name in table:
-                table[parameter.name] = parameter.metadata["relative"](table[parameter.name], self.path.parent)
+            for values in (table, *own_tables) if "relative" in parameter.metadata else ():
+                if parameter.name in values:
+                    values[parameter.name] = parameter.metadata["relative"](values[parameter.name], self.path.parent)
         return self.component(MethodPlan, "a method", {"amounts": amounts, **table}, position)
 
     def component(self, cls: type[T], name: str, table: dict[str, Any], position: PositionOf) -> T:
@@ -243,6 +253,8 @@ class _PlanReader:
                 if label not in labels:
                     error = UnknownNameError(key, str(label), labels)
                     raise self.error(("corpora", i, key), error.message, error.remedy)
+        for method in filter(corpus.includes, plan.methods):
+            self.check_on_corpus(corpus, method)
         sources = [corpus] if not corpus.mix else self.members(plan, i, corpus)
         for method in plan.methods:
             self.check_combined(plan, method.table, method)
@@ -264,6 +276,20 @@ class _PlanReader:
                 f"the corpus {corpus.name} has no dev set, and {by_dev[0]} is chosen by dev",
                 'add dev = "FILE", or dev = {rest = 300} to draw one from the unused part of train',
             )
+
+    def check_on_corpus(self, corpus: CorpusPlan, method: MethodPlan) -> None:
+        """Check the parameters that a method has on a corpus."""
+        if not method.makes_sentences:
+            return
+        key = "by_corpus" if corpus.name in method.by_corpus else "language"
+        try:
+            own = method.on(corpus)
+            if corpus.language and "language" in own.params:
+                message = f"language is given twice, for the corpus {corpus.name} and for {method.label}"
+                raise ParameterError(message, remedy="leave it out of the method")
+            own.create()
+        except EntaugError as error:
+            raise self.error(("methods", method.table, key), error.message, error.remedy) from None
 
     def members(self, plan: Plan, i: int, corpus: CorpusPlan) -> list[CorpusPlan]:
         """The corpora that a mixed one consists of."""

@@ -13,12 +13,14 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from entaug.augmenters.generative.base import GenerativeAugmenter
 from entaug.errors import EntaugError, OutputError
 from entaug.experiment.data import DataSplit, prepare_splits
-from entaug.experiment.plan import Plan
+from entaug.experiment.plan import MethodPlan, Plan
 from entaug.experiment.reading import key_of_error, read_plan
 from entaug.experiment.records import RECORDS_FILE, RecordStore, RunRecord
 from entaug.experiment.runs import execute_run
@@ -94,7 +96,7 @@ def run_experiment(
         progress: called after each run.
         check_only: check the plan and count the runs, but execute none.
         on_wait: called once if another process runs this experiment; then it is waited for.
-        report: called with notes on taggers, before any run.
+        report: called with notes on taggers and methods, before any run.
 
     Returns:
         The final progress.
@@ -112,7 +114,8 @@ def run_experiment(
         report(note)
     if check_only:
         return _progress(schedule, {}, set(), 0.0)
-    _check_requirements(plan)
+    for note in _check_requirements(plan, splits):
+        report(note)
     plan.output.mkdir(parents=True, exist_ok=True)
     with lock(plan.output / RECORDS_FILE, on_wait):
         return _execute(plan, schedule, jobs or _default_jobs(plan.threads), progress)
@@ -130,25 +133,40 @@ def _notes_on_encoders(plan: Plan, splits: Sequence[DataSplit]) -> list[str]:
     return list(notes)
 
 
-def _check_requirements(plan: Plan) -> None:
-    """Load every model once, so that missing ones are reported before any run."""
-    checks: list[tuple[str, int, Mapping[str, Any], Callable[[], object]]] = []
+def _check_requirements(plan: Plan, splits: Sequence[DataSplit]) -> list[str]:
+    """Load every model once, so that missing ones are reported before any run; return notes."""
+    by_corpus = {split.corpus.name: split for split in splits}
+    used: dict[str, tuple[MethodPlan, list[DataSplit]]] = {}
+    for method in (method for method in plan.methods if method.makes_sentences):
+        for split in by_corpus.values():
+            if split.corpus.includes(method):
+                own = method.on(split.corpus)
+                used.setdefault(repr((own.name, own.params)), (own, []))[1].append(split)
+    checks: list[tuple[str, int, Mapping[str, Any], Callable[[], list[str] | None]]] = []
     checks += [
         ("taggers", i, tagger.params, tagger.create().check_requirements) for i, tagger in enumerate(plan.taggers)
     ]
-    checks += [
-        ("methods", method.table, method.params, method.create().load)
-        for method in plan.methods
-        if method.makes_sentences
-    ]
+    checks += [("methods", method.table, method.params, partial(_load, method, some)) for method, some in used.values()]
+    notes: list[str] = []
     for table, number, params, check in checks:
         try:
-            check()
+            notes += check() or []
         except EntaugError as error:
             if error.path is None:
                 error.path = str(plan.path)
                 error.line = plan.lines.line_of(table, number, key_of_error(error, params))
             raise
+    return notes
+
+
+def _load(method: MethodPlan, splits: Sequence[DataSplit]) -> list[str]:
+    """Load the models of a method; return notes on the languages of the corpora that it is used on."""
+    augmenter = method.create()
+    augmenter.load()
+    if not isinstance(augmenter, GenerativeAugmenter):
+        return []
+    notes = [(split.corpus.name, note) for split in splits for note in augmenter.notes_on_languages(read(split.train))]
+    return [f"{name}: {method.label}: {note} for the corpus" for name, note in notes]
 
 
 def _execute(plan: Plan, schedule: Schedule, jobs: int, progress: ProgressCallback) -> ExperimentProgress:

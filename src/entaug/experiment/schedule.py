@@ -144,9 +144,11 @@ class Schedule:
                 identity = (split.train, tagger.label, arm, amount, seed)
                 if identity not in self._known:
                     self._known.add(identity)
+                    own = method and method.on(split.corpus)
+                    own_parts = tuple(part.on(split.corpus) for part in parts)
                     self.runs.append(
                         RunSpec(
-                            split, tagger, arm, amount, seed, method, plan.threads, plan.output, parts, plan.teachers
+                            split, tagger, arm, amount, seed, own, plan.threads, plan.output, own_parts, plan.teachers
                         )
                     )
 

@@ -98,8 +98,6 @@ def _corpus(corpus: CorpusPlan) -> CorpusPlan:
 
 def _method(method: MethodPlan) -> MethodPlan:
     known = {parameter.name for parameter in parameters(METHODS[method.name])} if method.makes_sentences else set()
-    params: dict[str, Any] = {**method.params, **{name: 1 for name in ("epochs", "max_attempts") if name in known}}
-    reduced = replace(method, amounts=(1,), params=params)
-    object.__setattr__(reduced, "group", method.group)
-    object.__setattr__(reduced, "table", method.table)
-    return reduced
+    fewest: dict[str, Any] = {name: 1 for name in ("epochs", "max_attempts") if name in known}
+    by_corpus = {name: {**params, **fewest} for name, params in method.by_corpus.items()}
+    return method.with_(amounts=(1,), params={**method.params, **fewest}, by_corpus=by_corpus)

@@ -17,10 +17,12 @@ __all__ = [
     "PATIENCE",
     "Amounts",
     "Baselines",
+    "ByCorpus",
     "CorpusName",
     "Grid",
     "InputFile",
     "Label",
+    "LanguageCode",
     "Seeds",
     "SubsetSeeds",
     "TestFiles",
@@ -67,13 +69,15 @@ def are_distinct(values: Collection[object], is_valid: Callable[[Any], bool]) ->
     return bool(values) and all(map(is_valid, values)) and len(set(values)) == len(values)
 
 
-def _is_file(path: Path) -> bool:
+def _is_corpus(path: Path) -> bool:
     try:
-        exists = path.is_file()
+        exists = path.is_file() or path.is_dir()
     except OSError:  # for example a name that is too long
         exists = False
     if not exists:
-        raise ParameterError(f"there is no file {path}", remedy="paths are relative to the folder of the plan")
+        raise ParameterError(
+            f"there is no file or folder {path}", remedy="paths are relative to the folder of the plan"
+        )
     return True
 
 
@@ -83,6 +87,11 @@ CorpusName = Annotated[str, Check(_is_corpus_name, f"{_LABEL} that can begin a f
 _SEEDS = "a list of distinct integers below 2^63"
 Seeds = Annotated[tuple[int, ...], Check(_are_seeds, _SEEDS)]
 Amounts = Annotated[Any, Check(_are_amounts, f'a list of distinct numbers above 0 up to 100, or "{PATIENCE}"')]
+LanguageCode = Annotated[str, Check(re.compile(r"[a-z]{2,3}([-_][A-Za-z]+)?").fullmatch, "a code as de or de_DE")]
+ByCorpus = Annotated[
+    Mapping[str, Any],
+    Check(lambda tables: all(isinstance(table, dict) for table in tables.values()), "tables of parameters by corpus"),
+]
 Grid = Annotated[
     Mapping[str, Any],
     Check(lambda grid: all(isinstance(values, list) and values for values in grid.values()), "lists of values by name"),
@@ -94,12 +103,13 @@ Baselines = Annotated[
         f"a list with gold, out of {', '.join((*BASELINES, ENSEMBLE))}",
     ),
 ]
-InputFile = Annotated[Path, Check(_is_file, "an existing file")]
+InputFile = Annotated[Path, Check(_is_corpus, "an existing file or folder")]
+"""A corpus: a file, or the folder of a format of folders."""
 TestFiles = Annotated[
     Mapping[str, Path],
     Check(
-        lambda files: bool(files) and all(_is_corpus_name(name) and _is_file(path) for name, path in files.items()),
-        "existing files by name",
+        lambda files: bool(files) and all(_is_corpus_name(name) and _is_corpus(path) for name, path in files.items()),
+        "existing files or folders by name",
     ),
 ]
 SubsetSeeds = Annotated[Any, Check(lambda value: _are_seeds(value if isinstance(value, tuple) else (value,)), _SEEDS)]

@@ -25,6 +25,7 @@ __all__ = [
     "check_characters",
     "decode_text",
     "encode_text",
+    "find_in_file",
     "is_kind",
     "is_special",
     "is_stdout",
@@ -155,6 +156,17 @@ def is_kind(path: Path, format_name: str) -> bool:
     """Whether the first bytes of a file tell that it is of a format."""
     kind = identify(read_beginning(path))
     return kind is not None and kind.format == format_name
+
+
+def find_in_file(path: Path, wanted: bytes) -> bool:
+    """Return whether bytes occur in a file, unpacked."""
+    end = b""
+    with open_bytes(path) as stream:
+        for block in _read_blocks(stream, path):
+            if wanted in end + block:
+                return True
+            end = block[-len(wanted) :]
+    return False
 
 
 def read_bytes(path: Path, max_size: int = _MAX_FILE) -> bytes:

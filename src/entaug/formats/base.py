@@ -16,6 +16,7 @@ from entaug.tags import canonical_scheme
 __all__ = [
     "BEFORE",
     "ENTITY_FIELDS",
+    "KEPT",
     "BaseFormat",
     "Dialect",
     "FormatCapabilities",
@@ -28,6 +29,8 @@ BEFORE = "_before"
 """Field of a sentence: the white space before its first token, if any."""
 ENTITY_FIELDS = "_entity_fields"
 """Field of a sentence: the further fields of each mention in its file, a list in the order of the mentions."""
+KEPT = "_brat"
+"""Field of a sentence from brat: a digest of its content (``of``), lines that are not mentions, layout of its files."""
 
 
 def before_of(sentence: Sentence) -> str:
@@ -151,6 +154,7 @@ class BaseFormat(abc.ABC):
         dialect_class: the class of the dialects, a dataclass whose fields are the options of the format.
         reserved_fields: names of fields of sentences that the format uses itself and does not write.
         is_divisible: whether parts of a file can be read on their own, see `last_break`.
+        names_documents: whether ids of sentences are names of documents, so that gold sentences get none.
     """
 
     name: str
@@ -160,6 +164,7 @@ class BaseFormat(abc.ABC):
     dialect_class: type[Any]
     reserved_fields: Collection[str] = ()
     is_divisible: bool = False
+    names_documents: bool = False
 
     @abc.abstractmethod
     def recognises(self, path: Path) -> bool:

@@ -19,6 +19,7 @@ from typing import Any, Literal
 import orjson
 
 from entaug.alignment import align_spaces
+from entaug.corpus import is_made_key
 from entaug.data import Mention, Sentence, split_fields
 from entaug.errors import InputError, LossError
 from entaug.files.streams import read_beginning, read_line_chunks
@@ -87,7 +88,8 @@ class Jsonl(BaseFormat):
             for line in lines:
                 try:
                     record = orjson.loads(line)
-                    detected["ids"] = detected["ids"] or record.get("id") is not None
+                    id_ = record.get("id")
+                    detected["ids"] = detected["ids"] or not (id_ is None or is_made_key(str(id_)))
                     detected["texts"] = detected["texts"] or record.get("text") is not None
                     entity = record["entities"][0]
                     detected["label"] = "type" if "type" in entity else "label"

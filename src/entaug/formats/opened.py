@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
@@ -15,7 +15,9 @@ from entaug.errors import EntaugError, InputError, OutputError
 from entaug.files.atomic import move_file, open_output, output_error
 from entaug.files.streams import encode_text, is_special, is_stdout
 from entaug.formats.base import BaseFormat, Dialect, Reading
+from entaug.formats.bookkeeping import BOOKKEEPING, note_on_bookkeeping, without_bookkeeping
 from entaug.formats.buffered import BufferedFormat, check_replaceable, write_buffered
+from entaug.provenance import Provenance
 
 __all__ = ["OpenedFile", "SentenceWriter"]
 
@@ -145,10 +147,23 @@ class OpenedFile:
     def lost(self, sentence: Sentence) -> list[str]:
         """Return descriptions of the parts of a sentence that its text does not represent.
 
-        Args:
-            sentence: the sentence.
+        Those that are not the user's begin with `entaug.formats.bookkeeping.BOOKKEEPING`.
         """
-        return self.format.lost(sentence, self.dialect)
+        lost = self.format.lost(sentence, self.dialect)
+        if not lost or (of_user := without_bookkeeping(sentence)) is sentence:
+            return lost
+        content = set(self.format.lost(of_user, self.dialect))
+        return [name if name in content else BOOKKEEPING + name for name in lost]
+
+    def note_on_bookkeeping(self, lost: Mapping[str, int]) -> str | None:
+        """Return the note on bookkeeping among losses, given with the number of sentences; None if there is none."""
+        return note_on_bookkeeping(lost, self.format.title, self.dialect)
+
+    @property
+    def keeps_keys(self) -> bool:
+        """Whether augmented sentences name their sources, and gold ones have a place for the ids named."""
+        new = Sentence(["a"], id="a", provenance=Provenance("a"))
+        return not (self.format.names_documents or self.format.lost(new, self.dialect))
 
     def check_target(self, *, force: bool) -> None:
         """Check that the path is of the kind that the format is written as, before any work.

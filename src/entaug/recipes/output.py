@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 
 from entaug.augmented import read_augmented
+from entaug.corpus import with_keys
 from entaug.data import Sentence
 from entaug.files.atomic import atomic_folder
 from entaug.formats import write
@@ -44,7 +45,8 @@ def write_output(
         OutputError: it cannot be written.
     """
     with atomic_folder(output) as folder:
-        write([*inputs.gold, *augmented], folder / "train.jsonl")
+        gold = with_keys(inputs.gold) if augmented else inputs.gold  # provenance names them
+        write([*gold, *augmented], folder / "train.jsonl")
         if augmented:
             write(augmented, folder / "augmented.jsonl")
         shutil.copytree(tagger, folder / "tagger")

@@ -23,6 +23,8 @@ from entaug.files.checkpoints import CheckpointedWriter, DirectWriter, RunWriter
 from entaug.files.streams import is_special, is_stdout
 from entaug.formats import OpenedFile
 from entaug.progress import Progress
+from entaug.provenance import Provenance
+from entaug.workflows.common import settle_losses
 from entaug.workflows.drafting import Made, SourceDrafts
 from entaug.workflows.relabel import notes_on_soft_labels
 from entaug.workflows.statistics import CorpusStatistics
@@ -190,6 +192,9 @@ class Acceptance:
         self.progress("augmenting", done, total)
         summary.notes += _notes_on_review(self.review, summary)
         summary.notes += notes_on_soft_labels(statistics.relabelled, self.to)
+        new = Sentence(["a"], id="a", provenance=Provenance("a"))  # as all new ones, it has an id and provenance
+        summary.lost.update(dict.fromkeys(self.to.lost(new), statistics.accepted) if statistics.accepted else {})
+        summary.notes += settle_losses(summary.lost, ["all"], self.to)
         if self.filled:
             shown = ", ".join(sorted(self.filled))
             summary.notes.append(f"new words have the placeholder {PLACEHOLDER!r} in other columns ({shown})")

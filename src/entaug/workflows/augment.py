@@ -104,6 +104,8 @@ def augment_file(
 
         settings = (only_new, repair, bool(rejected_path), sorted(map(repr, decisions.decisions.items())))
 
+        taken: set[str] = set()
+
         def attempt(jobs: int) -> AugmentSummary:
             summary = new_summary(augmenter, input, output, source, to)
             with (
@@ -116,7 +118,7 @@ def augment_file(
                     rejected=rejected_path,
                 ) as writer,
             ):
-                run = Augmentation(augmenter, source, to, writer, summary, repair, progress, sharing)
+                run = Augmentation(augmenter, source, to, writer, summary, repair, progress, sharing, taken)
                 run.fit(copy_gold=not only_new)
                 run.run(decisions, with_gold=not only_new, with_rejected=rejected_path is not None)
                 if not allow_empty:

@@ -8,16 +8,16 @@ the input. So the output is the same for any number of processes.
 from __future__ import annotations
 
 from array import array
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, islice, tee
 from typing import Any
 
 from entaug.augmenters.base import Augmenter
 from entaug.augmenters.combined import CombinedAugmenter
-from entaug.corpus import SentenceKeys
+from entaug.corpus import SentenceKeys, is_made_key
 from entaug.data import Sentence
+from entaug.errors import LossError
 from entaug.files.checkpoints import RunWriter
 from entaug.formats import OpenedFile
 from entaug.formats.base import Reading
@@ -31,7 +31,7 @@ from entaug.workflows.common import (
     usage_of_models,
 )
 from entaug.workflows.drafting import DraftJob, DraftTask, SourceDrafts, draft_part, draft_sources
-from entaug.workflows.surveys import PartSurvey, Sharing, SurveyJob, gold_text
+from entaug.workflows.surveys import Irregular, PartSurvey, Sharing, SurveyJob, gold_text
 
 __all__ = ["Augmentation"]
 
@@ -59,6 +59,7 @@ class Augmentation:
         repair: whether invalid tag sequences are repaired.
         progress: the progress callback.
         sharing: the processes that share the work; None for this one alone.
+        taken: ids of sentences that could be keys of others; filled in. After `Irregular` the next attempt has them.
     """
 
     augmenter: Augmenter | CombinedAugmenter
@@ -69,8 +70,10 @@ class Augmentation:
     repair: bool
     progress: Progress
     sharing: Sharing | None = None
+    taken: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
+        self._names_gold = self.to.keeps_keys
         self._records: list[_PartRecord] = []
 
     # ------------------------------------------------------------------------------------------------------ first pass
@@ -88,7 +91,8 @@ class Augmentation:
         """
         summary, augmenter, progress = self.summary, self.augmenter, self.progress
         copy_gold = copy_gold and self.writer.state is None
-        copies_now = copy_gold and self.writer.is_resumable
+        # Of parts that are read at once, the keys are known only after the last of them.
+        copies_now = copy_gold and self.writer.is_resumable and not (self.sharing and self._names_gold)
         augmenter.progress = lambda done, total, loss: progress(f"training, loss {loss:.2f}", done, total)
         if self.sharing is None:
             reading = Reading(repair=self.repair)
@@ -112,18 +116,24 @@ class Augmentation:
         for sentence in sentences:
             self.summary.before.add(sentence)
             self.summary.lost.update(self.to.lost(sentence))
+            if sentence.id is not None and is_made_key(sentence.id):
+                self.taken.add(sentence.id)
             yield sentence
 
     def _copied(self, sentences: Iterable[Sentence], reading: Reading) -> Iterator[Sentence]:
-        """Write each sentence to the output, then yield it."""
+        """Write each sentence to the output, with the id that provenance names it by, then yield it."""
         texts: list[str] = []
+        keys = SentenceKeys(self.taken)
         for sentence in sentences:
+            named = sentence.with_(id=keys.assign(sentence)) if self._names_gold else sentence
             with locate_losses(self.source, reading):
-                texts.append(self.to.encode(sentence))
+                texts.append(self.to.encode(named))
             if len(texts) >= _BATCH:
                 self.writer.write(texts)
                 texts.clear()
             yield sentence
+        if keys.clashes():
+            raise Irregular
         self.writer.write(texts)
 
     def _copy_again(self) -> None:
@@ -134,8 +144,14 @@ class Augmentation:
                 pass
             return
         job = SurveyJob(self.source, self.to, self.repair, with_gold=True)
-        for text in self.sharing.workers.map(gold_text, job, self.sharing.parts(reading)):
-            self.writer.write([text] if text else [])
+        parts = zip(self.sharing.parts(reading), (record.occurrences for record in self._records), strict=True)
+        try:
+            for text in self.sharing.workers.map(gold_text, job, parts):
+                self.writer.write([text] if text else [])
+        except LossError:
+            if self.writer.is_resumable:  # one process can name the line
+                raise Irregular from None
+            raise
 
     def _fit_on_parts(self, sharing: Sharing, *, copy_gold: bool) -> Reading:
         """Fit the method, with parts of the input read by processes."""
@@ -170,12 +186,10 @@ class Augmentation:
     def _merged(self, surveys: Iterable[PartSurvey]) -> Iterator[PartSurvey]:
         """Add up what was found in the parts, and number the sentences of equal content."""
         summary = self.summary
-        seen: Counter[int] = Counter()
+        keys = SentenceKeys(self.taken)
         for survey in surveys:
-            occurrences = array("I")
-            for fingerprint in survey.fingerprints:
-                seen[fingerprint] += 1
-                occurrences.append(seen[fingerprint])
+            self.taken.update(filter(is_made_key, survey.ids))
+            occurrences = array("I", map(keys.occurrence, survey.fingerprints))
             is_plain = occurrences.count(1) == len(occurrences)
             self._records.append(_PartRecord(survey.before.sentences, None if is_plain else occurrences))
             summary.before.update(survey.before)
@@ -183,6 +197,8 @@ class Augmentation:
             if survey.text:
                 self.writer.write([survey.text])
             yield survey
+        if keys.clashes():
+            raise Irregular
 
     # ----------------------------------------------------------------------------------------------------- second pass
 
@@ -224,7 +240,7 @@ class Augmentation:
             for drafts in self.sharing.workers.map(draft_part, job, tasks):
                 yield from drafts
             return
-        keys = SentenceKeys()
+        keys = SentenceKeys(self.taken)
         sentences = islice(self.source.sentences(Reading(repair=self.repair)), stop)
         for sentence in islice(sentences, start):
             keys.assign(sentence)

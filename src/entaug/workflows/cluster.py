@@ -12,7 +12,7 @@ import gzip
 import io
 import pickle
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -243,7 +243,7 @@ def augment_on_ray(
         pool = cluster.pool(augmenter, jobs)
         check_soft_labels(augmenter.teacher_, to)
         settings = (only_new, repair, sorted(map(repr, decisions.decisions.items())))
-        whole = _fitted(augmenter, input, source, to, repair, progress)
+        whole, taken = _fitted(augmenter, input, source, to, repair, progress)
         stack.enter_context(claim(folder))
         run = ShardFolder.open(
             folder,
@@ -268,7 +268,9 @@ def augment_on_ray(
         total = whole.before.sentences
         resumed = done = total - sum(_size(shard, total) for shard in missing)
         try:
-            for number, (_, lines) in cluster.map(pool, Drafter, plan, _work(missing, source, total, repair=repair)):
+            for number, (_, lines) in cluster.map(
+                pool, Drafter, plan, _work(missing, source, total, taken, repair=repair)
+            ):
                 shard = Shard(number, run.manifest["of"])
                 run.write(shard, lines)
                 done += _size(shard, total)
@@ -319,17 +321,18 @@ def _fitted(
     to: OpenedFile,
     repair: bool,
     progress: Progress,
-) -> AugmentSummary:
-    """Fit the method on the input here, by all cores where that is worth it; return the counts of the input."""
+) -> tuple[AugmentSummary, set[str]]:
+    """Fit the method on the input here, by all cores where worth it; return the counts and the ids that are taken."""
+    taken: set[str] = set()
 
     def attempt(jobs: int) -> AugmentSummary:
         whole = new_summary(augmenter, input, "", source, to)
         nothing = DirectWriter(io.BytesIO())
         with Sharing.start(jobs, source) as sharing:
-            Augmentation(augmenter, source, to, nothing, whole, repair, progress, sharing).fit(copy_gold=False)
+            Augmentation(augmenter, source, to, nothing, whole, repair, progress, sharing, taken).fit(copy_gold=False)
         return whole
 
-    return in_parts_or_whole(attempt, processes_for(None, augmenter, source))
+    return in_parts_or_whole(attempt, processes_for(None, augmenter, source)), taken
 
 
 def _manifest(
@@ -358,10 +361,12 @@ def _size(shard: Shard, total: int) -> int:
     return stop - start
 
 
-def _work(shards: Iterable[Shard], source: OpenedFile, total: int, *, repair: bool) -> Iterator[tuple[int, bytes]]:
+def _work(
+    shards: Iterable[Shard], source: OpenedFile, total: int, taken: Collection[str], *, repair: bool
+) -> Iterator[tuple[int, bytes]]:
     """Yield the numbers of parts, with their sentences and keys."""
     sentences = source.sentences(Reading(repair=repair))
-    keys = SentenceKeys()
+    keys = SentenceKeys(taken)
     done = 0
     for shard in shards:
         start, stop = shard.range_of(total)

@@ -18,6 +18,7 @@ from entaug.files.checkpoints import partial_paths
 from entaug.files.streams import STDIN, is_special, is_stdout, rereadable_path
 from entaug.formats import OpenedFile, open_file, target
 from entaug.formats.base import Reading
+from entaug.formats.bookkeeping import BOOKKEEPING
 from entaug.progress import Progress, no_progress
 
 __all__ = [
@@ -34,7 +35,7 @@ __all__ = [
     "open_corpora",
     "open_target",
     "read_sentences",
-    "reject_losses",
+    "settle_losses",
     "usage_of_models",
     "write_text",
 ]
@@ -330,17 +331,23 @@ def check_loss_kinds(kinds: Collection[str]) -> None:
             raise ParameterError(f"unknown kind of content: {kind!r}", remedy=remedy)
 
 
-def reject_losses(lost: Counter[str], kinds: Collection[str], to: OpenedFile) -> None:
-    """Raise an error for content that would be lost without permission.
+def settle_losses(lost: Counter[str], kinds: Collection[str], to: OpenedFile) -> list[str]:
+    """Raise an error for content of the user that would be lost without permission, and take bookkeeping out.
 
     Args:
-        lost: content that the output cannot store, with the number of sentences.
+        lost: what the output cannot store, with the number of sentences; see `OpenedFile.lost`.
         kinds: the kinds of content that may be dropped.
         to: the output.
+
+    Returns:
+        The note on the bookkeeping, if any.
 
     Raises:
         LossError: content of another kind would be lost.
     """
+    note = to.note_on_bookkeeping(lost)
+    for name in [name for name in lost if name.startswith(BOOKKEEPING)]:
+        del lost[name]
     kind_of = {name: _SAME_KIND.get(name.split()[0], name.split()[0]) for name in lost}  # "field 'source'" is a field
     rejected = [name for name in lost if "all" not in kinds and kind_of[name] not in kinds]
     if rejected:
@@ -349,6 +356,7 @@ def reject_losses(lost: Counter[str], kinds: Collection[str], to: OpenedFile) ->
         needed = ",".join(sorted({kind_of[name] for name in rejected} | set(kinds)))
         remedy = f"pass --lose {needed} to drop it, or choose another format"
         raise LossError(f"{to.format.title} cannot store {shown}{more}", remedy=remedy)
+    return [note] if note else []
 
 
 def _times(count: int) -> str:

@@ -17,7 +17,7 @@ from entaug.workflows.common import (
     locate_losses,
     open_corpora,
     read_sentences,
-    reject_losses,
+    settle_losses,
 )
 from entaug.workflows.processes import number_of_processes
 from entaug.workflows.statistics import CorpusStatistics
@@ -125,7 +125,7 @@ def convert_file(
                         summary.counts.update(survey.before)
                         summary.lost.update(survey.lost)
                         writer.write_text(survey.text, survey.before.sentences)
-                reject_losses(summary.lost, lose, to)
+                reading.notes.update(settle_losses(summary.lost, lose, to))
             summary.repaired, summary.notes = reading.repaired, reading.notes
             return summary
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, tee
 from typing import NamedTuple
 
 from entaug.augmenters.base import Augmenter
 from entaug.augmenters.combined import CombinedAugmenter
 from entaug.augmenters.contracts import Accepted, Rejected
 from entaug.augmenters.run import Candidate, Run
-from entaug.corpus import sentence_key
+from entaug.corpus import keyed
 from entaug.data import PLACEHOLDER, Sentence
 from entaug.errors import LossError
 from entaug.formats import OpenedFile, find_format
@@ -146,13 +146,10 @@ def draft_part(job: DraftJob, task: DraftTask) -> list[SourceDrafts]:
     """
     sources: list[Sentence] = []
     keys: list[str] = []
-    occurrences = iter(task.occurrences or ())
-    sentences = task.part.sentences(job.source, Reading(repair=job.repair))
-    for number, sentence in enumerate(islice(sentences, task.stop)):
-        occurrence = next(occurrences, 1) if sentence.id is None else 1
-        if number >= task.start:
-            sources.append(sentence)
-            keys.append(sentence_key(sentence, occurrence))
+    sentences = islice(task.part.sentences(job.source, Reading(repair=job.repair)), task.stop)
+    for sentence, key in islice(keyed(sentences, task.occurrences), task.start, None):
+        sources.append(sentence)
+        keys.append(key)
     left = iter([task.with_examples] * _EXAMPLE_SOURCES)
     return list(draft_sources(job, job.run(), sources, keys, with_examples=lambda: next(left, False)))
 
@@ -198,10 +195,15 @@ def draft_sources(
         example = Accepted(sentence, source) if is_example else None
         return Made(fingerprint, encoded, sentence_counts(sentence), changes, filled, example)
 
-    for source, requested, results in run.candidates(sources, keys):
+    def gold_text(source: Sentence, key: str) -> str:
+        return job.to.encode(source.with_(id=key) if keeps_keys else source)
+
+    keeps_keys = job.to.keeps_keys
+    keys, own_keys = tee(keys)
+    for (source, requested, results), key in zip(run.candidates(sources, keys), own_keys, strict=True):
         is_example = with_examples()
         outcomes = [finished(result, is_example=is_example) for result in results]
-        yield SourceDrafts(requested, outcomes, job.to.encode(source) if job.with_gold else "")
+        yield SourceDrafts(requested, outcomes, gold_text(source, key) if job.with_gold else "")
 
 
 def _filled_columns(sentence: Sentence, source: Sentence, known: Container[str]) -> tuple[str, ...]:

@@ -155,7 +155,7 @@ def filter_file(
         for filter_ in filters:
             filter_.fit(file.gold)
         rejections = _rejections(pairs, filters, decisions, jobs, progress)
-        write_kept(sentences, rejections, file.to, rejected_path, lose, force=force)
+        write_kept(file, sentences, rejections, rejected_path, lose, force=force)
     summary = FilterSummary(str(input), str(output), file.source.dialect.describe(), file.to.dialect.describe())
     summary.filters = [filter_.signature for filter_ in filters]
     summary.repaired, summary.notes = file.reading.repaired, file.reading.notes

@@ -15,7 +15,7 @@ from entaug.formats import OpenedFile, read_each, target
 from entaug.formats.base import Reading
 from entaug.progress import Progress
 from entaug.provenance import Provenance
-from entaug.workflows.common import Options, open_corpora, read_sentences, reject_losses
+from entaug.workflows.common import Options, open_corpora, read_sentences, settle_losses
 
 __all__ = ["PairedFile", "open_pairs", "write_kept"]
 
@@ -84,17 +84,13 @@ def open_pairs(
         to_format=to_format,
         read_options=read_options,
         write_options=write_options,
-    ) as (source, detected):
+    ) as (source, to):
         reading = Reading(repair=repair)
         sentences = list(read_sentences(source, reading, progress=progress))
         gold_sentences = None
         if gold is not None:
             options = read_options or {}
             gold_sentences = list(read_each([gold], from_format, repair=repair, beside=True, **options)[0])
-        to = detected
-        if any(s.provenance for s in sentences) and not getattr(detected.dialect, "provenance", True):
-            # Keep the provenance comments of a CoNLL file.
-            to = target(output, to_format, source, **{**(write_options or {}), "provenance": True})
         pairs = pair_with_sources(sentences, gold_sentences)
         if not any(pairs):
             raise InputError(
@@ -108,9 +104,9 @@ def open_pairs(
 
 
 def write_kept(
+    file: PairedFile,
     sentences: Sequence[Sentence],
     rejections: Sequence[str | None],
-    to: OpenedFile,
     rejected_path: Path | None,
     lose: Collection[str],
     *,
@@ -119,9 +115,9 @@ def write_kept(
     """Write the kept and the rejected sentences; both files are moved into place together.
 
     Args:
+        file: where those that are kept are written; what is left out is noted.
         sentences: all sentences.
         rejections: the reason for rejecting each; None for one that is kept.
-        to: the file for those that are kept.
         rejected_path: the JSON Lines file for the others; None for none.
         lose: kinds of content to drop if the format cannot store them.
         force: replace files that exist.
@@ -130,8 +126,10 @@ def write_kept(
         LossError: the format cannot store some content.
         OutputError: a file cannot be written.
     """
+    to = file.to
     kept = [sentence for sentence, reason in zip(sentences, rejections, strict=True) if reason is None]
-    reject_losses(Counter(name for sentence in kept for name in to.lost(sentence)), lose, to)
+    lost = Counter(name for sentence in kept for name in to.lost(sentence))
+    file.reading.notes.update(settle_losses(lost, lose, to))
     with contextlib.ExitStack() as stack:
         if rejected_path is not None:
             rejected = stack.enter_context(target(rejected_path, "jsonl").writer())

@@ -150,7 +150,7 @@ def relabel_file(
             for i, result in zip(window, relabeller.relabel([sentences[i] for i in window]), strict=True):
                 sentences[i], reasons[i] = result
             progress("relabelling", start + len(window), len(pending))
-        write_kept(sentences, reasons, file.to, rejected_path, lose, force=force)
+        write_kept(file, sentences, reasons, rejected_path, lose, force=force)
     summary = RelabelSummary(
         str(input), str(output), file.source.dialect.describe(), file.to.dialect.describe(), relabeller.signature
     )

@@ -145,6 +145,8 @@ def augment_shard(
         settings = (only_new, repair, sorted(map(repr, decisions.decisions.items())))
         key = run_key(augmenter, source, to, *settings)
 
+        taken: set[str] = set()
+
         def attempt(jobs: int) -> ShardSummary:
             summary = ShardSummary(str(path), str(shard))
             whole = new_summary(augmenter, input, "", source, to)
@@ -152,7 +154,7 @@ def augment_shard(
                 Sharing.start(jobs, source) as sharing,
                 CheckpointedWriter(path, f"{key} {shard}", force=force) as writer,
             ):
-                run = Augmentation(augmenter, source, to, writer, whole, repair, progress, sharing)
+                run = Augmentation(augmenter, source, to, writer, whole, repair, progress, sharing, taken)
                 run.fit(copy_gold=False)
                 summary.of_sources = whole.before.sentences
                 start, stop = shard.range_of(whole.before.sentences)

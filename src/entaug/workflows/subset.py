@@ -17,7 +17,7 @@ from entaug.files.streams import STDIN, rereadable_path
 from entaug.formats import open_file
 from entaug.formats.base import Reading
 from entaug.progress import Progress, no_progress
-from entaug.workflows.common import Options, check_output, read_sentences
+from entaug.workflows.common import Options, check_output, read_sentences, settle_losses
 from entaug.workflows.statistics import CorpusStatistics
 
 __all__ = ["SubsetFile", "SubsetSummary", "subset_file"]
@@ -118,6 +118,7 @@ def subset_file(
         summary.repaired, summary.notes = reading.repaired, reading.notes
         for sentence in {id(sentence): sentence for part in parts.values() for sentence in part}.values():
             summary.lost.update(source.lost(sentence))
+        summary.notes.update(settle_losses(summary.lost, ["all"], source))
         name = path.name.removesuffix(".gz")
         suffix = Path(name).suffix + path.name[len(name) :]
         if str(input) == STDIN:  # standard input has no extension, but the subsets need one

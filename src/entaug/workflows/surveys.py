@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
 from entaug.augmenters.base import Augmenter
 from entaug.augmenters.combined import CombinedAugmenter
+from entaug.corpus import keyed
 from entaug.data import Sentence
 from entaug.errors import EntaugError
 from entaug.formats import OpenedFile
@@ -146,15 +147,14 @@ def survey_part(job: SurveyJob, part: Part) -> PartSurvey | None:
     return survey
 
 
-def gold_text(job: SurveyJob, part: Part) -> str:
-    """Return the gold sentences of a part as the output has them.
-
-    Args:
-        job: what all parts need.
-        part: the part, which is valid.
-    """
+def gold_text(job: SurveyJob, task: tuple[Part, Sequence[int] | None]) -> str:
+    """Return the gold sentences of a part, which is valid, as the output has them; see `entaug.corpus.keyed`."""
     assert job.to is not None
-    return "".join(map(job.to.encode, part.sentences(job.source, Reading(repair=job.repair))))
+    part, occurrences = task
+    sentences = part.sentences(job.source, Reading(repair=job.repair))
+    if job.to.keeps_keys:
+        sentences = (sentence.with_(id=key) for sentence, key in keyed(sentences, occurrences))
+    return "".join(map(job.to.encode, sentences))
 
 
 @dataclass(frozen=True)

@@ -107,10 +107,16 @@ class GenerativeAugmenter(TrainableAugmenter):
     def notes(self) -> list[str]:
         """See `Augmenter.notes`."""
         notes = super().notes()
-        if self._is_language_missing:
-            found = f"{self.generator_.name} is told that the sentences are in {self.generator_.languages_.default}"
-            notes.append(f"{found}; if they are not, set language")
-        return notes
+        return [*notes, self._note_on_languages] if self._is_language_missing else notes
+
+    def notes_on_languages(self, sentences: Iterable[Sentence]) -> list[str]:
+        """Return the note that a generator, loaded, is told a language that nobody gave for the sentences."""
+        return [self._note_on_languages] if None in self._languages(sentences).get("languages", ()) else []
+
+    @property
+    def _note_on_languages(self) -> str:
+        found = f"{self.generator_.name} is told that the sentences are in {self.generator_.languages_.default}"
+        return f"{found}; if they are not, set language"
 
     def advice(self, statistics: RunStatistics) -> list[str]:
         """See `Augmenter.advice`."""

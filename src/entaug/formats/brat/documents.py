@@ -14,7 +14,7 @@ from typing import Any
 from entaug.data import Sentence
 from entaug.errors import InputError, LossError
 from entaug.files.streams import decode_text, read_bytes
-from entaug.formats.base import ENTITY_FIELDS, Reading, before_of
+from entaug.formats.base import ENTITY_FIELDS, KEPT, Reading, before_of
 from entaug.formats.brat.standoff import (
     BYTE_ORDER_MARK,
     Faults,
@@ -37,7 +37,6 @@ from entaug.formats.segmentation import SegmentationOptions, split_document
 from entaug.spacing import infer_spaces
 
 __all__ = [
-    "KEPT",
     "PROVENANCE_SUFFIX",
     "document_files",
     "group_documents",
@@ -47,8 +46,6 @@ __all__ = [
     "without_foreign_fields",
 ]
 
-KEPT = "_brat"
-"""Field of a sentence: a digest of its content (``of``), lines that are not mentions, the layout of the files."""
 PROVENANCE_SUFFIX = ".entaug.json"
 """Extension of the file with the provenance of a document."""
 _NEW_LINE = float("inf")  # the line number of new lines

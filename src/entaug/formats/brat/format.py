@@ -32,9 +32,8 @@ from entaug.files.folders import (
     walk_files,
     write_documents,
 )
-from entaug.formats.base import ENTITY_FIELDS, FormatCapabilities, Reading
+from entaug.formats.base import ENTITY_FIELDS, KEPT, FormatCapabilities, Reading
 from entaug.formats.brat.documents import (
-    KEPT,
     PROVENANCE_SUFFIX,
     document_files,
     group_documents,
@@ -73,6 +72,7 @@ class Brat(BufferedFormat):
     carries = FormatCapabilities(nested=True, discontinuous=True, columns=False, fields=False, spaces=True)
     folder = True
     dialect_class = BratDialect
+    names_documents = True
 
     def recognises(self, path: Path) -> bool:
         """See `entaug.formats.base.BaseFormat.recognises`: a text with its annotations, or a folder that holds one."""

@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Literal
 
 from entaug.errors import InputError, ParameterError
+from entaug.files.streams import find_in_file
 from entaug.formats.conll.dialect import ConllDialect
 from entaug.formats.conll.lines import (
+    PROVENANCE_COMMENT,
     TEXT_COMMENT,
     Block,
     is_comment,
@@ -73,7 +75,8 @@ def detect_dialect(path: Path, dialect: ConllDialect, given: Collection[str]) ->
     sentences = [[split_row(row, dialect.delimiter) for _, row in rows] for rows in sample]
     num_columns = Counter(len(row) for rows in sentences for row in rows).most_common(1)[0][0]
     regular = [rows for rows in sentences if all(len(row) == num_columns for row in rows)]
-    dialect = replace(dialect, num_columns=num_columns)
+    provenance = find_in_file(path, PROVENANCE_COMMENT.encode())  # augmented sentences come last
+    dialect = replace(dialect, num_columns=num_columns, provenance=provenance)
     if len(dialect.column_names) != num_columns or len(set(dialect.column_names)) < num_columns:
         dialect = replace(dialect, column_names=())
     columns = _ColumnDetector(dialect, given, regular or sentences)

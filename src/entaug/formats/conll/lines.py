@@ -13,6 +13,7 @@ from entaug.tags import is_tag
 
 __all__ = [
     "DOCSTART",
+    "PROVENANCE_COMMENT",
     "TEXT_COMMENT",
     "Block",
     "comment_name",
@@ -30,6 +31,7 @@ __all__ = [
 
 DOCSTART = "-DOCSTART-"
 TEXT_COMMENT = "# text = "
+PROVENANCE_COMMENT = "# entaug = "
 Block = tuple[int, list[str]]
 """The lines between two empty ones, and the number of the first."""
 _BOM = b"\xef\xbb\xbf"

@@ -19,6 +19,7 @@ from entaug.errors import InputError, TagError
 from entaug.formats.base import ENTITY_FIELDS, Reading
 from entaug.formats.conll.dialect import ConllDialect
 from entaug.formats.conll.lines import (
+    PROVENANCE_COMMENT,
     TEXT_COMMENT,
     is_comment,
     is_numbering,
@@ -35,9 +36,8 @@ from entaug.provenance import Provenance
 from entaug.spacing import infer_spaces_of_characters
 from entaug.tags import InvalidTag, decode_canonical, is_tag
 
-__all__ = ["EXTRA_ROWS", "PROVENANCE_COMMENT", "ConllReader"]
+__all__ = ["EXTRA_ROWS", "ConllReader"]
 
-PROVENANCE_COMMENT = "# entaug = "
 EXTRA_ROWS = "_conllu_rows"
 """Field of a sentence: its rows that are no words (ranges, empty nodes), each with the index of the word behind it."""
 

@@ -13,6 +13,7 @@ from entaug.formats.base import ENTITY_FIELDS
 from entaug.formats.conll.dialect import ConllDialect
 from entaug.formats.conll.lines import (
     DOCSTART,
+    PROVENANCE_COMMENT,
     TEXT_COMMENT,
     comment_name,
     is_comment,
@@ -20,7 +21,7 @@ from entaug.formats.conll.lines import (
     is_writable_comment,
     parse_sentence_id,
 )
-from entaug.formats.conll.reader import EXTRA_ROWS, PROVENANCE_COMMENT
+from entaug.formats.conll.reader import EXTRA_ROWS
 from entaug.formats.conll.tag_columns import are_levels_written, encode_levels, insert_attribute
 from entaug.spacing import infer_spaces_of_characters
 

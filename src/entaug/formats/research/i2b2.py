@@ -66,6 +66,7 @@ class I2b2(BufferedFormat):
     carries = FormatCapabilities(nested=True, discontinuous=False, columns=False, fields=False, spaces=False)
     folder = True
     dialect_class = I2b2Dialect
+    names_documents = True
 
     def recognises(self, path: Path) -> bool:
         """See `entaug.formats.base.BaseFormat.recognises`: a file of concepts with its text, or a folder with one."""

@@ -149,8 +149,9 @@ class SpacyJson(SpacyFormat):
         lost = ["trees of augmented sentences"] * has_stale_tree(sentence)
         if dialect.form == "tuples":
             lost += ["columns"] * bool(sentence.columns) + ["ids"] * (sentence.id is not None)
-            if not dialect.fields and has_unknown_fields(sentence.fields):
-                lost.append("provenance and fields" if sentence.provenance is not None else "fields")
+            if not dialect.fields:
+                lost += ["provenance"] * (sentence.provenance is not None)
+                lost += ["fields"] * has_unknown_fields(sentence.fields.keys() - {"entaug"})
         return lost
 
 

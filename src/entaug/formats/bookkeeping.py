@@ -1,0 +1,86 @@
+"""What entaug itself puts into sentences: provenance, ids that it makes up, places in documents, notes of readers.
+
+Losing it loses nothing of the user's, so it never keeps a sentence from being written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any
+
+from entaug.corpus import is_made_key
+from entaug.data import Sentence
+from entaug.formats.base import BEFORE, ENTITY_FIELDS, KEPT
+from entaug.formats.conll.tag_columns import LEVEL
+from entaug.formats.documents import CHAR_RANGES, DOCUMENT
+
+__all__ = ["BOOKKEEPING", "note_on_bookkeeping", "without_bookkeeping"]
+
+BOOKKEEPING = "bookkeeping: "
+"""Begins the descriptions of losses that are not the user's."""
+
+_PARAGRAPH = "_paragraph"  # of training files of spaCy 2: which paragraph of a document
+_FIELDS = {BEFORE, DOCUMENT, _PARAGRAPH}
+_OF_MENTIONS = {LEVEL, CHAR_RANGES}
+_OF_MENTIONS_IN_BRAT = {"id", "line", "also", "raw"}  # numbers and places of lines, which the writer makes anew
+_NAMES = {"field 'entaug'": "provenance", "id": "ids given by entaug", "ids": "ids given by entaug"}
+_KEPT_BY = {"field 'entaug'": ("provenance", "fields"), "provenance": ("fields",), "id": ("ids",)}
+
+
+def without_bookkeeping(sentence: Sentence) -> Sentence:
+    """Return the sentence with what its files said, without what entaug added; itself where that is nothing."""
+    fields = {name: value for name, value in sentence.fields.items() if name not in _FIELDS}
+    if sentence.provenance is not None:  # else a field of this name is somebody else's
+        del fields["entaug"]
+    of_mentions = _OF_MENTIONS
+    if isinstance(kept := fields.get(KEPT), Mapping):
+        of_mentions = of_mentions | _OF_MENTIONS_IN_BRAT
+        if not kept.get("lines"):  # relations, notes and attributes are the user's
+            del fields[KEPT]
+    if isinstance(entity_fields := fields.get(ENTITY_FIELDS), list):
+        own = [_without(one, of_mentions) for one in entity_fields]
+        if any(own):
+            fields[ENTITY_FIELDS] = own
+        else:
+            del fields[ENTITY_FIELDS]
+    is_made = sentence.id is not None and (sentence.provenance is not None or _is_made_id(sentence))
+    if is_made and fields.get("comments") == [f"# sent_id = {sentence.id}"]:
+        del fields["comments"]
+    if not is_made and fields == sentence.fields:
+        return sentence
+    return sentence.with_(id=None if is_made else sentence.id).with_fields(fields)
+
+
+def _without(fields: Any, names: Collection[str]) -> Any:
+    return {n: v for n, v in fields.items() if n not in names} if isinstance(fields, Mapping) else fields
+
+
+def _is_made_id(sentence: Sentence) -> bool:
+    """Whether the id of a gold sentence is its key without one, as `entaug.corpus.with_keys` gives it."""
+    id_ = sentence.id or ""
+    return is_made_key(id_) and id_[:16] == sentence.fingerprint().hex()
+
+
+def note_on_bookkeeping(lost: Mapping[str, int], title: str, dialect: Any) -> str | None:
+    """Return the note for the user on bookkeeping that is not written.
+
+    Args:
+        lost: losses with the number of sentences; only those that begin with `BOOKKEEPING` are told.
+        title: the title of the format.
+        dialect: the layout.
+    """
+    own = {name.removeprefix(BOOKKEEPING): n for name, n in lost.items() if name.startswith(BOOKKEEPING)}
+    if not own:
+        return None
+    shown = ", ".join(f"{_NAMES.get(name, name)} ({n:,} sentence{'s' * (n != 1)})" for name, n in sorted(own.items()))
+    keeping = list(dict.fromkeys(_keeping_options(own, dialect)))
+    remedy = f"; to keep them: {' '.join(keeping)}" if keeping else ""
+    return f"entaug's own notes that {title} cannot store are left out: {shown}{remedy}"
+
+
+def _keeping_options(own: Iterable[str], dialect: Any) -> Iterator[str]:
+    """The options with which the format keeps more of it."""
+    for name in sorted(own):
+        for option in _KEPT_BY.get(name, ()):
+            if getattr(dialect, option, None) is False:
+                yield "--provenance" if option == "provenance" else f"--to-layout {option}=true"
