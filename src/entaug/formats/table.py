@@ -1,0 +1,813 @@
+"""Tables with a heading: CSV, TSV and Excel workbooks (``.xlsx``), with a token or a sentence in each row.
+
+One token a row: columns of words, of tags and of sentences, as ``sentence_id,words,labels``. The cell of the sentence
+is filled in each row, or in the first one of a sentence only (``Sentence #,Word,POS,Tag``); without such a column, an
+empty row follows each sentence. The cell is the id of the sentence; sentences without an id are numbered in the file.
+Other columns become columns of the sentence. Nested mentions have no place in such a table.
+
+One sentence a row: ``text,entities`` with a list of ``[start, end, label]`` by characters, where mentions may be
+nested; ``tokens,ner_tags`` with a list of each; or ``sentence,tags`` with as many words as tags, separated by spaces.
+Lists are JSON or as Python prints them. Other columns become fields, or columns where they hold a list of one value a
+token.
+
+Cells stay text: ``NA``, ``1.0``, ``007`` and ``=A1`` mean nothing else. Names of columns are compared without case;
+options name those that are not known. Tags may also stand in a file without a heading that has two columns.
+"""
+
+from __future__ import annotations
+
+import ast
+import csv
+import io
+import json
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, Literal
+
+from entaug.data import Sentence, split_fields
+from entaug.errors import InputError, LossError, TagError
+from entaug.files.atomic import atomic_file
+from entaug.files.streams import read_beginning, read_bytes
+from entaug.formats.base import ENTITY_FIELDS, FormatCapabilities, Reading
+from entaug.formats.buffered import BufferedFormat
+from entaug.formats.documents import BEFORE, CharMention, Document
+from entaug.formats.records import no_sentences, read_records, to_json
+from entaug.formats.segmentation import SegmentationOptions, split_document
+from entaug.formats.text_records import char_mention, char_spans, layout_text, token_spans
+from entaug.formats.token_records import decode_tags, pop_spaces
+from entaug.formats.workbook import is_workbook, workbook_rows, write_workbook
+from entaug.tags import InvalidTag, Overlap, SchemeDetector, decode_canonical, encode_canonical, is_tag
+
+__all__ = ["Table", "TableDialect"]
+
+_SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t"}
+_WORDS = ("word", "words", "token", "tokens", "form", "text", "sentence", "sentences", "sentence_text")
+_TEXTS = ("text", "sentence", "sentence_text", "content")
+_LABELS = (
+    *("ner_tags", "ner_tag", "ner", "ner_labels", "ner_label", "entities", "entity", "labels", "label", "tags", "tag"),
+    *("bio_tags", "bio_tag", "iob_tags", "iob_tag", "bio", "iob", "annotations", "spans", "ne", "ne_tag"),
+)
+_SENTENCES = (
+    *("sentence_#", "sentence#", "sentence_id", "sent_id", "sentence_idx", "sentence_no", "sentence_number"),
+    *("sentence_num", "sent_no", "sentid", "sentenceid", "sent", "sentence", "sid"),
+)
+_DOCUMENTS = ("document_id", "doc_id", "docid", "document", "doc", "document_#", "doc_#", "file_name", "filename")
+_SAMPLE = 2000  # rows from which the layout is detected
+_MAX_SENTENCE = 1000  # tokens of a table that nothing divides into sentences
+_MAX_CELL = csv.field_size_limit()  # of the reader; setting it would change it for the whole process
+_ONE_LITERAL = re.compile(r"""[rbuRBU]{0,2}(?:'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*")""", re.DOTALL)
+_NAME_IT = "name them: --layout words=NAME --layout labels=NAME"
+Row = tuple[int, list[str]]
+"""A row of a table with the number of its line; an empty list where all cells are empty."""
+
+
+@dataclass(frozen=True)
+class TableDialect(SegmentationOptions):
+    """Layout of a table.
+
+    Args:
+        rows: whether a row is one of the ``"tokens"`` or one of the ``"sentences"``.
+        cells: what a row of a sentence holds: ``"offsets"``: a text and a list of [start, end, label]; ``"lists"`` of
+            tokens and of tags; ``"strings"`` of as many words as tags.
+        words: the name of the column of words; of texts or lists of words where a row is a sentence.
+        labels: the name of the column of tags or mentions.
+        sentence: the name of the column that tells the sentences apart.
+        document: the name of the column of documents, in each of which sentences are numbered anew.
+        empty_rows: whether empty rows tell sentences apart, and no column does.
+        repeated: whether the cell of the sentence is filled in each row.
+        separator: the separator of the cells.
+        quoted: whether cells may be quoted.
+        encoding: the encoding of the characters.
+        has_heading: whether the first row holds the names of the columns; otherwise they are numbered from 0.
+        scheme: the tag scheme.
+        names: the names of tags that are numbers, in order, as O,B-PER,I-PER.
+        tokens: whether to write the tokens beside a text, so that the same tokens are read back.
+        sheet: the sheet of a workbook; by default the first.
+        overlap: which nested mentions to write as tags, see `entaug.tags.flatten`.
+        columns: the names of all columns in order; those of the file that was read.
+        number_prefix: the text before the number of a sentence.
+    """
+
+    rows: Literal["tokens", "sentences"] = "tokens"
+    cells: Literal["offsets", "lists", "strings"] = "offsets"
+    words: str = ""
+    labels: str = ""
+    sentence: str = ""
+    document: str = ""
+    empty_rows: bool = False
+    repeated: bool = True
+    separator: Literal["comma", "semicolon", "tab"] = "comma"
+    quoted: bool = True
+    encoding: Literal["utf-8", "utf-8-sig", "utf-16", "cp1252", "latin-1"] = "utf-8"
+    has_heading: bool = True
+    scheme: str = "IOB2"
+    names: tuple[str, ...] = ()
+    tokens: bool = True
+    sheet: str = ""
+    overlap: Overlap = "error"
+    columns: tuple[str, ...] = field(default=(), compare=False)
+    number_prefix: str = field(default="", compare=False)
+
+    @property
+    def is_tagged(self) -> bool:
+        """Whether mentions are tags."""
+        return self.rows == "tokens" or self.cells != "offsets"
+
+    @property
+    def words_column(self) -> str:
+        """The name of the column of words."""
+        default = "words" if self.rows == "tokens" else {"offsets": "text", "lists": "tokens", "strings": "sentence"}
+        return self.words or (default if isinstance(default, str) else default[self.cells])
+
+    @property
+    def labels_column(self) -> str:
+        """The name of the column of labels."""
+        default = "labels" if self.rows == "tokens" else {"offsets": "entities", "lists": "ner_tags", "strings": "tags"}
+        return self.labels or (default if isinstance(default, str) else default[self.cells])
+
+    @property
+    def sentence_column(self) -> str:
+        """The name of the column of ids; empty where there is none."""
+        if self.rows == "tokens" and self.empty_rows:
+            return ""
+        return self.sentence or ("sentence_id" if self.rows == "tokens" else "id")
+
+    @property
+    def text_column(self) -> str:
+        """The name of a column of texts beside lists or strings of words; empty where there can be none."""
+        return "" if self.rows == "tokens" or self.words_column == "text" else "text"
+
+    def describe(self) -> str:
+        """Return the layout in words."""
+        unit = self.rows.removesuffix("s")
+        sentence = f", sentences in {self.sentence_column!r}" if self.rows == "tokens" and not self.empty_rows else ""
+        scheme = f", {self.scheme}" if self.is_tagged else ""
+        where = f"words in {self.words_column!r}, labels in {self.labels_column!r}"
+        return f"table with {self.separator}s, one {unit} a row, {where}{sentence}{scheme}"
+
+
+class Table(BufferedFormat):
+    """The format of tables; see `entaug.formats.buffered.BufferedFormat` for the methods."""
+
+    name = "table"
+    title = "a table (CSV, TSV, Excel)"
+    extensions = (".csv", ".tsv", ".xlsx")
+    carries = FormatCapabilities(nested=True, discontinuous=False, columns=True, fields=True, spaces=True)
+    dialect_class = TableDialect
+
+    def recognises(self, path: Path) -> bool:
+        """See `BaseFormat.recognises`: a workbook, or a first row that names columns of words and labels."""
+        if path.is_dir():
+            return False
+        if is_workbook(path):
+            return True
+        encoding, text = _beginning(path)
+        separator, cells = _first_row(text)
+        if not encoding or len(cells) < 2:
+            return False
+        if any(is_tag(cell.strip()) for cell in cells):
+            return separator != "tab" and _extension(path) == ".csv"
+        names = set(map(_normal, cells))
+        has_known = not names.isdisjoint(_LABELS) and not names.isdisjoint(_WORDS)
+        # What else could a file of this name be? As a table, its error names the columns.
+        return has_known or (separator != "tab" and _extension(path) == ".csv")
+
+    def detect(self, path: Path, dialect: TableDialect, options: Mapping[str, Any]) -> dict[str, Any]:
+        """See `BaseFormat.detect`; raises InputError where the columns are not known."""
+        detected: dict[str, Any] = {}
+        if not is_workbook(path):
+            detected = _detect_characters(path, dialect, options)
+            dialect = replace(dialect, **detected)
+        rows = [row for row in islice(_read_rows(path, dialect), _SAMPLE) if row[1]]
+        if not rows:
+            raise no_sentences(path)
+        try:
+            detected |= _detect_columns(rows, dialect, options)
+        except InputError as error:
+            error.locate(str(path), rows[0][0])
+            raise
+        return detected | _detect_scheme(path, replace(dialect, **detected), options)
+
+    def sentences(self, path: Path, dialect: TableDialect, reading: Reading) -> Iterator[Sentence]:
+        """See `entaug.formats.buffered.BufferedFormat`."""
+        rows = _read_rows(path, dialect, reading)
+        if dialect.has_heading:
+            next(row for row in rows if row[1])
+        groups = _token_groups(rows, dialect, reading, path) if dialect.rows == "tokens" else _single_rows(rows)
+
+        def parse(_number: int, group: list[Row]) -> Iterable[Sentence]:
+            _check_widths(group, dialect)
+            if dialect.rows == "tokens":
+                return (_parse_tokens(group, dialect, reading),)
+            return _parse_sentence(dict(zip(dialect.columns, group[0][1], strict=True)), dialect, reading)
+
+        return read_records(path, ((group[0][0], group) for group in groups), parse, reading)
+
+    def check(self, sentence: Sentence, dialect: TableDialect) -> None:
+        """See `BufferedFormat.check`; raises LossError."""
+        super().check(sentence, dialect)
+        carried = self.carried(sentence, dialect)
+        if dialect.is_tagged:
+            tables = "where a row is a sentence (--to-layout rows=sentences)"
+            self.check_flat(carried, f"write JSON lines, or a table {tables}, or keep some with overlap=outermost")
+        subject = f"sentence {sentence.key}"
+        if dialect.rows == "sentences" and dialect.cells == "strings":
+            for text in (*sentence.tokens, *(mention.label for mention in carried.mentions)):
+                if text.split() != [text]:
+                    raise LossError(f"{text!r} holds white space", path=subject, remedy="write cells=lists or offsets")
+        for row in _rows_of(carried, dialect, _Places([carried], dialect)):
+            for cell in row:
+                _check_cell(cell, dialect, subject)
+
+    def lost(self, sentence: Sentence, dialect: TableDialect) -> list[str]:
+        """See `BaseFormat.lost`; fields where a row is a token, and what a column has no place for."""
+        taken = {dialect.words_column, dialect.labels_column, dialect.sentence_column}
+        if not dialect.has_heading:
+            taken |= sentence.columns.keys() - set(dialect.columns)
+        lost = [f"column {name!r}" for name in sentence.columns if name in taken]
+        lost += ["id"] * (sentence.id is not None and not dialect.sentence_column)
+        if dialect.rows == "tokens":
+            lost += [f"field {name!r}" for name in sentence.fields if name != ENTITY_FIELDS]
+            return lost + ["text"] * (sentence.spaces is not None)
+        if dialect.cells != "offsets":
+            lost += ["text"] * (sentence.spaces is not None and not dialect.text_column)
+        lost += ["fields of mentions"] * any(sentence.fields.get(ENTITY_FIELDS) or ())
+        taken |= {*sentence.columns, "tokens" if dialect.cells == "offsets" and dialect.tokens else ""}
+        for name, value in sentence.fields.items():
+            if name in taken or not (isinstance(value, str) or _is_json_field(name)):
+                lost.append(f"field {name!r}")
+        return lost
+
+    def write(self, sentences: Iterable[Sentence], path: Path, dialect: TableDialect) -> None:
+        """See `entaug.formats.buffered.BufferedFormat`."""
+        kept = [self.carried(sentence, dialect) for sentence in sentences]
+        places = _Places(kept, dialect)
+        heading = [list(places.names)] if dialect.has_heading else []
+        rows = chain(heading, chain.from_iterable(_rows_of(sentence, dialect, places) for sentence in kept))
+        if _extension(path) == ".xlsx":
+            write_workbook(path, rows, dialect.sheet)
+            return
+        delimiter = _SEPARATORS[dialect.separator]
+        with atomic_file(path) as out:
+            text = io.TextIOWrapper(out, encoding=dialect.encoding, newline="")
+            for row in rows:
+                text.write((_quoted(row, delimiter) if dialect.quoted else delimiter.join(row)) + "\n")
+            text.flush()
+            text.detach()
+
+
+def _extension(path: Path) -> str:
+    return Path(path.name.removesuffix(".gz")).suffix.lower()
+
+
+def _normal(name: str) -> str:
+    """The name of a column as it is compared."""
+    return re.sub(r"[^\w#]+", "_", name.strip().lower()).strip("_")
+
+
+# ------------------------------------------------------------------------------------------------------------- cells
+
+
+def _quoted(row: list[str], delimiter: str) -> str:
+    """A row of cells; those that hold a separator, a quotation mark or an end of line are quoted."""
+    out = io.StringIO()
+    # Only characters of the line end are quoted by all versions of Python, so both are named here.
+    csv.writer(out, delimiter=delimiter, lineterminator="\r\n").writerow(row)
+    return out.getvalue().removesuffix("\r\n")
+
+
+def _check_cell(cell: str, dialect: TableDialect, subject: str) -> None:
+    """Raise LossError where a cell would not be read as it is written."""
+    if "\0" in cell or len(cell) > _MAX_CELL:
+        what = "a NUL character" if "\0" in cell else f"more than {_MAX_CELL:,} characters"
+        raise LossError(f"a cell holds {what}", path=subject, remedy="write JSON lines")
+    if not dialect.quoted and any(character in cell for character in ("\n", "\r", _SEPARATORS[dialect.separator])):
+        what = f"{cell!r:.60} holds a separator or an end of line, and cells are not quoted"
+        raise LossError(what, path=subject, remedy="pass --to-layout quoted=true")
+    try:
+        cell.encode(dialect.encoding)
+    except UnicodeEncodeError as error:
+        what = f"{cell[error.start : error.end]!r} is no character of {dialect.encoding}"
+        raise LossError(what, path=subject, remedy="pass --to-layout encoding=utf-8") from None
+
+
+def _decode(data: bytes, path: Path, encoding: str) -> str:
+    try:
+        text = data.decode(encoding)
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        what = f"not {encoding.upper().removesuffix('-SIG')} (byte 0x{data[error.start]:02x})"
+        remedy = "pass --layout encoding=cp1252 (Windows), latin-1 or utf-16, whichever it is"
+        raise InputError(what, path=str(path), line=line, remedy=remedy) from None
+    if "\0" in text:
+        line = text.count("\n", 0, text.index("\0")) + 1
+        raise InputError("holds a NUL character", path=str(path), line=line, remedy="check that it is text")
+    return text
+
+
+def _marked_encoding(data: bytes) -> Literal["utf-8", "utf-8-sig", "utf-16"]:
+    """The encoding that a byte-order mark tells; UTF-8 without one."""
+    if data.startswith(b"\xef\xbb\xbf"):
+        return "utf-8-sig"
+    return "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8"
+
+
+def _beginning(path: Path) -> tuple[str, str]:
+    """The encoding and text of the first lines of a file, for looking at; empty where it is no text."""
+    data = read_beginning(path)
+    encoding = _marked_encoding(data)
+    text = data.decode(encoding, "replace")
+    return ("", "") if "\0" in text or data.startswith(b"PK\x03\x04") else (encoding, text)
+
+
+def _first_row(text: str) -> tuple[Literal["comma", "semicolon", "tab"], list[str]]:
+    """The separator that divides the first row of a table into most cells, and the cells."""
+    best: tuple[Literal["comma", "semicolon", "tab"], list[str]] = "comma", []
+    names: tuple[Literal["comma", "semicolon", "tab"], ...] = ("tab", "comma", "semicolon")
+    for name in names:
+        try:
+            rows = csv.reader(io.StringIO(text.lstrip("\r\n"), newline=""), delimiter=_SEPARATORS[name])
+            cells = next(rows, [])
+        except csv.Error:
+            continue
+        if len(cells) > len(best[1]):
+            best = name, cells
+    return best
+
+
+def _split_rows(text: str, path: Path | None, separator: str, *, quoted: bool) -> Iterator[Row]:
+    options: dict[str, Any] = {"strict": True} if quoted else {"quoting": csv.QUOTE_NONE, "quotechar": None}
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=_SEPARATORS[separator], **options)
+    while True:
+        line = reader.line_num + 1
+        try:
+            row = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            remedy = "close its quotation marks, or pass --layout quoted=false if marks are characters of words"
+            named = None if path is None else str(path)
+            raise InputError(f"no row of a table ({error})", path=named, line=line, remedy=remedy) from None
+        yield line, row
+
+
+def _read_rows(path: Path, dialect: TableDialect, reading: Reading | None = None) -> Iterator[Row]:
+    """The rows of a file; one without any text is an empty list."""
+    if is_workbook(path):
+        rows = workbook_rows(path, dialect.sheet, reading)
+    else:
+        text = _decode(read_bytes(path), path, dialect.encoding)
+        rows = _split_rows(text, path, dialect.separator, quoted=dialect.quoted)
+    for line, cells in rows:
+        yield line, cells if any(cell and not cell.isspace() for cell in cells) else []
+
+
+def _detect_characters(path: Path, dialect: TableDialect, options: Collection[str]) -> dict[str, Any]:
+    """Encoding and separator of a file, and whether quotation marks are marks of cells or characters of words."""
+    data = read_bytes(path)
+    encoding = dialect.encoding if "encoding" in options else _marked_encoding(data)
+    text = _decode(data, path, encoding)
+    separator = dialect.separator if "separator" in options else _first_row(text)[0]
+    quoted = dialect.quoted
+    if "quoted" not in options and '"' in text:
+        width = 0
+        try:
+            for _, row in _split_rows(text, None, separator, quoted=True):
+                width = width or len(row)
+                if row and (len(row) != width or any("\n" in cell for cell in row)):
+                    raise InputError("a row of another width, or over several lines")  # noqa: TRY301
+        except InputError:  # are these rows as they should be where the marks are not special?
+            widths = {len(row) for _, row in _split_rows(text, None, separator, quoted=False) if row}
+            quoted = len(widths) > 1 or widths == {1}
+    return {"encoding": encoding, "separator": separator, "quoted": quoted}
+
+
+# ----------------------------------------------------------------------------------------------------------- columns
+
+
+def _detect_columns(rows: list[Row], dialect: TableDialect, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The names of the columns, and what they hold."""
+    names = [name.strip() for name in rows[0][1]]
+    has_heading = options.get("has_heading", not any(map(is_tag, names)))
+    if has_heading:
+        rows = rows[1:]
+        while names and not names[-1]:  # spreadsheets end rows with empty cells
+            names.pop()
+        if len(set(names)) < len(names):
+            name = next(name for name in names if names.count(name) > 1)
+            raise InputError(f"two columns {name!r}", remedy="rename one")
+    else:
+        names = [str(i) for i in range(len(names))]
+    cells = {name: [row[i] if i < len(row) else "" for _, row in rows] for i, name in enumerate(names)}
+    found = _ColumnNames(cells, options, has_heading=has_heading)
+    detected: dict[str, Any] = {"has_heading": has_heading, "columns": tuple(names)}
+    labels = detected["labels"] = found.labels(dialect.names)
+    kind = _kind_of(cells[labels], dialect.names)
+    is_token = options.get("rows", "tokens" if kind == "tag" else "sentences") == "tokens"
+    detected["rows"] = "tokens" if is_token else "sentences"
+    words = detected["words"] = found.words(labels, is_offsets=kind == "offsets")
+    if not is_token:
+        is_list = any(_is_list(cell) for cell in cells[words])
+        detected["cells"] = "offsets" if kind == "offsets" else "lists" if is_list or kind == "list" else "strings"
+        if kind == "offsets" and is_list:
+            what = f"{words!r} holds lists of words, and {labels!r} positions of characters"
+            raise InputError(what, remedy="name the column of texts: --layout words=NAME")
+        if id_ := found.get("sentence", (*_SENTENCES, "id"), {words, labels}):
+            detected["sentence"] = id_
+        detected["tokens"] = "tokens" in names
+        return detected
+    sentence = found.get("sentence", _SENTENCES, {words, labels})
+    if sentence:
+        given = cells[sentence]
+        detected |= {"sentence": sentence, "repeated": all(given)}
+        prefix = re.fullmatch(r"(.*?)\d+", given[0]) if given else None
+        detected["number_prefix"] = prefix[1] if prefix else ""
+    detected["empty_rows"] = not sentence
+    if document := found.get("document", _DOCUMENTS, {words, labels, sentence}):
+        detected["document"] = document
+    return detected
+
+
+class _ColumnNames:
+    """Finds columns by the options, their names and what they hold."""
+
+    def __init__(self, cells: Mapping[str, list[str]], options: Mapping[str, Any], *, has_heading: bool) -> None:
+        self._cells, self._options = cells, options
+        self._has_heading = has_heading
+        self._by_name = {_normal(name): name for name in reversed(list(cells))}
+        self._told = f"it has {', '.join(map(repr, cells))}"
+
+    def get(self, option: str, known: Collection[str], taken: Collection[str]) -> str:
+        """The column that an option names, or else the first of known names; empty without one."""
+        given = self._options.get(option)
+        if given:
+            name: str | None = given if given in self._cells else self._by_name.get(_normal(given))
+            if name is None:
+                raise InputError(f"no column {given!r}", remedy=f"name another: --layout {option}=NAME; {self._told}")
+            return name
+        return next((self._by_name[n] for n in known if n in self._by_name and self._by_name[n] not in taken), "")
+
+    def labels(self, names: Sequence[str]) -> str:
+        """The column of tags or mentions."""
+        if "labels" in self._options:
+            return self.get("labels", (), ())
+        known = [self._by_name[name] for name in _LABELS if name in self._by_name]
+        fitting = [name for name in known if _kind_of(self._cells[name], names)]
+        if fitting:
+            return fitting[0]
+        # Without a known name only tags show what they are.
+        others = [name for name in self._cells if name not in known and _kind_of(self._cells[name], ()) == "tag"]
+        if len(others) == 1:
+            return others[0]
+        if known:
+            cell = next((cell for cell in self._cells[known[0]] if cell.strip()), "")
+            what = f"the column {known[0]!r} holds neither tags nor lists of mentions (first: {cell!r:.60})"
+            remedy = "write tags such as B-PER, or [start, end, label]; numbers need --layout names=O,B-PER,I-PER"
+            raise InputError(what, remedy=remedy)
+        what = "no column of labels is known" if self._has_heading else "no heading, and no column of tags alone"
+        raise InputError(f"{what}: {self._told}", remedy=_NAME_IT)
+
+    def words(self, labels: str, *, is_offsets: bool) -> str:
+        """The column of words or texts."""
+        if name := self.get("words", (*_TEXTS, *_WORDS) if is_offsets else _WORDS, {labels}):
+            return name
+        others = [name for name in self._cells if name != labels]
+        if len(others) == 1:
+            return others[0]
+        what = "no column of words is known" if self._has_heading else "no heading, and several columns"
+        raise InputError(f"{what}: {self._told}", remedy=_NAME_IT)
+
+
+def _kind_of(cells: Iterable[str], names: Sequence[str]) -> Literal["", "tag", "string", "list", "offsets"]:
+    """What a column of labels holds; empty where its cells are neither tags nor mentions."""
+    filled = [cell.strip() for cell in cells if cell.strip()]
+    sample = filled[:100]
+    if any(len(cell.split()) > 1 for cell in sample) and all(is_tag(tag) for cell in sample for tag in cell.split()):
+        return "string"
+    is_number = bool(names) and all(cell.isdecimal() for cell in filled)
+    # A few cells may be faults, which reading reports.
+    if filled and (is_number or sum(map(is_tag, filled)) >= 0.8 * len(filled)):
+        return "tag"
+    try:
+        values = [_literal(cell) for cell in sample]
+    except InputError:
+        return ""
+    items = [item for value in values for item in (value if isinstance(value, list) else [value])]
+    if items and all(type(item) is int or (isinstance(item, str) and is_tag(item)) for item in items):
+        return "list"
+    return "offsets" if filled and all(isinstance(item, (list, dict)) for item in items) else ""
+
+
+def _detect_scheme(path: Path, dialect: TableDialect, options: Collection[str]) -> dict[str, Any]:
+    """The tag scheme, from as many rows as show it."""
+    if "scheme" in options or not dialect.is_tagged:
+        return {}
+    detector = SchemeDetector()
+    rows = _read_rows(path, dialect)
+    if dialect.has_heading:
+        next(row for row in rows if row[1])
+    column = dialect.columns.index(dialect.labels_column)
+    groups = _token_groups(rows, dialect, None, path) if dialect.rows == "tokens" else _single_rows(rows)
+    for group in groups:
+        cells = [row[column].strip() if column < len(row) else "O" for _, row in group]
+        try:
+            detector.update(cells if dialect.rows == "tokens" else map(str, _tags_of_cell(cells[0], dialect.names)))
+        except InputError:
+            continue  # reported when it is read
+        if detector.is_decided:
+            break
+    return {"scheme": detector.scheme()}
+
+
+# ----------------------------------------------------------------------------------------------------------- reading
+
+
+def _single_rows(rows: Iterator[Row]) -> Iterator[list[Row]]:
+    return ([row] for row in rows if row[1])
+
+
+def _token_groups(
+    rows: Iterator[Row], dialect: TableDialect, reading: Reading | None, path: Path
+) -> Iterator[list[Row]]:
+    """The rows of each sentence."""
+    at = dialect.columns.index(dialect.sentence_column) if dialect.sentence_column else None
+    document = dialect.columns.index(dialect.document) if dialect.document else None
+    group: list[Row] = []
+    is_divided = at is not None
+    current = ["", ""]  # sentence and document
+    for line, cells in rows:
+        said = [cells[i] if i is not None and i < len(cells) else "" for i in (at, document)]
+        is_new = bool(said[0]) and (said[0] != current[0] or not dialect.repeated)
+        is_new = is_new or (bool(said[1]) and said[1] != current[1])
+        if group and (is_new or not cells):
+            yield group
+            is_divided, group = True, []
+        if not cells:
+            current[0] = ""
+            continue
+        current = [new or old for new, old in zip(said, current, strict=True)]
+        group.append((line, cells))
+        if not is_divided and len(group) > _MAX_SENTENCE:
+            what = f"nothing divides its first {_MAX_SENTENCE:,} rows into sentences: no column, and no empty row"
+            remedy = "name the column that does: --layout sentence=NAME"
+            raise InputError(what, path=str(path), line=group[0][0], remedy=remedy)
+    if group:
+        if not is_divided and len(group) > 1 and reading is not None:
+            reading.notes["neither empty rows nor a column tell sentences apart: the table is one sentence"] += 1
+        yield group
+
+
+def _check_widths(group: list[Row], dialect: TableDialect) -> None:
+    """Raise InputError at a row without a cell in each column; empty cells after the last column are dropped."""
+    width = len(dialect.columns)
+    for line, cells in group:
+        while len(cells) > width and not cells[-1].strip():
+            cells.pop()
+        if len(cells) != width:
+            what = f"{len(cells)} cell{'s' * (len(cells) != 1)} where the table has {width} columns"
+            raise InputError(what, line=line, remedy="correct the row, or quote the cell that holds a separator")
+
+
+def _parse_tokens(group: list[Row], dialect: TableDialect, reading: Reading) -> Sentence:
+    """The sentence of rows of one token each."""
+    columns = dict(zip(dialect.columns, zip(*(cells for _, cells in group), strict=True), strict=True))
+    tokens, tags = columns.pop(dialect.words_column), [tag.strip() for tag in columns.pop(dialect.labels_column)]
+    if "" in tokens:
+        line = group[tokens.index("")][0]
+        raise InputError("the token is empty", line=line, remedy="give it one, or delete the row")
+    id_ = None
+    if dialect.sentence_column:
+        id_ = next((cell for cell in columns.pop(dialect.sentence_column) if cell), None)
+    if id_ and dialect.document:
+        id_ = f"{columns[dialect.document][0]}:{id_}"
+    if dialect.names:
+        tags = [str(_name_of(int(tag) if tag.isdecimal() else tag, dialect.names)) for tag in tags]
+    try:
+        mentions = decode_canonical(tags, dialect.scheme, reading.repaired if reading.repair else None)
+    except InvalidTag as fault:
+        raise TagError(fault.message, line=group[fault.index][0], remedy=fault.remedy) from None
+    further = {name: values for name, values in columns.items() if any(values)}
+    return Sentence(tokens, mentions, id_, columns=further)
+
+
+def _parse_sentence(record: dict[str, Any], dialect: TableDialect, reading: Reading) -> Iterable[Sentence]:
+    """The sentences of a row of one text."""
+    words, labels = record.pop(dialect.words_column), record.pop(dialect.labels_column)
+    id_ = record.pop(dialect.sentence_column, "") or None
+    if not labels.strip():
+        reading.notes[f"empty cell in the column {dialect.labels_column!r}, read as a text without mentions"] += 1
+    fields: dict[str, Any] = {name: cell for name, cell in record.items() if cell != ""}
+    for name in filter(_is_json_field, tuple(fields)):
+        fields[name] = _literal(fields[name])
+    if dialect.cells == "offsets":
+        spans = None
+        if is_list := _is_list(fields.get("tokens", "")):
+            spans = token_spans(_literal(fields["tokens"]), words, reading)
+        if is_list and spans is not None:
+            del fields["tokens"]
+        mentions = [_char_mention(item) for item in _items(labels)]
+        sentences = split_document(Document(words, mentions, id_, fields, token_spans=spans), dialect, reading)
+        if not sentences:
+            reading.notes["text of white space alone left out"] += 1
+        return [_with_columns(sentence) for sentence in sentences] if len(sentences) == 1 else sentences
+    tokens = _literal(words) if _is_list(words) else words.split()
+    if not isinstance(tokens, list) or not all(isinstance(token, str) for token in tokens):
+        raise InputError(f"no list of words in {dialect.words_column!r}", remedy='write ["Ada", "sang"]')
+    tags = (
+        [_name_of(tag, dialect.names) for tag in _tags_of_cell(labels, ())] if labels.strip() else ["O"] * len(tokens)
+    )
+    if len(tags) != len(tokens):
+        what = f"{len(tags)} tags for {len(tokens)} words"
+        raise InputError(what, remedy="correct the row; words that hold spaces need a list")
+    spaces = pop_spaces(fields, tokens) if dialect.text_column else None
+    sentence = Sentence(tokens, decode_tags(tags, dialect.scheme, reading), id_, spaces=spaces, **split_fields(fields))
+    return (_with_columns(sentence),)
+
+
+def _with_columns(sentence: Sentence) -> Sentence:
+    """The sentence with the fields as columns that hold a list of one value a token."""
+    columns = {}
+    for name, value in sentence.meta.items():
+        if isinstance(value, str) and _is_list(value):
+            try:
+                items = _literal(value)
+            except InputError:
+                continue
+            if len(items) == len(sentence) and all(isinstance(item, str) for item in items):
+                columns[name] = tuple(items)
+    if not columns:
+        return sentence
+    meta = {name: value for name, value in sentence.meta.items() if name not in columns}
+    return sentence.with_(meta=meta, columns=columns)
+
+
+def _is_json_field(name: str) -> bool:
+    """Whether a column holds JSON: provenance, and fields of this library."""
+    return name == "entaug" or name.startswith("_")
+
+
+def _is_list(cell: str) -> bool:
+    return cell.lstrip().startswith("[") and cell.rstrip().endswith("]")
+
+
+def _literal(cell: str) -> Any:
+    """The value of a cell in the notation of JSON or of Python; tuples become lists."""
+    try:
+        return json.loads(cell)
+    except (ValueError, RecursionError):
+        pass
+    try:
+        tree = ast.parse(cell.strip(), mode="eval")
+        for node in ast.walk(tree):
+            # Python joins 'a' 'b' to 'ab'; arrays of NumPy are printed like that.
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                source = ast.get_source_segment(cell.strip(), node) or ""
+                if not _ONE_LITERAL.fullmatch(source):
+                    raise InputError(f"no commas between the items of {cell!r:.60}", remedy="write the list as JSON")
+        return _lists(ast.literal_eval(tree))
+    except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
+        raise InputError(f"no list that can be read: {cell!r:.60}", remedy="write it as JSON") from None
+
+
+def _lists(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return [_lists(item) for item in value]
+    return {name: _lists(item) for name, item in value.items()} if isinstance(value, dict) else value
+
+
+def _tags_of_cell(cell: str, names: Sequence[str]) -> list[Any]:
+    """The tags in a cell: those of a list, or those between spaces."""
+    if not _is_list(cell):
+        return (
+            [_name_of(int(tag) if tag.isdecimal() else tag, names) for tag in cell.split()] if names else cell.split()
+        )
+    value = _literal(cell)
+    return [_name_of(tag, names) for tag in value] if names else list(value)
+
+
+def _name_of(tag: Any, names: Sequence[str]) -> Any:
+    """The name of a tag that is a number; an error where it has none."""
+    if type(tag) is not int:
+        return tag
+    if not 0 <= tag < len(names):
+        what = f"the number {tag} has no name" if names else f"the tags are numbers ({tag}) without names"
+        raise InputError(what, remedy="give them in order: --layout names=O,B-PER,I-PER")
+    return names[tag]
+
+
+def _items(cell: str) -> list[Any]:
+    """The mentions in a cell."""
+    value = _literal(cell) if cell.strip() else []
+    if isinstance(value, dict):
+        value = value.get("entities", value.get("spans"))
+    if not isinstance(value, list):
+        raise InputError(f"no list of mentions: {cell!r:.60}", remedy="write [[start, end, label], ...]")
+    return value
+
+
+def _char_mention(item: Any) -> CharMention:
+    """A mention ``[start, end, label]``, or an object with these fields."""
+    if isinstance(item, dict):
+        label = next((item[name] for name in ("label", "type", "labels", "entity_type") if name in item), None)
+        label = label[0] if isinstance(label, list) and len(label) == 1 else label
+        start, end = (item.get(name, item.get(f"{name}_offset")) for name in ("start", "end"))
+        known = ("label", "type", "labels", "entity_type", "start", "end", "start_offset", "end_offset", "text")
+        return char_mention(label, start, end, {name: value for name, value in item.items() if name not in known})
+    if not isinstance(item, list) or len(item) != 3:
+        raise InputError(f"a mention must be [start, end, label], not {item!r:.60}", remedy="correct the row")
+    return char_mention(item[2], item[0], item[1], {})
+
+
+# ----------------------------------------------------------------------------------------------------------- writing
+
+
+class _Places:
+    """The columns of a table that is written, and numbers for sentences without an id."""
+
+    def __init__(self, sentences: Sequence[Sentence], dialect: TableDialect) -> None:
+        words, labels, id_ = dialect.words_column, dialect.labels_column, dialect.sentence_column
+        further = dict.fromkeys(name for sentence in sentences for name in sentence.columns)
+        if dialect.rows == "tokens":
+            first = [id_] if id_ else []
+        else:
+            has_id = any(sentence.id is not None for sentence in sentences)
+            first = [id_] if has_id else []
+            further |= dict.fromkeys(name for s in sentences for name in s.fields if _is_written(name, s))
+            if dialect.cells == "offsets" and dialect.tokens:
+                further = {"tokens": None} | further
+            elif dialect.text_column and dialect.cells != "offsets" and any(s.spaces is not None for s in sentences):
+                further = {dialect.text_column: None} | further
+        own = dialect.columns or (*first, words, labels)
+        if not dialect.has_heading:
+            further = {}
+        self.names = tuple(dict.fromkeys((*own, *first, *further)))
+        self._ids = {sentence.id for sentence in sentences}
+        self._number = 0
+
+    @property
+    def is_first(self) -> bool:
+        """Whether the sentence that is written is the first."""
+        return self._number == 1
+
+    def number(self) -> str:
+        """The number of the next sentence that has no id."""
+        self._number += 1
+        return str(self._number)
+
+    def id_of(self, sentence: Sentence, dialect: TableDialect) -> str:
+        """The cell of a sentence: its id, or its number in the table."""
+        number = self.number()
+        if sentence.id is None:
+            while f"{dialect.number_prefix}{number}" in self._ids:
+                number = self.number()
+            return f"{dialect.number_prefix}{number}"
+        document = sentence.columns.get(dialect.document) if dialect.document else None
+        return sentence.id.removeprefix(f"{document[0]}:") if document else sentence.id
+
+
+def _is_written(name: str, sentence: Sentence) -> bool:
+    """Whether a field of a sentence has a column; white space before the text is part of the text."""
+    value = sentence.fields[name]
+    return name not in (BEFORE, ENTITY_FIELDS) and (isinstance(value, str) or _is_json_field(name))
+
+
+def _rows_of(sentence: Sentence, dialect: TableDialect, places: _Places) -> Iterator[list[str]]:
+    """The rows of a sentence, each a cell for each column."""
+    id_ = places.id_of(sentence, dialect)
+    tags = encode_canonical(len(sentence), sentence.mentions, dialect.scheme) if dialect.is_tagged else []
+    words, labels = dialect.words_column, dialect.labels_column
+    if dialect.rows == "tokens":
+        n = len(sentence)
+        ids = [id_] * n if dialect.repeated else [id_] + [""] * (n - 1)
+        columns = {**sentence.columns, words: sentence.tokens, labels: tags, dialect.sentence_column: ids}
+        values = [columns.get(name, [""] * n) for name in places.names]
+        if dialect.empty_rows and not places.is_first:
+            yield []
+        yield from (list(row) for row in zip(*values, strict=True))
+        return
+    record = {name: _json(list(values), sentence) for name, values in sentence.columns.items()}
+    for name, value in sentence.fields.items():
+        if _is_written(name, sentence):
+            record.setdefault(
+                name, value if isinstance(value, str) and not _is_json_field(name) else _json(value, sentence)
+            )
+    record[dialect.sentence_column] = sentence.id or ""
+    if dialect.cells == "offsets":
+        record[words], spans = layout_text(sentence)
+        record[labels] = _json([[start, end, label] for label, start, end, _ in char_spans(sentence, spans)], sentence)
+        if dialect.tokens:
+            record["tokens"] = _json(sentence.tokens, sentence)
+    else:
+        if dialect.text_column and sentence.spaces is not None:
+            record[dialect.text_column] = sentence.text
+        is_lists = dialect.cells == "lists"
+        record[words] = _json(sentence.tokens, sentence) if is_lists else " ".join(sentence.tokens)
+        record[labels] = _json(tags, sentence) if is_lists else " ".join(tags)
+    yield [record.get(name, "") for name in places.names]
+
+
+def _json(value: Any, sentence: Sentence) -> str:
+    return to_json(value, sentence.key).decode()
