@@ -43,7 +43,7 @@ FORMATS: Registry[type[BaseFormat]] = Registry(
         "parquet": "entaug.formats.huggingface.format:Parquet",
         "datasets": "entaug.formats.huggingface.format:DatasetFolder",
         "shards": "entaug.formats.shards:Shards",
-        #        "chat": "entaug.formats.chat:Chat",
+        "chat": "entaug.formats.chat:Chat",
         "jsonl": "entaug.formats.jsonl:Jsonl",
         "table": "entaug.formats.table:Table",
         "inline": "entaug.formats.inline:Inline",
