@@ -111,9 +111,11 @@ class Chat(BufferedFormat):
         turns = []
         for record in records:
             shape = _shape_of(record)
+            if shape is None:
+                continue
+            detected.setdefault("shape", shape)
             try:
-                turns.append(_turns(record, shape or "messages"))
-                detected.setdefault("shape", shape)
+                turns.append(_turns(record, shape))
                 detected.setdefault("offsets", '"start"' in turns[-1][2])
             except InputError:  # reported when it is read
                 continue

@@ -33,7 +33,7 @@ from entaug.files.atomic import atomic_file
 from entaug.files.streams import read_beginning, read_bytes
 from entaug.formats.base import ENTITY_FIELDS, FormatCapabilities, Reading
 from entaug.formats.buffered import BufferedFormat
-from entaug.formats.documents import BEFORE, CharMention, Document
+from entaug.formats.documents import BEFORE, DOCUMENT, CharMention, Document
 from entaug.formats.records import no_sentences, read_records, to_json
 from entaug.formats.segmentation import SegmentationOptions, split_document
 from entaug.formats.text_records import char_mention, char_spans, layout_text, token_spans
@@ -190,6 +190,13 @@ class Table(BufferedFormat):
             error.locate(str(path), rows[0][0])
             raise
         return detected | _detect_scheme(path, replace(dialect, **detected), options)
+
+    def look(self, path: Path, **options: Any) -> TableDialect:
+        """See `BaseFormat.look`; the names of columns are those of the table, in whichever case they were given."""
+        dialect: TableDialect = super().look(path, **options)
+        names = {_normal(name): name for name in reversed(dialect.columns)} | {name: name for name in dialect.columns}
+        given = {option: getattr(dialect, option) for option in ("words", "labels", "sentence", "document")}
+        return replace(dialect, **{o: names.get(name, names.get(_normal(name), name)) for o, name in given.items()})
 
     def sentences(self, path: Path, dialect: TableDialect, reading: Reading) -> Iterator[Sentence]:
         """See `entaug.formats.buffered.BufferedFormat`."""
@@ -373,16 +380,33 @@ def _detect_characters(path: Path, dialect: TableDialect, options: Collection[st
     separator = dialect.separator if "separator" in options else _first_row(text)[0]
     quoted = dialect.quoted
     if "quoted" not in options and '"' in text:
-        width = 0
-        try:
-            for _, row in _split_rows(text, None, separator, quoted=True):
-                width = width or len(row)
-                if row and (len(row) != width or any("\n" in cell for cell in row)):
-                    raise InputError("a row of another width, or over several lines")  # noqa: TRY301
-        except InputError:  # are these rows as they should be where the marks are not special?
-            widths = {len(row) for _, row in _split_rows(text, None, separator, quoted=False) if row}
-            quoted = len(widths) > 1 or widths == {1}
+        quoted = _are_quoted(text, path, separator)
     return {"encoding": encoding, "separator": separator, "quoted": quoted}
+
+
+def _are_quoted(text: str, path: Path, separator: str) -> bool:
+    """Whether quotation marks stand around cells; an error where a mark that is a word may have swallowed rows."""
+    width = 0
+    swallowed = 0
+    is_faulty = False
+    try:
+        for line, row in _split_rows(text, None, separator, quoted=True):
+            width = width or len(row)
+            is_faulty = is_faulty or (bool(row) and len(row) != width)
+            if not swallowed and any("\n" in cell and _SEPARATORS[separator] in cell for cell in row):
+                swallowed = line
+    except InputError:
+        is_faulty = True
+    if not (is_faulty or swallowed):
+        return True
+    widths = {len(row) for _, row in _split_rows(text, None, separator, quoted=False) if row}
+    if len(widths) > 1 or widths == {1}:
+        return True  # the rows are not right without marks either
+    if separator != "tab" and swallowed:
+        what = "a quotation mark that is a word, or a cell over several lines"
+        remedy = "pass --layout quoted=false if it is a word, quoted=true if not"
+        raise InputError(what, path=str(path), line=swallowed, remedy=remedy)
+    return separator != "tab"
 
 
 # ----------------------------------------------------------------------------------------------------------- columns
@@ -463,7 +487,7 @@ class _ColumnNames:
         if len(others) == 1:
             return others[0]
         if known:
-            cell = next((cell for cell in self._cells[known[0]] if cell.strip()), "")
+            cell = next((cell for cell in self._cells[known[0]] if cell.strip() and not is_tag(cell)), "")
             what = f"the column {known[0]!r} holds neither tags nor lists of mentions (first: {cell!r:.60})"
             remedy = "write tags such as B-PER, or [start, end, label]; numbers need --layout names=O,B-PER,I-PER"
             raise InputError(what, remedy=remedy)
@@ -478,7 +502,7 @@ class _ColumnNames:
         if len(others) == 1:
             return others[0]
         what = "no column of words is known" if self._has_heading else "no heading, and several columns"
-        raise InputError(f"{what}: {self._told}", remedy=_NAME_IT)
+        raise InputError(f"{what}: {self._told}", remedy="name it: --layout words=NAME")
 
 
 def _kind_of(cells: Iterable[str], names: Sequence[str]) -> Literal["", "tag", "string", "list", "offsets"]:
@@ -580,11 +604,16 @@ def _parse_tokens(group: list[Row], dialect: TableDialect, reading: Reading) -> 
         raise InputError("the token is empty", line=line, remedy="give it one, or delete the row")
     id_ = None
     if dialect.sentence_column:
-        id_ = next((cell for cell in columns.pop(dialect.sentence_column) if cell), None)
+        ids = columns.pop(dialect.sentence_column)
+        id_ = next((cell for cell in ids if cell), None)
+        if id_ and dialect.repeated and "" in ids:
+            remedy = "fill it, or pass --layout repeated=false if only the first row of a sentence has it"
+            what = f"no sentence in the column {dialect.sentence_column!r}"
+            raise InputError(what, line=group[ids.index("")][0], remedy=remedy)
     if id_ and dialect.document:
         id_ = f"{columns[dialect.document][0]}:{id_}"
     if dialect.names:
-        tags = [str(_name_of(int(tag) if tag.isdecimal() else tag, dialect.names)) for tag in tags]
+        tags = [_name_of(_number(tag), dialect.names) for tag in tags]
     try:
         mentions = decode_canonical(tags, dialect.scheme, reading.repaired if reading.repair else None)
     except InvalidTag as fault:
@@ -616,9 +645,7 @@ def _parse_sentence(record: dict[str, Any], dialect: TableDialect, reading: Read
     tokens = _literal(words) if _is_list(words) else words.split()
     if not isinstance(tokens, list) or not all(isinstance(token, str) for token in tokens):
         raise InputError(f"no list of words in {dialect.words_column!r}", remedy='write ["Ada", "sang"]')
-    tags = (
-        [_name_of(tag, dialect.names) for tag in _tags_of_cell(labels, ())] if labels.strip() else ["O"] * len(tokens)
-    )
+    tags = _tags_of_cell(labels, dialect.names) if labels.strip() else ["O"] * len(tokens)
     if len(tags) != len(tokens):
         what = f"{len(tags)} tags for {len(tokens)} words"
         raise InputError(what, remedy="correct the row; words that hold spaces need a list")
@@ -646,7 +673,7 @@ def _with_columns(sentence: Sentence) -> Sentence:
 
 def _is_json_field(name: str) -> bool:
     """Whether a column holds JSON: provenance, and fields of this library."""
-    return name == "entaug" or name.startswith("_")
+    return name in ("entaug", DOCUMENT)
 
 
 def _is_list(cell: str) -> bool:
@@ -680,12 +707,13 @@ def _lists(value: Any) -> Any:
 
 def _tags_of_cell(cell: str, names: Sequence[str]) -> list[Any]:
     """The tags in a cell: those of a list, or those between spaces."""
-    if not _is_list(cell):
-        return (
-            [_name_of(int(tag) if tag.isdecimal() else tag, names) for tag in cell.split()] if names else cell.split()
-        )
-    value = _literal(cell)
-    return [_name_of(tag, names) for tag in value] if names else list(value)
+    tags = _literal(cell) if _is_list(cell) else [_number(tag) if names else tag for tag in cell.split()]
+    return [_name_of(tag, names) for tag in tags]
+
+
+def _number(tag: str) -> int | str:
+    """The number that a tag is; other tags as they are."""
+    return int(tag) if tag.isdecimal() and len(tag) < 10 else tag
 
 
 def _name_of(tag: Any, names: Sequence[str]) -> Any:

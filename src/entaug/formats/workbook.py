@@ -63,8 +63,11 @@ def workbook_rows(path: Path, sheet: str, reading: Reading | None) -> Iterator[t
             reading.notes[f"sheets left out: {others} (--layout sheet=NAME)"] += 1
         # The size that a file states may be wrong, and rows after it would be left out.
         chosen.reset_dimensions()
+        width = 0
         for number, row in enumerate(chosen.iter_rows(), start=1):
-            yield number, [_text(cell, number, path, reading) for cell in row]
+            cells = [_text(cell, number, path, reading) for cell in row]
+            width = width or len(cells)
+            yield number, cells + [""] * (width - len(cells))  # empty cells at the end of a row are not stored
     except InputError:
         raise
     except Exception as error:  # noqa: BLE001 - openpyxl raises whatever its parsers do
@@ -91,23 +94,25 @@ def write_workbook(path: Path, rows: Iterable[list[str]], sheet: str) -> None:
     openpyxl = _openpyxl()
     from openpyxl.cell import WriteOnlyCell
 
+    table = []
+    for row in rows:  # before anything is written: openpyxl cannot stop in the middle
+        for text in row:
+            if _NOT_WRITTEN.search(text) or len(text) > _MAX_CELL:
+                what = f"{text!r:.60} holds a control character" if len(text) <= _MAX_CELL else "a cell is too long"
+                raise LossError(f"{what} for a workbook", path=str(path), remedy="write .csv")
+        table.append(row)
+    if len(table) > _MAX_ROWS:
+        what = f"a workbook has no place for more than {_MAX_ROWS:,} rows"
+        raise LossError(what, path=str(path), remedy="write .csv")
     book = openpyxl.Workbook(write_only=True)
     try:
         page = book.create_sheet(sheet or "Sheet1")
     except ValueError as error:
         raise OutputError(f"no name of a sheet: {sheet!r} ({error})", path=str(path), remedy="name another") from None
-    for number, row in enumerate(rows, start=1):
-        if number > _MAX_ROWS:
-            remedy = "write .csv"
-            raise LossError(f"a workbook has no place for more than {_MAX_ROWS:,} rows", path=str(path), remedy=remedy)
-        cells = []
-        for text in row:
-            if _NOT_WRITTEN.search(text) or len(text) > _MAX_CELL:
-                what = f"{text!r:.60} holds a control character" if len(text) <= _MAX_CELL else "a cell is too long"
-                raise LossError(f"{what} for a workbook", path=str(path), remedy="write .csv")
-            cell = WriteOnlyCell(page, value=text)
+    for row in table:
+        cells = [WriteOnlyCell(page, value=text) if text else None for text in row]
+        for cell in filter(None, cells):
             cell.data_type = "s"  # a text such as =A1 is no formula
-            cells.append(cell if text else None)
         page.append(cells)
     packed = io.BytesIO()
     book.save(packed)
