@@ -31,7 +31,7 @@ sys.path[:0] = [str(TESTS), str(TESTS / "formats")]
 
 DATA = Path(os.environ.get("ENTAUG_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 _LARGE = 5000
-WITHOUT_TOKENS = ("brat",)  # these carry texts alone: the same means the same letters and mentions there
+WITHOUT_TOKENS = ("brat", "chat")  # these carry texts alone: the same means the same letters and mentions there
 
 
 def corpora() -> dict[str, list[Sentence]]:

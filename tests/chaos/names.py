@@ -112,7 +112,7 @@ def in_formats(rng: Random, folder: Path, tools: Tools) -> Counts:
     except InputError as error:  # spaCy divides the text into other tokens; documented, with a remedy
         check("--misaligned" in str(error), f"{name} does not read what it wrote: {error}")
         return Counter({f"{name} has other tokens": 1})
-    if name in ("brat", "i2b2"):
+    if name in ("brat", "chat", "i2b2"):
         got, wanted = (
             sorted((m.label, "".join("".join(s.mention_tokens(m)).split())) for s in c for m in s.mentions)
             for c in (back, corpus)
@@ -121,7 +121,7 @@ def in_formats(rng: Random, folder: Path, tools: Tools) -> Counts:
     else:
         got_pairs, wanted_pairs = ([(s.tokens, s.mentions) for s in c] for c in (back, corpus))
         check(got_pairs == wanted_pairs, f"{name}: {back} not {corpus}")
-        if format_.carries.fields:
+        if format_.carries.fields and name != "table":  # which numbers sentences without an id
             check([s.id for s in back] == [s.id for s in corpus], f"{name}: other ids: {back} not {corpus}")
     return Counter({f"through {name}": 1})
 

@@ -324,12 +324,15 @@ def in_format(rng: Random, folder: Path, method: Augmenter, options: dict[str, A
     try:
         got = [plain(s) for s in format_.read(out, opened, Reading())]
     except InputError as error:  # a text has no tokens, and an odd one is cut otherwise
-        check(name == "brat" and "within the token" in str(error), f"{name} does not read what it wrote: {error}")
+        check(
+            name in ("brat", "chat") and "within the token" in str(error),
+            f"{name} does not read what it wrote: {error}",
+        )
         counts[f"cut otherwise by {name}"] += 1
         return counts
     if summary.statistics.missing["the output format cannot store it"]:
-        check(Counter(got) <= Counter(wanted) or name == "brat", f"{name} holds what JSON lines do not")
-    elif name in ("brat", "i2b2"):  # the text is cut anew: what counts are labels and letters
+        check(Counter(got) <= Counter(wanted) or name in ("brat", "chat"), f"{name} holds what JSON lines do not")
+    elif name in ("brat", "chat", "i2b2"):  # the text is cut anew: what counts are labels and letters
         check(letters(got) == letters(wanted), f"{name} gives other mentions: {letters(got)} not {letters(wanted)}")
     else:
         check(

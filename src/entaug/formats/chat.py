@@ -301,18 +301,19 @@ def _locate(
 
 def _place(text: str, words: str, label: str, start: int, end: int, taken: set[tuple[Span, str]]) -> Span | None:
     """The place of a mention: after the one before, inside it, or where nothing of this label is yet."""
-    places = [match.span() for match in re.finditer(f"(?={re.escape(words)})", text)]
-    places = [(place, place + len(words)) for place, _ in places]
-    # Words that are parts of longer ones ("Al" in "Also") are places only if there are no others.
-    whole = [span for span in places if is_unspaced_script(words) or _is_whole(text, span)]
-    free = [span for span in whole or places if (span, label) not in taken]
+    places = [(match.start(), match.start() + len(words)) for match in re.finditer(f"(?={re.escape(words)})", text)]
+    places = [span for span in places if (span, label) not in taken]
     covered = {span for span, _ in taken}
-    return (
-        next((span for span in free if span[0] >= end and span not in covered), None)
-        or next((span for span in free if start <= span[0] and span[1] <= end), None)
-        or next((span for span in free if span not in covered), None)
-        or next(iter(free), None)
-    )
+    # Parts of longer words ("Al" in "Also") are places only where there are no others.
+    for free in ([s for s in places if is_unspaced_script(words) or _is_whole(text, s)], places):
+        if free:
+            return (
+                next((span for span in free if span[0] >= end and span not in covered), None)
+                or next((span for span in free if start <= span[0] and span[1] <= end), None)
+                or next((span for span in free if span not in covered), None)
+                or free[0]
+            )
+    return None
 
 
 def _is_whole(text: str, span: Span) -> bool:
