@@ -113,7 +113,7 @@ def test_answers_as_models_and_people_write_them(tmp_path: Path) -> None:
     ]
     path = put(tmp_path, *(conversation(text, answer) for answer in answers))
     assert plain(entaug.read(path)) == plain(CORPUS[:1]) * len(answers)
-    empty = put(tmp_path, *(conversation(text, answer) for answer in ([], {}, {"entities": []}, {"PER": []})))
+    empty = put(tmp_path, *(conversation(text, answer) for answer in ("[]", "{}", '{"entities": []}', '{"PER": []}')))
     assert [s.mentions for s in entaug.read(empty)] == [()] * 4
 
 

@@ -10,7 +10,7 @@ import pytest
 from conftest import ROOT
 from entaug.formats import FORMATS
 
-LIBRARIES = {"brat": "spacy", "docbin": "spacy", "parquet": "pyarrow", "datasets": "pyarrow"}
+LIBRARIES = {"brat": "spacy", "chat": "spacy", "docbin": "spacy", "parquet": "pyarrow", "datasets": "pyarrow"}
 SEEDS = sorted((ROOT / "fuzz" / "seeds").glob("*/*"))
 
 

@@ -114,6 +114,17 @@ def test_quotation_marks_that_are_words(tmp_path: Path) -> None:
     assert entaug.read(quoted)[0].tokens == ('"', "Mira")
 
 
+def test_the_separator_is_that_of_the_extension(tmp_path: Path) -> None:
+    path = put(tmp_path, *SHAPES["each row"])
+    convert_file(path, tmp_path / "b.tsv")
+    assert (tmp_path / "b.tsv").read_text() == path.read_text().replace(",", "\t")
+    entaug.write([MIRA], tmp_path / "c.tsv", "table")
+    assert (tmp_path / "c.tsv").read_text().startswith("sentence_id\twords\tlabels\n1\tMira\t")
+    semicolons = put(tmp_path, *SHAPES["semicolons"])
+    convert_file(semicolons, tmp_path / "d.csv")
+    assert (tmp_path / "d.csv").read_text() == semicolons.read_text()
+
+
 @pytest.mark.parametrize("name", ["a.tsv", "a.csv", "a.txt"])
 def test_columns_without_a_heading_are_conll(tmp_path: Path, name: str) -> None:
     path = put(tmp_path, name, "Mira\tB-PER\nran\tO\n\ntoken\tO\ntag\tO\n")
@@ -399,3 +410,11 @@ def test_an_extension_gives_its_format_or_none(tmp_path: Path, capsys: pytest.Ca
     assert gzip.decompress(zipped.read_bytes()) == (tmp_path / "b.csv").read_bytes()
     with pytest.raises(TagError):
         entaug.read(put(tmp_path, "e.csv", "word,tag\n" + "a,O\n" * 9 + "b,I-X\nc,B-X\n"), scheme="IOB2")
+
+
+def test_columns_under_the_name_of_a_table_stay_columns(tmp_path: Path) -> None:
+    path = put(tmp_path, "a.csv", "Mira\tB-PER\nran\tO\nfar\tO\n")
+    augment_file(path, tmp_path / "b.csv", create_augmenter("sis"))
+    assert (tmp_path / "b.csv").read_text().startswith("Mira\tB-PER\nran\tO\nfar\tO\n")
+    convert_file(put(tmp_path, "c.conll", "Mira\tB-PER\nran\tO\n"), tmp_path / "d.csv")
+    assert (tmp_path / "d.csv").read_text().startswith("sentence_id,words,labels\n1,Mira,B-PER\n")

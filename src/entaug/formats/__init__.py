@@ -76,11 +76,16 @@ def find_format(name: str) -> BaseFormat:
     return FORMATS[name]()
 
 
+def _extension(path: Path) -> str:
+    """The extension of a path in lower case, without that of gzip; empty without one."""
+    return Path(path.name.removesuffix(".gz")).suffix.lower()
+
+
 def _formats_by_extension(path: Path, *, is_read: bool = False) -> list[BaseFormat]:
     """The formats whose files have the extension of a path; where it is read, also those that may have it."""
-    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
-    formats = map(find_format, FORMATS) if suffixes else ()
-    return [f for f in formats if suffixes[-1] in (*f.extensions, *(f.foreign_extensions if is_read else ()))]
+    extension = _extension(path)
+    formats = map(find_format, FORMATS) if extension else ()
+    return [f for f in formats if extension in (*f.extensions, *(f.foreign_extensions if is_read else ()))]
 
 
 def _is_folder_format(format_: BaseFormat) -> bool:
@@ -108,12 +113,6 @@ def _detect_format(path: Path) -> BaseFormat:
         raise InputError("is a directory of no known format", path=str(path), remedy=remedy)
     default = by_extension[0] if by_extension else find_format("conll")
     return next((f for f in by_extension if f.name in _DEFAULTS), default)
-
-
-def _has_extension(path: Path) -> bool:
-    """Whether the name of a new file ends in an extension; what exists already as a pipe or a device has none."""
-    suffixes = [suffix for suffix in path.suffixes if suffix.lower() != ".gz"]
-    return bool(suffixes) and not is_special(path)
 
 
 def _options_of(format_: BaseFormat) -> tuple[Parameter, ...]:
@@ -177,8 +176,8 @@ def target(path: str | Path, format: str | None = None, like: OpenedFile | None 
 
     Args:
         path: the file to be written.
-        format: the name of the format; by default that of the extension; else CoNLL, or without an extension that of
-            `like`.
+        format: the name of the format; by default that of `like` if the extension is the same or there is none, else
+            that of the extension, else CoNLL.
         like: a file that was read; its layout is the default if the format is the same.
         options: options of the format.
 
@@ -193,18 +192,20 @@ def target(path: str | Path, format: str | None = None, like: OpenedFile | None 
     """
     path = as_path(path)
     by_extension = _formats_by_extension(path)
+    extension = _extension(path)
+    is_alike = like is not None and bool(extension) and _extension(like.path) == extension
     if format:
         chosen = find_format(format)
-    elif like is not None and (not by_extension or like.format.name in {f.name for f in by_extension}):
+    elif like is not None and (is_alike or not by_extension or like.format.name in {f.name for f in by_extension}):
         chosen = find_format(like.format.name)
     else:
         default = by_extension[0] if by_extension else find_format("conll")
         chosen = next((f for f in by_extension if f.name in _DEFAULTS), default)
-    is_given = format or by_extension or (like is not None and like.path.suffix == path.suffix)
-    if not (is_given or chosen.name == "conll" or _is_folder_format(chosen)) and _has_extension(path):
+    is_chosen = format or by_extension or is_alike or chosen.name == "conll" or _is_folder_format(chosen)
+    if extension and not is_chosen and not is_special(path):
         known = ", ".join(chosen.extensions)
         remedy = f"pass --to {chosen.name} to write it as the input, or let its name end in {known or 'no extension'}"
-        raise OutputError(f"no format has the extension {path.suffix!r}", path=str(path), remedy=remedy)
+        raise OutputError(f"no format has the extension {extension!r}", path=str(path), remedy=remedy)
     if _is_folder_format(chosen) and path.suffix.lower() in chosen.extensions:
         message = f"is the name of a file, and {chosen.title} is written as a folder"
         raise OutputError(message, path=str(path), remedy="name a folder")

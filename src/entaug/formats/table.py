@@ -78,7 +78,7 @@ class TableDialect(SegmentationOptions):
         document: the name of the column of documents, in each of which sentences are numbered anew.
         empty_rows: whether empty rows tell sentences apart, and no column does.
         repeated: whether the cell of the sentence is filled in each row.
-        separator: the separator of the cells.
+        separator: the separator of the cells; by default a tab in files named .tsv, else a comma.
         quoted: whether cells may be quoted.
         encoding: the encoding of the characters.
         has_heading: whether the first row holds the names of the columns; otherwise they are numbered from 0.
@@ -99,7 +99,7 @@ class TableDialect(SegmentationOptions):
     document: str = ""
     empty_rows: bool = False
     repeated: bool = True
-    separator: Literal["comma", "semicolon", "tab"] = "comma"
+    separator: Literal["", "comma", "semicolon", "tab"] = ""
     quoted: bool = True
     encoding: Literal["utf-8", "utf-8-sig", "utf-16", "cp1252", "latin-1"] = "utf-8"
     has_heading: bool = True
@@ -146,7 +146,8 @@ class TableDialect(SegmentationOptions):
         sentence = f", sentences in {self.sentence_column!r}" if self.rows == "tokens" and not self.empty_rows else ""
         scheme = f", {self.scheme}" if self.is_tagged else ""
         where = f"words in {self.words_column!r}, labels in {self.labels_column!r}"
-        return f"table with {self.separator}s, one {unit} a row, {where}{sentence}{scheme}"
+        separator = f" with {self.separator}s" if self.separator else ""
+        return f"table{separator}, one {unit} a row, {where}{sentence}{scheme}"
 
 
 class Table(BufferedFormat):
@@ -236,12 +237,12 @@ class Table(BufferedFormat):
             taken |= sentence.columns.keys() - set(dialect.columns)
         lost = [f"column {name!r}" for name in sentence.columns if name in taken]
         lost += ["id"] * (sentence.id is not None and not dialect.sentence_column)
+        lost += ["fields of mentions"] * any(sentence.fields.get(ENTITY_FIELDS) or ())
         if dialect.rows == "tokens":
             lost += [f"field {name!r}" for name in sentence.fields if name != ENTITY_FIELDS]
             return lost + ["text"] * (sentence.spaces is not None)
         if dialect.cells != "offsets":
             lost += ["text"] * (sentence.spaces is not None and not dialect.text_column)
-        lost += ["fields of mentions"] * any(sentence.fields.get(ENTITY_FIELDS) or ())
         taken |= {*sentence.columns, "tokens" if dialect.cells == "offsets" and dialect.tokens else ""}
         for name, value in sentence.fields.items():
             if name in taken or not (isinstance(value, str) or _is_json_field(name)):
@@ -257,7 +258,7 @@ class Table(BufferedFormat):
         if _extension(path) == ".xlsx":
             write_workbook(path, rows, dialect.sheet)
             return
-        delimiter = _SEPARATORS[dialect.separator]
+        delimiter = _SEPARATORS[dialect.separator or _separator_of(path)]
         with atomic_file(path) as out:
             text = io.TextIOWrapper(out, encoding=dialect.encoding, newline="")
             for row in rows:
@@ -268,6 +269,10 @@ class Table(BufferedFormat):
 
 def _extension(path: Path) -> str:
     return Path(path.name.removesuffix(".gz")).suffix.lower()
+
+
+def _separator_of(path: Path) -> str:
+    return "tab" if _extension(path) == ".tsv" else "comma"
 
 
 def _normal(name: str) -> str:
@@ -291,7 +296,8 @@ def _check_cell(cell: str, dialect: TableDialect, subject: str) -> None:
     if "\0" in cell or len(cell) > _MAX_CELL:
         what = "a NUL character" if "\0" in cell else f"more than {_MAX_CELL:,} characters"
         raise LossError(f"a cell holds {what}", path=subject, remedy="write JSON lines")
-    if not dialect.quoted and any(character in cell for character in ("\n", "\r", _SEPARATORS[dialect.separator])):
+    separators = (_SEPARATORS[dialect.separator],) if dialect.separator else _SEPARATORS.values()
+    if not dialect.quoted and any(character in cell for character in ("\n", "\r", *separators)):
         what = f"{cell!r:.60} holds a separator or an end of line, and cells are not quoted"
         raise LossError(what, path=subject, remedy="pass --to-layout quoted=true")
     try:
@@ -367,7 +373,7 @@ def _read_rows(path: Path, dialect: TableDialect, reading: Reading | None = None
         rows = workbook_rows(path, dialect.sheet, reading)
     else:
         text = _decode(read_bytes(path), path, dialect.encoding)
-        rows = _split_rows(text, path, dialect.separator, quoted=dialect.quoted)
+        rows = _split_rows(text, path, dialect.separator or _separator_of(path), quoted=dialect.quoted)
     for line, cells in rows:
         yield line, cells if any(cell and not cell.isspace() for cell in cells) else []
 
@@ -377,11 +383,13 @@ def _detect_characters(path: Path, dialect: TableDialect, options: Collection[st
     data = read_bytes(path)
     encoding = dialect.encoding if "encoding" in options else _marked_encoding(data)
     text = _decode(data, path, encoding)
-    separator = dialect.separator if "separator" in options else _first_row(text)[0]
+    separator: str = dialect.separator if "separator" in options else _first_row(text)[0]
+    separator = separator or _separator_of(path)
     quoted = dialect.quoted
     if "quoted" not in options and '"' in text:
         quoted = _are_quoted(text, path, separator)
-    return {"encoding": encoding, "separator": separator, "quoted": quoted}
+    told = "" if separator == _separator_of(path) else separator
+    return {"encoding": encoding, "separator": told, "quoted": quoted}
 
 
 def _are_quoted(text: str, path: Path, separator: str) -> bool:
