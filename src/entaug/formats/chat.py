@@ -62,8 +62,8 @@ class ChatDialect(SegmentationOptions):
     Args:
         shape: ``"messages"``; ``"prompt"``: prompt and completion as lists of messages; ``"completion"``: as strings;
             ``"instruction"``: instruction, input and output.
-        system: the instructions; {labels} stands for the labels of the corpus; empty for none.
-        question: the message with the text, for which {text} stands.
+        system: the instructions; ``{labels}`` stands for the labels of the corpus; empty for none.
+        question: the message with the text, for which ``{text}`` stands.
         offsets: whether to write the first character of each mention and the one after the last.
         missing: what to do with a mention whose text is not found: ``"error"``; ``"skip"``: leave it out and say so.
         tokens: whether to write the tokens in a further field, so that the same ones are read back.

@@ -70,7 +70,7 @@ class InlineDialect(SegmentationOptions):
     """Layout of a text with marked mentions.
 
     Args:
-        markup: ``"tags"``: <PER>Ada</PER>; ``"brackets"``: [Ada](PER).
+        markup: ``"tags"``, as ``<PER>Ada</PER>``; or ``"brackets"``, as ``[Ada](PER)``.
         unit: whether a ``"line"`` or a ``"file"`` is a text; empty to choose it by the extension: a file of XML is one.
         attribute: the attribute that holds the label; empty where the name of the tag is the label.
         element: the name of tags whose label is an attribute.

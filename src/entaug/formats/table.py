@@ -5,10 +5,10 @@ is filled in each row, or in the first one of a sentence only (``Sentence #,Word
 empty row follows each sentence. The cell is the id of the sentence; sentences without an id are numbered in the file.
 Other columns become columns of the sentence. Nested mentions have no place in such a table.
 
-One sentence a row: ``text,entities`` with a list of ``[start, end, label]`` by characters, where mentions may be
-nested; ``tokens,ner_tags`` with a list of each; or ``sentence,tags`` with as many words as tags, separated by spaces.
-Lists are JSON or as Python prints them. Other columns become fields, or columns where they hold a list of one value a
-token.
+One sentence a row: ``text,entities`` with a list of ``[start, end, label]`` by characters, where mentions may nest,
+and fields, provenance and the white space of the text are kept; ``tokens,ner_tags`` with a list of each; or
+``sentence,tags`` with as many words as tags, separated by spaces. Lists are JSON or as Python prints them. Other
+columns become fields, or columns where they hold a list of one value a token.
 
 Cells stay text: ``NA``, ``1.0``, ``007`` and ``=A1`` mean nothing else. Names of columns are compared without case;
 options name those that are not known. Tags may also stand in a file without a heading that has two columns.
@@ -156,7 +156,8 @@ class Table(BufferedFormat):
     name = "table"
     title = "a table (CSV, TSV, Excel)"
     extensions = (".csv", ".tsv", ".xlsx")
-    carries = FormatCapabilities(nested=True, discontinuous=False, columns=True, fields=True, spaces=True)
+    # Fields and white space have a place only where a row is a sentence; see `lost`.
+    carries = FormatCapabilities(nested=True, discontinuous=False, columns=True, fields=False, spaces=False)
     dialect_class = TableDialect
 
     def recognises(self, path: Path) -> bool:
