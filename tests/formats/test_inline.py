@@ -88,7 +88,10 @@ def test_a_document_in_a_file(tmp_path: Path) -> None:
     path = put(tmp_path, "a.xml", text)
     told, reading = read(path)
     assert told == ["A [Mira]PER story", "First .", "But [New York]LOC is big .", "End [Bo]PER"]
-    assert reading.notes == {"tags of the structure left out: TITLE, p": 1, "comment left out": 1}
+    assert reading.notes == {
+        "tags of the structure, which are no mentions: TITLE, p (--layout structure=NAMES)": 1,
+        "comment left out": 1,
+    }
     with pytest.raises(LossError, match=r"inline tags cannot store text \(once\)"):
         convert_file(path, tmp_path / "b.xml")
     convert_file(path, tmp_path / "b.xml", lose=["text"])
@@ -198,6 +201,18 @@ def test_what_cannot_be_written_is_refused(tmp_path: Path) -> None:
             entaug.write([sentence], tmp_path / "a.xml")
     full = Sentence(words, id="x", spaces=("", " ", ""), columns={"pos": words}, meta={"doc": "d"})
     assert open_file(put(tmp_path, "b.txt", LINES)).lost(full) == ["column 'pos'", "field 'doc'", "id", "text"]
+
+
+def test_words_between_spaces_are_known_by_their_marks(tmp_path: Path) -> None:
+    pytest.importorskip("spacy")
+    for text, words in (
+        ("dr. <PER>Mira</PER> ran im st. nick , so\n", "spaces"),
+        ("<PER>Mira</PER> ran and ran\n", "spaces"),
+        ("<PER>Mira</PER>, who ran.\n", "rules"),
+        ("the <PER>Mira</PER> ran, ran , and ran.\n", "spaces"),
+        ("the <PER>Mira</PER> ran , and ran." + " so, she" * 12 + "\n", "rules"),
+    ):
+        assert vars(open_file(put(tmp_path, "a.sgml", text)).dialect)["words"] == words
 
 
 def test_other_files_are_not_taken_for_it(tmp_path: Path) -> None:

@@ -76,18 +76,45 @@ def test_shapes_of_tables(tmp_path: Path, shape: str) -> None:
         assert (tmp_path / f"b{path.suffix}").read_text() == path.read_text().replace('"Quill"', "Quill")
 
 
-def test_further_columns_and_ids_are_kept_and_new_sentences_have_rows_of_their_own(tmp_path: Path) -> None:
+def test_further_columns_are_kept_and_new_sentences_have_rows_of_their_own(tmp_path: Path) -> None:
     path = put(tmp_path, *SHAPES["first row"])
     [sentence] = entaug.read(path)
-    assert (sentence.id, sentence.columns) == ("Sentence: 1", {"POS": ("NNP", "NNP", "VBD")})
-    corpus = [sentence, MIRA, sentence.with_(id="Sentence: 3"), MIRA]
-    entaug.write(corpus, tmp_path / "b.csv", like=path)
-    assert [s.id for s in entaug.read(tmp_path / "b.csv")] == [f"Sentence: {i}" for i in (1, 2, 3, 4)]
+    assert (sentence.id, sentence.columns) == (None, {"POS": ("NNP", "NNP", "VBD")}), "a number is no id"
+    convert_file(path, tmp_path / "b.jsonl")
+    convert_file(path, tmp_path / "b.conll")
     augment_file(path, tmp_path / "c.csv", create_augmenter("sis", copies=2))
     made = list(entaug.read(tmp_path / "c.csv"))
-    assert made[0] == sentence
+    assert made[0].with_(id=None) == sentence
     assert len({s.id for s in made}) == len(made) > 1
-    assert (tmp_path / "c.csv").read_text().startswith("Sentence #,Word,POS,Tag\n")
+    assert (tmp_path / "c.csv").read_text().startswith("Sentence #,Word,POS,Tag\nSentence: 1,Mira,NNP,B-PER\n,Quill,")
+
+
+@pytest.mark.parametrize(
+    ("cells", "ids"),
+    [
+        (["0", "1", "2"], [None] * 3),
+        (["1", "2", "3"], [None] * 3),
+        (["2", "3", "4"], ["2", "3", "4"]),
+        (["1", "3", "2"], ["1", "3", "2"]),
+        (["s1", "s2", "s3"], ["s1", "s2", "s3"]),
+        (["01", "02", "03"], ["01", "02", "03"]),
+        (["1", "2", "x"], ["1", "2", "x"]),
+    ],
+)
+def test_numbers_are_no_ids_and_ids_are_kept(tmp_path: Path, cells: list[str], ids: list[str | None]) -> None:
+    text = "sentence_id,words,labels\n" + "".join(f"{cell},Mira,B-PER\n{cell},ran,O\n" for cell in cells)
+    path = put(tmp_path, "a.csv", text)
+    corpus = list(entaug.read(path))
+    assert [s.id for s in corpus] == ids
+    entaug.write(corpus, tmp_path / "b.csv", like=path)
+    assert (tmp_path / "b.csv").read_text() == text
+    mixed = [MIRA, MIRA.with_(id="2"), MIRA]
+    entaug.write(mixed, tmp_path / "c.csv")
+    assert [s.id for s in entaug.read(tmp_path / "c.csv", ids=True)] == ["1", "2", "3"]
+    assert len({s.id for s in entaug.read(tmp_path / "c.csv", ids=True)}) == 3
+    if ids[0] is not None:
+        convert_file(path, tmp_path / "d.conll")
+        assert [s.id for s in entaug.read(tmp_path / "d.conll")] == ids
 
 
 def test_cells_are_text_and_nothing_else(tmp_path: Path) -> None:
@@ -218,7 +245,9 @@ def test_faults_by_hand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
 def test_what_is_assumed_is_noted(tmp_path: Path) -> None:
     pytest.importorskip("spacy")
     one = put(tmp_path, "a.csv", "word,tag\nMira,B-PER\nran,O\n")
-    assert notes_of(one)[1] == {"neither empty rows nor a column tell sentences apart: the table is one sentence": 1}
+    assert notes_of(one)[1] == {
+        "neither empty rows nor a column (--layout sentence=NAME) divide the table: it is one sentence": 1
+    }
     empty = put(tmp_path, "b.csv", 'text,entities\nMira,"[[0,4,""PER""]]"\nBo,\n" ",[]\n')
     assert notes_of(empty)[1] == {
         "empty cell in the column 'entities', read as a text without mentions": 1,

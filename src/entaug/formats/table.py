@@ -2,8 +2,9 @@
 
 One token a row: columns of words, of tags and of sentences, as ``sentence_id,words,labels``. The cell of the sentence
 is filled in each row, or in the first one of a sentence only (``Sentence #,Word,POS,Tag``); without such a column, an
-empty row follows each sentence. The cell is the id of the sentence; sentences without an id are numbered in the file.
-Other columns become columns of the sentence. Nested mentions have no place in such a table.
+empty row divides two sentences. The cell is the id of the sentence, unless it only numbers it; sentences without an id
+are numbered when they are written. Other columns become columns of the sentence. Nested mentions have no place in such
+a table.
 
 One sentence a row: ``text,entities`` with a list of ``[start, end, label]`` by characters, where mentions may nest,
 and fields, provenance and the white space of the text are kept; ``tokens,ner_tags`` with a list of each; or
@@ -59,6 +60,7 @@ _SAMPLE = 2000  # rows from which the layout is detected
 _MAX_SENTENCE = 1000  # tokens of a table that nothing divides into sentences
 _MAX_CELL = csv.field_size_limit()  # of the reader; setting it would change it for the whole process
 _ONE_LITERAL = re.compile(r"""[rbuRBU]{0,2}(?:'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*")""", re.DOTALL)
+_NUMBERED = re.compile(r"((?:sentence[\s:#]*)?)(0|[1-9][0-9]{0,17})", re.IGNORECASE)
 _NAME_IT = "name them: --layout words=NAME --layout labels=NAME"
 Row = tuple[int, list[str]]
 """A row of a table with the number of its line; an empty list where all cells are empty."""
@@ -78,6 +80,7 @@ class TableDialect(SegmentationOptions):
         document: the name of the column of documents, in each of which sentences are numbered anew.
         empty_rows: whether empty rows tell sentences apart, and no column does.
         repeated: whether the cell of the sentence is filled in each row.
+        ids: whether these cells are ids; otherwise they number the sentences, and are written anew.
         separator: the separator of the cells; by default a tab in files named .tsv, else a comma.
         quoted: whether cells may be quoted.
         encoding: the encoding of the characters.
@@ -89,6 +92,7 @@ class TableDialect(SegmentationOptions):
         overlap: which nested mentions to write as tags, see `entaug.tags.flatten`.
         columns: the names of all columns in order; those of the file that was read.
         number_prefix: the text before the number of a sentence.
+        number_from: the first number.
     """
 
     rows: Literal["tokens", "sentences"] = "tokens"
@@ -99,6 +103,7 @@ class TableDialect(SegmentationOptions):
     document: str = ""
     empty_rows: bool = False
     repeated: bool = True
+    ids: bool = True
     separator: Literal["", "comma", "semicolon", "tab"] = ""
     quoted: bool = True
     encoding: Literal["utf-8", "utf-8-sig", "utf-16", "cp1252", "latin-1"] = "utf-8"
@@ -110,6 +115,7 @@ class TableDialect(SegmentationOptions):
     overlap: Overlap = "error"
     columns: tuple[str, ...] = field(default=(), compare=False)
     number_prefix: str = field(default="", compare=False)
+    number_from: int = field(default=1, compare=False)
 
     @property
     def is_tagged(self) -> bool:
@@ -191,7 +197,8 @@ class Table(BufferedFormat):
         except InputError as error:
             error.locate(str(path), rows[0][0])
             raise
-        return detected | _detect_scheme(path, replace(dialect, **detected), options)
+        dialect = replace(dialect, **detected)
+        return detected | _detect_numbers(path, dialect) | _detect_scheme(path, dialect, options)
 
     def look(self, path: Path, **options: Any) -> TableDialect:
         """See `BaseFormat.look`; the names of columns are those of the table, in whichever case they were given."""
@@ -456,8 +463,6 @@ def _detect_columns(rows: list[Row], dialect: TableDialect, options: Mapping[str
     if sentence:
         given = cells[sentence]
         detected |= {"sentence": sentence, "repeated": all(given)}
-        prefix = re.fullmatch(r"(.*?)\d+", given[0]) if given else None
-        detected["number_prefix"] = prefix[1] if prefix else ""
     detected["empty_rows"] = not sentence
     if document := found.get("document", _DOCUMENTS, {words, labels, sentence}):
         detected["document"] = document
@@ -534,6 +539,26 @@ def _kind_of(cells: Iterable[str], names: Sequence[str]) -> Literal["", "tag", "
     return "offsets" if filled and all(isinstance(item, (list, dict)) for item in items) else ""
 
 
+def _detect_numbers(path: Path, dialect: TableDialect) -> dict[str, Any]:
+    """Whether the column of sentences numbers all of them, one after the other, and how."""
+    if dialect.rows != "tokens" or not dialect.sentence_column:
+        return {}
+    rows = _read_rows(path, dialect)
+    if dialect.has_heading:
+        next(row for row in rows if row[1])
+    column = dialect.columns.index(dialect.sentence_column)
+    found: dict[str, Any] = {}
+    for count, group in enumerate(_token_groups(rows, dialect, None, path)):
+        cells = group[0][1]
+        number = _NUMBERED.fullmatch(cells[column]) if column < len(cells) else None
+        first = int(number[2]) - count if number else -1
+        told = {"ids": False, "number_prefix": number[1] if number else "", "number_from": first}
+        if first not in (0, 1) or told != (found or told):
+            return {"ids": True}
+        found = told
+    return found
+
+
 def _detect_scheme(path: Path, dialect: TableDialect, options: Collection[str]) -> dict[str, Any]:
     """The tag scheme, from as many rows as show it."""
     if "scheme" in options or not dialect.is_tagged:
@@ -589,7 +614,8 @@ def _token_groups(
             raise InputError(what, path=str(path), line=group[0][0], remedy=remedy)
     if group:
         if not is_divided and len(group) > 1 and reading is not None:
-            reading.notes["neither empty rows nor a column tell sentences apart: the table is one sentence"] += 1
+            what = "neither empty rows nor a column (--layout sentence=NAME) divide the table: it is one sentence"
+            reading.notes[what] += 1
         yield group
 
 
@@ -619,7 +645,9 @@ def _parse_tokens(group: list[Row], dialect: TableDialect, reading: Reading) -> 
             remedy = "fill it, or pass --layout repeated=false if only the first row of a sentence has it"
             what = f"no sentence in the column {dialect.sentence_column!r}"
             raise InputError(what, line=group[ids.index("")][0], remedy=remedy)
-    if id_ and dialect.document:
+    if not dialect.ids:
+        id_ = None
+    elif id_ and dialect.document:
         id_ = f"{columns[dialect.document][0]}:{id_}"
     if dialect.names:
         tags = [_name_of(_number(tag), dialect.names) for tag in tags]
@@ -782,12 +810,13 @@ class _Places:
             further = {}
         self.names = tuple(dict.fromkeys((*own, *first, *further)))
         self._ids = {sentence.id for sentence in sentences}
-        self._number = 0
+        self._count = 0
+        self._number = dialect.number_from - 1
 
     @property
     def is_first(self) -> bool:
         """Whether the sentence that is written is the first."""
-        return self._number == 1
+        return self._count == 1
 
     def number(self) -> str:
         """The number of the next sentence that has no id."""
@@ -796,6 +825,7 @@ class _Places:
 
     def id_of(self, sentence: Sentence, dialect: TableDialect) -> str:
         """The cell of a sentence: its id, or its number in the table."""
+        self._count += 1
         number = self.number()
         if sentence.id is None:
             while f"{dialect.number_prefix}{number}" in self._ids:
