@@ -45,7 +45,7 @@ FORMATS: Registry[type[BaseFormat]] = Registry(
         "shards": "entaug.formats.shards:Shards",
         "chat": "entaug.formats.chat:Chat",
         "jsonl": "entaug.formats.jsonl:Jsonl",
-        "table": "entaug.formats.table:Table",
+        "table": "entaug.formats.tables.format:Table",
         "inline": "entaug.formats.inline:Inline",
         "conll": "entaug.formats.conll.format:Conll",
     },

@@ -116,11 +116,11 @@ class Chat(BufferedFormat):
             detected.setdefault("shape", shape)
             try:
                 turns.append(_turns(record, shape))
-                detected.setdefault("offsets", '"start"' in turns[-1][2])
             except InputError:  # reported when it is read
                 continue
         if turns:
             detected["system"] = turns[0][0]
+            detected["offsets"] = any('"start"' in answer for _, _, answer in turns)
             detected["question"] = _shared_question([question for _, question, _ in turns])
         detected["tokens"] = any(type(record.get("tokens")) is list for record in records)
         detected["with_ids"] = any(record.get("id") is not None for record in records)

@@ -8,6 +8,8 @@ file declares itself is refused, and nothing outside it is ever read.
 
 Where marks stand apart from words, as in ``ran .``, the words are those between spaces; other text is tokenised by the
 rules of spaCy. Mentions with gaps, and mentions that cross, cannot be written.
+
+This is one file because what the parser reads and what the writer marks must agree, and are read side by side.
 """
 
 from __future__ import annotations
