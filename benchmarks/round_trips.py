@@ -32,7 +32,7 @@ sys.path[:0] = [str(TESTS), str(TESTS / "formats")]
 DATA = Path(os.environ.get("ENTAUG_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 _LARGE = 5000
 # These carry texts alone: the same means the same letters and mentions there.
-WITHOUT_TOKENS = ("bioc", "brat", "pubtator")
+WITHOUT_TOKENS = ("bioc", "brat", "chat", "pubtator")
 
 
 def corpora() -> dict[str, list[Sentence]]:

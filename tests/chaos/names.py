@@ -112,7 +112,7 @@ def in_formats(rng: Random, folder: Path, tools: Tools) -> Counts:
     except InputError as error:  # spaCy divides the text into other tokens; documented, with a remedy
         check("--misaligned" in str(error), f"{name} does not read what it wrote: {error}")
         return Counter({f"{name} has other tokens": 1})
-    if name in ("bioc", "brat", "pubtator", "i2b2"):
+    if name in ("bioc", "brat", "chat", "pubtator", "i2b2"):
         got, wanted = (
             sorted((m.label, "".join("".join(s.mention_tokens(m)).split())) for s in c for m in s.mentions)
             for c in (back, corpus)

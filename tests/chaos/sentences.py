@@ -140,7 +140,7 @@ def drawn_value(parameter: Parameter, rng: Random) -> Any:
     return parameter.default
 
 
-WITHOUT_TOKENS = ("bioc", "brat", "pubtator")  # formats of texts alone, which are cut anew
+WITHOUT_TOKENS = ("bioc", "brat", "chat", "pubtator")  # formats of texts alone, which are cut anew
 _NOT_DRAWN = ("filters", "teacher", "guard", "preset", "checkpoint_dir", "epochs", "num_examples")
 
 

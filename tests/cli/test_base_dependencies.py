@@ -38,6 +38,7 @@ OPTIONAL = {
         "markdown_it",
         "matplotlib",
         "nltk",
+        "openpyxl",
         "pandas",
         "peft",
         "pyarrow",
@@ -73,9 +74,12 @@ BASE_FORMATS = {
     "w2ner",
     "bartner",
     "bartner-nested",
+    "chat",
     "i2b2",
     "webanno",
+    "inline",
     "shards",
+    "table",
 }
 HINT = re.compile(r"entaug: error: .*; run: pip install 'entaug\[[a-z,]+\]'.*\n")
 NEEDS_MODEL = "entaug: error: rewrite needs an instruct model; give http://HOST:PORT/v1#MODEL, or FILE.gguf\n"

@@ -68,7 +68,20 @@ def test_force_replaces_a_folder_that_the_format_wrote(tmp_path: Path, pair: tup
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.jsonl", "b.jsonl", "fresh", "out"], "nothing is left"
 
 
-NOT_JSON = {"brat", "docbin", "parquet", "datasets", "conll", "bartner", "i2b2", "pubtator", "shards", "webanno"}
+NOT_JSON = {
+    "brat",
+    "docbin",
+    "parquet",
+    "datasets",
+    "conll",
+    "bartner",
+    "i2b2",
+    "pubtator",
+    "shards",
+    "table",
+    "inline",
+    "webanno",
+}
 OTHERS = {
     "brat": ["notes.md", "more.txt", "sub/x.ann", ".git/config", "empty/"],
     "datasets": ["train.csv", "sub/data.arrow"],
@@ -367,13 +380,13 @@ def test_json_under_the_name_of_columns(tmp_path: Path, content: str) -> None:
 
 
 def test_values_with_commas(tmp_path: Path) -> None:
-    for text in ("token,tag\nAda,B-PER\nsang,O\n", "Ada;B-PER\nsang;O\n", "1,Ada,B-PER\n2,sang,O\n"):
-        (tmp_path / "a.csv").write_text(text)
-        with pytest.raises(InputError, match="put tabs between columns, not commas; no heading"):
-            entaug.read(tmp_path / "a.csv")
-        rows = [row for row in text.replace(",", "\t").replace(";", "\t").split("\n") if not row.startswith("token")]
-        (tmp_path / "b.tsv").write_text("\n".join(rows))
-        assert entaug.read(tmp_path / "b.tsv")[0].mentions == (Mention("PER", [(0, 1)]),), "the remedy works"
+    for text in ("token,tag\nAda,B-PER\nsang,O\n", "Ada;B-PER\nsang;O\n"):
+        (tmp_path / "a.conll").write_text(text)
+        with pytest.raises(InputError, match=r"it looks like a table: let its name end in \.csv, or pass --from table"):
+            entaug.read(tmp_path / "a.conll")
+        (tmp_path / "b.csv").write_text(text)
+        for path, name in ((tmp_path / "b.csv", None), (tmp_path / "a.conll", "table")):
+            assert entaug.read(path, name)[0].mentions == (Mention("PER", [(0, 1)]),), "the remedy works"
     (tmp_path / "c.conll").write_text("Ada, here\nsang, there\n")
     with pytest.raises(InputError, match="name it with --tag-column"):
         entaug.read(tmp_path / "c.conll")

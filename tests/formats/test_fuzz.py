@@ -10,7 +10,7 @@ import pytest
 from conftest import ROOT
 from entaug.formats import FORMATS
 
-LIBRARIES = {"bioc": "spacy", "brat": "spacy", "cas": "cassis", "docbin": "spacy", "pubtator": "spacy"}
+LIBRARIES = {"bioc": "spacy", "brat": "spacy", "chat": "spacy", "cas": "cassis", "docbin": "spacy", "pubtator": "spacy"}
 LIBRARIES |= {"parquet": "pyarrow", "datasets": "pyarrow"}
 SEEDS = sorted((ROOT / "fuzz" / "seeds").glob("*/*"))
 

@@ -48,7 +48,10 @@ FORMATS: Registry[type[BaseFormat]] = Registry(
         "parquet": "entaug.formats.huggingface.format:Parquet",
         "datasets": "entaug.formats.huggingface.format:DatasetFolder",
         "shards": "entaug.formats.shards:Shards",
+        "chat": "entaug.formats.chat:Chat",
         "jsonl": "entaug.formats.jsonl:Jsonl",
+        "table": "entaug.formats.tables.format:Table",
+        "inline": "entaug.formats.inline:Inline",
         "conll": "entaug.formats.conll.format:Conll",
     },
     group="entaug.formats",
@@ -78,10 +81,16 @@ def find_format(name: str) -> BaseFormat:
     return FORMATS[name]()
 
 
-def _formats_by_extension(path: Path) -> list[BaseFormat]:
-    """The formats whose files have the extension of a path."""
-    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
-    return [f for f in map(find_format, FORMATS) if suffixes and suffixes[-1] in f.extensions]
+def _extension(path: Path) -> str:
+    """The extension of a path in lower case, without that of gzip; empty without one."""
+    return Path(path.name.removesuffix(".gz")).suffix.lower()
+
+
+def _formats_by_extension(path: Path, *, is_read: bool = False) -> list[BaseFormat]:
+    """The formats whose files have the extension of a path; where it is read, also those that may have it."""
+    extension = _extension(path)
+    formats = map(find_format, FORMATS) if extension else ()
+    return [f for f in formats if extension in (*f.extensions, *(f.foreign_extensions if is_read else ()))]
 
 
 def _is_folder_format(format_: BaseFormat) -> bool:
@@ -91,7 +100,7 @@ def _is_folder_format(format_: BaseFormat) -> bool:
 def _detect_format(path: Path) -> BaseFormat:
     """Detect the format of a file by its extension, or by its content if the extension is ambiguous or unknown."""
     is_folder = path.is_dir()
-    by_extension = [] if is_folder else _formats_by_extension(path)
+    by_extension = [] if is_folder else _formats_by_extension(path, is_read=True)
     if len(by_extension) == 1:
         return by_extension[0]
     # Content counts for more than an extension that several formats share. CoNLL and JSON lines accept nearly any file
@@ -107,7 +116,8 @@ def _detect_format(path: Path) -> BaseFormat:
         titles = ", ".join(f.title for f in candidates) or "none"
         remedy = f"name a file in it; formats of folders: {titles}"
         raise InputError("is a directory of no known format", path=str(path), remedy=remedy)
-    return next((f for f in by_extension if f.name in _DEFAULTS), find_format("conll"))
+    default = by_extension[0] if by_extension else find_format("conll")
+    return next((f for f in by_extension if f.name in _DEFAULTS), default)
 
 
 def _refuse_foreign(path: Path, format_: BaseFormat) -> None:
@@ -181,7 +191,8 @@ def target(path: str | Path, format: str | None = None, like: OpenedFile | None 
 
     Args:
         path: the file to be written.
-        format: the name of the format; by default that of the extension, else that of `like`, else CoNLL.
+        format: the name of the format; by default that of `like` if the extension is the same or there is none, else
+            that of the extension, else CoNLL.
         like: a file that was read; its layout is the default if the format is the same.
         options: options of the format.
 
@@ -189,19 +200,27 @@ def target(path: str | Path, format: str | None = None, like: OpenedFile | None 
         The file, ready to be written.
 
     Raises:
-        OutputError: the path is the name of a file, and the format writes folders.
+        OutputError: the path is the name of a file, and the format writes folders; or it has an extension that is that
+            of no format.
         UnknownNameError: there is no such format, or the format has no such option.
         ParameterError: an option has an invalid value.
     """
     path = as_path(path)
     by_extension = _formats_by_extension(path)
+    extension = _extension(path)
+    is_alike = like is not None and bool(extension) and _extension(like.path) == extension
     if format:
         chosen = find_format(format)
-    elif like is not None and (not by_extension or like.format.name in {f.name for f in by_extension}):
+    elif like is not None and (is_alike or not by_extension or like.format.name in {f.name for f in by_extension}):
         chosen = find_format(like.format.name)
     else:
         default = by_extension[0] if by_extension else find_format("conll")
         chosen = next((f for f in by_extension if f.name in _DEFAULTS), default)
+    is_chosen = format or by_extension or is_alike or chosen.name == "conll" or _is_folder_format(chosen)
+    if extension and not is_chosen and not is_special(path):
+        known = ", ".join(chosen.extensions)
+        remedy = f"pass --to {chosen.name} to write it as the input, or let its name end in {known or 'no extension'}"
+        raise OutputError(f"no format has the extension {extension!r}", path=str(path), remedy=remedy)
     if _is_folder_format(chosen) and path.suffix.lower() in chosen.extensions:
         message = f"is the name of a file, and {chosen.title} is written as a folder"
         raise OutputError(message, path=str(path), remedy="name a folder")
@@ -276,7 +295,7 @@ def read_each(
     corpora = []
     for path in paths:
         with rereadable_path(path) as readable:
-            names = {f.name for f in _formats_by_extension(readable)}
+            names = {f.name for f in _formats_by_extension(readable, is_read=True)}
             own = find_format(format) if format and (not names or format in names) else _detect_format(readable)
             known = {parameter.name for parameter in _options_of(own)}
             fitting = {name: value for name, value in given.items() if name in known}

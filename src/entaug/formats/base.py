@@ -150,6 +150,7 @@ class BaseFormat(abc.ABC):
         name: the name of the format, as in `entaug.formats.FORMATS`.
         title: its name in messages.
         extensions: the extensions of its files, with a full stop.
+        foreign_extensions: further extensions that files may have which are read, but not written.
         carries: what it can represent.
         dialect_class: the class of the dialects, a dataclass whose fields are the options of the format.
         reserved_fields: names of fields of sentences that the format uses itself and does not write.
@@ -160,6 +161,7 @@ class BaseFormat(abc.ABC):
     name: str
     title: str
     extensions: tuple[str, ...] = ()
+    foreign_extensions: tuple[str, ...] = ()
     carries: FormatCapabilities
     dialect_class: type[Any]
     reserved_fields: Collection[str] = ()

@@ -43,7 +43,7 @@ __all__ = [
 Options = Mapping[str, Any] | None
 """Options of a format by name, as the fields of its dialect."""
 
-LOSS_KINDS = ("id", "text", "column", "field", "tokens", "trees")
+LOSS_KINDS = ("id", "text", "column", "field", "tokens", "trees", "place")
 """Kinds of content that some formats cannot store."""
 _SAME_KIND = {"ids": "id", "fields": "field", "provenance": "field", "columns": "column"}
 

@@ -312,7 +312,7 @@ class _ColumnDetector:
         if sum(_COMMA.search(row) is not None and is_tag(_COMMA.split(row)[-1].strip()) for row in rows) >= (
             len(rows) / 2
         ):
-            return "put tabs between columns, not commas; no heading, and an empty line between sentences"
+            return "it looks like a table: let its name end in .csv, or pass --from table"
         return "name it with --tag-column, counted from 0"
 
     def _holds_tags(self, column: int) -> bool:

@@ -38,6 +38,7 @@ class Conll(BaseFormat):
     name = "conll"
     title = "CoNLL columns"
     extensions = (".conll", ".tsv", ".iob2", ".iob", ".bio", ".conllu", ".conllup")
+    foreign_extensions = (".csv",)
     carries = FormatCapabilities(nested=True, discontinuous=False, columns=True, fields=False, spaces=False)
     dialect_class = ConllDialect
     is_divisible = True

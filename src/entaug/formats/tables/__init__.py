@@ -1,0 +1,1 @@
+"""Tables with a heading: CSV, TSV and Excel workbooks."""
