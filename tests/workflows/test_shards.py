@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import reduce
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from entaug.files import checkpoints
 from entaug.workflows.augment import augment_file
 from entaug.workflows.shard_files import end_line, first_line, json_line, next_sum
 from entaug.workflows.shards import Shard, augment_shard, merge_shards
+from odd_values import changed, places
 
 TRAIN = EXAMPLE / "train.conll"
 
@@ -125,24 +126,6 @@ def test_what_does_not_fit_is_refused(tmp_path: Path, capsys: pytest.CaptureFixt
 
 
 ODD: list[Any] = [None, True, -1, 0, 2**63 - 1, 1.5, "", "x", "../x", [], [1], {}, {"a": -1}, {"x": {"y": []}}]
-
-
-def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Where a value of JSON has values."""
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, inner in items:
-        yield (*path, key)
-        yield from places(inner, (*path, key))
-
-
-def changed(value: Any, path: tuple[Any, ...], new: Any) -> Any:
-    """A copy of a value of JSON with another value somewhere."""
-    copied = json.loads(json.dumps(value))
-    inner = copied
-    for key in path[:-1]:
-        inner = inner[key]
-    inner[path[-1]] = new
-    return copied
 
 
 def test_odd_values_with_right_sums_are_one_error(tmp_path: Path) -> None:
