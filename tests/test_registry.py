@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from importlib import metadata
 from typing import Any
@@ -74,8 +75,14 @@ def test_entry_points_add_names_and_never_replace_ours(monkeypatch: pytest.Monke
     registry: Registry[Any] = Registry("codec", {"ours": "json:JSONEncoder"}, group="entaug.codecs")
     import json
 
-    assert list(registry) == ["ours", "extra", "broken"]
+    assert list(registry) == ["ours", "broken", "extra"]
     assert registry["extra"] is json.dumps
     assert registry["ours"] is json.JSONEncoder
-    with pytest.raises(ParameterError, match="the codec 'broken' of the package json cannot be imported"):
-        registry["broken"]
+    broken = "the codec 'broken' of the package json cannot be used (AttributeError: module 'json' has no attribute"
+    for _ in range(2):
+        with pytest.raises(ParameterError, match=re.escape(broken)):
+            registry["broken"]
+    assert list(registry.usable()) == ["ours", "extra"]
+    first, second = registry.problems()
+    assert first.startswith(broken)
+    assert second == "the codec 'ours' of the package json is not used: entaug has one of that name"

@@ -6,7 +6,8 @@ Third-party packages add entries through entry points: a package that declares :
     [project.entry-points."entaug.methods"]
     dropout = "my_package.dropout:Dropout"
 
-adds the method ``dropout`` wherever entaug lists or accepts a method.
+adds the method ``dropout`` wherever entaug lists or accepts a method. A name of entaug itself always means its own
+object; of two packages with one name the first by alphabet has it. What cannot be used is left out of lists.
 """
 
 from __future__ import annotations
@@ -63,6 +64,8 @@ class Registry(Mapping[str, T], Generic[T]):
         self._aliases = aliases or {}
         self._check = check
         self._plugins: dict[str, metadata.EntryPoint] | None = None
+        self._unused: list[metadata.EntryPoint] = []  # whose names other objects have
+        self._broken: dict[str, EntaugError] = {}
 
     def __getitem__(self, name: str) -> T:
         """Return the object of a name, imported if necessary.
@@ -114,6 +117,27 @@ class Registry(Mapping[str, T], Generic[T]):
             return self._aliases[name]
         raise UnknownNameError(self.kind, name, [*self, *self._aliases])
 
+    def usable(self) -> dict[str, T]:
+        """The objects by name, but for plug-ins that cannot be used: see `problems`."""
+        objects: dict[str, T] = {}
+        for name in self:
+            try:
+                objects[name] = self[name]
+            except EntaugError:
+                if name in self._built_in:
+                    raise
+        return objects
+
+    def problems(self) -> list[str]:
+        """A line for each plug-in that cannot be used, or whose name another object has."""
+        self.usable()
+        unused = [
+            f"the {self.kind} {point.name!r} of the package {_package(point)} is not used: "
+            f"{self._owner(point.name)} has one of that name"
+            for point in self._unused
+        ]
+        return [*map(str, self._broken.values()), *unused]
+
     def place(self, name: str) -> str:
         """Return the import path of an object, ``"module:attribute"``, without importing it.
 
@@ -129,23 +153,35 @@ class Registry(Mapping[str, T], Generic[T]):
     def _entry_points(self) -> Mapping[str, metadata.EntryPoint]:
         if self._plugins is None:
             points = metadata.entry_points(group=self._group) if self._group else ()
-            self._plugins = {point.name: point for point in points if point.name not in self._built_in}
+            self._plugins = {}
+            for point in sorted(points, key=lambda point: (point.name, _package(point), point.value)):
+                if point.name in self._built_in or self._plugins.setdefault(point.name, point).value != point.value:
+                    self._unused.append(point)
         return self._plugins
 
+    def _owner(self, name: str) -> str:
+        return "entaug" if name in self._built_in else _package(self._entry_points()[name])
+
     def _load_plugin(self, point: metadata.EntryPoint) -> T:
+        if point.name in self._broken:
+            raise self._broken[point.name]
         try:
             found: T = point.load()
             if self._check:
                 self._check(point.name, found)
-        except EntaugError:
-            raise
-        except Exception as error:
-            package = point.dist.name if point.dist else point.module
-            raise ParameterError(
-                f"the {self.kind} {point.name!r} of the package {package} cannot be imported ({error})",
+        except (Exception, SystemExit) as error:
+            reason = " ".join(str(error).split())
+            self._broken[point.name] = ParameterError(
+                f"the {self.kind} {point.name!r} of the package {_package(point)} cannot be used "
+                f"({type(error).__name__}{': ' if reason else ''}{reason})",
                 remedy="update or uninstall that package",
-            ) from error
+            )
+            raise self._broken[point.name] from error
         return found
+
+
+def _package(point: metadata.EntryPoint) -> str:
+    return point.dist.name if point.dist else point.module
 
 
 def import_object(place: str) -> Any:

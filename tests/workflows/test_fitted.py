@@ -24,6 +24,7 @@ from entaug.relabelling import Relabeller
 from entaug.workflows.fitted import signed
 from odd_values import changed, places
 
+ODD: list[Any] = [None, -1, float("nan"), "x", "\ud800", [], {"a": {}}]
 GOLD = list(entaug.read(EXAMPLE / "train.conll"))
 NESTED = [s.with_(mentions=(*s.mentions, Mention("ALL", [(0, len(s))]))) for s in GOLD] + GOLD[:20]
 
@@ -172,7 +173,7 @@ def test_a_file_that_was_changed_is_one_error(tmp_path: Path, method: str) -> No
     entaug.save_augmenter(parse_methods(method).fit(GOLD[:3]), path)
     content = json.loads(path.read_text())
     for place in list(places(content))[::13]:
-        for odd in (None, -1, float("nan"), "x", "\ud800", [], {"a": {}}):
+        for odd in ODD:
             other = changed(content, place, odd)
             if other != content:
                 path.write_text(json.dumps(other))

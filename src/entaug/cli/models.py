@@ -96,7 +96,8 @@ def methods_using(name: str) -> list[str]:
         first_of_kind.setdefault(model.kind, model.name)
     kinds = {kind for kind, first in first_of_kind.items() if first == name}
     kinds |= {other for kind, other in _ALSO.items() if kind in kinds}
-    return [method for method in METHODS if kinds & {*METHODS[method].info.needs, *METHODS[method].info.may_need}]
+    methods = METHODS.usable().items()
+    return [name for name, method in methods if kinds & {*method.info.needs, *method.info.may_need}]
 
 
 COMMAND = Command(
