@@ -561,6 +561,9 @@ NOT_UTF8 = "b\udcff.conll"
         ("augment", "-m", "mr", "--json", "-o", "out.conll"),
         ("report", "-o", "out.html", "--no-models"),
         ("quality", "--no-models", "--json"),
+        ("convert", "out.jsonl"),
+        ("evaluate", NOT_UTF8, "--json"),
+        ("subset", "--sizes", "5", "-o", "subsets"),
     ],
     ids=lambda argv: argv[0],
 )
