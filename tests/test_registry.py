@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from entaug.augmenters import METHODS
+from entaug.backends.resolve import BACKENDS
 from entaug.cli.main import COMMANDS
 from entaug.errors import MissingExtraError, ParameterError, UnknownNameError
 from entaug.filters import FILTERS
@@ -53,6 +54,32 @@ def test_aliases() -> None:
     assert METHODS.canonical("mention-replacement") == "mr"
     assert "mention-replacement" in METHODS
     assert "mention-replacement" not in list(METHODS)
+
+
+@pytest.mark.parametrize(
+    ("registry", "name", "meant"),
+    [
+        (METHODS, "MR", "mr"),
+        (METHODS, "Mention-Replacement", "mr"),
+        (METHODS, "mention_replacement", "mr"),
+        (METHODS, " lwtr", "lwtr"),
+        (FORMATS, "CoNLL", "conll"),
+        (FORMATS, "label_studio", "label-studio"),
+        (FILTERS, "Duplicates", "duplicates"),
+        (TAGGERS, "BiLSTM-CRF", "bilstm-crf"),
+        (MEASURES, "new-words", "new_words"),
+    ],
+)
+def test_names_in_other_case(registry: Registry[Any], name: str, meant: str) -> None:
+    assert registry.canonical(name) == meant
+    assert registry[name] is registry[meant]
+
+
+def test_names_of_backends_are_exact() -> None:
+    """Any other name is that of a folder or of a model on the hub."""
+    registry = BACKENDS["dependency_parser"].registry
+    name = next(iter(registry))
+    assert name.upper() not in registry
 
 
 def test_a_missing_module_is_reported_with_its_extra() -> None:

@@ -38,6 +38,7 @@ class Registry(Mapping[str, T], Generic[T]):
         aliases: further names, mapped to the names they stand for; or a function that returns them, called only
             when a name is not among the entries.
         check: called with each object of a third-party package; raises an error if it cannot be used.
+        is_exact: whether names in other case, or with ``_`` for ``-``, are others.
 
     Example:
         >>> registry = Registry("codec", {"json": "json:dumps"}, aliases={"javascript": "json"})
@@ -57,12 +58,14 @@ class Registry(Mapping[str, T], Generic[T]):
         group: str | None = None,
         aliases: Mapping[str, str] | Callable[[], Mapping[str, str]] | None = None,
         check: Callable[[str, Any], None] | None = None,
+        is_exact: bool = False,
     ) -> None:
         self.kind = kind
         self._built_in = dict(entries)
         self._group = group
         self._aliases = aliases or {}
         self._check = check
+        self._is_exact = is_exact
         self._plugins: dict[str, metadata.EntryPoint] | None = None
         self._unused: list[metadata.EntryPoint] = []  # whose names other objects have
         self._broken: dict[str, EntaugError] = {}
@@ -115,6 +118,10 @@ class Registry(Mapping[str, T], Generic[T]):
             self._aliases = self._aliases()
         if name in self._aliases:
             return self._aliases[name]
+        if not self._is_exact:
+            by_plain_name = {_plain(known): known for known in (*self._aliases, *reversed([*self]))}
+            if (known := by_plain_name.get(_plain(name))) is not None:
+                return self._aliases.get(known, known)
         raise UnknownNameError(self.kind, name, [*self, *self._aliases])
 
     def usable(self) -> dict[str, T]:
@@ -178,6 +185,10 @@ class Registry(Mapping[str, T], Generic[T]):
             )
             raise self._broken[point.name] from error
         return found
+
+
+def _plain(name: str) -> str:
+    return name.strip().lower().replace("_", "-")
 
 
 def _package(point: metadata.EntryPoint) -> str:
