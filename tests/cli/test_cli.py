@@ -251,7 +251,7 @@ def test_options_that_do_not_exist_get_a_suggestion(
 ) -> None:
     """The mistake is named, and not that another option is missing for it."""
     assert f"error: unrecognized arguments: {option}; did you mean {meant}?; see entaug" in fails(capsys, 2, *argv)
-    assert "--zzzz; see entaug" in fails(capsys, 2, *argv[:1], "--zzzz")
+    assert "arguments: --zzzz; see entaug check --help" in fails(capsys, 2, "check", "--zzzz")
 
 
 @pytest.mark.parametrize("method", ["MR", "Mention-Replacement", "mention_replacement", "MR:copies=1", "Mr+SIS"])
