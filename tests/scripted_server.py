@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -24,6 +24,8 @@ class Reply:
         body: bytes to send instead of a chat completion.
         delay: seconds to wait before anything is sent.
         cut: whether the connection is closed in the middle of the answer.
+        raw: gives what is sent instead of all this, piece by piece, until it ends or the client has gone.
+        pause: seconds to wait after each of these pieces.
     """
 
     text: str = ""
@@ -33,6 +35,8 @@ class Reply:
     body: bytes | None = None
     delay: float = 0.0
     cut: bool = False
+    raw: Callable[[], Iterable[bytes]] | None = None
+    pause: float = 0.0
 
     def content(self) -> bytes:
         if self.body is not None:
@@ -54,7 +58,7 @@ class ScriptedServer(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, respond: Respond, models: tuple[str, ...] = ("tiny",)) -> None:
+    def __init__(self, respond: Respond, models: tuple[str, ...] | Reply = ("tiny",)) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.respond = respond
         self.models = models
@@ -92,23 +96,33 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
+        if isinstance(self.server.models, Reply):
+            self._reply(self.server.models)
+            return
         models = [{"id": name, "object": "model", "created": 0, "owned_by": "me"} for name in self.server.models]
-        self._send(200, json.dumps({"object": "list", "data": models}).encode(), {}, cut=False)
+        self._reply(Reply(body=json.dumps({"object": "list", "data": models}).encode()))
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         reply = self.server.reply(body, {name.lower(): value for name, value in self.headers.items()})
-        self._send(reply.status, reply.content(), reply.headers, cut=reply.cut)
+        self._reply(reply)
 
-    def _send(self, status: int, content: bytes, headers: Mapping[str, str], *, cut: bool) -> None:
-        self.send_response(status)
+    def _reply(self, reply: Reply) -> None:
+        if reply.raw is not None:
+            self.close_connection = True
+            for piece in reply.raw():
+                self.wfile.write(piece)
+                time.sleep(reply.pause)
+            return
+        content = reply.content()
+        self.send_response(reply.status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(content)))
-        for name, value in headers.items():
+        for name, value in reply.headers.items():
             self.send_header(name, value)
         self.end_headers()
-        self.wfile.write(content[: len(content) // 2] if cut else content)
-        if cut:
+        self.wfile.write(content[: len(content) // 2] if reply.cut else content)
+        if reply.cut:
             self.close_connection = True
 
     def log_message(self, format: str, *args: Any) -> None:
@@ -128,7 +142,7 @@ def echo(body: dict[str, Any], before: int) -> Reply:
 
 
 @contextmanager
-def serving(respond: Respond = echo, models: tuple[str, ...] = ("tiny",)) -> Iterator[ScriptedServer]:
+def serving(respond: Respond = echo, models: tuple[str, ...] | Reply = ("tiny",)) -> Iterator[ScriptedServer]:
     """Run a server within a ``with`` block."""
     server = ScriptedServer(respond, models)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)

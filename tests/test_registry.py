@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from importlib import metadata
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from entaug.augmenters import METHODS
+from entaug.backends.resolve import BACKENDS
 from entaug.cli.main import COMMANDS
 from entaug.errors import MissingExtraError, ParameterError, UnknownNameError
 from entaug.filters import FILTERS
@@ -54,6 +56,32 @@ def test_aliases() -> None:
     assert "mention-replacement" not in list(METHODS)
 
 
+@pytest.mark.parametrize(
+    ("registry", "name", "meant"),
+    [
+        (METHODS, "MR", "mr"),
+        (METHODS, "Mention-Replacement", "mr"),
+        (METHODS, "mention_replacement", "mr"),
+        (METHODS, " lwtr", "lwtr"),
+        (FORMATS, "CoNLL", "conll"),
+        (FORMATS, "label_studio", "label-studio"),
+        (FILTERS, "Duplicates", "duplicates"),
+        (TAGGERS, "BiLSTM-CRF", "bilstm-crf"),
+        (MEASURES, "new-words", "new_words"),
+    ],
+)
+def test_names_in_other_case(registry: Registry[Any], name: str, meant: str) -> None:
+    assert registry.canonical(name) == meant
+    assert registry[name] is registry[meant]
+
+
+def test_names_of_backends_are_exact() -> None:
+    """Any other name is that of a folder or of a model on the hub."""
+    registry = BACKENDS["dependency_parser"].registry
+    name = next(iter(registry))
+    assert name.upper() not in registry
+
+
 def test_a_missing_module_is_reported_with_its_extra() -> None:
     error = extra_of(ModuleNotFoundError("No module named 'torchcrf'", name="torchcrf"))
     assert isinstance(error, MissingExtraError)
@@ -74,8 +102,14 @@ def test_entry_points_add_names_and_never_replace_ours(monkeypatch: pytest.Monke
     registry: Registry[Any] = Registry("codec", {"ours": "json:JSONEncoder"}, group="entaug.codecs")
     import json
 
-    assert list(registry) == ["ours", "extra", "broken"]
+    assert list(registry) == ["ours", "broken", "extra"]
     assert registry["extra"] is json.dumps
     assert registry["ours"] is json.JSONEncoder
-    with pytest.raises(ParameterError, match="the codec 'broken' of the package json cannot be imported"):
-        registry["broken"]
+    broken = "the codec 'broken' of the package json cannot be used (AttributeError: module 'json' has no attribute"
+    for _ in range(2):
+        with pytest.raises(ParameterError, match=re.escape(broken)):
+            registry["broken"]
+    assert list(registry.usable()) == ["ours", "extra"]
+    first, second = registry.problems()
+    assert first.startswith(broken)
+    assert second == "the codec 'ours' of the package json is not used: entaug has one of that name"

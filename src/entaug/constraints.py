@@ -154,11 +154,19 @@ def _is_instance(value: Any, kind: Any) -> bool:
     if origin is Any or not isinstance(origin, type):
         return True
     if origin is Sequence or (issubclass(origin, Sequence) and origin is not str):
-        return isinstance(value, Sequence) and not isinstance(value, str)
+        return isinstance(value, Sequence) and not isinstance(value, str) and _are_items(value, kind)
     try:
         return isinstance(value, origin)
     except TypeError:  # a protocol that is not runtime checkable
         return True
+
+
+def _are_items(values: Sequence[Any], kind: Any) -> bool:
+    """Whether values are what the annotation of a tuple of any length says of each; other annotations say nothing."""
+    if get_origin(kind) is not tuple or get_args(kind)[1:] != (...,):
+        return True
+    alternatives = alternatives_of(get_args(kind)[0])
+    return all(any(one.accepts(value) for one in alternatives) for value in values)
 
 
 def _in_bounds(value: Any, bounds: Mapping[str, float]) -> bool:

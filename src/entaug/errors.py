@@ -36,11 +36,13 @@ __all__ = [
     "escape_control_characters",
 ]
 
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
 def escape_control_characters(text: str, keep: str = "") -> str:
     r"""Replace control characters by their escape sequences; names of files and labels may hold any.
+
+    So are lone surrogates, which stand for bytes of names that are not UTF-8.
 
     Args:
         text: a text for a terminal.

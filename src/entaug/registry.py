@@ -6,7 +6,8 @@ Third-party packages add entries through entry points: a package that declares :
     [project.entry-points."entaug.methods"]
     dropout = "my_package.dropout:Dropout"
 
-adds the method ``dropout`` wherever entaug lists or accepts a method.
+adds the method ``dropout`` wherever entaug lists or accepts a method. A name of entaug itself always means its own
+object; of two packages with one name the first by alphabet has it. What cannot be used is left out of lists.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ class Registry(Mapping[str, T], Generic[T]):
         aliases: further names, mapped to the names they stand for; or a function that returns them, called only
             when a name is not among the entries.
         check: called with each object of a third-party package; raises an error if it cannot be used.
+        is_exact: whether names in other case, or with ``_`` for ``-``, are others.
 
     Example:
         >>> registry = Registry("codec", {"json": "json:dumps"}, aliases={"javascript": "json"})
@@ -56,13 +58,17 @@ class Registry(Mapping[str, T], Generic[T]):
         group: str | None = None,
         aliases: Mapping[str, str] | Callable[[], Mapping[str, str]] | None = None,
         check: Callable[[str, Any], None] | None = None,
+        is_exact: bool = False,
     ) -> None:
         self.kind = kind
         self._built_in = dict(entries)
         self._group = group
         self._aliases = aliases or {}
         self._check = check
+        self._is_exact = is_exact
         self._plugins: dict[str, metadata.EntryPoint] | None = None
+        self._unused: list[metadata.EntryPoint] = []  # whose names other objects have
+        self._broken: dict[str, EntaugError] = {}
 
     def __getitem__(self, name: str) -> T:
         """Return the object of a name, imported if necessary.
@@ -112,7 +118,32 @@ class Registry(Mapping[str, T], Generic[T]):
             self._aliases = self._aliases()
         if name in self._aliases:
             return self._aliases[name]
+        if not self._is_exact:
+            by_plain_name = {_plain(known): known for known in (*self._aliases, *reversed([*self]))}
+            if (known := by_plain_name.get(_plain(name))) is not None:
+                return self._aliases.get(known, known)
         raise UnknownNameError(self.kind, name, [*self, *self._aliases])
+
+    def usable(self) -> dict[str, T]:
+        """The objects by name, but for plug-ins that cannot be used: see `problems`."""
+        objects: dict[str, T] = {}
+        for name in self:
+            try:
+                objects[name] = self[name]
+            except EntaugError:
+                if name in self._built_in:
+                    raise
+        return objects
+
+    def problems(self) -> list[str]:
+        """A line for each plug-in that cannot be used, or whose name another object has."""
+        self.usable()
+        unused = [
+            f"the {self.kind} {point.name!r} of the package {_package(point)} is not used: "
+            f"{self._owner(point.name)} has one of that name"
+            for point in self._unused
+        ]
+        return [*map(str, self._broken.values()), *unused]
 
     def place(self, name: str) -> str:
         """Return the import path of an object, ``"module:attribute"``, without importing it.
@@ -129,23 +160,39 @@ class Registry(Mapping[str, T], Generic[T]):
     def _entry_points(self) -> Mapping[str, metadata.EntryPoint]:
         if self._plugins is None:
             points = metadata.entry_points(group=self._group) if self._group else ()
-            self._plugins = {point.name: point for point in points if point.name not in self._built_in}
+            self._plugins = {}
+            for point in sorted(points, key=lambda point: (point.name, _package(point), point.value)):
+                if point.name in self._built_in or self._plugins.setdefault(point.name, point).value != point.value:
+                    self._unused.append(point)
         return self._plugins
 
+    def _owner(self, name: str) -> str:
+        return "entaug" if name in self._built_in else _package(self._entry_points()[name])
+
     def _load_plugin(self, point: metadata.EntryPoint) -> T:
+        if point.name in self._broken:
+            raise self._broken[point.name]
         try:
             found: T = point.load()
             if self._check:
                 self._check(point.name, found)
-        except EntaugError:
-            raise
-        except Exception as error:
-            package = point.dist.name if point.dist else point.module
-            raise ParameterError(
-                f"the {self.kind} {point.name!r} of the package {package} cannot be imported ({error})",
+        except (Exception, SystemExit) as error:
+            reason = " ".join(str(error).split())
+            self._broken[point.name] = ParameterError(
+                f"the {self.kind} {point.name!r} of the package {_package(point)} cannot be used "
+                f"({type(error).__name__}{': ' if reason else ''}{reason})",
                 remedy="update or uninstall that package",
-            ) from error
+            )
+            raise self._broken[point.name] from error
         return found
+
+
+def _plain(name: str) -> str:
+    return name.strip().lower().replace("_", "-")
+
+
+def _package(point: metadata.EntryPoint) -> str:
+    return point.dist.name if point.dist else point.module
 
 
 def import_object(place: str) -> Any:

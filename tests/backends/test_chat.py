@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
+import itertools
+import json
 import sqlite3
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +72,6 @@ def test_nothing_is_asked_twice_not_even_without_the_server() -> None:
 
 
 FAULTS: dict[str, tuple[Reply, str]] = {
-    "time-out": (Reply(delay=1.0), "the server did not answer in time"),
     "rate limit": (Reply("slow down", 429, {"Retry-After": "0"}), "the rate limit was exceeded (429)"),
     "server error": (Reply("oh", 500), "the server failed (500)"),
     "overload": (Reply("oh", 503), "the server failed (503)"),
@@ -87,7 +90,7 @@ def test_failures_that_pass_are_repeated_and_counted(fault: str) -> None:
     reply, reason = FAULTS[fault]
     with serving(lambda body, before: echo(body, before) if before else reply) as server:
         model = ChatServer(f"{server.url}#tiny")
-        with use_request_settings(timeout=0.3):
+        with use_request_settings(retries=1):
             [answer] = model.answer(requests(1))
     assert answer.failure is None
     assert answer.text.startswith("word 0")
@@ -106,7 +109,7 @@ def test_failures_that_stay_are_given_up_and_asked_again_by_the_next_run(fault: 
 
     with serving(respond) as server:
         model = ChatServer(f"{server.url}#tiny")
-        with use_request_settings(timeout=0.3, retries=1):
+        with use_request_settings(retries=1):
             first = model.answer(requests(3))
             assert [answer.failure for answer in first] == [None, reason, None]
             assert model.usage.failed == {reason: 1}
@@ -134,6 +137,228 @@ def test_answers_that_are_none_are_counted_and_kept(reply: Reply, reason: str) -
             assert model.answer(requests(1))[0].failure == reason
     assert len(server.bodies) == 1
     assert model.usage.failed == {reason: 2}
+
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+
+
+def endless(kind: str) -> Iterator[bytes]:
+    """An answer that never ends, in its first line, its headers or its body."""
+    starts = {"headers": HEAD, "body": HEAD + b"Content-Length: 99999999\r\n\r\n", "status": b"HTTP/1.1 200 "}
+    return itertools.chain([starts[kind]], itertools.repeat(b"x"))
+
+
+@pytest.mark.parametrize("kind", ["headers", "body", "status"])
+@pytest.mark.usefixtures("quick")
+def test_answers_that_never_end_are_given_up(kind: str) -> None:
+    """The server ends each of them only when the client has gone."""
+    reason = "the server did not answer in time"
+    with serving(lambda body, before: Reply(raw=lambda: endless(kind), pause=0.02)) as server:
+        model = ChatServer(f"{server.url}#tiny")
+        with use_request_settings(timeout=0.2, retries=1):
+            assert model.answer(requests(2)) == [Answer("", reason)] * 2
+    assert (model.usage.repeated, model.usage.failed) == ({reason: 2}, {reason: 2})
+
+
+@pytest.mark.parametrize("kind", ["headers", "body", "status"])
+def test_a_list_of_models_that_never_ends_is_an_error(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("entaug.backends.chat.server._LIST_SECONDS", 0.2)
+    models = Reply(raw=lambda: endless(kind), pause=0.02)
+    with serving(models=models) as server, pytest.raises(MissingModelError, match="did not answer in time"):
+        ChatServer(server.url)
+
+
+def deep(levels: int) -> bytes:
+    return b'{"choices": ' + b"[" * levels + b"]" * levels + b"}"
+
+
+def without_end(head: bytes) -> Reply:
+    return Reply(raw=lambda: itertools.chain([head], itertools.repeat(b" " * 99_999)))
+
+
+OVERSIZED: dict[str, Reply] = {
+    "as it is": without_end(HEAD + b"\r\n"),
+    "compressed": Reply(body=gzip.compress(b" " * 4_000_000), headers={"Content-Encoding": "gzip"}),
+    "an error": without_end(b"HTTP/1.1 400 No\r\n\r\n"),
+}
+
+
+@pytest.mark.parametrize("kind", OVERSIZED)
+def test_no_more_is_read_than_an_answer_may_be_long(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("entaug.backends.chat.connection.MAX_BYTES", 1_000_000)
+    with serving(lambda body, before: OVERSIZED[kind], models=OVERSIZED[kind]) as server:
+        with use_request_settings(retries=0):
+            [answer] = ChatServer(f"{server.url}#tiny").answer(requests(1))
+        with pytest.raises(MissingModelError, match="the server sent far more than an answer"):
+            ChatServer(server.url)
+    assert answer == Answer("", "the server sent far more than an answer")
+
+
+def completion(**changes: Any) -> bytes:
+    """A completion with other values than usual."""
+    return json.dumps({**json.loads(Reply("Yes.").content()), **changes}).encode()
+
+
+def message(content: Any, **more: Any) -> bytes:
+    return completion(choices=[{"message": {"role": "assistant", "content": content}, **more}])
+
+
+ODD_CHOICES: list[Any] = [None, 7, {}, "ab", [None], [[]], ["a"], [{}], [{"message": 1}]]
+ODD_TEXTS: list[Any] = [7, True, [], ["a"], {"text": "a"}, [{"type": "text", "text": "a"}]]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        *(b"", b"null", b"[]", b'"text"', b"NaN", b'{"choices": NaN}', b"1" * 5000, deep(500), deep(100_000)),
+        *(completion(choices=odd) for odd in ODD_CHOICES),
+        *(message(odd) for odd in ODD_TEXTS),
+    ],
+)
+def test_what_is_no_completion_is_no_answer(body: bytes) -> None:
+    with serving(lambda request, before: Reply(body=body)) as server:
+        model = ChatServer(f"{server.url}#tiny")
+        with use_request_settings(retries=0):
+            assert model.answer(requests(1)) == [Answer("", "what the server sent is not an answer")]
+
+
+@pytest.mark.parametrize(
+    ("body", "answer"),
+    [
+        (message("half of an emoji: \ud83d"), Answer("", "the answer holds broken characters")),
+        (message("\udc80"), Answer("", "the answer holds broken characters")),
+        (message("a whole one: \U0001f600"), Answer("a whole one: \U0001f600")),
+        (message("x" * 99_999), Answer("", "the answer is far longer than was asked for")),
+        (message("<think>" * 400_000 + "Yes."), Answer("", "the answer is far longer than was asked for")),
+        (message("<think></thinking>" * 200_000 + "Yes."), Answer("Yes.")),
+        (message("Yes.", finish_reason=["stop"]), Answer("Yes.")),
+        (message("Yes.", finish_reason={"a": 1}, index="first"), Answer("Yes.")),
+        (completion(id=[1], created="now", model=None, object=3), Answer("Yes.")),
+    ],
+)
+def test_odd_answers_are_kept_as_what_they_are(own_cache: Path, body: bytes, answer: Answer) -> None:
+    with serving(lambda request, before: Reply(body=body)) as server:
+        for _ in range(2):
+            assert ChatServer(f"{server.url}#tiny").answer(requests(1)) == [answer]
+    assert len(server.bodies) == 1
+
+
+ODD_NUMBERS: list[Any] = [None, "10", -1, 1e308, float("nan"), float("inf"), True, [10], {"a": 1}, 10**30]
+
+
+@pytest.mark.parametrize("odd", ODD_NUMBERS)
+@pytest.mark.parametrize("usage", ["all", "prompt_tokens", "completion_tokens"])
+def test_impossible_counts_of_tokens_are_not_counted(usage: str, odd: Any) -> None:
+    value = odd if usage == "all" else {"prompt_tokens": 10, "completion_tokens": 5, usage: odd}
+    body = completion(usage=value)
+    with serving(lambda request, before: Reply(body=body)) as server:
+        model = ChatServer(f"{server.url}#tiny")
+        with use_request_settings(input_price=1.0):
+            assert model.answer(requests(1)) == [Answer("Yes.")]
+        assert (model.usage.input_tokens, model.usage.output_tokens, model.usage.cost) == (0, 0, 0.0)
+        assert "the server did not count the tokens of 1 answers" in model.usage.describe()
+        again = ChatServer(f"{server.url}#tiny")
+        with use_request_settings(input_price=1.0, max_cost=1.0), pytest.raises(EntaugError) as caught:
+            again.answer(requests(2, "another"))
+    assert "does not say how many tokens it read and wrote" in str(caught.value)
+    assert "leave out --max-cost" in str(caught.value)
+
+
+@pytest.mark.parametrize("price", [float("nan"), float("inf"), -1.0])
+@pytest.mark.parametrize("name", ["input_price", "output_price", "max_cost", "timeout"])
+def test_impossible_prices_and_limits_are_refused(name: str, price: float) -> None:
+    with pytest.raises(ParameterError, match=name), use_request_settings(**{name: price}):
+        pass
+
+
+ODD_ERRORS: list[Any] = [None, "text", 7, [], {"message": [1]}, {"message": None, "param": ["seed"]}]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        *({"error": odd} for odd in ODD_ERRORS),
+        {"error": {"message": "no", "param": {"a": 1}, "code": [2]}},
+        {"message": "\ud800"},
+        [1],
+        "text",
+    ],
+)
+@pytest.mark.parametrize("status", [400, 401, 404, 429, 500])
+@pytest.mark.usefixtures("quick")
+def test_odd_errors_are_errors(status: int, error: Any) -> None:
+    reply = Reply(status=status, body=json.dumps(error).encode())
+    with serving(lambda body, before: reply) as server, use_request_settings(retries=0):
+        model = ChatServer(f"{server.url}#tiny")
+        if status in (401, 404):
+            with pytest.raises(EntaugError, match=str(status)):
+                model.answer(requests(1))
+        else:
+            assert str(status) in str(model.answer(requests(1))[0].failure)
+
+
+@pytest.mark.parametrize("value", ["nan", "-1", "1e999", "", "soon", "Mon, 01 Jan 0001 00:00:00 GMT", "9" * 400])
+def test_odd_delays_are_bounded(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    delays: list[float] = []
+
+    def no_delay(attempt: int, failure: Failure) -> float:
+        delays.append(retry_delay(attempt, failure))
+        return 0.0
+
+    monkeypatch.setattr("entaug.backends.chat.server.retry_delay", no_delay)
+    with serving(lambda body, before: Reply("slow", 429, {"Retry-After": value})) as server:
+        model = ChatServer(f"{server.url}#tiny")
+        with use_request_settings(retries=1):
+            assert model.answer(requests(1))[0].failure == "the rate limit was exceeded (429)"
+    assert 0 <= delays[0] <= 300
+
+
+ODD_LISTS: list[Any] = [None, [], {}, {"data": None}, {"data": {"id": "a"}}, {"data": "tiny"}, 7]
+ODD_MODELS: list[Any] = [[], [None], ["a"], [{}], *([{"id": odd}] for odd in (7, "\ud800", "", "a" * 999, ["a"]))]
+
+
+@pytest.mark.parametrize(
+    ("models", "message"),
+    [
+        (Reply(body=b"<html>"), "what the server sent is not an answer; check the address, and name the model"),
+        (Reply(body=deep(100_000)), "what the server sent is not an answer"),
+        *((Reply(body=json.dumps(odd).encode()), "what the server sent is not an answer") for odd in ODD_LISTS),
+        *((Reply(body=json.dumps({"data": odd}).encode()), "has 0 models; name one") for odd in ODD_MODELS),
+        (Reply("no", 500), r"the server failed \(500\)"),
+        (Reply(raw=lambda: [b"no HTTP at all"]), "the connection broke off"),
+    ],
+)
+def test_odd_lists_of_models_are_one_error(models: Reply, message: str) -> None:
+    with serving(models=models) as server, pytest.raises(MissingModelError, match=message) as caught:
+        ChatServer(server.url)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_key_that_the_server_repeats_is_kept_nowhere(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ENTAUG_API_KEY", "sk-very-secret")
+    said = "your key is sk-very-secret"
+    escaped = message(said).replace(b"sk-very", b"\\u0073k-very")
+    replies = [Reply(said), Reply(body=escaped), Reply(said, 400), Reply(said, 500), Reply(f"<think>{said}</think>Yes")]
+    failures = {"the answer repeats the API key", "the server refused the request (400)", "the server failed (500)"}
+    with serving(lambda body, before: replies[int(last_line(body).split()[-1])]) as server:
+        model = ChatServer(f"{server.url}#tiny")
+        with use_request_settings(retries=0):
+            answers = model.answer(requests(5))
+    assert {answer.failure for answer in answers} == {*failures, None}
+    assert {answer.text for answer in answers} == {"", "Yes"}
+    listed = Reply(body=json.dumps({"data": [{"id": said}]}).encode())
+    with serving(models=listed) as server, pytest.raises(MissingModelError) as caught:
+        ChatServer(server.url)
+    for text in (repr(answers), repr(model.usage), *model.usage.describe(), str(caught.value), model.name):
+        assert "secret" not in text
+    assert all(b"secret" not in file.read_bytes() for file in own_cache.rglob("*") if file.is_file())
+
+
+def test_the_word_that_stands_for_no_key_may_be_in_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ENTAUG_API_KEY", "none")
+    with serving(lambda body, before: Reply("There is none.")) as server:
+        assert ChatServer(f"{server.url}#tiny").answer(requests(1)) == [Answer("There is none.")]
 
 
 def test_thoughts_are_no_part_of_the_answer() -> None:
@@ -294,7 +519,7 @@ def test_the_server_decides_how_long_to_wait(value: str, seconds: float) -> None
 
     with serving(respond) as server:
         model = ChatServer(f"{server.url}#tiny")
-        with model._client() as client:
+        with model._connection() as client:
             answer, is_final = model._ask(client, request_settings(), Stop(), requests(1)[0])  # type: ignore[arg-type]
     assert (answer.failure, is_final, waits) == (None, True, [seconds])
 

@@ -235,6 +235,34 @@ def test_options_of_a_method_are_its_fields(capsys: pytest.CaptureFixture[str]) 
     assert "unrecognized arguments: --lexicon" in fails(capsys, 2, "augment", TRAIN, "-m", "mr", "--lexicon", "x")
 
 
+@pytest.mark.parametrize(
+    ("argv", "option", "meant"),
+    [
+        (("augment", TRAIN, "--methd", "mr"), "--methd", "--method"),
+        (("augment", TRAIN, "-m", "mr", "--copeis=2"), "--copeis", "--copies"),
+        (("--verson",), "--verson", "--version"),
+        (("check", "--jsn", TRAIN), "--jsn", "--json"),
+        (("predict", "tagger", "a.txt", "--outptu", "b.conll"), "--outptu", "--output"),
+        (("merge", "shards", "--rejectd", "x"), "--rejectd", "--rejected"),
+    ],
+)
+def test_options_that_do_not_exist_get_a_suggestion(
+    capsys: pytest.CaptureFixture[str], argv: tuple[str, ...], option: str, meant: str
+) -> None:
+    """The mistake is named, and not that another option is missing for it."""
+    assert f"error: unrecognized arguments: {option}; did you mean {meant}?; see entaug" in fails(capsys, 2, *argv)
+    assert "arguments: --zzzz; see entaug check --help" in fails(capsys, 2, "check", "--zzzz")
+
+
+@pytest.mark.parametrize("method", ["MR", "Mention-Replacement", "mention_replacement", "MR:copies=1", "Mr+SIS"])
+def test_names_of_methods_and_commands_in_other_case(tmp_path: Path, method: str) -> None:
+    outputs = [tmp_path / "a.jsonl", tmp_path / "b.jsonl"]
+    meant = "mr+sis" if "+" in method else "mr"
+    for command, name, out in (("augment", meant, outputs[0]), ("Augment", method, outputs[1])):
+        assert main([command, TRAIN, "-m", name, "-o", str(out), "--quiet"]) == 0
+    assert outputs[0].read_bytes() == outputs[1].read_bytes()
+
+
 # --------------------------------------------------------------------------------------------- interruption and resume
 
 
@@ -560,6 +588,9 @@ NOT_UTF8 = "b\udcff.conll"
         ("augment", "-m", "mr", "--json", "-o", "out.conll"),
         ("report", "-o", "out.html", "--no-models"),
         ("quality", "--no-models", "--json"),
+        ("convert", "out.jsonl"),
+        ("evaluate", NOT_UTF8, "--json"),
+        ("subset", "--sizes", "5", "-o", "subsets"),
     ],
     ids=lambda argv: argv[0],
 )

@@ -14,8 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import entaug
+from command_line import fails
 from conftest import examples
 from entaug import Mention, Sentence
+from entaug.cli.main import main
 from entaug.data import split_fields
 from entaug.errors import InputError, LossError, MissingExtraError, OutputError, ParameterError
 from entaug.formats import open_file
@@ -373,6 +375,20 @@ def test_the_library_loads_our_parquet(tmp_path: Path, hf: Any) -> None:
     assert list(entaug.read(out)) == [NESTED, GAP]
 
 
+def test_a_folder_of_several_parts_names_the_option_of_commands(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    parts = tmp_path / "parts"
+    parts.mkdir()
+    for name in ("train", "validation", "test"):
+        entaug.write(GOLD, parts / name, "datasets", split_name=name)
+    (parts / "dataset_dict.json").write_text('{"splits": ["train", "validation", "test"]}')
+    said = fails(capsys, 2, "check", str(parts))
+    remedy = "choose one with split_name (on the command line --layout split_name=NAME): train, validation, test"
+    assert f"holds several parts; {remedy}" in said
+    assert main(["check", str(parts), "--layout", "split_name=validation"]) == 0
+
+
 def test_the_library_loads_our_folder_and_we_its(tmp_path: Path, hf: Any) -> None:
     entaug.write(GOLD, tmp_path / "ours", "datasets", split_name="dev")
     made = hf.load_from_disk(str(tmp_path / "ours"))
@@ -384,7 +400,7 @@ def test_the_library_loads_our_folder_and_we_its(tmp_path: Path, hf: Any) -> Non
     assert list(entaug.read(tmp_path / "theirs")) == [GOLD[1], GOLD[0]]
     parts = hf.DatasetDict({"train": made, "dev": made.select([1])})
     parts.save_to_disk(str(tmp_path / "parts"))
-    with pytest.raises(InputError, match="holds several parts; choose one with split_name: train, dev"):
+    with pytest.raises(InputError, match=r"holds several parts; choose one with split_name \(.*\): train, dev"):
         entaug.read(tmp_path / "parts")
     assert list(entaug.read(tmp_path / "parts", split_name="dev")) == [GOLD[1]]
     with pytest.raises(InputError, match="no part 'test'"):

@@ -230,18 +230,38 @@ def test_a_hostile_archive_with_the_right_sum_writes_nothing_elsewhere(
     assert not elsewhere.exists()
 
 
-def test_of_a_folder_prepared_elsewhere_only_its_own_files_are_taken(
+def test_a_folder_prepared_elsewhere_holds_its_own_files_alone(
     source: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     prepare_models(["toy"], source=source)
     prepared = cache / "toy"
-    (prepared / "loop").symlink_to(prepared / "loop")
-    (prepared / "up").symlink_to(cache.parent, target_is_directory=True)
-    (prepared / "stranger").write_text("x")
-    if hasattr(os, "mkfifo"):
-        os.mkfifo(prepared / "pipe")
+    (prepared / ".DS_Store").write_text("of a file manager")
     here = cache.parent / "here"
     monkeypatch.setenv("ENTAUG_CACHE", str(here))
+
+    def refused(message: str) -> None:
+        with pytest.raises(MissingModelError, match=message) as caught:
+            prepare_models(["toy"], source=cache)
+        one_line(caught.value)
+        assert not (here / "toy").exists()
+
+    for create, name in (
+        (lambda path: path.symlink_to(path), "loop"),
+        (lambda path: path.symlink_to(cache.parent, target_is_directory=True), "up"),
+        (lambda path: path.write_text("x"), "more/evil.py"),
+        (getattr(os, "mkfifo", Path.touch), "pipe"),
+    ):
+        create(prepared / name)
+        refused(f"toy: holds 1 file that does not belong to it: {name}; copy or prepare the folder anew")
+        (prepared / name).unlink()
+    for number in range(5):
+        (prepared / f"{number}.json").touch()
+    refused(r"holds 5 files that do not belong to it: 0\.json, 1\.json, 2\.json and 2 more")
+    for number in range(5):
+        (prepared / f"{number}.json").unlink()
+    (prepared / "words.txt").rename(prepared / "moved")
+    refused("holds 1 file that does not belong to it: moved")
+    (prepared / "moved").rename(prepared / "words.txt")
     prepare_models(["toy"], source=cache)
     assert sorted(path.name for path in (here / "toy").iterdir()) == ["manifest.json", "more", "words.txt"]
     monkeypatch.setenv("ENTAUG_CACHE", str(cache.parent / "there"))
@@ -253,6 +273,66 @@ def test_of_a_folder_prepared_elsewhere_only_its_own_files_are_taken(
         (prepared / "manifest.json").write_text(manifest)
         with pytest.raises(MissingModelError, match="was prepared by another version of entaug"):
             prepare_models(["toy"], source=cache)
+
+
+def forge(folder: Path, **files: bytes) -> None:
+    """Change files of a prepared model, and its manifest with them."""
+    manifest = json.loads((folder / "manifest.json").read_text())
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+        manifest["sha256"][name] = hashlib.sha256(content).hexdigest()
+        manifest["bytes"][name] = len(content)
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+
+
+@pytest.mark.parametrize("is_pinned", [True, False])
+def test_a_forged_manifest(source: Path, cache: Path, monkeypatch: pytest.MonkeyPatch, is_pinned: bool) -> None:
+    """Sums of the files that packages hold are pinned; of others nobody knows more than that they are data."""
+    prepare_models(["toy"], source=source)
+    digests = models.read_manifest(cache / "toy", models.MODELS["toy"])
+    assert digests is not None
+    use_only(monkeypatch, toy(digests=digests["sha256"] if is_pinned else {}))
+    verify_models(["toy"])
+    monkeypatch.setenv("ENTAUG_CACHE", str(cache.parent / "here"))
+    prepare_models(["toy"], source=cache)
+    monkeypatch.setenv("ENTAUG_CACHE", str(cache.parent / "there"))
+    forge(cache / "toy", **{"evil.py": b"import os"})
+    with pytest.raises(MissingModelError, match=r"holds 1 file that does not belong to it: evil\.py"):
+        prepare_models(["toy"], source=cache)
+    (cache / "toy" / "evil.py").unlink()
+    (cache / "toy" / "manifest.json").write_text(json.dumps(digests))
+    forge(cache / "toy", **{"words.txt": b"other words\n"})
+    if not is_pinned:
+        prepare_models(["toy"], source=cache)
+        return
+    with pytest.raises(MissingModelError, match=r"words\.txt: is missing or damaged; copy or prepare"):
+        prepare_models(["toy"], source=cache)
+    monkeypatch.setenv("ENTAUG_CACHE", str(cache))
+    with pytest.raises(MissingModelError, match=r"words\.txt: is missing or not as it was prepared"):
+        verify_models(["toy"])
+
+
+def test_strange_files_in_a_prepared_model_are_named(source: Path) -> None:
+    prepare_models(["toy"], source=source)
+    folder = models.model_path("toy")
+    (folder / "evil.py").touch()
+    with pytest.raises(MissingModelError, match=r"toy: holds 1 file that does not belong to it: evil\.py; delete it"):
+        models.model_path("toy")
+    with pytest.raises(MissingModelError, match=r"holds 1 file that does not belong to it: evil\.py; delete what"):
+        verify_models(["toy"])
+    assert not models.list_models()[0].installed
+    prepare_models(["toy"], source=source)
+    assert not (folder / "evil.py").exists()
+    assert models.model_path("toy") == folder
+
+
+@pytest.mark.models
+@pytest.mark.parametrize("name", [name for name, model in models.MODELS.items() if model.pinned])
+def test_pinned_sums_are_those_of_the_packages(name: str) -> None:
+    model = models.MODELS[name]
+    manifest = models.read_manifest(models.model_path(name), model)
+    assert manifest is not None
+    assert manifest["sha256"] == model.pinned
 
 
 def test_an_asset_prepared_elsewhere_is_taken(source: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,10 @@ from entaug.data import Mention, Sentence
 from entaug.errors import EntaugError, InputError, ParameterError
 from entaug.filters import Duplicates
 from entaug.relabelling import Relabeller
+from entaug.workflows.fitted import signed
+from odd_values import changed, places
 
+ODD: list[Any] = [None, -1, float("nan"), "x", "\ud800", [], {"a": {}}]
 GOLD = list(entaug.read(EXAMPLE / "train.conll"))
 NESTED = [s.with_(mentions=(*s.mentions, Mention("ALL", [(0, len(s))]))) for s in GOLD] + GOLD[:20]
 
@@ -56,7 +59,7 @@ def test_a_saved_fit_names_its_word_list_and_its_parser(tmp_path: Path, parser: 
     assert [s.to_dict() for s in loaded.augment(GOLD)] == [s.to_dict() for s in fitted.augment(GOLD)]
     content = json.loads((tmp_path / "sr.json").read_text())
     assert content["state"]["kinds"]["words"]
-    (tmp_path / "sr.json").write_text(json.dumps({**content, "signature": "sr|lexicon=other"}))
+    (tmp_path / "sr.json").write_bytes(signed({**content, "signature": "sr|lexicon=other"}))
     with pytest.raises(
         InputError, match=r"fitted with other models or parameters: sr\|lexicon=other there, sr\|.* here; prepare"
     ):
@@ -127,6 +130,16 @@ def test_the_training_sentences_are_needed_to_save_some_methods(tmp_path: Path) 
     ("change", "message"),
     [
         ({"parameters": {"checkpoint_dir": "somewhere"}}, "fitted.json: is no fitted method"),
+        ({"parameters": {"held_out": [[]]}}, "fitted.json: is no fitted method"),
+        ({"parameters": {"p": float("nan")}}, "fitted.json: "),
+        ({"parameters": {"copies": -1}}, "fitted.json: copies must be"),
+        ({"parameters": {"unknown": 1}}, "fitted.json: "),
+        ({"parameters": 7}, "fitted.json: is no fitted method"),
+        ({"method": "no method"}, "fitted.json: unknown method 'no method'"),
+        ({"method": ["daga"]}, "fitted.json: is no fitted method"),
+        ({"methods": []}, "fitted.json: is no fitted method"),
+        ({"methods": {"a": 1}}, "fitted.json: is no fitted method"),
+        ({"methods": [None]}, "fitted.json: is no fitted method"),
         ({"parameters": {"filters": "nonsense"}}, "fitted.json: unknown filter 'nonsense'"),
         ({"corpus": [1]}, "fitted.json: "),
         ({"corpus": [{"tokens": []}]}, "fitted.json: "),
@@ -145,12 +158,54 @@ def test_damaged_and_foreign_files(
     content = json.loads(daga)
     for name, value in change.items():
         content[name] = {**content[name], **value} if isinstance(value, dict) and name == "parameters" else value
-    (tmp_path / "fitted.json").write_text(json.dumps(content))
+    (tmp_path / "fitted.json").write_bytes(signed(content))
     with pytest.raises(EntaugError, match=message) as caught:
         entaug.load_augmenter("fitted.json")
     assert "\n" not in str(caught.value)
     assert "entaug-" not in str(caught.value)
     assert [file.name for file in tmp_path.iterdir()] == ["fitted.json"]
+
+
+@pytest.mark.parametrize("method", ["mr", "lwtr", "sis", "mr:filters=duplicates", "mr+sis"])
+def test_a_file_that_was_changed_is_one_error(tmp_path: Path, method: str) -> None:
+    """Wherever and however: the values of a fit are not understood one by one, so all have one sum."""
+    path = tmp_path / "fitted.json"
+    entaug.save_augmenter(parse_methods(method).fit(GOLD[:3]), path)
+    content = json.loads(path.read_text())
+    for place in list(places(content))[::13]:
+        for odd in ODD:
+            other = changed(content, place, odd)
+            if other != content:
+                path.write_text(json.dumps(other))
+                with pytest.raises(EntaugError, match=r"fitted\.json: ") as caught:
+                    entaug.load_augmenter(path)
+                assert "\n" not in str(caught.value)
+    path.write_text(json.dumps({**content, "unknown": 1}))
+    with pytest.raises(InputError, match=r"fitted\.json: was changed after it was written; fit the method again"):
+        entaug.load_augmenter(path)
+    path.write_text(json.dumps(content, indent=2))
+    assert entaug.load_augmenter(path).is_fitted, "a tool may have set it in other lines"
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", "7", '"entaug"', "[" * 10**5, '{"entaug": ' * 10**5, "\0"])
+def test_what_is_no_fitted_method(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "fitted.json"
+    path.write_text(text)
+    with pytest.raises(InputError, match=r"fitted\.json: is no fitted method"):
+        entaug.load_augmenter(path)
+    entaug.save_augmenter(create_augmenter("sis").fit(GOLD), path)
+    path.write_bytes(path.read_bytes()[:-10])
+    with pytest.raises(InputError, match=r"fitted\.json: is no fitted method"):
+        entaug.load_augmenter(path)
+
+
+def test_a_fit_without_that_of_its_filters_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "fitted.json"
+    entaug.save_augmenter(create_augmenter("sis").fit(GOLD), path)
+    content = json.loads(path.read_text())
+    path.write_bytes(signed({**content, "parameters": {**content["parameters"], "filters": "duplicates"}}))
+    with pytest.raises(InputError, match=r"fitted\.json: is no fitted method"):
+        entaug.load_augmenter(path)
 
 
 @pytest.fixture(scope="module")
@@ -167,7 +222,7 @@ def test_the_models_of_filters_are_compared(tmp_path: Path) -> None:
     entaug.save_augmenter(create_augmenter("mr", filters="fluency").fit(GOLD[:12]), path)
     content = json.loads(path.read_text())
     assert "smollm2" in content["signature"]
-    path.write_text(json.dumps({**content, "signature": content["signature"].replace("smollm2", "other")}))
+    path.write_bytes(signed({**content, "signature": content["signature"].replace("smollm2", "other")}))
     with pytest.raises(InputError, match=r"fitted.json: was fitted with other models"):
         entaug.load_augmenter(path)
 
@@ -231,7 +286,7 @@ def test_what_cannot_be_saved_is_named(tmp_path: Path, method: str, parameters: 
 def test_other_files_are_refused(tmp_path: Path, change: dict[str, Any], message: str) -> None:
     path = tmp_path / "a.json"
     entaug.save_augmenter(create_augmenter("lwtr").fit(GOLD), path)
-    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+    path.write_bytes(signed({**json.loads(path.read_text()), **change}))
     with pytest.raises(InputError, match=message):
         entaug.load_augmenter(path)
     path.write_text("no JSON")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -181,6 +182,47 @@ def test_the_command_predicts_what_evaluate_scores(
     assert all(0 < s.meta["confidence"] <= 1 for s in labelled)
     field = "tag_probabilities" if name == "linear" else "relation_probabilities"
     assert all(field in s.layout for s in labelled)
+
+
+ODD_NAMES = [
+    "b\udcff.txt",
+    "b\udcff.jsonl",
+    "b\udcff.conll",
+    "caf\udce9/b.txt",
+    "a\nb.txt",
+    "a\x1b[31m.txt",
+    "é'.txt",
+]
+
+
+@pytest.mark.parametrize("name", ODD_NAMES)
+@pytest.mark.parametrize("out", ["o\udcff.jsonl", "o.parquet", "o.conll"])
+def test_names_of_files_need_not_be_utf8(
+    name: str,
+    out: str,
+    tmp_path: Path,
+    tagger: FakeTagger,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    text = {".jsonl": '{"text": "Ada left Rome."}\n', ".conll": "Ada O\nleft O\nRome O\n. O\n\n"}
+    monkeypatch.chdir(tmp_path)
+    try:
+        Path(name).parent.mkdir(exist_ok=True)
+        Path(name).write_text(text.get(Path(name).suffix, "Ada left Rome.\n"))
+        Path(out).touch()
+    except OSError:
+        pytest.skip("the file system takes other names only")
+    monkeypatch.setattr(workflow, "load_trained_tagger", lambda *_: tagger)
+    inputs = [name, str(Path(name).parent)] if "/" in name else [name]
+    for given in inputs:
+        assert main(["predict", "tagger", given, "-o", out, "--force", "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["input"] == [given]
+        assert main(["predict", "tagger", given, "-o", out, "--force"]) == 0
+        assert all(line.isprintable() for line in capsys.readouterr().err.splitlines())
+        [sentence] = entaug.read(out)
+        assert str(sentence).startswith("[Ada]PER left [Rome]LOC")
+        assert sentence.id is None or sentence.id.isprintable()
 
 
 @pytest.mark.models

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import json
+from collections.abc import Sequence
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +18,12 @@ from entaug.augmenters import create_augmenter
 from entaug.augmenters.combined import parse_methods
 from entaug.cli.main import main
 from entaug.data import Mention
-from entaug.errors import InputError, LossError
+from entaug.errors import EntaugError, InputError, LossError
 from entaug.files import checkpoints
 from entaug.workflows.augment import augment_file
+from entaug.workflows.shard_files import end_line, first_line, json_line, next_sum
 from entaug.workflows.shards import Shard, augment_shard, merge_shards
+from odd_values import changed, places
 
 TRAIN = EXAMPLE / "train.conll"
 
@@ -99,6 +104,10 @@ def test_what_does_not_fit_is_refused(tmp_path: Path, capsys: pytest.CaptureFixt
         (lines[:5], "is not complete; write it again: --shard 2/3 --force"),
         ([*lines[:5], b"[1,", *lines[6:]], "is damaged; write it again: --shard 2/3 --force"),
         (lines[1:], "is no shard; name those that entaug augment --shard wrote"),
+        ([*lines, lines[1]], "is not complete; write it again: --shard 2/3 --force"),
+        ([*lines[:2], lines[3], lines[2], *lines[4:]], "was changed after it was written; write it again"),
+        ([lines[0], lines[1].replace(b"\\tO", b"\\tB-PER", 1), *lines[2:]], "was changed after it was written"),
+        ([lines[0].replace(b'"with_gold":true', b'"with_gold":false'), *lines[1:]], "has a damaged first line"),
     ):
         second.write_bytes(gzip.compress(b"".join(damaged)))
         assert message in refusal()
@@ -114,6 +123,44 @@ def test_what_does_not_fit_is_refused(tmp_path: Path, capsys: pytest.CaptureFixt
     for text in ("0/3", "4/3", "x", "1/0"):
         said = fails(capsys, 2, "augment", str(gold), "-m", "sis", "-o", str(folder), "--shard", text)
         assert f"--shard {text!r} is no part of a whole; write it as 3/64; the first is 1/64" in said
+
+
+ODD: list[Any] = [None, True, -1, 0, 2**63 - 1, 1.5, "", "x", "../x", [], [1], {}, {"a": -1}, {"x": {"y": []}}]
+
+
+def test_odd_values_with_right_sums_are_one_error(tmp_path: Path) -> None:
+    """Whatever a shard says: it is merged, or refused in one line that names the file."""
+    shards(TRAIN, tmp_path / "shards", "mr", 1, {"filters": "duplicates", "p": 1.0})
+    file = next((tmp_path / "shards").iterdir())
+    said, *drafts, _ = map(json.loads, gzip.decompress(file.read_bytes()).splitlines())
+    del said["sha256"]
+    drafts = [said, *drafts[:2]]
+    drafts[0]["before"]["sentences"] = 2
+    file.unlink()
+    path = tmp_path / "part.jsonl.gz"
+
+    def merge(contents: Sequence[Any]) -> str:
+        lines = [*(json_line(one) for one in contents[1:])]
+        content = [first_line(contents[0]), *lines, json_line(end_line(len(lines), reduce(next_sum, lines, "")))]
+        path.write_bytes(gzip.compress("".join(content).encode(), compresslevel=1))
+        try:
+            merge_shards([path], tmp_path / "out.conll", force=True, allow_empty=True)
+        except EntaugError as error:
+            return str(error)
+        return ""
+
+    assert merge(drafts) == ""
+    refused = 0
+    for place in (one for one in places(drafts) if len(one) > 1):
+        for odd in ODD:
+            if said := merge(changed(drafts, place, odd)):
+                refused += 1
+                assert "part.jsonl.gz" in said, (place, odd)
+                assert "\n" not in said
+    assert refused > 400
+    for place, odd in (((0, "of"), 10**7), ((0, "shard"), 2), ((0, "before", "tokens"), -5), ((0, "lost"), {"a": "b"})):
+        assert merge(changed(drafts, place, odd)).endswith("has a damaged first line; write it again"), place
+    assert "unknown format" in merge(changed(drafts, (0, "format"), "../x"))
 
 
 def test_an_output_that_cannot_store_gold_is_an_error(tmp_path: Path) -> None:

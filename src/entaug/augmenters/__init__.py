@@ -20,7 +20,10 @@ __all__ = ["METHODS", "create_augmenter"]
 
 
 def _long_names() -> dict[str, str]:
-    return {METHODS[name].info.long_name: name for name in METHODS} | {"pseudo-labels": "selftrain"}
+    names = {"pseudo-labels": "selftrain"}
+    for name, cls in METHODS.usable().items():
+        names.setdefault(cls.info.long_name, name)  # a plug-in takes no name of ours
+    return names
 
 
 def _check_method(name: str, cls: object) -> None:

@@ -271,9 +271,11 @@ class Learning(Component):
             corpus = [Sentence.from_dict(value) for value in fitted["corpus"]] if "corpus" in fitted else None
             files = {name: b64decode(text, validate=True) for name, text in fitted.get("trained", {}).items()}
             existing_ids, signature = set(fitted["existing_ids"]), fitted.get("signature")
+            if self._is_saved_as_corpus != (corpus is not None):
+                raise ValueError  # noqa: TRY301
             if corpus is None:
                 self._restore(fitted["state"])
-        except (ValueError, LookupError, TypeError, AttributeError):
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
             raise InputError("is no fitted method", remedy="name a file that save_augmenter wrote") from None
         if corpus is not None:
             self._restore_trained(files)

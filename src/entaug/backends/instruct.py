@@ -68,6 +68,7 @@ class Usage:
         from_cache: requests that were answered from the cache.
         repeated: repetitions of requests, by the reason of the failure.
         failed: requests without a usable answer, by reason.
+        uncounted: answers whose tokens the server did not count, or by impossible numbers.
         input_tokens: tokens of the prompts sent, as the server counts them.
         output_tokens: tokens of the answers received, as the server counts them.
         cost: the cost of these tokens at the prices given, in the currency of these.
@@ -84,24 +85,22 @@ class Usage:
     from_cache: int = 0
     repeated: Counter[str] = field(default_factory=Counter)
     failed: Counter[str] = field(default_factory=Counter)
+    uncounted: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
     cost: float = 0.0
     has_prices: bool = False
 
-    def add_tokens(self, input_tokens: int, output_tokens: int, prices: tuple[float, float] | None) -> None:
-        """Count the tokens of one request.
-
-        Args:
-            input_tokens: tokens of the prompt.
-            output_tokens: tokens of the answer.
-            prices: the prices of a million tokens of either kind; None if they are not known.
-        """
-        self.input_tokens += input_tokens
-        self.output_tokens += output_tokens
+    def add_tokens(self, tokens: tuple[int, int] | None, prices: tuple[float, float] | None) -> None:
+        """Count the tokens of a prompt and its answer, if they are known, at the prices of a million of either."""
+        self.has_prices = self.has_prices or prices is not None
+        if tokens is None:
+            self.uncounted += 1
+            return
+        self.input_tokens += tokens[0]
+        self.output_tokens += tokens[1]
         if prices is not None:
-            self.has_prices = True
-            self.cost += (input_tokens * prices[0] + output_tokens * prices[1]) / _MILLION
+            self.cost += (tokens[0] * prices[0] + tokens[1] * prices[1]) / _MILLION
 
     def describe(self) -> list[str]:
         """Return the counts as lines for the summary of a run."""
@@ -111,6 +110,8 @@ class Usage:
         if self.has_prices:
             line += f"; cost {self.cost:.4f}"
         lines = [line]
+        if self.uncounted:
+            lines.append(f"the server did not count the tokens of {self.uncounted:,} answers")
         for what, counts in (("repeated", self.repeated), ("given up", self.failed)):
             for reason, count in sorted(counts.items()):
                 times = "once" if count == 1 else f"{count:,} times"

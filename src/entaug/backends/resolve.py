@@ -93,7 +93,9 @@ def _kind(
     models: Mapping[str, str] | None = None,
     **options: Any,
 ) -> tuple[str, BackendKind]:
-    registry: Registry[Callable[..., Any]] = Registry(name.replace("_", " "), places, group=f"entaug.backends.{name}")
+    registry: Registry[Callable[..., Any]] = Registry(
+        name.replace("_", " "), places, group=f"entaug.backends.{name}", is_exact=True
+    )
     return name, BackendKind(protocol, registry, models or {}, **options)
 
 

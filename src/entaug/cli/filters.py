@@ -24,7 +24,7 @@ def _add_options(parser: argparse.ArgumentParser, _argv: Sequence[str]) -> None:
 def _run(args: argparse.Namespace) -> int:
     from entaug.filters import FILTERS
 
-    classes = {name: FILTERS[name] for name in ([args.name] if args.name else FILTERS)}
+    classes = {args.name: FILTERS[args.name]} if args.name else FILTERS.usable()
     if args.json:
         output.print_json(
             [
@@ -45,6 +45,8 @@ def _run(args: argparse.Namespace) -> int:
         for name, cls in classes.items():
             print(f"{name:<{width}}  {cls.summary}\n{'':<{width}}  {_text_form(name, cls)}")
         print("\nDescription of a filter: entaug filters NAME. To use it: entaug augment --filter NAME")
+    if not args.name:
+        output.print_problems(FILTERS)
     return output.ExitCode.OK
 
 

@@ -32,7 +32,9 @@ def _add_options(parser: argparse.ArgumentParser, _argv: Sequence[str]) -> None:
 def _run(args: argparse.Namespace) -> int:
     from entaug.formats import FORMATS, find_format
 
-    formats = [find_format(name) for name in ([args.name] if args.name else FORMATS)]
+    formats = [find_format(name) for name in ([args.name] if args.name else FORMATS.usable())]
+    if not args.name:
+        output.print_problems(FORMATS)
     if args.json:
         records = [
             {

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import difflib
 import io
 import os
 import signal
 import sys
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import Any, NoReturn
 
 from entaug._version import __version__
@@ -71,6 +73,20 @@ class _Parser(argparse.ArgumentParser):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter, **options)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        self._check_options([] if args is None else list(args))
+        return super().parse_known_args(args, namespace)
+
+    def _check_options(self, args: list[str]) -> None:
+        """Report options that do not exist, before others that are missing for that reason."""
+        known = {option for action in self._actions for option in action.option_strings}
+        own = takewhile(lambda arg: arg.startswith("-"), args) if self._subparsers else args
+        for arg in takewhile(lambda arg: arg != "--", own):
+            option = arg.partition("=")[0]
+            if option.startswith("--") and " " not in option and option not in known:
+                near = difflib.get_close_matches(option, [one for one in known if one.startswith("--")], n=1)
+                self.error(f"unrecognized arguments: {option}{f'; did you mean {near[0]}?' if near else ''}")
 
     def error(self, message: str) -> NoReturn:
         self.exit(ExitCode.BAD_INPUT, f"{self.prog}: error: {message}; see {self.prog} --help\n")
@@ -136,6 +152,8 @@ def _prepare_streams() -> None:
 
 def _parse(argv: Sequence[str]) -> argparse.Namespace:
     """Parse the arguments; if a command takes several inputs, they may precede and follow options."""
+    if argv and not argv[0].startswith("-"):
+        argv = [COMMANDS.canonical(argv[0]), *argv[1:]]
     parser = build_parser(argv)
     args, others = parser.parse_known_args(argv)
     inputs = getattr(args, "several_inputs", None)

@@ -30,7 +30,7 @@ def _add_options(parser: argparse.ArgumentParser, _argv: Sequence[str]) -> None:
 def _run(args: argparse.Namespace) -> int:
     from entaug.augmenters import METHODS
 
-    classes = [METHODS[name] for name in ([args.name] if args.name else METHODS)]
+    classes = [METHODS[args.name]] if args.name else list(METHODS.usable().values())
     if args.preset is not None:
         if args.name is None:
             raise ParameterError("--preset needs a method", remedy="for example entaug methods aclm --preset paper")
@@ -56,6 +56,8 @@ def _run(args: argparse.Namespace) -> int:
         for cls in classes:
             print(f"{cls.info.name:<{width}}  {cls.info.summary}\n{'':<{width}}  {_properties(cls.info)}")
         print("\nDescription of a method: entaug methods NAME. Its options: entaug augment --method NAME --help")
+    if not args.name:
+        output.print_problems(METHODS)
     return output.ExitCode.OK
 
 

@@ -107,7 +107,8 @@ def methods_using(name: str, *, by_default: bool = False) -> list[str]:
             first_of_kind.setdefault(model.kind, model.name)
     kinds = {kind for kind, first in first_of_kind.items() if first == name}
     kinds |= {other for kind in kinds for other in _ALSO.get(kind, ())}
-    return [method for method in METHODS if not kinds.isdisjoint(_kinds_of(METHODS[method], by_default=by_default))]
+    methods = METHODS.usable().items()
+    return [name for name, method in methods if not kinds.isdisjoint(_kinds_of(method, by_default=by_default))]
 
 
 def _kinds_of(method: type[Augmenter], *, by_default: bool) -> set[str]:

@@ -13,6 +13,7 @@ from entaug.files.json_text import json_text
 
 if TYPE_CHECKING:
     from entaug.progress import Progress
+    from entaug.registry import Registry
 
 __all__ = [
     "ExitCode",
@@ -21,6 +22,7 @@ __all__ = [
     "print_json",
     "print_label_counts",
     "print_message",
+    "print_problems",
     "print_rejections",
     "print_relabelling",
     "quantity",
@@ -69,6 +71,12 @@ def as_json(value: Any) -> str:
         value: plain values and dataclasses of these.
     """
     return json_text(value, indent=True) + "\n"
+
+
+def print_problems(registry: Registry[Any]) -> None:
+    """Print what is wrong with the plug-ins of a list."""
+    for problem in registry.problems():
+        print_message(f"note: {problem}")
 
 
 def quantity(count: int, noun: str) -> str:

@@ -7,6 +7,8 @@ A new filter is one class and one line in `FILTERS`; a package adds filters thro
 from __future__ import annotations
 
 from collections.abc import Sequence
+from inspect import isabstract
+from typing import Any
 
 from entaug.data import Sentence
 from entaug.filters.base import Filter, apply_filters
@@ -30,6 +32,14 @@ __all__ = [
     "create_filters",
 ]
 
+
+def _check_filter(name: str, cls: Any) -> None:
+    if not (isinstance(cls, type) and issubclass(cls, Filter) and not isabstract(cls)):
+        raise TypeError("it is not a subclass of entaug.filters.Filter with a method _judge")
+    if not (isinstance(getattr(cls, "summary", None), str) and isinstance(getattr(cls, "reasons", None), tuple)):
+        raise TypeError(f"{name} has no summary or no reasons")
+
+
 FILTERS: Registry[type[Filter]] = Registry(
     "filter",
     {
@@ -43,6 +53,7 @@ FILTERS: Registry[type[Filter]] = Registry(
         "guard": "entaug.guard.filter:LabelGuard",
     },
     group="entaug.filters",
+    check=_check_filter,
 )
 """The filters."""
 

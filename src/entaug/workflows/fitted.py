@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,10 @@ from entaug.files.atomic import open_output
 from entaug.files.streams import as_path, read_bytes
 from entaug.params import parameters
 
-__all__ = ["augmenter_of", "fitted_content", "load_augmenter", "save_augmenter"]
+__all__ = ["augmenter_of", "fitted_content", "load_augmenter", "save_augmenter", "signed"]
 
 _KIND = "augmenter"
+_SUM = "sha256"
 _MAX_SIZE = 16 << 30  # bytes, unpacked: weights of a large model as base64
 
 
@@ -86,8 +88,13 @@ def augmenter_of(content: bytes) -> Augmenter | CombinedAugmenter:
 
 
 def _content(augmenter: Augmenter | CombinedAugmenter, corpus: Iterable[Sentence] | None = None) -> bytes:
-    content = {"entaug": _KIND, "version": __version__, **augmenter.fitted_state(corpus)}
-    return json.dumps(content).encode() + b"\n"
+    return signed({"entaug": _KIND, "version": __version__, **augmenter.fitted_state(corpus)})
+
+
+def signed(content: Mapping[str, Any]) -> bytes:
+    """The text of a fitted method, with the sum of the rest in place of any sum that it has."""
+    rest = {name: value for name, value in content.items() if name != _SUM}
+    return json.dumps({**rest, _SUM: sha256(json.dumps(rest).encode()).hexdigest()}).encode() + b"\n"
 
 
 def load_augmenter(path: str | Path) -> Augmenter | CombinedAugmenter:
@@ -103,8 +110,8 @@ def load_augmenter(path: str | Path) -> Augmenter | CombinedAugmenter:
         The method, fitted.
 
     Raises:
-        InputError: the file cannot be read, is none of these, was written by another version, or needs models or word
-            lists that are others here.
+        InputError: the file cannot be read, is none of these, was changed, was written by another version, or needs
+            models or word lists that are others here.
 
     Example:
         >>> import entaug, pathlib, tempfile
@@ -139,9 +146,16 @@ def _created(text: bytes) -> tuple[list[tuple[Augmenter, dict[str, Any]]], bool]
         if version != __version__:
             what = f"was written by entaug {version}, and this is {__version__}"
             raise InputError(what, remedy="fit the method again")
+        if json.loads(signed(content)) != content:
+            raise InputError("was changed after it was written", remedy="fit the method again")
         created = []
-        for fitted in content.get("methods", [content]):
+        methods = content.get("methods", [content])
+        if not (isinstance(methods, list) and methods):
+            raise no_method
+        for fitted in methods:
             method, given = METHODS[fitted["method"]], fitted["parameters"]
+            if not all(isinstance(value, str | int | float | None) for value in given.values()):
+                raise no_method  # corpora and lists are given as objects, and never saved
             if any(parameter.metadata.get("local") and parameter.name in given for parameter in parameters(method)):
                 raise no_method  # a folder of this machine, which no file may choose
             created.append((method(**given), fitted))

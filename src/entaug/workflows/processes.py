@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import os
 import pickle
+import sys
 import tempfile
 import threading
 import time
@@ -14,6 +16,7 @@ from concurrent.futures import Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from types import FrameType
 from typing import Any, TypeVar
 
 from entaug.backends.compute import ComputeSettings, compute_settings, set_compute_settings
@@ -58,7 +61,8 @@ def number_of_processes(jobs: int | None, size: int, with_models: Sequence[str] 
         with_models: the names of what computes with models, which one process does with all threads.
 
     Returns:
-        The number that is wanted; by default that of the cores for a large input without models, else 1.
+        The number that is wanted; by default that of the cores for a large input without models, unless a script has
+        no main guard; else 1.
 
     Raises:
         ParameterError: the number is below 1, or several are wanted where models compute.
@@ -72,7 +76,7 @@ def number_of_processes(jobs: int | None, size: int, with_models: Sequence[str] 
         )
     if jobs is not None:
         return jobs
-    return 1 if with_models or size < _SMALL else available_cores()
+    return 1 if with_models or size < _SMALL or _unguarded_line() is not None else available_cores()
 
 
 # ---------------------------------------------------------------------------------------------------------------- pools
@@ -94,6 +98,13 @@ def process_pool(jobs: int, threads: int | None = None) -> Iterator[ProcessPoolE
     """
     import multiprocessing
 
+    if (line := _unguarded_line()) is not None:
+        raise EntaugError(
+            "several processes are started by code that each of them would run again",
+            path=str(sys.modules["__main__"].__file__),
+            line=line,
+            remedy='put the code of the script under: if __name__ == "__main__":, or leave out jobs',
+        )
     pool = ProcessPoolExecutor(
         jobs,
         mp_context=multiprocessing.get_context("spawn"),
@@ -107,6 +118,27 @@ def process_pool(jobs: int, threads: int | None = None) -> Iterator[ProcessPoolE
         _end(pool, set(multiprocessing.active_children()) - others)
         raise
     pool.shutdown()
+
+
+def _unguarded_line() -> int | None:
+    """The line of the script that is running, if processes that import the script would run it, too."""
+    main = sys.modules["__main__"]
+    path = getattr(main, "__file__", None)
+    frame: FrameType | None = sys._getframe()  # noqa: SLF001 - as `inspect` does
+    while frame is not None and not (frame.f_globals is vars(main) and frame.f_code.co_name == "<module>"):
+        frame = frame.f_back
+    if path is None or frame is None:  # interactive, or a thread
+        return None
+    try:
+        statements = ast.parse(Path(path).read_bytes()).body
+    except (OSError, SyntaxError, ValueError):
+        return None
+    line = frame.f_lineno
+    for statement in statements:
+        if statement.lineno <= line <= (statement.end_lineno or 0):
+            tested = ast.walk(statement.test) if isinstance(statement, ast.If) else ()
+            return None if any(isinstance(name, ast.Name) and name.id == "__name__" for name in tested) else line
+    return None
 
 
 def _end(pool: ProcessPoolExecutor, children: Iterable[BaseProcess]) -> None:

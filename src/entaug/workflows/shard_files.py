@@ -6,8 +6,9 @@ import contextlib
 import gzip
 import re
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
+from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 from typing import Any, Self
@@ -21,13 +22,26 @@ from entaug.formats import OpenedFile
 from entaug.workflows.accepting import AugmentSummary, ReviewCounts
 from entaug.workflows.drafting import Dropped, Made, SourceDrafts
 
-__all__ = ["Shard", "ShardFile", "ShardFolder", "json_line", "manifest", "plain_drafts", "shard_files"]
+__all__ = [
+    "Shard",
+    "ShardFile",
+    "ShardFolder",
+    "end_line",
+    "first_line",
+    "json_line",
+    "manifest",
+    "next_sum",
+    "plain_drafts",
+    "shard_files",
+]
 
-_VERSION = 1
+_VERSION = 2
+_MOST = 99_999  # shards
 _NAMES = "part-*-of-*.jsonl*"
 _SHARD = re.compile(r"(\d+)/(\d+)")
 _MANIFEST = "manifest.json"
 _WHAT_DIFFERS = {"content": "another input", "signature": "another method, other parameters or models"}
+_SUM = "sha256"  # of the rest of a first line or manifest
 _IDENTITY = ("version", "key", "fitted", "of", *_WHAT_DIFFERS)  # not the name of the input, which may be moved
 
 
@@ -58,7 +72,7 @@ class Shard:
             ParameterError: it is not of this form, or there is no such part.
         """
         match = _SHARD.fullmatch(text.strip())
-        if match is None or not 1 <= int(match[1]) <= int(match[2]) <= 99_999:
+        if match is None or not 1 <= int(match[1]) <= int(match[2]) <= _MOST:
             raise ParameterError(
                 f"--shard {text!r} is no part of a whole", remedy="write it as 3/64; the first is 1/64"
             )
@@ -88,6 +102,77 @@ def json_line(value: Any) -> str:
         value: the value.
     """
     return orjson.dumps(value).decode() + "\n"
+
+
+def next_sum(before: str, line: str) -> str:
+    """The sum of all lines up to a line, from that of the lines before it; the first one is empty."""
+    return sha256((before + line.rstrip("\n")).encode()).hexdigest()
+
+
+def end_line(sources: int, total: str) -> dict[str, Any]:
+    """The last line of a shard: the number of its sources, and the sum of their lines."""
+    return {"sources": sources, "sha256": total}
+
+
+def first_line(said: dict[str, Any]) -> str:
+    """The first line of a shard with its sum, from its manifest."""
+    return json_line(_signed(said))
+
+
+def _signed(said: dict[str, Any]) -> dict[str, Any]:
+    as_read = orjson.loads(orjson.dumps(said))
+    return {**as_read, _SUM: sha256(orjson.dumps(as_read, option=orjson.OPT_SORT_KEYS)).hexdigest()}
+
+
+def _unsigned(signed: dict[str, Any]) -> dict[str, Any]:
+    """What was signed; raises `ValueError` if it has changed since."""
+    said = {name: value for name, value in signed.items() if name != _SUM}
+    if _signed(said) != signed:
+        raise ValueError
+    return said
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _is_count(value: object) -> bool:
+    return type(value) is int and value >= 0
+
+
+def _are_texts(value: object) -> bool:
+    return isinstance(value, list) and all(map(_is_text, value))
+
+
+def _are_counts(value: object) -> bool:
+    return isinstance(value, dict) and all(map(_is_count, value.values()))
+
+
+def _is_corpus(value: object) -> bool:
+    return isinstance(value, dict) and all(
+        _are_counts(count) if name == "mentions" else _is_count(count) for name, count in value.items()
+    )
+
+
+_FIELDS: dict[str, Callable[[Any], bool]] = {
+    "of": lambda value: _is_count(value) and 1 <= value <= _MOST,
+    **dict.fromkeys(("key", "format", "method", "signature", "input", "from_format", "to_format"), _is_text),
+    "fitted": lambda value: value is None or _is_text(value),
+    "dialect": lambda value: isinstance(value, dict),
+    "with_gold": lambda value: isinstance(value, bool),
+    "notes": _are_texts,
+    **dict.fromkeys(("lost", "repaired", "review"), _are_counts),
+    "before": lambda value: _is_corpus(value) and "sentences" in value,
+}
+"""What the values of a manifest are."""
+
+
+def _checked(said: Any, kind: str) -> dict[str, Any]:
+    """The values of a manifest; raises `ValueError` or `LookupError` if they are not those of one."""
+    if said["entaug"] != kind or not all(is_valid(said[name]) for name, is_valid in _FIELDS.items()):
+        raise ValueError
+    checked: dict[str, Any] = said
+    return checked
 
 
 def manifest(
@@ -153,9 +238,26 @@ def plain_drafts(drafts: SourceDrafts) -> Iterator[Any]:
 
 
 def _drafts(line: str) -> SourceDrafts:
-    """The drafts of the line of a source."""
+    """The drafts of the line of a source; raises `ValueError` or `TypeError` if it is none."""
     requested, gold, *outcomes = orjson.loads(line)
-    return SourceDrafts(requested, [Dropped(*one) if len(one) == 3 else Made(*one) for one in outcomes], gold)
+    if not (_is_count(requested) and _is_text(gold)):
+        raise ValueError
+    return SourceDrafts(requested, [_dropped(*one) if len(one) == 3 else _made(*one) for one in outcomes], gold)
+
+
+def _dropped(reason: Any, is_last: Any, text: Any) -> Dropped:
+    if not (_is_text(reason) and isinstance(is_last, bool) and (text is None or _is_text(text))):
+        raise ValueError
+    return Dropped(reason, is_last, text)
+
+
+def _made(fingerprint: Any, text: Any, counts: Any, changes: Any, filled: Any) -> Made:
+    tokens, labels, nested, discontinuous = counts
+    are_valid = _is_count(fingerprint) and all(map(_is_count, (tokens, nested, discontinuous))) and _are_texts(labels)
+    are_valid = are_valid and (text is None or _is_text(text)) and (changes is None or _are_counts(changes))
+    if not (are_valid and _are_texts(filled)):
+        raise ValueError
+    return Made(fingerprint, text, (tokens, tuple(labels), nested, discontinuous), changes, tuple(filled))
 
 
 class ShardFile:
@@ -176,15 +278,20 @@ class ShardFile:
         self.path = path
         line = next(self._lines(), "")
         try:
-            manifest = orjson.loads(line)
-            if manifest["entaug"] != "shard":
+            signed = orjson.loads(line)
+            if signed["entaug"] != "shard":
                 raise ValueError  # noqa: TRY301
-            if manifest["version"] != _VERSION:
+            if signed["version"] != _VERSION:
                 raise self._error("was written by another version", "use one version for all shards")
-            self.manifest: dict[str, Any] = manifest
-            self.shard = Shard(manifest["shard"], manifest["of"])
         except (ValueError, LookupError, TypeError):
             raise self._error("is no shard", "name those that entaug augment --shard wrote") from None
+        try:
+            self.manifest = _checked(_unsigned(signed), "shard")
+            if not (_is_count(signed["shard"]) and 1 <= signed["shard"] <= signed["of"]):
+                raise ValueError  # noqa: TRY301
+        except (ValueError, LookupError, TypeError):
+            raise self._error("has a damaged first line", "write it again") from None
+        self.shard = Shard(self.manifest["shard"], self.manifest["of"])
 
     def _error(self, message: str, remedy: str) -> InputError:
         return InputError(message, path=str(self.path), remedy=remedy)
@@ -206,12 +313,15 @@ class ShardFile:
         lines = islice(self._lines(), 1, None)
         remedy = f"write it again: --shard {self.shard} --force"
         try:
-            count = 0
+            count, total = 0, ""
             for line in islice(lines, stop - start):
                 yield _drafts(line)
-                count += 1
-            if count != stop - start or orjson.loads(next(lines, "0")) != {"sources": count}:
+                count, total = count + 1, next_sum(total, line)
+            end = orjson.loads(next(lines, "0"))
+            if not isinstance(end, dict) or end.get("sources") != count or count != stop - start or any(lines):
                 raise self._error("is not complete", remedy)
+            if end != end_line(count, total):
+                raise self._error("was changed after it was written", remedy)
         except (ValueError, TypeError):
             raise self._error("is damaged", remedy) from None
 
@@ -292,7 +402,7 @@ class ShardFolder:
         except OSError as error:
             raise output_error(folder, error) from None
         with atomic_file(folder / _MANIFEST) as out:
-            out.write(orjson.dumps(manifest, option=orjson.OPT_INDENT_2) + b"\n")
+            out.write(orjson.dumps(_signed(manifest), option=orjson.OPT_INDENT_2) + b"\n")
         return cls(folder, manifest)
 
     @property
@@ -325,7 +435,7 @@ class ShardFolder:
             shard: which part.
             lines: its lines but for the first one, gzipped.
         """
-        first = json_line(self._first_line(shard))
+        first = first_line(self._first_line(shard))
         with atomic_path(self.folder / shard.name) as new:
             new.write_bytes(gzip.compress(first.encode(), mtime=0) + lines)
 
@@ -343,7 +453,6 @@ def _manifest_in(folder: Path) -> dict[str, Any] | None:
     if not folder.is_dir() or not any(folder.iterdir()):
         return None
     try:
-        found = orjson.loads((folder / _MANIFEST).read_bytes())
-    except (OSError, ValueError):
+        return _checked(_unsigned(orjson.loads((folder / _MANIFEST).read_bytes())), "parts")
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return {}
-    return found if isinstance(found, dict) and found.get("entaug") == "parts" else {}

@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
@@ -30,7 +31,16 @@ from entaug.workflows.common import Options, check_apart, check_output, check_re
 from entaug.workflows.drafting import DraftJob, Made, SourceDrafts
 from entaug.workflows.processes import check_jobs
 from entaug.workflows.relabel import check_soft_labels
-from entaug.workflows.shard_files import Shard, json_line, manifest, plain_drafts, shard_files
+from entaug.workflows.shard_files import (
+    Shard,
+    end_line,
+    first_line,
+    json_line,
+    manifest,
+    next_sum,
+    plain_drafts,
+    shard_files,
+)
 from entaug.workflows.statistics import CorpusStatistics
 from entaug.workflows.surveys import Sharing, in_parts_or_whole
 
@@ -159,36 +169,33 @@ def augment_shard(
                 summary.of_sources = whole.before.sentences
                 start, stop = shard.range_of(whole.before.sentences)
                 summary.sources = stop - start
-                state = writer.state or {"sources": 0, "drafts": 0}
+                state = writer.state or {"sources": 0, "drafts": 0, "sum": ""}
                 summary.resumed_at, summary.drafts = state["sources"], state["drafts"]
                 if writer.state is None:
                     counts = ReviewCounts(len(decisions.decisions), len(decisions.rejected), decisions.others)
-                    writer.write(
-                        [
-                            json_line(
-                                manifest(
-                                    shard,
-                                    key,
-                                    whole,
-                                    to,
-                                    counts,
-                                    with_gold=not only_new,
-                                    fitted=fitted_digest(augmenter),
-                                )
-                            )
-                        ]
+                    said = manifest(
+                        shard,
+                        key,
+                        whole,
+                        to,
+                        counts,
+                        with_gold=not only_new,
+                        fitted=fitted_digest(augmenter),
                     )
+                    writer.write([first_line(said)])
                 with_rejected = bool(augmenter.filters_) or augmenter.teacher_ is not None
                 job = DraftJob(augmenter, source, to, repair, decisions, with_rejected, with_gold=not only_new)
-                done = summary.resumed_at
+                done, total = summary.resumed_at, state["sum"]
                 drafts = run.drafts(job, None, start + done, stop)
                 while batch := list(islice(drafts, _BATCH)):
-                    writer.write([json_line([*plain_drafts(one)]) for one in batch])
+                    lines = [json_line([*plain_drafts(one)]) for one in batch]
+                    writer.write(lines)
+                    total = reduce(next_sum, lines, total)
                     done += len(batch)
                     summary.drafts += sum(isinstance(o, Made) for one in batch for o in one.outcomes)
-                    writer.checkpoint({"sources": done, "drafts": summary.drafts})
+                    writer.checkpoint({"sources": done, "drafts": summary.drafts, "sum": total})
                     progress("augmenting", done, summary.sources)
-                writer.write([json_line({"sources": done})])
+                writer.write([json_line(end_line(done, total))])
             return summary
 
         summary = in_parts_or_whole(attempt, processes_for(jobs, augmenter, source))
@@ -248,7 +255,8 @@ def merge_shards(
             **described,
         )
         with_gold, key, review = said["with_gold"], said["key"], ReviewCounts(**said["review"])
-    except EntaugError:
+    except EntaugError as error:
+        error.path = error.path or str(files[0].path)
         raise
     except (LookupError, TypeError, ValueError, AttributeError):
         remedy = "write it again"

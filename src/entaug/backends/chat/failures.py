@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import email.utils
-import json
 import random
 import time
 from collections.abc import Iterable
@@ -11,7 +10,7 @@ from dataclasses import dataclass
 
 import openai
 
-__all__ = ["Failure", "InvalidAnswerError", "classify", "retry_delay"]
+__all__ = ["Failure", "InvalidAnswerError", "OversizedAnswerError", "classify", "retry_delay"]
 
 _FIRST_DELAY = 0.5
 _MAX_DELAY = 30.0
@@ -24,6 +23,10 @@ _LENGTH = 200  # characters of a server's message that are shown
 
 class InvalidAnswerError(Exception):
     """What the server sent is not a chat completion."""
+
+
+class OversizedAnswerError(Exception):
+    """The server sends more than any answer needs."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,7 @@ class Failure:
     refused_parameter: str | None = None
 
 
-def classify(error: Exception, secrets: Iterable[str] = ()) -> Failure | None:
+def classify(error: Exception, secrets: Iterable[str] = ()) -> Failure | None:  # noqa: PLR0911 (one for each)
     """Classify an error of the client library.
 
     Args:
@@ -57,15 +60,15 @@ def classify(error: Exception, secrets: Iterable[str] = ()) -> Failure | None:
     Returns:
         The failure; None for an error that does not come from the server.
     """
-    if isinstance(error, openai.APITimeoutError):
+    if isinstance(error, openai.APITimeoutError | TimeoutError):
         return Failure("the server did not answer in time", may_pass=True)
     if isinstance(error, openai.APIStatusError):
         return _classify_status(error, secrets)
-    if isinstance(
-        error, InvalidAnswerError | openai.APIResponseValidationError | json.JSONDecodeError | UnicodeDecodeError
-    ):
+    if isinstance(error, InvalidAnswerError):
         return Failure("what the server sent is not an answer", may_pass=True)
-    if isinstance(error, openai.APIConnectionError):
+    if isinstance(error, OversizedAnswerError):
+        return Failure("the server sent far more than an answer", may_pass=True)
+    if isinstance(error, openai.APIConnectionError | OSError):
         if "ConnectError" in type(error.__cause__).__name__:
             return Failure("the server cannot be reached", is_fatal=True, remedy=_START_REMEDY)
         return Failure("the connection broke off", may_pass=True)
@@ -88,7 +91,7 @@ def _classify_status(error: openai.APIStatusError, secrets: Iterable[str]) -> Fa
     if status < 400:
         return Failure(f"the server redirects to another address ({status})", is_fatal=True, remedy="name that address")
     parameter = error.param
-    if parameter is None:
+    if not isinstance(parameter, str):
         named = [name for name in ("max_tokens", "temperature", "seed") if name in str(error.message)]
         parameter = named[0] if named else None
     return Failure(f"the server refused the request ({status})", refused_parameter=parameter)
@@ -97,7 +100,8 @@ def _classify_status(error: openai.APIStatusError, secrets: Iterable[str]) -> Fa
 def _shown(error: openai.APIStatusError, secrets: Iterable[str]) -> str:
     """The server's message, on one line and without secrets."""
     body = error.body
-    text = str(body["message"]) if isinstance(body, dict) and body.get("message") else ""
+    message = body.get("message") if isinstance(body, dict) else None
+    text = message if isinstance(message, str) else ""
     for secret in secrets:
         text = text.replace(secret, "***")
     text = " ".join(text.split())[:_LENGTH]
@@ -114,7 +118,7 @@ def _retry_after(error: openai.APIStatusError) -> float | None:
     except ValueError:
         try:
             seconds = email.utils.parsedate_to_datetime(value).timestamp() - time.time()
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, ArithmeticError, OSError):
             return None
     return seconds if seconds >= 0 else None  # also excludes NaN
 

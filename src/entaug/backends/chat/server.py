@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import threading
@@ -14,6 +15,7 @@ from urllib.parse import urlsplit
 import openai
 
 from entaug.backends.chat.answers import AnswerCache, request_key
+from entaug.backends.chat.connection import Connection
 from entaug.backends.chat.failures import Failure, InvalidAnswerError, classify, retry_delay
 from entaug.backends.chat.settings import RequestSettings, request_settings
 from entaug.backends.compute import compute_settings
@@ -29,11 +31,20 @@ _OPENAI_HOST = "api.openai.com"
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _EMPTY = "the answer is empty"
 _FILTERED = "the server's content filter withheld the answer"
+_BROKEN = "the answer holds broken characters"
+_TOO_LONG = "the answer is far longer than was asked for"
+_SECRET = "the answer repeats the API key"  # noqa: S105 (a reason)
 # Models that think aloud before they answer.
-_THINKING = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
+_THOUGHTS_BEGIN = re.compile(r"<think(?:ing)?>")
+_THOUGHTS_END = re.compile(r"</think(?:ing)?>")
 # Parameters that some servers do not take; the request is then sent without them, or with another name.
 _OPTIONAL = {"seed": None, "temperature": None, "max_tokens": "max_completion_tokens"}
 _LIST_SECONDS = 30.0
+_MOST_TOKENS = 1 << 24  # of a request; a larger count is none
+_LONGEST_TOKEN = 64  # characters of a token, on average
+_LONGEST_ANSWER = 4096  # characters, besides those of the tokens that were asked for
+_LONGEST_NAME = 500  # characters of the name of a model
+_SHORTEST_KEY = 8  # characters; shorter ones are words that servers without keys are given
 _CONSECUTIVE_FAILURES = 10  # requests in a row that failed after all repetitions: the server is not usable
 
 
@@ -132,8 +143,8 @@ class ChatServer:
         if new:
             executor = ThreadPoolExecutor(settings.concurrency, thread_name_prefix="entaug-request")
             try:
-                with self._client() as client:  # closed, also by an interruption, so that requests under way end
-                    ask = partial(self._ask, client, settings)
+                with self._connection() as connection:  # left by an interruption, too: requests under way end
+                    ask = partial(self._ask, connection, settings)
                     self._ask_all(new, partial(executor.submit, ask), settings, cache, answers)
             finally:
                 executor.shutdown(wait=False, cancel_futures=True)
@@ -199,24 +210,31 @@ class ChatServer:
         return None
 
     def _check_cost(self, settings: RequestSettings) -> None:
-        if settings.max_cost is not None and self._usage.cost >= settings.max_cost:
+        if settings.max_cost is None:
+            return
+        if self._usage.uncounted:
+            raise EntaugError(
+                f"{self._url} does not say how many tokens it read and wrote, so that the cost is not known",
+                remedy="leave out --max-cost",
+            )
+        if self._usage.cost >= settings.max_cost:
             raise EntaugError(
                 f"the cost of {self._usage.cost:.4f} has reached the maximum of {settings.max_cost:g}",
                 remedy="run the same command again with a higher --max-cost to continue",
             )
 
     def _ask(
-        self, client: openai.OpenAI, settings: RequestSettings, stop: threading.Event, request: ChatRequest
+        self, connection: Connection, settings: RequestSettings, stop: threading.Event, request: ChatRequest
     ) -> tuple[Answer, bool]:
         """Ask one request until it is answered or given up; return whether the answer is final."""
         attempt = 0
+        seconds = settings.timeout or 0.0
         while True:
             refused = frozenset(self._refused)
+            arguments = {**self._arguments(request, refused), "extra_headers": self._headers(), "timeout": seconds}
             try:
-                completion = client.chat.completions.create(
-                    **self._arguments(request, refused), extra_headers=self._headers(), timeout=settings.timeout
-                )
-                return self._read(completion, settings), True
+                content = connection.request(partial(_create, arguments), seconds)
+                return self._read(content, request, settings), True
             except Exception as error:
                 failure = classify(error, self._secrets())
                 if failure is None:
@@ -231,7 +249,8 @@ class ChatServer:
                 return Answer("", failure.reason), False
             with self._lock:
                 self._usage.repeated[failure.reason] += 1
-            stop.wait(retry_delay(attempt, failure))
+            if stop.wait(retry_delay(attempt, failure)):
+                return Answer("", failure.reason), False
             attempt += 1
 
     def _arguments(self, request: ChatRequest, refused: frozenset[str]) -> dict[str, Any]:
@@ -255,18 +274,25 @@ class ChatServer:
             self._refused.add(name)
         return True
 
-    def _read(self, completion: Any, settings: RequestSettings) -> Answer:
-        """The answer in a completion, the tokens of which are counted."""
+    def _read(self, content: bytes, request: ChatRequest, settings: RequestSettings) -> Answer:
+        """The answer in what the server sent, the tokens of which are counted. No other text of it is kept."""
+        completion = _parse(content)
         try:
-            [choice, *_] = completion.choices
-            content, reason = choice.message.content, choice.finish_reason
-            usage = completion.usage
-            tokens = (usage.prompt_tokens or 0, usage.completion_tokens or 0) if usage else (0, 0)
-            text = _THINKING.sub("", content or "").strip()
-        except (AttributeError, TypeError, ValueError):
+            choice = completion["choices"][0]
+            text, reason = choice["message"]["content"], choice.get("finish_reason")
+        except (LookupError, TypeError):
             raise InvalidAnswerError from None
+        if not isinstance(text, str | None):
+            raise InvalidAnswerError
         with self._lock:
-            self._usage.add_tokens(*tokens, settings.prices)
+            self._usage.add_tokens(_token_counts(completion), settings.prices)
+        text = _without_thoughts(text or "").strip()
+        if _holds_surrogates(text):
+            return Answer("", _BROKEN)
+        if any(secret in text for secret in self._secrets() if len(secret) >= _SHORTEST_KEY):
+            return Answer("", _SECRET)
+        if len(text) > _LONGEST_ANSWER + _LONGEST_TOKEN * request.max_tokens:
+            return Answer("", _TOO_LONG)
         if reason == "length":
             return Answer(text, INCOMPLETE)
         if reason == "content_filter":
@@ -278,10 +304,9 @@ class ChatServer:
     def _secrets(self) -> list[str]:
         return [key for key in (os.environ.get(API_KEY), os.environ.get("OPENAI_API_KEY")) if key]
 
-    def _client(self) -> openai.OpenAI:
-        # Redirected texts would reach a machine that the user has not named. A proxy is not asked for this machine.
-        http_client = openai.DefaultHttpxClient(follow_redirects=False, trust_env=not self._is_local)
-        return openai.OpenAI(api_key=self._key() or "none", base_url=self._url, max_retries=0, http_client=http_client)
+    def _connection(self) -> Connection:
+        # A proxy is not asked for this machine.
+        return Connection(self._url, self._key() or "none", use_proxies=not self._is_local)
 
     def _key(self) -> str | None:
         """The API key, read anew for each request."""
@@ -306,9 +331,9 @@ class ChatServer:
     def _only_model(self) -> str:
         """The name of the only model of the server."""
         try:
-            with self._client() as client:
-                models = client.models.list(extra_headers=self._headers(), timeout=_LIST_SECONDS)
-            names = sorted(model.id for model in models.data)
+            with self._connection() as connection:
+                content = connection.request(partial(_list, self._headers()), _LIST_SECONDS)
+            names = self._names(_parse(content))
         except Exception as error:
             failure = classify(error, self._secrets())
             if failure is None:
@@ -322,3 +347,56 @@ class ChatServer:
                 remedy=f"name one: {self._url}#MODEL",
             )
         return names[0]
+
+    def _names(self, models: Any) -> list[str]:
+        """The names of the models in the list of a server; what cannot be a name is left out."""
+        entries = models.get("data") if isinstance(models, dict) else None
+        if not isinstance(entries, list):
+            raise InvalidAnswerError
+        secrets = self._secrets()
+
+        def is_name(name: object) -> bool:
+            is_text = isinstance(name, str) and name.isprintable() and 0 < len(name) <= _LONGEST_NAME
+            return is_text and not any(secret in str(name) for secret in secrets)
+
+        return sorted({entry["id"] for entry in entries if isinstance(entry, dict) and is_name(entry.get("id"))})
+
+
+async def _create(arguments: Mapping[str, Any], client: openai.AsyncOpenAI) -> Any:
+    return await client.chat.completions.with_raw_response.create(**arguments)
+
+
+async def _list(headers: Mapping[str, Any], client: openai.AsyncOpenAI) -> Any:
+    return await client.models.with_raw_response.list(extra_headers=headers, timeout=_LIST_SECONDS)
+
+
+def _parse(content: bytes) -> Any:
+    """The JSON in what a server sent."""
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError):
+        raise InvalidAnswerError from None
+
+
+def _token_counts(completion: Mapping[str, Any]) -> tuple[int, int] | None:
+    """The tokens of a prompt and its answer, as the server counts them; None if it does not, or no such numbers."""
+    usage = completion.get("usage")
+    if not isinstance(usage, dict):
+        return None
+    read, written = usage.get("prompt_tokens"), usage.get("completion_tokens")
+    if type(read) is int and type(written) is int and 0 <= read <= _MOST_TOKENS and 0 <= written <= _MOST_TOKENS:
+        return read, written
+    return None
+
+
+def _without_thoughts(text: str) -> str:
+    """A text without what is between the marks of thoughts, in one pass: it may hold millions of marks."""
+    kept, position = [], 0
+    while (begin := _THOUGHTS_BEGIN.search(text, position)) and (end := _THOUGHTS_END.search(text, begin.end())):
+        kept.append(text[position : begin.start()])
+        position = end.end()
+    return "".join([*kept, text[position:]])
+
+
+def _holds_surrogates(text: str) -> bool:
+    return any("\ud800" <= character <= "\udfff" for character in text)

@@ -28,7 +28,7 @@ class RequestSettings:
 
     Args:
         concurrency: number of requests at the same time (default: 8).
-        timeout: number of seconds after which a request without an answer is repeated (default: 120).
+        timeout: number of seconds after which a request without a complete answer is repeated (default: 120).
         retries: how often a request is repeated after a failure that may pass: no answer in time, the rate limit, an
             error of the server, a broken connection (default: 6).
         input_price: price of a million tokens of prompts, to compute the cost.

@@ -265,7 +265,8 @@ def _part(path: Path, name: str | None) -> Path:
     name = splits[0] if name is None and len(splits) == 1 else name
     if name is None or name not in splits:
         what = "holds several parts" if name is None else f"holds no part {name!r}"
-        raise InputError(what, path=str(path), remedy=f"choose one with split_name: {', '.join(splits)}")
+        choose = "choose one with split_name (on the command line --layout split_name=NAME)"
+        raise InputError(what, path=str(path), remedy=f"{choose}: {', '.join(splits)}")
     if Path(name).name != name:
         raise InputError(f"a part of the name {name!r}", path=str(path), remedy=_REMEDY)
     return path / name

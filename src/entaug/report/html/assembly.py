@@ -163,10 +163,11 @@ def _counts(corpus: AugmentedCorpus) -> dict[str, int]:
 
 def _describe_method(name: str, pairs: Sequence[AugmentedPair]) -> dict[str, Any]:
     method, *parameters = (signature_of(pairs) or "").split("|")
+    methods = METHODS.usable()
     accepted = [pair for pair in pairs if pair.rejection is None]
     return {
         "name": name,
-        "summary": METHODS[method].info.summary if method in METHODS else "",
+        "summary": methods[method].info.summary if method in methods else "",
         "parameters": [(key, value) for key, equals, value in (p.partition("=") for p in parameters) if equals],
         "accepted": len(accepted),
         "rejected": Counter(pair.rejection for pair in pairs if pair.rejection is not None).most_common(),
@@ -204,7 +205,7 @@ def _title(measure: str) -> str:
 def _measure_rows(qualities: Sequence[Quality]) -> list[dict[str, Any]]:
     """The rows of the table of measures that have a value."""
     rows = []
-    for name, measure in MEASURES.items():
+    for name, measure in MEASURES.usable().items():
         values = [_scale(name, quality.values.get(name)) for quality in qualities]
         if any(value is not None for value in values):
             rows.append({"title": _title(name), "description": measure.explanation, "values": _format_row(values)})
