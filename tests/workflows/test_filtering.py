@@ -232,7 +232,8 @@ def test_filter_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert "--filter leakage" in fails(capsys, 2, *argv, "--force", "--held-out", str(file))
     nowhere = fails(capsys, 2, *argv, "--force", "--filter", "leakage", "--held-out", str(tmp_path / "nowhere.conll"))
     assert "nowhere.conll" in nowhere
-    assert main(["filter", str(file), "-o", str(tmp_path / "o.conll"), "--filter", "validity", "--lose", "id"]) == 0
+    to_conll = ["filter", str(file), "-o", str(tmp_path / "o.conll"), "--filter", "validity", "--lose", "id"]
+    assert main([*to_conll, "--provenance"]) == 0
     assert "# entaug" in (tmp_path / "o.conll").read_text(), "provenance stays"
 
 
