@@ -16,6 +16,8 @@ from entaug.tags import canonical_scheme
 __all__ = [
     "BEFORE",
     "ENTITY_FIELDS",
+    "NO_LABELS",
+    "NO_MENTION",
     "BaseFormat",
     "Dialect",
     "FormatCapabilities",
@@ -28,6 +30,10 @@ BEFORE = "_before"
 """Field of a sentence: the white space before its first token, if any."""
 ENTITY_FIELDS = "_entity_fields"
 """Field of a sentence: the further fields of each mention in its file, a list in the order of the mentions."""
+NO_LABELS = "a sentence or text has no labels given, and is read as one without mentions"
+"""Note about a sentence of which is not said whether it has mentions."""
+NO_MENTION = "not a single mention in it"
+"""Note about a file whose sentences have no mention."""
 
 
 def before_of(sentence: Sentence) -> str:

@@ -20,6 +20,7 @@ from entaug.formats.buffered import BufferedFormat
 from entaug.formats.huggingface.dialect import HfDialect, Table, import_pyarrow
 from entaug.formats.huggingface.reader import detect_dialect, read_table
 from entaug.formats.huggingface.writer import create_table
+from entaug.formats.label_fields import label_names
 
 __all__ = ["DatasetFolder", "HfDialect", "Parquet", "TableFormat", "features_of"]
 
@@ -63,8 +64,8 @@ class TableFormat(BufferedFormat):
 
     def dialect(self, **options: Any) -> HfDialect:
         """See `entaug.formats.base.BaseFormat.dialect`; `names` may be a string with commas."""
-        if isinstance(names := options.get("names"), str):
-            options["names"] = tuple(name.strip() for name in names.split(","))
+        if options.get("names") is not None:
+            options["names"] = label_names(options["names"])
         created: HfDialect = super().dialect(**options)
         return created
 
