@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import abc
+import warnings
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, TypeGuard
 
 from entaug.data import Sentence
-from entaug.errors import InputError, LossError
+from entaug.errors import InputError, InputWarning, LossError
 from entaug.tags import canonical_scheme
 
 __all__ = [
@@ -24,6 +25,8 @@ __all__ = [
     "Reading",
     "are_columns",
     "before_of",
+    "note_lines",
+    "warn_of_notes",
 ]
 
 BEFORE = "_before"
@@ -44,6 +47,17 @@ def before_of(sentence: Sentence) -> str:
     """
     before = sentence.meta.get(BEFORE)
     return before if isinstance(before, str) and before.isspace() else ""
+
+
+def note_lines(notes: Mapping[str, int]) -> list[str]:
+    """Return notes with their numbers, as lines for the user."""
+    return [f"{note} ({count:,} times)" if count > 1 else note for note, count in sorted(notes.items())]
+
+
+def warn_of_notes(notes: Iterable[str], source: str, stacklevel: int = 3) -> None:
+    """Warn of each note on a file that was read; the program prints these warnings as notes."""
+    for note in notes:
+        warnings.warn(f"{source}: {note}", InputWarning, stacklevel=stacklevel + 1)
 
 
 def are_columns(value: object, n: int) -> TypeGuard[dict[str, list[str]]]:

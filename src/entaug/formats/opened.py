@@ -13,12 +13,25 @@ from entaug.data import Sentence
 from entaug.errors import InputError, OutputError
 from entaug.files.atomic import move_file, open_output, output_error
 from entaug.files.streams import encode_text, is_special, is_stdout
-from entaug.formats.base import BaseFormat, Dialect, Reading
+from entaug.formats.base import NO_MENTION, BaseFormat, Dialect, Reading
 from entaug.formats.buffered import BufferedFormat, check_replaceable, write_buffered
 
 __all__ = ["OpenedFile", "SentenceWriter"]
 
 _SAMPLE_BYTES = 1 << 18  # bytes read to estimate the number of sentences of a file
+
+
+def _noting_no_mention(sentences: Iterator[Sentence], reading: Reading) -> Iterator[Sentence]:
+    """Yield the sentences of a file, and note at its end that none has a mention."""
+    is_empty = True
+    for sentence in sentences:
+        is_empty = False
+        yield sentence
+        if sentence.mentions:
+            yield from sentences
+            return
+    if not is_empty:
+        reading.notes[NO_MENTION] = 1
 
 
 class SentenceWriter:
@@ -89,7 +102,8 @@ class OpenedFile:
         Args:
             reading: how to read; collects counts and notes.
         """
-        return self.format.read(self.path, self.dialect, reading or Reading())
+        reading = reading or Reading()
+        return _noting_no_mention(self.format.read(self.path, self.dialect, reading), reading)
 
     def source_files(self) -> list[Path]:
         """Return the files that are read; several if the format is a folder."""

@@ -15,7 +15,7 @@ from entaug.data import Sentence
 from entaug.errors import InputError, ParameterError
 from entaug.files.streams import rereadable_path
 from entaug.formats import open_file
-from entaug.formats.base import Reading
+from entaug.formats.base import Reading, note_lines
 from entaug.progress import Progress, no_progress
 from entaug.scoring.near_duplicates import select_distinct
 from entaug.scoring.uncertainty import uncertainty
@@ -154,7 +154,7 @@ def suggest_file(
         summary.suggested, summary.repaired = len(suggested), reading.repaired
         summary.skipped = chosen[-1] + 1 - len(chosen)
         summary.mentions.update(mention.label for sentence in suggested for mention in sentence.mentions)
-        summary.notes = [*unlabelled.notes, *trained.notes, *reading.notes]
+        summary.notes = [*unlabelled.notes, *trained.notes, *note_lines(reading.notes)]
         summary.seconds = time.monotonic() - begun
         return summary
 

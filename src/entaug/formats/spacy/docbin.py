@@ -69,11 +69,11 @@ class DocBinFormat(SpacyFormat):
 
     def detect(self, path: Path, dialect: DocBinDialect, options: Mapping[str, Any]) -> dict[str, Any]:
         """See `entaug.formats.base.BaseFormat.detect`: the location of mentions."""
-        if dialect.mentions != "auto":
+        if dialect.mentions == "ents":
             return {}
         reader = DocBinReader(path)
         groups = Counter(name for i in range(len(reader)) for name, spans in reader.groups(i).items() if spans)
-        return self.detect_mentions(groups, reader.has_attribute("ENT_TYPE"), dialect, options)
+        return self.detect_mentions(path, groups, reader.has_attribute("ENT_TYPE"), dialect, options)
 
     def sentences(self, path: Path, dialect: DocBinDialect, reading: Reading) -> Iterator[Sentence]:
         """See `entaug.formats.buffered.BufferedFormat`; documents without words are skipped and counted."""

@@ -77,7 +77,7 @@ class SpacyJson(SpacyFormat):
             detected |= {"form": max(_FORMS, key=forms.__getitem__), "words": has_words, "fields": has_unknown}
         if evidence.has_mentions:
             detected["scheme"] = evidence.scheme()
-        return detected | self.detect_mentions(groups, has_entities, dialect, options)
+        return detected | self.detect_mentions(path, groups, has_entities, dialect, options)
 
     def sentences(self, path: Path, dialect: SpacyJsonDialect, reading: Reading) -> Iterator[Sentence]:
         """See `entaug.formats.buffered.BufferedFormat`."""

@@ -20,7 +20,7 @@ from typing import Any, Literal, NamedTuple
 from entaug.alignment import align_spaces
 from entaug.data import Sentence
 from entaug.errors import InputError
-from entaug.formats.base import ENTITY_FIELDS, Reading
+from entaug.formats.base import ENTITY_FIELDS, NO_LABELS, Reading
 from entaug.formats.documents import BEFORE, DOCUMENT, CharMention, Document, group_by_document, join_sentences
 from entaug.formats.segmentation import SegmentationOptions, split_document
 from entaug.formats.spacy.dialects import SpacyDialect
@@ -247,6 +247,8 @@ def _parse_tuple(record: Any, number: int, dialect: SpacyJsonDialect, reading: R
     else:
         mentions = _char_mentions(entities, "entities")
     mentions, groups = _select_mentions(mentions, fields.pop("spans", None), dialect, reading)
+    if entities is None and dialect.group is None:
+        reading.notes[NO_LABELS] += 1
     if groups:
         fields["spans"] = groups
     # Tuples have no ids, but the sentences of a segmented text need one to distinguish them from other texts.
@@ -268,6 +270,8 @@ def _parse_doc(record: Any, dialect: SpacyJsonDialect, reading: Reading) -> Iter
         raise InputError("its tokens are not those of its text", remedy=_REMEDY)
     mentions = _char_mentions(record.get("ents"), "ents")
     mentions, groups = _select_mentions(mentions, record.get("spans"), dialect, reading)
+    if record.get("ents") is None and dialect.group is None:
+        reading.notes[NO_LABELS] += 1
     if groups:
         fields["spans"] = groups
     columns = columns_of_words(words, reading)
