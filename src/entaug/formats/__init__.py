@@ -43,6 +43,7 @@ FORMATS: Registry[type[BaseFormat]] = Registry(
         "parquet": "entaug.formats.huggingface.format:Parquet",
         "datasets": "entaug.formats.huggingface.format:DatasetFolder",
         "shards": "entaug.formats.shards:Shards",
+        "json": "entaug.formats.json_array:JsonArray",
         "jsonl": "entaug.formats.jsonl:Jsonl",
         "conll": "entaug.formats.conll.format:Conll",
     },

@@ -204,6 +204,8 @@ class BaseFormat(abc.ABC):
         given = {name: value for name, value in options.items() if value is not None}
         if "scheme" in given:
             given["scheme"] = canonical_scheme(given["scheme"])
+        if isinstance(names := given.get("names"), str):
+            given["names"] = tuple(name.strip() for name in names.split(","))
         return self.dialect_class(**given)
 
     def detect(self, path: Path, dialect: Any, options: Mapping[str, Any]) -> Mapping[str, Any]:

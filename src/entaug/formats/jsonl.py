@@ -31,7 +31,6 @@ from entaug.formats.label_fields import (
     find_label_fields,
     is_entity,
     label_name,
-    label_names,
     mentions_of_tags,
     note_no_labels,
 )
@@ -131,13 +130,6 @@ class Jsonl(BaseFormat):
                 # A row of columns may begin with a bracket too, but it holds no quoted field name.
                 return line.lstrip()[:1] in "{[" and ('"' in line or len(line.strip()) == 1)
         return False
-
-    def dialect(self, **options: Any) -> JsonlDialect:
-        """See `BaseFormat.dialect`; `names` may be a string with commas."""
-        if options.get("names") is not None:
-            options["names"] = label_names(options["names"])
-        created: JsonlDialect = super().dialect(**options)
-        return created
 
     def detect(self, path: Path, dialect: JsonlDialect, options: Mapping[str, Any]) -> dict[str, Any]:
         """See `BaseFormat.detect`; the first entity of the file, or the first records without, determine the layout."""

@@ -24,7 +24,6 @@ __all__ = [
     "find_label_fields",
     "is_entity",
     "label_name",
-    "label_names",
     "mentions_of_tags",
     "name_of",
     "note_no_labels",
@@ -148,11 +147,6 @@ def numbers_without_names(name: str) -> InputError:
     """Create the error for tags that are numbers of unknown meaning."""
     what = f"the numbers in {name!r} have no names"
     return InputError(what, remedy="give them in order, such as --layout names=O,B-PER,I-PER")
-
-
-def label_names(value: Any) -> tuple[str, ...]:
-    """Return the names of tags, which may be given as one string with commas."""
-    return tuple(name.strip() for name in value.split(",")) if isinstance(value, str) else tuple(value)
 
 
 def mentions_of_tags(

@@ -125,7 +125,7 @@ class OpenedFile:
         faults: list[InputError] = []  # reported when the file is read
         reading = Reading(repair=True, on_fault=faults.append)
         count = sum(1 for _ in self.format.read(self.path, self.dialect, reading, 0, sample))
-        return max(1, round(count * size / sample))
+        return round(count * size / sample) or None
 
     # --------------------------------------------------------------------------------------------------------- writing
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import abc
 import re
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from entaug.data import Sentence, Span
 from entaug.errors import InputError, LossError
 from entaug.formats.base import ENTITY_FIELDS, BaseFormat, FormatCapabilities, Reading, before_of
 from entaug.formats.documents import BEFORE, CHAR_RANGES, CharMention, Document
-from entaug.formats.records import as_object, numbered_lines, parse_json, peek_records, read_records
+from entaug.formats.records import as_object, numbered_lines, parse_json, peek_records, read_array, read_records
 from entaug.formats.segmentation import SegmentationOptions, locate_tokens, split_document
 from entaug.formats.token_records import entity_fields, pop_id, without
 from entaug.spacing import infer_spaces
@@ -24,6 +25,7 @@ from entaug.spacing import infer_spaces
 __all__ = [
     "OTHER_TOKENS",
     "TextLines",
+    "TextOptions",
     "add_other_fields",
     "char_mention",
     "char_spans",
@@ -209,10 +211,21 @@ def add_other_fields(
             record.setdefault(name, value)
 
 
+@dataclass(frozen=True)
+class TextOptions(SegmentationOptions):
+    """Options of formats with one text per line.
+
+    Args:
+        split_name: the part to read of a JSON file with several, ``{"train": [...], "dev": [...]}``.
+    """
+
+    split_name: str | None = None
+
+
 class TextLines(BaseFormat):
     """Base class of formats with one text per line; see `entaug.formats.base.BaseFormat`.
 
-    The sentences that a text is cut into are written as several texts.
+    An array of such records is read too. The sentences that a text is cut into are written as several texts.
     """
 
     extensions = (".jsonl", ".json", ".ndjson")
@@ -244,9 +257,7 @@ class TextLines(BaseFormat):
 
         Whether the first records are objects, and the first record with a decision is of this format.
         """
-        records, is_array = peek_records(path, 20)
-        if is_array:
-            return False
+        records = peek_records(path, 20)[0]
         for record in records:
             matches = self.matches(record) if type(record) is dict else False
             if matches is not None:
@@ -254,16 +265,20 @@ class TextLines(BaseFormat):
         return bool(records)
 
     def read(
-        self, path: Path, dialect: SegmentationOptions, reading: Reading, start: int = 0, stop: int | None = None
+        self, path: Path, dialect: TextOptions, reading: Reading, start: int = 0, stop: int | None = None
     ) -> Iterator[Sentence]:
-        """See `entaug.formats.base.BaseFormat.read`: the sentences of a file, streamed.
+        """See `entaug.formats.base.BaseFormat.read`: the sentences of a file, streamed if each line is a record.
 
         Raises:
             InputError: a line is not a JSON object, a field is missing or of the wrong type, a mention does not fit,
                 an id occurs twice, or there is no sentence.
         """
 
-        def parse(_number: int, line: str) -> Iterable[Sentence]:
-            return cut_record(self.parse(as_object(parse_json(line)), dialect, reading), dialect, reading)
+        def parse(_number: int, given: Any) -> Iterable[Sentence]:
+            record = as_object(parse_json(given) if type(given) is str else given)
+            return cut_record(self.parse(record, dialect, reading), dialect, reading)
 
+        if stop is None and peek_records(path, 1)[1]:
+            array = read_array(path, split_name=dialect.split_name)
+            return read_records(path, array, parse, reading, unit="record")
         return read_records(path, numbered_lines(path, start, stop), parse, reading, is_whole=stop is None)

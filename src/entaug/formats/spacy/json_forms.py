@@ -49,6 +49,7 @@ class SpacyJsonDialect(SpacyDialect, SegmentationOptions):
         words: whether tuples give the tokens; otherwise texts are tokenized by spaCy's rules.
         fields: whether tuples hold fields that spaCy does not know, on which ``Example.from_dict`` fails.
         scheme: the scheme of the tags of training files.
+        split_name: the part to read of a file with several, ``{"train": [...], "dev": [...]}``.
     """
 
     form: Literal["docs", "tuples", "training"] = "docs"
@@ -56,6 +57,7 @@ class SpacyJsonDialect(SpacyDialect, SegmentationOptions):
     words: bool = True
     fields: bool = False
     scheme: str = "BILOU"
+    split_name: str | None = None
 
     @property
     def group(self) -> str | None:

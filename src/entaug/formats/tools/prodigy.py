@@ -18,11 +18,12 @@ from entaug.data import Sentence, Span
 from entaug.errors import InputError, LossError
 from entaug.formats.base import Reading
 from entaug.formats.documents import CharMention, Document
+from entaug.formats.label_fields import note_no_labels
 from entaug.formats.records import peek_records, to_json
-from entaug.formats.segmentation import SegmentationOptions
 from entaug.formats.text_records import (
     OTHER_TOKENS,
     TextLines,
+    TextOptions,
     add_other_fields,
     char_mention,
     char_spans,
@@ -42,7 +43,7 @@ _OF_SOURCE = ("_input_hash", "_task_hash", "relations")
 
 
 @dataclass(frozen=True)
-class ProdigyDialect(SegmentationOptions):
+class ProdigyDialect(TextOptions):
     """Layout of a file of Prodigy.
 
     Args:
@@ -102,6 +103,8 @@ class Prodigy(TextLines):
             raise InputError("no string 'text' in the object", remedy=remedy)
         if spans is not None and type(spans) is not list:
             raise InputError("'spans' is not a list", remedy=remedy)
+        if spans is None:
+            note_no_labels(record, (), reading, "another format than --from prodigy")
         result = text_record(text, [_mention(span) for span in spans or ()], record, self.reserved_fields)
         if tokens is None:
             return result
