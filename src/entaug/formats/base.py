@@ -33,9 +33,9 @@ BEFORE = "_before"
 """Field of a sentence: the white space before its first token, if any."""
 ENTITY_FIELDS = "_entity_fields"
 """Field of a sentence: the further fields of each mention in its file, a list in the order of the mentions."""
-NO_LABELS = "a sentence or text has no labels given, and is read as one without mentions"
+NO_LABELS = "a sentence or text without any labels given was read as one that has no mentions"
 """Note about a sentence of which is not said whether it has mentions."""
-NO_MENTION = "not a single mention in it"
+NO_MENTION = "no sentence has a mention: check that its labels were read"
 """Note about a file whose sentences have no mention."""
 
 

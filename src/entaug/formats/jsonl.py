@@ -109,6 +109,8 @@ class JsonlDialect:
         how = {"offsets": "start/end", "spans": "spans", "mixed": "start/end, spans where there are gaps"}
         if self.entity_field != "entities":
             fields += f", entities in {self.entity_field!r}"
+        if self.ends == "inclusive":
+            fields += ", ends inclusive"
         form = "[start, end, label]" if self.entities == "lists" else f"{self.label} and {how[self.entities]}"
         return f"JSON lines{fields}, entities with {form}"
 
@@ -214,13 +216,14 @@ def detect_layout(lines: Iterable[Any], dialect: JsonlDialect, options: Mapping[
     """Detect the options of JSON lines, or of the objects of a JSON array, that are not given."""
     detected: dict[str, Any] = {"ids": False, "texts": False}
     sample: list[dict[str, Any]] = []
+    is_own = dialect.is_own and options.keys().isdisjoint(("tag_field", "entity_field"))
     for line in lines:
         try:
             record = orjson.loads(line) if isinstance(line, str) else line
             detected["ids"] = detected["ids"] or record.get("id") is not None
             detected["texts"] = detected["texts"] or record.get("text") is not None
             entities = record.get("entities")
-            if not dialect.is_own or type(entities) is not list or (entities and type(entities[0]) is not dict):
+            if not is_own or type(entities) is not list or (entities and type(entities[0]) is not dict):
                 sample.append(record)
                 if len(sample) == _SAMPLE:
                     break

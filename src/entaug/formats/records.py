@@ -190,7 +190,7 @@ def _parts(value: Any) -> dict[str, list[Any]]:
 def _choose(parts: Mapping[str, list[Any]], name: str | None) -> list[Any]:
     if not name and len(parts) == 1:
         return next(iter(parts.values()))
-    if name in parts:
+    if name is not None and name in parts:
         return parts[name]
     raise several_parts(parts, name)
 

@@ -21,7 +21,7 @@ from entaug.formats import open_file
 from entaug.formats.base import Reading, note_lines
 from entaug.progress import Progress, no_progress
 from entaug.prompts import packaged_prompt, read_prompt
-from entaug.workflows.common import Options, check_output, read_sentences, write_text
+from entaug.workflows.common import Options, check_output, read_sentences, require_mentions, write_text
 
 __all__ = ["MentionsSummary", "mentions_file"]
 
@@ -122,6 +122,7 @@ def mentions_file(
     with rereadable_path(input) as path:
         source = open_file(path, from_format, **(read_options or {}))
         corpus = list(read_sentences(source, reading, progress=progress))
+    require_mentions(corpus, input)
     known = sorted({mention.label for sentence in corpus for mention in sentence.mentions})
     for label in labels:
         if label not in known:

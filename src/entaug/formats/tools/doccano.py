@@ -169,7 +169,7 @@ def _has_labels(value: Any, tokens: Any) -> bool:
     if "start_offset" in label and "end_offset" in label:
         return True
     # Where there are tokens, offsets count these, unless they are too large.
-    ends = [label.get("end") for label in value if type(label) is dict and type(label.get("end")) is int]
+    ends: list[int] = [one["end"] for one in value if type(one) is dict and type(one.get("end")) is int]
     return (
         is_entity(label) and "spans" not in label and (type(tokens) is not list or max(ends, default=0) > len(tokens))
     )
