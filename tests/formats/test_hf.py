@@ -19,7 +19,7 @@ from entaug import Mention, Sentence
 from entaug.data import split_fields
 from entaug.errors import InputError, LossError, MissingExtraError, OutputError, ParameterError
 from entaug.formats import open_file
-from entaug.formats.base import ENTITY_FIELDS, Reading
+from entaug.formats.base import ENTITY_FIELDS, NO_LABELS, NO_MENTION, Reading
 from entaug.formats.huggingface.dialect import JSON_COLUMN
 from entaug.formats.huggingface.format import DatasetFolder, HfDialect, Parquet
 from entaug.workflows.augment import augment_file
@@ -160,7 +160,7 @@ def test_what_is_no_json(tmp_path: Path) -> None:
     reading = Reading()
     [s] = open_file(path).sentences(reading)
     assert (s.id, s.fields) == ("7", {"day": "2020-01-02"})
-    assert reading.notes == {"column 'raw' of binary left out": 1}
+    assert reading.notes == {"column 'raw' of binary left out": 1, NO_LABELS: 1, NO_MENTION: 1}
 
 
 def test_columns_that_cannot_be_found(tmp_path: Path) -> None:

@@ -80,7 +80,9 @@ class Doccano(TextLines):
         if not any(type(record.get(name)) is str for name in ("text", "data")):
             return False
         lists = [record[name] for name in _FIELDS if type(record.get(name)) is list]
-        tokens = record.get("tokens")
+        tokens, spans = record.get("tokens"), record.get("spans")
+        if type(spans) is list and spans and type(spans[0]) is dict:  # as Prodigy writes them
+            lists.remove(spans)
         if any(_has_labels(value, tokens) for value in lists):
             return True
         # Several formats have empty lists; tokens with entities are JSON lines.
