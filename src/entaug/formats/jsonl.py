@@ -4,6 +4,11 @@ An entity has a ``type`` (or ``label``) and either ``start`` and ``end`` (exclus
 pairs. ``id`` is the id of the sentence; ``text`` gives the white space, if it consists of the tokens with white space
 between them; ``columns`` holds further values per token. All other fields are kept. The format represents sentences
 without loss.
+
+Sentences without ``entities`` may have their labels in a field of tags (``ner_tags``, ``tags``, ``labels``: strings, or
+integers with ``names``) or of entities (``spans``, ``mentions``, ``annotations``, ``entity_mentions``, ``ner``, also as
+``[start, end, label]``), and their tokens in ``words``; the fields are found as in a table, and written again. A field
+that may hold labels and is not read is an error; a sentence without such a field is counted in a note.
 """
 
 from __future__ import annotations
