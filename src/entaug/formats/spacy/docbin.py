@@ -3,8 +3,8 @@
 Each document is a sentence. Flat mentions are the entities of the documents (``doc.ents``), nested ones a group of
 spans (``doc.spans["sc"]``). If a file has such a group, the group is read, and entities that are not in it are skipped
 and counted; ``mentions="ents"`` reads the entities instead. A single group of another name is read too; among several,
-``spans_key`` chooses. Groups that are not read, and documents without annotation, are counted. The id, other columns, fields and provenance are in
-``doc.user_data``; tags, lemmas and trees are attributes of the tokens.
+``spans_key`` chooses. Groups that are not read, and documents without annotation, are counted. The id, other columns,
+fields and provenance are in ``doc.user_data``; tags, lemmas and trees are attributes of the tokens.
 """
 
 from __future__ import annotations
