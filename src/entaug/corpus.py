@@ -116,6 +116,7 @@ class Corpus(Sequence[Sentence]):
     Args:
         sentences: the sentences.
         source: the file they were read from, for messages.
+        notes: remarks for the user: what was left out or assumed when they were read.
 
     Example:
         >>> from entaug.data import Mention
@@ -123,9 +124,10 @@ class Corpus(Sequence[Sentence]):
         ('LOC',)
     """
 
-    def __init__(self, sentences: Iterable[Sentence], source: str | None = None) -> None:
+    def __init__(self, sentences: Iterable[Sentence], source: str | None = None, notes: Iterable[str] = ()) -> None:
         self._sentences = tuple(sentences)
         self.source = source
+        self.notes = tuple(notes)
 
     @overload
     def __getitem__(self, index: int) -> Sentence: ...
@@ -134,7 +136,7 @@ class Corpus(Sequence[Sentence]):
     def __getitem__(self, index: int | slice) -> Sentence | Corpus:
         """Return the sentence at a position, or the corpus of a slice."""
         if isinstance(index, slice):
-            return Corpus(self._sentences[index], self.source)
+            return Corpus(self._sentences[index], self.source, self.notes)
         return self._sentences[index]
 
     def __len__(self) -> int:
@@ -146,7 +148,7 @@ class Corpus(Sequence[Sentence]):
         return iter(self._sentences)
 
     def __eq__(self, other: object) -> bool:
-        """Return whether the sentences are equal; `source` is not compared."""
+        """Return whether the sentences are equal; `source` and `notes` are not compared."""
         return isinstance(other, Corpus) and self._sentences == other._sentences
 
     def __hash__(self) -> int:
@@ -178,10 +180,6 @@ class UnlabelledText(Corpus):
         >>> len(text), text.notes
         (1, ('2 duplicates left out',))
     """
-
-    def __init__(self, sentences: Iterable[Sentence], source: str | None = None, notes: Iterable[str] = ()) -> None:
-        super().__init__(sentences, source)
-        self.notes = tuple(notes)
 
 
 class CorpusStream(Iterable[Sentence]):

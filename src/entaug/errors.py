@@ -13,6 +13,8 @@
     ├── MissingModelError     files of a model or a word list are missing (gives the command)
     └── OutputError           the output exists, cannot be written, or belongs to another run
 
+A note on a file that `entaug.read` or another function without a summary read is an `InputWarning`.
+
 Each is printed on one line: ``file:line: what is wrong; what to do``.
 """
 
@@ -26,6 +28,7 @@ __all__ = [
     "EditError",
     "EntaugError",
     "InputError",
+    "InputWarning",
     "LossError",
     "MissingExtraError",
     "MissingModelError",
@@ -127,6 +130,10 @@ class InputError(EntaugError):
             fault.line = line if fault.line is None else fault.line
             if record:
                 fault.message = f"{record}: {fault.message}"
+
+
+class InputWarning(UserWarning):
+    """A note on a file that was read: what was left out, or taken to be so. The program prints it as a note."""
 
 
 class TagError(InputError):

@@ -354,7 +354,7 @@ FAULTY: dict[str, tuple[str, str | bytes, int | None, str]] = {
     "number": ("a.jsonl", "3\n", 1, "a number where an object is expected"),
     "not JSON": ("a.jsonl", '{"tokens":["a"]}\n{"tokens":\n', 2, "not JSON"),
     "deep": ("a.jsonl", f'{{"tokens":["a"],"id":"x","y":{"[" * 1010}{"1" * 19}{"]" * 1010}}}', 1, "nested too deep"),
-    "no tokens": ("a.jsonl", '{"words":["a"]}\n', 1, "no list 'tokens'"),
+    "no tokens": ("a.jsonl", '{"text":"a"}\n', 1, "no list 'tokens'"),
     "token not string": ("a.jsonl", '{"tokens":["a",1]}\n', 1, "must be a string, not 1"),
     "no token": ("a.jsonl", '{"tokens":[]}\n', 1, "at least one token"),
     "same id": ("a.jsonl", '{"id":"x","tokens":["a"]}\n{"id":"x","tokens":["b"]}\n', 2, "id 'x' is that of line 1 too"),

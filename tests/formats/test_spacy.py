@@ -181,6 +181,7 @@ def test_files_of_others(tmp_path: Path) -> None:
     assert reading.notes == {
         "entities that are not in the spans 'sc' left out": 1,
         "user_data that is no JSON left out": 1,
+        "spans 'other' left out (to read a group: --layout spans_key=NAME)": 1,
         "document without words left out": 1,
     }
     by_ents = list(entaug.read(path, mentions="ents"))
@@ -206,7 +207,8 @@ def test_where_only_another_group_is_there(tmp_path: Path) -> None:
     doc.spans["deep"] = [Span(doc, 0, 2, "LOC")]
     DocBin(docs=[doc]).to_disk(tmp_path / "a.spacy")
     assert next(iter(entaug.read(tmp_path / "a.spacy"))).mentions == (Mention("LOC", [(0, 2)]),)
-    assert next(iter(entaug.read(tmp_path / "a.spacy", spans_key="sc"))).mentions == ()
+    with pytest.raises(InputError, match="has no group of spans 'sc', but 'deep'"):
+        entaug.read(tmp_path / "a.spacy", spans_key="sc")
     doc.spans["deep"] = [Span(doc, 0, 2), Span(doc, 0, 2, "X"), Span(doc, 0, 2, "X")]
     DocBin(docs=[doc]).to_disk(tmp_path / "a.spacy")
     with pytest.raises(InputError, match="document 1: the span of words 1 to 2 has no label"):

@@ -18,7 +18,7 @@ from entaug.backends.chat.settings import use_request_settings
 from entaug.backends.compute import use_compute_settings
 from entaug.cli.command import Command
 from entaug.cli.options import compute_options
-from entaug.cli.output import ExitCode
+from entaug.cli.output import ExitCode, print_warnings
 from entaug.cli.requests import request_options
 from entaug.errors import EntaugError, OutputError
 from entaug.registry import Registry, extra_of
@@ -106,7 +106,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     interruption = _Interruption()
     try:
         args = _parse(argv)
-        with use_compute_settings(**compute_options(args)), use_request_settings(**request_options(args)):
+        settings = use_compute_settings(**compute_options(args)), use_request_settings(**request_options(args))
+        with settings[0], settings[1], print_warnings():
             code: int = args.run(args)
         sys.stdout.flush()
     except BaseException as error:  # noqa: BLE001 - what an interruption becomes in a library is not known

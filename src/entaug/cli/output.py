@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from entaug.errors import escape_control_characters
+from entaug.errors import InputWarning, escape_control_characters
 from entaug.files.json_text import json_text
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ __all__ = [
     "print_problems",
     "print_rejections",
     "print_relabelling",
+    "print_warnings",
     "quantity",
     "show_progress",
     "show_training_progress",
@@ -116,9 +118,11 @@ def print_file_notes(summary: Any) -> None:
     """
     for name, count in sorted(summary.repaired.items()):
         print_message(f"repaired: {count:,} ({name})")
+    from entaug.formats.base import note_lines
+
     notes = summary.notes
     if isinstance(notes, Mapping):
-        notes = [f"{name} ({count:,} times)" if count > 1 else name for name, count in sorted(notes.items())]
+        notes = note_lines(notes)
     for note in notes[:_MAX_NOTES]:
         print_message(f"note: {note}")
     if len(notes) > _MAX_NOTES:
@@ -126,6 +130,25 @@ def print_file_notes(summary: Any) -> None:
     for name, count in sorted(getattr(summary, "lost", {}).items()):
         times = "once" if count == 1 else f"{count:,} times"
         print_message(f"note: dropped, because the output format cannot store it: {name} ({times})")
+
+
+@contextlib.contextmanager
+def print_warnings() -> Iterator[None]:
+    """Print the notes on files that are read within the block, each once."""
+    printed: set[str] = set()
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", InputWarning)
+        show = warnings.showwarning
+
+        def print_or_show(message: Warning | str, category: type[Warning], *args: Any, **options: Any) -> None:
+            if not issubclass(category, InputWarning):
+                show(message, category, *args, **options)
+            elif str(message) not in printed:
+                printed.add(str(message))
+                print_message(f"note: {message}")
+
+        warnings.showwarning = print_or_show
+        yield
 
 
 def print_rejections(rejected: Mapping[str, int]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from entaug.data import Sentence
 from entaug.errors import InputError, OutputError, ParameterError, UnknownNameError
 from entaug.files.signatures import identify
 from entaug.files.streams import as_path, is_special, open_bytes, read_beginning, rereadable_path
-from entaug.formats.base import BaseFormat, Reading
+from entaug.formats.base import BaseFormat, Reading, note_lines, warn_of_notes
 from entaug.formats.buffered import BufferedFormat
 from entaug.formats.opened import OpenedFile
 from entaug.params import Parameter, parameters
@@ -52,6 +52,7 @@ FORMATS: Registry[type[BaseFormat]] = Registry(
         "datasets": "entaug.formats.huggingface.format:DatasetFolder",
         "shards": "entaug.formats.shards:Shards",
         "chat": "entaug.formats.chat:Chat",
+        "json": "entaug.formats.json_array:JsonArray",
         "jsonl": "entaug.formats.jsonl:Jsonl",
         "table": "entaug.formats.tables.format:Table",
         "inline": "entaug.formats.inline:Inline",
@@ -254,7 +255,7 @@ def read(path: str | Path, format: str | None = None, *, repair: bool = False, *
         options: options of the format; for CoNLL ``separator``, ``token_column``, ``tag_column``, ``scheme``.
 
     Returns:
-        The sentences.
+        The sentences. What was left out or assumed is in `Corpus.notes`, and is an `entaug.errors.InputWarning` each.
 
     Raises:
         InputError: the file is invalid; the error names the line and a remedy.
@@ -270,7 +271,16 @@ def read(path: str | Path, format: str | None = None, *, repair: bool = False, *
     """
     with rereadable_path(path) as readable:
         opened = open_file(readable, format, **options)
-        return Corpus(opened.sentences(Reading(repair=repair)), str(path))
+        return _read(opened, str(path), repair=repair)
+
+
+def _read(opened: OpenedFile, source: str, *, repair: bool) -> Corpus:
+    """Read a file into memory, and warn the caller's caller of the notes on it."""
+    reading = Reading(repair=repair)
+    sentences = tuple(opened.sentences(reading))
+    corpus = Corpus(sentences, source, note_lines(reading.notes))
+    warn_of_notes(corpus.notes, source)
+    return corpus
 
 
 def read_each(
@@ -308,7 +318,7 @@ def read_each(
             fitting = {name: value for name, value in given.items() if name in known}
             used |= fitting.keys()
             opened = open_file(readable, own.name, **fitting)
-            corpora.append(Corpus(opened.sentences(Reading(repair=repair)), str(path)))
+            corpora.append(_read(opened, str(path), repair=repair))
     if corpora and not beside:
         for name in given.keys() - used:
             raise ParameterError(f"no format of these files has an option {name!r}")
@@ -325,7 +335,7 @@ def stream(path: str | Path, format: str | None = None, *, repair: bool = False,
         options: see `read`.
 
     Returns:
-        The sentences.
+        The sentences; each iteration ends with an `entaug.errors.InputWarning` for what was left out or assumed.
 
     Raises:
         InputError: the file is invalid; errors in sentences are raised on iteration.
@@ -338,7 +348,13 @@ def stream(path: str | Path, format: str | None = None, *, repair: bool = False,
         ['[Ada]PER laughs']
     """
     opened = open_file(path, format, **options)
-    return CorpusStream(lambda: opened.sentences(Reading(repair=repair)), str(path))
+
+    def sentences() -> Iterator[Sentence]:
+        reading = Reading(repair=repair)
+        yield from opened.sentences(reading)
+        warn_of_notes(note_lines(reading.notes), str(path), 2)
+
+    return CorpusStream(sentences, str(path))
 
 
 def write(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import warnings
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -10,19 +11,23 @@ from pathlib import Path
 from typing import Any, Protocol, TypeGuard
 
 from entaug.data import Sentence
-from entaug.errors import InputError, LossError
+from entaug.errors import InputError, InputWarning, LossError
 from entaug.tags import canonical_scheme
 
 __all__ = [
     "BEFORE",
     "ENTITY_FIELDS",
     "KEPT",
+    "NO_LABELS",
+    "NO_MENTION",
     "BaseFormat",
     "Dialect",
     "FormatCapabilities",
     "Reading",
     "are_columns",
     "before_of",
+    "note_lines",
+    "warn_of_notes",
 ]
 
 BEFORE = "_before"
@@ -31,6 +36,10 @@ ENTITY_FIELDS = "_entity_fields"
 """Field of a sentence: the further fields of each mention in its file, a list in the order of the mentions."""
 KEPT = "_brat"
 """Field of a sentence from brat: a digest of its content (``of``), lines that are not mentions, layout of its files."""
+NO_LABELS = "a sentence or text without any labels given was read as one that has no mentions"
+"""Note about a sentence of which is not said whether it has mentions."""
+NO_MENTION = "no sentence has a mention: check that its labels were read"
+"""Note about a file whose sentences have no mention."""
 
 
 def before_of(sentence: Sentence) -> str:
@@ -41,6 +50,17 @@ def before_of(sentence: Sentence) -> str:
     """
     before = sentence.meta.get(BEFORE)
     return before if isinstance(before, str) and before.isspace() else ""
+
+
+def note_lines(notes: Mapping[str, int]) -> list[str]:
+    """Return notes with their numbers, as lines for the user."""
+    return [f"{note} ({count:,} times)" if count > 1 else note for note, count in sorted(notes.items())]
+
+
+def warn_of_notes(notes: Iterable[str], source: str, stacklevel: int = 3) -> None:
+    """Warn of each note on a file that was read; the program prints these warnings as notes."""
+    for note in notes:
+        warnings.warn(f"{source}: {note}", InputWarning, stacklevel=stacklevel + 1)
 
 
 def are_columns(value: object, n: int) -> TypeGuard[dict[str, list[str]]]:
@@ -191,6 +211,8 @@ class BaseFormat(abc.ABC):
         given = {name: value for name, value in options.items() if value is not None}
         if "scheme" in given:
             given["scheme"] = canonical_scheme(given["scheme"])
+        if isinstance(names := given.get("names"), str):
+            given["names"] = tuple(name.strip() for name in names.split(","))
         return self.dialect_class(**given)
 
     def detect(self, path: Path, dialect: Any, options: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -14,7 +14,7 @@ from entaug.data import Sentence
 from entaug.errors import EntaugError, InputError, OutputError
 from entaug.files.atomic import move_file, open_output, output_error
 from entaug.files.streams import encode_text, is_special, is_stdout
-from entaug.formats.base import BaseFormat, Dialect, Reading
+from entaug.formats.base import NO_MENTION, BaseFormat, Dialect, Reading
 from entaug.formats.bookkeeping import BOOKKEEPING, note_on_bookkeeping, without_bookkeeping
 from entaug.formats.buffered import BufferedFormat, check_replaceable, write_buffered
 from entaug.provenance import Provenance
@@ -23,6 +23,19 @@ __all__ = ["OpenedFile", "SentenceWriter"]
 
 _SAMPLE_BYTES = 1 << 18  # bytes read to estimate the number of sentences of a file
 _SAMPLE_SIZE = 100  # sentences that a layout is prepared for
+
+
+def _noting_no_mention(sentences: Iterator[Sentence], reading: Reading) -> Iterator[Sentence]:
+    """Yield the sentences of a file, and note at its end that none has a mention."""
+    is_empty = True
+    for sentence in sentences:
+        is_empty = False
+        yield sentence
+        if sentence.mentions:
+            yield from sentences
+            return
+    if not is_empty:
+        reading.notes[NO_MENTION] = 1
 
 
 class SentenceWriter:
@@ -93,7 +106,8 @@ class OpenedFile:
         Args:
             reading: how to read; collects counts and notes.
         """
-        return self.format.read(self.path, self.dialect, reading or Reading())
+        reading = reading or Reading()
+        return _noting_no_mention(self.format.read(self.path, self.dialect, reading), reading)
 
     def beginning(self) -> Iterator[Sentence]:
         """The first sentences, without those that have errors, which are reported when the file is read."""
@@ -121,7 +135,7 @@ class OpenedFile:
         faults: list[InputError] = []  # reported when the file is read
         reading = Reading(repair=True, on_fault=faults.append)
         count = sum(1 for _ in self.format.read(self.path, self.dialect, reading, 0, sample))
-        return max(1, round(count * size / sample))
+        return round(count * size / sample) or None
 
     # --------------------------------------------------------------------------------------------------------- writing
 

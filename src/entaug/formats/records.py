@@ -10,7 +10,7 @@ import gc
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,8 +21,10 @@ from entaug.errors import InputError, LossError
 from entaug.files.atomic import atomic_file
 from entaug.files.streams import decode_text, read_beginning, read_bytes, read_line_chunks
 from entaug.formats.base import Reading
+from entaug.formats.label_fields import TOKEN_NAMES
 
 __all__ = [
+    "NO_CHOICE",
     "as_object",
     "as_objects",
     "json_type",
@@ -32,6 +34,7 @@ __all__ = [
     "peek_records",
     "read_array",
     "read_records",
+    "several_parts",
     "to_json",
     "write_array",
 ]
@@ -44,6 +47,10 @@ _LONG_NUMBER = b"0" * 19
 _PEEK_SIZES = (1 << 16, 1 << 24)  # bytes; the second number is used if the first record is longer than the first
 _SEPARATOR = re.compile(r"[ \t\r\n,]*")
 _ARRAY_OF_RECORDS = re.compile(r"\[\s*[\[{\]]")
+_FIRST_PART = re.compile(r'\{\s*("(?:[^"\\]|\\.)*")\s*:\s*\[\s*(?=[\[{])')
+_OF_RECORDS = frozenset((*TOKEN_NAMES, "tokenized_text", "sentence", "sentences", "paragraphs", "documents"))
+NO_CHOICE = ""
+"""The part to read of a file with several, for formats that have no option for it."""
 _TYPES = {list: "an array", dict: "an object", str: "a string", bool: "a truth value", type(None): "null"}
 
 
@@ -121,14 +128,21 @@ def numbered_lines(
 
 
 def read_array(
-    path: Path, is_record: Callable[[Any], bool] = lambda value: type(value) is dict, *, exact: bool = True
+    path: Path,
+    is_record: Callable[[Any], bool] = lambda value: type(value) is dict,
+    *,
+    exact: bool = True,
+    split_name: str | None = NO_CHOICE,
 ) -> Iterator[tuple[int, Any]]:
-    """Read the elements of a file that is one JSON array. Elements are released once they have been yielded.
+    """Read the elements of a file that is one JSON array, or of a part of it: ``{"train": [...], "dev": [...]}``.
+
+    Elements are released once they have been yielded.
 
     Args:
         path: the file.
         is_record: returns whether the value of a file is a single record instead of an array.
         exact: see `parse_json`.
+        split_name: the part; None for the only one.
 
     Yields:
         The position of each element, from 1, and the element.
@@ -139,7 +153,11 @@ def read_array(
     try:
         text = decode_text(read_bytes(path), path).removeprefix("\ufeff")
         value = parse_json(text, "check that the file is complete", exact=exact)
-        if is_record(value):
+        if parts := _parts(value):
+            value = _choose(parts, split_name)
+        elif split_name:
+            raise InputError(f"has no parts, and none of the name {split_name!r}")  # noqa: TRY301
+        elif is_record(value):
             value = [value]
         if type(value) is not list:
             what = f"{json_type(value)} where an array of objects is expected"
@@ -153,6 +171,30 @@ def read_array(
         yield number, value.pop()
 
 
+def _parts(value: Any) -> dict[str, list[Any]]:
+    """The lists of records of an object that has nothing but lists; empty if it is a record itself."""
+    if type(value) is not dict or not set(map(type, value.values())) <= {list} or not _OF_RECORDS.isdisjoint(value):
+        return {}
+    return {name: part for name, part in value.items() if part and set(map(type, part)) <= {dict, list}}
+
+
+def _choose(parts: Mapping[str, list[Any]], name: str | None) -> list[Any]:
+    if not name and len(parts) == 1:
+        return next(iter(parts.values()))
+    if name is not None and name in parts:
+        return parts[name]
+    raise several_parts(parts, name)
+
+
+def several_parts(names: Iterable[str], name: str | None = None) -> InputError:
+    """Create the error for a file with several parts, of which `name` is none."""
+    listed = list(names)
+    what = f"holds no part {name!r}" if name else "holds several parts"
+    if name == NO_CHOICE:
+        return InputError(f"{what}: {', '.join(listed)}", remedy="save the one to read as a file of its own")
+    return InputError(f"{what}: {', '.join(listed)}", remedy=f"choose one, such as --layout split_name={listed[0]}")
+
+
 def peek_records(path: Path, limit: int = 100, sizes: Iterable[int] = _PEEK_SIZES) -> tuple[list[Any], bool]:
     """Read the first records of a JSON file, up to the first error; errors are not reported.
 
@@ -162,22 +204,31 @@ def peek_records(path: Path, limit: int = 100, sizes: Iterable[int] = _PEEK_SIZE
         sizes: the numbers of bytes to read; the next number is tried if no record ends within the previous one.
 
     Returns:
-        The first elements of an array, or else the first values of the file; and whether the file is an array of
-        objects or arrays.
+        The first elements of an array or of the first part of a file, or else the first values of the file; and
+        whether the file is an array of objects or arrays, or has parts that are.
     """
-    decoder = json.JSONDecoder()
     for size in sizes:
         text = read_beginning(path, size).decode("utf-8-sig", "replace").lstrip()
         is_array = _ARRAY_OF_RECORDS.match(text) is not None
-        records: list[Any] = []
-        offset = int(is_array)
-        with contextlib.suppress(ValueError, RecursionError):  # the end of what was read, or of the array
-            while len(records) < limit and (separator := _SEPARATOR.match(text, offset)):
-                record, offset = decoder.raw_decode(text, separator.end())
-                records.append(record)
+        records = _decoded(text, int(is_array), limit)
         if records or text[:1] not in ("[", "{"):
             break
+    if not is_array and len(records) == 1 and (parts := _parts(records[0])):
+        return next(iter(parts.values()))[:limit], True
+    if not records and (first := _FIRST_PART.match(text)) and json.loads(first[1]) not in _OF_RECORDS:
+        return _decoded(text, first.end(), limit), True
     return records, is_array
+
+
+def _decoded(text: str, offset: int, limit: int) -> list[Any]:
+    """The JSON values from a place of a text on, separated by commas or white space, up to the first error."""
+    decoder = json.JSONDecoder()
+    values: list[Any] = []
+    with contextlib.suppress(ValueError, RecursionError):  # the end of what was read, or of the array
+        while len(values) < limit and (separator := _SEPARATOR.match(text, offset)):
+            value, offset = decoder.raw_decode(text, separator.end())
+            values.append(value)
+    return values
 
 
 def parse_json(data: str | bytes, remedy: str = "correct the line", *, exact: bool = True) -> Any:

@@ -11,7 +11,7 @@ import abc
 import contextlib
 import re
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from entaug.errors import InputError, LossError
 from entaug.formats.base import ENTITY_FIELDS, BaseFormat, FormatCapabilities, Reading, before_of
 from entaug.formats.documents import BEFORE, CHAR_RANGES, CharMention, Document
 from entaug.formats.offsets import UnitDetector, in_characters
-from entaug.formats.records import as_object, numbered_lines, parse_json, peek_records, read_records
+from entaug.formats.records import as_object, numbered_lines, parse_json, peek_records, read_array, read_records
 from entaug.formats.segmentation import OffsetOptions, SegmentationOptions, locate_tokens, split_document
 from entaug.formats.token_records import entity_fields, pop_id, without
 from entaug.spacing import infer_spaces
@@ -28,6 +28,7 @@ from entaug.spacing import infer_spaces
 __all__ = [
     "OTHER_TOKENS",
     "TextLines",
+    "TextOptions",
     "add_other_fields",
     "char_mention",
     "char_spans",
@@ -214,10 +215,35 @@ def add_other_fields(
             record.setdefault(name, value)
 
 
+@dataclass(frozen=True)
+class TextOptions(OffsetOptions):
+    """Options of formats with one text per line.
+
+    Args:
+        split_name: the part to read of a JSON file with several, ``{"train": [...], "dev": [...]}``.
+    """
+
+    split_name: str | None = None
+
+
+def _is_array(path: Path) -> bool:
+    return peek_records(path, 1)[1]
+
+
+def given_records(path: Path, dialect: TextOptions) -> Iterator[tuple[int, Any]]:
+    """The numbered records of a file: lines, not parsed yet, or the elements of an array."""
+    return read_array(path, split_name=dialect.split_name) if _is_array(path) else numbered_lines(path)
+
+
+def parse_record(given: Any, *, exact: bool = True) -> dict[str, Any]:
+    """The object of a record of `given_records`."""
+    return as_object(parse_json(given, exact=exact) if type(given) is str else given)
+
+
 class TextLines(BaseFormat):
     """Base class of formats with one text per line; see `entaug.formats.base.BaseFormat`.
 
-    The sentences that a text is cut into are written as several texts.
+    An array of such records is read too. The sentences that a text is cut into are written as several texts.
     """
 
     extensions = (".jsonl", ".json", ".ndjson")
@@ -263,11 +289,11 @@ class TextLines(BaseFormat):
             return dialect
         detector = UnitDetector()
         with contextlib.suppress(InputError):  # reported when the file is read
-            for _, line in numbered_lines(path):
-                if line.isascii() and "\\u" not in line and "\\r\\n" not in line:
+            for _, given in given_records(path, dialect):
+                if isinstance(given, str) and given.isascii() and "\\u" not in given and "\\r\\n" not in given:
                     continue
                 with contextlib.suppress(InputError):
-                    self.add_ranges(as_object(parse_json(line, exact=False)), dialect, detector)
+                    self.add_ranges(parse_record(given, exact=False), dialect, detector)
         return replace(dialect, **detector.decide())
 
     def recognises(self, path: Path) -> bool:
@@ -275,9 +301,7 @@ class TextLines(BaseFormat):
 
         Whether the first records are objects, and the first record with a decision is of this format.
         """
-        records, is_array = peek_records(path, 20)
-        if is_array:
-            return False
+        records = peek_records(path, 20)[0]
         for record in records:
             matches = self.matches(record) if type(record) is dict else False
             if matches is not None:
@@ -285,22 +309,23 @@ class TextLines(BaseFormat):
         return bool(records)
 
     def read(
-        self, path: Path, dialect: OffsetOptions, reading: Reading, start: int = 0, stop: int | None = None
+        self, path: Path, dialect: TextOptions, reading: Reading, start: int = 0, stop: int | None = None
     ) -> Iterator[Sentence]:
-        """See `entaug.formats.base.BaseFormat.read`: the sentences of a file, streamed.
+        """See `entaug.formats.base.BaseFormat.read`: the sentences of a file, streamed if each line is a record.
 
         Raises:
             InputError: a line is not a JSON object, a field is missing or of the wrong type, a mention does not fit,
                 an id occurs twice, or there is no sentence.
         """
 
-        def parse(number: int, line: str) -> Iterable[Sentence]:
-            record = replaced[number] if number in replaced else as_object(parse_json(line))
+        def parse(number: int, given: Any) -> Iterable[Sentence]:
+            record = replaced[number] if number in replaced else parse_record(given)
             text = None if record is None else self.parse(record, dialect, reading)
             return cut_record(text and in_characters(text, dialect.offsets), dialect, reading)
 
         replaced = self.replaced(path, dialect, reading) if stop is None and not start else {}
         dialect.note_offsets(reading)
-        return read_records(
-            path, numbered_lines(path, start, stop, reading.notes), parse, reading, is_whole=stop is None
-        )
+        if stop is None and _is_array(path):
+            return read_records(path, given_records(path, dialect), parse, reading, unit="record")
+        lines = numbered_lines(path, start, stop, reading.notes)
+        return read_records(path, lines, parse, reading, is_whole=stop is None)

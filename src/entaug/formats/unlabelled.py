@@ -19,7 +19,7 @@ from entaug.errors import EntaugError, InputError, escape_control_characters
 from entaug.files.folders import natural_sort_key, walk_files
 from entaug.files.streams import check_characters, read_beginning, read_bytes, read_line_chunks
 from entaug.formats import find_format, open_file
-from entaug.formats.base import Reading
+from entaug.formats.base import NO_LABELS, NO_MENTION, Reading, note_lines, warn_of_notes
 from entaug.formats.documents import Document
 from entaug.formats.records import json_type, numbered_lines, parse_json, peek_records
 from entaug.formats.segmentation import SegmentationOptions, split_document
@@ -252,12 +252,15 @@ class _Reader:
 
 def _read_labelled(path: Path) -> Iterator[Sentence]:
     """Read a file in a labelled format, without its labels."""
-    for number, sentence in enumerate(open_file(path).sentences(Reading(repair=True)), start=1):
+    reading = Reading(repair=True)
+    for number, sentence in enumerate(open_file(path).sentences(reading), start=1):
         yield Sentence(
             sentence.tokens,
             id=sentence.id or f"{escape_control_characters(path.name)}:{number}",
             spaces=sentence.spaces,
         )
+    kept = {note: count for note, count in reading.notes.items() if note not in (NO_LABELS, NO_MENTION)}
+    warn_of_notes(note_lines(kept), str(path))
 
 
 def _fields(record: Any) -> Any:

@@ -13,6 +13,7 @@ from entaug.errors import InputError
 from entaug.formats import read, read_each
 from entaug.provenance import Provenance
 from entaug.recipes.folds import content_key
+from entaug.workflows.common import require_mentions
 from entaug.workflows.unlabelled import read_unlabelled
 
 __all__ = ["UNLABELLED", "AutoInputs", "file_digest", "read_inputs"]
@@ -94,14 +95,12 @@ def read_inputs(
     with_mentions = sum(bool(sentence.mentions) for sentence in gold)
     if dev is not None:
         inputs.dev = list(read(dev, from_format, **options))
-        if not any(sentence.mentions for sentence in inputs.dev):
-            raise InputError("has no mentions to measure gains by", path=str(dev), remedy="name labelled sentences")
+        require_mentions(inputs.dev, dev, "to measure gains by")
         _check_apart(gold, inputs.dev, train, dev)
     elif with_mentions < _FEWEST:
         message = f"has {with_mentions} sentences with mentions, and cross-validation needs at least {_FEWEST}"
         raise InputError(message, path=str(train), remedy="label more sentences, or name held-out ones with --dev")
-    if not with_mentions:
-        raise InputError("has no mentions to learn from", path=str(train), remedy="check the tag column")
+    require_mentions(gold, train)
     if unlabelled:
         others = [*([] if dev is None else [dev]), *held_out]
         language = read_options.get("language")  # of corpora that are running text themselves

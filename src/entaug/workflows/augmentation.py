@@ -20,7 +20,7 @@ from entaug.data import Sentence
 from entaug.errors import LossError
 from entaug.files.checkpoints import RunWriter
 from entaug.formats import OpenedFile
-from entaug.formats.base import Reading
+from entaug.formats.base import Reading, note_lines
 from entaug.progress import Progress
 from entaug.report.review import Review
 from entaug.workflows.accepting import Acceptance, AugmentSummary, ReviewCounts
@@ -105,7 +105,7 @@ class Augmentation:
         augmenter.progress = None
         summary.repaired = reading.repaired
         summary.notes += [*augmenter.notes(), *notes_on_other_tags(self.source)]
-        summary.notes += [f"{note} ({n:,} times)" if n > 1 else note for note, n in sorted(reading.notes.items())]
+        summary.notes += note_lines(reading.notes)
         if copy_gold and not copies_now:  # the input is known to be valid only after it was read to its end
             self._copy_again()
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from entaug.backends.instruct import InstructModel, Usage
 from entaug.data import Sentence
-from entaug.errors import LossError, OutputError, ParameterError
+from entaug.errors import InputError, LossError, OutputError, ParameterError
 from entaug.files.atomic import follow_link, open_output, output_error
 from entaug.files.checkpoints import partial_paths
 from entaug.files.streams import STDIN, is_special, is_stdout, rereadable_path
@@ -122,6 +122,13 @@ def as_predictions(to: OpenedFile, options: Options) -> OpenedFile:
         return to
     dialect: Any = to.dialect
     return replace(to, dialect=replace(dialect, annotations="predictions"))
+
+
+def require_mentions(sentences: Iterable[Sentence], path: str | Path, purpose: str = "to learn from") -> None:
+    """Check that a corpus that is needed for its mentions has any."""
+    if not any(sentence.mentions for sentence in sentences):
+        remedy = "check where its labels are (entaug check), and name them: --tag-column or --layout"
+        raise InputError(f"has no mentions {purpose}", path=str(path), remedy=remedy)
 
 
 def read_sentences(

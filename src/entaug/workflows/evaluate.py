@@ -13,7 +13,7 @@ from entaug.formats import read
 from entaug.language_check import note_on_encoder
 from entaug.scoring.span_f1 import Scores, score
 from entaug.taggers.base import load_tagger
-from entaug.workflows.common import Options
+from entaug.workflows.common import Options, require_mentions
 
 __all__ = ["evaluate_files", "load_trained_tagger"]
 
@@ -47,7 +47,7 @@ def evaluate_files(
         The scores; see `entaug.scoring.span_f1.score`.
 
     Raises:
-        InputError: a file is invalid, or the files do not hold the same sentences.
+        InputError: a file is invalid, the gold file has no mention, or the files do not hold the same sentences.
         ParameterError: not one of `predicted` and `tagger` is given, or the tagger must be trained first.
 
     Example:
@@ -61,6 +61,7 @@ def evaluate_files(
         raise ParameterError("give a file of predictions, or a tagger", remedy="for example --tagger FOLDER")
     options = read_options or {}
     gold_corpus = read(gold, from_format, repair=repair, **options)
+    require_mentions(gold_corpus, gold, "to score predictions by")
     if predicted is not None and Path(predicted).is_dir():
         saved = load_tagger(predicted)
         for note in note_on_encoder(saved, gold_corpus):

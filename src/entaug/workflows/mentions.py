@@ -18,10 +18,10 @@ from entaug.data import Sentence
 from entaug.errors import EntaugError, ParameterError, UnknownNameError
 from entaug.files.streams import rereadable_path
 from entaug.formats import open_file
-from entaug.formats.base import Reading
+from entaug.formats.base import Reading, note_lines
 from entaug.progress import Progress, no_progress
 from entaug.prompts import packaged_prompt, read_prompt
-from entaug.workflows.common import Options, check_output, read_sentences, write_text
+from entaug.workflows.common import Options, check_output, read_sentences, require_mentions, write_text
 
 __all__ = ["MentionsSummary", "mentions_file"]
 
@@ -122,6 +122,7 @@ def mentions_file(
     with rereadable_path(input) as path:
         source = open_file(path, from_format, **(read_options or {}))
         corpus = list(read_sentences(source, reading, progress=progress))
+    require_mentions(corpus, input)
     known = sorted({mention.label for sentence in corpus for mention in sentence.mentions})
     for label in labels:
         if label not in known:
@@ -131,6 +132,7 @@ def mentions_file(
         problem = f"{model.name} is a model to fine-tune, not to ask"
         raise ParameterError(problem, parameter="generator", remedy=HOW_TO_NAME)
     summary = MentionsSummary(str(input), str(output), model.name, repaired=reading.repaired)
+    summary.notes += note_lines(reading.notes)
     if model.remote_host:
         summary.notes.append(f"mentions of the corpus are sent to {model.remote_host}")
     excluded = list(held_out)

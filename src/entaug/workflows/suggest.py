@@ -15,12 +15,19 @@ from entaug.data import Sentence
 from entaug.errors import InputError, ParameterError
 from entaug.files.streams import rereadable_path
 from entaug.formats import open_file
-from entaug.formats.base import Reading
+from entaug.formats.base import Reading, note_lines
 from entaug.progress import Progress, no_progress
 from entaug.scoring.near_duplicates import select_distinct
 from entaug.scoring.uncertainty import uncertainty
 from entaug.teacher import Teacher, TeacherParameters
-from entaug.workflows.common import Options, as_predictions, check_output, open_target, read_sentences
+from entaug.workflows.common import (
+    Options,
+    as_predictions,
+    check_output,
+    open_target,
+    read_sentences,
+    require_mentions,
+)
 
 __all__ = ["Strategy", "SuggestSummary", "suggest_file"]
 
@@ -132,8 +139,7 @@ def suggest_file(
         to = as_predictions(open_target(output, to_format, source, write_options, force=force), write_options)
         reading = Reading(repair=repair)
         gold = list(read_sentences(source, reading, progress=progress))
-        if not any(sentence.mentions for sentence in gold):
-            raise InputError("has no mentions to learn from", path=str(input), remedy="check the tag column")
+        require_mentions(gold, input)
         trained = (teacher or TeacherParameters()).create_teacher(seed)
         labelled = _label(gold, unlabelled, trained, progress)
         candidates = [one for one in labelled if len(one.sentence) >= min_tokens]
@@ -154,7 +160,7 @@ def suggest_file(
         summary.suggested, summary.repaired = len(suggested), reading.repaired
         summary.skipped = chosen[-1] + 1 - len(chosen)
         summary.mentions.update(mention.label for sentence in suggested for mention in sentence.mentions)
-        summary.notes = [*unlabelled.notes, *trained.notes, *reading.notes]
+        summary.notes = [*unlabelled.notes, *trained.notes, *note_lines(reading.notes)]
         summary.seconds = time.monotonic() - begun
         return summary
 

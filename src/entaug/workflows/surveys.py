@@ -15,7 +15,7 @@ from entaug.corpus import keyed
 from entaug.data import Sentence
 from entaug.errors import EntaugError
 from entaug.formats import OpenedFile
-from entaug.formats.base import Reading
+from entaug.formats.base import NO_MENTION, Reading
 from entaug.formats.parts import Part, parts_of
 from entaug.progress import Progress
 from entaug.workflows.processes import Workers
@@ -217,6 +217,7 @@ class Sharing:
         """
         ids: set[str] = set()
         done, total = 0, self.source.estimated_sentences()
+        has_mention = False
         for survey in self.workers.map(survey_part, job, self._valid_parts(reading)):
             if survey is None or not ids.isdisjoint(survey.ids):
                 raise Irregular
@@ -224,10 +225,13 @@ class Sharing:
             reading.repaired.update(survey.repaired)
             reading.notes.update(survey.notes)
             done += survey.before.sentences
+            has_mention = has_mention or bool(survey.before.mentions)
             progress(stage, done, total)
             yield survey
         if not done:
             raise Irregular
+        if not has_mention:
+            reading.notes[NO_MENTION] = 1
         progress(stage, done, done)
 
     def _valid_parts(self, reading: Reading) -> Iterator[Part]:

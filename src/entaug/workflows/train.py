@@ -19,7 +19,7 @@ from entaug.scoring.span_f1 import Scores, score
 from entaug.tag_probabilities import TagProbabilities
 from entaug.taggers.base import TaggerTrainingConfig, TrainableTagger, TrainingHistory
 from entaug.taggers.relations import THW, RelationProbabilities
-from entaug.workflows.common import Options
+from entaug.workflows.common import Options, require_mentions
 
 __all__ = ["TrainSummary", "train_file"]
 
@@ -114,6 +114,7 @@ def train_file(
     config = config or TaggerTrainingConfig()
     options = read_options or {}
     sentences = list(read(input, from_format, repair=repair, **options))
+    require_mentions(sentences, input)
     dev_gold = None if dev is None else read(dev, from_format, repair=repair, **options)
     gold, new = _split_by_provenance(sentences, config, str(input))
     known = {(sentence.tokens, sentence.mentions) for sentence in gold}

@@ -9,7 +9,7 @@ from typing import Any
 from entaug.corpus import Corpus
 from entaug.data import Sentence
 from entaug.errors import InputError, MissingExtraError, ParameterError
-from entaug.formats.base import Reading
+from entaug.formats.base import Reading, note_lines, warn_of_notes
 from entaug.formats.huggingface.dialect import Table, import_pyarrow
 from entaug.formats.huggingface.format import Parquet, features_of
 from entaug.formats.huggingface.reader import detect_dialect, read_table
@@ -72,9 +72,13 @@ def from_datasets(dataset: Any, *, repair: bool = False, **options: Any) -> Any:
     try:
         detected = detect_dialect(table, dialect, given)
         dialect = replace(dialect, **{name: value for name, value in detected.items() if name not in given})
-        return Corpus(read_table(table, dialect, Reading(repair=repair), None), "a dataset")
+        reading = Reading(repair=repair)
+        sentences = tuple(read_table(table, dialect, reading, None))
     except pa.ArrowException as error:
         raise InputError(f"cannot be read ({error})") from None
+    corpus = Corpus(sentences, "a dataset", note_lines(reading.notes))
+    warn_of_notes(corpus.notes, "a dataset", 2)
+    return corpus
 
 
 def to_datasets(sentences: Iterable[Sentence] | Mapping[str, Iterable[Sentence]], **options: Any) -> Any:

@@ -20,6 +20,7 @@ from entaug.formats.buffered import BufferedFormat
 from entaug.formats.huggingface.dialect import HfDialect, Table, import_pyarrow
 from entaug.formats.huggingface.reader import detect_dialect, read_table
 from entaug.formats.huggingface.writer import create_table
+from entaug.formats.records import several_parts
 
 __all__ = ["DatasetFolder", "HfDialect", "Parquet", "TableFormat", "features_of"]
 
@@ -60,13 +61,6 @@ class TableFormat(BufferedFormat):
             path: the file, or a folder.
             dialect: the dialect to write.
         """
-
-    def dialect(self, **options: Any) -> HfDialect:
-        """See `entaug.formats.base.BaseFormat.dialect`; `names` may be a string with commas."""
-        if isinstance(names := options.get("names"), str):
-            options["names"] = tuple(name.strip() for name in names.split(","))
-        created: HfDialect = super().dialect(**options)
-        return created
 
     def detect(self, path: Path, dialect: HfDialect, options: Mapping[str, Any]) -> dict[str, Any]:
         """See `entaug.formats.base.BaseFormat.detect`: the columns."""
@@ -264,9 +258,9 @@ def _part(path: Path, name: str | None) -> Path:
     splits = [split for split in listed if isinstance(split, str)] if isinstance(listed, list) else []
     name = splits[0] if name is None and len(splits) == 1 else name
     if name is None or name not in splits:
-        what = "holds several parts" if name is None else f"holds no part {name!r}"
-        choose = "choose one with split_name (on the command line --layout split_name=NAME)"
-        raise InputError(what, path=str(path), remedy=f"{choose}: {', '.join(splits)}")
+        error = several_parts(splits or ["none"], name)
+        error.path = str(path)
+        raise error
     if Path(name).name != name:
         raise InputError(f"a part of the name {name!r}", path=str(path), remedy=_REMEDY)
     return path / name

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice, pairwise
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -18,27 +18,29 @@ from entaug.data import Mention, Sentence, split_fields
 from entaug.errors import InputError
 from entaug.formats.base import Reading, are_columns
 from entaug.formats.huggingface.dialect import JSON_COLUMN, HfDialect, Table, import_pyarrow
+from entaug.formats.label_fields import (
+    LABEL_NAMES,
+    TOKEN_NAMES,
+    FieldSample,
+    as_list_of_objects,
+    find_label_fields,
+    label_name,
+    mentions_of_tags,
+    name_of,
+    note_no_labels,
+    numbers_without_names,
+)
 from entaug.formats.records import read_records
 from entaug.formats.token_records import (
     add_entity_fields,
-    decode_tags,
     pop_columns,
     pop_id,
     pop_spaces,
     unique_mentions,
     without,
 )
-from entaug.tags import SchemeDetector, is_tag
 
-__all__ = ["RESERVED", "detect_dialect", "read_table"]
-
-_TOKENS = ("tokens", "words", "token", "word")
-_TAGS = ("ner_tags", "ner", "ner_labels", "tags", "labels", "ner_tag", "tag", "label", "bio_tags", "iob_tags")
-_ENTITIES = ("entities", "mentions", "spans", "entity_mentions", "ner")
-RESERVED = frozenset((*_TOKENS, *_TAGS, *_ENTITIES))
-"""Names of columns that may be detected as columns of tokens or mentions."""
-_LABELS = ("label", "type", "entity_type")
-
+__all__ = ["detect_dialect", "read_table"]
 
 # ----------------------------------------------------------------------------------------------------------- detection
 
@@ -80,7 +82,7 @@ def _is_entities(type_: Any) -> bool:
     if not types.is_struct(item):
         return False
     names = {item.field(i).name for i in range(item.num_fields)}
-    return bool(names & {*_LABELS}) and ("spans" in names or {"start", "end"} <= names)
+    return bool(names & {*LABEL_NAMES}) and ("spans" in names or {"start", "end"} <= names)
 
 
 def detect_dialect(table: Table, dialect: HfDialect, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -110,10 +112,15 @@ def detect_dialect(table: Table, dialect: HfDialect, options: Mapping[str, Any])
     first = next(table.batches(None), None)
     rows = {} if first is None else {name: _rows(first.column(name)) for name in (*texts, *numbers)}
     item_names = {name: _item_names(table.features.get(name)) for name in numbers}
-    tag_like = [name for name in texts if _are_tags(value for row in rows.get(name, ()) for value in row or ())]
-    tokens = options.get("token_column") or next((name for name in _TOKENS if name in texts), None)
+    sample = FieldSample(
+        {name: rows.get(name, ()) for name in texts},
+        {name: rows.get(name, ()) for name in numbers},
+        [name for name, type_ in types.items() if _is_entities(type_)],
+        item_names,
+    )
+    tokens = options.get("token_column") or next((name for name in TOKEN_NAMES if name in texts), None)
     if tokens is None:
-        candidates = [name for name in texts if name not in tag_like]
+        candidates = [name for name in texts if not sample.is_tag_like(name)]
         if len(candidates) != 1:
             several = f"several could be: {', '.join(candidates)}"
             hint = several if candidates else f"it has: {', '.join(types) or 'no column'}"
@@ -122,22 +129,10 @@ def detect_dialect(table: Table, dialect: HfDialect, options: Mapping[str, Any])
     elif tokens not in texts:
         raise InputError(f"the column {tokens!r} holds no lists of strings", remedy="name another: token_column")
     detected: dict[str, Any] = {"token_column": tokens, "mentions": "auto"}
-    candidates = [name for name in tag_like if name != tokens]
-    candidates += [name for name, names in item_names.items() if names and _are_tags(names)]
-    known = [name for name in _TAGS if name in candidates]
-    known += [name for name in _TAGS if name in numbers and (name == "ner_tags" or "names" in options)]
-    if not known and len(candidates) == 1:
-        known = candidates
-    tags = options.get("tag_column") or next(iter(known), None)
-    entities = options.get("entity_column") or next(
-        (name for name in _ENTITIES if name in types and _is_entities(types[name])), None
-    )
+    found = find_label_fields(sample, tokens, options.get("tag_column"), options.get("entity_column"), dialect.names)
+    tags, entities = found.tags, found.entities
     if tags is not None:
-        names = item_names.get(tags, ())
-        scheme = SchemeDetector()
-        for row in rows.get(tags, ()):
-            scheme.update(tag for tag in (_name_of(v, dialect.names or names) for v in row or ()) if tag is not None)
-        detected |= {"tag_column": tags, "names": names, "scheme": scheme.scheme(), "mentions": "tags"}
+        detected |= {"tag_column": tags, "names": found.names, "scheme": found.scheme, "mentions": "tags"}
     if entities is not None:
         detected["entity_column"] = entities
         if "tag_column" not in options or "entity_column" in options:
@@ -147,18 +142,6 @@ def detect_dialect(table: Table, dialect: HfDialect, options: Mapping[str, Any])
     classes = {name: item_names[name] for name in others if item_names.get(name)}
     classes |= {name: names for name in types if (names := _class_names(table.features.get(name)))}
     return detected | {"classes": tuple(classes.items())}
-
-
-def _are_tags(values: Iterable[Any]) -> bool:
-    sample = list(islice(values, 5000))
-    return "O" in sample and all(isinstance(value, str) and is_tag(value) for value in sample)
-
-
-def _name_of(value: Any, names: Sequence[str]) -> str | None:
-    """Return the string of a value or of its number; None for any other value."""
-    if isinstance(value, str):
-        return value
-    return names[value] if type(value) is int and 0 <= value < len(names) else None
 
 
 def _with_value_per_token(table: Table, tokens: str, names: Sequence[str]) -> Sequence[str]:
@@ -215,9 +198,9 @@ def read_table(table: Table, dialect: HfDialect, reading: Reading, path: Path | 
     if dialect.mentions == "tags" and not dialect.names and dialect.tag_column in types:
         item = _item_type(types[dialect.tag_column])
         if item is not None and pa.types.is_integer(item):
-            what = f"the numbers in {dialect.tag_column!r} have no names"
-            remedy = "give them in order, such as names=O,B-PER,I-PER"
-            raise InputError(what, path=str(path) if path else None, remedy=remedy)
+            error = numbers_without_names(dialect.tag_column)
+            error.path = str(path) if path else None
+            raise error
 
     def rows() -> Iterator[dict[str, Any]]:
         for batch in table.batches(list(types)):
@@ -260,22 +243,26 @@ def _parse(row: dict[str, Any], dialect: HfDialect, classes: Mapping[str, Sequen
     n = len(tokens)
     mentions: Iterable[Mention] = ()
     extras: Iterable[Mapping[str, Any]] = ()
-    if dialect.mentions == "tags" and (tags := row.pop(dialect.tag_column, None)) is not None:
-        mentions = _mentions_of_tags(tags, n, dialect, reading)
-    elif dialect.mentions == "entities":
-        entities = _entities(row.pop(dialect.entity_column, None), dialect.entity_column)
+    column = {"tags": dialect.tag_column, "entities": dialect.entity_column}.get(dialect.mentions)
+    labels = row.pop(column, None) if column else None
+    if labels is None:
+        note_no_labels(row if column is None else {}, (), reading, "tag_column or entity_column")
+    elif dialect.mentions == "tags":
+        mentions = mentions_of_tags(labels, n, dialect.tag_column, dialect.names, dialect.scheme, reading)
+    else:
+        entities = _entities(labels, dialect.entity_column)
         of_mentions = unique_mentions(map(_mention, entities), reading)
         mentions, extras = of_mentions, of_mentions.values()
     columns: dict[str, tuple[str, ...]] = {}
     for name in dialect.columns:
         if (values := row.pop(name, None)) is not None:
-            named: Any = [_name_of(value, classes[name]) for value in values] if name in classes else values
+            named: Any = [name_of(value, classes[name]) for value in values] if name in classes else values
             if not are_columns({name: named}, n):
                 raise InputError(f"column {name!r} has no value for each token", remedy="correct the row")
             columns[name] = tuple(named)
     for name, names in classes.items():
         if type(row.get(name)) is int:
-            row[name] = _name_of(row[name], names)
+            row[name] = name_of(row[name], names)
     meta = {name: value for name, value in row.items() if value is not None and value == value}  # noqa: PLR0124 - NaN
     meta |= _fields_of_json(meta.pop(JSON_COLUMN, None))
     id_ = pop_id(meta)
@@ -298,25 +285,9 @@ def _fields_of_json(text: Any) -> dict[str, Any]:
     return fields if isinstance(fields, dict) else {JSON_COLUMN: text}
 
 
-def _mentions_of_tags(tags: Any, n: int, dialect: HfDialect, reading: Reading) -> Iterable[Mention]:
-    if not isinstance(tags, list) or len(tags) != n:
-        count = len(tags) if isinstance(tags, list) else 0
-        raise InputError(f"{count} tags for {n} tokens", remedy="correct the row")
-    if tags.count("O") == n or (tags.count(0) == n and dialect.names[:1] == ("O",)):
-        return ()
-    names = [_name_of(tag, dialect.names) for tag in tags]
-    if None in names:
-        what = f"a tag {tags[names.index(None)]!r} that has no name"
-        raise InputError(what, remedy="correct the row, or give the names")
-    return decode_tags(names, dialect.scheme, reading)
-
-
 def _entities(value: Any, column: str) -> list[dict[str, Any]]:
     """The objects of a column of entities."""
-    if isinstance(value, dict):  # a structure of lists
-        lists = [values if isinstance(values, list) else [] for values in value.values()]
-        value = [dict(zip(value, values, strict=False)) for values in zip(*lists, strict=False)]
-    value = [] if value is None else value
+    value = [] if value is None else as_list_of_objects(value)
     if not isinstance(value, list) or not all(isinstance(entity, dict) for entity in value):
         raise InputError(f"no list of entities in the column {column!r}", remedy="correct the row")
     return value
@@ -324,9 +295,9 @@ def _entities(value: Any, column: str) -> list[dict[str, Any]]:
 
 def _mention(entity: dict[str, Any]) -> tuple[Mention, dict[str, Any]]:
     """A mention, and its further fields."""
-    label_name = next((name for name in _LABELS if entity.get(name) is not None), "label")
-    label, spans = entity.get(label_name), entity.get("spans")
-    taken = (label_name, "start", "end") if spans is None else (label_name, "spans")
+    of_label = label_name(entity)
+    label, spans = entity.get(of_label), entity.get("spans")
+    taken = (of_label, "start", "end") if spans is None else (of_label, "spans")
     if spans is None:
         spans = [[entity.get("start"), entity.get("end")]]
     if not isinstance(label, str) or not isinstance(spans, list):

@@ -12,7 +12,7 @@ from entaug.alignment import align_spaces
 from entaug.data import Sentence
 from entaug.formats.base import ENTITY_FIELDS
 from entaug.formats.huggingface.dialect import JSON_COLUMN, HfDialect, import_pyarrow
-from entaug.formats.huggingface.reader import RESERVED
+from entaug.formats.label_fields import RESERVED
 
 __all__ = ["create_table"]
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Literal
 
 from entaug.data import Sentence
+from entaug.errors import InputError
 from entaug.formats.base import FormatCapabilities
 from entaug.formats.buffered import BufferedFormat
 from entaug.params import validate
@@ -45,21 +47,23 @@ class SpacyFormat(BufferedFormat):
     carries = FormatCapabilities(nested=True, discontinuous=False, columns=True, fields=True, spaces=True)
 
     def detect_mentions(
-        self, groups: Collection[str], has_entities: bool, dialect: SpacyDialect, options: Mapping[str, Any]
+        self,
+        path: Path,
+        groups: Collection[str],
+        has_entities: bool,
+        dialect: SpacyDialect,
+        options: Mapping[str, Any],
     ) -> dict[str, Any]:
-        """Detect the location of mentions in a file.
-
-        Args:
-            groups: the names of its groups of spans that hold any.
-            has_entities: whether it has entities.
-            dialect: the dialect made from the options that are given.
-            options: the options that are given, by name.
-
-        Returns:
-            The fields ``mentions`` and ``spans_key`` of the dialect.
-        """
+        """Detect the location of mentions in a file: its groups of spans that hold any, and whether it has entities."""
         key = dialect.spans_key
-        if "spans_key" not in options and key not in groups and len(groups) == 1 and not has_entities:
+        only_spans = dialect.mentions == "spans" or (dialect.mentions == "auto" and not has_entities)
+        if groups and key not in groups and (only_spans or "spans_key" in options):
+            names = ", ".join(map(repr, sorted(groups)))
+            remedy = "choose one: --layout mentions=spans --layout spans_key=NAME"
+            if "spans_key" in options:
+                raise InputError(f"has no group of spans {key!r}, but {names}", path=str(path), remedy=remedy)
+            if len(groups) > 1:
+                raise InputError(f"has several groups of spans: {names}", path=str(path), remedy=remedy)
             [key] = groups
         return {"spans_key": key, "mentions": "spans" if key in groups else "ents" if has_entities else "auto"}
 

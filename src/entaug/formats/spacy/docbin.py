@@ -2,8 +2,9 @@
 
 Each document is a sentence. Flat mentions are the entities of the documents (``doc.ents``), nested ones a group of
 spans (``doc.spans["sc"]``). If a file has such a group, the group is read, and entities that are not in it are skipped
-and counted; ``mentions="ents"`` reads the entities instead. The id, other columns, fields and provenance are in
-``doc.user_data``; tags, lemmas and trees are attributes of the tokens.
+and counted; ``mentions="ents"`` reads the entities instead. A single group of another name is read too; among several,
+``spans_key`` chooses. Groups that are not read, and documents without annotation, are counted. The id, other columns,
+fields and provenance are in ``doc.user_data``; tags, lemmas and trees are attributes of the tokens.
 """
 
 from __future__ import annotations
@@ -69,11 +70,11 @@ class DocBinFormat(SpacyFormat):
 
     def detect(self, path: Path, dialect: DocBinDialect, options: Mapping[str, Any]) -> dict[str, Any]:
         """See `entaug.formats.base.BaseFormat.detect`: the location of mentions."""
-        if dialect.mentions != "auto":
+        if dialect.mentions == "ents":
             return {}
         reader = DocBinReader(path)
         groups = Counter(name for i in range(len(reader)) for name, spans in reader.groups(i).items() if spans)
-        return self.detect_mentions(groups, reader.has_attribute("ENT_TYPE"), dialect, options)
+        return self.detect_mentions(path, groups, reader.has_attribute("ENT_TYPE"), dialect, options)
 
     def sentences(self, path: Path, dialect: DocBinDialect, reading: Reading) -> Iterator[Sentence]:
         """See `entaug.formats.buffered.BufferedFormat`; documents without words are skipped and counted."""

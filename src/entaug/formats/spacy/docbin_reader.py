@@ -14,7 +14,7 @@ from typing import Any
 from entaug.data import Sentence
 from entaug.errors import InputError, MissingExtraError
 from entaug.files.streams import read_bytes
-from entaug.formats.base import Reading
+from entaug.formats.base import NO_LABELS, Reading
 from entaug.formats.spacy.packed import read_message, unpacked
 from entaug.formats.spacy.words import COLUMNS, WordMention, create_sentence, token_columns, tokens_of
 from entaug.formats.token_records import pop_columns, pop_id
@@ -238,7 +238,12 @@ class DocBinReader:
         """The mentions of a document."""
         n = self._bounds[i + 1] - self._bounds[i]
         spans = entities = self._entities(i, reading)
+        if group is None and not any(self._column(i, "ENT_IOB")):  # as in spaCy, 2 is outside
+            reading.notes[NO_LABELS] += 1
         groups = self._read_groups(i)  # also where none is used: damaged ones may hold all mentions
+        if others := sorted(name for name, spans in groups.items() if spans and name != group):
+            names = ", ".join(map(repr, others))
+            reading.notes[f"spans {names} left out (to read a group: --layout spans_key=NAME)"] += 1
         if group is not None:
             spans = [(start, end, label, kb_id, id_) for id_, kb_id, label, start, end, _, _ in groups.get(group, ())]
             left_out = {entity[:3] for entity in entities} - {span[:3] for span in spans}
@@ -258,10 +263,10 @@ class DocBinReader:
     def _entities(self, i: int, reading: Reading) -> list[tuple[int, int, int, int, int]]:
         """The entities of a document: first word, the word after the last, and the numbers of label, kb_id and id."""
         types = self._column(i, "ENT_TYPE")
-        if "ENT_IOB" not in self._index or not any(types):
+        if "ENT_IOB" not in self._index:
             return []
         marks, kb_ids, ids = (self._column(i, attribute) for attribute in ("ENT_IOB", "ENT_KB_ID", "ENT_ID"))
-        if 0 in marks:
+        if 0 in marks and any(marks):
             reading.notes["document with words of which is not known whether they are entities"] += 1
         entities: list[tuple[int, int, int, int, int]] = []
         for k, (mark, type_) in enumerate(zip(marks, types, strict=True)):

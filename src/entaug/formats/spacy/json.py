@@ -59,7 +59,7 @@ class SpacyJson(SpacyFormat):
         units = UnitDetector()
         has_entities = has_words = has_unknown = False
         is_lines = _is_lines(path)
-        for record in _records_to_detect_from(path, is_lines):
+        for record in _records_to_detect_from(path, is_lines, dialect.split_name):
             form = form_of(record)
             if form is None:
                 continue
@@ -81,7 +81,7 @@ class SpacyJson(SpacyFormat):
             detected |= {"form": max(_FORMS, key=forms.__getitem__), "words": has_words, "fields": has_unknown}
         if evidence.has_mentions:
             detected["scheme"] = evidence.scheme()
-        return detected | self.detect_mentions(groups, has_entities, dialect, options)
+        return detected | self.detect_mentions(path, groups, has_entities, dialect, options)
 
     def sentences(self, path: Path, dialect: SpacyJsonDialect, reading: Reading) -> Iterator[Sentence]:
         """See `entaug.formats.buffered.BufferedFormat`."""
@@ -97,7 +97,8 @@ class SpacyJson(SpacyFormat):
         dialect.note_offsets(reading)
         if is_lines:
             return read_records(path, numbered_lines(path, notes=reading.notes), parse, reading)
-        return read_records(path, read_array(path, _is_record), parse, reading, unit="record")
+        array = read_array(path, _is_record, split_name=dialect.split_name)
+        return read_records(path, array, parse, reading, unit="record")
 
     def carried(self, sentence: Sentence, dialect: SpacyJsonDialect) -> Sentence:
         """See `entaug.formats.base.BaseFormat.carried`.
@@ -180,14 +181,14 @@ def _is_record(value: Any) -> bool:
     return isinstance(value, dict) or form_of(value) is not None
 
 
-def _records_to_detect_from(path: Path, is_lines: bool) -> Iterable[Any]:
+def _records_to_detect_from(path: Path, is_lines: bool, split_name: str | None) -> Iterable[Any]:
     """Return the records for detecting a dialect: all, or only the first of training files, which are uniform."""
     first = peek_records(path, 1 << 20, (_HEAD_SIZE,))[0]
     if first and form_of(first[0]) == "training":
         return first
     if is_lines:
         return _valid_lines(path)
-    return (record for _, record in read_array(path, _is_record, exact=False))
+    return (record for _, record in read_array(path, _is_record, exact=False, split_name=split_name))
 
 
 def _valid_lines(path: Path) -> Iterator[Any]:

@@ -20,7 +20,7 @@ from typing import Any, Literal, NamedTuple
 from entaug.alignment import align_spaces
 from entaug.data import Sentence
 from entaug.errors import InputError
-from entaug.formats.base import ENTITY_FIELDS, Reading
+from entaug.formats.base import ENTITY_FIELDS, NO_LABELS, Reading
 from entaug.formats.documents import BEFORE, DOCUMENT, CharMention, Document, group_by_document, join_sentences
 from entaug.formats.offsets import counter, in_characters
 from entaug.formats.segmentation import OffsetOptions, SegmentationOptions, split_document
@@ -50,6 +50,7 @@ class SpacyJsonDialect(SpacyDialect, OffsetOptions):
         words: whether tuples give the tokens; otherwise texts are tokenized by spaCy's rules.
         fields: whether tuples hold fields that spaCy does not know, on which ``Example.from_dict`` fails.
         scheme: the scheme of the tags of training files.
+        split_name: the part to read of a file with several, ``{"train": [...], "dev": [...]}``.
     """
 
     form: Literal["docs", "tuples", "training"] = "docs"
@@ -57,6 +58,7 @@ class SpacyJsonDialect(SpacyDialect, OffsetOptions):
     words: bool = True
     fields: bool = False
     scheme: str = "BILOU"
+    split_name: str | None = None
 
     @property
     def group(self) -> str | None:
@@ -250,6 +252,8 @@ def _parse_tuple(record: Any, number: int, dialect: SpacyJsonDialect, reading: R
     else:
         mentions = _char_mentions(entities, "entities")
     mentions, groups = _select_mentions(mentions, fields.pop("spans", None), dialect, reading)
+    if entities is None and dialect.group is None:
+        reading.notes[NO_LABELS] += 1
     if groups:
         fields["spans"] = groups
     # Tuples have no ids, but the sentences of a segmented text need one to distinguish them from other texts.
@@ -272,6 +276,8 @@ def _parse_doc(record: Any, dialect: SpacyJsonDialect, reading: Reading) -> Iter
         raise InputError("its tokens are not those of its text", remedy=_REMEDY)
     mentions = _char_mentions(record.get("ents"), "ents")
     mentions, groups = _select_mentions(mentions, record.get("spans"), dialect, reading)
+    if record.get("ents") is None and dialect.group is None:
+        reading.notes[NO_LABELS] += 1
     if groups:
         fields["spans"] = groups
     columns = columns_of_words(words, reading)

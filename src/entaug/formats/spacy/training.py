@@ -15,7 +15,7 @@ from typing import Any
 from entaug.alignment import align_spaces
 from entaug.data import Mention, Sentence
 from entaug.errors import InputError
-from entaug.formats.base import Reading
+from entaug.formats.base import NO_LABELS, Reading
 from entaug.formats.documents import BEFORE, DOCUMENT
 from entaug.formats.spacy.words import (
     COLUMNS,
@@ -85,7 +85,10 @@ def mentions_of_tags(tags: Sequence[Any], scheme: str, reading: Reading) -> tupl
         InputError: a tag is not a string, or invalid in the scheme.
     """
     known = ["O" if tag is None or tag == "-" else tag for tag in tags]
-    if known != [*tags] and known.count("O") < len(known):
+    unknown = sum(tag is None or tag == "-" for tag in tags)
+    if unknown and unknown == len(known):
+        reading.notes[NO_LABELS] += 1
+    elif unknown:
         reading.notes["text with words of which is not known whether they are entities"] += 1
     return decode_tags(known, scheme, reading)
 

@@ -2,10 +2,12 @@
 
 A line has a ``text`` (``data`` in some exports) and, under ``label`` or ``labels``, a list of ``[start, end, label]``;
 or under ``entities`` objects with ``id``, ``label``, ``start_offset`` and ``end_offset`` (in projects with relations)
-or such lists (in projects with intents). Its other export has ``annotations`` with numbers of labels, without their
-names; it cannot be read. doccano counts offsets in UTF-16 units, or in grapheme clusters where a project counts these;
-files that Python programs write for it often count characters. What a file counts is detected. doccano treats all other
-fields as metadata and exports them unchanged, so tokens and provenance are stored there.
+or such lists (in projects with intents). Files of others with such lists, or with objects of ``start``, ``end`` and
+``label``, are read too, also under ``spans``, ``annotations``, ``mentions`` or ``ner``, as lines, as a JSON array or as
+``{"train": [...], "dev": [...]}``. Its other export has ``annotations`` with numbers of labels, without their names; it
+cannot be read. doccano counts offsets in UTF-16 units, or in grapheme clusters where a project counts these; files that
+Python programs write for it often count characters. What a file counts is detected. doccano treats all other fields as
+metadata and exports them unchanged, so tokens and provenance are stored there.
 """
 
 from __future__ import annotations
@@ -13,17 +15,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from entaug.data import Sentence
 from entaug.errors import InputError
 from entaug.formats.base import Reading
 from entaug.formats.documents import CharMention, Document
+from entaug.formats.label_fields import is_entity, label_name, note_no_labels
 from entaug.formats.offsets import counter
 from entaug.formats.records import peek_records, to_json
-from entaug.formats.segmentation import OffsetOptions
 from entaug.formats.text_records import (
     TextLines,
+    TextOptions,
     add_other_fields,
     char_mention,
     char_spans,
@@ -36,15 +39,16 @@ from entaug.formats.token_records import entity_fields, without
 
 __all__ = ["Doccano", "DoccanoDialect"]
 
-_FIELDS = ("label", "labels", "entities")
-_NUMBERED = "annotations"
+_Field = Literal["label", "labels", "entities", "annotations", "mentions", "entity_mentions", "spans", "ner"]
+_FIELDS: tuple[str, ...] = get_args(_Field)
 _OF_MENTION = ("label", "start_offset", "end_offset")
+_START, _END = ("start_offset", "start"), ("end_offset", "end")
 # Relations refer to the ids of entities, which a new text does not have.
 _OF_SOURCE = ("relations", "Comments", "comments")
 
 
 @dataclass(frozen=True)
-class DoccanoDialect(OffsetOptions):
+class DoccanoDialect(TextOptions):
     """Layout of a file of doccano.
 
     Args:
@@ -54,7 +58,7 @@ class DoccanoDialect(OffsetOptions):
         tokens: whether to write the tokens in addition to the text, so that the same tokens are read back.
     """
 
-    field: Literal["label", "labels", "entities"] = "label"
+    field: _Field = "label"
     objects: bool = False
     text: str = "text"
     tokens: bool = True
@@ -80,7 +84,10 @@ class Doccano(TextLines):
         if not any(type(record.get(name)) is str for name in ("text", "data")):
             return False
         lists = [record[name] for name in _FIELDS if type(record.get(name)) is list]
-        if any(map(_has_labels, lists)) or _has_labels(record.get(_NUMBERED)):
+        tokens, spans = record.get("tokens"), record.get("spans")
+        if type(spans) is list and spans and type(spans[0]) is dict:  # as Prodigy writes them
+            lists.remove(spans)
+        if any(_has_labels(value, tokens) for value in lists):
             return True
         # Several formats have empty lists; tokens with entities are JSON lines.
         return None if [] in lists and not {"tokens", "entities"} <= record.keys() else False
@@ -94,7 +101,7 @@ class Doccano(TextLines):
                 continue
             if "text" not in record and type(record.get("data")) is str:
                 detected["text"] = "data"
-            if field := next((name for name in _FIELDS if _has_labels(record.get(name))), None):
+            if field := _field_of(record):
                 return detected | {"field": field, "objects": type(record[field][0]) is dict}
             if field := next((name for name in _FIELDS if type(record.get(name)) is list), None):
                 detected.setdefault("field", field)
@@ -109,13 +116,15 @@ class Doccano(TextLines):
             raise InputError(f"no string {key!r} in the object", remedy=remedy)
         field: str = dialect.field
         if field not in record:
-            field = next((name for name in _FIELDS if _has_labels(record.get(name))), field)
-        if field not in record and _has_labels(record.get(_NUMBERED)):
-            what = "doccano's export with the numbers of labels ('annotations'), which does not hold their names"
-            raise InputError(what, remedy="export the project as JSONL with text labels, which has them under 'label'")
+            field = _field_of(record) or field
+        if field not in record:
+            note_no_labels(record, (), reading, "--layout field")
         labels = record.get(field, [])
         if type(labels) is not list:
             raise InputError(f"{field!r} is not a list", remedy="write [[start, end, label], ...]")
+        if any(type(label) is dict and type(label.get("label")) is int for label in labels):
+            what = f"doccano's export with the numbers of labels ({field!r}), which does not hold their names"
+            raise InputError(what, remedy="export the project as JSONL with text labels, which has them under 'label'")
         spans = token_spans(record.get("tokens"), text, reading)
         known = (key, field) if spans is None else (key, field, "tokens")
         return text_record(text, [_mention(label) for label in labels], record, known, spans)
@@ -155,20 +164,32 @@ class Doccano(TextLines):
         return lost + [f"field {name!r}" for name in sentence.fields if name in taken]
 
 
-def _has_labels(value: Any) -> bool:
-    """Whether a value is a list whose first element is a label as doccano writes it."""
+def _field_of(record: Mapping[str, Any]) -> str | None:
+    """The first field that holds labels."""
+    return next((name for name in _FIELDS if _has_labels(record.get(name), record.get("tokens"))), None)
+
+
+def _has_labels(value: Any, tokens: Any) -> bool:
+    """Whether a value is a list of labels by characters: objects, or lists as doccano writes them."""
     if type(value) is not list or not value:
         return False
     label = value[0]
-    if type(label) is dict:
-        return "start_offset" in label and "end_offset" in label
-    return type(label) is list and len(label) == 3 and type(label[0]) is int and type(label[2]) is str
+    if type(label) is not dict:
+        return is_entity(label)
+    if "start_offset" in label and "end_offset" in label:
+        return True
+    # Where there are tokens, offsets count these, unless they are too large.
+    ends: list[int] = [one["end"] for one in value if type(one) is dict and type(one.get("end")) is int]
+    return (
+        is_entity(label) and "spans" not in label and (type(tokens) is not list or max(ends, default=0) > len(tokens))
+    )
 
 
 def _mention(label: Any) -> CharMention:
     if type(label) is dict:
-        fields = without(label, _OF_MENTION)
-        return char_mention(label.get("label"), label.get("start_offset"), label.get("end_offset"), fields)
+        start, end = (next((name for name in names if name in label), names[0]) for names in (_START, _END))
+        name = "label" if "label" in label else label_name(label)
+        return char_mention(label.get(name), label.get(start), label.get(end), without(label, (name, start, end)))
     if type(label) is not list or len(label) != 3:
         raise InputError(f"a label must be [start, end, label], not {label!r:.80}", remedy="correct the line")
     return char_mention(label[2], label[0], label[1], {})

@@ -44,9 +44,11 @@ class GlinerDialect:
 
     Args:
         layout: ``"array"`` or ``"lines"``; empty to choose it by the extension of the file.
+        split_name: the part to read of a file with several, ``{"train": [...], "dev": [...]}``.
     """
 
     layout: Literal["", "array", "lines"] = ""
+    split_name: str | None = None
 
     def __post_init__(self) -> None:
         validate(self)
@@ -84,13 +86,12 @@ class Gliner(BufferedFormat):
 
     def sentences(self, path: Path, dialect: GlinerDialect, reading: Reading) -> Iterator[Sentence]:
         """See `entaug.formats.buffered.BufferedFormat`; lines are streamed."""
-        del dialect
 
         def parse(_number: int, record: Any) -> Iterable[Sentence]:
             return (_parse(as_object(parse_json(record) if type(record) is str else record), reading),)
 
         if peek_records(path, 1)[1]:
-            return read_records(path, read_array(path), parse, reading, unit="record")
+            return read_records(path, read_array(path, split_name=dialect.split_name), parse, reading, unit="record")
         return read_records(path, numbered_lines(path, notes=reading.notes), parse, reading)
 
     def write(self, sentences: Iterable[Sentence], path: Path, dialect: GlinerDialect) -> None:

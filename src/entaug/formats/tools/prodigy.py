@@ -23,16 +23,19 @@ from entaug.data import Mention, Sentence, Span
 from entaug.errors import InputError, LossError
 from entaug.formats.base import Reading
 from entaug.formats.documents import CharMention, Document
+from entaug.formats.label_fields import note_no_labels
 from entaug.formats.offsets import UnitDetector, characters_of, counter
-from entaug.formats.records import as_object, numbered_lines, parse_json, peek_records, to_json
-from entaug.formats.segmentation import OffsetOptions
+from entaug.formats.records import peek_records, to_json
 from entaug.formats.text_records import (
     OTHER_TOKENS,
     TextLines,
+    TextOptions,
     add_other_fields,
     char_mention,
     char_spans,
+    given_records,
     layout_text,
+    parse_record,
     text_record,
 )
 from entaug.formats.token_records import without
@@ -54,7 +57,7 @@ _OF_SOURCE = ("_input_hash", "_task_hash", "relations")
 
 
 @dataclass(frozen=True)
-class ProdigyDialect(OffsetOptions):
+class ProdigyDialect(TextOptions):
     """Layout of a file of Prodigy.
 
     Args:
@@ -119,9 +122,9 @@ class Prodigy(TextLines):
         others: Counter[str] = Counter()
         complete: set[str] = set()
         with contextlib.suppress(InputError):  # reported when the file is read
-            for number, line in numbered_lines(path):
+            for number, given in given_records(path, dialect):
                 with contextlib.suppress(InputError):
-                    record = as_object(parse_json(line))
+                    record = parse_record(given)
                     text = f"hash {record['_input_hash']}" if record.get("_input_hash") is not None else ""
                     is_accepted = record.get("answer", "accept") == "accept"
                     if _is_binary(record):
@@ -156,6 +159,8 @@ class Prodigy(TextLines):
             raise InputError("no string 'text' in the object", remedy=remedy)
         if spans is not None and type(spans) is not list:
             raise InputError("'spans' is not a list", remedy=remedy)
+        if spans is None:
+            note_no_labels(record, (), reading, "another format than --from prodigy")
         result = text_record(text, [_mention(span) for span in spans or ()], record, self.reserved_fields)
         if tokens is None:
             return result

@@ -1,0 +1,83 @@
+"""A JSON array of sentences, the objects of which are those of JSON lines; or an object of several such arrays.
+
+The layouts of the objects, and what is done with their fields, are those of JSON lines. Of an object with several
+arrays, such as ``{"train": [...], "dev": [...]}``, the option `split_name` chooses one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from entaug.data import Sentence
+from entaug.errors import InputError
+from entaug.formats.base import FormatCapabilities, Reading
+from entaug.formats.buffered import BufferedFormat
+from entaug.formats.jsonl import Jsonl, JsonlDialect, detect_layout, parse_record
+from entaug.formats.label_fields import TOKEN_NAMES
+from entaug.formats.records import peek_records, read_array, read_records, write_array
+
+__all__ = ["JsonArray", "JsonArrayDialect"]
+
+_LINES = Jsonl()
+
+
+@dataclass(frozen=True)
+class JsonArrayDialect(JsonlDialect):
+    """Layout of a JSON array: that of its objects.
+
+    Args:
+        split_name: the part to read of a file with several, ``{"train": [...], "dev": [...]}``.
+    """
+
+    split_name: str | None = None
+
+    def describe(self) -> str:
+        """Return a description of the layout."""
+        return super().describe().replace("JSON lines", "JSON array", 1)
+
+
+class JsonArray(BufferedFormat):
+    """JSON arrays; see `entaug.formats.buffered.BufferedFormat` for the methods."""
+
+    name = "json"
+    title = "JSON array"
+    extensions = (".json",)
+    carries = FormatCapabilities(nested=True, discontinuous=True, columns=True, fields=True, spaces=True)
+    dialect_class = JsonArrayDialect
+
+    def recognises(self, path: Path) -> bool:
+        """See `entaug.formats.base.BaseFormat.recognises`: whether it is an array, and its first element has tokens."""
+        records, is_array = peek_records(path, 1)
+        return is_array and any(type(r) is dict and any(type(r.get(n)) is list for n in TOKEN_NAMES) for r in records)
+
+    def detect(self, path: Path, dialect: JsonArrayDialect, options: Mapping[str, Any]) -> dict[str, Any]:
+        """See `entaug.formats.base.BaseFormat.detect`."""
+        try:
+            records = [record for _, record in read_array(path, exact=False, split_name=dialect.split_name)]
+        except InputError:  # which `read` reports
+            return {}
+        return detect_layout(records, dialect, options)
+
+    def sentences(self, path: Path, dialect: JsonArrayDialect, reading: Reading) -> Iterator[Sentence]:
+        """See `entaug.formats.buffered.BufferedFormat`."""
+
+        def parse(_number: int, record: Any) -> Iterable[Sentence]:
+            return (parse_record(record, dialect, reading, is_own=dialect.is_own),)
+
+        array = read_array(path, split_name=dialect.split_name)
+        return read_records(path, array, parse, reading, unit="record")
+
+    def write(self, sentences: Iterable[Sentence], path: Path, dialect: JsonArrayDialect) -> None:
+        """See `entaug.formats.buffered.BufferedFormat`."""
+        write_array(path, (_LINES.dump(sentence, dialect).encode().rstrip() for sentence in sentences))
+
+    def lost(self, sentence: Sentence, dialect: JsonArrayDialect) -> list[str]:
+        """See `entaug.formats.base.BaseFormat.lost`."""
+        return _LINES.lost(sentence, dialect)
+
+    def check(self, sentence: Sentence, dialect: JsonArrayDialect) -> None:
+        """See `entaug.formats.buffered.BufferedFormat.check`."""
+        _LINES.dump(sentence, dialect)
