@@ -16,7 +16,7 @@ from entaug.cli.main import main
 from entaug.data import Mention, Sentence
 from entaug.errors import InputError, LossError, OutputError, ParameterError
 from entaug.formats import FORMATS, find_format, open_file
-from entaug.formats.base import Reading
+from entaug.formats.base import NO_MENTION, Reading
 from entaug.formats.buffered import BufferedFormat, write_buffered
 from entaug.workflows.augment import augment_file
 from entaug.workflows.check import check_file
@@ -282,7 +282,9 @@ def test_notes_of_tokens_of_another_text(tmp_path: Path) -> None:
     reading = Reading()
     found = list(open_file(put(tmp_path / "a.jsonl", *records), "doccano").sentences(reading))
     assert [s.tokens for s in found] == [("Ada", "sang", "."), ("Ada", "sang."), ("Ada", "sang", ".")]
-    assert reading.notes == {"tokens that are not those of the text: tokenised anew": 1}, "3 is a field of somebody's"
+    assert reading.notes == {"tokens that are not those of the text: tokenised anew": 1, NO_MENTION: 1}, (
+        "3 is a field of somebody's"
+    )
 
 
 def test_a_region_without_a_label_is_counted(tmp_path: Path) -> None:

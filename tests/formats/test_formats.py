@@ -15,7 +15,7 @@ from conftest import examples
 from entaug.data import Mention, Sentence, split_fields
 from entaug.errors import EntaugError, InputError, LossError, OutputError, ParameterError, TagError, UnknownNameError
 from entaug.formats import open_file, target
-from entaug.formats.base import Reading
+from entaug.formats.base import NO_MENTION, Reading
 from entaug.tags import SCHEMES
 from strategies import TEXT, sentences
 
@@ -101,7 +101,7 @@ def test_numbers_from_zero_and_odd_ones(tmp_path: Path) -> None:
     reading = Reading()
     *_, odd = open_file(path).sentences(reading)
     assert odd.columns == {"0": ("3", "7")}
-    assert reading.notes == {"sentence whose token numbers do not count up: they are kept": 1}
+    assert reading.notes == {"sentence whose token numbers do not count up: they are kept": 1, NO_MENTION: 1}
     to = target("c.conllu", like=open_file(path))
     assert "".join(to.format.dump(s, to.dialect) for s in entaug.read(path)) == text
 

@@ -48,7 +48,19 @@ _PEEK_SIZES = (1 << 16, 1 << 24)  # bytes; the second number is used if the firs
 _SEPARATOR = re.compile(r"[ \t\r\n,]*")
 _ARRAY_OF_RECORDS = re.compile(r"\[\s*[\[{\]]")
 _FIRST_PART = re.compile(r'\{\s*("(?:[^"\\]|\\.)*")\s*:\s*\[\s*(?=[\[{])')
-_OF_RECORDS = frozenset((*TOKEN_NAMES, "tokenized_text", "sentence", "sentences", "paragraphs", "documents"))
+_OF_RECORDS = frozenset(
+    (
+        *TOKEN_NAMES,
+        "tokenized_text",
+        "sentence",
+        "sentences",
+        "paragraphs",
+        "documents",
+        "messages",
+        "prompt",
+        "completion",
+    )
+)
 NO_CHOICE = ""
 """The part to read of a file with several, for formats that have no option for it."""
 _TYPES = {list: "an array", dict: "an object", str: "a string", bool: "a truth value", type(None): "null"}
@@ -215,8 +227,10 @@ def peek_records(path: Path, limit: int = 100, sizes: Iterable[int] = _PEEK_SIZE
             break
     if not is_array and len(records) == 1 and (parts := _parts(records[0])):
         return next(iter(parts.values()))[:limit], True
-    if not records and (first := _FIRST_PART.match(text)) and json.loads(first[1]) not in _OF_RECORDS:
-        return _decoded(text, first.end(), limit), True
+    if not records and (first := _FIRST_PART.match(text)):
+        with contextlib.suppress(ValueError):  # an invalid name is reported when the file is read
+            if json.loads(first[1]) not in _OF_RECORDS:
+                return _decoded(text, first.end(), limit), True
     return records, is_array
 
 

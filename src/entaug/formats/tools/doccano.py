@@ -90,7 +90,8 @@ class Doccano(TextLines):
         if any(_has_labels(value, tokens) for value in lists):
             return True
         # Several formats have empty lists; tokens with entities are JSON lines.
-        return None if [] in lists and not {"tokens", "entities"} <= record.keys() else False
+        is_empty = any(record.get(name) == [] for name in ("label", "labels", "entities"))
+        return None if is_empty and not {"tokens", "entities"} <= record.keys() else False
 
     def detect(self, path: Path, dialect: DoccanoDialect, options: Mapping[str, Any]) -> dict[str, Any]:
         """See `entaug.formats.base.BaseFormat.detect`: the fields of text and labels from the first label."""
