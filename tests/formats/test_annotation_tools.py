@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import gzip
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 

@@ -72,10 +72,10 @@ def test_labels_in_an_attribute_and_other_attributes(tmp_path: Path) -> None:
     assert (tmp_path / "b.txt").read_text() == text
     own = Sentence(["Ada"], [Mention("a b", [(0, 1)])])
     with pytest.raises(LossError, match="'a b' is no name of a tag; pass --to-layout attribute=TYPE"):
-        entaug.write([own], tmp_path / "c.xml")
+        entaug.write([own], tmp_path / "c.xml", "inline")
     with pytest.raises(LossError, match="'title' is no name of a tag"):
-        entaug.write([own.with_(mentions=[Mention("title", [(0, 1)])])], tmp_path / "c.xml")
-    entaug.write([own], tmp_path / "c.xml", attribute="TYPE")
+        entaug.write([own.with_(mentions=[Mention("title", [(0, 1)])])], tmp_path / "c.xml", "inline")
+    entaug.write([own], tmp_path / "c.xml", "inline", attribute="TYPE")
     assert (tmp_path / "c.xml").read_text() == '<doc>\n<ENAMEX TYPE="a b">Ada</ENAMEX>\n</doc>\n'
     assert list(entaug.read(tmp_path / "c.xml")) == [own]
 
@@ -111,7 +111,7 @@ def test_ids_of_sentences(tmp_path: Path) -> None:
     entaug.write(corpus, tmp_path / "b.txt", like=path)
     assert list(entaug.read(tmp_path / "b.txt")) == corpus
     convert_file(path, tmp_path / "c.jsonl")
-    convert_file(tmp_path / "c.jsonl", tmp_path / "d.xml")
+    convert_file(tmp_path / "c.jsonl", tmp_path / "d.xml", to_format="inline")
     assert list(entaug.read(tmp_path / "d.xml")) == corpus
     assert open_file(put(tmp_path, "e.txt", LINES)).lost(corpus[0]) == ["id"]
     nested = put(tmp_path, "f.xml", f"<doc>\n<p>{text}</p>\n</doc>\n")
@@ -198,7 +198,7 @@ def test_what_cannot_be_written_is_refused(tmp_path: Path) -> None:
         (Sentence(["a\x01"]), "holds a control character"),
     ):
         with pytest.raises(LossError, match=message):
-            entaug.write([sentence], tmp_path / "a.xml")
+            entaug.write([sentence], tmp_path / "a.xml", "inline")
     full = Sentence(words, id="x", spaces=("", " ", ""), columns={"pos": words}, meta={"doc": "d"})
     assert open_file(put(tmp_path, "b.txt", LINES)).lost(full) == ["column 'pos'", "field 'doc'", "id", "text"]
 

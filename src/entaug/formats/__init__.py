@@ -67,7 +67,7 @@ _EQUIVALENT = {
     "tag_column": "tag_columns",
     "tag_columns": "tag_column",
 }  # pairs of options of which one overrides the other
-_DEFAULTS = ("conll", "jsonl", "inline")  # the formats of new files with an extension that several formats share
+_DEFAULTS = ("conll", "jsonl")  # the formats of new files with an extension that several formats share
 
 
 def find_format(name: str) -> BaseFormat:

@@ -18,6 +18,7 @@ from entaug.data import Mention, Sentence, Span, split_fields
 from entaug.errors import InputError
 from entaug.formats.base import ENTITY_FIELDS, FormatCapabilities, Reading
 from entaug.formats.buffered import BufferedFormat
+from entaug.formats.label_fields import note_no_labels
 from entaug.formats.records import as_object, peek_records, read_array, read_records, to_json, write_array
 from entaug.formats.token_records import (
     add_entity_fields,
@@ -94,6 +95,8 @@ def _parse(record: dict[str, Any], reading: Reading) -> Iterator[Sentence]:
     if not tokens and not entities:
         reading.notes["empty sentence left out"] += 1
         return
+    if "ner" not in record:
+        note_no_labels(record, (), reading, "as 'ner'")
     mentions = unique_mentions(
         [(_mention(entity, reading), without(entity, _OF_MENTION)) for entity in entities], reading
     )

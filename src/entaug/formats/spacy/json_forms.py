@@ -194,6 +194,10 @@ def _select_mentions(
         raise InputError("'spans' is not an object of groups", remedy=_REMEDY)
     if dialect.group is None:
         return entities, groups
+    if dialect.group not in groups:
+        others = sorted(name for name, spans in groups.items() if spans)
+        listed = f"its other groups are not read: {', '.join(others)}" if others else ""
+        reading.notes[f"text without the span group {dialect.group!r}; {listed}" if others else NO_LABELS] += 1
     mentions = _char_mentions(groups.get(dialect.group), dialect.group)
     left_out = {entity[:2] for entity in entities} - {mention[:2] for mention in mentions}
     if left_out:

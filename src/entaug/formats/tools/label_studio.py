@@ -257,6 +257,8 @@ def _parse_task(task: dict[str, Any], dialect: LabelStudioDialect, reading: Read
     if others:
         reading.notes["further annotation of a task not read"] += others
     _count_unlabelled((result.get("value") for result in results), reading)
+    if broken := sum(r.get("type") == "labels" and not _is_region_value(r.get("value")) for r in results):
+        reading.notes["result of the type 'labels' without start, end or labels is no mention"] += broken
     regions = list(filter(_is_region, results))
     other_results = [result for result in results if not _is_region(result)]
     for result in other_results:
