@@ -108,7 +108,6 @@ HEAVY |= {
     "filelock",
 }
 MODULES = sorted(SRC.rglob("*.py"))
-MOST_LINES = 400
 
 
 def name_of(path: Path) -> str:
@@ -180,15 +179,6 @@ def test_heavy_libraries_are_imported_by_backends_and_taggers_alone_or_late(path
     if not name_of(path).startswith(("backends.", "taggers.", "tag_probabilities")):
         heavy = {i.split(".")[0] for i in imports(path, top_only=True)} & HEAVY
         assert not heavy, f"{name_of(path)} imports {heavy} when it is imported"
-
-
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
-def test_files_can_be_read_in_one_sitting(path: Path) -> None:
-    text = path.read_text()
-    if len(text.splitlines()) > MOST_LINES:
-        head = ast.get_docstring(ast.parse(text)) or ""
-        assert "one file because" in head.lower(), f"over {MOST_LINES} lines: split it, or say why it is one file"
-    assert len(text.splitlines()) <= 600
 
 
 def test_only_the_core_builds_rewritten_sentences() -> None:

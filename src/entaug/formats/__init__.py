@@ -124,7 +124,8 @@ def _detect_format(path: Path) -> BaseFormat:
         titles = ", ".join(f.title for f in candidates) or "none"
         remedy = f"name a file in it; formats of folders: {titles}"
         raise InputError("is a directory of no known format", path=str(path), remedy=remedy)
-    default = by_extension[0] if by_extension else find_format("conll")
+    # Where nothing is recognised, the last one is the least particular about contents.
+    default = by_extension[-1] if by_extension else find_format("conll")
     return next((f for f in by_extension if f.name in _DEFAULTS), default)
 
 
