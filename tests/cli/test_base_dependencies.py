@@ -78,6 +78,7 @@ BASE_FORMATS = {
     "i2b2",
     "webanno",
     "inline",
+    "json",
     "shards",
     "table",
 }

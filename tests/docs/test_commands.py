@@ -163,6 +163,9 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "news.txt").write_text("Ada Moss left Lisbon on Monday. Nobody knew why.\nThe BreezeBox sells well.\n")
     nested = [s for s in entaug.read(EXAMPLE / "nested.jsonl") if all(m.is_contiguous for m in s.mentions)]
     entaug.write(nested, folder / "export.json", format="label-studio")
+    entaug.write(nested, folder / "nested.jsonl")
+    entaug.write(gold, folder / "inception.tsv", format="webanno", layer="Drug")
+    (folder / "ner_dataset.csv").write_text("Sentence #,Word,Tag\nSentence: 1,Zoë,B-PER\n,sang,O\n", encoding="cp1252")
     entaug.write(gold, folder / "wiki.conll")
     entaug.write([dataclasses.replace(s, meta={"language": "en"}) for s in gold[:FEW]], folder / "en-and-de.jsonl")
     (folder / "train.conllu").write_text(chain_trees(gold), "utf-8")

@@ -52,7 +52,7 @@ def test_the_readme_is_short_and_its_counts_are_right() -> None:
     assert f"| methods for NER | {len(METHODS)} |" in README
     assert "Eighteen methods" in README
     assert f"| corpus formats | {len(FORMATS)} |" in README
-    assert "twenty-three formats" in README
+    assert "twenty-four formats" in README
 
 
 @pytest.mark.parametrize(

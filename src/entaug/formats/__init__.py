@@ -256,7 +256,7 @@ def read(path: str | Path, format: str | None = None, *, repair: bool = False, *
         options: options of the format; for CoNLL ``separator``, ``token_column``, ``tag_column``, ``scheme``.
 
     Returns:
-        The sentences. What was left out or assumed is in `Corpus.notes`, and is an `entaug.errors.InputWarning` each.
+        The sentences. What was left out or assumed is in ``Corpus.notes``, and is an `entaug.errors.InputWarning` each.
 
     Raises:
         InputError: the file is invalid; the error names the line and a remedy.

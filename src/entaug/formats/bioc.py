@@ -2,7 +2,7 @@
 
 A document has passages, each with an offset and a text or sentences; an annotation has its words, infons such as
 ``type`` and ``identifier``, and one or more locations: several make a discontinuous mention. The label is the infon
-`label`; the other infons and the id are fields of the mention, and are written again. JSON may be a collection, an
+``label``; the other infons and the id are fields of the mention, and are written again. JSON may be a collection, an
 array of collections or of documents, an object with such an array, or a document in each line; XML is read without its
 DTD.
 

@@ -1,7 +1,7 @@
 """A JSON array of sentences, the objects of which are those of JSON lines; or an object of several such arrays.
 
 The layouts of the objects, and what is done with their fields, are those of JSON lines. Of an object with several
-arrays, such as ``{"train": [...], "dev": [...]}``, the option `split_name` chooses one.
+arrays, such as ``{"train": [...], "dev": [...]}``, the option ``split_name`` chooses one.
 """
 
 from __future__ import annotations

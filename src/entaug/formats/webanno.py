@@ -6,9 +6,9 @@ and last character in the document, the token, and the values. ``_`` stands for 
 a value; ``PER[1]`` in several rows is one mention, ``PER[1]|ORG[2]`` are two of one token, and a row ``1-1.1`` is a
 part of the token ``1-1``.
 
-Mentions are the annotations of one layer, `layer`: that of named entities, or else the first with a feature ``value``,
-or else the first; their label is `feature`, or the name of a layer that has none. Other features of the layer, such as
-``identifier``, are fields of the mentions. Other layers, relations and chains are not read, and a note names them.
+Mentions are the annotations of one layer, ``layer``: that of named entities, or else the first with a feature
+``value``, or else the first; their label is ``feature``, or the name of a layer that has none. Other features of the
+layer, such as ``identifier``, are fields of the mentions. Other layers, relations and chains are not read, and a note names them.
 Offsets are counted anew in writing, in UTF-16 code units and with one character between sentences, as in WebAnno.
 """
 

@@ -123,6 +123,8 @@ def process_pool(jobs: int, threads: int | None = None) -> Iterator[ProcessPoolE
 def _unguarded_line() -> int | None:
     """The line of the script that is running, if processes that import the script would run it, too."""
     main = sys.modules["__main__"]
+    if getattr(getattr(main, "__spec__", None), "name", "").endswith(".__main__"):  # python -m PACKAGE: not run again
+        return None
     path = getattr(main, "__file__", None)
     frame: FrameType | None = sys._getframe()  # noqa: SLF001 - as `inspect` does
     while frame is not None and not (frame.f_globals is vars(main) and frame.f_code.co_name == "<module>"):

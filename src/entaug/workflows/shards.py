@@ -6,10 +6,11 @@ input, so that the output is that of one process.
 
 from __future__ import annotations
 
+import os
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from hashlib import sha256
 from itertools import islice
@@ -304,7 +305,7 @@ def _target(output: str | Path, manifest: dict[str, Any]) -> OpenedFile:
     format_ = find_format(manifest["format"])
     values = {n: tuple(v) if isinstance(v, list) else v for n, v in manifest["dialect"].items()}
     to = OpenedFile(Path(output), format_, format_.dialect_class(**values))
-    named = target(output, None, to)
+    named = target(output, None, replace(to, path=Path(os.devnull)))  # which has no extension
     if not is_stdout(output) and named.format.name != format_.name:
         raise OutputError(
             f"the shards hold {format_.title}, and this is the name of {named.format.title}",
