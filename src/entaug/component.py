@@ -161,9 +161,9 @@ class Component(Configurable, _KnowsGivenParameters):
             Lines of text, from their attribute ``notes``, which is optional.
         """
         models = [getattr(self, f"{parameter.name}_", None) for parameter in self._parameters()]
-        models = [getattr(model, "tagger", model) for model in models]  # a teacher has a tagger
+        models += [getattr(model, "tagger", None) for model in models]  # that of a teacher
         notes = [getattr(model, "notes", ()) for model in models]
-        return [note for several in notes if isinstance(several, list | tuple) for note in several]
+        return list(dict.fromkeys(note for one in notes if isinstance(one, list | tuple) for note in one))
 
     @property
     def uses_models(self) -> bool:

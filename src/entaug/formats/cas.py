@@ -3,8 +3,9 @@
 Read are a JSON file, an XMI file with its ``TypeSystem.xml`` beside it, and a zip archive of both, such as an export of
 INCEpTION; written are JSON, and for a name in ``.zip`` an archive of XMI with its types. Mentions are the annotations
 of one type, ``layer``: named entities, or else the first with a feature ``value``; their label is its ``feature``.
-Other features of simple types, such as ``identifier``, are fields of the mentions. Sentences and tokens are those of DKPro
-Core in the file, or else found by the rules of spaCy. Annotations of other types are not read, and a note names them.
+Other features of simple types, such as ``identifier``, are fields of the mentions. Sentences and tokens are those of
+DKPro Core in the file, or else found by the rules of spaCy. Annotations of other types are not read, and a note names
+them.
 
 A file is one document: what is written becomes one, with a line end between sentences that did not follow each other.
 The package ``dkpro-cassis`` reads and writes, and converts offsets, which count UTF-16 code units in a file.

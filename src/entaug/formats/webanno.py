@@ -8,8 +8,9 @@ part of the token ``1-1``.
 
 Mentions are the annotations of one layer, ``layer``: that of named entities, or else the first with a feature
 ``value``, or else the first; their label is ``feature``, or the name of a layer that has none. Other features of the
-layer, such as ``identifier``, are fields of the mentions. Other layers, relations and chains are not read, and a note names them.
-Offsets are counted anew in writing, in UTF-16 code units and with one character between sentences, as in WebAnno.
+layer, such as ``identifier``, are fields of the mentions. Other layers, relations and chains are not read, and a note
+names them. Offsets are counted anew in writing, in UTF-16 code units and with one character between sentences, as in
+WebAnno.
 """
 
 from __future__ import annotations
