@@ -59,9 +59,9 @@ def classes_of(module: Any) -> list[type]:
 def with_methods(cls: type) -> Iterator[tuple[str, Any]]:
     yield f"{cls.__module__}.{cls.__qualname__}", cls
     for name, member in vars(cls).items():
-        function = getattr(getattr(member, "__func__", member), "fget", getattr(member, "__func__", member))
+        function = getattr(member, "__func__", getattr(member, "fget", member))  # of class methods and properties
         if inspect.isfunction(function) and not name.startswith("_"):
-            yield f"{function.__module__}.{function.__qualname__}", function
+            yield f"{function.__module__}.{function.__qualname__}", member if isinstance(member, property) else function
 
 
 def with_sections() -> Iterator[tuple[str, Any]]:
@@ -104,6 +104,8 @@ def problems(name: str, value: Any) -> Iterator[str]:
     doc = inspect.getdoc(value) or ""
     if re.match(r"See `[\w.]+`", doc):  # of the method that it implements
         return
+    if isinstance(value, property) or name.rpartition(".")[2].startswith("_"):  # base classes share options
+        return
     sections = set(re.findall(r"^(Returns|Yields|Raises):", doc, re.MULTILINE))
     classes = value.__mro__ if inspect.isclass(value) else (value,)
     if missing := set(arguments(value)) - set().union(*map(documented_arguments, classes)):
@@ -111,7 +113,7 @@ def problems(name: str, value: Any) -> Iterator[str]:
     if inspect.isfunction(value):
         returns = inspect.signature(value).return_annotation
         # A function whose first line says what it returns ("The ...", "Return ...") needs no section for it.
-        says = re.match(r"(Return|The|A|An|Whether|All|Each|Every|Which)\b", doc)
+        says = re.match(r"(Return|Create|The|A|An|Whether|All|Each|Every|Which)\b", doc)
         if returns not in (None, "None", inspect.Signature.empty) and not says and not {"Returns", "Yields"} & sections:
             yield f"{name} does not document its result"
         raises = set(re.findall(r"^ +raise (\w+Error)\b", inspect.getsource(value), re.MULTILINE))
