@@ -151,4 +151,4 @@ fuzz: $(VENV)/.installed
 
 clean:
 	rm -rf $(VENV) $(VENV)-llama $(VENV)-ray $(VENV)-peers $(VENV)-uv demo-output
-	cd docs && rm -rf _build _made commands filters formats measured measures methods reference
+	cd docs && rm -rf _build index.md changelog.md contributing.md commands filters formats measured measures methods reference

@@ -1,10 +1,16 @@
-"""Public docstrings: what is exported, and what packages call of one another, documents arguments and results."""
+"""Docstrings: sections where somebody outside reads them, one line everywhere else.
+
+Sections (arguments, results, errors, an example) are for what `entaug` exports, for base classes and protocols of
+plug-ins, and for dataclasses whose fields are options. Anything else has one line; types and names say the rest.
+"""
 
 from __future__ import annotations
 
+import ast
+import dataclasses
 import inspect
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib import import_module
 from pkgutil import walk_packages
 from typing import Any
@@ -12,34 +18,70 @@ from typing import Any
 import pytest
 
 import entaug
+from conftest import ROOT
+from entaug.augmenters import METHODS
+from entaug.filters import FILTERS
+from entaug.formats import FORMATS
+from entaug.taggers.base import TAGGERS
+
+SRC = ROOT / "src"
+MODULES = {
+    module.name: import_module(module.name)
+    for module in walk_packages(entaug.__path__, "entaug.")
+    if not module.name.endswith("__main__")
+}
+# Base classes and protocols for plug-ins: classes, or all classes of a module.
+PLUGINS = (
+    "entaug.augmenters.contracts.MethodInfo",
+    "entaug.augmenters.learning.Learning",
+    "entaug.backends.extended_protocols",
+    "entaug.backends.instruct",
+    "entaug.backends.name_protocols",
+    "entaug.backends.protocols",
+    "entaug.component.Component",
+    "entaug.filters.base.Filter",
+    "entaug.formats.base.BaseFormat",
+    "entaug.formats.base.Dialect",
+    "entaug.formats.base.FormatCapabilities",
+    "entaug.formats.base.Reading",
+    "entaug.formats.buffered.BufferedFormat",
+    "entaug.quality.base.Measure",
+    "entaug.registry.Registry",
+    "entaug.taggers.base.TrainableTagger",
+)
+OPTION_CLASSES = re.compile("(Config|Settings|Parameters|Options|Dialect)$")
 
 
-def public_callables() -> Iterator[tuple[str, Callable[..., Any]]]:
-    """The functions, classes and public methods that the modules list in ``__all__``, by full name."""
-    for module in walk_packages(entaug.__path__, "entaug."):
-        if module.name.endswith("__main__"):
-            continue
-        loaded = import_module(module.name)
-        for name in getattr(loaded, "__all__", ()):
-            value = getattr(loaded, name)
-            if getattr(value, "__module__", None) != module.name:
-                continue
-            if inspect.isfunction(value):
-                yield f"{module.name}.{name}", value
-            elif inspect.isclass(value):
-                yield f"{module.name}.{name}", value
-                for method_name, method in vars(value).items():
-                    if inspect.isfunction(method) and not method_name.startswith("_"):
-                        yield f"{module.name}.{name}.{method_name}", method
+def classes_of(module: Any) -> list[type]:
+    return [value for value in vars(module).values() if inspect.isclass(value) and value.__module__ == module.__name__]
 
 
-PUBLIC = dict(public_callables())
+def with_methods(cls: type) -> Iterator[tuple[str, Any]]:
+    yield f"{cls.__module__}.{cls.__qualname__}", cls
+    for name, member in vars(cls).items():
+        function = getattr(member, "__func__", getattr(member, "fget", member))  # of class methods and properties
+        if inspect.isfunction(function) and not name.startswith("_"):
+            yield f"{function.__module__}.{function.__qualname__}", member if isinstance(member, property) else function
 
 
-def sections(value: Any) -> set[str]:
-    return set(
-        re.findall(r"^(Args|Returns|Yields|Raises|Attributes|Example):", inspect.getdoc(value) or "", re.MULTILINE)
-    )
+def with_sections() -> Iterator[tuple[str, Any]]:
+    """What has sections, by full name; the methods of option classes have one line."""
+    for value in (getattr(entaug, name) for name in entaug.__all__):
+        if inspect.isclass(value):
+            yield from with_methods(value)
+        elif inspect.isfunction(value):
+            yield f"{value.__module__}.{value.__qualname__}", value
+    for name in PLUGINS:
+        module, _, cls = name.rpartition(".")
+        for found in classes_of(MODULES[name]) if name in MODULES else [getattr(MODULES[module], cls)]:
+            yield from with_methods(found)
+    registered = [*METHODS.values(), *FILTERS.values(), *TAGGERS.values(), *(f.dialect_class for f in FORMATS.values())]
+    named = [cls for module in MODULES.values() for cls in classes_of(module) if OPTION_CLASSES.search(cls.__name__)]
+    for cls in {base for cls in (*registered, *named) for base in cls.__mro__ if dataclasses.is_dataclass(base)}:
+        yield f"{cls.__module__}.{cls.__qualname__}", cls
+
+
+FULL = {name: value for name, value in with_sections() if name.startswith("entaug.")}
 
 
 def documented_arguments(value: Any) -> set[str]:
@@ -57,36 +99,31 @@ def arguments(value: Any) -> list[str]:
     return [name for name in names if not name.startswith("_")]
 
 
-def refers_to_another(value: Any) -> bool:
-    """Whether the docstring sends the reader to the method that it implements: ``See `Format.read`.``"""
-    return re.match(r"See `[\w.]+`", inspect.getdoc(value) or "") is not None
-
-
 def problems(name: str, value: Any) -> Iterator[str]:
-    """What the docstring of a public object lacks."""
+    """The sections that a docstring lacks."""
     doc = inspect.getdoc(value) or ""
-    if not doc:
-        yield f"{name} has no docstring"
-    if not doc or refers_to_another(value):
+    if re.match(r"See `[\w.]+`", doc):  # of the method that it implements
         return
+    if isinstance(value, property) or name.rpartition(".")[2].startswith("_"):  # base classes share options
+        return
+    sections = set(re.findall(r"^(Returns|Yields|Raises):", doc, re.MULTILINE))
     classes = value.__mro__ if inspect.isclass(value) else (value,)
     if missing := set(arguments(value)) - set().union(*map(documented_arguments, classes)):
         yield f"{name} does not document {sorted(missing)} under Args"
     if inspect.isfunction(value):
         returns = inspect.signature(value).return_annotation
         # A function whose first line says what it returns ("The ...", "Return ...") needs no section for it.
-        says = re.match(r"(Return|The|A|An|Whether|How|All|Each|Every|Which)\b", doc)
-        is_documented = says or {"Returns", "Yields"} & sections(value)
-        if returns not in (None, "None", inspect.Signature.empty) and not is_documented:
+        says = re.match(r"(Return|Create|The|A|An|Whether|All|Each|Every|Which)\b", doc)
+        if returns not in (None, "None", inspect.Signature.empty) and not says and not {"Returns", "Yields"} & sections:
             yield f"{name} does not document its result"
         raises = set(re.findall(r"^ +raise (\w+Error)\b", inspect.getsource(value), re.MULTILINE))
-        if raises and "Raises" not in sections(value):
+        if raises and "Raises" not in sections:
             yield f"{name} raises {sorted(raises)} and does not document it"
 
 
-@pytest.mark.parametrize("module", sorted({value.__module__ for value in PUBLIC.values()}))
-def test_arguments_results_and_errors_are_documented(module: str) -> None:
-    found = [p for name, value in PUBLIC.items() if value.__module__ == module for p in problems(name, value)]
+def test_sections_are_complete() -> None:
+    assert len(FULL) > 200
+    found = [problem for name, value in FULL.items() for problem in problems(name, value)]
     assert not found, "\n".join(found)
 
 
@@ -96,3 +133,38 @@ def test_exported_names_show_an_example_that_runs(name: str) -> None:
     if inspect.isclass(value) or inspect.isfunction(value):
         example = inspect.getdoc(value) or ""
         assert ">>>" in example or issubclass(value if inspect.isclass(value) else object, BaseException), name
+
+
+def docstrings(node: ast.AST, name: str) -> Iterator[tuple[str, ast.expr, str]]:
+    """The docstrings of classes and functions below a node, with their full names."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            text = ast.get_docstring(child)
+            if text is not None and isinstance(child.body[0], ast.Expr):
+                yield f"{name}.{child.name}", child.body[0].value, text
+            yield from docstrings(child, f"{name}.{child.name}")
+        else:
+            yield from docstrings(child, name)
+
+
+def test_everything_else_has_one_line() -> None:
+    long, undocumented_style = [], []
+    for path in sorted((SRC / "entaug").rglob("*.py")):
+        module = ".".join(path.relative_to(SRC).with_suffix("").parts).removesuffix(".__init__")
+        for name, node, text in docstrings(ast.parse(path.read_text("utf-8")), module):
+            if "\n" in text and name not in FULL:
+                long.append(f"{path.relative_to(ROOT)}:{node.lineno}: {name}")
+            if re.match(r"(What|How)\b", text):
+                undocumented_style.append(f"{path.relative_to(ROOT)}:{node.lineno}: {text.splitlines()[0]}")
+    assert not long, "one line, please:\n" + "\n".join(long)
+    assert not undocumented_style, "\n".join(undocumented_style)
+
+
+def test_public_objects_have_docstrings() -> None:
+    missing = [
+        f"{module.__name__}.{name}"
+        for module in MODULES.values()
+        for name in getattr(module, "__all__", ())
+        if (inspect.isclass(value := getattr(module, name)) or inspect.isfunction(value)) and not inspect.getdoc(value)
+    ]
+    assert not missing

@@ -275,11 +275,11 @@ def readme_table() -> str:
 
 
 def choosing_tables() -> dict[str, str]:
-    """The tables of the page that helps to choose a method, by path."""
+    """The tables of the page that helps to choose a method, by name."""
     infos = {name: METHODS[name].info for name in METHODS}
 
     def methods_where(condition: Callable[[MethodInfo], object]) -> str:
-        return _links(name for name, info in infos.items() if condition(info)) or "none"
+        return _names(name for name, info in infos.items() if condition(info)) or "none"
 
     rows = [("**mentions**", ""), ("flat", "all")]
     rows.append(("nested", methods_where(lambda info: info.nested)))
@@ -296,25 +296,29 @@ def choosing_tables() -> dict[str, str]:
             rows.append((text.rstrip("."), methods_where(lambda info, field=field: getattr(info, field))))  # type: ignore[misc]
     columns = ("yield", "perplexity", "diversity-E", "diversity-N", "learning", "making")
     costs = [
-        (_links([name]) if name in METHODS else name, *(measurements()[name][column] for column in columns))
+        (f"`{name}`" if name in METHODS else name, *(measurements()[name][column] for column in columns))
         for name in ("gold", *METHODS)
         if name in measurements()
     ]
     gains = [
-        (_links([name]), arm, f"[{study}](/measured/{study}.md)", f"{helped} of {settings}", hurt)
+        (f"`{name}`", arm, _study(study), f"{helped} of {settings}", hurt)
         for name, studies in verdicts().items()
         for study, arm, (helped, settings, hurt) in studies
     ]
     head = ("method", "yield", "perplexity", "new words in mentions, %", "elsewhere, %", "training, s", "augmenting, s")
     return {
-        "_made/choose-facts.md": table(("you have", "methods"), rows),
-        "_made/choose-costs.md": f"On {measured_sentences()}:\n\n{table(head, costs)}",
-        "_made/choose-helped.md": table(("method", "arm", "study", "helped in", "hurt in"), gains),
+        "facts": table(("you have", "methods"), rows),
+        "costs": f"On {measured_sentences()}:\n\n{table(head, costs)}",
+        "gains": table(("method", "arm", "study", "helped in", "hurt in"), gains),
     }
 
 
-def _links(names: Iterable[str]) -> str:
-    return ", ".join(f"[`{name}`](/methods/{name}.md)" for name in names)
+def _names(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def _study(name: str) -> str:
+    return f"[{name}](../{MEASURED[name].relative_to(ROOT)})"
 
 
 def first_example() -> str:

@@ -14,17 +14,15 @@ from command_pages import command_pages
 from entaug import Augmenter
 from entaug.files.atomic import atomic_file
 from entaug.filters import Filter
-from method_pages import choosing_tables, first_example, method_pages
-from page_text import repository_links_to_pages
-from preset_pages import preset_tables
-from reference_pages import api_pages, format_pages, measured_pages, models_table, recipes_table, registry_pages
+from method_pages import first_example, method_pages
+from page_text import ROOT, links_to_pages
+from reference_pages import api_pages, format_pages, measured_pages, registry_pages
 
 __all__ = ["GENERATED", "setup"]
 
-GENERATED = ("_made", "commands", "filters", "formats", "measured", "measures", "methods", "reference")
+GENERATED = ("commands", "filters", "formats", "measured", "measures", "methods", "reference")
 """Folders that contain generated pages only; Git ignores them."""
 _PARTS: tuple[Callable[[], dict[str, str]], ...] = (
-    choosing_tables,
     command_pages,
     method_pages,
     format_pages,
@@ -32,20 +30,13 @@ _PARTS: tuple[Callable[[], dict[str, str]], ...] = (
     measured_pages,
     api_pages,
     lambda: {
-        "_made/first.md": first_example(),
-        "_made/models.md": models_table(),
-        "_made/presets.md": preset_tables(),
-        "_made/recipes.md": recipes_table(),
-        "_made/contents.md": contents(),
+        "index.md": (Path(__file__).parent / "index.md").read_text("utf-8").replace("<!-- example -->", first_example()),
+        **{
+            f"{name.lower()}.md": links_to_pages((ROOT / f"{name}.md").read_text("utf-8"))
+            for name in ("CHANGELOG", "CONTRIBUTING")
+        },
     },
 )
-
-
-def contents() -> str:
-    """The part of the table of contents that lists the registries."""
-    folders = dict.fromkeys(name.partition("/")[0] for name in registry_pages())
-    entries = ["methods/index", *(f"{folder}/index" for folder in folders), "formats", "models"]
-    return "\n".join(["```{toctree}", ":hidden:", ":caption: Methods and formats", "", *entries, "```"])
 
 
 def write_pages(app: Sphinx) -> None:
@@ -62,10 +53,10 @@ def write_pages(app: Sphinx) -> None:
                 out.write(text.encode())
 
 
-def rewrite_links(app: Sphinx, path: Path, docname: str, content: list[str]) -> None:
-    """Make links in included files of the repository lead to pages."""
-    del app, path, docname
-    content[0] = repository_links_to_pages(content[0])
+def rewrite_links(app: Sphinx, docname: str, content: list[str]) -> None:
+    """Make links to files of the repository, which GitHub follows, lead to pages of the site."""
+    if "/" not in docname:
+        content[0] = links_to_pages(content[0], Path(app.srcdir))
 
 
 def remove_arguments(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
@@ -102,7 +93,7 @@ def protect_from_napoleon(app: Sphinx, what: str, name: str, obj: Any, options: 
 def setup(app: Sphinx) -> dict[str, object]:
     """Register the handlers of this extension."""
     app.connect("builder-inited", write_pages)
-    app.connect("include-read", rewrite_links)
+    app.connect("source-read", rewrite_links)
     app.connect("autodoc-process-docstring", remove_arguments, priority=100)  # before napoleon rewrites sections
     app.connect("autodoc-skip-member", skip_tuple_fields)
     app.connect("autodoc-process-signature", remove_signature)

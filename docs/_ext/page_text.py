@@ -8,7 +8,7 @@ from pathlib import Path
 
 from entaug.params import REQUIRED, parameters
 
-__all__ = ["MEASURED", "ROOT", "first_sentence", "options_table", "repository_links_to_pages", "rows_of", "table"]
+__all__ = ["MEASURED", "PAGES", "ROOT", "first_sentence", "links_to_pages", "options_table", "rows_of", "table"]
 
 ROOT = Path(__file__).parents[2]
 MEASURED = {
@@ -17,6 +17,12 @@ MEASURED = {
     **{f"papers-{path.stem}": path for path in sorted(ROOT.glob("benchmarks/papers/[a-z]*.md"))},
 }
 """Pages of measurements, by name."""
+_OF_THE_SITE = ("changelog.md", "contributing.md", "index.md")  # written by each build
+PAGES = [
+    ROOT / "README.md",
+    *(page for page in sorted((ROOT / "docs").glob("*.md")) if page.name not in _OF_THE_SITE),
+]
+"""The pages that the repository holds; GitHub shows them as they are."""
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
@@ -59,16 +65,26 @@ def first_sentence(text: str | None) -> str:
     return " ".join((text or "").strip().partition("\n\n")[0].split()).partition(". ")[0].rstrip(".")
 
 
-def repository_links_to_pages(markdown: str) -> str:
-    """Turn links to files of the repository into links to pages, and those to examples, which have none, to text."""
-    markdown = re.sub(r"\[([^\]]+)\]\(examples/[^)]*\)", r"\1", markdown)
-    return re.sub(r"\]\((?!https?:|#|/)([^)#]+)(#[^)]*)?\)", lambda m: f"]({_page_of(m[1])}{m[2] or ''})", markdown)
+def links_to_pages(markdown: str, folder: Path = ROOT) -> str:
+    """Turn links to files of the repository into links to pages of the site; those without a page become text.
+
+    Args:
+        markdown: a text of the repository.
+        folder: the folder that its links start from.
+    """
+
+    def linked(match: re.Match[str]) -> str:
+        page = _page_of((folder / match[2]).resolve())
+        return match[1] if page is None else f"[{match[1]}]({page}{match[3] or ''})"
+
+    return re.sub(r"(?<!!)\[([^\]]+)\]\((?!https?:|#|/)([^)#]+)(#[^)]*)?\)", linked, markdown)
 
 
-def _page_of(path: str) -> str:
-    if path in ("CONTRIBUTING.md", "CHANGELOG.md", "README.md"):
-        return {"README.md": "/index.md"}.get(path, f"/{path.lower()}")
-    for name, file in MEASURED.items():
-        if file in (ROOT / path, ROOT / "benchmarks/papers" / path):
+def _page_of(file: Path) -> str | None:
+    """The page of the site for a file of the repository."""
+    for name, measured in MEASURED.items():
+        if file == measured:
             return f"/measured/{name}.md"
-    return "/" + path.removeprefix("docs/")
+    if file.suffix == ".md" and file.parent in (ROOT, ROOT / "docs"):
+        return {"README.md": "/index.md"}.get(file.name, f"/{file.name.lower()}")
+    return None

@@ -21,7 +21,7 @@ def preset_tables() -> str:
             for row in preset_rows(METHODS[name], "paper")
         ]
         parts += [
-            f"## [`{name}`](/methods/{name}.md): {preset.paper}\n",
+            f"## `{name}`: {preset.paper}\n",
             table(("setting", "paper", "default", "where the paper says so", "remarks"), rows),
         ]
         if preset.differences:

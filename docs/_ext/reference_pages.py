@@ -27,11 +27,12 @@ from entaug.models import catalogue as models
 from entaug.quality import MEASURES
 from entaug.quality.base import Measure
 from entaug.recipes.catalogue import RECIPES
-from page_text import MEASURED, ROOT, first_sentence, options_table, repository_links_to_pages, rows_of, table
+from page_text import MEASURED, ROOT, first_sentence, links_to_pages, options_table, rows_of, table
 
 __all__ = [
     "api_pages",
     "format_pages",
+    "formats_table",
     "measured_pages",
     "models_table",
     "pages_of_registry",
@@ -58,16 +59,24 @@ _MAX_CHARACTERS = 1500  # of a sample file
 
 
 def format_pages() -> dict[str, str]:
-    """The pages of the formats and their table, by path."""
+    """The pages of the formats and their index, by path."""
+    pages = {f"formats/{name}.md": _format_page(find_format(name)) for name in FORMATS}
+    rows = [(f"[`{name}`]({name}.md)", find_format(name).title) for name in sorted(FORMATS)]
+    contents = "\n".join(["```{toctree}", ":hidden:", "", *sorted(FORMATS), "```"])
+    about = "What they carry, and how they are recognised: [formats](/formats.md)."
+    return {**pages, "formats/index.md": f"# A page for each format\n\n{about}\n\n{table(('', ''), rows)}\n{contents}\n"}
+
+
+def formats_table() -> str:
+    """The table of the formats."""
     names = [field.name for field in dataclasses.fields(FormatCapabilities)]
     rows = []
     for name in sorted(FORMATS):
         one = find_format(name)
         capabilities = ["yes" if getattr(one.carries, kind) else "" for kind in names]
-        rows.append((f"[`{name}`](/formats/{name}.md)", one.title, _files(one), *capabilities))
+        rows.append((f"`{name}`", one.title, _files(one), *capabilities))
     head = ("format", "what", "files", *(CAPABILITIES[kind].replace("ones", "mentions") for kind in names))
-    pages = {f"formats/{name}.md": _format_page(find_format(name)) for name in FORMATS}
-    return {"_made/formats.md": table(head, rows), **pages}
+    return table(head, rows)
 
 
 def _files(one: BaseFormat) -> str:
@@ -247,7 +256,7 @@ def measured_pages() -> dict[str, str]:
         plan = path.with_suffix(".toml")  # of an experiment, whose first line says more than the title of a report
         title = (plan.read_text("utf-8").partition("\n")[0] if plan.is_file() else title).strip("#. ")
         heading = title if title.lower() == name else f"{name}: {title}"
-        pages[f"measured/{name}.md"] = repository_links_to_pages(f"# {heading}\n{text}")
+        pages[f"measured/{name}.md"] = links_to_pages(f"# {heading}\n{text}", path.parent)
         rows.append((f"[{name}]({name}.md)", title))
     lines = [
         "# Measurements\n",

@@ -24,12 +24,24 @@ README = (ROOT / "README.md").read_text("utf-8")
 MAX_README_LINES = 180
 
 
-def test_the_table_of_methods_is_generated() -> None:
-    from method_pages import readme_table
+def test_generated_tables_are_up_to_date() -> None:
+    from page_tables import TABLES, filled
+    from page_text import PAGES
 
-    match = re.search(r"<!-- methods:.*?-->\n(.*?)\n<!-- end -->", README, re.DOTALL)
-    assert match
-    assert match[1] == readme_table(), f"put this into README.md:\n{readme_table()}"
+    texts = {page: page.read_text("utf-8") for page in PAGES}
+    outdated = [page.name for page, text in texts.items() if filled(text) != text]
+    assert not outdated, "run: python docs/_ext/page_tables.py"
+    assert sorted(re.findall(r"<!-- table: (\w+) -->", "".join(texts.values()))) == sorted(TABLES)
+
+
+def test_the_pages_show_on_github_as_they_are() -> None:
+    """No directives of Sphinx, and links are followed by `test_links_and_pictures_lead_to_files`."""
+    from page_text import PAGES
+
+    for page in PAGES:
+        text = page.read_text("utf-8")
+        assert not re.search(r"^(```|:::)\{|\{\w+:?\w*\}`", text, re.MULTILINE), page.name
+        assert "](/" not in text, page.name
 
 
 def test_the_five_lines_of_the_readme_print_what_stands_below_them(
@@ -55,16 +67,19 @@ def test_the_readme_is_short_and_its_counts_are_right() -> None:
     assert "twenty-four formats" in README
 
 
-@pytest.mark.parametrize(
-    "page", ["README.md", "CONTRIBUTING.md", *(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md"))]
-)
-def test_links_and_pictures_lead_to_files(page: str) -> None:
-    """Links of the pages to other pages (``/start.md``) are followed in the built site instead: test_site.py."""
-    text = re.sub(r"```.*?```", "", (ROOT / page).read_text("utf-8"), flags=re.DOTALL)
-    targets = [target for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", text) if not target.startswith(("http", "/"))]
-    missing = [target for target in targets if not ((ROOT / page).parent / target).exists()]
-    assert not missing
-    if page in ("README.md", "docs/look.md"):
+def test_links_and_pictures_lead_to_files() -> None:
+    from page_text import PAGES
+
+    for page in (*PAGES, ROOT / "CONTRIBUTING.md"):
+        check_links(page)
+
+
+def check_links(page: Path) -> None:
+    text = re.sub(r"```.*?```", "", page.read_text("utf-8"), flags=re.DOTALL)
+    targets = [target for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", text) if not target.startswith("http")]
+    missing = [target for target in targets if not (page.parent / target).exists()]
+    assert not missing, page.name
+    if page.name in ("README.md", "look.md"):
         assert any("pictures/" in target for target in targets)
 
 

@@ -198,11 +198,11 @@ def test_any_registry_makes_pages() -> None:
 
 
 def test_links_of_the_readme_lead_to_pages() -> None:
-    from page_text import repository_links_to_pages
+    from page_text import links_to_pages
 
     text = "[a](benchmarks/speed.md) [b](CONTRIBUTING.md) [c](docs/architecture.md) [d](https://x.org/y) [e](#f)"
     expected = "[a](/measured/speed.md) [b](/contributing.md) [c](/architecture.md) [d](https://x.org/y) [e](#f)"
-    assert repository_links_to_pages(text) == expected
+    assert links_to_pages(text) == expected
 
 
 def test_a_name_that_means_nothing_is_an_error(tmp_path: Path) -> None:

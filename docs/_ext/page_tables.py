@@ -1,0 +1,40 @@
+"""The generated tables within the pages and the README, which stand there whole, so that GitHub shows them too.
+
+    python docs/_ext/page_tables.py      # writes every table anew; a test says when that is due
+
+A table stands between ``<!-- table: NAME -->`` and ``<!-- end -->``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from method_pages import choosing_tables, readme_table
+from page_text import PAGES
+from preset_pages import preset_tables
+from reference_pages import formats_table, models_table, recipes_table
+
+__all__ = ["TABLES", "filled"]
+
+TABLES: dict[str, Callable[[], str]] = {
+    "methods": readme_table,
+    "facts": lambda: choosing_tables()["facts"],
+    "costs": lambda: choosing_tables()["costs"],
+    "gains": lambda: choosing_tables()["gains"],
+    "formats": formats_table,
+    "models": models_table,
+    "presets": preset_tables,
+    "recipes": recipes_table,
+}
+_TABLE = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def filled(text: str) -> str:
+    """The text of a page with its tables as they should be."""
+    return _TABLE.sub(lambda match: f"{match[1]}{TABLES[match[2]]().strip()}\n{match[3]}", text)
+
+
+if __name__ == "__main__":
+    for page in PAGES:
+        page.write_text(filled(page.read_text("utf-8")), "utf-8")
