@@ -77,7 +77,7 @@ def with_sections() -> Iterator[tuple[str, Any]]:
             yield from with_methods(found)
     registered = [*METHODS.values(), *FILTERS.values(), *TAGGERS.values(), *(f.dialect_class for f in FORMATS.values())]
     named = [cls for module in MODULES.values() for cls in classes_of(module) if OPTION_CLASSES.search(cls.__name__)]
-    for cls in {base for cls in (*registered, *named) for base in cls.__mro__ if dataclasses.is_dataclass(base)}:
+    for cls in {base for own in (*registered, *named) for base in own.__mro__ if dataclasses.is_dataclass(base)}:
         yield f"{cls.__module__}.{cls.__qualname__}", cls
 
 

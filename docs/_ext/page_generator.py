@@ -30,7 +30,7 @@ _PARTS: tuple[Callable[[], dict[str, str]], ...] = (
     measured_pages,
     api_pages,
     lambda: {
-        "index.md": (Path(__file__).parent / "index.md").read_text("utf-8").replace("<!-- example -->", first_example()),
+        "index.md": (ROOT / "docs/_ext/index.md").read_text("utf-8").replace("<!-- example -->", first_example()),
         **{
             f"{name.lower()}.md": links_to_pages((ROOT / f"{name}.md").read_text("utf-8"))
             for name in ("CHANGELOG", "CONTRIBUTING")

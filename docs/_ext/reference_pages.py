@@ -64,7 +64,8 @@ def format_pages() -> dict[str, str]:
     rows = [(f"[`{name}`]({name}.md)", find_format(name).title) for name in sorted(FORMATS)]
     contents = "\n".join(["```{toctree}", ":hidden:", "", *sorted(FORMATS), "```"])
     about = "What they carry, and how they are recognised: [formats](/formats.md)."
-    return {**pages, "formats/index.md": f"# A page for each format\n\n{about}\n\n{table(('', ''), rows)}\n{contents}\n"}
+    index = f"# A page for each format\n\n{about}\n\n{table(('', ''), rows)}\n{contents}\n"
+    return {**pages, "formats/index.md": index}
 
 
 def formats_table() -> str:

@@ -18,20 +18,7 @@ __all__ = ["CorpusTokenizer", "align_spaces", "align_subwords", "detokenize", "d
 
 
 def align_spaces(tokens: Sequence[str], text: str) -> tuple[str, ...] | None:
-    """Find the white space after each token in a text.
-
-    Args:
-        tokens: the tokens, in order.
-        text: the text they were taken from.
-
-    Returns:
-        One string per token, such that joining tokens and spaces gives exactly the text; None if the tokens are not
-        those of the text (a token is missing or changed, or there is more than white space between two tokens).
-
-    Example:
-        >>> align_spaces(["Hi", ",", "you"], "Hi,  you")
-        ('', '  ', '')
-    """
+    """Find the white space after each token in a text."""
     spaces = []
     offset = 0
     for i, token in enumerate(tokens):
@@ -48,35 +35,13 @@ def align_spaces(tokens: Sequence[str], text: str) -> tuple[str, ...] | None:
 
 
 def detokenize(tokens: Sequence[str], spaces: Sequence[str] | None = None) -> str:
-    """Return tokens as running text for a language model, spaced as in print.
-
-    Args:
-        tokens: the tokens.
-        spaces: the white space after each token, if known.
-
-    Example:
-        >>> detokenize("He said , `` No . ''".split())
-        'He said, "No."'
-    """
+    """Return tokens as running text for a language model, spaced as in print."""
     spaces = infer_spaces(tokens) if spaces is None else spaces
     return "".join(PRINTED_FORMS.get(token, token) + space for token, space in zip(tokens, spaces, strict=True)).strip()
 
 
 def align_subwords(pieces: Sequence[tuple[int, int]], tokens: Sequence[str], spaces: Sequence[str] | None) -> list[int]:
-    """Map the sub-words of the running text of a sentence to its tokens.
-
-    Args:
-        pieces: start and end offset of each sub-word in the running text, in order.
-        tokens: the tokens.
-        spaces: the white space after each token, if known.
-
-    Returns:
-        For each sub-word the position of the token that holds its last character.
-
-    Example:
-        >>> align_subwords([(0, 3), (3, 6), (6, 7)], ["Nonsen", "!"], None)
-        [0, 0, 1]
-    """
+    """Map the sub-words of the running text of a sentence to its tokens."""
     spaces = infer_spaces(tokens) if spaces is None else spaces
     lengths = (len(PRINTED_FORMS.get(token, token)) + len(space) for token, space in zip(tokens, spaces, strict=True))
     ends = list(accumulate(lengths))
@@ -86,20 +51,7 @@ def align_subwords(pieces: Sequence[tuple[int, int]], tokens: Sequence[str], spa
 def detokenize_with_gaps(
     tokens: Sequence[str], gaps: Iterable[int], spaces: Sequence[str] | None = None
 ) -> list[str | None]:
-    """Return running text with gaps for some tokens, the input of `entaug.backends.protocols.MaskedLM.fill`.
-
-    Args:
-        tokens: the tokens.
-        gaps: the positions of the tokens that become gaps.
-        spaces: the white space after each token, if known.
-
-    Returns:
-        Strings, and None for each gap.
-
-    Example:
-        >>> detokenize_with_gaps(["It", "is", "late", "."], [2])
-        ['It is ', None, '.']
-    """
+    """Return running text with gaps for some tokens, the input of `entaug.backends.protocols.MaskedLM.fill`."""
     spaces = infer_spaces(tokens) if spaces is None else spaces
     gap_positions = set(gaps)
     parts: list[str | None] = []
@@ -118,31 +70,7 @@ def detokenize_with_gaps(
 
 
 class CorpusTokenizer:
-    """Tokeniser of running text that follows the conventions of a corpus.
-
-    Text is split at white space. A piece that is a token of the corpus is kept; from any other piece, punctuation at
-    its ends and clitics are split off. A character inside a word (hyphen, apostrophe, slash, full stop) splits the word
-    if it is more often a token of its own between words of the corpus than a part of a word. Text of scripts without
-    spaces (Chinese, Japanese) is split into characters if the corpus is. If the corpus is divided into words there,
-    text is not: see `divides_unspaced_text`.
-
-    Args:
-        sentences: the tokens of each sentence of the corpus.
-
-    Example:
-        >>> ours = CorpusTokenizer([["It", "is", "n't", "a", "well-known", "song", "."]])
-        >>> ours("This isn't a well-made song, he said.")
-        ['This', 'is', "n't", 'a', 'well-made', 'song', ',', 'he', 'said', '.']
-        >>> theirs = CorpusTokenizer([["It", "isn't", "a", "well", "-", "known", "song."]])
-        >>> theirs("This isn't a well-made song.")
-        ['This', "isn't", 'a', 'well', '-', 'made', 'song.']
-        >>> CorpusTokenizer([["他", "在", "北", "京", "。"]])("我听Bach。")
-        ['我', '听', 'Bach', '。']
-
-    Attributes:
-        divides_unspaced_text: whether most tokens are words of a script without spaces, into which other text cannot be
-            divided.
-    """
+    """Tokeniser of running text that follows the conventions of a corpus."""
 
     _INNER = "-/'’."  # noqa: RUF001
 
@@ -198,11 +126,7 @@ class CorpusTokenizer:
             self._splits_clitics = True
 
     def is_known(self, word: str) -> bool:
-        """Whether a word occurs in the corpus, in any casing.
-
-        Args:
-            word: the word.
-        """
+        """Whether a word occurs in the corpus, in any casing."""
         return word.lower() in self._vocabulary
 
     def __call__(self, text: str) -> list[str]:

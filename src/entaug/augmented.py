@@ -49,14 +49,7 @@ class AugmentedPair:
 
 @dataclass
 class AugmentedCorpus:
-    """Gold sentences and what methods made from them.
-
-    Args:
-        gold: the gold sentences.
-        methods: the augmented sentences by the name of their method. The name of the file is added where one method
-            was run with several configurations, and replaces it for files without provenance.
-        notes: remarks for the user.
-    """
+    """Gold sentences and what methods made from them."""
 
     gold: list[Sentence] = field(default_factory=list)
     methods: dict[str, list[AugmentedPair]] = field(default_factory=dict)
@@ -144,11 +137,7 @@ def read_augmented(paths: Iterable[str | Path], gold: str | Path | None = None, 
 
 
 def _are_augmented(sentences: Sequence[Sentence], gold_fingerprints: Collection[bytes] | None) -> list[bool]:
-    """Whether each sentence of a file is augmented.
-
-    Where any sentence has provenance, all augmented ones do: the tokens of gold sentences may differ from those of the
-    gold file by now.
-    """
+    """Whether each sentence of a file is augmented."""
     flags = [sentence.provenance is not None and bool(sentence.provenance.method) for sentence in sentences]
     if gold_fingerprints is not None and not any(flags):
         flags = [sentence.fingerprint() not in gold_fingerprints for sentence in sentences]
@@ -161,10 +150,7 @@ def _compact(key: str) -> str | int:
 
 
 class _GoldIndex:
-    """Gold sentences by the keys that provenance names them by.
-
-    A key that is a fingerprint is held as a number, which takes half the memory.
-    """
+    """Gold sentences by the keys that provenance names them by."""
 
     def __init__(self) -> None:
         self.sentences: list[Sentence] = []

@@ -24,12 +24,7 @@ class _KnowsGivenParameters:
     _given: frozenset[str]
 
     def __new__(cls, *args: Any, **given: Any) -> Self:
-        """Create an object.
-
-        Args:
-            args: nothing.
-            given: the parameters.
-        """
+        """Create an object."""
         del args
         new = super().__new__(cls)
         new._given = frozenset(given)
@@ -85,7 +80,7 @@ class Component(Configurable, _KnowsGivenParameters):
         ]
 
     def _option(self, kind: str) -> str:
-        """How the user names another backend, for messages."""
+        """The option that names another backend, for messages."""
         return "--filter" if kind == "filters" else f"--{kind.replace('_', '-')}"
 
     def _load(self) -> None:
@@ -96,14 +91,7 @@ class Component(Configurable, _KnowsGivenParameters):
             setattr(self, f"{kind}_", backend)
 
     def _load_models(self, loaders: Mapping[str, Callable[[], Any]]) -> dict[str, Any]:
-        """Load models; the error for missing ones of a preset names all of them, and the options to replace them.
-
-        Args:
-            loaders: the function that loads a model, by the name of the parameter.
-
-        Returns:
-            The models.
-        """
+        """Load models; the error for missing ones of a preset names all of them, and the options to replace them."""
         models, missing = {}, {}
         for name, load in loaders.items():
             try:

@@ -15,27 +15,7 @@ _RELATIONS = "relation_probabilities"  # see `entaug.taggers.relations`
 
 
 def word_confidences(sentence: Sentence) -> list[float] | None:
-    """The probability of the tag that each word has.
-
-    It is that of the mentions which the sentence has, whether or not they are the likeliest.
-
-    Args:
-        sentence: a sentence with flat mentions.
-
-    Returns:
-        A probability for each word, 0 for tags that the teacher does not know; None if the sentence has no tag
-        probabilities.
-
-    Raises:
-        InputError: the tag probabilities are invalid, or the sentence has probabilities of relations instead, as w2ner
-            gives them.
-        LossError: mentions are nested or discontinuous, so words have no single tag.
-
-    Example:
-        >>> soft = TagProbabilities(["O", "B-LOC"], [[0.75, 0.25], [0.5, 0.5]])
-        >>> word_confidences(soft.attach_to(Sentence(["in", "Rome"], [Mention("LOC", [(1, 2)])])))
-        [0.75, 0.5]
-    """
+    """The probability of the tag that each word has."""
     soft = TagProbabilities.from_sentence(sentence)
     if soft is None:
         if _RELATIONS in sentence.layout:
@@ -48,15 +28,7 @@ def word_confidences(sentence: Sentence) -> list[float] | None:
 
 
 def mention_confidence(mention: Mention, confidences: list[float]) -> float:
-    """The confidence of a mention: that of the word that the teacher is least sure of.
-
-    Args:
-        mention: the mention.
-        confidences: the result of `word_confidences` for its sentence.
-
-    Returns:
-        The confidence.
-    """
+    """The confidence of a mention: that of the word that the teacher is least sure of."""
     return min(min(confidences[start:end]) for start, end in mention.spans)
 
 

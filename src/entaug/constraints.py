@@ -28,12 +28,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Subset:
-    """Constraint on a string: one or more names from a fixed list, joined by a separator.
-
-    Args:
-        choices: the names that may occur.
-        separator: the string between two names.
-    """
+    """Constraint on a string: one or more names from a fixed list, joined by a separator."""
 
     choices: tuple[str, ...]
     separator: str = "+"
@@ -41,12 +36,7 @@ class Subset:
 
 @dataclass(frozen=True)
 class Check:
-    """Constraint defined by a function.
-
-    Args:
-        accepts: returns whether a value is valid, or raises a `ParameterError` of its own.
-        expected: description of the valid values, for example ``"a language code"``.
-    """
+    """Constraint defined by a function."""
 
     accepts: Callable[[Any], bool]
     expected: str
@@ -65,12 +55,7 @@ _NUMBERS = {int: "an integer", float: "a number"}
 
 @dataclass(frozen=True)
 class Alternative:
-    """One member of an annotated union: a type with its constraints.
-
-    Args:
-        type: the type, or a `typing.Literal`.
-        constraints: the constraints from the annotation.
-    """
+    """One member of an annotated union: a type with its constraints."""
 
     type: Any
     constraints: tuple[Any, ...] = ()
@@ -92,11 +77,7 @@ class Alternative:
         return found
 
     def accepts(self, value: Any) -> bool:
-        """Whether a value has this type and satisfies the constraints.
-
-        Args:
-            value: any value.
-        """
+        """Whether a value has this type and satisfies the constraints."""
         kind = self.type
         if self.choices:
             return any(value == choice and type(value) is type(choice) for choice in self.choices)
@@ -109,17 +90,7 @@ class Alternative:
         return fits and _in_bounds(value, self.bounds) and all(_satisfies(value, c) for c in self.constraints)
 
     def parse(self, text: str) -> Any:
-        """Convert text without checking the constraints.
-
-        Args:
-            text: the text.
-
-        Returns:
-            The value.
-
-        Raises:
-            ValueError: the text is not a value of this type; also LookupError or StopIteration.
-        """
+        """Convert text without checking the constraints."""
         if self.choices:
             return next(choice for choice in self.choices if str(choice) == text)
         if self.type is bool:
@@ -201,11 +172,7 @@ def _bounds_in_words(bounds: Mapping[str, float]) -> str:
 
 
 def alternatives_of(annotation: Any) -> list[Alternative]:
-    """Return the members of an annotation, without None; constraints of an annotated union apply to each member.
-
-    Args:
-        annotation: an evaluated annotation.
-    """
+    """Return the members of an annotation, without None; constraints of an annotated union apply to each member."""
     if get_origin(annotation) is Annotated:
         inner, *constraints = get_args(annotation)
         return [Alternative(a.type, (*a.constraints, *constraints)) for a in alternatives_of(inner)]
@@ -215,11 +182,7 @@ def alternatives_of(annotation: Any) -> list[Alternative]:
 
 
 def is_optional(annotation: Any) -> bool:
-    """Whether an annotation permits None.
-
-    Args:
-        annotation: an evaluated annotation.
-    """
+    """Whether an annotation permits None."""
     if get_origin(annotation) is Annotated:
         return is_optional(get_args(annotation)[0])
     return get_origin(annotation) in (Union, types.UnionType) and type(None) in get_args(annotation)

@@ -24,17 +24,7 @@ _MADE_KEY = re.compile(r"[0-9a-f]{16}(-[1-9]\d*)?")
 
 
 def sentence_key(sentence: Sentence, occurrence: int) -> str:
-    """Return the key of a sentence of a corpus.
-
-    Args:
-        sentence: the sentence.
-        occurrence: how many sentences without an id had the same content so far, with this one; not used where it has
-            an id.
-
-    Example:
-        >>> sentence_key(Sentence(["Ada"], id="s1"), 1), sentence_key(Sentence(["Ada"]), 2)[16:]
-        ('s1', '-2')
-    """
+    """Return the key of a sentence of a corpus."""
     if sentence.id is not None:
         return sentence.id
     return _made_key(sentence.fingerprint_number(), occurrence)
@@ -57,19 +47,7 @@ def keyed(sentences: Iterable[Sentence], occurrences: Iterable[int] | None) -> I
 
 
 class SentenceKeys:
-    """Unique keys of the sentences of a corpus.
-
-    A key is `Sentence.key`, with a number appended where an earlier sentence without an id has the same content, or
-    where it is the id of another sentence.
-
-    Args:
-        taken: the ids of sentences that a sentence without one could get, see `is_made_key`; may grow.
-
-    Example:
-        >>> keys = SentenceKeys()
-        >>> [keys.assign(Sentence(["Ada"]))[16:] for _ in range(3)], keys.assign(Sentence(["Ada"], id="s1"))
-        (['', '-2', '-3'], 's1')
-    """
+    """Unique keys of the sentences of a corpus."""
 
     def __init__(self, taken: Collection[str] = ()) -> None:
         self._occurrences: Counter[int] = Counter()
@@ -77,11 +55,7 @@ class SentenceKeys:
         self._skipped: set[str] = set()
 
     def assign(self, sentence: Sentence) -> str:
-        """Return the key of the next sentence of the corpus.
-
-        Args:
-            sentence: the sentence.
-        """
+        """Return the key of the next sentence of the corpus."""
         if sentence.id is not None:
             return sentence.id
         number = sentence.fingerprint_number()
@@ -168,18 +142,7 @@ class Corpus(Sequence[Sentence]):
 
 
 class UnlabelledText(Corpus):
-    """Sentences without labels, and what was noticed when they were read.
-
-    Args:
-        sentences: the sentences; their mentions are not used.
-        source: the files they were read from, for messages.
-        notes: remarks for the user: what was left out, and how the text differs from the training sentences.
-
-    Example:
-        >>> text = UnlabelledText([Sentence(["Rome", "burns"])], notes=["2 duplicates left out"])
-        >>> len(text), text.notes
-        (1, ('2 duplicates left out',))
-    """
+    """Sentences without labels, and what was noticed when they were read."""
 
 
 class CorpusStream(Iterable[Sentence]):

@@ -202,15 +202,7 @@ class Sentence:
         return len(self.tokens)
 
     def __str__(self) -> str:
-        """Return the tokens with each mention in brackets, followed by its label.
-
-        The parts of a discontinuous mention, and mentions that overlap without being nested, are numbered.
-
-        Example:
-            >>> mentions = [Mention("SYM", [(0, 1), (3, 4)]), Mention("SYM", [(2, 4)])]
-            >>> print(Sentence("left and right atrium".split(), mentions))
-            [left]SYM#1 and [right [atrium]SYM#1]SYM
-        """
+        """Return the tokens with each mention in brackets, followed by its label."""
         spans = [(start, end, mention) for mention in self.mentions for start, end in mention.spans]
         crossing = {m for a, b, m in spans for c, d, n in spans if m != n and (a < c < b < d or c < a < d < b)}
         numbered = [m for m in self.mentions if m in crossing or not m.is_contiguous]
@@ -446,19 +438,7 @@ _set_provenance = Sentence.__dict__["provenance"].__set__
 
 
 def split_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Split the further fields of a sentence in a file into arguments of `Sentence`.
-
-    Args:
-        fields: the fields by name.
-
-    Returns:
-        ``meta``, and ``layout`` and ``provenance`` where there are such fields.
-
-    Example:
-        >>> arguments = split_fields({"page": 3, "entaug": {"method": "mr"}})
-        >>> arguments["meta"], arguments["provenance"].method
-        ({'page': 3}, 'mr')
-    """
+    """Split the further fields of a sentence in a file into arguments of `Sentence`."""
     if _SPECIAL_FIELDS.isdisjoint(fields):
         return {"meta": fields or _EMPTY}
     meta = dict(fields)

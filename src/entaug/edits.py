@@ -47,15 +47,7 @@ class Edit(NamedTuple):
 
 
 def check_edits(edits: Sequence[Edit], length: int) -> None:
-    """Check that edits fit a sentence and do not overlap.
-
-    Args:
-        edits: edits in increasing order.
-        length: the number of tokens of the sentence.
-
-    Raises:
-        EditError: an edit leaves the sentence, overlaps another, or has the wrong number of spaces.
-    """
+    """Check that edits fit a sentence and do not overlap."""
     last_start, last_end = -1, 0
     for edit in edits:
         start, end = edit.start, edit.end
@@ -71,18 +63,7 @@ def check_edits(edits: Sequence[Edit], length: int) -> None:
 
 
 def edited_mentions(mentions: Sequence[Mention], edits: Sequence[Edit]) -> Iterator[Mention]:
-    """Yield the existing mentions of a sentence at their positions after edits.
-
-    Args:
-        mentions: the mentions before the edits.
-        edits: valid edits in increasing order.
-
-    Yields:
-        Each mention that survives; one whose tokens are all replaced by an edit does not.
-
-    Raises:
-        EditError: an edit would cut a mention.
-    """
+    """Yield the existing mentions of a sentence at their positions after edits."""
     starts, ends = [edit.start for edit in edits], [edit.end for edit in edits]
     # By number of edits, how much these let the sentence grow.
     growths = list(accumulate((len(edit.tokens) - (edit.end - edit.start) for edit in edits), initial=0))
@@ -114,15 +95,7 @@ def edited_mentions(mentions: Sequence[Mention], edits: Sequence[Edit]) -> Itera
 
 
 def edited_columns(columns: Mapping[str, Sequence[str]], edits: Sequence[Edit]) -> dict[str, tuple[str, ...]]:
-    """Return the further columns of a sentence after edits.
-
-    Args:
-        columns: the values per token before the edits, by column name.
-        edits: valid edits in increasing order.
-
-    Returns:
-        The columns, with `PLACEHOLDER` for new tokens.
-    """
+    """Return the further columns of a sentence after edits."""
     edited = {}
     for name, values in columns.items():
         new_values: list[str] = []
@@ -136,15 +109,7 @@ def edited_columns(columns: Mapping[str, Sequence[str]], edits: Sequence[Edit]) 
 
 
 def reordered_mention(mention: Mention, new_positions: Sequence[int]) -> Mention:
-    """Return a mention at its positions in a new token order.
-
-    Args:
-        mention: the mention before the reordering.
-        new_positions: the new position of each token.
-
-    Raises:
-        EditError: the tokens of a span would no longer be adjacent.
-    """
+    """Return a mention at its positions in a new token order."""
     spans = []
     for start, end in mention.spans:
         covered = new_positions[start:end]

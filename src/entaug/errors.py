@@ -43,21 +43,7 @@ _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
 def escape_control_characters(text: str, keep: str = "") -> str:
-    r"""Replace control characters by their escape sequences; names of files and labels may hold any.
-
-    So are lone surrogates, which stand for bytes of names that are not UTF-8.
-
-    Args:
-        text: a text for a terminal.
-        keep: the ones that stay as they are.
-
-    Returns:
-        The text on one line, but for what is kept.
-
-    Example:
-        >>> print(escape_control_characters("a\x1b[31m", keep="\n"))
-        a\x1b[31m
-    """
+    """Replace control characters by their escape sequences; names of files and labels may hold any."""
     return _CONTROL.sub(lambda m: m[0] if m[0] in keep else m[0].encode("unicode_escape").decode(), text)
 
 
@@ -109,22 +95,12 @@ def _rebuild(error_class: type[EntaugError], state: dict[str, object]) -> Entaug
 
 
 class InputError(EntaugError):
-    """The input data is invalid.
-
-    Attributes:
-        others: further errors in the same sentence or text.
-    """
+    """The input data is invalid."""
 
     others: Sequence[InputError] = ()
 
     def locate(self, path: str, line: int | None = None, record: str = "") -> None:
-        """Add the location of this error and the others, unless it is known already.
-
-        Args:
-            path: the file.
-            line: the line in the file.
-            record: the name of the record if the file has no lines, for example ``"task 3"``; put before the message.
-        """
+        """Add the location of this error and the others, unless it is known already."""
         for fault in (self, *self.others):
             fault.path = fault.path or path
             fault.line = line if fault.line is None else fault.line
@@ -149,13 +125,7 @@ class EditError(EntaugError, ValueError):
 
 
 class ParameterError(EntaugError, ValueError):
-    """A parameter or an option has an invalid value.
-
-    Args:
-        message: see `EntaugError`.
-        parameter: the name of the parameter, if a single one is invalid; a plan locates its line by it.
-        remedy: see `EntaugError`.
-    """
+    """A parameter or an option has an invalid value."""
 
     def __init__(self, message: str, *, parameter: str | None = None, remedy: str | None = None) -> None:
         super().__init__(message, remedy=remedy)
@@ -163,17 +133,7 @@ class ParameterError(EntaugError, ValueError):
 
 
 class UnknownNameError(EntaugError, LookupError):
-    """There is no method, format or backend of that name.
-
-    Args:
-        kind: the kind of object, for example ``"method"``.
-        name: the unknown name.
-        known: the existing names.
-
-    Example:
-        >>> str(UnknownNameError("method", "ltwr", ["lwtr", "mr"]))
-        "unknown method 'ltwr'; did you mean 'lwtr'? (there are: lwtr, mr)"
-    """
+    """There is no method, format or backend of that name."""
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         names = sorted(known)
@@ -185,12 +145,7 @@ class UnknownNameError(EntaugError, LookupError):
 
 
 class MissingExtraError(EntaugError, ImportError):
-    """An optional package is not installed.
-
-    Args:
-        package: the missing package.
-        extra: the extra of entaug that installs it.
-    """
+    """An optional package is not installed."""
 
     def __init__(self, package: str, extra: str) -> None:
         super().__init__(

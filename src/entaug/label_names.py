@@ -23,17 +23,6 @@ _WORDS = {
 
 
 def label_in_words(label: str) -> str:
-    """Put a label into words.
-
-    Args:
-        label: a label of a corpus.
-
-    Returns:
-        The words; the label itself where it has no letter.
-
-    Example:
-        >>> [label_in_words(label) for label in ("PER", "creative-work", "ProgrammingLanguage", "DNA")]
-        ['person', 'creative work', 'programming language', 'dna']
-    """
+    """Put a label into words."""
     words = re.sub(r"(?<=[a-z])(?=[A-Z])|[\s_./-]+", " ", label).strip().lower()
     return _WORDS.get(words, words) or label

@@ -28,14 +28,7 @@ _ENCODERS = {
 
 
 class LoadedModel(NamedTuple):
-    """A model that a component uses.
-
-    Args:
-        kind: a key of `entaug.backends.resolve.BACKENDS`.
-        given: the name or instance that was given.
-        backend: the instance.
-        option: how the user names another, for messages.
-    """
+    """A model that a component uses."""
 
     kind: str
     given: Any
@@ -44,21 +37,7 @@ class LoadedModel(NamedTuple):
 
 
 def served_languages(model: LoadedModel) -> frozenset[str] | None:
-    """Return the languages of the text that a model serves.
-
-    They are those of the list of starter models, or those that the backend states itself by an attribute
-    ``languages``, which is optional: models of transformers have a card, pipelines of spaCy their metadata.
-
-    Args:
-        model: the model.
-
-    Returns:
-        ISO 639-1 codes; None if they are not known, or all are served.
-
-    Example:
-        >>> sorted(served_languages(LoadedModel("masked_lm", "mpnet-mlm", None, "--masked-lm")))
-        ['en']
-    """
+    """Return the languages of the text that a model serves."""
     name = starter_model(model.kind, model.given) if isinstance(model.given, str) else None
     if name is not None:
         return frozenset(MODELS[name].languages) or None
@@ -69,16 +48,7 @@ def served_languages(model: LoadedModel) -> frozenset[str] | None:
 
 
 def language_mismatch(model: LoadedModel, profile: LanguageProfile, sample: Sequence[Sentence]) -> str | None:
-    """Return why a model cannot be used for a corpus.
-
-    Args:
-        model: the model.
-        profile: the words of the corpus.
-        sample: some of its sentences.
-
-    Returns:
-        One line; None if the model may serve the language of the corpus.
-    """
+    """Return why a model cannot be used for a corpus."""
     name = model.given if isinstance(model.given, str) else getattr(model.backend, "name", type(model.backend).__name__)
     what = f"the {model.kind.replace('_', ' ').replace(' lm', ' LM')} {name}"
     if languages := served_languages(model):
@@ -99,26 +69,7 @@ def language_mismatch(model: LoadedModel, profile: LanguageProfile, sample: Sequ
 def check_languages(
     sentences: Iterable[Sentence], models: Sequence[LoadedModel], source: str | None = None
 ) -> Iterator[Sentence]:
-    """Pass on the sentences of a corpus, and check at its end that models serve its language.
-
-    Args:
-        sentences: the sentences.
-        models: the models.
-        source: the file of the sentences, for messages.
-
-    Yields:
-        The sentences.
-
-    Raises:
-        InputError: a model does not serve the language, and `entaug.backends.compute` is not set to allow it.
-
-    Example:
-        >>> german = [Sentence("Der Hund und die Katze sind nicht in dem Haus".split())] * 3
-        >>> list(check_languages(german, [LoadedModel("masked_lm", "mpnet-mlm", None, "--masked-lm")]))
-        Traceback (most recent call last):
-        ...
-        entaug.errors.InputError: the masked LM mpnet-mlm serves English, and the text looks German ...
-    """
+    """Pass on the sentences of a corpus, and check at its end that models serve its language."""
     if not models or compute_settings().any_language:
         yield from sentences
         return
@@ -136,24 +87,7 @@ def check_languages(
 
 
 def note_on_encoder(tagger: Any, sentences: Iterable[Sentence]) -> list[str]:
-    """Return a note if the starter encoder of a tagger, or its word vectors, are of another language than a corpus.
-
-    Such a tagger learns something, so this is no error.
-
-    Args:
-        tagger: the tagger; of an ensemble a member is looked at, its ``typical_member``.
-        sentences: the corpus.
-
-    Returns:
-        One line, or none. None, too, if `entaug.backends.compute` is set to allow any language.
-
-    Example:
-        >>> from types import SimpleNamespace
-        >>> german = [Sentence("Der Hund und die Katze sind nicht in dem Haus".split())] * 3
-        >>> [note] = note_on_encoder(SimpleNamespace(encoder="minilm"), german)
-        >>> note.partition(",")[0], note.partition("; ")[2]
-        ('the encoder minilm serves English', 'a multilingual one, such as multilingual-e5, would learn more')
-    """
+    """Return a note if the starter encoder of a tagger, or its word vectors, are of another language than a corpus."""
     if compute_settings().any_language:
         return []
     tagger = getattr(tagger, "typical_member", tagger)

@@ -84,36 +84,12 @@ LANGUAGE_NAMES = {
 
 
 def language_name(code: str) -> str:
-    """Return the English name of a language.
-
-    Args:
-        code: an ISO 639-1 code.
-
-    Returns:
-        The name, or the code where it is not known.
-
-    Example:
-        >>> language_name("hi"), language_name("xx")
-        ('Hindi', 'xx')
-    """
+    """Return the English name of a language."""
     return LANGUAGE_NAMES.get(code, code)
 
 
 class LanguageProfile:
-    """The words and scripts of sentences, by which their language is recognised.
-
-    Args:
-        sentences: the sentences; `add` adds further ones.
-
-    Attributes:
-        words: the number of occurrences of each token that begins with a letter, in lower case.
-
-    Example:
-        >>> profile = LanguageProfile([Sentence("Der Hund und die Katze sind nicht in dem Haus".split())] * 3)
-        >>> profile.language, profile.mismatch(["en"])
-        ('de', 'looks German (70% of its words are stop words of German, 10% of English)')
-        >>> profile.mismatch(["de", "en"])
-    """
+    """The words and scripts of sentences, by which their language is recognised."""
 
     def __init__(self, sentences: Iterable[Sentence] = ()) -> None:
         self.words: Counter[str] = Counter()
@@ -121,11 +97,7 @@ class LanguageProfile:
             self.add(sentence)
 
     def add(self, sentence: Sentence) -> None:
-        """Count the words of a sentence.
-
-        Args:
-            sentence: the sentence.
-        """
+        """Count the words of a sentence."""
         self.words.update(token.casefold() for token in sentence.tokens if token[:1].isalpha())
         for name in ("num_words", "scripts", "language", "_listed"):
             self.__dict__.pop(name, None)
@@ -154,19 +126,11 @@ class LanguageProfile:
         return max(self.scripts, key=lambda name: self.scripts[name], default="")
 
     def script_share(self, scripts: Collection[str]) -> float:
-        """Return the share of letters in some scripts.
-
-        Args:
-            scripts: names as in `scripts`.
-        """
+        """Return the share of letters in some scripts."""
         return sum(self.scripts[name] for name in scripts) / max(1, self.scripts.total())
 
     def share(self, words: Collection[str]) -> float:
-        """Return the share of words that are among given ones.
-
-        Args:
-            words: words in lower case.
-        """
+        """Return the share of words that are among given ones."""
         return self._count(words) / max(1, self.num_words)
 
     @cached_property
@@ -193,19 +157,7 @@ class LanguageProfile:
         return sum(self.words[word] / owners[word] for word in sorted(stop_words(code) & self._listed))
 
     def mismatch(self, languages: Collection[str]) -> str | None:
-        """Return why the sentences are in none of some languages.
-
-        Text is taken for another language only on clear evidence: most letters are of scripts that none of the
-        languages has, or stop words of another language are by far more frequent than theirs. So short, mixed and
-        noisy text passes.
-
-        Args:
-            languages: ISO 639-1 codes.
-
-        Returns:
-            A description of the text, for example ``"looks German (...)"``; None if it may be in one of the languages,
-            or if there are no stop words of one of them.
-        """
+        """Return why the sentences are in none of some languages."""
         codes = {code.lower() for code in languages}
         if not codes or not codes <= listed_languages():
             return None

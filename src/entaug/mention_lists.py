@@ -41,13 +41,7 @@ _FORMS = "FILE=LABEL, FILE.jsonl, or FILE.csv:COLUMN=LABEL"
 
 
 class ListEntry(NamedTuple):
-    """An entry of a list before it is checked.
-
-    Args:
-        text: the words.
-        label: the label; None where the entry has none of its own.
-        line: its line in the file; None without a file.
-    """
+    """An entry of a list before it is checked."""
 
     text: str
     label: str | None = None
@@ -55,31 +49,7 @@ class ListEntry(NamedTuple):
 
 
 class MentionList:
-    """Mentions by label.
-
-    White space is normalised, equal entries of a label are kept once, and entries are sorted, so that neither their
-    order nor the format of the file has an effect.
-
-    Args:
-        name: the name in messages and provenance.
-        entries: the entries: texts, or instances of `ListEntry`.
-        label: the label of entries without one.
-        source: the file, for messages.
-
-    Attributes:
-        texts: the entries of each label, sorted.
-        lines: the first line of each label, where the list comes from a file.
-        skipped: the number of entries without a letter or digit, which are left out.
-
-    Raises:
-        InputError: the list is empty, an entry is not a text, is longer than `MAX_LENGTH`, holds a control character,
-            or has no label.
-
-    Example:
-        >>> cities = MentionList("cities", ["Oslo", "the  Hague", "Oslo"], "LOC")
-        >>> cities.texts, len(cities)
-        ({'LOC': ['Oslo', 'the Hague']}, 2)
-    """
+    """Mentions by label."""
 
     def __init__(
         self, name: str, entries: Iterable[str | ListEntry], label: str | None = None, source: str | None = None
@@ -141,14 +111,7 @@ class MentionList:
         return digest.hexdigest()
 
     def check_labels(self, known: Iterable[str]) -> None:
-        """Check that the corpus has the labels of this list.
-
-        Args:
-            known: the labels of the corpus.
-
-        Raises:
-            UnknownNameError: it lacks one; the error names those that it has, and the most similar one.
-        """
+        """Check that the corpus has the labels of this list."""
         labels = set(known)
         for label in self.texts:
             if label not in labels:
@@ -167,28 +130,7 @@ def _parts(entry: object, name: str) -> tuple[str, str | None, int | None]:
 
 
 def read_mention_list(specification: str) -> MentionList:
-    r"""Read a list of mentions.
-
-    Args:
-        specification: ``FILE=LABEL`` for a text file with one mention a line; ``FILE.jsonl`` or ``FILE.jsonl=LABEL``
-            for JSON lines with ``mention`` (or ``text``) and ``label``, where LABEL is for those without one;
-            ``FILE.csv:COLUMN=LABEL`` for a column of a table (``.csv``, ``.tsv``), by its name in the first line, or by
-            its number, from 1, in a table without such a line. A name that ends in ``.gz`` is unpacked.
-
-    Returns:
-        The list.
-
-    Raises:
-        InputError: the file is missing, is not UTF-8, is empty, or has a faulty entry; the error names the line.
-        ParameterError: the specification lacks the label, or the column of a table.
-
-    Example:
-        >>> import pathlib, tempfile
-        >>> file = pathlib.Path(tempfile.mkdtemp(), "cities.csv")
-        >>> _ = file.write_text("id,name\n1,Oslo\n2,Rome\n")
-        >>> read_mention_list(f"{file}:name=LOC").texts
-        {'LOC': ['Oslo', 'Rome']}
-    """
+    """Read a list of mentions."""
     path, column, label = parse_specification(specification)
     try:
         stat = path.stat()
@@ -219,21 +161,7 @@ def _read(path: Path, column: str | None, label: str | None, version: tuple[int,
 
 
 def parse_specification(specification: str) -> tuple[Path, str | None, str | None]:
-    """Divide the specification of a list into its parts; names of files may hold the characters that separate these.
-
-    Args:
-        specification: see `read_mention_list`.
-
-    Returns:
-        The file, the column and the label; None for a column or a label that is not given.
-
-    Raises:
-        ParameterError: the specification lacks the label, or the column of a table.
-
-    Example:
-        >>> parse_specification("cities.csv:name=LOC")[1:]
-        ('name', 'LOC')
-    """
+    """Divide the specification of a list into its parts; names of files may hold the characters that separate these."""
     place, equals, label = specification.rpartition("=")
     if not equals or Path(specification).exists():
         place, label = specification, ""
@@ -315,20 +243,7 @@ def _column(text: str, path: Path, column: str) -> Iterator[ListEntry]:
 
 
 def mention_lists(value: object) -> list[MentionList]:
-    """The lists that a parameter gives.
-
-    Args:
-        value: specifications as for `read_mention_list`, joined by ``;`` or in a sequence; instances of `MentionList`;
-            a dictionary with the mentions of each label; or None for no list.
-
-    Raises:
-        ParameterError: the value is of another kind, or a specification is incomplete.
-        InputError: a list cannot be read or is empty.
-
-    Example:
-        >>> mention_lists({"LOC": ["Oslo", "Rome"]})
-        [<MentionList mentions of 2 entries for LOC>]
-    """
+    """The lists that a parameter gives."""
     if value is None:
         return []
     if isinstance(value, MentionList):
@@ -355,26 +270,13 @@ def _texts(texts: object) -> Sequence[str]:
 
 
 def describe_mention_lists(value: object) -> str | None:
-    """The lists of a parameter by name and content, without the place of their files.
-
-    Args:
-        value: see `mention_lists`.
-
-    Example:
-        >>> describe_mention_lists({"LOC": ["Oslo"]}) == describe_mention_lists({"LOC": ["Oslo", "Oslo"]})
-        True
-    """
+    """The lists of a parameter by name and content, without the place of their files."""
     lists = mention_lists(value)
     return "+".join(f"{one.name}@{one.digest}" for one in lists) if lists else None
 
 
 def relative_to_folder(value: object, folder: Path) -> object:
-    """The lists of a parameter with paths relative to a folder, as plans have them.
-
-    Args:
-        value: see `mention_lists`.
-        folder: the folder.
-    """
+    """The lists of a parameter with paths relative to a folder, as plans have them."""
     if isinstance(value, str):
         return [str(folder / Path(part.strip()).expanduser()) for part in value.split(_SEPARATOR)]
     if isinstance(value, list | tuple):

@@ -80,20 +80,7 @@ class Mention:
 
 @lru_cache(maxsize=65536)
 def contiguous_mention(label: str, start: int, end: int) -> Mention:
-    """Return a mention of one span; equal ones are usually the same object, which saves memory in large corpora.
-
-    Args:
-        label: the entity type.
-        start: the position of the first token.
-        end: the position after the last token.
-
-    Raises:
-        InputError: the span is reversed, empty or negative, or the label is empty.
-
-    Example:
-        >>> contiguous_mention("PER", 0, 2) is contiguous_mention("PER", 0, 2)
-        True
-    """
+    """Return a mention of one span; equal ones are usually the same object, which saves memory in large corpora."""
     return Mention(label, ((start, end),))
 
 
@@ -131,23 +118,12 @@ def _sort_key(mention: Mention) -> tuple[tuple[Span, ...], str]:
 
 
 def sorted_mentions(mentions: Iterable[Mention]) -> list[Mention]:
-    """Sort mentions in canonical order: by spans, then by label.
-
-    Args:
-        mentions: the mentions.
-
-    Returns:
-        The mentions in the order of `Sentence.mentions`.
-    """
+    """Sort mentions in canonical order: by spans, then by label."""
     return sorted(mentions, key=_sort_key)
 
 
 def is_flat(mentions: Sequence[Mention]) -> bool:
-    """Return whether all mentions are contiguous and none overlap.
-
-    Args:
-        mentions: mentions in canonical order.
-    """
+    """Return whether all mentions are contiguous and none overlap."""
     end = 0
     for mention in mentions:
         spans = mention.spans

@@ -79,16 +79,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter of a configurable class.
-
-    Args:
-        name: the name of the field.
-        default: the default value; `REQUIRED` if there is none.
-        description: the text of the class docstring's ``Args`` entry.
-        optional: whether None is valid.
-        metadata: the metadata of the field.
-        alternatives: the types that a value may have, with their constraints.
-    """
+    """One parameter of a configurable class."""
 
     name: str
     default: Any
@@ -116,14 +107,7 @@ class Parameter:
         return all(a.type is bool for a in self.alternatives)
 
     def check(self, value: Any) -> None:
-        """Check a value.
-
-        Args:
-            value: the value.
-
-        Raises:
-            ParameterError: the value is not valid.
-        """
+        """Check a value."""
         try:
             if (value is None and self.optional) or any(a.accepts(value) for a in self.alternatives):
                 return
@@ -138,17 +122,7 @@ class Parameter:
         )
 
     def parse(self, text: str) -> Any:
-        """Convert text, as given on the command line or in a filter's text form, and check the value.
-
-        Args:
-            text: the text; ``none`` stands for None if None is valid.
-
-        Returns:
-            The value.
-
-        Raises:
-            ParameterError: the text is not a valid value.
-        """
+        """Convert text, as given on the command line or in a filter's text form, and check the value."""
         if self.optional and text.lower() == "none":
             return None
         for alternative in self.alternatives:
@@ -163,14 +137,7 @@ class Parameter:
 
 @cache
 def parameters(cls: type) -> tuple[Parameter, ...]:
-    """Return the parameters of a dataclass, in the order of its fields.
-
-    Args:
-        cls: a dataclass. Fields without ``init`` are not parameters.
-
-    Returns:
-        One `Parameter` per field.
-    """
+    """Return the parameters of a dataclass, in the order of its fields."""
     hints = _hints(cls)
     texts = argument_descriptions(cls)
     return tuple(
@@ -203,14 +170,7 @@ def _hints(cls: type) -> dict[str, Any]:
 
 
 def argument_descriptions(cls: type) -> dict[str, str]:
-    """Return the entries of the ``Args`` sections of a class and its bases.
-
-    Args:
-        cls: a class with docstrings in the Google style.
-
-    Returns:
-        The text of each argument on one line, by name; a subclass overrides its bases.
-    """
+    """Return the entries of the ``Args`` sections of a class and its bases."""
     texts: dict[str, str] = {}
     for base in reversed(cls.__mro__):
         _, _, section = inspect.cleandoc(base.__doc__ or "").partition("Args:\n")
@@ -228,34 +188,14 @@ def argument_descriptions(cls: type) -> dict[str, str]:
 
 
 def validate(instance: Any) -> None:
-    """Check all parameters of an instance of a dataclass.
-
-    Args:
-        instance: the instance.
-
-    Raises:
-        ParameterError: a parameter has an invalid value.
-    """
+    """Check all parameters of an instance of a dataclass."""
     cls: Any = type(instance)
     for parameter in parameters(cls):
         parameter.check(getattr(instance, parameter.name))
 
 
 def construct(cls: Callable[..., T], name: str, values: Mapping[str, Any]) -> T:
-    """Construct an object from parameters by name.
-
-    Args:
-        cls: a dataclass.
-        name: the name of the object in messages, for example ``"mr"``.
-        values: the parameters.
-
-    Returns:
-        The object.
-
-    Raises:
-        UnknownNameError: a parameter is unknown; the most similar name is suggested.
-        ParameterError: a parameter has an invalid value, or a required one is missing.
-    """
+    """Construct an object from parameters by name."""
     known = {parameter.name: parameter for parameter in parameters(typing.cast(type, cls))}
     for given in values:
         if given not in known:
@@ -267,20 +207,7 @@ def construct(cls: Callable[..., T], name: str, values: Mapping[str, Any]) -> T:
 
 
 def parse_assignments(cls: type, name: str, assignments: Iterable[str]) -> dict[str, Any]:
-    """Convert parameters in text form.
-
-    Args:
-        cls: the dataclass that they belong to.
-        name: the name of the object in messages.
-        assignments: texts of the form ``PARAMETER=VALUE``.
-
-    Returns:
-        The values by parameter name.
-
-    Raises:
-        UnknownNameError: a parameter is unknown.
-        ParameterError: a text has no ``=``, or its value is not valid.
-    """
+    """Convert parameters in text form."""
     known = {parameter.name: parameter for parameter in parameters(cls)}
     values = {}
     for assignment in assignments:
@@ -301,11 +228,7 @@ class Configurable:
         self.validate()
 
     def validate(self) -> None:
-        """Check all parameters.
-
-        Raises:
-            ParameterError: a parameter has an invalid value.
-        """
+        """Check all parameters."""
         validate(self)
         self._check()
 

@@ -16,13 +16,7 @@ ONLY_IF_SET: Mapping[str, bool] = {"only_if_set": True}
 
 @dataclass(frozen=True)
 class Setting:
-    """The value of a parameter in a preset.
-
-    Args:
-        value: the value.
-        source: the section of the paper that states it, or the code of its authors.
-        comment: what the paper leaves open, or why the value is another one; empty if the paper states the value.
-    """
+    """The value of a parameter in a preset."""
 
     value: object
     source: str
@@ -31,13 +25,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Difference:
-    """A respect in which a method differs from the paper on purpose, whatever its parameters.
-
-    Args:
-        topic: what the paper does.
-        source: the section of the paper.
-        comment: what is done here, and why.
-    """
+    """A respect in which a method differs from the paper on purpose, whatever its parameters."""
 
     topic: str
     source: str
@@ -45,18 +33,7 @@ class Difference:
 
 
 class Preset(Mapping[str, object]):
-    """The settings of a paper: a mapping of names of parameters to values.
-
-    Args:
-        paper: a short name of the paper.
-        settings: the setting of each parameter.
-        differences: what is different on purpose.
-
-    Example:
-        >>> preset = Preset("Dai and Adel 2020", {"p": Setting(0.3, "section 4")})
-        >>> dict(preset), preset.settings["p"].source
-        ({'p': 0.3}, 'section 4')
-    """
+    """The settings of a paper: a mapping of names of parameters to values."""
 
     def __init__(self, paper: str, settings: Mapping[str, Setting], differences: Sequence[Difference] = ()) -> None:
         self.paper = paper
@@ -64,14 +41,7 @@ class Preset(Mapping[str, object]):
         self.differences = tuple(differences)
 
     def __getitem__(self, name: str) -> object:
-        """Return the value of a parameter.
-
-        Args:
-            name: the name of the parameter.
-
-        Raises:
-            KeyError: the preset does not set it.
-        """
+        """Return the value of a parameter."""
         return self.settings[name].value
 
     def __iter__(self) -> Iterator[str]:
@@ -84,16 +54,7 @@ class Preset(Mapping[str, object]):
 
 
 class PresetRow(NamedTuple):
-    """A parameter of a class in a preset.
-
-    Args:
-        parameter: its name.
-        value: its value in the preset.
-        default: its value without the preset.
-        source: the section of the paper; empty where a preset does not say.
-        comment: what the paper leaves open, or why the value is another one.
-        is_model: whether the value names a model, or a filter with one, which may be missing.
-    """
+    """A parameter of a class in a preset."""
 
     parameter: str
     value: object
@@ -109,33 +70,12 @@ class PresetRow(NamedTuple):
 
 
 def section(source: str) -> str:
-    """Return the source of a setting, with the word for bare numbers.
-
-    Args:
-        source: the source.
-
-    Example:
-        >>> section("3.1, 4.2"), section("appendix A")
-        ('section 3.1, 4.2', 'appendix A')
-    """
+    """Return the source of a setting, with the word for bare numbers."""
     return f"section {source}" if source[:1].isdigit() else source
 
 
 def preset_rows(cls: Any, name: str) -> list[PresetRow]:
-    """Return the settings of a preset in the order of the parameters of its class.
-
-    Args:
-        cls: a class with presets, see `entaug.component.Component`.
-        name: the name of a preset.
-
-    Returns:
-        A row for each parameter that is set.
-
-    Example:
-        >>> from entaug import EnTDA
-        >>> [(row.value, row.default, row.source) for row in preset_rows(EnTDA, "paper") if row.parameter == "epochs"]
-        [(3, 10, 'section 5.4')]
-    """
+    """Return the settings of a preset in the order of the parameters of its class."""
     preset = cls.presets[name]
     settings = preset.settings if isinstance(preset, Preset) else {}
     rows = []

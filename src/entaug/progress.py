@@ -11,10 +11,4 @@ Progress = Callable[[str, int, int | None], None]
 
 
 def no_progress(stage: str, done: int, total: int | None) -> None:
-    """Ignore the progress: the default of parameters named ``progress``.
-
-    Args:
-        stage: the current stage, for example ``"reading"``.
-        done: the number of finished items.
-        total: the number of all items; None if it is unknown.
-    """
+    """Ignore the progress: the default of parameters named ``progress``."""

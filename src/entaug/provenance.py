@@ -12,22 +12,7 @@ __all__ = ["Provenance"]
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """How an augmented sentence was made; a run completes what a method returns.
-
-    Args:
-        method: the name of the method.
-        signature: the name of the method with all its parameters and the version of entaug.
-        sources: the keys of the sentences that it was made from; see `Sentence.key`. The first is the sentence that was
-            rewritten.
-        copy: the number of the copy, from 1; 0 where it is unknown.
-        details: what the method reports besides, JSON-ready; for example the score that it selected the sentence by.
-        rejected: the reason for which a filter or a reviewer rejected the sentence; None for an accepted one.
-
-    Example:
-        >>> provenance = Provenance("mr", sources=("s1",), copy=1)
-        >>> provenance.to_dict()
-        {'method': 'mr', 'sources': ['s1'], 'copy': 1}
-    """
+    """Origin of an augmented sentence; a run completes the fields that a method returns."""
 
     method: str = ""
     signature: str = ""
@@ -38,12 +23,7 @@ class Provenance:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Provenance:
-        """Create provenance from a dictionary, as files hold it.
-
-        Args:
-            data: the dictionary. A key that is unknown, or has a value of another type than `to_dict` writes, becomes
-                one of the details.
-        """
+        """Create provenance from a dictionary, as files hold it."""
         fields: dict[str, Any] = {}
         details = dict(data)
         for name in ("method", "signature", "rejected"):
@@ -74,9 +54,5 @@ class Provenance:
         return data
 
     def with_details(self, **details: Any) -> Provenance:
-        """Return a copy with further details.
-
-        Args:
-            details: the details by name; they replace those of the same name.
-        """
+        """Return a copy with further details."""
         return replace(self, details={**self.details, **details})

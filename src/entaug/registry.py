@@ -71,15 +71,7 @@ class Registry(Mapping[str, T], Generic[T]):
         self._broken: dict[str, EntaugError] = {}
 
     def __getitem__(self, name: str) -> T:
-        """Return the object of a name, imported if necessary.
-
-        Args:
-            name: a name or an alias.
-
-        Raises:
-            UnknownNameError: there is no such name; the most similar name is suggested.
-            MissingExtraError: the object needs an optional dependency that is not installed.
-        """
+        """Return the object of a name, imported if necessary."""
         name = self.canonical(name)
         if name in self._built_in:
             found: T = import_object(self._built_in[name])
@@ -196,17 +188,7 @@ def _package(point: metadata.EntryPoint) -> str:
 
 
 def import_object(place: str) -> Any:
-    """Import an object.
-
-    Args:
-        place: ``"module:attribute"``.
-
-    Returns:
-        The object.
-
-    Raises:
-        MissingExtraError: its module needs an optional dependency that is not installed.
-    """
+    """Import an object."""
     module, _, attribute = place.partition(":")
     try:
         return getattr(import_module(module), attribute)
@@ -217,14 +199,7 @@ def import_object(place: str) -> Any:
 
 
 def extra_of(error: ModuleNotFoundError) -> MissingExtraError | None:
-    """Create an error with an install hint for a missing optional dependency.
-
-    Args:
-        error: raised by an import.
-
-    Returns:
-        An error that names the extra of entaug that installs the module; None if no extra does.
-    """
+    """Create an error with an install hint for a missing optional dependency."""
     missing = (error.name or "").partition(".")[0]
     missing = _INSTALLED_WITH.get(missing, missing)
     found: dict[str, str] = {}

@@ -48,23 +48,7 @@ WIDE = re.compile(rf"[{_UNSPACED_CLASS}\u3001-\u303f\uff01-\uff0f\uff1a-\uff20\u
 
 
 def infer_spaces(tokens: Sequence[str]) -> tuple[str, ...]:
-    """Infer the white space after each token as in printed text, for a corpus without character offsets.
-
-    Punctuation is attached to the word it belongs to, a clitic to the preceding word; straight quotes alternately open
-    and close. Where all tokens of scripts without spaces are single characters, there is none between them.
-
-    Args:
-        tokens: the tokens of a sentence.
-
-    Returns:
-        One string a token; the last one is empty.
-
-    Example:
-        >>> infer_spaces(["Do", "n't", "(", "ever", ")", "!"])
-        ('', ' ', '', '', '', '')
-        >>> infer_spaces(["他", "在", "北", "京"])
-        ('', '', '', '')
-    """
+    """Infer the white space after each token as in printed text, for a corpus without character offsets."""
     spaces = [" "] * len(tokens)
     if _UNSPACED.search("".join(tokens)) and not any(len(token) > 1 and _UNSPACED.search(token) for token in tokens):
         spaces = ["" if _are_joined(*pair) else " " for pair in pairwise((*tokens, ""))]
@@ -93,27 +77,12 @@ def _are_joined(left: str, right: str) -> bool:
 
 
 def is_unspaced_script(text: str) -> bool:
-    """Return whether a text begins with a character of a script without spaces between words (Chinese, Japanese).
-
-    Args:
-        text: a token or a character.
-    """
+    """Return whether a text begins with a character of a script without spaces between words (Chinese, Japanese)."""
     return _UNSPACED.match(text) is not None
 
 
 def infer_spaces_of_characters(tokens: Sequence[str]) -> tuple[str, ...]:
-    """Infer the white space after each token of a sentence whose tokens are characters of a script without spaces.
-
-    Args:
-        tokens: the tokens of a sentence.
-
-    Returns:
-        One string a token: a space between two foreign words, else nothing.
-
-    Example:
-        >>> infer_spaces_of_characters(["听", "Louis", "Armstrong", "的", "歌"])
-        ('', ' ', '', '', '')
-    """
+    """Infer the white space after each token of a sentence whose tokens are characters of a script without spaces."""
     if max(map(len, tokens)) == 1:
         return ("",) * len(tokens)
 
@@ -126,21 +95,7 @@ def infer_spaces_of_characters(tokens: Sequence[str]) -> tuple[str, ...]:
 
 
 def adjust_spaces(tokens: Sequence[str], spaces: Sequence[str], uncertain: Iterable[int]) -> tuple[str, ...]:
-    """Adjust the white space after tokens that have new neighbours.
-
-    Args:
-        tokens: the tokens.
-        spaces: the white space after each token.
-        uncertain: positions of tokens that have a new neighbour on the right. Their white space is kept where printed
-            text has a space there, removed where printed text has none, and added where it is missing.
-
-    Returns:
-        The white space after each token.
-
-    Example:
-        >>> adjust_spaces(["Bell", "Labs", ",", "too", "."], ["", " ", "", "", ""], [0, 1, 2])
-        (' ', '', ' ', '', '')
-    """
+    """Adjust the white space after tokens that have new neighbours."""
     adjusted = list(spaces)
     uncertain = [i for i in uncertain if 0 <= i < len(tokens) - 1]
     if uncertain:
@@ -156,14 +111,7 @@ def adjust_spaces(tokens: Sequence[str], spaces: Sequence[str], uncertain: Itera
 def edited_spaces(
     tokens: Sequence[str], spaces: Sequence[str], edits: Sequence[Edit], new_tokens: Sequence[str]
 ) -> tuple[str, ...]:
-    """Return the white space after each token of an edited sentence; `Edit` gives the rules.
-
-    Args:
-        tokens: the tokens before the edits.
-        spaces: the white space after each of them.
-        edits: valid edits in increasing order.
-        new_tokens: the tokens after the edits.
-    """
+    """Return the white space after each token of an edited sentence; `Edit` gives the rules."""
     edited: list[str] = []
     uncertain: list[int] = []  # tokens beside a new token whose adjacent character is of another class than before
     position = 0
@@ -193,13 +141,7 @@ def edited_spaces(
 
 
 def reordered_spaces(tokens: Sequence[str], spaces: Sequence[str], permutation: Sequence[int]) -> tuple[str, ...]:
-    """Return the white space after each token of a reordered sentence.
-
-    Args:
-        tokens: the tokens before the reordering.
-        spaces: the white space after each of them.
-        permutation: for each new position the old position of its token.
-    """
+    """Return the white space after each token of a reordered sentence."""
     new_pairs = [i for i, (left, right) in enumerate(pairwise(permutation)) if right != left + 1]
     reordered = [spaces[left] if right == left + 1 else " " for left, right in pairwise(permutation)]
     return adjust_spaces([tokens[i] for i in permutation], (*reordered, spaces[-1]), new_pairs)
@@ -216,18 +158,10 @@ def _boundary(left: str, right: str) -> tuple[str, str]:
 
 
 def continues_word(character: str) -> bool:
-    """Return whether a character continues the word before it: word characters of scripts with spaces, and hyphens.
-
-    Args:
-        character: a single character.
-    """
+    """Return whether a character continues the word before it: word characters of scripts with spaces, and hyphens."""
     return character in _JOINING or (is_word_character(character) and not is_unspaced_script(character))
 
 
 def is_word_character(character: str) -> bool:
-    """Return whether a character belongs to words: letters, digits, and combining marks such as vowel signs.
-
-    Args:
-        character: a single character.
-    """
+    """Return whether a character belongs to words: letters, digits, and combining marks such as vowel signs."""
     return character.isalnum() or unicodedata.category(character)[0] == "M"

@@ -14,21 +14,7 @@ __all__ = ["StopWords", "listed_languages", "stop_words"]
 
 @lru_cache(maxsize=128)
 def stop_words(language: str | None) -> frozenset[str]:
-    """The stop words of a language, lower-cased.
-
-    Args:
-        language: an ISO 639-1 code such as ``"en"``, several joined by ``+`` (``"en+de"``), a path to a file with one
-            word a line, or None for no words.
-
-    Raises:
-        ParameterError: there is no list for it.
-
-    Example:
-        >>> "the" in stop_words("en"), len(stop_words(None))
-        (True, 0)
-        >>> stop_words("en+de") == stop_words("en") | stop_words("de")
-        True
-    """
+    """The stop words of a language, lower-cased."""
     if language is None:
         return frozenset()
     import stopwordsiso  # reads its lists on import, which most runs do not need
@@ -49,12 +35,7 @@ def stop_words(language: str | None) -> frozenset[str]:
 
 @lru_cache(maxsize=1)
 def listed_languages() -> frozenset[str]:
-    """The ISO 639-1 codes of the languages that have a list of stop words.
-
-    Example:
-        >>> {"de", "hi", "zh"} <= listed_languages()
-        True
-    """
+    """The ISO 639-1 codes of the languages that have a list of stop words."""
     import stopwordsiso
 
     return frozenset(stopwordsiso.langs())

@@ -26,23 +26,7 @@ _FLOOR = 1e-6  # smaller ones count as this one in `TagProbabilities.mentions`
 
 @dataclass(frozen=True, eq=False)
 class TagProbabilities:
-    """The probabilities of the IOB2 tags of each word of a sentence.
-
-    Args:
-        tags: distinct IOB2 tags, ``"O"`` among them.
-        values: the probabilities (words, tags); each row is divided by its sum.
-        weights: the weight of each word in the loss of a training (words,); None for 1. A word of weight 0 is masked.
-
-    Raises:
-        InputError: a tag is invalid, the shapes do not fit, or a value is negative or not finite.
-
-    Example:
-        >>> soft = TagProbabilities(["O", "B-LOC"], [[0.9, 0.1], [0.2, 0.8]])
-        >>> [round(float(confidence), 3) for confidence in soft.confidences]
-        [0.9, 0.8]
-        >>> soft.to_dict()
-        {'tags': ['O', 'B-LOC'], 'ids': [[0, 1], [0, 1]], 'values': [[0.9, 0.1], [0.2, 0.8]]}
-    """
+    """The probabilities of the IOB2 tags of each word of a sentence."""
 
     tags: tuple[str, ...]
     values: NDArray[np.float32]
@@ -75,13 +59,7 @@ class TagProbabilities:
         return [self.tags[i] for i in self.values.argmax(axis=1)]
 
     def mentions(self) -> tuple[Mention, ...]:
-        """The mentions of the likeliest valid sequence of tags; see `best_valid_tags`.
-
-        Example:
-            >>> soft = TagProbabilities(["O", "B-X", "I-X"], [[0.55, 0.45, 0.0], [0.1, 0.2, 0.7]])
-            >>> soft.best_tags(), [mention.spans for mention in soft.mentions()]
-            (['O', 'I-X'], [((0, 2),)])
-        """
+        """The mentions of the likeliest valid sequence of tags; see `best_valid_tags`."""
         floors = np.full(self.values.shape, _FLOOR)
         for column, tag in enumerate(self.tags):
             # Where a word can only be inside a mention that nothing begins, it begins one, as in conlleval.
@@ -91,26 +69,11 @@ class TagProbabilities:
         return decode([self.tags[i] for i in best_valid_tags(log_probs, self.tags)])
 
     def label(self, sentence: Sentence) -> Sentence:
-        """Return a copy of a sentence with `mentions` and these probabilities.
-
-        The mentions are computed before the probabilities are rounded to four digits: where two tags of a word are
-        equal after rounding, the rounded probabilities may yield other mentions.
-
-        Args:
-            sentence: the sentence; its own mentions and probabilities are replaced.
-        """
+        """Return a copy of a sentence with `mentions` and these probabilities."""
         return self.attach_to(sentence.with_(mentions=self.mentions()))
 
     def aligned(self, tags: Sequence[str]) -> NDArray[np.float32]:
-        """The probabilities for another list of tags.
-
-        Args:
-            tags: the tags; those that are unknown here have the probability 0, and what the tags of this object that
-                are not among them have is added to ``"O"``.
-
-        Returns:
-            The probabilities (words, tags).
-        """
+        """The probabilities for another list of tags."""
         column = {tag: i for i, tag in enumerate(tags)}
         result = np.zeros((len(self.values), len(tags)), np.float32)
         for i, tag in enumerate(self.tags):
@@ -119,17 +82,7 @@ class TagProbabilities:
 
     @classmethod
     def from_sentence(cls, sentence: Sentence) -> Self | None:
-        """Read the probabilities of a sentence.
-
-        Args:
-            sentence: the sentence.
-
-        Returns:
-            The probabilities; None if it has none.
-
-        Raises:
-            InputError: they are invalid, or do not have as many rows as the sentence has words.
-        """
+        """Read the probabilities of a sentence."""
         data = sentence.layout.get(FIELD)
         if data is None:
             return None
@@ -139,23 +92,12 @@ class TagProbabilities:
         return probabilities
 
     def attach_to(self, sentence: Sentence) -> Sentence:
-        """Return a copy of a sentence with these probabilities, in place of those that it has.
-
-        Args:
-            sentence: the sentence; its mentions stay as they are.
-        """
+        """Return a copy of a sentence with these probabilities, in place of those that it has."""
         return sentence.with_(layout={**sentence.layout, FIELD: self.to_dict()})
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Create probabilities from a dictionary as files hold it; the inverse of `to_dict`.
-
-        Args:
-            data: the dictionary.
-
-        Raises:
-            InputError: a key is missing, or a value is invalid.
-        """
+        """Create probabilities from a dictionary as files hold it; the inverse of `to_dict`."""
         try:
             tags, ids, values = list(data["tags"]), data["ids"], data["values"]
             matrix = np.zeros((len(ids), len(tags)), np.float32)
@@ -169,12 +111,7 @@ class TagProbabilities:
             raise InputError(f"no tag probabilities as entaug writes them ({error})") from None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the probabilities as a dictionary that can be written as JSON or Parquet.
-
-        Returns:
-            ``tags``, and for each word ``ids`` of tags and their ``values``, rounded to four digits. Those below
-            0.001 are left out, except the largest of a word; ``weights`` where there are any.
-        """
+        """Return the probabilities as a dictionary that can be written as JSON or Parquet."""
         kept = (self.values >= _LEAST) | (self.values == self.values.max(axis=1, keepdims=True))
         ids = [np.flatnonzero(row).tolist() for row in kept]
         values = [[round(float(x), 4) for x in row[columns]] for row, columns in zip(self.values, ids, strict=True)]
@@ -185,21 +122,7 @@ class TagProbabilities:
 
 
 def label_confidence(sentence: Sentence, probabilities: TagProbabilities) -> float:
-    """Compute how likely the mentions of a sentence are.
-
-    Args:
-        sentence: the sentence with its mentions.
-        probabilities: the probabilities of its tags.
-
-    Returns:
-        The geometric mean, over the words, of the probability of the tag that a word has; 0 where the mentions are not
-        flat or have other labels, 1 for a sentence without words.
-
-    Example:
-        >>> soft = TagProbabilities(["O", "B-LOC", "I-LOC"], [[0.1, 0.9, 0], [0.4, 0.3, 0.3]])
-        >>> round(label_confidence(Sentence(["Rome", "burns"], [Mention("LOC", [(0, 1)])]), soft), 3)
-        0.6
-    """
+    """Compute how likely the mentions of a sentence are."""
     if not sentence.is_flat or not {mention.label for mention in sentence.mentions} <= {
         t[2:] for t in probabilities.tags
     }:
@@ -212,18 +135,7 @@ def label_confidence(sentence: Sentence, probabilities: TagProbabilities) -> flo
 
 
 def word_weights(weights: ArrayLike, num_words: int) -> NDArray[np.float32]:
-    """Check the weights of words in the loss of a training.
-
-    Args:
-        weights: the weights.
-        num_words: the number of words.
-
-    Returns:
-        The weights (words,).
-
-    Raises:
-        InputError: there are more or fewer, or one is negative or not finite.
-    """
+    """Check the weights of words in the loss of a training."""
     array = to_float32(weights)
     if array.shape != (num_words,) or not np.isfinite(array).all() or (array < 0).any():
         raise InputError("weights of words must be numbers of at least 0, one for each word")
@@ -231,35 +143,13 @@ def word_weights(weights: ArrayLike, num_words: int) -> NDArray[np.float32]:
 
 
 def to_float32(values: ArrayLike) -> NDArray[np.float32]:
-    """Convert numbers; those that are too large become infinite, without a warning.
-
-    Args:
-        values: the numbers.
-
-    Returns:
-        The array.
-    """
+    """Convert numbers; those that are too large become infinite, without a warning."""
     with np.errstate(over="ignore"):
         return np.asarray(values, np.float32)
 
 
 def best_valid_tags(scores: NDArray[Any], tags: tuple[str, ...]) -> list[int]:
-    """The sequence of IOB2 tags with the highest sum of scores among the valid ones (Viterbi).
-
-    In a valid sequence an ``I-`` tag follows only a ``B-`` or ``I-`` tag of its type. The likeliest tag of each word by
-    itself often breaks this at the edges of mentions.
-
-    Args:
-        scores: the score of each tag of each word, for example its log-probability (words, tags).
-        tags: the tags.
-
-    Returns:
-        The index of the tag of each word.
-
-    Example:
-        >>> best_valid_tags(np.log([[0.55, 0.45, 0.001], [0.1, 0.2, 0.7]]), ("O", "B-X", "I-X"))
-        [1, 2]
-    """
+    """The sequence of IOB2 tags with the highest sum of scores among the valid ones (Viterbi)."""
     if not len(scores):
         return []
     inside, penalties = _transitions(tags)

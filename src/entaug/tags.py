@@ -68,17 +68,7 @@ _CORRECT_OR_REPAIR = "correct it, or pass --repair to start a mention there"
 
 
 def canonical_scheme(name: str) -> str:
-    """Return the canonical name of a tag scheme.
-
-    Args:
-        name: a name or an alias, in any case, for example ``"bio"``.
-
-    Returns:
-        One of `SCHEMES`.
-
-    Raises:
-        UnknownNameError: there is no such scheme.
-    """
+    """Return the canonical name of a tag scheme."""
     upper = name.upper()
     upper = _ALIASES.get(upper, upper)
     if upper not in _LETTERS:
@@ -87,45 +77,19 @@ def canonical_scheme(name: str) -> str:
 
 
 def is_tag(text: str) -> bool:
-    """Return whether a string looks like a tag of any scheme.
-
-    Args:
-        text: for example the cell of a column.
-
-    Example:
-        >>> [is_tag(t) for t in ("O", "B-PER", "NNP", "-")]
-        [True, True, False, False]
-    """
+    """Return whether a string looks like a tag of any scheme."""
     return text == "O" or (len(text) > 2 and text[1] == "-" and text[0] in _PREFIXES)
 
 
 def split_tag(tag: str) -> tuple[str, str]:
-    """Split a tag of any scheme into its place in a mention and its label.
-
-    Args:
-        tag: a tag; or a label alone, as some models have them.
-
-    Returns:
-        ``"B"`` for the first word of a mention and for a mention of one word, ``"I"`` for another word, or ``"O"``; and
-        the label, empty for ``"O"``. A label alone counts as ``"I"``.
-
-    Example:
-        >>> [split_tag(tag) for tag in ("B-PER", "L-PER", "S-LOC", "ORG", "O")]
-        [('B', 'PER'), ('I', 'PER'), ('B', 'LOC'), ('I', 'ORG'), ('O', '')]
-    """
+    """Split a tag of any scheme into its place in a mention and its label."""
     if tag == "O":
         return "O", ""
     return ("B" if tag[0] in "BSU" else "I", tag[2:]) if is_tag(tag) else ("I", tag)
 
 
 class InvalidTag(Exception):  # noqa: N818 - internal: readers convert it to a TagError with a line
-    """A tag of a sequence breaks the scheme.
-
-    Args:
-        index: position of the token.
-        message: what is wrong.
-        remedy: what to do.
-    """
+    """A tag of a sequence breaks the scheme."""
 
     def __init__(self, index: int, message: str, remedy: str) -> None:
         super().__init__(message)
@@ -135,25 +99,7 @@ class InvalidTag(Exception):  # noqa: N818 - internal: readers convert it to a T
 
 
 def decode(tags: Sequence[str], scheme: str = "IOB2", repairs: Counter[str] | None = None) -> tuple[Mention, ...]:
-    """Convert tags to mentions.
-
-    Args:
-        tags: one tag a token.
-        scheme: a name of a tag scheme.
-        repairs: if given, sequences that break the scheme are read as conlleval reads them (a tag that continues no
-            mention begins one), and each repair is counted here by its description.
-
-    Returns:
-        Contiguous mentions in order; none overlap.
-
-    Raises:
-        UnknownNameError: there is no such scheme.
-        TagError: a tag is unknown, or invalid at its position.
-
-    Example:
-        >>> [(m.label, m.spans) for m in decode(["B-PER", "I-PER", "O", "B-LOC"])]
-        [('PER', ((0, 2),)), ('LOC', ((3, 4),))]
-    """
+    """Convert tags to mentions."""
     try:
         return decode_canonical(tags, canonical_scheme(scheme), repairs)
     except InvalidTag as error:
@@ -161,19 +107,7 @@ def decode(tags: Sequence[str], scheme: str = "IOB2", repairs: Counter[str] | No
 
 
 def decode_canonical(tags: Sequence[str], scheme: str, repairs: Counter[str] | None) -> tuple[Mention, ...]:
-    """Convert tags to mentions as `decode`, for readers of files.
-
-    Args:
-        tags: one tag a token.
-        scheme: one of `SCHEMES`.
-        repairs: see `decode`.
-
-    Returns:
-        Contiguous mentions in order; none overlap.
-
-    Raises:
-        InvalidTag: a tag is unknown, or invalid at its position.
-    """
+    """Convert tags to mentions as `decode`, for readers of files."""
     if tags.count("O") == len(tags):
         return ()
     if scheme == "IOB2":
@@ -276,20 +210,7 @@ def _decode_closed(tags: Sequence[str], scheme: str, repairs: Counter[str] | Non
 
 
 def flatten(mentions: Sequence[Mention], overlap: str) -> list[Mention]:
-    """Reduce mentions to flat ones, which tags can represent.
-
-    Args:
-        mentions: any mentions, in canonical order.
-        overlap: ``"error"``: raise if there are others; ``"outermost"`` or ``"innermost"``: leave out discontinuous
-            mentions, and of overlapping mentions keep the longest or the shortest (the first of equal ones).
-
-    Returns:
-        The flat mentions, in order.
-
-    Raises:
-        LossError: `overlap` is ``"error"`` and a mention is nested or discontinuous.
-        ParameterError: `overlap` has another value.
-    """
+    """Reduce mentions to flat ones, which tags can represent."""
     if overlap not in OVERLAP:
         raise ParameterError(f"overlap must be one of {', '.join(OVERLAP)}, not {overlap!r}")
     if overlap == "error":
@@ -315,25 +236,7 @@ def flatten(mentions: Sequence[Mention], overlap: str) -> list[Mention]:
 
 
 def encode(length: int, mentions: Sequence[Mention], scheme: str = "IOB2", overlap: str = "error") -> list[str]:
-    """Convert mentions to tags.
-
-    Args:
-        length: the number of tokens of the sentence.
-        mentions: the mentions, in canonical order.
-        scheme: a name of a tag scheme.
-        overlap: how to treat nested and discontinuous mentions; see `flatten`.
-
-    Returns:
-        One tag a token.
-
-    Raises:
-        UnknownNameError: there is no such scheme.
-        LossError: mentions overlap or are discontinuous and `overlap` is ``"error"``.
-
-    Example:
-        >>> encode(2, [Mention("LOC", [(0, 2)])], "BILOU")
-        ['B-LOC', 'L-LOC']
-    """
+    """Convert mentions to tags."""
     if not mentions:
         return ["O"] * length
     flat = mentions if is_flat(mentions) else flatten(mentions, overlap)
@@ -341,16 +244,7 @@ def encode(length: int, mentions: Sequence[Mention], scheme: str = "IOB2", overl
 
 
 def encode_canonical(length: int, mentions: Iterable[Mention], scheme: str) -> list[str]:
-    """Convert mentions to tags without checks, for writers of files.
-
-    Args:
-        length: the number of tokens of the sentence.
-        mentions: flat mentions, in canonical order.
-        scheme: one of `SCHEMES`.
-
-    Returns:
-        One tag a token.
-    """
+    """Convert mentions to tags without checks, for writers of files."""
     tags = ["O"] * length
     begin, inside, last, single = _LETTERS[scheme]
     previous: tuple[str, int] | None = None
@@ -371,21 +265,7 @@ def encode_canonical(length: int, mentions: Iterable[Mention], scheme: str) -> l
 
 
 def position_tags(length: int, mentions: Sequence[Mention]) -> list[str]:
-    """Return the IOB2 tags of all mentions that cover each token.
-
-    The first token of a mention has B, every other one I, also after the gap of a discontinuous mention.
-
-    Args:
-        length: the number of tokens of the sentence.
-        mentions: any mentions, in canonical order.
-
-    Returns:
-        One string a token: the sorted tags of its mentions, joined with ``|``; ``"O"`` outside all mentions.
-
-    Example:
-        >>> position_tags(2, [Mention("X", [(0, 2)]), Mention("Y", [(1, 2)])])
-        ['B-X', 'B-Y|I-X']
-    """
+    """Return the IOB2 tags of all mentions that cover each token."""
     if is_flat(mentions):
         return encode_canonical(length, mentions, "IOB2")
     tags_by_token: dict[int, list[str]] = {}
@@ -396,22 +276,14 @@ def position_tags(length: int, mentions: Sequence[Mention]) -> list[str]:
 
 
 class SchemeDetector:
-    """Detects the tag scheme of a file from its tags.
-
-    A single mention usually decides: one that begins with I- indicates IOB1; one that ends with E-, or a single S-,
-    IOBES, or with M- BMES; L- or U- BILOU; B- after O IOB2, if no tag closes the mention.
-    """
+    """Detects the tag scheme of a file from its tags."""
 
     def __init__(self) -> None:
         self._initial_prefixes: Counter[str] = Counter()
         self._prefixes: Counter[str] = Counter()
 
     def update(self, tags: Iterable[str]) -> None:
-        """Add the tags of a sentence.
-
-        Args:
-            tags: one tag a token.
-        """
+        """Add the tags of a sentence."""
         previous = "O"
         for tag in tags:
             if tag != "O":
@@ -427,10 +299,7 @@ class SchemeDetector:
 
     @property
     def is_decided(self) -> bool:
-        """Whether further tags are unlikely to change the result.
-
-        IOBES and BMES differ only in mentions of three tokens and more.
-        """
+        """Whether further tags are unlikely to change the result."""
         has_end = self._prefixes["E"] or self._prefixes["S"]
         return self.has_mentions and not (has_end and not self._prefixes["I"] and not self._prefixes["M"])
 

@@ -49,20 +49,7 @@ class TeacherParameters(Configurable):
     ensemble_batch_size: PositiveInt = 16
 
     def create_teacher(self, seed: int) -> Teacher:
-        """Create the teacher, which is not trained yet.
-
-        Args:
-            seed: the seed of the training of an ensemble.
-
-        Returns:
-            The teacher.
-
-        Raises:
-            UnknownNameError: there is no such tagger.
-            ParameterError: a parameter of an ensemble is given for another tagger, or an invalid one.
-            MissingModelError: the encoder is not on this machine.
-            MissingExtraError: a library that it needs is not installed.
-        """
+        """Create the teacher, which is not trained yet."""
         registry = BACKENDS["tagger"].registry
         is_new = isinstance(self.tagger, str) and is_alias("tagger", self.tagger)
         if not is_new or self.tagger != _ENSEMBLE:
@@ -84,26 +71,7 @@ class TeacherParameters(Configurable):
 
 
 class Teacher:
-    """A tagger that labels sentences.
-
-    Args:
-        tagger: the tagger.
-        steps: see `TeacherParameters`.
-        batch_size: see `TeacherParameters`.
-        is_ensemble: whether the tagger is an ensemble, whose hyperparameters are set by the number of sentences.
-        is_trained: whether it is trained already, as one that was loaded from a folder.
-
-    Attributes:
-        notes: after the training, notes for the user on its encoder.
-
-    Example:
-        >>> from entaug import Mention
-        >>> from entaug.backends.fakes import FakeTagger
-        >>> gold = Sentence(["Rome", "burns"], [Mention("LOC", [(0, 1)])])
-        >>> teacher = Teacher(FakeTagger()).fit([gold])
-        >>> teacher.tagger.predict([gold])[0] == gold
-        True
-    """
+    """A tagger that labels sentences."""
 
     def __init__(
         self,
@@ -132,16 +100,7 @@ class Teacher:
         augmented: Iterable[Sentence] = (),
         progress: Callable[[int, int, float], None] | None = None,
     ) -> Teacher:
-        """Train the tagger from scratch; one that is trained already is used as it is, unless there are more sentences.
-
-        Args:
-            gold: the gold sentences.
-            augmented: further sentences; an ensemble is trained on them first, then on the gold sentences alone.
-            progress: called after each step.
-
-        Returns:
-            The teacher itself.
-        """
+        """Train the tagger from scratch."""
         augmented = list(augmented)
         if self._is_trained and not augmented:
             return self

@@ -25,21 +25,7 @@ _ALIASES = {
 
 
 def is_word(text: str, *, hyphens: bool = False) -> bool:
-    """Return whether a text is one word of letters.
-
-    Marks that combine with letters belong to the word: the vowel signs of India, accents, points, and the joiners
-    between letters.
-
-    Args:
-        text: a token.
-        hyphens: whether there may be hyphens between letters.
-
-    Example:
-        >>> [is_word(text) for text in ("Rome", "कॉमेडी", "می‌روند", "東", "2nd", "co-op", "-")]
-        [True, True, True, True, False, False, False]
-        >>> is_word("co-op", hyphens=True)
-        True
-    """
+    """Return whether a text is one word of letters."""
     if text.isalpha():
         return True
     inner = _JOINERS + "-" if hyphens else _JOINERS
@@ -49,15 +35,7 @@ def is_word(text: str, *, hyphens: bool = False) -> bool:
 
 
 def words_in(text: str) -> list[str]:
-    """Return the words of letters in a text, in order.
-
-    Args:
-        text: a text.
-
-    Example:
-        >>> words_in("मुंबई (Mumbai), 2 km")
-        ['मुंबई', 'Mumbai', 'km']
-    """
+    """Return the words of letters in a text, in order."""
     if text.isascii():
         runs = groupby(text, str.isalpha)
     else:
@@ -68,18 +46,7 @@ def words_in(text: str) -> list[str]:
 
 @lru_cache(maxsize=100_000)
 def script_of(text: str) -> str | None:
-    """Return the script of the first letter of a text, by the names of Unicode.
-
-    Args:
-        text: a text.
-
-    Returns:
-        The name in capitals; that of Chinese characters and of kana is ``"HAN"``. None if there is no letter.
-
-    Example:
-        >>> script_of("2. Привет"), script_of("東京"), script_of("कॉमेडी"), script_of("-")
-        ('CYRILLIC', 'HAN', 'DEVANAGARI', None)
-    """
+    """Return the script of the first letter of a text, by the names of Unicode."""
     letter = next((character for character in text if character.isalpha()), None)
     if letter is None:
         return None
@@ -88,20 +55,7 @@ def script_of(text: str) -> str | None:
 
 
 def may_replace(new: str, old: str) -> bool:
-    """Return whether a word that a model predicts can stand for a word of a corpus.
-
-    Args:
-        new: the prediction.
-        old: the word of the corpus.
-
-    Returns:
-        Whether both have the same script; and, in a script without spaces, where the corpus has a single character,
-        whether the prediction is one.
-
-    Example:
-        >>> may_replace("comedy", "कॉमेडी"), may_replace("नाटक", "कॉमेडी"), may_replace("北京", "東")
-        (False, True, False)
-    """
+    """Return whether a word that a model predicts can stand for a word of a corpus."""
     if new.isascii() and old.isascii():
         return True
     script = script_of(old)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from conftest import ROOT
 from entaug.augmenters import METHODS
 from entaug.presets import Preset, section
 from preset_pages import preset_tables

@@ -23,15 +23,7 @@ _POSSESSIVES = ("'s", "’s")  # noqa: RUF001
 
 
 def style_of(texts: Sequence[str]) -> Style:
-    """Return the style of the entries of a list; those of a long list are sampled.
-
-    Args:
-        texts: the entries.
-
-    Example:
-        >>> style_of(["Lung cancer", "Asthma", "Heart failure"]), style_of(["OSLO", "ROME"]), style_of(["pH", "Oslo"])
-        ('sentence', 'upper', 'mixed')
-    """
+    """Return the style of the entries of a list; those of a long list are sampled."""
     sample = texts[:: max(1, len(texts) // _SAMPLE)]
     cased = [text for text in sample if text.lower() != text.upper()]
     if not cased:
@@ -48,16 +40,7 @@ def style_of(texts: Sequence[str]) -> Style:
 
 
 class _CasedWords(NamedTuple):
-    """The words with case of a corpus: distinct ones, and the numbers of running ones.
-
-    Args:
-        lower: words in lower case.
-        upper: words of two letters or more in upper case.
-        capital: further words with a capital within a sentence.
-        running: number of running words with case.
-        running_lower: number of those in lower case.
-        running_upper: number of those of two letters or more in upper case.
-    """
+    """The words with case of a corpus: distinct ones, and the numbers of running ones."""
 
     lower: set[str]
     upper: set[str]
@@ -68,16 +51,7 @@ class _CasedWords(NamedTuple):
 
 
 class CorpusCapitals:
-    """How a corpus uses capitals: all in all, in the mentions of each type, and in single words.
-
-    Example:
-        >>> from entaug.data import Mention
-        >>> capitals = CorpusCapitals()
-        >>> for city in ("Rome", "Oslo", "Bonn", "Kiel", "Ulm"):
-        ...     capitals.add(Sentence(["in", city], [Mention("LOC", [(1, 2)])]))
-        >>> capitals.adapt("new york", "lower", "LOC"), capitals.adapt("PARIS", "upper", "LOC")
-        ('New York', 'Paris')
-    """
+    """Use of capitals in a corpus: overall, in the mentions of each type, and by word."""
 
     def __init__(self) -> None:
         self._tokens: Counter[str] = Counter()
@@ -88,11 +62,7 @@ class CorpusCapitals:
         self._decided: dict[str, tuple[Style, Style]] = {}  # of the corpus and of a type
 
     def add(self, sentence: Sentence) -> None:
-        """Learn from a sentence.
-
-        Args:
-            sentence: a sentence of the corpus.
-        """
+        """Learn from a sentence."""
         # Whole sentences are counted here, and each distinct token is looked at once, in `_cased`.
         self._words = None
         self._decided.clear()
@@ -109,11 +79,7 @@ class CorpusCapitals:
                 counts["upper"] += is_title and all(w.isupper() or w.lower() == w.upper() for w in words)
 
     def update(self, other: CorpusCapitals) -> None:
-        """Learn what another one has learned.
-
-        Args:
-            other: the other one.
-        """
+        """Learn what another one has learned."""
         self._words = None
         self._decided.clear()
         self._tokens.update(other._tokens)
@@ -139,11 +105,7 @@ class CorpusCapitals:
         return "mixed"
 
     def of_type(self, label: str) -> Style:
-        """The style of the mentions of a type: lower, upper, title or mixed.
-
-        Args:
-            label: the type.
-        """
+        """The style of the mentions of a type: lower, upper, title or mixed."""
         counts: Mapping[str, int] = self._mentions.get(label, {})
         n = counts.get("all", 0)
         if n < _ENOUGH:
@@ -155,16 +117,7 @@ class CorpusCapitals:
         return "lower" if counts["lower"] >= _MOST * n else "mixed"
 
     def adapt(self, text: str, style: Style, label: str) -> str:
-        """Return a mention of a list in the capitals in which the corpus writes its type.
-
-        Capitals that belong to the words are left alone: those of a list of mixed style, and of words that the corpus
-        writes so.
-
-        Args:
-            text: the mention.
-            style: the style of its list.
-            label: its type.
-        """
+        """Return a mention of a list in the capitals in which the corpus writes its type."""
         if label not in self._decided:
             self._decided[label] = self.whole, self.of_type(label)
         whole, habit = self._decided[label]
@@ -187,21 +140,7 @@ class CorpusCapitals:
         return " ".join(words)
 
     def within_sentence(self, words: tuple[str, ...], label: str) -> tuple[str, ...]:
-        """Return a mention from the beginning of a sentence as the corpus writes it within sentences.
-
-        Args:
-            words: the mention.
-            label: its type.
-
-        Returns:
-            The words; the first one without its capital where it has that from its position.
-
-        Example:
-            >>> capitals = CorpusCapitals()
-            >>> capitals.add(Sentence("Breast cancer and breast milk".split()))
-            >>> capitals.within_sentence(("Breast", "cancer"), "Disease")
-            ('breast', 'cancer')
-        """
+        """Return a mention from the beginning of a sentence as the corpus writes it within sentences."""
         return (self._without_capital(words[0], self.of_type(label)), *words[1:])
 
     def _capitalized(self, word: str, *, is_first: bool) -> str:
@@ -238,19 +177,7 @@ def _cased_words(tokens: Counter[str], initial: Counter[str]) -> _CasedWords:
 
 
 def capitals_of(words: Sequence[str]) -> str:
-    """Return how a mention uses capitals.
-
-    Args:
-        words: its words.
-
-    Returns:
-        ``"none"`` in a script without case; ``"lower"``, ``"upper"``; ``"title"`` where the first word begins with a
-        capital; else ``"mixed"``.
-
-    Example:
-        >>> [capitals_of(text.split()) for text in ("New York", "NATO", "flu", "iPhone", "東京")]
-        ['title', 'upper', 'lower', 'mixed', 'none']
-    """
+    """Return how a mention uses capitals."""
     text = " ".join(words)
     if text.islower():
         return "lower"
@@ -262,17 +189,7 @@ def capitals_of(words: Sequence[str]) -> str:
 
 
 def is_in_capitals(tokens: Sequence[str], start: int = 0, end: int = 0) -> bool:
-    """Return whether a sentence is written in capitals, apart from a range.
-
-    Args:
-        tokens: the tokens of the sentence.
-        start: position of the first token that does not count.
-        end: position after the last one.
-
-    Example:
-        >>> is_in_capitals("CRICKET - ESSEX POISED".split()), is_in_capitals("NATO and EU met".split())
-        (True, False)
-    """
+    """Return whether a sentence is written in capitals, apart from a range."""
     totals = _totals(tokens)
     if totals.lower > _CLEARLY_NOT * len(tokens):  # nearly all sentences; quick
         return False
@@ -282,15 +199,7 @@ def is_in_capitals(tokens: Sequence[str], start: int = 0, end: int = 0) -> bool:
 
 
 class _Totals(NamedTuple):
-    """Counts of a sentence, from which those without a mention follow.
-
-    Args:
-        lower: number of tokens in lower case.
-        cased: number of tokens of two letters or more with case.
-        upper: number of those in upper case.
-        is_lower: whether the whole text is in lower case.
-        first: position of the first token with a letter or digit; the number of tokens where there is none.
-    """
+    """Counts of a sentence, from which those without a mention follow."""
 
     lower: int
     cased: int
@@ -327,25 +236,7 @@ def _is_cased_word(token: str) -> bool:
 def fit_place(
     words: tuple[str, ...], tokens: Sequence[str], start: int, end: int, *, lower: bool = False
 ) -> tuple[str, ...]:
-    """Return a mention in the capitals of the place where it is inserted.
-
-    Args:
-        words: the mention.
-        tokens: the tokens of the sentence.
-        start: position of the first token that it replaces.
-        end: position after the last one.
-        lower: whether words that begin with their only capital lose it in a sentence without any.
-
-    Returns:
-        The words: all in capitals where the replaced mention and the rest of the sentence are; at the beginning of a
-        sentence with a capital where the replaced mention has one.
-
-    Example:
-        >>> fit_place(("the", "Hague"), ["Rome", "is", "old"], 0, 1)
-        ('The', 'Hague')
-        >>> fit_place(("Genk",), ["CRICKET", "-", "ESSEX", "POISED"], 2, 3)
-        ('GENK',)
-    """
+    """Return a mention in the capitals of the place where it is inserted."""
     if tokens[start].isupper():
         if is_in_capitals(tokens, start, end):
             return tuple([word.upper() for word in words])

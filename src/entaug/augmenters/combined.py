@@ -24,20 +24,12 @@ __all__ = ["CombinedAugmenter", "augment", "parse_methods"]
 
 @dataclass
 class CombinedParts:
-    """What several methods learned from a part of a corpus.
-
-    Args:
-        parts: what each learned.
-    """
+    """The knowledge that several methods learned from a part of a corpus."""
 
     parts: list[LearnedPart]
 
     def update(self, other: CombinedParts) -> None:
-        """Add what was learned from the next part.
-
-        Args:
-            other: what was learned.
-        """
+        """Add what was learned from the next part."""
         for part, more in zip(self.parts, other.parts, strict=True):
             part.update(more)
 

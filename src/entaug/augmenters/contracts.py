@@ -87,14 +87,7 @@ class MethodInfo:
 
 
 class Request(NamedTuple):
-    """A request for one new version of a sentence.
-
-    Args:
-        sentence: the source.
-        rng: the random stream of this source and copy.
-        copy: the number of the copy, from 1.
-        attempt: the number of rejected drafts of this copy.
-    """
+    """A request for one new version of a sentence."""
 
     sentence: Sentence
     rng: Random
@@ -103,12 +96,7 @@ class Request(NamedTuple):
 
 
 class Rejection(NamedTuple):
-    """The reason why no draft was generated, or why a draft was not accepted.
-
-    Args:
-        reason: a short text; rejections are counted by it.
-        final: whether every other draft would be rejected too, so that no further draft is requested.
-    """
+    """The reason why no draft was generated, or why a draft was not accepted."""
 
     reason: str
     final: bool = False
@@ -125,15 +113,7 @@ NO_CANDIDATE = Rejection("nothing that the method can change", final=True)
 
 
 def rejection_for(sentence: Sentence, info: MethodInfo) -> Rejection | None:
-    """Return the reason why a method cannot process a sentence, if any.
-
-    Args:
-        sentence: a sentence of the corpus.
-        info: the description of the method.
-
-    Returns:
-        `NESTED` or `DISCONTINUOUS`; None if the method can process it.
-    """
+    """Return the reason why a method cannot process a sentence, if any."""
     if (info.nested and info.discontinuous) or sentence.is_flat:
         return None
     if not info.discontinuous and not all(mention.is_contiguous for mention in sentence.mentions):
@@ -143,13 +123,7 @@ def rejection_for(sentence: Sentence, info: MethodInfo) -> Rejection | None:
 
 
 class Accepted(NamedTuple):
-    """An augmented sentence.
-
-    Args:
-        sentence: the sentence, with a unique id and its provenance.
-        source: the source sentence.
-        encoded: the sentence as the output format writes it; None without an `OutputTarget`.
-    """
+    """An augmented sentence."""
 
     sentence: Sentence
     source: Sentence
@@ -157,14 +131,7 @@ class Accepted(NamedTuple):
 
 
 class Rejected(NamedTuple):
-    """A draft that was not accepted.
-
-    Args:
-        sentence: the draft with its provenance if a filter rejected it; otherwise None.
-        source: the source sentence.
-        reason: the reason.
-        is_last: whether no further draft of this copy is requested, so that the copy is missing.
-    """
+    """A draft that was not accepted."""
 
     sentence: Sentence | None
     source: Sentence
@@ -177,17 +144,7 @@ Outcome = Accepted | Rejected
 
 @dataclass
 class RunStatistics:
-    """Counts of a run.
-
-    Args:
-        sources: sentences of the corpus that were processed.
-        requested: augmented sentences requested.
-        accepted: augmented sentences accepted.
-        missing: requested sentences that were not generated, by the reason of the last rejection.
-        rejected: all rejected drafts by reason, including those that were replaced by a later draft.
-        relabelled: mentions of the accepted sentences that a teacher changed, by change and label; see
-            `entaug.relabelling.count_changes`.
-    """
+    """Counts of a run."""
 
     sources: int = 0
     requested: int = 0
@@ -197,12 +154,7 @@ class RunStatistics:
     relabelled: Counter[str] = field(default_factory=Counter)
 
     def add(self, requested: int, outcomes: Sequence[Outcome]) -> None:
-        """Add the outcomes of one source.
-
-        Args:
-            requested: the number of sentences requested for it.
-            outcomes: all outcomes.
-        """
+        """Add the outcomes of one source."""
         self.add_source(requested)
         for outcome in outcomes:
             if isinstance(outcome, Accepted):
@@ -211,64 +163,34 @@ class RunStatistics:
                 self.add_rejected(outcome.reason, is_last=outcome.is_last)
 
     def add_source(self, requested: int) -> None:
-        """Count a source.
-
-        Args:
-            requested: the number of sentences requested for it.
-        """
+        """Count a source."""
         self.sources += 1
         self.requested += requested
 
     def add_accepted(self, changes: Mapping[str, int] | None) -> None:
-        """Count an accepted sentence.
-
-        Args:
-            changes: see `entaug.relabelling.count_changes`; None for none.
-        """
+        """Count an accepted sentence."""
         self.accepted += 1
         if changes:
             self.relabelled.update(changes)
 
     def add_rejected(self, reason: str, *, is_last: bool) -> None:
-        """Count a rejected draft.
-
-        Args:
-            reason: see `Rejected`.
-            is_last: see `Rejected`.
-        """
+        """Count a rejected draft."""
         self.rejected[reason] += 1
         if is_last:
             self.missing[reason] += 1
 
     def to_dict(self) -> dict[str, int | dict[str, int]]:
-        """Return the counts as plain values.
-
-        Returns:
-            The counts by name, those by reason as dictionaries.
-        """
+        """Return the counts as plain values."""
         return {name: dict(value) if isinstance(value, Counter) else value for name, value in vars(self).items()}
 
     def update(self, counts: dict[str, int | dict[str, int]]) -> None:
-        """Replace the counts.
-
-        Args:
-            counts: as returned by `to_dict`.
-        """
+        """Replace the counts."""
         for name, value in counts.items():
             setattr(self, name, Counter(value) if isinstance(value, dict) else value)
 
 
 class Method(Protocol):
-    """The interface of an augmenter that a run uses.
-
-    Attributes:
-        name: the registry name.
-        info: the description.
-        window_size: the number of sources processed in one batch; results do not depend on it.
-        copies: the number of sentences requested for each source.
-        seed: the seed of all random streams.
-        existing_ids: ids of the corpus that contain `id_infix`.
-    """
+    """The interface of an augmenter that a run uses."""
 
     name: ClassVar[str]
     info: ClassVar[MethodInfo]
@@ -286,14 +208,7 @@ class Method(Protocol):
         """The maximum number of drafts for a sentence."""
 
     def copies_of(self, source: Sentence) -> int:
-        """Return the number of sentences requested for a source.
-
-        Args:
-            source: the source.
-
-        Returns:
-            The number; `copies`, unless the method decides for each source.
-        """
+        """Return the number of sentences requested for a source."""
 
     @property
     def id_infix(self) -> str:
@@ -308,64 +223,24 @@ class Method(Protocol):
         """Whether `apply_filters` can reject anything."""
 
     def draft(self, requests: Sequence[Request]) -> Sequence[Sentence | Rejection]:
-        """Generate a draft for each request.
-
-        Args:
-            requests: the sources with their random streams.
-
-        Returns:
-            For each request a sentence, or a rejection.
-        """
+        """Generate a draft for each request."""
 
     def apply_teacher(
         self, drafts: Sequence[Sentence | Rejection], sources: Sequence[Sentence]
     ) -> list[tuple[Sentence | Rejection, Sentence | None]]:
-        """Relabel drafts.
-
-        Args:
-            drafts: results of `draft`.
-            sources: their sources.
-
-        Returns:
-            The drafts, those that the teacher rejects as `Rejection` with the sentence.
-        """
+        """Relabel drafts."""
 
     def apply_filters(
         self, drafts: Sequence[Sentence | Rejection], sources: Sequence[Sentence]
     ) -> list[Sentence | Rejection]:
-        """Replace drafts that a filter rejects by rejections.
-
-        Args:
-            drafts: results of `draft`.
-            sources: their sources.
-
-        Returns:
-            The drafts, rejected ones as `Rejection`.
-        """
+        """Replace drafts that a filter rejects by rejections."""
 
 
 class OutputTarget(Protocol):
     """The format in which accepted sentences are written."""
 
     def carried(self, sentence: Sentence) -> Sentence:
-        """Return a sentence as it would be read back from the format; duplicates are detected on it.
-
-        Args:
-            sentence: an augmented sentence.
-
-        Returns:
-            The sentence that a reader gets.
-        """
+        """Return a sentence as it would be read back from the format; duplicates are detected on it."""
 
     def encode(self, sentence: Sentence) -> str:
-        """Return a sentence as it is written.
-
-        Args:
-            sentence: an augmented sentence.
-
-        Returns:
-            Its text in the format.
-
-        Raises:
-            LossError: the format cannot store it.
-        """
+        """Return a sentence as it is written."""

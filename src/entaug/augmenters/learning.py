@@ -55,10 +55,7 @@ class Learning(Component):
     # -------------------------------------------------------------------------------------------------- for subclasses
 
     def _fit(self, corpus: Iterable[Sentence]) -> None:
-        """Fit the method to the training corpus, in one pass.
-
-        A method that can learn from the parts of a corpus, one by one, overrides `_learn` and `_conclude` instead.
-        """
+        """Fit the method to the training corpus, in one pass."""
         self._conclude(self._learn(corpus))
 
     def _learn(self, corpus: Iterable[Sentence]) -> Learned | None:
@@ -177,10 +174,7 @@ class Learning(Component):
         return bool(self.filters_) or (learns and cls._state is Learning._state)
 
     def _state(self) -> dict[str, Any]:
-        """Return what `_conclude` or `_fit` made, as plain values; the same ones for the same corpus.
-
-        A method that does not override it is fitted again where it is loaded.
-        """
+        """Return what `_conclude` or `_fit` made, as plain values; the same ones for the same corpus."""
         return {}
 
     def _restore(self, state: Mapping[str, Any]) -> None:
@@ -196,11 +190,7 @@ class Learning(Component):
         del files
 
     def _check_savable(self) -> None:
-        """Check that `fitted_state` tells everything.
-
-        Raises:
-            ParameterError: the method has something that cannot be saved.
-        """
+        """Check that `fitted_state` tells everything."""
         if self.teacher_:
             remedy = "fit it where it is needed"
             raise ParameterError(f"{self.name} with a teacher cannot be saved", remedy=remedy)

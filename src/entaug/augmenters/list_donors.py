@@ -30,19 +30,7 @@ _CHARACTERS = re.compile(
 
 @dataclass(frozen=True)
 class ListCoverage:
-    """What a list has to do with the mentions of the training sentences.
-
-    Args:
-        name: the list.
-        label: a label of the list.
-        entries: number of its distinct entries with this label.
-        new: number of entries that can be inserted: neither training nor held-out mentions, and in no earlier list.
-        held_out: number of entries that are mentions of held-out sentences, and therefore left out.
-        mentions: number of training mentions with this label.
-        covered: number of those that are entries of the list.
-        distinct: number of distinct training mentions with this label.
-        covered_distinct: number of those that are entries of the list.
-    """
+    """Overlap of a list with the mentions of the training sentences."""
 
     name: str
     label: str
@@ -55,12 +43,7 @@ class ListCoverage:
     covered_distinct: int
 
     def __str__(self) -> str:
-        """Return the counts in words.
-
-        Example:
-            >>> print(ListCoverage("drugs.txt", "Chemical", 900, 880, 5, 40, 20, 25, 15))
-            drugs.txt covers 20 of 40 gold mentions of Chemical (50 %; 15 of 25 distinct ones); 880 of its 900 entries are new, 5 are held-out mentions and left out
-        """  # noqa: E501
+        """Return the counts in words."""
         share = self.covered / self.mentions if self.mentions else 0.0
         text = f"{self.name} covers {self.covered:,} of {self.mentions:,} gold mentions of {self.label} ({share:.0%}"
         text = text.replace("%", " %") + f"; {self.covered_distinct:,} of {self.distinct:,} distinct ones)"
@@ -69,14 +52,7 @@ class ListCoverage:
 
 
 class Donor(NamedTuple):
-    """A mention of a list as it is inserted.
-
-    Args:
-        words: its tokens.
-        spaces: the white space between them; None where it is not known.
-        name: the list.
-        entry: the entry in the list.
-    """
+    """A mention of a list as it is inserted."""
 
     words: tuple[str, ...]
     spaces: tuple[str, ...] | None
@@ -92,22 +68,7 @@ class _Pool(NamedTuple):
 
 
 class ListDonors:
-    """The entries of lists as donors of mentions; entries are tokenised when they are drawn.
-
-    Args:
-        lists: the lists.
-        held_out: the keys of the mentions of held-out sentences; see `mention_keys`.
-
-    Attributes:
-        coverage: counts for each list and label, once fitted.
-
-    Example:
-        >>> gold = [Sentence(["in", "the", "Netherlands"], [Mention("LOC", [(2, 3)])])]
-        >>> donors = ListDonors([MentionList("cities", ["the Hague"], "LOC")])
-        >>> donors.fit(donors.observe(gold))
-        >>> donors.draw(gold[0], gold[0].mentions[0], Random(1))
-        Donor(words=('Hague',), spaces=(), name='cities', entry='the Hague')
-    """
+    """The entries of lists as donors of mentions; entries are tokenised when they are drawn."""
 
     def __init__(self, lists: Sequence[MentionList], held_out: Iterable[str] = ()) -> None:
         self.coverage: list[ListCoverage] = []
@@ -123,14 +84,7 @@ class ListDonors:
     # ------------------------------------------------------------------------------------------------------------- fit
 
     def observe(self, corpus: Iterable[Sentence]) -> Iterator[Sentence]:
-        """Learn the form of mentions from sentences that pass by.
-
-        Args:
-            corpus: the training sentences.
-
-        Yields:
-            The same sentences.
-        """
+        """Learn the form of mentions from sentences that pass by."""
         for sentence in corpus:
             self._capitals.add(sentence)
             for mention in sentence.mentions:
@@ -141,14 +95,7 @@ class ListDonors:
             yield sentence
 
     def fit(self, corpus: Iterable[Sentence]) -> None:
-        """Learn the tokenisation of a corpus, and select the entries that can be inserted.
-
-        Args:
-            corpus: the training sentences, passed through `observe`.
-
-        Raises:
-            UnknownNameError: the corpus has no mention with a label of a list.
-        """
+        """Learn the tokenisation of a corpus, and select the entries that can be inserted."""
         self._tokenizer = CorpusTokenizer(sentence.tokens for sentence in corpus)
         self._by_character = self._unspaced[True] > 9 * self._unspaced[False]
         self._brackets = {
@@ -204,27 +151,13 @@ class ListDonors:
         return _Pool([text for text, _ in chosen], [number for _, number in chosen])
 
     def size(self, label: str) -> int:
-        """The number of entries that can be inserted for a label.
-
-        Args:
-            label: the label.
-        """
+        """The number of entries that can be inserted for a label."""
         return len(self._pools[label].texts) if label in self._pools else 0
 
     # ----------------------------------------------------------------------------------------------------------- draws
 
     def draw(self, sentence: Sentence, mention: Mention, rng: Random, avoided: Collection[str] = ()) -> Donor | None:
-        """Draw an entry for a mention, uniformly from all entries with its label.
-
-        Args:
-            sentence: the sentence.
-            mention: a contiguous mention of it.
-            rng: the random stream.
-            avoided: the keys of mentions that are not drawn; see `entaug.augmenters.mention_donors.content_key`.
-
-        Returns:
-            The entry in the form for this place; None where each draw was the mention itself or one to avoid.
-        """
+        """Draw an entry for a mention, uniformly from all entries with its label."""
         texts = self._pools[mention.label].texts
         own = sentence.mention_tokens(mention)
         for _ in range(_DRAWS):
@@ -276,29 +209,13 @@ def _without_second_article(donor: Donor, before: str) -> Donor:
 
 
 def mention_key(text: str) -> str:
-    """Return a key that is equal for mentions that differ only in case, white space, tokenisation or an article.
-
-    Args:
-        text: the words of a mention.
-
-    Example:
-        >>> mention_key("The  Hague") == mention_key("hague"), mention_key("IL - 2") == mention_key("IL-2")
-        (True, True)
-    """
+    """Return a key that is equal for mentions that differ only in case, white space, tokenisation or an article."""
     words = text.casefold().split()
     return "".join(words[1:] if len(words) > 1 and words[0] in _CLEAR_ARTICLES else words)
 
 
 def mention_keys(sentences: Iterable[Sentence]) -> frozenset[str]:
-    """Return the keys of all mentions of some sentences, whatever their labels.
-
-    Args:
-        sentences: the sentences, for example of dev and test.
-
-    Example:
-        >>> sorted(mention_keys([Sentence(["in", "Rome"], [Mention("LOC", [(1, 2)])])]))
-        ['rome']
-    """
+    """Return the keys of all mentions of some sentences, whatever their labels."""
     return frozenset(_key_of(sentence, mention) for sentence in sentences for mention in sentence.mentions)
 
 

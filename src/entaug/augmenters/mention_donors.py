@@ -21,14 +21,7 @@ _ANY_CAPITALS = "any"
 
 
 class MentionDonor(NamedTuple):
-    """A training mention as it is inserted.
-
-    Args:
-        words: its words.
-        mentions: the mention itself, and those within it, with spans counted from its first word.
-        spaces: the white space between the words; None where it is unknown.
-        key: see `content_key`.
-    """
+    """A training mention as it is inserted."""
 
     words: tuple[str, ...]
     mentions: tuple[Mention, ...]
@@ -47,17 +40,7 @@ _NO_DONORS = _Group([], {})
 
 
 class AvoidedMentions:
-    """The mentions that are not drawn for a sentence: those that it has, and those that were inserted already.
-
-    Args:
-        keys: their keys; see `content_key`.
-
-    Example:
-        >>> avoided = AvoidedMentions(["rome"])
-        >>> avoided.add("oslo")
-        >>> sorted(avoided.keys)
-        ['oslo', 'rome']
-    """
+    """The mentions that are not drawn for a sentence: those that it has, and those that were inserted already."""
 
     def __init__(self, keys: Iterable[str] = ()) -> None:
         self.keys = set(keys)
@@ -65,11 +48,7 @@ class AvoidedMentions:
         self._left: list[tuple[_Group, list[int], dict[str, list[int]]]] = []
 
     def add(self, key: str) -> None:
-        """Add a mention.
-
-        Args:
-            key: its key.
-        """
+        """Add a mention."""
         if key in self.keys:
             return
         self.keys.add(key)
@@ -78,11 +57,7 @@ class AvoidedMentions:
                 del left[bisect_left(left, position)]
 
     def left_in(self, group: _Group) -> list[int]:
-        """Return the positions of the donors of a group that are not avoided, in increasing order.
-
-        Args:
-            group: the group.
-        """
+        """Return the positions of the donors of a group that are not avoided, in increasing order."""
         for known, left, _ in self._left:
             if known is group:
                 return left
@@ -98,10 +73,7 @@ _Content = tuple[tuple[str, ...], tuple[Mention, ...]]  # the words and the ment
 
 
 class _SeenMentions:
-    """The mentions of a corpus, by structure, with their uses: whether an article stands before them.
-
-    A mention has no use if it was seen in headlines in capitals alone.
-    """
+    """The mentions of a corpus, by structure, with their uses: whether an article stands before them."""
 
     def __init__(self) -> None:
         self.uses: defaultdict[Structure, dict[_Content, set[bool]]] = defaultdict(dict)
@@ -146,22 +118,7 @@ class _SeenMentions:
 
 
 class TrainingDonors:
-    """The distinct mentions of a corpus, by label and shape.
-
-    Args:
-        by_shape: whether donors with the shape of the replaced mention are preferred; and mentions from the beginning
-            of a sentence are put into the form that they have within sentences.
-
-    Example:
-        >>> gold = [Sentence(["in", city], [Mention("LOC", [(1, 2)])]) for city in ("Rome", "OSLO", "Bonn", "Ulm")]
-        >>> gold += [Sentence(["Kiel", "is", "old"], [Mention("LOC", [(0, 1)])])]
-        >>> donors = TrainingDonors(by_shape=True)
-        >>> donors.fit(gold)
-        >>> place, none = Place(gold[0].mentions[0]), AvoidedMentions()
-        >>> draws = [donors.draw(gold[0], place, none, Random(seed)) for seed in range(30)]
-        >>> sorted({donor.words for donor in draws})
-        [('Bonn',), ('Kiel',), ('Ulm',)]
-    """
+    """The distinct mentions of a corpus, by label and shape."""
 
     def __init__(self, *, by_shape: bool) -> None:
         self._by_shape = by_shape
@@ -170,24 +127,13 @@ class TrainingDonors:
         self._seen = _SeenMentions()
 
     def fit(self, corpus: Iterable[Sentence]) -> None:
-        """Learn the mentions of a corpus, in one pass.
-
-        Args:
-            corpus: the sentences.
-        """
+        """Learn the mentions of a corpus, in one pass."""
         for _ in self.observe(corpus):
             pass
         self.conclude()
 
     def observe(self, corpus: Iterable[Sentence]) -> Iterator[Sentence]:
-        """Learn the mentions of sentences that pass by; `conclude` makes donors of them.
-
-        Args:
-            corpus: the sentences.
-
-        Yields:
-            The same sentences.
-        """
+        """Learn the mentions of sentences that pass by; `conclude` makes donors of them."""
         seen, capitals = self._seen, self._capitals if self._by_shape else None
         for sentence in corpus:
             if capitals is not None:
@@ -198,11 +144,7 @@ class TrainingDonors:
             yield sentence
 
     def update(self, other: TrainingDonors) -> None:
-        """Add what was learned from the sentences that follow; before `conclude`.
-
-        Args:
-            other: what was learned; not to be used afterwards.
-        """
+        """Add what was learned from the sentences that follow; before `conclude`."""
         self._shapes.update(other._shapes)
         self._capitals.update(other._capitals)
         self._seen.update(other._seen)
@@ -235,12 +177,7 @@ class TrainingDonors:
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any], *, by_shape: bool) -> TrainingDonors:
-        """Create donors from plain values.
-
-        Args:
-            state: as returned by `state`, also after it was written as JSON.
-            by_shape: see `TrainingDonors`.
-        """
+        """Create donors from plain values."""
         donors = cls(by_shape=by_shape)
         donors._shapes = MentionShapes.from_state(state["shapes"])
         donors._donors = {
@@ -267,11 +204,7 @@ class TrainingDonors:
         }
 
     def size(self, place: Place) -> int:
-        """The number of donors with the labels of a place, the mention itself included.
-
-        Args:
-            place: the place.
-        """
+        """The number of donors with the labels of a place, the mention itself included."""
         return len(self._donors.get(place.structure, ()))
 
     def has_pairs(self) -> bool:
@@ -281,18 +214,7 @@ class TrainingDonors:
     def draw(
         self, sentence: Sentence, place: Place, avoided: AvoidedMentions, rng: Random, *, any_shape: bool = False
     ) -> MentionDonor | None:
-        """Draw a donor uniformly: never the mention itself.
-
-        Args:
-            sentence: the sentence.
-            place: the mention to be replaced.
-            avoided: the mentions that are not drawn.
-            rng: the random stream.
-            any_shape: whether donors of any shape are drawn.
-
-        Returns:
-            The donor; None where there is none.
-        """
+        """Draw a donor uniformly: never the mention itself."""
         mention = place.mention
         words = sentence.tokens[mention.start : mention.end]
         if self._by_shape and not any_shape:
@@ -350,15 +272,7 @@ def _plain(donor: MentionDonor) -> list[Any]:
 
 
 def content_key(words: Sequence[str]) -> str:
-    """Return a key that is equal for mentions that differ in nothing but case.
-
-    Args:
-        words: the words of a mention.
-
-    Example:
-        >>> content_key(["ESSEX"]) == content_key(["Essex"])
-        True
-    """
+    """Return a key that is equal for mentions that differ in nothing but case."""
     return " ".join(words).casefold()
 
 

@@ -18,12 +18,7 @@ Structure = tuple[str, tuple[str, ...]]
 
 
 class Place(NamedTuple):
-    """A mention that can be replaced, with the mentions within it.
-
-    Args:
-        mention: the mention, which is contiguous and in no other.
-        inner: the mentions within it.
-    """
+    """A mention that can be replaced, with the mentions within it."""
 
     mention: Mention
     inner: tuple[Mention, ...] = ()
@@ -37,35 +32,13 @@ class Place(NamedTuple):
 
 
 def replaceable_mentions(sentence: Sentence, *, nested: bool) -> list[Place]:
-    """Return the mentions that can be replaced whole: contiguous ones that are neither in another nor cut by one.
-
-    Args:
-        sentence: the sentence.
-        nested: whether those are included that hold others.
-
-    Example:
-        >>> sentence = Sentence("the Bank of Oslo".split(), [Mention("ORG", [(1, 4)]), Mention("LOC", [(3, 4)])])
-        >>> [(place.mention.label, len(place.inner)) for place in replaceable_mentions(sentence, nested=True)]
-        [('ORG', 1)]
-        >>> replaceable_mentions(sentence, nested=False)
-        []
-    """
+    """Return the mentions that can be replaced whole: contiguous ones that are neither in another nor cut by one."""
     places = (place for place, is_outermost in self_contained_mentions(sentence) if is_outermost)
     return [place for place in places if nested or not place.inner]
 
 
 def self_contained_mentions(sentence: Sentence) -> Iterator[tuple[Place, bool]]:
-    """Yield the mentions whose words can be moved with all their labels, and whether they are in no other.
-
-    All mentions that overlap such a mention are inside or around it, at most 100 of them inside. Of several with the
-    same span only the first by label is yielded, whatever their order in the sentence; the others are within it.
-
-    Args:
-        sentence: the sentence.
-
-    Yields:
-        Each mention with those within it, and whether it is in no other.
-    """
+    """Yield the mentions whose words can be moved with all their labels, and whether they are in no other."""
     mentions = sentence.mentions
     if len(mentions) < 2 or sentence.is_flat:
         for mention in mentions:
@@ -102,18 +75,7 @@ def self_contained_mentions(sentence: Sentence) -> Iterator[tuple[Place, bool]]:
 def _spans_within(
     mentions: Sequence[Mention], spans: Sequence[tuple[int, int, int]], first: int, end: int, own: int
 ) -> tuple[list[int], bool] | None:
-    """The mentions within a contiguous one, and whether a mention with gaps has one of its spans there.
-
-    Args:
-        mentions: all mentions.
-        spans: their spans, with the negative end and the number of the mention.
-        first: the first span that begins with the mention and is not longer, or begins after it.
-        end: the end of the mention.
-        own: its number.
-
-    Returns:
-        The numbers of the mentions, sorted; None if one is cut, or there are too many.
-    """
+    """The mentions within a contiguous one, and whether a mention with gaps has one of its spans there."""
     inner: set[int] = set()
     around = False
     start = mentions[own].start

@@ -36,15 +36,7 @@ _DEPENDS = 2.0  # chi-square per degree of freedom from which the use depends on
 
 
 class Shape(NamedTuple):
-    """What a mention looks like.
-
-    Args:
-        capitals: see `entaug.augmenters.capitals.capitals_of`.
-        has_digits: whether it has a digit.
-        has_article: whether an article stands before it.
-        is_modifier: whether words with its suffix stand before other words, as adjectives do ("American troops").
-        ending: the ending of its last word, where the corpus has this word without it too ("Americans").
-    """
+    """Surface features of a mention: case, digits, length."""
 
     capitals: str
     has_digits: bool
@@ -54,20 +46,7 @@ class Shape(NamedTuple):
 
 
 class MentionShapes:
-    """Learns which suffixes and endings are of importance in a corpus, and returns the shape of mentions.
-
-    Nothing is known of any language but a few articles. A suffix is that of an adjective if mentions that end so mostly
-    stand before a word that is not one of the frequent words of the corpus; this is asked only for types in which it
-    depends on the suffix. An ending is one with which the corpus often has the same word, as the plural in English.
-
-    Example:
-        >>> from entaug.data import Mention
-        >>> shapes = MentionShapes()
-        >>> for word in ("Dane", "boy", "girl", "tree", "house"):
-        ...     shapes.add(Sentence(["the", word, "and", "the", word + "s"], [Mention("X", [(4, 5)])]))
-        >>> shapes.shape("X", ("Danes",), "the")
-        Shape(capitals='title', has_digits=False, has_article=True, is_modifier=False, ending='s')
-    """
+    """Learns which suffixes and endings are of importance in a corpus, and returns the shape of mentions."""
 
     def __init__(self) -> None:
         self._tokens: Counter[str] = Counter()
@@ -78,11 +57,7 @@ class MentionShapes:
         self._endings: tuple[str, ...] = ()
 
     def add(self, sentence: Sentence) -> None:
-        """Learn from a sentence.
-
-        Args:
-            sentence: a sentence of the corpus.
-        """
+        """Learn from a sentence."""
         # Whole sentences are counted here, and each distinct token is looked at once, in `_decide`.
         self._modifiers = None
         tokens = sentence.tokens
@@ -94,11 +69,7 @@ class MentionShapes:
                 self._contexts[mention.label].add((tokens[mention.end - 1].lower(), after))
 
     def update(self, other: MentionShapes) -> None:
-        """Learn what another one has learned.
-
-        Args:
-            other: the other one.
-        """
+        """Learn what another one has learned."""
         self._modifiers = None
         self._tokens.update(other._tokens)
         self._tokens_outside.update(other._tokens_outside)
@@ -115,11 +86,7 @@ class MentionShapes:
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> MentionShapes:
-        """Create shapes from plain values.
-
-        Args:
-            state: as returned by `state`, also after it was written as JSON.
-        """
+        """Create shapes from plain values."""
         shapes = cls()
         shapes._tokens.update(state["tokens"])
         shapes._tokens_outside.update(state["outside"])
@@ -128,13 +95,7 @@ class MentionShapes:
         return shapes
 
     def shape(self, label: str, words: Sequence[str], before: str = "") -> Shape:
-        """Return the shape of a mention.
-
-        Args:
-            label: its type.
-            words: its words.
-            before: the word before it.
-        """
+        """Return the shape of a mention."""
         if self._modifiers is None:
             self._decide()
         assert self._modifiers is not None
@@ -175,15 +136,7 @@ def _lower_case_words(tokens: Counter[str]) -> Counter[str]:
 
 
 def frequent_words(counts: Counter[str]) -> set[str]:
-    """Return the most frequent words that together make up half of the running words; function words, for the most.
-
-    Args:
-        counts: the number of occurrences of each word.
-
-    Example:
-        >>> sorted(frequent_words(Counter("the cat and the dog and the cow".split())))
-        ['and', 'the']
-    """
+    """Return the most frequent words that together make up half of the running words; function words, for the most."""
     rest = _COVERED * counts.total()
     words = set()
     for word, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):

@@ -20,46 +20,20 @@ _DIGITS = 4
 
 
 class PseudoLabelled(NamedTuple):
-    """A sentence with the labels of a teacher.
-
-    Args:
-        sentence: the sentence with its mentions, the probabilities of tags or relations where the teacher gives some,
-            and as provenance the confidence and the id of the unlabelled sentence.
-        confidence: the geometric mean, over its words, of the probability of the tag; from 0 to 1.
-    """
+    """A sentence with the labels of a teacher."""
 
     sentence: Sentence
     confidence: float
 
 
 def sentence_confidence(probabilities: Any) -> float:
-    """Compute the confidence of a teacher in the labels of a sentence.
-
-    Args:
-        probabilities: the probabilities of its tags or relations, see `label_sentences`.
-
-    Returns:
-        The geometric mean, over its words, of the probability of the likeliest tag, or of the least certain relation.
-    """
+    """Compute the confidence of a teacher in the labels of a sentence."""
     logs = [math.log(max(float(x), 1e-12)) for x in probabilities.confidences]
     return math.exp(math.fsum(logs) / len(logs))
 
 
 def mask_words(probabilities: Any, min_confidence: float) -> Any:
-    """Mask the words whose likeliest tag is less probable than a threshold.
-
-    Args:
-        probabilities: the probabilities of the tags or relations of a sentence, see `label_sentences`.
-        min_confidence: the threshold.
-
-    Returns:
-        The probabilities, with weights 0 for these words and 1 for the others; unchanged where none is masked.
-
-    Example:
-        >>> from entaug.tag_probabilities import TagProbabilities
-        >>> mask_words(TagProbabilities(["O", "B-LOC"], [[0.9, 0.1], [0.4, 0.6]]), 0.7).weights.tolist()
-        [1.0, 0.0]
-    """
+    """Mask the words whose likeliest tag is less probable than a threshold."""
     weights = [float(confidence >= min_confidence) for confidence in probabilities.confidences]
     if all(weights):
         return probabilities
@@ -69,23 +43,7 @@ def mask_words(probabilities: Any, min_confidence: float) -> Any:
 def label_sentences(
     sentences: Sequence[Sentence], tagger: Tagger, *, min_token_confidence: float = 0.0, is_flat: bool = True
 ) -> list[PseudoLabelled]:
-    """Label sentences with a trained tagger.
-
-    The sentences get the probabilities of relations between words if the tagger gives these (``w2ner``, see
-    `entaug.taggers.relations`), else those of tags if mentions are flat, else none.
-
-    Args:
-        sentences: the sentences; their own mentions and further fields are ignored.
-        tagger: the tagger.
-        min_token_confidence: words whose likeliest tag is less probable are masked, see `mask_words`.
-        is_flat: whether the mentions of the training sentences are flat.
-
-    Returns:
-        The sentences in the same order.
-
-    Raises:
-        ParameterError: words are to be masked, and the tagger gives no probabilities.
-    """
+    """Label sentences with a trained tagger."""
     plain = [s.with_(mentions=(), layout={}, meta={}, columns={}, provenance=None) for s in sentences]
     labelled = []
     probabilities_of_all = _probabilities(tagger, plain, is_flat)
@@ -131,16 +89,7 @@ def _signed(sentence: Sentence, confidence: float) -> Sentence:
 def ranked(
     labelled: Iterable[PseudoLabelled], prefer: Literal["random", "confident"], seed: int
 ) -> list[PseudoLabelled]:
-    """Order labelled sentences by preference; the order does not depend on that of the input.
-
-    Args:
-        labelled: the sentences.
-        prefer: ``"random"``, or ``"confident"`` for the most confident first.
-        seed: the seed of the random order.
-
-    Returns:
-        The sentences, the preferred ones first.
-    """
+    """Order labelled sentences by preference; the order does not depend on that of the input."""
     ordered = sorted(labelled, key=lambda one: (one.sentence.tokens, one.sentence.id or ""))
     if prefer == "confident":
         return sorted(ordered, key=lambda one: -one.confidence)
@@ -151,29 +100,7 @@ def ranked(
 def balanced(
     labelled: Sequence[PseudoLabelled], shares: Mapping[str, float], empty_share: float, number: int | None = None
 ) -> list[PseudoLabelled]:
-    """Select sentences so that the types of mentions have given shares.
-
-    In each step the type that is furthest below its share gets the next sentence that mentions it. The selection ends
-    when that type has no sentence left, because any further sentence would shift the shares.
-
-    Args:
-        labelled: the sentences, the preferred ones first.
-        shares: the share of each type in the mentions; types that are not listed get no sentence of their own.
-        empty_share: the share of sentences without a mention, in all sentences.
-        number: the maximum number of sentences; None for no limit.
-
-    Returns:
-        The selected sentences, in the order of `labelled`.
-
-    Example:
-        >>> from entaug.data import Mention
-        >>> def words(text, *labels):
-        ...     mentions = [Mention(label, [(i, i + 1)]) for i, label in enumerate(labels)]
-        ...     return PseudoLabelled(Sentence(text.split(), mentions), 0.9)
-        >>> given = [*(words(f"{word} b", "LOC") for word in "acdef"), words("g h", "PER")]
-        >>> [one.sentence.tokens[0] for one in balanced(given, {"LOC": 0.5, "PER": 0.5}, 0.0)]
-        ['a', 'c', 'g']
-    """
+    """Select sentences so that the types of mentions have given shares."""
     queues: dict[str, deque[int]] = defaultdict(deque)
     empty = deque[int]()
     for i, (sentence, _) in enumerate(labelled):

@@ -36,18 +36,7 @@ _SOFT_LABELS = ("tag_probabilities", "relation_probabilities")  # the fields of 
 
 
 class Draft:
-    """The state of one requested augmented sentence.
-
-    Args:
-        source: the source sentence.
-        rng: its random stream.
-        copy: the number of the copy, from 1.
-        siblings: the contents already accepted for the same source; shared by the drafts of a source.
-
-    Attributes:
-        sentence: the accepted sentence; None until one is accepted.
-        rejections: all rejections so far, each with the sentence if a teacher or a filter rejected it.
-    """
+    """The state of one requested augmented sentence."""
 
     __slots__ = ("copy", "rejections", "rng", "sentence", "siblings", "source")
 
@@ -60,28 +49,14 @@ class Draft:
         self.rejections: list[tuple[Sentence | None, Rejection]] = []
 
     def compare(self, sentence: Sentence) -> Rejection | None:
-        """Check that a sentence is new.
-
-        Args:
-            sentence: a draft.
-
-        Returns:
-            `UNCHANGED` if it is equal to the source, `DUPLICATE` if it is equal to a sibling; otherwise None.
-        """
+        """Check that a sentence is new."""
         content = (sentence.tokens, sentence.mentions)
         if content == (self.source.tokens, self.source.mentions):
             return UNCHANGED
         return DUPLICATE if content in self.siblings else None
 
     def accept(self, sentence: Sentence) -> Rejection | None:
-        """Accept a sentence if it is new.
-
-        Args:
-            sentence: a draft.
-
-        Returns:
-            The reason why it is not accepted; None if it is accepted.
-        """
+        """Accept a sentence if it is new."""
         rejection = self.compare(sentence)
         if rejection is None:
             self.siblings.add((sentence.tokens, sentence.mentions))
@@ -104,12 +79,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def draw(method: Method, drafts: Iterable[Draft]) -> None:
-    """Generate drafts until each is accepted, finally rejected, or out of attempts.
-
-    Args:
-        method: a fitted augmenter.
-        drafts: the drafts, in the order of their sources; changed in place.
-    """
+    """Generate drafts until each is accepted, finally rejected, or out of attempts."""
     pending = []
     for draft in drafts:
         rejection = rejection_for(draft.source, method.info)
@@ -161,13 +131,7 @@ def _filtered(
 
 
 class Candidate(NamedTuple):
-    """A new sentence of a source that has not been compared with those of other sources.
-
-    Args:
-        sentence: the sentence, with its id and provenance.
-        source: the source sentence.
-        fingerprint: the fingerprint of the sentence as stored in the target.
-    """
+    """A new sentence of a source that has not been compared with those of other sources."""
 
     sentence: Sentence
     source: Sentence
@@ -175,21 +139,7 @@ class Candidate(NamedTuple):
 
 
 class Run:
-    """One pass of one or more methods over a corpus.
-
-    What a source gives depends on nothing but the source and its key (`candidates`), so it may be computed anywhere and
-    in any order. What is accepted depends on the sentences before it (`outcomes`).
-
-    Args:
-        methods: fitted augmenters; each contributes its copies of a source, in this order.
-        target: the output format. Sentences that are equal in this format are duplicates; sentences that it cannot
-            store are rejected.
-        excluded: called with the fingerprint (as stored in the target) and the id of a sentence; returns whether it was
-            rejected in review.
-
-    Attributes:
-        statistics: the counts of all sources that `outcomes` has yielded so far.
-    """
+    """One pass of one or more methods over a corpus."""
 
     def __init__(
         self,
@@ -207,15 +157,7 @@ class Run:
     def candidates(
         self, sources: Iterable[Sentence], keys: Iterable[str]
     ) -> Iterator[tuple[Sentence, int, list[Candidate | Rejected]]]:
-        """Generate the new sentences of some sources.
-
-        Args:
-            sources: the sources; streamed.
-            keys: the key of each source, see `entaug.corpus.SentenceKeys`; streamed after the source.
-
-        Yields:
-            Each source with the number of sentences requested for it, and what came of them.
-        """
+        """Generate the new sentences of some sources."""
         sources, keys = iter(sources), iter(keys)
         while window := list(islice(sources, self.window_size)):
             keys_of_window = list(islice(keys, len(window)))
@@ -233,17 +175,7 @@ class Run:
                 yield source, requested, results
 
     def encode(self, candidate: Candidate) -> str | None:
-        """Return the text of a sentence in the target.
-
-        Args:
-            candidate: the sentence.
-
-        Returns:
-            The text; None if the target cannot store it.
-
-        Raises:
-            LossError: the target cannot even store the source: another layout is needed.
-        """
+        """Return the text of a sentence in the target."""
         assert self._target is not None
         try:
             return self._target.encode(candidate.sentence)
@@ -252,17 +184,7 @@ class Run:
             return None
 
     def outcomes(self, corpus: Iterable[Sentence]) -> Iterator[tuple[Sentence, list[Outcome]]]:
-        """Process a corpus.
-
-        A sentence equal to one from another source is rejected here without requesting another draft. The candidates
-        for a source therefore never depend on the other sentences of the corpus.
-
-        Args:
-            corpus: the sentences; read once, streamed.
-
-        Yields:
-            Each source with all outcomes of its copies.
-        """
+        """Process a corpus."""
         keys, accepted = SentenceKeys(), set()
         sources, to_name = tee(corpus)
         for source, requested, results in self.candidates(sources, map(keys.assign, to_name)):
@@ -285,14 +207,7 @@ class Run:
             yield source, outcomes
 
     def sentences(self, corpus: Iterable[Sentence]) -> Iterator[Sentence]:
-        """Process a corpus.
-
-        Args:
-            corpus: the sentences; read once, streamed.
-
-        Yields:
-            The accepted sentences.
-        """
+        """Process a corpus."""
         for _, outcomes in self.outcomes(corpus):
             yield from (outcome.sentence for outcome in outcomes if isinstance(outcome, Accepted))
 

@@ -27,24 +27,7 @@ _RARE = 0.3  # a corpus that writes at most this share of words with a capital h
 
 
 class SentenceKinds:
-    """Recognises headlines and table rows of a corpus, in any script.
-
-    A headline is written in capitals, or has capitals on words that the corpus writes in lower case. In a corpus
-    without lower case, and in scripts without case, no headline is recognised; nor are capitals of nouns taken for it
-    in a language that has them. A table row has no words outside its mentions, or consists of figures to a large part;
-    fewer are enough where none of the most frequent words of the corpus is among its words.
-
-    Args:
-        corpus: the sentences of the corpus.
-
-    Example:
-        >>> gold = [Sentence("So the team lost a match in the rain against the other side".split())] * 3
-        >>> kinds = SentenceKinds(gold)
-        >>> [kinds.kind(Sentence(text.split())) for text in ("TEAM LOST MATCH", "Leeds 3 Hull 1", "the team lost")]
-        ['headline', 'table', 'prose']
-        >>> kinds.kind(Sentence("The Other Team Lost In The Rain".split()))
-        'headline'
-    """
+    """Recognises headlines and table rows of a corpus, in any script."""
 
     def __init__(self, corpus: Iterable[Sentence]) -> None:
         capitals = CorpusCapitals()
@@ -78,21 +61,13 @@ class SentenceKinds:
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Self:
-        """Create an object from plain values.
-
-        Args:
-            state: as returned by `state`, also after it was written as JSON.
-        """
+        """Create an object from plain values."""
         kinds = cls(())
         kinds._use(Counter(state["words"]), has_case=state["has_case"])
         return kinds
 
     def kind(self, sentence: Sentence) -> SentenceKind:
-        """Return the kind of a sentence.
-
-        Args:
-            sentence: a sentence of the corpus or a similar one.
-        """
+        """Return the kind of a sentence."""
         tokens = sentence.tokens
         outside = sentence.outside_mask()
         words = [(i, token) for i, token in enumerate(tokens) if outside[i] and any(map(str.isalpha, token))]

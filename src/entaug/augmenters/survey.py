@@ -14,15 +14,7 @@ __all__ = ["Learned", "LearnedPart", "Survey", "SurveyCounts", "own_fields", "so
 
 
 def own_fields(draft: Sentence, source: Sentence) -> Sentence:
-    """Return a draft without the fields that an edit takes over from its source and that do not hold for it.
-
-    Args:
-        draft: the draft.
-        source: its source.
-
-    Returns:
-        The draft, without provenance and layout if they are those of the source.
-    """
+    """Return a draft without the fields that an edit takes over from its source and that do not hold for it."""
     changes: dict[str, Any] = {}
     if draft.provenance is source.provenance and source.provenance is not None:
         changes["provenance"] = None
@@ -33,14 +25,7 @@ def own_fields(draft: Sentence, source: Sentence) -> Sentence:
 
 @dataclass
 class SurveyCounts:
-    """What a method has to know of a corpus besides what it learns.
-
-    Args:
-        mentions: the number of mentions.
-        with_mentions: the number of sentences with mentions.
-        rejected: the number of sentences that the method does not support.
-        existing_ids: the ids that a sentence of this method could have.
-    """
+    """Counts of a corpus that a method needs besides what it learns."""
 
     mentions: int = 0
     with_mentions: int = 0
@@ -48,11 +33,7 @@ class SurveyCounts:
     existing_ids: set[str] = field(default_factory=set)
 
     def update(self, other: SurveyCounts) -> None:
-        """Add the counts of another part of the corpus.
-
-        Args:
-            other: the counts.
-        """
+        """Add the counts of another part of the corpus."""
         self.mentions += other.mentions
         self.with_mentions += other.with_mentions
         self.rejected += other.rejected
@@ -60,51 +41,28 @@ class SurveyCounts:
 
 
 class Learned(Protocol):
-    """What a method learns from a part of a corpus; it can be pickled."""
+    """Picklable knowledge that a method learned from a part of a corpus."""
 
     def update(self, other: Any) -> None:
-        """Add what was learned from the next part.
-
-        Args:
-            other: a value of the same type.
-        """
+        """Add what was learned from the next part."""
 
 
 @dataclass
 class LearnedPart:
-    """What was learned from a part of a corpus, see `entaug.augmenters.base.Augmenter.learn`.
-
-    Args:
-        counts: the counts of the part.
-        learned: what the method learned; None for a method that learns nothing.
-    """
+    """Knowledge learned from a part of a corpus, see `entaug.augmenters.base.Augmenter.learn`."""
 
     counts: SurveyCounts
     learned: Learned | None = None
 
     def update(self, other: LearnedPart) -> None:
-        """Add what was learned from the next part.
-
-        Args:
-            other: what was learned.
-        """
+        """Add what was learned from the next part."""
         self.counts.update(other.counts)
         if self.learned is not None:
             self.learned.update(other.learned)
 
 
 class Survey(Iterable[Sentence]):
-    """A corpus for `Augmenter.fit`: counts mentions, and skips sentences that the method does not support.
-
-    Args:
-        corpus: the sentences; read once.
-        info: the description of the method.
-        id_infix: the part that the ids of all sentences of the method and its seed share.
-        models: the models of the method, which must serve the language of the corpus, see `check_languages`.
-
-    Attributes:
-        counts: the counts of the sentences that were read so far.
-    """
+    """A corpus for `Augmenter.fit`: counts mentions, and skips sentences that the method does not support."""
 
     def __init__(
         self, corpus: Iterable[Sentence], info: MethodInfo, id_infix: str, models: Sequence[LoadedModel] = ()
@@ -130,12 +88,5 @@ class Survey(Iterable[Sentence]):
 
 
 def source_of(corpus: object) -> str | None:
-    """Return the origin of a corpus, for messages.
-
-    Args:
-        corpus: sentences; may have an attribute ``source``.
-
-    Returns:
-        The file or other source; None if it is unknown.
-    """
+    """Return the origin of a corpus, for messages."""
     return getattr(corpus, "source", None)

@@ -11,20 +11,7 @@ __all__ = ["ChainedTranslator"]
 
 
 class ChainedTranslator:
-    """Several translators one after the other, for example from English into German and on into French.
-
-    Args:
-        translators: the translators; each takes the language that the one before it writes.
-
-    Raises:
-        ParameterError: there is no translator.
-
-    Example:
-        >>> from entaug.backends.fakes import FakeTranslator
-        >>> chain = ChainedTranslator([FakeTranslator({"house": "casa"}), FakeTranslator({"casa": "maison"})])
-        >>> chain.translate(["a house"])
-        ['a maison']
-    """
+    """Several translators one after the other, for example from English into German and on into French."""
 
     def __init__(self, translators: Sequence[Translator]) -> None:
         if not translators:

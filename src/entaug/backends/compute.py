@@ -24,7 +24,7 @@ _TRUE = frozenset({"1", "true", "yes", "on"})
 
 @dataclass(frozen=True, kw_only=True)
 class ComputeSettings:
-    """What models compute with.
+    """Device, precision and threads of models.
 
     Args:
         device: device of PyTorch and CTranslate2, for example ``"cpu"``, ``"cuda"``, ``"cuda:1"`` or ``"mps"``; by
@@ -49,14 +49,7 @@ _active: ContextVar[ComputeSettings] = ContextVar("compute_settings", default=Co
 
 
 def compute_settings() -> ComputeSettings:
-    """The settings in force: those of the code around, completed from the environment.
-
-    Returns:
-        The settings; `offline` and `any_language` are never None.
-
-    Raises:
-        ParameterError: an environment variable has an invalid value.
-    """
+    """The settings in force: those of the code around, completed from the environment."""
     active = _active.get()
     variables = ("ENTAUG_OFFLINE", "HF_HUB_OFFLINE")
     return ComputeSettings(
@@ -72,11 +65,7 @@ def _is_set(variable: str) -> bool:
 
 
 def set_compute_settings(settings: ComputeSettings) -> None:
-    """Set the settings of the current context, for example of a worker process.
-
-    Args:
-        settings: the settings.
-    """
+    """Set the settings of the current context, for example of a worker process."""
     _active.set(settings)
 
 
@@ -88,25 +77,7 @@ def use_compute_settings(
     offline: bool | None = None,
     any_language: bool | None = None,
 ) -> Iterator[ComputeSettings]:
-    """Use settings within a ``with`` block.
-
-    Args:
-        device: see `ComputeSettings`.
-        precision: see `ComputeSettings`.
-        offline: see `ComputeSettings`.
-        any_language: see `ComputeSettings`.
-
-    Yields:
-        The settings in force, completed from those around.
-
-    Raises:
-        ParameterError: a setting has an invalid value.
-
-    Example:
-        >>> with use_compute_settings(device="cpu") as settings:
-        ...     settings.device
-        'cpu'
-    """
+    """Use settings within a ``with`` block."""
     outer = _active.get()
     settings = ComputeSettings(
         device=device or outer.device,
@@ -122,10 +93,6 @@ def use_compute_settings(
 
 
 def trim_heap() -> None:
-    """Give memory that is free, but kept by the allocator of glibc, back to the operating system.
-
-    The arrays of a training have many sizes, so that gigabytes stay with the process in pieces that are too small for
-    the next arrays.
-    """
+    """Give memory that is free, but kept by the allocator of glibc, back to the operating system."""
     with contextlib.suppress(AttributeError, OSError, TypeError):  # no glibc
         ctypes.CDLL(None).malloc_trim(0)

@@ -50,39 +50,17 @@ class BaseTrainingConfig:
         validate(self)
 
     def num_warmup_steps(self, total_steps: int) -> int:
-        """The number of steps in which the learning rate rises.
-
-        Args:
-            total_steps: the number of all steps.
-
-        Example:
-            >>> BaseTrainingConfig().num_warmup_steps(95), BaseTrainingConfig(warmup_steps=200).num_warmup_steps(95)
-            (10, 95)
-        """
+        """The number of steps in which the learning rate rises."""
         if self.warmup_steps is None:
             return math.ceil(total_steps * self.warmup_ratio)
         return min(self.warmup_steps, total_steps)
 
     def steps_per_epoch(self, num_examples: int) -> int:
-        """The number of optimizer steps of one epoch.
-
-        Args:
-            num_examples: the number of training examples.
-
-        Returns:
-            The number of batches.
-        """
+        """The number of optimizer steps of one epoch."""
         return math.ceil(num_examples / self.batch_size)
 
     def total_steps(self, num_examples: int) -> int:
-        """The maximum number of optimizer steps of the training.
-
-        Args:
-            num_examples: the number of training examples.
-
-        Returns:
-            The number of steps of all epochs.
-        """
+        """The maximum number of optimizer steps of the training."""
         return self.epochs * self.steps_per_epoch(num_examples)
 
 
@@ -108,7 +86,7 @@ class TrainingConfig(BaseTrainingConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class DecodingConfig:
-    """How a generator writes texts.
+    """Parameters of decoding of a generator.
 
     Args:
         num_return_sequences: number of texts for each input, at most `num_beams`.

@@ -44,47 +44,18 @@ _CONJUNCTS = frozenset({"conj", "cj"})
 
 
 def base_relations(parse: Parse) -> list[str]:
-    """The relation of each word, without subtype and in lower case.
-
-    Args:
-        parse: the tree.
-
-    Returns:
-        A relation for each word.
-
-    Example:
-        >>> base_relations(Parse((1, 1), ("nsubj:pass", "ROOT"), ("PRON", "VERB")))
-        ['nsubj', 'root']
-    """
+    """The relation of each word, without subtype and in lower case."""
     return [relation.lower().partition(":")[0] for relation in parse.relations]
 
 
 def predicate_words(parse: Parse) -> set[int]:
-    """The words that are verbs, or predicates with a copula as in Universal Dependencies.
-
-    Args:
-        parse: the tree.
-
-    Returns:
-        Their positions.
-    """
+    """The words that are verbs, or predicates with a copula as in Universal Dependencies."""
     with_copula = {head for head, name in zip(parse.heads, base_relations(parse), strict=True) if name == "cop"}
     return with_copula | {token for token, tag in enumerate(parse.tags) if tag in _VERBS}
 
 
 def subtree_ranges(heads: Sequence[int]) -> list[Span | None]:
-    """The range of the subtree of each word.
-
-    Args:
-        heads: for each word the position of its head; a root is its own head.
-
-    Returns:
-        For each word a half-open range, or None if the subtree has gaps.
-
-    Example:
-        >>> subtree_ranges([1, 1, 0])  # the last word depends on the first, across the root
-        [None, (0, 3), (2, 3)]
-    """
+    """The range of the subtree of each word."""
     n = len(heads)
     first, last, size = list(range(n)), list(range(n)), [1] * n
     # The depth of a word is the number of its ancestors; the deepest words come first.
@@ -106,21 +77,7 @@ def subtree_ranges(heads: Sequence[int]) -> list[Span | None]:
 
 
 def grammatical_number(parse: Parse, span: Span) -> str:
-    """The grammatical number of a noun phrase.
-
-    Args:
-        parse: the tree.
-        span: the range of the phrase.
-
-    Returns:
-        ``"Plur"`` for a coordination, else the number of its head by the features of Universal Dependencies; empty if
-        it is unknown.
-
-    Example:
-        >>> tree = Parse((1, 1, 1), ("det", "ROOT", "punct"), ("DET", "NOUN", "PUNCT"), ("", "Number=Plur", ""))
-        >>> grammatical_number(tree, (0, 2))
-        'Plur'
-    """
+    """The grammatical number of a noun phrase."""
     head = head_of(parse, span)
     names = base_relations(parse)
     if any(parse.heads[i] == head and names[i] in _CONJUNCTS for i in range(head + 1, span[1])):
@@ -129,24 +86,7 @@ def grammatical_number(parse: Parse, span: Span) -> str:
 
 
 def phrase_form(words: Sequence[str], parse: Parse, category: str, span: Span) -> str:
-    """The form of a phrase, for `entaug.backends.protocols.Constituent`.
-
-    Args:
-        words: the words of the sentence.
-        parse: its tree, with features.
-        category: ``"NP"``, ``"VP"``, ``"PP"`` or another.
-        span: the range of the phrase.
-
-    Returns:
-        For a noun phrase its number, and whether it is a genitive or modifies a noun, and behind the slash the part of
-        speech of its head and whether a determiner begins it; for a verb phrase the form, tense, number and person of
-        its first verb; for a prepositional phrase its first word behind the slash; else nothing.
-
-    Example:
-        >>> tree = Parse((1, 1), ("det", "ROOT"), ("DET", "NOUN"), ("", "Number=Plur"))
-        >>> phrase_form(["the", "songs"], tree, "NP", (0, 2)), phrase_form(["in", "it"], tree, "PP", (0, 2))
-        ('Plur/NOUN+det', '/in')
-    """
+    """The form of a phrase, for `entaug.backends.protocols.Constituent`."""
     start, end = span
     if category == "NP":
         head = head_of(parse, span)
@@ -164,15 +104,7 @@ def phrase_form(words: Sequence[str], parse: Parse, category: str, span: Span) -
 
 
 def head_of(parse: Parse, span: Span) -> int:
-    """The first word of a range whose head is outside of it, or which is a root.
-
-    Args:
-        parse: the tree.
-        span: the range.
-
-    Returns:
-        Its position.
-    """
+    """The first word of a range whose head is outside of it, or which is a root."""
     start, end = span
     return next((i for i in range(start, end) if parse.heads[i] == i or not start <= parse.heads[i] < end), start)
 
@@ -186,20 +118,7 @@ def _features(parse: Parse, word: int, names: Sequence[str]) -> str:
 
 
 def strip_tokens(span: Span, tokens: Sequence[str], characters: Container[str]) -> Span:
-    """A range without the tokens at its ends that consist of some characters.
-
-    Args:
-        span: the half-open range.
-        tokens: the tokens of the sentence.
-        characters: the characters, for example punctuation.
-
-    Returns:
-        The smaller range, which may be empty.
-
-    Example:
-        >>> strip_tokens((0, 3), ["(", "Rome", "."], "().")
-        (1, 2)
-    """
+    """A range without the tokens at its ends that consist of some characters."""
     start, end = span
     while start < end and all(c in characters for c in tokens[start]):
         start += 1

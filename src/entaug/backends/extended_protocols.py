@@ -18,7 +18,7 @@ class MultilingualGenerator(Generator, Protocol):
 
     @property
     def languages_(self) -> Any:
-        """What the model knows of languages: its own ``codes``, empty if it has none, and the ``default`` one."""
+        """The language codes of the model (empty if it has none), and the default one."""
         ...
 
     def fit(

@@ -86,18 +86,7 @@ class _FakeTrainable:
 
 
 class FakeMaskedLM(_FakeTrainable):
-    """A masked language model whose probabilities depend on the spelling.
-
-    Args:
-        words: the words that gaps are filled with; which one is likeliest depends on the text.
-
-    Example:
-        >>> lm = FakeMaskedLM(["red", "blue"])
-        >>> sorted(word for word, _ in lm.fill([["A ", None, " car"]], 5)[0][0])
-        ['blue', 'red']
-        >>> lm.token_offsets(["A red car"]), len(lm.token_log_probs([("A red car", [0, 2])])[0])
-        ([[(0, 1), (2, 5), (6, 9)]], 2)
-    """
+    """A masked language model whose probabilities depend on the spelling."""
 
     def fill(
         self, texts: Sequence[MaskedText], top_k: int, *, first_only: bool = False
@@ -141,12 +130,7 @@ class FakeMaskedLM(_FakeTrainable):
 
 
 class FakeCausalLM:
-    """A causal language model whose probabilities depend on the spelling.
-
-    Example:
-        >>> FakeCausalLM().token_log_probs(["I see the sea"])[0].shape
-        (4,)
-    """
+    """A causal language model whose probabilities depend on the spelling."""
 
     name = "fake"
 
@@ -159,18 +143,7 @@ class FakeCausalLM:
 
 
 class FakeGenerator(_FakeTrainable):
-    """A generator that repeats its input, with words in place of ``<mask>`` and one more word at the end.
-
-    For an input of the training pairs it repeats one of their outputs instead.
-
-    Args:
-        words: the words; which one is taken depends on the input and the seed.
-
-    Example:
-        >>> generator = FakeGenerator(["tea"]).fit([("a", "b")])
-        >>> generator.generate(["I like <mask>"], DecodingConfig(num_return_sequences=2)), generator.learned
-        ([['I like tea tea', 'I like tea tea']], [('a', 'b')])
-    """
+    """A generator that repeats its input, with words in place of ``<mask>`` and one more word at the end."""
 
     def fit(
         self,
@@ -208,18 +181,7 @@ class FakeGenerator(_FakeTrainable):
 
 
 class FakeInstructModel:
-    r"""An instruct model that repeats the last line of the last message, with some words at its end.
-
-    Args:
-        words: the words; which one is taken depends on the request.
-        answer: a function that answers requests instead.
-
-    Example:
-        >>> from entaug.backends.instruct import Message
-        >>> model = FakeInstructModel(["tea"])
-        >>> model.answer([ChatRequest((Message("user", "Say:\nI like"),))]), model.usage.requests
-        ([Answer(text='I like tea', failure=None)], 1)
-    """
+    """An instruct model that repeats the last line of the last message, with some words at its end."""
 
     name = "fake"
     remote_host = None
@@ -246,15 +208,7 @@ class FakeInstructModel:
 
 
 class FakeTokenLM:
-    """A token language model that repeats its training sequences, each with a word of another one.
-
-    Args:
-        rows: the training sequences.
-
-    Example:
-        >>> FakeTokenLM().fit([["a", "a"]]).sample([1, 2])
-        [('a', 'a'), ('a', 'a')]
-    """
+    """A token language model that repeats its training sequences, each with a word of another one."""
 
     def __init__(self, rows: Iterable[Sequence[str]] = ()) -> None:
         self.name = "fake"
@@ -291,36 +245,17 @@ class FakeTokenLM:
         return tuple(row) if len(row) <= max_new_tokens else None
 
     def save(self, folder: str | Path) -> None:
-        """Save the learned rows.
-
-        Args:
-            folder: the folder, created if it does not exist.
-        """
+        """Save the learned rows."""
         Path(folder).mkdir(parents=True, exist_ok=True)
         Path(folder, "rows.json").write_text(json.dumps(self._rows), encoding="utf-8")
 
     def restore(self, folder: str | Path) -> Self:
-        """Restore what `save` wrote.
-
-        Args:
-            folder: the folder.
-
-        Returns:
-            The model itself.
-        """
+        """Restore what `save` wrote."""
         return self.fit(json.loads(Path(folder, "rows.json").read_text(encoding="utf-8")))
 
 
 class FakeEncoder:
-    """An encoder whose vectors depend on the spelling.
-
-    Args:
-        size: the dimension of a vector.
-
-    Example:
-        >>> FakeEncoder(4).token_vectors(["a red car"])[0].shape
-        (3, 4)
-    """
+    """An encoder whose vectors depend on the spelling."""
 
     num_special_tokens = (0, 0)
 
@@ -355,17 +290,7 @@ class FakeEncoder:
 
 
 class FakeTagger:
-    """A tagger that memorises its training sentences and predicts nothing in others.
-
-    Example:
-        >>> from entaug import Mention
-        >>> gold = Sentence(["Rome", "burns"], [Mention("LOC", [(0, 1)])])
-        >>> tagger = FakeTagger().fit([gold])
-        >>> tagger.predict([gold])[0].mentions == gold.mentions, tagger.confidences([gold])
-        (True, [1.0])
-        >>> tagger.attentions([gold.tokens])[0].shape
-        (2, 2)
-    """
+    """A tagger that memorises its training sentences and predicts nothing in others."""
 
     def __init__(self) -> None:
         self.name = "fake"
@@ -413,16 +338,7 @@ class FakeTagger:
 
 
 class FakeTranslator:
-    """A translator that replaces words by a dictionary, and swaps two words when it samples.
-
-    Args:
-        entries: the translations of lower-cased words.
-        can_sample: whether it can sample.
-
-    Example:
-        >>> FakeTranslator({"car": "carro"}).translate(["A red car."])
-        ['A red carro.']
-    """
+    """A translator that replaces words by a dictionary, and swaps two words when it samples."""
 
     def __init__(self, entries: Mapping[str, str] | None = None, *, can_sample: bool = False) -> None:
         self._entries = dict(entries or {})
@@ -447,15 +363,7 @@ class FakeTranslator:
 
 
 class FakeDependencyParser:
-    """A parser for which the second word is a verb, the first its subject, and the others its object.
-
-    From the sixth word on they are an oblique modifier of the verb.
-
-    Example:
-        >>> FakeDependencyParser().parse([["He", "sings", "old", "songs"]])
-        [Parse(heads=(1, 1, 1, 2), relations=('nsubj', 'ROOT', 'obj', 'dep'), tags=('X', 'VERB', 'X', 'X'), \
-features=())]
-    """
+    """A parser for which the second word is a verb, the first its subject, and the others its object."""
 
     name = "fake"
 
@@ -473,12 +381,7 @@ features=())]
 
 
 class FakeConstituencyParser:
-    """A parser for which a sentence is a noun phrase, its first word, and a verb phrase of all others.
-
-    Example:
-        >>> [c.category for c in FakeConstituencyParser().parse([["He", "sings"]])[0]]
-        ['S', 'NP', 'VP']
-    """
+    """A parser for which a sentence is a noun phrase, its first word, and a verb phrase of all others."""
 
     name = "fake"
 
@@ -495,15 +398,7 @@ class FakeConstituencyParser:
 
 
 class FakeWordVectors:
-    """Word vectors from groups of similar words: cosine 1 within a group, 0 otherwise.
-
-    Args:
-        groups: the groups.
-
-    Example:
-        >>> FakeWordVectors([["red", "blue"], ["car"]]).similarities([("red", "blue"), ("red", "car"), ("red", "x")])
-        [1.0, 0.0, None]
-    """
+    """Word vectors from groups of similar words: cosine 1 within a group, 0 otherwise."""
 
     def __init__(self, groups: Iterable[Iterable[str]]) -> None:
         self._group = {word: i for i, words in enumerate(groups) for word in words}
@@ -524,16 +419,7 @@ class FakeWordVectors:
 
 
 class FakeLexicon:
-    """A lexicon from a dictionary.
-
-    Args:
-        entries: the synonyms of lower-cased words; a synonym of several words is separated by spaces.
-        language: the ISO 639-1 code of the language.
-
-    Example:
-        >>> FakeLexicon({"film": ["movie"]}).synonyms("Film")
-        (('Movie',),)
-    """
+    """A lexicon from a dictionary."""
 
     knows_tags = False
 
@@ -549,16 +435,7 @@ class FakeLexicon:
 
 
 class FakeWordCases:
-    """The usual case of given words.
-
-    Args:
-        words: the words in their usual case.
-        language: the ISO 639-1 code of the language.
-
-    Example:
-        >>> FakeWordCases(["Rome"]).usual_case("rome")
-        'Rome'
-    """
+    """The usual case of given words."""
 
     def __init__(self, words: Iterable[str], language: str = "en") -> None:
         self._cases = {word.lower(): word for word in words}
@@ -571,17 +448,7 @@ class FakeWordCases:
 
 
 class FakeEntityRecognizer:
-    """A recogniser of given words, each an entity of one word.
-
-    Args:
-        entities: the kind of each word.
-        pos: the parts of speech of further words; entities are proper nouns, all others nouns.
-        language: the ISO 639-1 code of the language.
-
-    Example:
-        >>> FakeEntityRecognizer({"Rome": "PLACE"}, {"is": "AUX"}).recognize([["Rome", "is"]])
-        [Recognition(entities=((0, 1, 'PLACE'),), pos=('PROPN', 'AUX'))]
-    """
+    """A recogniser of given words, each an entity of one word."""
 
     def __init__(self, entities: Mapping[str, str], pos: Mapping[str, str] | None = None, language: str = "en") -> None:
         self._entities = entities

@@ -92,7 +92,12 @@ class Usage:
     has_prices: bool = False
 
     def add_tokens(self, tokens: tuple[int, int] | None, prices: tuple[float, float] | None) -> None:
-        """Count the tokens of a prompt and its answer, if they are known, at the prices of a million of either."""
+        """Count the tokens of a prompt and its answer.
+
+        Args:
+            tokens: the numbers of tokens of the prompt and of the answer; None if they are unknown.
+            prices: the prices of a million of either; None if they are unknown.
+        """
         self.has_prices = self.has_prices or prices is not None
         if tokens is None:
             self.uncounted += 1

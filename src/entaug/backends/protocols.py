@@ -571,19 +571,7 @@ class Lexicon(_Named, Protocol):
 
 
 def match_case(words: Iterable[str], example: str) -> tuple[str, ...]:
-    """Change words to the casing of an example: all capitals, a capital first letter, or unchanged.
-
-    Args:
-        words: the words.
-        example: the word with the casing.
-
-    Returns:
-        The words in that casing.
-
-    Example:
-        >>> match_case(["motion", "picture"], "Film"), match_case(["film"], "MOVIE")
-        (('Motion', 'picture'), ('FILM',))
-    """
+    """Change words to the casing of an example: all capitals, a capital first letter, or unchanged."""
     words = tuple(words)
     if len(example) > 1 and example.isupper():
         return tuple(word.upper() for word in words)

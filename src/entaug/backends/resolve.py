@@ -43,23 +43,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class BackendKind:
-    """A kind of backend.
-
-    Args:
-        protocol: the protocol that its instances satisfy; or several, one of which they satisfy.
-        registry: its aliases; each object is called with the folder of a starter model, with the part of the name
-            behind a colon, or without arguments.
-        starter_models: the starter models that aliases stand for, by alias.
-        loader: ``"module:function"`` that loads any other name, a folder or a model on the hub; None if there are
-            aliases only.
-        accepts: whether a name other than an alias may exist; None for a folder or a name with a slash, as on the hub.
-        is_on_hub: whether a name without a slash may also be one of the hub (``"xlm-roberta-base"``), unless it is
-            nearly that of an alias.
-        has_arguments: whether aliases take an argument behind a colon, as in ``"stanza:de"``.
-        only_with_arguments: the aliases that always have one, as in ``"spacy:en_core_web_sm"``, where others have none.
-        configured: the aliases that may have parameters behind a colon, as in ``"linear:encoder=mpnet;epochs=20"``.
-        configure: ``"module:function"`` of such an alias and its parameters.
-    """
+    """A kind of backend."""
 
     protocol: type | tuple[type, ...]
     registry: Registry[Callable[..., Any]]
@@ -73,14 +57,7 @@ class BackendKind:
     configure: str = ""
 
     def split(self, name: str) -> tuple[str, str]:
-        """Split a name into alias and argument.
-
-        Args:
-            name: a name.
-
-        Returns:
-            The alias and the argument, which is empty where there is none.
-        """
+        """Split a name into alias and argument."""
         alias, _, argument = name.partition(":")
         may_have_one = self.has_arguments or alias in self.only_with_arguments or alias in self.configured
         return (alias, argument) if may_have_one else (name, "")
@@ -218,19 +195,7 @@ BACKENDS: dict[str, BackendKind] = dict(
 
 
 class Backend(Check):
-    """Constraint on a parameter that takes a backend or its name: the name may exist. No library is imported for it.
-
-    Args:
-        kind: a key of `BACKENDS`.
-
-    Example:
-        The field of a dataclass ``token_lm: Annotated[TokenLM | str, Backend("token_lm")] = "lstm"``:
-
-        >>> Backend("token_lm").accepts("lstn")
-        Traceback (most recent call last):
-        ...
-        entaug.errors.UnknownNameError: unknown token lm 'lstn'; did you mean 'lstm'? (there are: lstm)
-    """
+    """Constraint on a parameter that takes a backend or its name: the name may exist. No library is imported for it."""
 
     def __init__(self, kind: str) -> None:
         article = "an" if kind[0] in "aeiou" else "a"
@@ -241,19 +206,7 @@ class Backend(Check):
 
 
 def check_name(kind: str, value: Any) -> bool:
-    """Check that a value may be a backend, without importing libraries or looking at files.
-
-    Args:
-        kind: a key of `BACKENDS`.
-        value: a name, or an instance.
-
-    Returns:
-        True.
-
-    Raises:
-        UnknownNameError: no backend can have the name; the nearest alias is suggested.
-        ParameterError: an instance does not satisfy the protocol.
-    """
+    """Check that a value may be a backend, without importing libraries or looking at files."""
     backend_kind = BACKENDS[kind]
     if not isinstance(value, str | Path):
         if not isinstance(value, backend_kind.protocol):
@@ -280,39 +233,13 @@ def _is_hub_name(kind: str, name: str) -> bool:
 
 
 def is_alias(kind: str, name: str) -> bool:
-    """Whether a name is an alias of a kind; if not, it is a folder, or a model on the hub.
-
-    A tagger with an alias is new and must be trained; one from a folder is trained already.
-
-    Args:
-        kind: a key of `BACKENDS`.
-        name: a name of a backend.
-    """
+    """Whether a name is an alias of a kind; if not, it is a folder, or a model on the hub."""
     alias, _ = BACKENDS[kind].split(name)
     return alias in BACKENDS[kind].registry
 
 
 def resolve(kind: str, value: Any) -> Any:
-    """Return a backend, given by name or as an instance.
-
-    Args:
-        kind: a key of `BACKENDS`.
-        value: an instance, returned as it is; or an alias, a folder, or the name of a model on the hub.
-
-    Returns:
-        An instance of the kind's protocol.
-
-    Raises:
-        UnknownNameError: no backend has the name.
-        ParameterError: an instance does not satisfy the protocol.
-        MissingExtraError: the library behind the backend is not installed.
-        MissingModelError: its files are not on this machine.
-
-    Example:
-        >>> from entaug.backends.fakes import FakeLexicon
-        >>> resolve("lexicon", FakeLexicon({})).name
-        'fake'
-    """
+    """Return a backend, given by name or as an instance."""
     check_name(kind, value)
     if not isinstance(value, str | Path):
         return value
@@ -337,11 +264,7 @@ def resolve(kind: str, value: Any) -> Any:
 
 @contextmanager
 def _paused_collection() -> Iterator[None]:
-    """Without the collector of reference cycles, if it is on.
-
-    PyTorch, transformers and spaCy make hundreds of thousands of objects that stay; looking through these again and
-    again takes a sixth of the time of the imports.
-    """
+    """Without the collector of reference cycles, if it is on."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -352,15 +275,7 @@ def _paused_collection() -> Iterator[None]:
 
 
 def resolve_prepared(kind: str, name: str) -> Any:
-    """Return the backend of a starter model if it is ready to use.
-
-    Args:
-        kind: a key of `BACKENDS`.
-        name: an alias.
-
-    Returns:
-        An instance; None if the model is not prepared, or its library is not installed.
-    """
+    """Return the backend of a starter model if it is ready to use."""
     [model] = list_models([starter_model(kind, name) or name])
     if not model.installed:
         return None
@@ -377,13 +292,5 @@ def preparing_command(kind: str, name: str) -> str:
 
 
 def starter_model(kind: str, name: str) -> str | None:
-    """The starter model that an alias stands for.
-
-    Args:
-        kind: a key of `BACKENDS`.
-        name: a name of a backend.
-
-    Returns:
-        The name of a starter model (see `entaug.models.catalogue.MODELS`); None if the name is another.
-    """
+    """The starter model that an alias stands for."""
     return BACKENDS[kind].starter_models.get(name)

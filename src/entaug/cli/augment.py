@@ -161,12 +161,7 @@ def _write_shard(args: argparse.Namespace, augmenter: Augmenter | CombinedAugmen
 
 
 def print_summary(summary: AugmentSummary, filters: Sequence[str] | None) -> None:
-    """Print what was read, made and written.
-
-    Args:
-        summary: the summary.
-        filters: the names of filters and teacher; None if they are not known.
-    """
+    """Print what was read, made and written."""
     source = "standard input" if summary.input == "-" else summary.input
     output.print_message(f"read {source}: {summary.from_format}")
     output.print_file_notes(summary)

@@ -119,10 +119,7 @@ def _print_summary(summary: AutoSummary) -> None:
 
 @contextlib.contextmanager
 def _live_progress() -> Iterator[Callable[[AutoProgress], None]]:
-    """Show one line with the phase and the time left of the whole on a terminal, and a line for each phase in a pipe.
-
-    The first estimate of the whole time is a line of its own on both.
-    """
+    """Show the phase and the time left of the whole: one line on a terminal, a line for each phase in a pipe."""
     if not sys.stderr.isatty():
         phase = ""
         is_estimated = False

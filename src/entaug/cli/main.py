@@ -93,14 +93,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the program.
-
-    Args:
-        argv: the arguments after the program's name; by default those of the process.
-
-    Returns:
-        The exit code.
-    """
+    """Run the program."""
     argv = list(sys.argv[1:] if argv is None else argv)
     _prepare_streams()
     interruption = _Interruption()
@@ -120,11 +113,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 class _Interruption:
-    """Makes the signals that ask the process to end raise ``KeyboardInterrupt``, and records that one was received.
-
-    The record is needed because a library's C code may replace the exception: matplotlib raises ``ValueError`` where a
-    Python function that it calls is interrupted.
-    """
+    """Makes the signals that ask the process to end raise ``KeyboardInterrupt``, and records that one was received."""
 
     def __init__(self) -> None:
         self.received = False
@@ -166,18 +155,7 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def build_parser(argv: Sequence[str] = ()) -> argparse.ArgumentParser:
-    """Build the parser of the program.
-
-    Args:
-        argv: the arguments; if they name a command, only its options are added; if they begin with an option, none
-            are. Without arguments all options of all commands are added.
-
-    Returns:
-        The parser.
-
-    Raises:
-        UnknownNameError: there is no such command; the most similar name is suggested.
-    """
+    """Build the parser of the program."""
     parser = _Parser(
         prog="entaug",
         description="Data augmentation for named-entity recognition with correct labels.",

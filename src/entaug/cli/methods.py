@@ -105,16 +105,7 @@ def _properties(info: MethodInfo) -> str:
 
 
 def describe_labels(info: MethodInfo) -> str:
-    """Return a description of how far the labels of a method can be trusted.
-
-    Args:
-        info: the description of the method.
-
-    Example:
-        >>> from entaug.augmenters import METHODS
-        >>> describe_labels(METHODS["mr"].info), describe_labels(METHODS["selftrain"].info)
-        ('kept by rules', 'predicted by a teacher')
-    """
+    """Return a description of how far the labels of a method can be trusted."""
     if not info.has_labels:
         return "predicted by a teacher"
     if not info.writes_words:
@@ -126,11 +117,7 @@ def describe_labels(info: MethodInfo) -> str:
 
 
 def describe_needs(info: MethodInfo) -> str:
-    """Return a description of the requirements of a method: ``"the training corpus and a masked LM"``.
-
-    Args:
-        info: the description of the method.
-    """
+    """Return a description of the requirements of a method: ``"the training corpus and a masked LM"``."""
     kinds = [kind.replace("_", " ").replace(" lm", " LM") for kind in info.needs]
     needs = ["the training corpus"] * info.needs_fit + [f"{'an' if kind[0] in 'aeo' else 'a'} {kind}" for kind in kinds]
     return " and ".join([", ".join(needs[:-1]), needs[-1]] if len(needs) > 1 else needs) or "nothing"

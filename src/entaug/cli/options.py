@@ -70,21 +70,12 @@ class _Once(argparse.Action):
 
 
 def split_names(text: str) -> list[str]:
-    """Return the names of a comma-separated list.
-
-    Args:
-        text: the list.
-    """
+    """Return the names of a comma-separated list."""
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def option_in_advance(argv: Sequence[str], *flags: str) -> str | None:
-    """Return the value of an option that other options depend on, before the arguments are parsed.
-
-    Args:
-        argv: the arguments.
-        flags: the option, for example ``"-m", "--method"``.
-    """
+    """Return the value of an option that other options depend on, before the arguments are parsed."""
     parser = argparse.ArgumentParser(add_help=False, exit_on_error=False)
     parser.add_argument(*flags, dest="value")
     try:
@@ -95,12 +86,7 @@ def option_in_advance(argv: Sequence[str], *flags: str) -> str | None:
 
 
 def add_gold_option(parser: argparse.ArgumentParser, help: str) -> None:
-    """Add ``--gold``.
-
-    Args:
-        parser: the parser of the command.
-        help: the help text.
-    """
+    """Add ``--gold``."""
     parser.add_argument("--gold", action=_Once, metavar="FILE", help=help)
 
 
@@ -108,12 +94,7 @@ def add_gold_option(parser: argparse.ArgumentParser, help: str) -> None:
 
 
 def parameter_help(parameter: Parameter, *, with_default: bool = True) -> str:
-    """Return the description, valid values and default of a parameter.
-
-    Args:
-        parameter: the parameter.
-        with_default: whether to include the default.
-    """
+    """Return the description, valid values and default of a parameter."""
     default = f" (default: {parameter.default})"
     default = "" if not with_default or parameter.default in (None, REQUIRED, ()) else default
     expected = "" if parameter.is_flag else f": {parameter.expected}"
@@ -121,13 +102,7 @@ def parameter_help(parameter: Parameter, *, with_default: bool = True) -> str:
 
 
 def add_parameters(group: Any, cls: type, *, without: Collection[str] = ()) -> None:
-    """Add an option for each parameter of a class; options that are not given are absent from the parsed arguments.
-
-    Args:
-        group: the parser or group of options.
-        cls: a dataclass with parameters.
-        without: parameters that get no option.
-    """
+    """Add an option for each parameter of a class; options that are not given are absent from the parsed arguments."""
     computing = {parameter.name for parameter in parameters(ComputeSettings)}  # options of their own
     for parameter in parameters(cls):
         if parameter.name in computing or parameter.name in without or "given" in parameter.metadata:
@@ -144,12 +119,7 @@ def add_parameters(group: Any, cls: type, *, without: Collection[str] = ()) -> N
 
 
 def given_parameters(args: argparse.Namespace, cls: type) -> dict[str, Any]:
-    """Return the parameters of a class that were given as options.
-
-    Args:
-        args: the parsed arguments.
-        cls: the class.
-    """
+    """Return the parameters of a class that were given as options."""
     return {p.name: vars(args)[p.name] for p in parameters(cls) if p.name in args and "given" not in p.metadata}
 
 
@@ -167,11 +137,7 @@ def _converter(parameter: Parameter) -> Any:
 
 
 def add_read_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options for reading a corpus; see `read_options`.
-
-    Args:
-        parser: the parser of the command.
-    """
+    """Add the options for reading a corpus; see `read_options`."""
     from entaug.formats import FORMATS
 
     group = parser.add_argument_group("reading (by default format and layout are detected)")
@@ -182,11 +148,7 @@ def add_read_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_write_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options for writing a corpus; see `write_options`.
-
-    Args:
-        parser: the parser of the command.
-    """
+    """Add the options for writing a corpus; see `write_options`."""
     from entaug.formats import FORMATS
 
     group = parser.add_argument_group("writing (by default as the input)")
@@ -231,21 +193,13 @@ def _assignment(text: str) -> tuple[str, str]:
 
 
 def read_options(args: argparse.Namespace) -> dict[str, Any]:
-    """Return the arguments of a workflow for reading.
-
-    Args:
-        args: the parsed arguments.
-    """
+    """Return the arguments of a workflow for reading."""
     layout = {name: getattr(args, option) for option, _, name in _READ_OPTIONS} | dict(args.layout)
     return {"repair": args.repair, "from_format": args.from_format, "read_options": layout}
 
 
 def write_options(args: argparse.Namespace) -> dict[str, Any]:
-    """Return the arguments of a workflow for writing.
-
-    Args:
-        args: the parsed arguments.
-    """
+    """Return the arguments of a workflow for writing."""
     layout = {name: getattr(args, option) for option, _, name in _WRITE_OPTIONS} | dict(args.to_layout)
     if args.provenance:
         layout["provenance"] = True
@@ -253,12 +207,7 @@ def write_options(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def add_output_options(parser: argparse.ArgumentParser, **more: Any) -> None:
-    """Add ``--output`` and ``--force``.
-
-    Args:
-        parser: the parser of the command.
-        more: arguments of ``add_argument`` for ``--output`` that override the usual ones.
-    """
+    """Add ``--output`` and ``--force``."""
     usual: dict[str, Any] = {"default": "-", "help": "the output file (default: - for standard output)"}
     parser.add_argument("-o", "--output", **(usual | more))
     parser.add_argument("--force", action="store_true", help="replace an output that exists")
@@ -267,21 +216,12 @@ def add_output_options(parser: argparse.ArgumentParser, **more: Any) -> None:
 def add_json_option(
     parser: argparse.ArgumentParser, what: str = "print the summary as JSON on standard output"
 ) -> None:
-    """Add ``--json``.
-
-    Args:
-        parser: the parser of the command.
-        what: the help text.
-    """
+    """Add ``--json``."""
     parser.add_argument("--json", action="store_true", help=what)
 
 
 def add_loss_option(parser: argparse.ArgumentParser) -> None:
-    """Add ``--lose``.
-
-    Args:
-        parser: the parser of the command.
-    """
+    """Add ``--lose``."""
     parser.add_argument(
         "--lose",
         type=split_names,
@@ -295,11 +235,7 @@ def add_loss_option(parser: argparse.ArgumentParser) -> None:
 
 
 def add_compute_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options for computing with models; see `compute_options`.
-
-    Args:
-        parser: the parser of the command.
-    """
+    """Add the options for computing with models; see `compute_options`."""
     group = parser.add_argument_group("computing with models (by default on the best available device)")
     for parameter in parameters(ComputeSettings):
         usual: dict[str, Any] = {"default": argparse.SUPPRESS, "help": parameter.description.replace("%", "%%")}
@@ -311,20 +247,12 @@ def add_compute_options(parser: argparse.ArgumentParser) -> None:
 
 
 def compute_options(args: argparse.Namespace) -> dict[str, Any]:
-    """Return the compute settings that were given as options of any command.
-
-    Args:
-        args: the parsed arguments.
-    """
+    """Return the compute settings that were given as options of any command."""
     return given_parameters(args, ComputeSettings)
 
 
 def add_review_option(parser: argparse.ArgumentParser) -> None:
-    """Add ``--apply-review``.
-
-    Args:
-        parser: the parser of the command.
-    """
+    """Add ``--apply-review``."""
     parser.add_argument(
         "--apply-review",
         action=_Once,
@@ -334,11 +262,7 @@ def add_review_option(parser: argparse.ArgumentParser) -> None:
 
 
 def add_filter_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that select filters; see `named_filters`.
-
-    Args:
-        parser: the parser of the command.
-    """
+    """Add the options that select filters; see `named_filters`."""
     group = parser.add_argument_group("filters (by default none)")
     group.add_argument(
         "--filter",
@@ -359,16 +283,7 @@ def add_filter_options(parser: argparse.ArgumentParser) -> None:
 
 
 def named_filters(args: argparse.Namespace) -> list[Filter]:
-    """Return the filters that were given as options, with the held-out sentences for those that need them.
-
-    Args:
-        args: the parsed arguments.
-
-    Raises:
-        UnknownNameError: there is no such filter.
-        ParameterError: a parameter is invalid, or held-out files are given without a filter that uses them.
-        InputError: a held-out file is invalid.
-    """
+    """Return the filters that were given as options, with the held-out sentences for those that need them."""
     from entaug.filters import create_filters
 
     held_out = list(held_out_sentences(args)) if args.held_out else None
@@ -382,14 +297,7 @@ def named_filters(args: argparse.Namespace) -> list[Filter]:
 
 
 def held_out_sentences(args: argparse.Namespace) -> Iterator[Sentence]:
-    """Read the dev and test sentences that were given as an option.
-
-    Args:
-        args: the parsed arguments.
-
-    Yields:
-        The sentences.
-    """
+    """Read the dev and test sentences that were given as an option."""
     from entaug.formats import read_each
 
     files, given = args.held_out, read_options(args)

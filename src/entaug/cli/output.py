@@ -48,30 +48,17 @@ class ExitCode:
 
 
 def print_message(text: str) -> None:
-    """Print a line on standard error.
-
-    Args:
-        text: the line.
-    """
+    """Print a line on standard error."""
     sys.stderr.write(escape_control_characters(text, keep="\t\n") + "\n")
 
 
 def print_json(value: Any, *, to_stderr: bool = False) -> None:
-    """Print a value as JSON.
-
-    Args:
-        value: plain values and dataclasses of these.
-        to_stderr: whether to print on standard error, because sentences are written to standard output.
-    """
+    """Print a value as JSON."""
     (sys.stderr if to_stderr else sys.stdout).write(as_json(value))
 
 
 def as_json(value: Any) -> str:
-    """Return the JSON text of a value.
-
-    Args:
-        value: plain values and dataclasses of these.
-    """
+    """Return the JSON text of a value."""
     return json_text(value, indent=True) + "\n"
 
 
@@ -82,40 +69,23 @@ def print_problems(registry: Registry[Any]) -> None:
 
 
 def quantity(count: int, noun: str) -> str:
-    """Return a number with its noun, for example ``"1,200 sentences"``.
-
-    Args:
-        count: the number.
-        noun: the noun in the singular.
-    """
+    """Return a number with its noun, for example ``"1,200 sentences"``."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def shown_path(path: str) -> str:
-    """Return the name of an output for messages.
-
-    Args:
-        path: the file, or ``-``.
-    """
+    """Return the name of an output for messages."""
     return "standard output" if path == "-" else path
 
 
 def print_label_counts(counts: Mapping[str, int]) -> None:
-    """Print the number of mentions of each type, a line each.
-
-    Args:
-        counts: the numbers by type.
-    """
+    """Print the number of mentions of each type, a line each."""
     for label, count in sorted(counts.items()):
         print_message(f"  {label:<20} {count:>9,}")
 
 
 def print_file_notes(summary: Any) -> None:
-    """Print the repairs, notes and losses of reading and writing a file.
-
-    Args:
-        summary: the summary of a workflow; its ``repaired``, ``notes`` and ``lost`` are printed, if present.
-    """
+    """Print the repairs, notes and losses of reading and writing a file."""
     for name, count in sorted(summary.repaired.items()):
         print_message(f"repaired: {count:,} ({name})")
     from entaug.formats.base import note_lines
@@ -152,11 +122,7 @@ def print_warnings() -> Iterator[None]:
 
 
 def print_rejections(rejected: Mapping[str, int]) -> None:
-    """Print how many sentences each filter rejected, by reason.
-
-    Args:
-        rejected: counts by ``"FILTER: REASON"``.
-    """
+    """Print how many sentences each filter rejected, by reason."""
     from entaug.augmenters.contracts import REVIEWED
 
     by_filter: dict[str, dict[str, int]] = {}
@@ -174,11 +140,7 @@ def print_rejections(rejected: Mapping[str, int]) -> None:
 
 
 def print_relabelling(relabelled: Mapping[str, int]) -> None:
-    """Print how many mentions a teacher changed, by change and label.
-
-    Args:
-        relabelled: counts by ``"CHANGE: LABEL"``; see `entaug.relabelling.count_changes`.
-    """
+    """Print how many mentions a teacher changed, by change and label."""
     by_change: dict[str, dict[str, int]] = {}
     for text, count in relabelled.items():
         change, _, label = text.partition(": ")
@@ -194,14 +156,7 @@ def print_relabelling(relabelled: Mapping[str, int]) -> None:
 
 @contextlib.contextmanager
 def show_progress(*, quiet: bool = False) -> Iterator[Progress]:
-    """Show one bar with rate and remaining time on a terminal; nothing in a pipe.
-
-    Args:
-        quiet: whether to show nothing.
-
-    Yields:
-        The callback for progress.
-    """
+    """Show one bar with rate and remaining time on a terminal; nothing in a pipe."""
     from entaug.progress import no_progress
 
     if quiet or not sys.stderr.isatty():
@@ -228,11 +183,7 @@ def show_progress(*, quiet: bool = False) -> Iterator[Progress]:
 
 @contextlib.contextmanager
 def show_training_progress() -> Iterator[Callable[[int, int, float], None] | None]:
-    """Show one bar with the loss and the remaining time on a terminal; nothing in a pipe.
-
-    Yields:
-        The callback for each training step; None in a pipe.
-    """
+    """Show one bar with the loss and the remaining time on a terminal; nothing in a pipe."""
     if not sys.stderr.isatty():
         yield None
         return

@@ -12,12 +12,7 @@ __all__ = ["COMMAND", "add_teacher_option"]
 
 
 def add_teacher_option(parser: argparse.ArgumentParser, *, default: str | None = None) -> None:
-    """Add ``--teacher``.
-
-    Args:
-        parser: the parser of the command.
-        default: the teacher if the option is not given; None for none.
-    """
+    """Add ``--teacher``."""
     usual = f" (default: {default})" if default else " (without a name: ensemble)"
     parser.add_argument(
         "--teacher",

@@ -15,12 +15,7 @@ __all__ = ["add_options", "read"]
 
 
 def add_options(parser: argparse.ArgumentParser, *, required: bool = False) -> None:
-    """Add the options for reading unlabelled text; see `read`.
-
-    Args:
-        parser: the parser of the command.
-        required: whether the command needs unlabelled text.
-    """
+    """Add the options for reading unlabelled text; see `read`."""
     group = parser.add_argument_group("unlabelled text" if required else "unlabelled text (for selftrain)")
     group.add_argument(
         "--unlabelled",
@@ -40,19 +35,7 @@ def add_options(parser: argparse.ArgumentParser, *, required: bool = False) -> N
 
 
 def read(args: argparse.Namespace, gold: str) -> UnlabelledText:
-    """Read the unlabelled text.
-
-    Args:
-        args: the parsed arguments, those of `entaug.cli.options.add_read_options` among them.
-        gold: the training file.
-
-    Returns:
-        The text.
-
-    Raises:
-        ParameterError: the training sentences are read from standard input.
-        InputError: a file cannot be read, or shares sentences with a held-out file.
-    """
+    """Read the unlabelled text."""
     from entaug.files.streams import STDIN
     from entaug.formats import read_each
     from entaug.workflows.unlabelled import read_unlabelled

@@ -27,19 +27,7 @@ _DIGESTS: dict[Path, str] = {}
 
 @dataclass(frozen=True)
 class DataSplit:
-    """A subset of a corpus with its test and development set, as files of the experiment.
-
-    Args:
-        corpus: the corpus in the plan.
-        size: number of sentences of the subset.
-        train: the subset.
-        test: the test set; of several the first.
-        dev: the development set, if there is one.
-        unlabelled: the unlabelled sentences, if there are any.
-        leaks: number of training sentences that are in ``dev`` and in ``test`` too, or in ``test NAME`` of several.
-        tests: all test sets by name, if there are several; the first is `test`.
-        subset_seed: the seed by which the subset was drawn, if there are several.
-    """
+    """A subset of a corpus with its test and development set, as files of the experiment."""
 
     corpus: CorpusPlan
     size: int
@@ -53,18 +41,7 @@ class DataSplit:
 
 
 def prepare_splits(plan: Plan) -> list[DataSplit]:
-    """Read the corpora, draw the subsets, and write the files of the runs.
-
-    Args:
-        plan: the plan.
-
-    Returns:
-        One split per corpus, size and seed of the subset.
-
-    Raises:
-        InputError: a corpus does not fit the plan; the error names the line of the plan, or of the corpus.
-        OutputError: a file cannot be written.
-    """
+    """Read the corpora, draw the subsets, and write the files of the runs."""
     splits: dict[str, list[DataSplit]] = {}
     for i, corpus in enumerate(plan.corpora):
         if not corpus.mix:
@@ -229,10 +206,7 @@ class _CorpusSplitter:
         return kept
 
     def draw_parts(self, unused: list[Sentence]) -> tuple[dict[str, list[Sentence]], list[Sentence]]:
-        """Draw test, dev and unlabelled sentences where the plan says so.
-
-        In this order, so that the former stay the same when the latter are added.
-        """
+        """Draw test, dev and unlabelled sentences where the plan says so."""
         order = list(range(len(unused)))
         Random(f"rest {self.corpus.subset_seeds[0]}").shuffle(order)
         parts = {}
@@ -304,34 +278,18 @@ class _CorpusSplitter:
 
 
 def count_shared(sentences: Iterable[Sentence], others: Iterable[Sentence]) -> int:
-    """Count the sentences that have the same tokens as one of the others.
-
-    Args:
-        sentences: the sentences to count.
-        others: the sentences to compare them with.
-
-    Returns:
-        Their number.
-    """
+    """Count the sentences that have the same tokens as one of the others."""
     tokens = {sentence.tokens for sentence in others}
     return sum(sentence.tokens in tokens for sentence in sentences)
 
 
 def file_digest(path: Path) -> str:
-    """The hash of the content of a file, computed once per process.
-
-    Args:
-        path: the file.
-    """
+    """The hash of the content of a file, computed once per process."""
     if path not in _DIGESTS:
         _DIGESTS[path] = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
     return _DIGESTS[path]
 
 
 def short_hash(value: Any) -> str:
-    """The hash of a JSON value.
-
-    Args:
-        value: the value.
-    """
+    """The hash of a JSON value."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]

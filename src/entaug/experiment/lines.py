@@ -11,15 +11,7 @@ Position = tuple[str, int, str]
 
 
 class TomlLines:
-    r"""Line numbers of tables and keys.
-
-    Args:
-        text: the content of a TOML file.
-
-    Example:
-        >>> TomlLines("[[corpora]]\nname = 'a'").line_of("corpora", 0, "name")
-        2
-    """
+    """Line numbers of tables and keys."""
 
     def __init__(self, text: str) -> None:
         self._lines: dict[Position, int] = {}
@@ -40,12 +32,6 @@ class TomlLines:
                     self._lines.setdefault((key[1], 0, key[2]), line)
 
     def line_of(self, table: str, number: int, key: str) -> int | None:
-        """The line of a key; else of its table; else of the key that holds the table, as in ``corpora = [{...}]``.
-
-        Args:
-            table: name of the table, or "".
-            number: its number among the tables of that name, from 0.
-            key: the key, or "".
-        """
+        """The line of a key; else of its table; else of the key that holds the table, as in ``corpora = [{...}]``."""
         positions: list[Position] = [(table, number, key), (table, number, ""), ("", 0, table)]
         return next((self._lines[position] for position in positions if position in self._lines), None)

@@ -64,46 +64,14 @@ class _Table:
 
 @dataclass(frozen=True, kw_only=True)
 class DrawnPart(_Table):
-    """A development or test set drawn from the sentences of the training file that are in no subset.
-
-    Args:
-        rest: number of sentences to draw.
-    """
+    """A development or test set drawn from the sentences of the training file that are in no subset."""
 
     rest: PositiveInt
 
 
 @dataclass(frozen=True, kw_only=True)
 class CorpusPlan(_Table):
-    """One corpus of a plan.
-
-    Args:
-        name: name in tables.
-        train: the file from which subsets are drawn; as for `test`, `dev` and `unlabelled`, a folder in formats of
-            folders.
-        language: the language of its training sentences, an ISO 639-1 code or that of the generator of a method. Those
-            without a field ``language`` get it, so that methods and their models are told it, also in a mixed corpus;
-            texts without tokens are tokenised by its rules, and stop words are those of the language.
-        mix: names of other corpora of the plan, in place of files: their subsets together are the training sentences,
-            their development sets the development set, and each of their test sets is a test set.
-        test: the file on which taggers are tested; several files by name, on which each tagger is tested; or the number
-            of sentences to draw.
-        dev: the file by which amounts and epochs are selected, or the number of sentences to draw.
-        unlabelled: sentences for self-training, whose mentions are ignored: a file, or the number of sentences to draw.
-            Those that are in the subset, dev or test are left out.
-        max_test: number of test sentences that are used, drawn once; None for all.
-        sizes: sizes of the subsets, or shares for the strategy ``"fraction"``; None for the whole file.
-        subset: strategy of drawing, see `entaug.experiment.subsets.draw`.
-        subset_seed: seed of the drawing; or several seeds, for several subsets of each size, over which results are
-            averaged.
-        overlap: which of overlapping mentions taggers of flat mentions learn; see `entaug.tags.flatten`.
-        taggers: labels of the taggers to train; None for all.
-        methods: labels of the methods to use; None for all.
-        missing_types: whether dev or test may have entity types that train lacks.
-        dev_in_test: whether dev may be the test set or a part of it; scores on test are then too high, because amounts
-            and epochs are selected on the sentences that they are tested on.
-        options: options for reading the files.
-    """
+    """One corpus of a plan."""
 
     name: CorpusName
     train: InputFile | None = None
@@ -124,11 +92,7 @@ class CorpusPlan(_Table):
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def includes(self, item: TaggerPlan | MethodPlan) -> bool:
-        """Whether a tagger or a method is used on this corpus.
-
-        Args:
-            item: a tagger or a method of the plan.
-        """
+        """Whether a tagger or a method is used on this corpus."""
         labels = self.taggers if isinstance(item, TaggerPlan) else self.methods
         return labels is None or item.label in labels or getattr(item, "group", None) in labels
 
@@ -186,24 +150,7 @@ class CorpusPlan(_Table):
 
 @dataclass(frozen=True, kw_only=True)
 class MethodPlan(_Table):
-    """One method of a plan, or several whose sentences are used together.
-
-    Args:
-        name: name of the method; ``"selftrain"`` for the unlabelled sentences of the corpus, labelled by the teacher.
-        combine: labels of the methods whose sentences are used together, in place of a name.
-        label: name in tables.
-        amounts: numbers of new sentences per gold sentence, or the patience rule.
-        labels: ``"method"`` for the mentions that the method gives, ``"teacher"`` for the tag probabilities of the
-            teacher (soft labels), ``"teacher-hard"`` for its likeliest tags.
-        teacher: label of the teacher; None for the first of the plan.
-        training: hyperparameters that differ from those of the tagger.
-        grid: lists of values of parameters; the plan has a method for each combination, and the one with the highest
-            mean F1 on dev is chosen, among all its amounts.
-        by_corpus: parameters that differ on a corpus, by its name; in tables the method is one all the same.
-        group: label of the grid that the method comes from.
-        table: number of the table of the plan, from 0.
-        params: parameters of the method.
-    """
+    """One method of a plan, or several whose sentences are used together."""
 
     name: str = ""
     combine: tuple[str, ...] = ()
@@ -273,15 +220,7 @@ class MethodPlan(_Table):
         return {name: described[name](value) if name in described else value for name, value in self.params.items()}
 
     def create(self, copies: int = 1, seed: int = 0) -> Augmenter:
-        """Create the augmenter.
-
-        Args:
-            copies: number of copies.
-            seed: its seed.
-
-        Returns:
-            The augmenter.
-        """
+        """Create the augmenter."""
         without_teacher = {"teacher": None} if self.is_unlabelled else {}
         return create_augmenter(self.name, **self.params, **without_teacher, copies=copies, seed=seed)
 
@@ -308,17 +247,7 @@ class MethodPlan(_Table):
 
 @dataclass(frozen=True, kw_only=True)
 class TaggerPlan(_Table):
-    """One tagger of a plan.
-
-    Args:
-        name: name of the tagger.
-        label: name in tables.
-        training: hyperparameters of its training.
-        by_size: those that differ from a number of gold sentences on, by this number.
-        scale_above: number of training sentences, new ones included, above which learning rates fall and the warm-up
-            steps rise in proportion to the number of sentences (CASSI, section 3.2.2); None for never.
-        params: parameters of the tagger.
-    """
+    """One tagger of a plan."""
 
     name: str
     label: Label
@@ -328,12 +257,7 @@ class TaggerPlan(_Table):
     params: Mapping[str, Any]
 
     def training_of(self, size: int, new: int = 0) -> TaggerTrainingConfig:
-        """The hyperparameters of a training.
-
-        Args:
-            size: the number of gold sentences.
-            new: the number of new sentences that training is planned for.
-        """
+        """The hyperparameters of a training."""
         training = next(
             (self.by_size[least] for least in sorted(self.by_size, reverse=True) if least <= size), self.training
         )
@@ -359,14 +283,7 @@ class TaggerPlan(_Table):
             raise ParameterError(message, parameter="training", remedy="give learning_rate")
 
     def create(self, overlap: str | None = None) -> TrainableTagger:
-        """Create the tagger.
-
-        Args:
-            overlap: which of overlapping mentions it learns, if its parameters do not say it; None for its default.
-
-        Returns:
-            The tagger.
-        """
+        """Create the tagger."""
         params = dict(self.params)
         if overlap is not None and self.is_flat_only:
             params = with_overlap(self.name, params, overlap)
@@ -375,15 +292,7 @@ class TaggerPlan(_Table):
 
 @dataclass(frozen=True, kw_only=True)
 class TeacherPlan(_Table):
-    """One teacher of a plan: an ensemble of taggers trained on the gold sentences of a run.
-
-    Args:
-        label: name in tables.
-        size: number of taggers.
-        seeds: ``"own"``: the taggers have the seed of the run and those that follow it; ``"shared"``: all runs have the
-            same teacher, with seeds from 1, which costs less and hides how much results depend on the teacher.
-        tagger: the tagger, for example one with a larger encoder; None for that of the run.
-    """
+    """One teacher of a plan: an ensemble of taggers trained on the gold sentences of a run."""
 
     label: Label = ENSEMBLE
     size: PositiveInt = 3
@@ -393,23 +302,7 @@ class TeacherPlan(_Table):
 
 @dataclass(frozen=True, kw_only=True)
 class Plan(_Table):
-    """A plan.
-
-    Args:
-        name: name of the experiment.
-        output: folder for the records and the files that runs share.
-        seeds: seeds; one run per seed.
-        amounts: amounts of methods that have none of their own.
-        baselines: arms without a method; gains are measured against ``"gold"``, which is always among them.
-        leakage: what to do about training sentences that are in dev or test too: ``"warn"``, ``"drop"`` them from
-            training, or ``"error"``.
-        teachers: the teachers.
-        threads: threads of a run; results may depend on them in the last digit.
-        training: hyperparameters of all taggers, which may change them.
-        corpora: the corpora.
-        taggers: the taggers.
-        methods: the methods.
-    """
+    """A plan."""
 
     name: Label
     output: Path
@@ -427,11 +320,5 @@ class Plan(_Table):
     lines: TomlLines = field(default_factory=lambda: TomlLines(""), init=False)
 
     def error(self, position: Position, message: str, remedy: str = "correct the plan") -> InputError:
-        """The error for a position of the plan.
-
-        Args:
-            position: a table and a key.
-            message: what is wrong.
-            remedy: what to do.
-        """
+        """The error for a position of the plan."""
         return InputError(message, path=str(self.path), line=self.lines.line_of(*position), remedy=remedy)

@@ -29,17 +29,7 @@ _RESERVED_FOR_TRAINING = {"seed": "use the seeds of the plan"}
 
 
 def read_plan(path: str | Path) -> Plan:
-    """Read and check a plan; the files of corpora must exist, but are not read yet.
-
-    Args:
-        path: a TOML file.
-
-    Returns:
-        The plan.
-
-    Raises:
-        InputError: the plan is faulty; the error names the line.
-    """
+    """Read and check a plan; the files of corpora must exist, but are not read yet."""
     path = Path(path)
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -58,12 +48,7 @@ def read_plan(path: str | Path) -> Plan:
 
 
 def key_of_error(error: EntaugError, table: Mapping[str, Any]) -> str:
-    """The key of a table that an error is about, or "".
-
-    Args:
-        error: an error of an object that is constructed from the table.
-        table: keys and values.
-    """
+    """The key of a table that an error is about, or ""."""
     if isinstance(error, ParameterError) and error.parameter in table:
         return error.parameter or ""
     keys = [key for key in table if repr(key) in error.message]

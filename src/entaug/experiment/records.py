@@ -35,33 +35,7 @@ LeakCounts = Annotated[
 
 @dataclass(frozen=True)
 class RunRecord:
-    """Result of one run.
-
-    Args:
-        key: identifier of the configuration.
-        corpus: name of the corpus.
-        size: number of gold sentences in the subset.
-        tagger: label of the tagger.
-        arm: ``"gold"``, ``"gold-steps"``, ``"duplicate"`` or the label of a method.
-        amount: number of new sentences per gold sentence.
-        seed: seed of the run.
-        steps: number of optimizer steps.
-        new: number of new sentences.
-        test: scores on the test set, with counts by sentence; of several test sets on the first.
-        tests: scores on all test sets by name, if there are several.
-        leaks: number of training sentences that are in ``dev`` and in ``test``; or in ``test NAME`` of several.
-        subset_seed: the seed by which the gold sentences were drawn, if there are several draws.
-        search: ``"patience"`` where the amount is chosen on dev, ``"grid"`` where parameters and amount are, else
-            ``"list"``.
-        group: label of the grid, if the arm comes from one.
-        chosen: whether this amount was chosen.
-        environment: versions and device of the computation.
-        dev: scores on the development set, if there is one.
-        new_in_test: number of new sentences that are in the test set.
-        config: everything that the result depends on.
-        path: the file of the record.
-        line: the line in the file.
-    """
+    """Result of one run."""
 
     key: str
     corpus: str
@@ -96,11 +70,7 @@ class RunRecord:
         return isinstance(arm, Mapping) and "ensemble" in arm
 
     def to_dict(self) -> dict[str, Any]:
-        """Convert to plain values for JSON.
-
-        Returns:
-            The line of ``runs.jsonl``.
-        """
+        """Convert to plain values for JSON."""
         amount = int(self.amount) if self.amount == int(self.amount) else self.amount
         return {
             **{name: getattr(self, name) for name in ("key", "corpus", "size", "tagger", "arm")},
@@ -125,19 +95,7 @@ class RunRecord:
 
     @classmethod
     def from_dict(cls, value: Any, path: str | None = None, line: int | None = None) -> RunRecord:
-        """Rebuild a record from the output of `to_dict`.
-
-        Args:
-            value: the parsed line of JSON.
-            path: the file of the record.
-            line: its line.
-
-        Returns:
-            The record.
-
-        Raises:
-            InputError: a field is missing or invalid.
-        """
+        """Rebuild a record from the output of `to_dict`."""
         try:
             values = {p.name: value[p.name] for p in parameters(RunRecord) if p.name in value}
             values |= {"new": value["sentences"]["new"], "path": path, "line": line}
@@ -160,11 +118,7 @@ def _with_counts(scores: Scores) -> dict[str, Any]:
 
 
 def is_run_record(value: object) -> bool:
-    """Whether a JSON value is meant as the record of a run, valid or not.
-
-    Args:
-        value: a parsed line of JSON.
-    """
+    """Whether a JSON value is meant as the record of a run, valid or not."""
     return isinstance(value, dict) and {"arm", "tagger", "key"} <= value.keys()
 
 
@@ -230,16 +184,7 @@ def _by_test(record: RunRecord) -> Iterator[RunRecord]:
 
 
 class RecordStore:
-    """The records of an experiment on disk: appended one by one, sorted at the end.
-
-    Faulty lines are ignored, so that their runs are repeated.
-
-    Args:
-        folder: the output folder of the experiment.
-
-    Attributes:
-        records: the records by key.
-    """
+    """The records of an experiment on disk: appended one by one, sorted at the end."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -249,12 +194,7 @@ class RecordStore:
         self._is_torn = _ends_in_a_torn_line(folder / RECORDS_FILE)
 
     def append(self, record: RunRecord, seconds: float) -> None:
-        """Write a record; it is on disk when this returns.
-
-        Args:
-            record: the record.
-            seconds: the duration of the run.
-        """
+        """Write a record; it is on disk when this returns."""
         self.records[record.key] = record
         time = {"key": record.key, "seconds": round(seconds, 2)}
         for name, value in ((_TIMES_FILE, time), (RECORDS_FILE, record.to_dict())):
@@ -267,11 +207,7 @@ class RecordStore:
                 os.fsync(stream.fileno())
 
     def sort(self, labels: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
-        """Write the records of an experiment in its order and under its labels; move all others to another file.
-
-        Args:
-            labels: key and labels (fields of `RunRecord`) of each run, in order; runs without a record are skipped.
-        """
+        """Write the records of an experiment in its order and under its labels; move all others to another file."""
         ordered = [replace(self.records[key], **fields) for key, fields in labels if key in self.records]
         keys = {key for key, _ in labels}
         others = [record for key, record in sorted(self.records.items()) if key not in keys]

@@ -36,13 +36,7 @@ __all__ = ["ExperimentProgress", "ProgressCallback", "SettingProgress", "run_exp
 
 @dataclass
 class SettingProgress:
-    """Progress of the runs of one corpus, size and tagger.
-
-    Args:
-        done: number of finished runs.
-        total: number of known runs.
-        test_f1: micro-F1 on test of the finished runs, by arm and amount.
-    """
+    """Progress of the runs of one corpus, size and tagger."""
 
     done: int = 0
     total: int = 0
@@ -51,17 +45,7 @@ class SettingProgress:
 
 @dataclass
 class ExperimentProgress:
-    """Progress of an experiment.
-
-    Args:
-        total: number of known runs; the patience rule may add some.
-        done: number of finished runs.
-        previously_done: number of runs finished by earlier calls.
-        settings: progress by corpus, size and tagger.
-        steps_left: number of optimizer steps of the unfinished runs.
-        seconds_left: estimated time for them; None as long as there is no estimate.
-        warnings: messages about leakage.
-    """
+    """Progress of an experiment."""
 
     total: int = 0
     done: int = 0
@@ -85,27 +69,7 @@ def run_experiment(
     on_wait: Callable[[], None] = lambda: None,
     report: Callable[[str], None] = lambda _: None,
 ) -> ExperimentProgress:
-    """Execute the runs of a plan that have no record yet.
-
-    It can be interrupted at any time and called again: finished runs are not repeated.
-
-    Args:
-        plan: a plan, or its file.
-        jobs: number of parallel runs; None for as many as the cores allow, at most four, and one on a GPU. The results
-            do not depend on it.
-        progress: called after each run.
-        check_only: check the plan and count the runs, but execute none.
-        on_wait: called once if another process runs this experiment; then it is waited for.
-        report: called with notes on taggers and methods, before any run.
-
-    Returns:
-        The final progress.
-
-    Raises:
-        InputError: the plan or a corpus is faulty; then no run was executed.
-        MissingExtraError: a library that a method or a tagger needs is not installed.
-        MissingModelError: a model is not on this machine.
-    """
+    """Execute the runs of a plan that have no record yet."""
     if not isinstance(plan, Plan):
         plan = read_plan(plan)
     splits = prepare_splits(plan)
@@ -223,10 +187,7 @@ def _execute(plan: Plan, schedule: Schedule, jobs: int, progress: ProgressCallba
 
 
 def _execution_order(runs: Sequence[RunSpec]) -> list[RunSpec]:
-    """The first seed with all arms comes first, so that an interrupted experiment can be compared as far as it is done.
-
-    The corpora alternate within an arm: parallel runs of one corpus would wait for the teacher that they share.
-    """
+    """Runs in order: the first seed with all arms comes first, so that an interrupted experiment can be compared."""
     positions: Counter[tuple[Path, str, int]] = Counter()
     order: list[tuple[int, int, int]] = []
     seeds = list(dict.fromkeys(run.seed for run in runs))

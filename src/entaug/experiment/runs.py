@@ -26,14 +26,7 @@ __all__ = ["execute_run"]
 
 
 def execute_run(run: RunSpec) -> tuple[RunRecord, float]:
-    """Train and evaluate a tagger.
-
-    Args:
-        run: the run.
-
-    Returns:
-        Its record, and its duration in seconds.
-    """
+    """Train and evaluate a tagger."""
     start = time.monotonic()
     gold = list(read(run.split.train))
     tests = {name: list(read(path)) for name, path in (run.split.tests or {"": run.split.test}).items()}

@@ -24,14 +24,7 @@ Candidate = tuple[MethodPlan, float]
 
 @dataclass
 class _Search:
-    """A choice by the mean F1 on dev: of the amount by the patience rule, or of a cell of a grid.
-
-    Args:
-        splits: the subsets of a size; several if it was drawn by several seeds.
-        tagger: the tagger.
-        untried: the candidates that follow, as long as F1 rises.
-        tried: the candidates that are run.
-    """
+    """A choice by the mean F1 on dev: of the amount by the patience rule, or of a cell of a grid."""
 
     splits: tuple[DataSplit, ...]
     tagger: TaggerPlan
@@ -40,17 +33,7 @@ class _Search:
 
 
 class Schedule:
-    """The runs of a plan: those known from the start, and those that follow from choices on dev.
-
-    Args:
-        plan: the plan.
-        splits: its data.
-
-    Attributes:
-        runs: the runs so far, in the order of the records.
-        chosen: keys of the runs that were chosen on dev, by the patience rule or out of a grid.
-        warnings: messages about training sentences that are in dev or test too.
-    """
+    """The runs of a plan: those known from the start, and those that follow from choices on dev."""
 
     def __init__(self, plan: Plan, splits: Sequence[DataSplit]) -> None:
         self.plan = plan
@@ -73,11 +56,7 @@ class Schedule:
                     self._add_arms(tuple(group), tagger)
 
     def advance(self, records: Mapping[str, RunRecord]) -> None:
-        """Make the choices for which the runs are finished, and add the runs that follow.
-
-        Args:
-            records: the records so far, by key.
-        """
+        """Make the choices for which the runs are finished, and add the runs that follow."""
         searches, self._searches = self._searches, []
         for search in searches:
             means = [self._mean_dev_f1(search, candidate, records) for candidate in search.tried]

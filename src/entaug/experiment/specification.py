@@ -19,20 +19,7 @@ __all__ = ["RunSpec", "training_identity"]
 
 @dataclass(frozen=True)
 class RunSpec:
-    """Specification of a run: everything that its result depends on.
-
-    Args:
-        split: the data.
-        tagger: the tagger.
-        arm: ``"gold"``, ``"gold-steps"``, ``"duplicate"``, ``"ensemble"`` or the label of a method.
-        amount: number of new sentences per gold sentence; 0 for gold.
-        seed: seed of the training and of the method.
-        method: the method, if the arm is one.
-        threads: number of threads.
-        folder: folder of the experiment, for files that runs share.
-        parts: the methods whose sentences are used: `method`, or those that it combines.
-        teachers: the teachers of the plan.
-    """
+    """Specification of a run: everything that its result depends on."""
 
     split: DataSplit
     tagger: TaggerPlan
@@ -53,7 +40,7 @@ class RunSpec:
 
     @property
     def search(self) -> str:
-        """How the amount is chosen: ``"patience"`` or ``"grid"``, or ``"list"`` where it is not."""
+        """Selection of the amount: ``"patience"`` or ``"grid"``, or ``"list"`` where there is none."""
         if self.method is None:
             return "list"
         if self.method.group:
@@ -68,24 +55,13 @@ class RunSpec:
         return next((teacher for teacher in self.teachers if teacher.label == self.arm), None)
 
     def teacher_of(self, part: MethodPlan) -> TeacherPlan | None:
-        """The teacher that labels the sentences of a method.
-
-        Args:
-            part: one of `parts`.
-
-        Returns:
-            The teacher; None where the labels are those of the method.
-        """
+        """The teacher that labels the sentences of a method."""
         if part.labels == "method":
             return None
         return next(t for t in self.teachers if part.teacher in (None, t.label))
 
     def teacher_members(self, teacher: TeacherPlan) -> list[tuple[TaggerPlan, int]]:
-        """The taggers of a teacher, each with the seed of its training.
-
-        Args:
-            teacher: one of the teachers.
-        """
+        """The taggers of a teacher, each with the seed of its training."""
         first = self.seed if teacher.seeds == "own" else 1
         return [(teacher.tagger or self.tagger, first + number) for number in range(teacher.size)]
 
@@ -102,10 +78,7 @@ class RunSpec:
 
     @property
     def steps(self) -> int:
-        """Number of optimizer steps: those of the plan, or its epochs over as many sentences as the amount stands for.
-
-        It does not depend on how many sentences a method really returns, so all arms of an amount have equal steps.
-        """
+        """Number of optimizer steps."""
         return self._tagger_training.total_steps(self.split.size + self._planned)
 
     @property
@@ -144,11 +117,7 @@ class RunSpec:
         }
 
     def amount_of(self, part: MethodPlan) -> float:
-        """The amount of a method: that of the run, or for a method that is combined with others its own.
-
-        Args:
-            part: one of `parts`.
-        """
+        """The amount of a method: that of the run, or for a method that is combined with others its own."""
         return self.amount if part is self.method or part == self.method else float(part.amounts[0])
 
     def _part_config(self, part: MethodPlan) -> dict[str, Any]:
@@ -185,11 +154,7 @@ class RunSpec:
 
 
 def training_identity(training: TaggerTrainingConfig) -> dict[str, Any]:
-    """The hyperparameters that are given, by which trainings are told apart.
-
-    Args:
-        training: the hyperparameters.
-    """
+    """The hyperparameters that are given, by which trainings are told apart."""
     values = asdict(training)
     if training.warmup_steps is None:
         del values["warmup_steps"]

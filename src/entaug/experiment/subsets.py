@@ -21,46 +21,13 @@ STRATEGIES: tuple[str, ...] = get_args(Strategy)
 
 
 def first(corpus: Sequence[Sentence], n: int) -> list[Sentence]:
-    """Take the first sentences (Sutiono and Hahn-Powell 2022: 50, 150, 500).
-
-    Args:
-        corpus: the sentences.
-        n: number of sentences of the subset.
-
-    Returns:
-        The subset.
-
-    Raises:
-        ParameterError: `n` is below 1.
-        InputError: the corpus is smaller than the subset.
-
-    Example:
-        >>> [s.text for s in first([Sentence([word]) for word in "abc"], 2)]
-        ['a', 'b']
-    """
+    """Take the first sentences (Sutiono and Hahn-Powell 2022: 50, 150, 500)."""
     _check_sizes(corpus, [n])
     return list(corpus[:n])
 
 
 def fraction(corpus: Sequence[Sentence], share: float, seed: int = 0) -> list[Sentence]:
-    """Draw a share of the sentences at random (Hu et al. 2023, EnTDA: 10 %).
-
-    Args:
-        corpus: the sentences.
-        share: share of the subset, above 0 and at most 1; its size is rounded.
-        seed: seed of the drawing.
-
-    Returns:
-        The subset.
-
-    Raises:
-        ParameterError: the share is out of range.
-        InputError: the subset would be empty.
-
-    Example:
-        >>> [s.text for s in fraction([Sentence([word]) for word in "abcdefgh"], 0.25, seed=1)]
-        ['d', 'f']
-    """
+    """Draw a share of the sentences at random (Hu et al. 2023, EnTDA: 10 %)."""
     return _draw_fraction(corpus, _size_of_share(corpus, share), seed)
 
 
@@ -69,27 +36,7 @@ def _draw_fraction(corpus: Sequence[Sentence], n: int, seed: int) -> list[Senten
 
 
 def progressive(corpus: Sequence[Sentence], sizes: Iterable[int], seed: int = 0) -> dict[int, list[Sentence]]:
-    """Draw random subsets, each a part of the next larger one (CASSI: 100, 250, 500, 750, 1k, 2k, 4k).
-
-    A subset does not depend on which other sizes are drawn.
-
-    Args:
-        corpus: the sentences.
-        sizes: sizes of the subsets.
-        seed: seed of the drawing.
-
-    Returns:
-        The subsets by size, smallest first.
-
-    Raises:
-        ParameterError: a size is below 1, or there is none.
-        InputError: the corpus is smaller than a size.
-
-    Example:
-        >>> subsets = progressive([Sentence([word]) for word in "abcdef"], [2, 4], seed=1)
-        >>> {size: " ".join(s.text for s in subset) for size, subset in subsets.items()}
-        {2: 'b d', 4: 'b c d f'}
-    """
+    """Draw random subsets, each a part of the next larger one (CASSI: 100, 250, 500, 750, 1k, 2k, 4k)."""
     sizes = _check_sizes(corpus, sizes)
     order = list(range(len(corpus)))
     _stream(seed, "progressive").shuffle(order)
@@ -97,30 +44,7 @@ def progressive(corpus: Sequence[Sentence], sizes: Iterable[int], seed: int = 0)
 
 
 def stratified(corpus: Sequence[Sentence], sizes: int | Iterable[int], seed: int = 0) -> dict[int, list[Sentence]]:
-    """Draw subsets in which each entity type has about the same share of sentences as in the corpus.
-
-    Iterative stratification (Sechidis, Tsoumakas and Vlahavas 2011; ACLM: 100, 200, 500, 1000): the rarest of the
-    remaining types is next; each sentence with it goes to the part that lacks most of it, the subset or the rest. Here
-    parts have exact sizes, so a full part gets no more. Each subset is drawn from the next larger one.
-
-    Args:
-        corpus: the sentences.
-        sizes: sizes of the subsets.
-        seed: seed of the drawing.
-
-    Returns:
-        The subsets by size, smallest first.
-
-    Raises:
-        ParameterError: a size is below 1, or there is none.
-        InputError: the corpus is smaller than a size.
-
-    Example:
-        >>> from entaug.data import Mention
-        >>> corpus = [Sentence([word], [Mention(word, [(0, 1)])]) for word in "aabbaabbaabb"]
-        >>> " ".join(s.text for s in stratified(corpus, 6)[6])
-        'a a a b b b'
-    """
+    """Draw subsets in which each entity type has about the same share of sentences as in the corpus."""
     sizes = _check_sizes(corpus, [sizes] if isinstance(sizes, int) else sizes)
     subsets: dict[int, list[Sentence]] = {}
     pool = list(range(len(corpus)))
@@ -165,47 +89,13 @@ def _draw_stratified(corpus: Sequence[Sentence], pool: list[int], n: int, rng: R
 
 
 def rest(corpus: Iterable[Sentence], *subsets: Iterable[Sentence]) -> list[Sentence]:
-    """Return the sentences whose tokens are in none of the subsets, from which a test set may be drawn.
-
-    All copies of a sentence that is in a subset are excluded, so that no test sentence was seen in training.
-
-    Args:
-        corpus: the sentences.
-        subsets: subsets of it.
-
-    Returns:
-        The other sentences.
-
-    Example:
-        >>> corpus = [Sentence([word]) for word in "abcab"]
-        >>> [s.text for s in rest(corpus, first(corpus, 1))]
-        ['b', 'c', 'b']
-    """
+    """Return the sentences whose tokens are in none of the subsets, from which a test set may be drawn."""
     seen = {sentence.tokens for subset in subsets for sentence in subset}
     return [sentence for sentence in corpus if sentence.tokens not in seen]
 
 
 def draw(strategy: str, corpus: Sequence[Sentence], sizes: Iterable[float], seed: int = 0) -> dict[int, list[Sentence]]:
-    """Draw subsets of several sizes.
-
-    Args:
-        strategy: a name in `STRATEGIES`. Except for ``"fraction"``, each subset is a part of the next larger one.
-        corpus: the sentences.
-        sizes: sizes of the subsets; for ``"fraction"`` also shares below 1.
-        seed: seed of the drawing; ``"first"`` ignores it.
-
-    Returns:
-        The subsets by number of sentences, smallest first.
-
-    Raises:
-        UnknownNameError: there is no such strategy.
-        ParameterError: a size is invalid, or there is none.
-        InputError: the corpus is smaller than a size.
-
-    Example:
-        >>> list(draw("fraction", [Sentence([word]) for word in "abcdef"], [0.5, 1]))
-        [1, 3]
-    """
+    """Draw subsets of several sizes."""
     if strategy not in STRATEGIES:
         raise UnknownNameError("strategy of drawing subsets:", strategy, STRATEGIES)
     if strategy == "fraction":

@@ -19,17 +19,7 @@ __all__ = ["gold_tagger", "label_with_teacher", "train_teacher"]
 
 
 def gold_tagger(run: RunSpec, plan: TaggerPlan, gold: Sequence[Sentence], seed: int) -> TrainableTagger:
-    """A tagger trained on the gold sentences of a run alone.
-
-    Args:
-        run: the run.
-        plan: the tagger, that of the run or of its teacher.
-        gold: its gold sentences.
-        seed: seed of the training.
-
-    Returns:
-        The tagger, loaded where an earlier run has trained it.
-    """
+    """A tagger trained on the gold sentences of a run alone."""
     training = plan.training_of(len(gold))
     config = replace(training, steps=training.total_steps(len(gold)), seed=seed)
     identity = {
@@ -52,33 +42,14 @@ def gold_tagger(run: RunSpec, plan: TaggerPlan, gold: Sequence[Sentence], seed: 
 
 
 def train_teacher(run: RunSpec, teacher: TeacherPlan, gold: Sequence[Sentence]) -> EnsembleTagger:
-    """Train a teacher of a run, as far as its taggers are not there yet.
-
-    Args:
-        run: the run.
-        teacher: one of its teachers.
-        gold: its gold sentences.
-
-    Returns:
-        The ensemble.
-    """
+    """Train a teacher of a run, as far as its taggers are not there yet."""
     return EnsembleTagger.of(gold_tagger(run, tagger, gold, seed) for tagger, seed in run.teacher_members(teacher))
 
 
 def label_with_teacher(
     sentences: Sequence[Sentence], ensemble: EnsembleTagger, labels: str, is_unlabelled: bool
 ) -> list[Sentence]:
-    """Give sentences the labels of the teacher.
-
-    Args:
-        sentences: the sentences.
-        ensemble: the teacher.
-        labels: ``"teacher"`` for its tag probabilities, ``"teacher-hard"`` for its likeliest tags.
-        is_unlabelled: whether the sentences have no mentions of their own, which would stay beside the probabilities.
-
-    Returns:
-        The sentences in the same order.
-    """
+    """Give sentences the labels of the teacher."""
     labelled = []
     for sentence, probabilities in zip(sentences, ensemble.tag_probabilities(sentences), strict=True):
         if labels == "teacher-hard":

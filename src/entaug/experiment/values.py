@@ -60,12 +60,7 @@ def _are_amounts(value: object) -> bool:
 
 
 def are_distinct(values: Collection[object], is_valid: Callable[[Any], bool]) -> bool:
-    """Whether values are distinct, valid, and at least one.
-
-    Args:
-        values: the values.
-        is_valid: whether one of them is valid.
-    """
+    """Whether values are distinct, valid, and at least one."""
     return bool(values) and all(map(is_valid, values)) and len(set(values)) == len(values)
 
 
@@ -116,30 +111,12 @@ SubsetSeeds = Annotated[Any, Check(lambda value: _are_seeds(value if isinstance(
 
 
 def patience_amounts(size: int) -> list[float]:
-    """The amounts that the patience rule tries, in order.
-
-    Args:
-        size: number of gold sentences.
-
-    Example:
-        >>> patience_amounts(1000)[:4], patience_amounts(100)[-1]
-        ([0.25, 0.5, 0.75, 1.0], 10.0)
-    """
+    """The amounts that the patience rule tries, in order."""
     return [*([0.25, 0.5, 0.75] if size >= _LARGE else []), *map(float, range(1, _MAX_COPIES + 1))]
 
 
 def copies_for(amount: float, amounts: tuple[float, ...] | str) -> int:
-    """The number of copies that are generated at once for an amount, so that amounts share them.
-
-    Args:
-        amount: the amount of a run.
-        amounts: all amounts of the method: the largest one is generated; or the patience rule, for which the number
-            grows in steps, since its end is not known.
-
-    Example:
-        >>> copies_for(1, (1, 3)), copies_for(0.5, "patience"), copies_for(4, "patience")
-        (3, 1, 6)
-    """
+    """The number of copies that are generated at once for an amount, so that amounts share them."""
     if isinstance(amounts, str):
         return next(step for step in (1, 3, 6, _MAX_COPIES) if step >= amount)
     return math.ceil(max(amounts))

@@ -46,22 +46,13 @@ _REMEDIES = {
 
 
 def output_error(path: Path, error: OSError) -> OutputError:
-    """The error for a failed write, with its remedy.
-
-    Args:
-        path: the file or folder.
-        error: what the system said.
-    """
+    """The error for a failed write, with its remedy."""
     remedy = _REMEDIES.get(error.errno or 0, "check its permissions")
     return OutputError(f"cannot be written ({error.strerror or error})", path=str(path), remedy=remedy)
 
 
 def follow_link(path: Path) -> Path:
-    """The target of a symbolic link, so that writing there keeps the link; any other path unchanged.
-
-    Args:
-        path: the path.
-    """
+    """The target of a symbolic link, so that writing there keeps the link; any other path unchanged."""
     return Path(os.path.realpath(path)) if path.is_symlink() else path
 
 
@@ -70,11 +61,7 @@ _searched: set[Path] = set()
 
 
 def _temporary_path(target: Path) -> Path:
-    """A new name beside a target for what is not complete yet.
-
-    The name cannot be guessed, and tells the machine and the process: what a killed process left there is removed by
-    the next one that writes the same target on the same machine.
-    """
+    """A new name beside a target for what is not complete yet."""
     name = target.name
     if len(os.fsencode(name)) > _MAX_NAME:
         name = blake2b(os.fsencode(name), digest_size=8).hexdigest()
@@ -118,20 +105,7 @@ def _is_dead(process: int) -> bool:
 
 @contextlib.contextmanager
 def atomic_file(path: Path) -> Iterator[BinaryIO]:
-    """Open a file for writing that appears under its name when the block ends without an error.
-
-    It is written beside the target and moved there; gzipped, without a time stamp, when the name ends in ``.gz``. Of
-    a symbolic link the target is written. A pipe or a device is written directly.
-
-    Args:
-        path: the file; one that exists is replaced.
-
-    Yields:
-        The stream to write to.
-
-    Raises:
-        OutputError: the folder is missing or cannot be written, or the disk is full.
-    """
+    """Open a file for writing that appears under its name when the block ends without an error."""
     try:
         if is_special(path):
             with path.open("wb") as raw, _compressed(path, raw) as out:
@@ -162,17 +136,7 @@ def _compressed(path: Path, raw: BinaryIO) -> Iterator[BinaryIO]:
 
 @contextlib.contextmanager
 def open_output(path: Path) -> Iterator[BinaryIO]:
-    """Open standard output or a file; nothing of either appears before the block has ended without an error.
-
-    Args:
-        path: a file, or ``-``.
-
-    Yields:
-        The stream to write to.
-
-    Raises:
-        OutputError: the file cannot be written.
-    """
+    """Open standard output or a file; nothing of either appears before the block has ended without an error."""
     if not is_stdout(path):
         with atomic_file(path) as out:
             yield out
@@ -185,15 +149,7 @@ def open_output(path: Path) -> Iterator[BinaryIO]:
 
 
 def move_file(complete: Path, path: Path) -> None:
-    """Move a complete file to its name, gzipped where the name ends in ``.gz``.
-
-    Args:
-        complete: the file, on the same file system.
-        path: its name; a file that exists is replaced, of a symbolic link the target.
-
-    Raises:
-        OutputError: it cannot be written.
-    """
+    """Move a complete file to its name, gzipped where the name ends in ``.gz``."""
     if path.suffix == ".gz":
         with complete.open("rb") as plain, atomic_file(path) as out:
             shutil.copyfileobj(plain, out)
@@ -207,22 +163,7 @@ def move_file(complete: Path, path: Path) -> None:
 
 @contextlib.contextmanager
 def atomic_path(path: Path, before_replacing: Callable[[Path], object] | None = None) -> Iterator[Path]:
-    """Write a file or a folder that appears under its name when the block ends without an error.
-
-    Args:
-        path: the name; of a symbolic link the target is written. An empty folder of that name is replaced, and so is
-            a file.
-        before_replacing: allows a folder that holds something to be replaced: called with it, just before it is moved
-            away; raises where it must stay. It is deleted after the new one is in its place, and comes back if that
-            fails.
-
-    Yields:
-        A path beside it, which does not exist yet, for the block to create a file or a folder at. Nothing is done
-        where it creates none.
-
-    Raises:
-        OutputError: it cannot be written, or a folder of that name holds something.
-    """
+    """Write a file or a folder that appears under its name when the block ends without an error."""
     try:
         target = follow_link(path)
         beside = _temporary_path(target)
@@ -254,20 +195,7 @@ def atomic_path(path: Path, before_replacing: Callable[[Path], object] | None = 
 
 @contextlib.contextmanager
 def atomic_folder(path: Path, before_replacing: Callable[[Path], object] | None = None) -> Iterator[Path]:
-    """Fill a folder that appears under its name when the block ends without an error.
-
-    The folders above it are created.
-
-    Args:
-        path: the folder.
-        before_replacing: see `atomic_path`.
-
-    Yields:
-        An empty folder to fill.
-
-    Raises:
-        OutputError: it cannot be written, or a folder of that name holds something.
-    """
+    """Fill a folder that appears under its name when the block ends without an error."""
     if before_replacing is None:
         check_new_folder(path)
     try:
@@ -280,13 +208,6 @@ def atomic_folder(path: Path, before_replacing: Callable[[Path], object] | None 
 
 
 def check_new_folder(path: Path) -> None:
-    """Check that a folder is new or empty.
-
-    Args:
-        path: the folder to be written.
-
-    Raises:
-        OutputError: it holds something, or is a file.
-    """
+    """Check that a folder is new or empty."""
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise OutputError("is there already", path=str(path), remedy="name a folder that is new or empty")

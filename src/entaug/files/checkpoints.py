@@ -24,27 +24,13 @@ _BLOCK = 1 << 20
 
 
 def partial_paths(output: Path) -> tuple[Path, Path]:
-    """The partial file of an interrupted run and the note of its progress, both beside the output.
-
-    Args:
-        output: the output of the run.
-    """
+    """The partial file of an interrupted run and the note of its progress, both beside the output."""
     target = follow_link(output)
     return target.with_name(target.name + ".partial"), target.with_name(target.name + ".partial.json")
 
 
 class RunWriter(contextlib.AbstractContextManager["RunWriter"], abc.ABC):
-    """Where the text of a run goes, and that of its rejected sentences.
-
-    Args:
-        heading: the text before the first sentence.
-
-    Attributes:
-        is_resumable: whether an interrupted run leaves its output to go on from, and a faulty input leaves nothing.
-        state: the latest state that was given to `checkpoint`, by this run or by the interrupted one that it resumes;
-            None before the first checkpoint.
-        offset: the number of bytes written.
-    """
+    """Where the text of a run goes, and that of its rejected sentences."""
 
     is_resumable = False
 
@@ -54,11 +40,7 @@ class RunWriter(contextlib.AbstractContextManager["RunWriter"], abc.ABC):
         self.offset = 0
 
     def write(self, texts: Sequence[str]) -> None:
-        """Append text.
-
-        Args:
-            texts: the text of each sentence.
-        """
+        """Append text."""
         if texts:
             heading = "" if self.offset else self.heading
             self._append(encode_text(heading + "".join(texts)))
@@ -69,31 +51,17 @@ class RunWriter(contextlib.AbstractContextManager["RunWriter"], abc.ABC):
 
     @abc.abstractmethod
     def write_rejected(self, texts: Sequence[str]) -> None:
-        """Append text to the file of rejected sentences.
-
-        Args:
-            texts: the text of each sentence.
-        """
+        """Append text to the file of rejected sentences."""
 
     def keep_rejected(self) -> None:
         """Move the rejected sentences to their file although the run fails, if there is one."""
 
     def checkpoint(self, state: Mapping[str, Any]) -> None:
-        """Note that all text up to here belongs to a state that a run can be resumed from.
-
-        Args:
-            state: what a resumed run needs to know; written as JSON.
-        """
+        """Note that all text up to here belongs to a state that a run can be resumed from."""
 
 
 class DirectWriter(RunWriter):
-    """Writes to standard output, a pipe or a device.
-
-    Args:
-        stream: where to write.
-        heading: the text before the first sentence.
-        rejected: where rejected sentences go; None to drop them.
-    """
+    """Writes to standard output, a pipe or a device."""
 
     def __init__(self, stream: IO[bytes], heading: str = "", rejected: IO[bytes] | None = None) -> None:
         super().__init__(heading)
@@ -176,23 +144,7 @@ class _PartialFile:
 
 
 class CheckpointedWriter(RunWriter):
-    """Writes to a partial file beside the output, with a note of how far it is complete.
-
-    The note is created before the partial file and names the run. It is replaced atomically after the text up to
-    its offset has been flushed: a run that was killed is resumed from the latest note. Text after that offset is
-    truncated and written again, to the same bytes.
-
-    Args:
-        output: the output, which appears when the block ends without an error.
-        key: names the run: what must be equal for it to be resumed.
-        force: whether the partial file of another run is dropped.
-        heading: the text before the first sentence.
-        rejected: the file of rejected sentences; None to drop them.
-        finish: makes the output of the complete partial file; by default the file is moved to its name.
-
-    Raises:
-        OutputError: another run left a partial file or is writing one, or it cannot be written.
-    """
+    """Writes to a partial file beside the output, with a note of how far it is complete."""
 
     is_resumable = True
 
@@ -245,11 +197,7 @@ class CheckpointedWriter(RunWriter):
         return self._text.path
 
     def _resumable_offsets(self, *, force: bool) -> list[int]:
-        """How many bytes of each partial file to keep; empty to start from the beginning.
-
-        Raises:
-            OutputError: they belong to another run, and `force` is false.
-        """
+        """The number of bytes of each partial file to keep; empty to start from the beginning."""
         if not (_exists(self.path) or _exists(self._note)):
             return []
         note = self._read_note()

@@ -28,20 +28,7 @@ _UNSAFE = re.compile("[\0-\x1f\x7f\ud800-\udfff]")
 
 
 def walk_files(root: Path, on_skip: Callable[[str], object] = str) -> Iterator[tuple[str, Path]]:
-    """The files of a folder and of its subfolders; hidden ones are left out.
-
-    A link to a folder is not followed, nor one to a file outside the folder.
-
-    Args:
-        root: the folder.
-        on_skip: called with the reason for each entry that is left out and not hidden.
-
-    Yields:
-        The path of each file relative to the folder, with ``/`` between folders, and the path to open.
-
-    Raises:
-        InputError: a folder cannot be read.
-    """
+    """The files of a folder and of its subfolders; hidden ones are left out."""
     real_root = os.path.realpath(root)
     pending = [(root, "")]
     while pending:
@@ -69,13 +56,7 @@ def walk_files(root: Path, on_skip: Callable[[str], object] = str) -> Iterator[t
 
 
 def holds_document(path: Path, extension: str, is_document: Callable[[Path], bool]) -> bool:
-    """Whether a path is the main file of a document, or a folder that holds one among its first 20,000 files.
-
-    Args:
-        path: a file or folder; nothing need be there.
-        extension: the extension of main files, such as ``".ann"``.
-        is_document: whether a file with this extension belongs to a document.
-    """
+    """Whether a path is the main file of a document, or a folder that holds one among its first 20,000 files."""
     try:
         if not path.is_dir():
             return path.suffix == extension and path.is_file() and is_document(path)
@@ -86,38 +67,18 @@ def holds_document(path: Path, extension: str, is_document: Callable[[Path], boo
 
 
 def is_safe_name(name: str) -> bool:
-    """Whether a name is valid UTF-8 without control characters.
-
-    Args:
-        name: a path with ``/`` between folders.
-    """
+    """Whether a name is valid UTF-8 without control characters."""
     return not _UNSAFE.search(name)
 
 
 def natural_sort_key(name: str) -> tuple[Any, str]:
-    """A sort key of paths: folder by folder, numbers by value.
-
-    Args:
-        name: a path with ``/`` between folders.
-
-    Example:
-        >>> sorted(["b/x", "a10", "a9"], key=natural_sort_key)
-        ['a9', 'a10', 'b/x']
-    """
+    """A sort key of paths: folder by folder, numbers by value."""
     parts = [re.split("([0-9]{1,300})", part) for part in name.split("/")]
     return [[int(piece) if i % 2 else piece for i, piece in enumerate(part)] for part in parts], name
 
 
 def safe_file_name(name: str) -> str:
-    """A relative path that is safe to create below a folder: the name itself where it is safe.
-
-    Args:
-        name: the wanted path with ``/`` between folders.
-
-    Example:
-        >>> safe_file_name("news/1"), safe_file_name("/../x")
-        ('news/1', '%/%2E./x')
-    """
+    """A relative path that is safe to create below a folder: the name itself where it is safe."""
     parts = []
     for part in name.split("/"):
         safe = _UNSAFE.sub(lambda match: f"%{ord(match[0]):02X}", part)
@@ -129,16 +90,7 @@ def safe_file_name(name: str) -> str:
 
 
 def write_documents(documents: Iterable[tuple[str, Mapping[str, str]]], folder: Path) -> None:
-    """Write a new folder with one or more files for each document.
-
-    Args:
-        documents: the wanted name of each document, and the contents of its files by extension. Names are made safe
-            and unique.
-        folder: the folder; it does not exist yet.
-
-    Raises:
-        OutputError: two documents need the same path.
-    """
+    """Write a new folder with one or more files for each document."""
     folder.mkdir()
     taken: set[str] = set()
     for document, files in documents:
@@ -160,13 +112,7 @@ def write_documents(documents: Iterable[tuple[str, Mapping[str, str]]], folder: 
 
 
 def holds_only(folder: Path, extensions: Sequence[str], needed: Collection[str]) -> bool:
-    """Whether a folder holds nothing but the files of documents, so that it may be replaced.
-
-    Args:
-        folder: the folder.
-        extensions: the extensions of the files, one that ends with another before that one.
-        needed: the extensions that each document has.
-    """
+    """Whether a folder holds nothing but the files of documents, so that it may be replaced."""
     found: dict[str, set[str]] = {}
     for parent, folders, names in os.walk(folder):
         if any(Path(parent, name).is_symlink() for name in (*folders, *names)):

@@ -10,20 +10,7 @@ __all__ = ["json_text"]
 
 
 def json_text(value: Any, *, indent: bool = False) -> str:
-    r"""Return the JSON text of a value.
-
-    Args:
-        value: plain values and dataclasses of these.
-        indent: whether to indent by two spaces.
-
-    Returns:
-        The text, without a line end. Lone surrogates, which stand for bytes of file names that are not UTF-8, are
-        escaped.
-
-    Example:
-        >>> json_text({"input": "b\udcff.conll"})
-        '{"input":"b\\udcff.conll"}'
-    """
+    """Return the JSON text of a value."""
     import orjson
 
     try:

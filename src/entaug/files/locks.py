@@ -18,18 +18,7 @@ __all__ = ["claim", "lock"]
 
 @contextlib.contextmanager
 def lock(target: Path, on_wait: Callable[[], object] = lambda: None) -> Iterator[None]:
-    """Let one process at a time write a file or folder.
-
-    The lock file ``.NAME.lock`` stands beside the target and is removed by its holder. A process that waited notices
-    that the file it has locked is gone and locks a new one.
-
-    Args:
-        target: the file or folder to be written; the folder that holds it must exist.
-        on_wait: called once if another process holds the lock.
-
-    Yields:
-        Nothing, as soon as this process holds the lock.
-    """
+    """Let one process at a time write a file or folder."""
     from filelock import FileLock, Timeout
 
     file_lock = FileLock(target.parent / f".{target.name}.lock", poll_interval=0.1)
@@ -44,19 +33,7 @@ def lock(target: Path, on_wait: Callable[[], object] = lambda: None) -> Iterator
 
 @contextlib.contextmanager
 def claim(target: Path) -> Iterator[None]:
-    """Like `lock`, but fail at once where another process writes the target.
-
-    It is independent of `lock`: who holds that may claim the target.
-
-    Args:
-        target: the file or folder to be written; the folder that holds it must exist.
-
-    Yields:
-        Nothing, while this process is the only one.
-
-    Raises:
-        OutputError: another process writes it; the error names the process.
-    """
+    """Like `lock`, but fail at once where another process writes the target."""
     from filelock import FileLock, Timeout
 
     path = target.parent / f".{target.name}.writing.lock"

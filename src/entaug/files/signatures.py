@@ -76,11 +76,6 @@ _KINDS: tuple[tuple[bytes, Kind], ...] = (
 
 
 def identify(beginning: bytes) -> Kind | None:
-    """What a file is that begins with these bytes; None where nothing tells.
-
-    Example:
-        >>> identify(b"%PDF-1.7")
-        Kind(name='a PDF', remedy='extract its text first: pdftotext', format='')
-    """
+    """The kind of file that begins with these bytes; None if unknown."""
     text = beginning.removeprefix(b"\xef\xbb\xbf").lstrip(b" \t\r\n")
     return next((kind for pattern, kind in _KINDS if re.match(pattern, text)), None)

@@ -53,31 +53,14 @@ _NO_TEXT = {"\0": ("NUL character", "\\0"), "\r": ("carriage return within a lin
 
 
 def as_path(path: object) -> Path:
-    """The path that an argument names.
-
-    Args:
-        path: a string or an object with a path.
-
-    Raises:
-        ParameterError: it is neither.
-    """
+    """The path that an argument names."""
     if not isinstance(path, (str, os.PathLike)):
         raise ParameterError(f"a path must be a string or a Path, not {path!r:.40}", remedy="name a file or a folder")
     return Path(path)
 
 
 def open_bytes(path: Path) -> BinaryIO:
-    """Open a file for reading bytes, through gzip when its name ends in ``.gz``.
-
-    Args:
-        path: the file.
-
-    Returns:
-        The stream of the unpacked bytes.
-
-    Raises:
-        InputError: it is missing, is a folder, or may not be read.
-    """
+    """Open a file for reading bytes, through gzip when its name ends in ``.gz``."""
     try:
         if path.is_dir():
             raise InputError("is a directory", path=str(path), remedy="name a file in it")
@@ -109,16 +92,7 @@ def _waiting_for_writer(path: Path) -> Iterator[None]:
 
 
 def read_block(stream: BinaryIO, path: Path, size: int = _BLOCK) -> bytes:
-    """The next bytes of a stream; none at its end.
-
-    Args:
-        stream: the stream, opened by `open_bytes`.
-        path: its file.
-        size: how many bytes at most.
-
-    Raises:
-        InputError: they cannot be read, or the gzip file is broken.
-    """
+    """The next bytes of a stream; none at its end."""
     try:
         return stream.read(size)
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
@@ -139,12 +113,7 @@ def _read_blocks(stream: BinaryIO, path: Path, limit: int | None = None) -> Iter
 
 
 def read_beginning(path: Path, size: int = _HEAD_SIZE) -> bytes:
-    """The first bytes of a file, unpacked; none where it cannot be read, which is reported when it is opened.
-
-    Args:
-        path: the file.
-        size: how many bytes.
-    """
+    """The first bytes of a file, unpacked; none where it cannot be read, which is reported when it is opened."""
     try:
         with open_bytes(path) as stream:
             return stream.read(size)
@@ -170,15 +139,7 @@ def find_in_file(path: Path, wanted: bytes) -> bool:
 
 
 def read_bytes(path: Path, max_size: int = _MAX_FILE) -> bytes:
-    """The content of a file, unpacked.
-
-    Args:
-        path: the file.
-        max_size: the most bytes that it may hold.
-
-    Raises:
-        InputError: it cannot be read, is a broken gzip file, or is larger than `max_size`.
-    """
+    """The content of a file, unpacked."""
     blocks: list[bytes] = []
     size = 0
     with open_bytes(path) as stream:
@@ -192,52 +153,24 @@ def read_bytes(path: Path, max_size: int = _MAX_FILE) -> bytes:
 
 
 def is_special(path: Path) -> bool:
-    """Whether a path exists and is neither a regular file nor a folder: a pipe, a device, a socket.
-
-    Args:
-        path: the path.
-    """
+    """Whether a path exists and is neither a regular file nor a folder: a pipe, a device, a socket."""
     return path.exists() and not path.is_file() and not path.is_dir()
 
 
 def is_stdout(path: str | Path) -> bool:
-    """Whether an output path means standard output: ``-`` or ``/dev/stdout``.
-
-    Args:
-        path: the path as given.
-    """
+    """Whether an output path means standard output: ``-`` or ``/dev/stdout``."""
     return str(path) in _STDOUT
 
 
 def name_original(error: EntaugError, copy: Path, path: str | Path) -> None:
-    """Let an error name the file that was given instead of its temporary copy.
-
-    Args:
-        error: the error.
-        copy: the copy that was read.
-        path: the file that was given, or ``-``.
-    """
+    """Let an error name the file that was given instead of its temporary copy."""
     if error.path == str(copy):
         error.path = "<stdin>" if str(path) == STDIN else str(path)
 
 
 @contextlib.contextmanager
 def rereadable_path(path: str | Path) -> Iterator[Path]:
-    """A path that can be read as often as needed.
-
-    What can be read only once (standard input, a pipe) is copied to a temporary file of the same name. Errors raised
-    in the block name the original.
-
-    Args:
-        path: the file, or ``"-"`` for standard input.
-
-    Yields:
-        The path itself, or that of the copy, which exists until the block ends.
-
-    Raises:
-        InputError: it cannot be read, is a device, or has no end of line in its first 256 MiB.
-        OutputError: there is no space for the copy.
-    """
+    """A path that can be read as often as needed."""
     path = as_path(path)
     is_stdin = str(path) == STDIN
     try:
@@ -303,23 +236,7 @@ def _copy(stream: BinaryIO, copy: Path, name: str) -> None:
 def read_line_chunks(
     path: Path, start: int = 0, stop: int | None = None, notes: Counter[str] | None = None
 ) -> Iterator[tuple[int, list[str]]]:
-    """The lines of a UTF-8 file, about a megabyte at a time.
-
-    A byte-order mark at the beginning of a line (files that were joined have them) and carriage returns before line
-    feeds are dropped. Only a line feed ends a line: a token may hold the other separators of Unicode.
-
-    Args:
-        path: the file.
-        start: the first byte to read.
-        stop: the byte to stop before.
-        notes: byte-order marks, but that at the beginning of the file, are counted here.
-
-    Yields:
-        The 1-based number of the chunk's first line (counted from `start`), and its lines without their ends.
-
-    Raises:
-        InputError: it cannot be read, is not UTF-8, or is a broken gzip file.
-    """
+    """The lines of a UTF-8 file, about a megabyte at a time."""
     number = 1
     parts: list[bytes] = []  # of the line that the last block ends within
     size = 0
@@ -389,16 +306,7 @@ def _split_lines(data: bytes, number: int, path: Path) -> list[str]:
 
 
 def decode_text(data: bytes, path: Path, number: int = 1) -> str:
-    """The text of bytes in UTF-8.
-
-    Args:
-        data: the bytes.
-        path: their file.
-        number: the line that they begin in.
-
-    Raises:
-        InputError: they are not UTF-8.
-    """
+    """The text of bytes in UTF-8."""
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -61,24 +61,7 @@ FILTERS: Registry[type[Filter]] = Registry(
 def create_filters(
     filters: str | Filter | Sequence[str | Filter | None] | None, held_out: Sequence[Sentence] | None = None
 ) -> list[Filter]:
-    """Create filters from instances, names or their text form.
-
-    Args:
-        filters: a filter; its name, optionally with parameters after a colon; or several, as a sequence or joined by
-            ``+``.
-        held_out: the dev and test sentences for `Leakage` when it is given by name.
-
-    Returns:
-        The filters, not fitted yet; empty for None and ``"none"``.
-
-    Raises:
-        UnknownNameError: there is no such filter, or it has no such parameter.
-        ParameterError: a parameter has an invalid value.
-
-    Example:
-        >>> [f.spec for f in create_filters("mentions:match_words=false + consistency:min_confidence=0.5")]
-        ['mentions:match_words=false', 'consistency:tagger=linear,min_confidence=0.5']
-    """
+    """Create filters from instances, names or their text form."""
     if filters is None:
         return []
     if isinstance(filters, Filter):

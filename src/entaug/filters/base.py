@@ -114,23 +114,7 @@ class Filter(Component, abc.ABC):
 def apply_filters(
     filters: Sequence[Filter], sentences: Sequence[Sentence], sources: Sequence[Sentence | None]
 ) -> list[str | None]:
-    """Apply several filters in order; rejected sentences are not passed to later filters.
-
-    Args:
-        filters: fitted filters.
-        sentences: see `Filter.judge`.
-        sources: see `Filter.judge`.
-
-    Returns:
-        For each sentence ``"FILTER: REASON"`` of the first filter that rejects it; None if all keep it.
-
-    Example:
-        >>> from entaug.filters import create_filters
-        >>> source, new = Sentence("Rome burns".split()), Sentence("rome burns".split())
-        >>> filters = [filter_.fit([source]) for filter_ in create_filters("validity+duplicates")]
-        >>> apply_filters(filters, [new], [source])
-        ['duplicates: duplicate of its source']
-    """
+    """Apply several filters in order; rejected sentences are not passed to later filters."""
     results: list[str | None] = [None] * len(sentences)
     for filter_ in filters:
         kept = [i for i, rejected in enumerate(results) if rejected is None]

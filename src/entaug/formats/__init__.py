@@ -71,17 +71,7 @@ _DEFAULTS = ("conll", "jsonl")  # the formats of new files with an extension tha
 
 
 def find_format(name: str) -> BaseFormat:
-    """Create the format of a name.
-
-    Args:
-        name: one of `FORMATS`.
-
-    Returns:
-        A new instance.
-
-    Raises:
-        UnknownNameError: there is no such format; the most similar name is suggested.
-    """
+    """Create the format of a name."""
     return FORMATS[name]()
 
 
@@ -157,21 +147,7 @@ def _given_options(format_: BaseFormat, options: dict[str, Any]) -> dict[str, An
 
 
 def open_file(path: str | Path, format: str | None = None, **options: Any) -> OpenedFile:
-    """Determine the format and the layout of a file.
-
-    Args:
-        path: the file, also gzipped (``.gz``), or a folder.
-        format: the name of the format; None to detect it from the extension, then the content.
-        options: options of the format (the fields of its dialect); the others are detected.
-
-    Returns:
-        The file, ready to be read.
-
-    Raises:
-        InputError: the file cannot be read, can be read only once (a pipe), or holds no sentence.
-        UnknownNameError: there is no such format, or the format has no such option.
-        ParameterError: an option has an invalid value.
-    """
+    """Determine the format and the layout of a file."""
     path = as_path(path)
     try:
         is_pipe = is_special(path)
@@ -196,24 +172,7 @@ def open_file(path: str | Path, format: str | None = None, **options: Any) -> Op
 
 
 def target(path: str | Path, format: str | None = None, like: OpenedFile | None = None, **options: Any) -> OpenedFile:
-    """Determine the format and the layout to write a file in.
-
-    Args:
-        path: the file to be written.
-        format: the name of the format; by default that of `like` if the extension is the same or there is none, else
-            that of the extension, else CoNLL.
-        like: a file that was read; its layout is the default if the format is the same.
-        options: options of the format.
-
-    Returns:
-        The file, ready to be written.
-
-    Raises:
-        OutputError: the path is the name of a file, and the format writes folders; or it has an extension that is that
-            of no format.
-        UnknownNameError: there is no such format, or the format has no such option.
-        ParameterError: an option has an invalid value.
-    """
+    """Determine the format and the layout to write a file in."""
     path = as_path(path)
     by_extension = _formats_by_extension(path)
     extension = _extension(path)
@@ -292,22 +251,7 @@ def read_each(
     beside: bool = False,
     **options: Any,
 ) -> list[Corpus]:
-    """Read several files, which may have different formats.
-
-    Args:
-        paths: the files.
-        format: the format of files whose extension determines none.
-        repair: see `read`.
-        beside: whether the options were given for another file, so that these files need not have them.
-        options: options, each for the files whose format has it.
-
-    Returns:
-        The sentences of each file.
-
-    Raises:
-        InputError: a file is faulty.
-        ParameterError: no format of these files has a given option.
-    """
+    """Read several files, which may have different formats."""
     given = {name: value for name, value in options.items() if value is not None}
     used: set[str] = set()
     corpora = []

@@ -43,11 +43,7 @@ NO_MENTION = "no sentence has a mention: check that its labels were read"
 
 
 def before_of(sentence: Sentence) -> str:
-    """Return the white space before the first token of a sentence.
-
-    Args:
-        sentence: the sentence; an invalid value of its field `BEFORE` is ignored.
-    """
+    """Return the white space before the first token of a sentence."""
     before = sentence.meta.get(BEFORE)
     return before if isinstance(before, str) and before.isspace() else ""
 
@@ -64,12 +60,7 @@ def warn_of_notes(notes: Iterable[str], source: str, stacklevel: int = 3) -> Non
 
 
 def are_columns(value: object, n: int) -> TypeGuard[dict[str, list[str]]]:
-    """Return whether a field named ``columns`` holds the further columns of a sentence.
-
-    Args:
-        value: the value of the field.
-        n: the number of tokens of the sentence.
-    """
+    """Return whether a field named ``columns`` holds the further columns of a sentence."""
     return type(value) is dict and all(
         type(values) is list and len(values) == n and all(type(v) is str for v in values) for values in value.values()
     )
@@ -77,7 +68,7 @@ def are_columns(value: object, n: int) -> TypeGuard[dict[str, list[str]]]:
 
 @dataclass(frozen=True)
 class FormatCapabilities:
-    """What a format can represent besides tokens and flat mentions.
+    """The features that a format can represent besides tokens and flat mentions.
 
     Args:
         nested: whether mentions may overlap.

@@ -65,7 +65,7 @@ _JSON = {
 
 @dataclass(frozen=True)
 class BioCDialect(SegmentationOptions):
-    """How documents become sentences; see `entaug.formats.segmentation.SegmentationOptions`.
+    """Options of splitting documents into sentences; see `entaug.formats.segmentation.SegmentationOptions`.
 
     Args:
         split: ``"none"``: a text is one sentence; ``"lines"``: each passage is one; ``"sentences"``: those of the file,
@@ -121,11 +121,7 @@ class BioC(BufferedFormat):
         return sentence if read is None else read.with_(id=sentence.id).with_fields(sentence.fields)
 
     def check(self, sentence: Sentence, dialect: BioCDialect) -> None:
-        """See `entaug.formats.buffered.BufferedFormat.check`.
-
-        Raises:
-            LossError: it or a mention is white space alone, or it holds characters that XML has no place for.
-        """
+        """See `entaug.formats.buffered.BufferedFormat.check`."""
         del dialect
         subject = f"sentence {sentence.key}"
         text = join_sentences([sentence])

@@ -62,13 +62,7 @@ def _is_made_id(sentence: Sentence) -> bool:
 
 
 def note_on_bookkeeping(lost: Mapping[str, int], title: str, dialect: Any) -> str | None:
-    """Return the note for the user on bookkeeping that is not written.
-
-    Args:
-        lost: losses with the number of sentences; only those that begin with `BOOKKEEPING` are told.
-        title: the title of the format.
-        dialect: the layout.
-    """
+    """Return the note for the user on bookkeeping that is not written."""
     own = {name.removeprefix(BOOKKEEPING): n for name, n in lost.items() if name.startswith(BOOKKEEPING)}
     if not own:
         return None

@@ -129,15 +129,7 @@ class BufferedFormat(BaseFormat):
 
 
 def flattened(sentence: Sentence, overlap: str) -> Sentence:
-    """Return the sentence with the mentions that `entaug.tags.flatten` keeps, and their further fields.
-
-    Args:
-        sentence: the sentence.
-        overlap: the mentions to keep, see `entaug.tags.flatten`.
-
-    Raises:
-        LossError: `overlap` is ``"error"``, and a mention would be lost.
-    """
+    """Return the sentence with the mentions that `entaug.tags.flatten` keeps, and their further fields."""
     mentions = flatten(sentence.mentions, overlap)
     said = sentence.layout.get(ENTITY_FIELDS)
     if not (isinstance(said, list) and len(said) == len(sentence.mentions)):
@@ -149,16 +141,7 @@ def flattened(sentence: Sentence, overlap: str) -> Sentence:
 
 
 def check_replaceable(format_: BufferedFormat, folder: Path, *, force: bool) -> None:
-    """Check that a folder may be replaced by a new one of the same format.
-
-    Args:
-        format_: the format of the new one.
-        folder: the folder that exists.
-        force: whether a non-empty folder may be replaced.
-
-    Raises:
-        OutputError: it is not empty, and `force` is false or it holds other files.
-    """
+    """Check that a folder may be replaced by a new one of the same format."""
     if not any(folder.iterdir()):
         return
     if not force:
@@ -172,22 +155,7 @@ def check_replaceable(format_: BufferedFormat, folder: Path, *, force: bool) -> 
 def write_buffered(
     format_: BufferedFormat, dialect: Any, sentences: Iterable[Sentence], target: Path, *, force: bool = False
 ) -> int:
-    """Write a file or folder atomically.
-
-    Args:
-        format_: the format.
-        dialect: the layout.
-        sentences: the sentences.
-        target: the file or folder.
-        force: whether a folder that the format wrote may be replaced; see `BufferedFormat.replaceable`.
-
-    Returns:
-        The number of sentences.
-
-    Raises:
-        LossError: the format cannot represent a sentence.
-        OutputError: it cannot be written, or a folder of that name must not be replaced.
-    """
+    """Write a file or folder atomically."""
     count = 0
 
     def checked() -> Iterator[Sentence]:

@@ -110,11 +110,7 @@ class CasFormat(BufferedFormat):
         yield from read_records(path, enumerate(_read_files(path), start=1), parse, reading, unit="document")
 
     def check(self, sentence: Sentence, dialect: CasDialect) -> None:
-        """See `entaug.formats.buffered.BufferedFormat.check`.
-
-        Raises:
-            LossError: it has a discontinuous mention, or characters that cannot be written.
-        """
+        """See `entaug.formats.buffered.BufferedFormat.check`."""
         super().check(sentence, dialect)
         text, _ = layout_text(sentence)
         held = text + "".join(mention.label for mention in sentence.mentions)
@@ -132,11 +128,7 @@ class CasFormat(BufferedFormat):
         return lost + ["id"] * (sentence.id is not None and DOCUMENT not in sentence.fields)
 
     def write(self, sentences: Iterable[Sentence], path: Path, dialect: CasDialect) -> None:
-        """See `entaug.formats.buffered.BufferedFormat.write`.
-
-        Raises:
-            OutputError: the name ends in ``.xmi``: XMI cannot be read without its types.
-        """
+        """See `entaug.formats.buffered.BufferedFormat.write`."""
         if path.suffix == ".xmi":
             remedy = "name a file in .zip, which holds both, or in .json"
             raise OutputError("XMI cannot be read without its type system", path=str(path), remedy=remedy)
@@ -227,7 +219,7 @@ def _parse_xmi(data: bytes, types: bytes, path: Path) -> Any:
 
 
 def _parse(load: Callable[[], Any], path: Path) -> Any:
-    """What a function of the library returns; whatever it raises is the fault of the file."""
+    """The result of a function of the library; whatever it raises is the fault of the file."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # types that the type system does not have

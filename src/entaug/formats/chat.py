@@ -232,7 +232,7 @@ def _turns(record: Mapping[str, Any], shape: str) -> tuple[str, str, str]:
 
 
 def _shared_question(questions: Sequence[str]) -> str:
-    """What all questions have around their texts: an instruction that ends in a colon or a line end, or nothing."""
+    """The frame of all questions around their texts: an instruction ending in a colon or line end, or nothing."""
     first, last = min(questions), max(questions)
     length = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), 0)
     ends = [match.end() for match in re.finditer(r":\s+|\n+", first[:length])]

@@ -39,13 +39,7 @@ _EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 
 class CharMention(NamedTuple):
-    """A mention by characters.
-
-    Args:
-        label: the entity type.
-        spans: half-open ranges of characters (code points), in order.
-        fields: further fields of the mention in its file.
-    """
+    """A mention by characters."""
 
     label: str
     spans: tuple[Span, ...]
@@ -53,18 +47,7 @@ class CharMention(NamedTuple):
 
 
 class Document(NamedTuple):
-    """A text with its mentions.
-
-    Args:
-        text: the text.
-        mentions: the mentions, in any order.
-        id: the name of the document.
-        fields: further fields of the document in its file; kept as fields of its first sentence.
-        tokens: the tokens, where the file gives them.
-        sentence_starts: the characters where sentences begin, in order, where the file gives them.
-        mention_lines: the line of each mention in the file, where each has one; for errors.
-        token_spans: the characters of each token, where they are known.
-    """
+    """A text with its mentions."""
 
     text: str
     mentions: Sequence[CharMention] = ()
@@ -77,20 +60,7 @@ class Document(NamedTuple):
 
 
 def join_sentences(sentences: Iterable[Sentence], separator: str = "\n") -> Document:
-    r"""Join sentences to a document.
-
-    Args:
-        sentences: one or more sentences.
-        separator: what to put between two sentences, unless they are known to follow each other directly.
-
-    Returns:
-        The document, with tokens.
-
-    Example:
-        >>> from entaug import Mention
-        >>> join_sentences([Sentence(["Ada", "sang", "."], [Mention("PER", [(0, 1)])]), Sentence(["Oh", "!"])])[:2]
-        ('Ada sang.\nOh!', [CharMention(label='PER', spans=((0, 3),), fields={})])
-    """
+    """Join sentences to a document."""
     parts: list[str] = []
     mentions: list[CharMention] = []
     fields: dict[str, Any] = {}
@@ -138,16 +108,7 @@ def _char_mentions(sentence: Sentence, token_spans: Sequence[Span], sentence_sta
 
 
 def group_by_document(sentences: Iterable[Sentence]) -> Iterator[list[Sentence]]:
-    """Group sentences by document, in order; a sentence without a document is a group of its own.
-
-    Augmented sentences form documents of their own: for each document of the sources, those of one method and copy.
-
-    Args:
-        sentences: the sentences.
-
-    Yields:
-        The sentences of each document.
-    """
+    """Group sentences by document, in order; a sentence without a document is a group of its own."""
 
     def key_of(numbered: tuple[int, Sentence]) -> tuple[Any, ...]:
         number, sentence = numbered
@@ -166,10 +127,7 @@ def group_by_document(sentences: Iterable[Sentence]) -> Iterator[list[Sentence]]
 def named_documents(
     sentences: Iterable[Sentence], fits: Callable[[str], object] = bool, unnamed: str = "entaug-"
 ) -> Iterator[tuple[str, Document, bool]]:
-    """Yield each document of some sentences with a name of its own, and whether it is augmented.
-
-    Names that do not fit become numbers after `unnamed`.
-    """
+    """Yield each document of some sentences with a name of its own, and whether it is augmented."""
     names: set[str] = set()
     for number, group in enumerate(group_by_document(sentences), start=1):
         document = join_sentences(group)

@@ -214,7 +214,7 @@ def _detect_labels(lines: Sequence[str], structure: Collection[str]) -> dict[str
 
 
 def _detect_words(lines: Sequence[str], dialect: InlineDialect) -> str:
-    """How words are told apart: by spaces alone where marks stand apart, and no mention is a part of such a word."""
+    """The separation of words: spaces alone if punctuation stands apart and no mention is part of such a word."""
     attached = apart = 0
     for line in lines:
         try:
@@ -239,13 +239,7 @@ def _detect_words(lines: Sequence[str], dialect: InlineDialect) -> str:
 
 
 class _Marked:
-    """A text with its mentions, parsed from markup.
-
-    Args:
-        source: the text with markup.
-        dialect: the layout.
-        reading: collects notes and repairs.
-    """
+    """A text with its mentions, parsed from markup."""
 
     def __init__(self, source: str, dialect: InlineDialect, reading: Reading) -> None:
         self._dialect, self._reading = dialect, reading

@@ -45,14 +45,7 @@ _SAMPLE = 5000  # values
 
 @dataclass(frozen=True)
 class FieldSample:
-    """The fields of some records that may hold labels, by name.
-
-    Args:
-        texts: the values of fields of lists of strings.
-        numbers: the values of fields of lists of integers.
-        entities: the fields of entities.
-        names: the names that the integers of a field stand for.
-    """
+    """The fields of some records that may hold labels, by name."""
 
     texts: Mapping[str, Sequence[Any]]
     numbers: Mapping[str, Sequence[Any]]
@@ -73,14 +66,7 @@ class FieldSample:
 
 @dataclass(frozen=True)
 class LabelFields:
-    """The fields that hold labels; None where there is none.
-
-    Args:
-        tags: the field of tags.
-        names: the names of its integers.
-        scheme: the scheme of the tags.
-        entities: the field of entities.
-    """
+    """The fields that hold labels; None where there is none."""
 
     tags: str | None
     names: tuple[str, ...]
@@ -121,10 +107,7 @@ def unread_labels(record: Mapping[str, Any], read: Collection[str] = ()) -> list
 
 
 def note_no_labels(record: Mapping[str, Any], read: Collection[str], reading: Reading, options: str) -> None:
-    """Count a record without any label field; a field that seems to hold labels must not be passed over.
-
-    `options` names the options that say where labels are, for the remedy.
-    """
+    """Count a record without any label field; a field that seems to hold labels must not be passed over."""
     if unread := unread_labels(record, read):
         names = ", ".join(map(repr, unread))
         what = f"{names} may hold labels, but not in a form that is read here"

@@ -110,13 +110,7 @@ class UnitDetector:
         self._evidence: Counter[tuple[str, bool, bool]] = Counter()
 
     def add(self, text: str, ranges: Iterable[tuple[Any, Any, Any]], tokens: Iterable[Span] | None = None) -> None:
-        """Add ranges of a text as the file gives them: start, end, and the words there or None.
-
-        Args:
-            text: the text.
-            ranges: the ranges.
-            tokens: the characters of each token, where the file gives the tokens.
-        """
+        """Add ranges of a text as the file gives them: start, end, and the words there or None."""
         known = {unit: places for unit in _UNITS if (places := characters_of(text, unit)) is not None}
         if not known:
             return

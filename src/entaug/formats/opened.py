@@ -39,12 +39,7 @@ def _noting_no_mention(sentences: Iterator[Sentence], reading: Reading) -> Itera
 
 
 class SentenceWriter:
-    """Appends sentences to a stream.
-
-    Args:
-        file: the format and layout.
-        stream: where to write.
-    """
+    """Appends sentences to a stream."""
 
     def __init__(self, file: OpenedFile, stream: BinaryIO) -> None:
         self._file = file
@@ -52,23 +47,11 @@ class SentenceWriter:
         self.count = 0
 
     def write(self, sentence: Sentence) -> None:
-        """Append a sentence.
-
-        Args:
-            sentence: the sentence.
-
-        Raises:
-            LossError: the format cannot represent it.
-        """
+        """Append a sentence."""
         self.write_text(self._file.encode(sentence))
 
     def write_text(self, text: str, count: int = 1) -> None:
-        """Append sentences that are encoded already.
-
-        Args:
-            text: their text.
-            count: their number.
-        """
+        """Append sentences that are encoded already."""
         if count:
             self._stream.write(encode_text(text if self.count else self._file.heading + text))
             self.count += count
@@ -76,13 +59,7 @@ class SentenceWriter:
 
 @dataclass(frozen=True)
 class OpenedFile:
-    """A file to read or to write: its path, format and layout.
-
-    Args:
-        path: the file or folder; ``-`` for standard output.
-        format: its format.
-        dialect: its layout.
-    """
+    """A file to read or to write: its path, format and layout."""
 
     path: Path
     format: BaseFormat
@@ -101,11 +78,7 @@ class OpenedFile:
     # --------------------------------------------------------------------------------------------------------- reading
 
     def sentences(self, reading: Reading | None = None) -> Iterator[Sentence]:
-        """Return the sentences, read lazily.
-
-        Args:
-            reading: how to read; collects counts and notes.
-        """
+        """Return the sentences, read lazily."""
         reading = reading or Reading()
         return _noting_no_mention(self.format.read(self.path, self.dialect, reading), reading)
 
@@ -140,29 +113,15 @@ class OpenedFile:
     # --------------------------------------------------------------------------------------------------------- writing
 
     def carried(self, sentence: Sentence) -> Sentence:
-        """Return a sentence as it would be read back after writing.
-
-        Args:
-            sentence: the sentence.
-        """
+        """Return a sentence as it would be read back after writing."""
         return self.format.carried(sentence, self.dialect)
 
     def encode(self, sentence: Sentence) -> str:
-        """Return the text of a sentence, ready to be appended to a file.
-
-        Args:
-            sentence: the sentence.
-
-        Raises:
-            LossError: the format cannot represent it.
-        """
+        """Return the text of a sentence, ready to be appended to a file."""
         return self.format.dump(sentence, self.dialect)
 
     def lost(self, sentence: Sentence) -> list[str]:
-        """Return descriptions of the parts of a sentence that its text does not represent.
-
-        Those that are not the user's begin with `entaug.formats.bookkeeping.BOOKKEEPING`.
-        """
+        """Return descriptions of the parts of a sentence that its text does not represent."""
         lost = self.format.lost(sentence, self.dialect)
         if not lost or (of_user := without_bookkeeping(sentence)) is sentence:
             return lost
@@ -180,15 +139,7 @@ class OpenedFile:
         return not (self.format.names_documents or self.format.lost(new, self.dialect))
 
     def check_target(self, *, force: bool) -> None:
-        """Check that the path is of the kind that the format is written as, before any work.
-
-        Args:
-            force: whether a folder that the format wrote may be replaced.
-
-        Raises:
-            OutputError: a stream where a file or a folder is needed, a file where a folder is, or a folder where a
-                file is; a folder that must not be replaced.
-        """
+        """Check that the path is of the kind that the format is written as, before any work."""
         path, title, folder = self.path, self.format.title, self.is_folder
         if isinstance(self.format, BufferedFormat):
             if is_stdout(path) or is_special(path):
@@ -203,17 +154,7 @@ class OpenedFile:
 
     @contextlib.contextmanager
     def writer(self, *, force: bool = False) -> Iterator[SentenceWriter]:
-        """Write sentences one by one; the file or folder is moved into place when the block ends without an error.
-
-        Args:
-            force: whether a folder that the format wrote may be replaced.
-
-        Yields:
-            The writer.
-
-        Raises:
-            OutputError: the file cannot be written.
-        """
+        """Write sentences one by one; the file or folder is moved into place when the block ends without an error."""
         if not isinstance(self.format, BufferedFormat):
             with open_output(self.path) as stream:
                 yield SentenceWriter(self, stream)
@@ -230,19 +171,7 @@ class OpenedFile:
             self.finish(draft, force=force)
 
     def write(self, sentences: Iterable[Sentence], *, force: bool = False) -> int:
-        """Write all sentences.
-
-        Args:
-            sentences: the sentences.
-            force: whether a folder that the format wrote may be replaced.
-
-        Returns:
-            The number of sentences.
-
-        Raises:
-            LossError: the format cannot represent a sentence.
-            OutputError: the file cannot be written.
-        """
+        """Write all sentences."""
         if isinstance(self.format, BufferedFormat):
             return write_buffered(self.format, self.dialect, sentences, self.path, force=force)
         sample: Sequence[Sentence]
@@ -259,25 +188,11 @@ class OpenedFile:
         return writer.count
 
     def read_draft(self, draft: Path, start: int = 0, stop: int | None = None) -> Iterator[Sentence]:
-        """Return the sentences of a draft, as they will be read from the finished file.
-
-        Args:
-            draft: the file with the results of `encode`.
-            start: the first byte to read.
-            stop: the byte to stop before; None for the end.
-        """
+        """Return the sentences of a draft, as they will be read from the finished file."""
         return self.format.read(draft, self.dialect, Reading(), start, draft.stat().st_size if stop is None else stop)
 
     def finish(self, draft: Path, *, force: bool = False) -> None:
-        """Create the file or folder from a draft, which holds the heading and the text of each sentence.
-
-        Args:
-            draft: the file with the results of `encode`; for a buffered format it is not deleted.
-            force: whether a folder that the format wrote may be replaced.
-
-        Raises:
-            OutputError: the file cannot be written.
-        """
+        """Create the file or folder from a draft, which holds the heading and the text of each sentence."""
         if isinstance(self.format, BufferedFormat):
             write_buffered(self.format, self.dialect, self.read_draft(draft), self.path, force=force)
         else:

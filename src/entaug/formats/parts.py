@@ -20,14 +20,7 @@ _PART_SENTENCES = 1000  # of formats that are read in one piece
 
 @dataclass(frozen=True)
 class Part:
-    """A part of the sentences of a file.
-
-    Args:
-        start: the byte of the file that it starts from.
-        stop: the byte that it stops before.
-        content: the bytes, where the file is compressed.
-        held: the sentences, where only the whole file can be read.
-    """
+    """A part of the sentences of a file."""
 
     start: int = 0
     stop: int = 0
@@ -35,18 +28,7 @@ class Part:
     held: tuple[Sentence, ...] | None = None
 
     def sentences(self, file: OpenedFile, reading: Reading) -> Iterator[Sentence]:
-        """Read the sentences; errors name no line of the file, as the lines before are not known.
-
-        Args:
-            file: the file.
-            reading: how to read; collects counts and notes.
-
-        Yields:
-            The sentences.
-
-        Raises:
-            InputError: the part is invalid.
-        """
+        """Read the sentences; errors name no line of the file, as the lines before are not known."""
         if self.held is not None:
             yield from self.held
         elif self.content is None:
@@ -62,27 +44,7 @@ class Part:
 
 
 def parts_of(file: OpenedFile, reading: Reading, size: int) -> Iterator[Part]:
-    r"""Divide a file between sentences.
-
-    Args:
-        file: the file.
-        reading: how to read formats that are read in one piece; collects counts and notes.
-        size: about how many bytes a part has.
-
-    Yields:
-        The parts, in order.
-
-    Raises:
-        InputError: the file cannot be read, or is read here and invalid.
-
-    Example:
-        >>> from entaug.formats import open_file
-        >>> path = Path(tempfile.mkdtemp(), "a.conll")
-        >>> _ = path.write_text("Ada B-PER\nsings O\n\nBo B-PER\n\nEk B-PER\n")
-        >>> file = open_file(path)
-        >>> [[str(s) for s in part.sentences(file, Reading())] for part in parts_of(file, Reading(), 20)]
-        [['[Ada]PER sings'], ['[Bo]PER'], ['[Ek]PER']]
-    """
+    """Divide a file between sentences."""
     if not file.format.is_divisible:
         sentences = file.sentences(reading)
         while held := tuple(islice(sentences, _PART_SENTENCES)):

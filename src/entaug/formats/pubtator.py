@@ -50,7 +50,7 @@ _REMEDY = "write PMID, start, end, words, label and identifier with tabs between
 
 @dataclass(frozen=True)
 class PubTatorDialect(SegmentationOptions):
-    """How documents become sentences; see `entaug.formats.segmentation.SegmentationOptions`."""
+    """Options of splitting documents into sentences; see `entaug.formats.segmentation.SegmentationOptions`."""
 
     split: Literal["none", "lines", "sentences"] = "sentences"
 
@@ -104,12 +104,7 @@ class PubTator(BufferedFormat):
         return sentence if read is None else read.with_(id=sentence.id).with_fields(sentence.fields)
 
     def check(self, sentence: Sentence, dialect: PubTatorDialect) -> None:
-        """See `entaug.formats.buffered.BufferedFormat.check`.
-
-        Raises:
-            LossError: it has a discontinuous mention, one of white space alone or a label with a tab or a line end, or
-                it holds a character that no text file can.
-        """
+        """See `entaug.formats.buffered.BufferedFormat.check`."""
         del dialect
         self.check_contiguous(sentence)
         subject = f"sentence {sentence.key}"

@@ -26,10 +26,7 @@ class Quote(NamedTuple):
 
 
 def locate_quotes(text: str, quotes: Sequence[Quote], reading: Reading) -> list[tuple[Span, ...]]:
-    """The characters of each mention of a text; an error names each whose words are elsewhere, unless it is repaired.
-
-    Offsets are believed to count what lets the words of all mentions agree with the text.
-    """
+    """The characters of each mention of a text."""
     wrong = [quote for quote in quotes if not _agrees(text, quote.spans, quote.words)]
     if not wrong:
         return [quote.spans for quote in quotes]

@@ -78,25 +78,7 @@ def read_records(
     unit: str | None = "",
     is_whole: bool = True,
 ) -> Iterator[Sentence]:
-    """Convert records to sentences, and locate the errors of each.
-
-    An error ends its record; the next record is read if `reading` collects errors.
-
-    Args:
-        path: the file, for messages; None for data in memory.
-        records: the records, each with its number: that of its line, or its position from 1.
-        parse: returns the sentences of a record, given its number and the record.
-        reading: how to read.
-        unit: what a record is called in messages, for example ``"task"``; empty where a record is a line; None where
-            faults say themselves where they are.
-        is_whole: whether the records are a whole file, which must hold a sentence.
-
-    Yields:
-        The sentences. Ids that occurred before are dropped where `reading` repairs.
-
-    Raises:
-        InputError: a record is invalid, an id occurs twice, or there is no sentence.
-    """
+    """Convert records to sentences, and locate the errors of each."""
     lines_of_ids: dict[str, int] = {}
     is_empty = True
     for number, record in records:
@@ -115,15 +97,7 @@ def read_records(
 
 
 def no_sentences(path: Path | str | None = None, reading: Reading | None = None) -> InputError:
-    """Create the error for a file without a sentence.
-
-    Args:
-        path: the file.
-        reading: the state of reading; skipped records are part of the message.
-
-    Returns:
-        The error.
-    """
+    """Create the error for a file without a sentence."""
     left_out = "; ".join(f"{what}: {count}" for what, count in reading.notes.items()) if reading else ""
     message = "no sentence in it" + (f" ({left_out})" if left_out else "")
     return InputError(message, path=str(path) if path else None, remedy="give a file with labelled sentences")
@@ -146,22 +120,7 @@ def read_array(
     exact: bool = True,
     split_name: str | None = NO_CHOICE,
 ) -> Iterator[tuple[int, Any]]:
-    """Read the elements of a file that is one JSON array, or of a part of it: ``{"train": [...], "dev": [...]}``.
-
-    Elements are released once they have been yielded.
-
-    Args:
-        path: the file.
-        is_record: returns whether the value of a file is a single record instead of an array.
-        exact: see `parse_json`.
-        split_name: the part; None for the only one.
-
-    Yields:
-        The position of each element, from 1, and the element.
-
-    Raises:
-        InputError: the file cannot be read, is not UTF-8, not JSON, or not an array.
-    """
+    """Read the elements of a file that is one JSON array, or of a part of it: ``{"train": [...], "dev": [...]}``."""
     try:
         text = decode_text(read_bytes(path), path).removeprefix("\ufeff")
         value = parse_json(text, "check that the file is complete", exact=exact)
@@ -208,17 +167,7 @@ def several_parts(names: Iterable[str], name: str | None = None) -> InputError:
 
 
 def peek_records(path: Path, limit: int = 100, sizes: Iterable[int] = _PEEK_SIZES) -> tuple[list[Any], bool]:
-    """Read the first records of a JSON file, up to the first error; errors are not reported.
-
-    Args:
-        path: the file.
-        limit: the number of records to return at most.
-        sizes: the numbers of bytes to read; the next number is tried if no record ends within the previous one.
-
-    Returns:
-        The first elements of an array or of the first part of a file, or else the first values of the file; and
-        whether the file is an array of objects or arrays, or has parts that are.
-    """
+    """Read the first records of a JSON file, up to the first error; errors are not reported."""
     for size in sizes:
         text = read_beginning(path, size).decode("utf-8-sig", "replace").lstrip()
         is_array = _ARRAY_OF_RECORDS.match(text) is not None
@@ -246,19 +195,7 @@ def _decoded(text: str, offset: int, limit: int) -> list[Any]:
 
 
 def parse_json(data: str | bytes, remedy: str = "correct the line", *, exact: bool = True) -> Any:
-    """Parse a JSON text.
-
-    Args:
-        data: the text.
-        remedy: the remedy in the error.
-        exact: whether integers of more than 64 bits keep all their digits.
-
-    Returns:
-        The value.
-
-    Raises:
-        InputError: the text is empty, not JSON, nested too deep, or holds a number that is too large.
-    """
+    """Parse a JSON text."""
     pauses_gc = gc.isenabled() and len(data) > _LARGE
     if pauses_gc:
         gc.disable()  # the garbage collector would repeatedly traverse a growing tree without cycles
@@ -283,27 +220,12 @@ def parse_json(data: str | bytes, remedy: str = "correct the line", *, exact: bo
 
 
 def json_type(value: object) -> str:
-    """Return a description of the type of a JSON value, for example ``"an array"``.
-
-    Args:
-        value: the value.
-    """
+    """Return a description of the type of a JSON value, for example ``"an array"``."""
     return _TYPES.get(type(value), "a number")
 
 
 def as_object(value: Any, remedy: str = "correct it") -> dict[str, Any]:
-    """Check that a JSON value is an object.
-
-    Args:
-        value: the value.
-        remedy: the remedy in the error.
-
-    Returns:
-        The object.
-
-    Raises:
-        InputError: it is not an object; an empty array is the form of an empty corpus.
-    """
+    """Check that a JSON value is an object."""
     if type(value) is not dict:
         if type(value) is list and not value:
             raise no_sentences()
@@ -312,19 +234,7 @@ def as_object(value: Any, remedy: str = "correct it") -> dict[str, Any]:
 
 
 def as_objects(value: Any, name: str, remedy: str) -> list[dict[str, Any]]:
-    """Check that a JSON value is an array of objects.
-
-    Args:
-        value: the value.
-        name: the name of the field that holds it, for the error.
-        remedy: the remedy in the error.
-
-    Returns:
-        The objects.
-
-    Raises:
-        InputError: it is not an array of objects.
-    """
+    """Check that a JSON value is an array of objects."""
     if type(value) is not list or not set(map(type, value)) <= {dict}:
         raise InputError(f"{name!r} is not a list of objects", remedy=remedy)
     return value
@@ -334,18 +244,7 @@ def as_objects(value: Any, name: str, remedy: str) -> list[dict[str, Any]]:
 
 
 def to_json(value: Any, name: str) -> bytes:
-    """Convert a value to JSON.
-
-    Args:
-        value: the value.
-        name: the name of its sentence, for the error.
-
-    Returns:
-        The bytes.
-
-    Raises:
-        LossError: a part of it has no JSON form.
-    """
+    """Convert a value to JSON."""
     try:
         return orjson.dumps(value)
     except TypeError:  # an integer of more than 64 bits, or a value without a JSON form
@@ -359,18 +258,7 @@ def to_json(value: Any, name: str) -> bytes:
 def write_array(
     path: Path, records: Iterable[bytes], *, start: bytes = b"[\n", end: bytes = b"\n]\n", separator: bytes = b",\n"
 ) -> None:
-    """Write records to a file.
-
-    Args:
-        path: the file.
-        records: the JSON text of each record.
-        start: the bytes before the first record.
-        end: the bytes after the last record.
-        separator: the bytes between two records.
-
-    Raises:
-        OutputError: the file cannot be written.
-    """
+    """Write records to a file."""
     with atomic_file(path) as out:
         is_empty = True
         for record in records:

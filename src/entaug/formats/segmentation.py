@@ -34,7 +34,7 @@ AlignedMention = tuple[Mention, CharMention]
 
 @dataclass(frozen=True)
 class SegmentationOptions:
-    """How documents become sentences.
+    """Options of splitting documents into sentences.
 
     Args:
         language: a language code that spaCy has rules for; ``"xx"`` for any.
@@ -54,7 +54,7 @@ class SegmentationOptions:
 
 @dataclass(frozen=True)
 class OffsetOptions(SegmentationOptions):
-    """How documents become sentences, and what the offsets of their mentions count.
+    """Options of splitting documents into sentences, and the unit of their offsets.
 
     Args:
         offsets: what offsets count: ``"characters"`` (code points, as in Python); ``"utf16"`` units, as in JavaScript
@@ -73,32 +73,12 @@ class OffsetOptions(SegmentationOptions):
 
     @property
     def offsets_text(self) -> str:
-        """What a description of the layout says about offsets."""
+        """The part of a description of the layout about offsets."""
         return "" if self.offsets in ("auto", "characters") else f", offsets in {title_of(self.offsets)}"
 
 
 def split_document(document: Document, options: SegmentationOptions, reading: Reading) -> list[Sentence]:
-    """Split a document into sentences.
-
-    Args:
-        document: the document.
-        options: how to split it.
-        reading: how to read; collects counts and notes.
-
-    Returns:
-        The sentences; none where the text is white space alone.
-
-    Raises:
-        InputError: mentions are outside the text, or begin or end within a token.
-        MissingExtraError: the text must be tokenised, and spaCy is not installed.
-
-    Example:
-        >>> tokens = ["Ada", "sang.", "In", "Rome"]
-        >>> document = Document("Ada sang.  In Rome", [CharMention("LOC", ((14, 18),))], tokens=tokens)
-        >>> [sentence] = split_document(document, SegmentationOptions(), Reading())
-        >>> [sentence.mention_tokens(mention) for mention in sentence.mentions]
-        [('Rome',)]
-    """
+    """Split a document into sentences."""
     tokens = _tokenize(document, options.language)
     if options.split == "none" and document.sentence_starts is None and tokens:
         aligned = _align_exactly(document, tokens)
@@ -135,19 +115,7 @@ def retokenized(document: Document, options: SegmentationOptions) -> Sentence | 
 
 
 def locate_tokens(tokens: Sequence[str], text: str) -> list[Span] | None:
-    """Locate the tokens of a text.
-
-    Args:
-        tokens: the tokens.
-        text: the text.
-
-    Returns:
-        The characters of each token; None if there are no tokens, or anything but white space between them.
-
-    Example:
-        >>> locate_tokens(["Hi", ",", "you"], " Hi,  you")
-        [(1, 3), (3, 4), (6, 9)]
-    """
+    """Locate the tokens of a text."""
     spans = []
     end = 0
     for token in tokens:
@@ -178,11 +146,7 @@ def _tokenize(document: Document, language: str) -> list[Span]:
 
 
 def _cuts(text: str, language: str) -> Iterator[int]:
-    """Where a text is cut before it is tokenised: within long runs of punctuation marks, between two that are tokens.
-
-    The tokeniser splits one mark after the other off a run, and searches all of the rest each time. It splits nothing
-    off a run with words at both ends.
-    """
+    """Where a text is cut before it is tokenised."""
     for run in _LONG_RUN.finditer(text):
         # A letter stands for a word that the run is part of: other marks are split off its end than off its beginning.
         before, after = text[max(0, run.start() - 1) : run.start()], text[run.end() : run.end() + 1]

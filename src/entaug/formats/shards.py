@@ -98,11 +98,7 @@ class Shards(BufferedFormat):
         return [file for file, _ in _matches(path)]
 
     def sentences(self, path: Path, dialect: ShardsDialect, reading: Reading) -> Iterator[Sentence]:
-        """See `entaug.formats.buffered.BufferedFormat.sentences`.
-
-        Raises:
-            InputError: a shard is missing, or damaged; two have the same id.
-        """
+        """See `entaug.formats.buffered.BufferedFormat.sentences`."""
         inner = _inner(dialect)
         schemes: dict[str, str] = {}  # that of the first file, which a later one may be too short to tell
         file_of_id: dict[str, Path] = {}

@@ -48,20 +48,7 @@ _NUMBER = re.compile(r"(?:0|[1-9][0-9]{0,17})")
 
 
 def char_mention(label: Any, start: Any, end: Any, fields: Mapping[str, Any]) -> CharMention:
-    """Create a mention by characters from the values of a record.
-
-    Args:
-        label: the label.
-        start: the first character.
-        end: the character after the last.
-        fields: further fields of the mention.
-
-    Returns:
-        The mention.
-
-    Raises:
-        InputError: the label is not a string, or an offset not an integer.
-    """
+    """Create a mention by characters from the values of a record."""
     if type(label) is not str or not label:
         raise InputError(f"a label must be a non-empty string, not {label!r:.80}", remedy="correct it")
     if type(start) is not int or type(end) is not int:
@@ -70,16 +57,7 @@ def char_mention(label: Any, start: Any, end: Any, fields: Mapping[str, Any]) ->
 
 
 def token_spans(tokens: Any, text: str, reading: Reading) -> list[Span] | None:
-    """Locate the tokens of a field of a record in its text.
-
-    Args:
-        tokens: the value of the field.
-        text: the text.
-        reading: counts fields that do not match the text.
-
-    Returns:
-        The characters of each token; None if the field does not hold the tokens of the text.
-    """
+    """Locate the tokens of a field of a record in its text."""
     if type(tokens) is not list or not tokens or set(map(type, tokens)) != {str} or "" in tokens:
         return None
     spans = locate_tokens(tokens, text)
@@ -95,36 +73,13 @@ def text_record(
     known: Container[str],
     spans: Sequence[Span] | None = None,
 ) -> Document:
-    """Create a text from the parts of a record.
-
-    Args:
-        text: the text.
-        mentions: its mentions.
-        record: the record; its ``id`` and further fields are taken.
-        known: the names of fields that text, mentions and tokens were read from.
-        spans: the characters of each token, if known.
-
-    Returns:
-        The text.
-    """
+    """Create a text from the parts of a record."""
     fields = without(record, known)
     return Document(text, mentions, pop_id(fields), fields, token_spans=spans)
 
 
 def cut_record(text: Document | None, cutting: SegmentationOptions, reading: Reading) -> Iterable[Sentence]:
-    """Cut the text of a record into sentences.
-
-    Args:
-        text: the text; None for a record that is left out.
-        cutting: how to cut it.
-        reading: counts texts that consist of white space.
-
-    Returns:
-        The sentences.
-
-    Raises:
-        InputError: a mention does not fit the text.
-    """
+    """Cut the text of a record into sentences."""
     if text is None:
         return ()
     sentences = split_document(text, cutting, reading)
@@ -137,17 +92,7 @@ def cut_record(text: Document | None, cutting: SegmentationOptions, reading: Rea
 
 
 def layout_text(sentence: Sentence) -> tuple[str, list[Span]]:
-    """Create the text of a sentence; if its white space is unknown, it is inferred as in printed text.
-
-    Args:
-        sentence: the sentence.
-
-    Returns:
-        The text, and the characters of each token.
-
-    Raises:
-        LossError: the tokens cannot be located in the text, because they begin or end with white space.
-    """
+    """Create the text of a sentence; if its white space is unknown, it is inferred as in printed text."""
     before = before_of(sentence)
     tokens = sentence.tokens
     spaces = infer_spaces(tokens) if sentence.spaces is None else sentence.spaces
@@ -173,42 +118,21 @@ def layout_text(sentence: Sentence) -> tuple[str, list[Span]]:
 def char_spans(
     sentence: Sentence, tokens: Sequence[Span], reserved: Container[str] = (), count: Callable[[int], int] = int
 ) -> Iterator[tuple[str, int, int, dict[str, Any]]]:
-    """Convert the mentions of a sentence to characters.
-
-    Args:
-        sentence: the sentence; its mentions are contiguous.
-        tokens: the characters of each token.
-        reserved: names of fields of mentions to leave out.
-        count: the offset of a character, see `entaug.formats.offsets.counter`.
-
-    Yields:
-        For each mention its label, the offsets of its first character and the one after its last, and further fields.
-    """
+    """Convert the mentions of a sentence to characters."""
     for mention, fields in zip(sentence.mentions, entity_fields(sentence), strict=True):
         further = {name: value for name, value in fields.items() if name not in reserved and name != CHAR_RANGES}
         yield mention.label, count(tokens[mention.start][0]), count(tokens[mention.end - 1][1]), further
 
 
 def numeric_id(name: str) -> int | str:
-    """Return an id that looks like an integer as an integer, for tools that number their records.
-
-    Args:
-        name: the id.
-    """
+    """Return an id that looks like an integer as an integer, for tools that number their records."""
     return int(name) if _NUMBER.fullmatch(name) else name
 
 
 def add_other_fields(
     sentence: Sentence, record: dict[str, Any], of_source: Collection[str] = (), written: Collection[str] = ()
 ) -> None:
-    """Add the fields of a sentence to its record, except those whose names are in use.
-
-    Args:
-        sentence: the sentence.
-        record: the record to extend.
-        of_source: names of fields that do not hold for an augmented sentence, and are left out of its record.
-        written: names of fields that are written in another form.
-    """
+    """Add the fields of a sentence to its record, except those whose names are in use."""
     excluded = {BEFORE, ENTITY_FIELDS, *written, *(of_source if sentence.provenance is not None else ())}
     for name, value in sentence.fields.items():
         if name not in excluded:
@@ -241,34 +165,18 @@ def parse_record(given: Any, *, exact: bool = True) -> dict[str, Any]:
 
 
 class TextLines(BaseFormat):
-    """Base class of formats with one text per line; see `entaug.formats.base.BaseFormat`.
-
-    An array of such records is read too. The sentences that a text is cut into are written as several texts.
-    """
+    """Base class of formats with one text per line; see `entaug.formats.base.BaseFormat`."""
 
     extensions = (".jsonl", ".json", ".ndjson")
     carries = FormatCapabilities(nested=True, discontinuous=False, columns=False, fields=True, spaces=True)
 
     @abc.abstractmethod
     def matches(self, record: dict[str, Any]) -> bool | None:
-        """Whether a record is of this format; None if it is undecided.
-
-        Args:
-            record: the record.
-        """
+        """Whether a record is of this format; None if it is undecided."""
 
     @abc.abstractmethod
     def parse(self, record: dict[str, Any], dialect: Any, reading: Reading) -> Document | None:
-        """Return the text of a record; None for a record that is skipped and counted.
-
-        Args:
-            record: the record.
-            dialect: the dialect of the file.
-            reading: how to read.
-
-        Raises:
-            InputError: the record is invalid.
-        """
+        """Return the text of a record; None for a record that is skipped and counted."""
 
     def add_ranges(self, record: dict[str, Any], dialect: Any, detector: UnitDetector) -> None:
         """Add the ranges of a record to the evidence for the unit of offsets."""
@@ -297,10 +205,7 @@ class TextLines(BaseFormat):
         return replace(dialect, **detector.decide())
 
     def recognises(self, path: Path) -> bool:
-        """See `entaug.formats.base.BaseFormat.recognises`.
-
-        Whether the first records are objects, and the first record with a decision is of this format.
-        """
+        """See `entaug.formats.base.BaseFormat.recognises`."""
         records = peek_records(path, 20)[0]
         for record in records:
             matches = self.matches(record) if type(record) is dict else False
@@ -311,12 +216,7 @@ class TextLines(BaseFormat):
     def read(
         self, path: Path, dialect: TextOptions, reading: Reading, start: int = 0, stop: int | None = None
     ) -> Iterator[Sentence]:
-        """See `entaug.formats.base.BaseFormat.read`: the sentences of a file, streamed if each line is a record.
-
-        Raises:
-            InputError: a line is not a JSON object, a field is missing or of the wrong type, a mention does not fit,
-                an id occurs twice, or there is no sentence.
-        """
+        """See `entaug.formats.base.BaseFormat.read`: the sentences of a file, streamed if each line is a record."""
 
         def parse(number: int, given: Any) -> Iterable[Sentence]:
             record = replaced[number] if number in replaced else parse_record(given)

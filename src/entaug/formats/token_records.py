@@ -30,42 +30,19 @@ T = TypeVar("T")
 
 
 def pop_id(fields: dict[str, Any]) -> str | None:
-    """Remove the id from the fields of a record and return it.
-
-    Args:
-        fields: the fields; an ``id`` that is neither a string nor an integer is kept.
-
-    Returns:
-        The id.
-    """
+    """Remove the id from the fields of a record and return it."""
     return str(fields.pop("id")) if type(fields.get("id")) in (str, int) else None
 
 
 def pop_columns(fields: dict[str, Any], n: int) -> dict[str, tuple[str, ...]]:
-    """Remove the columns from the fields of a record and return them.
-
-    Args:
-        fields: the fields; ``columns`` that are not lists of one string per token are kept.
-        n: the number of tokens.
-
-    Returns:
-        The values per token, by column name.
-    """
+    """Remove the columns from the fields of a record and return them."""
     if not are_columns(fields.get("columns"), n):
         return {}
     return {name: tuple(values) for name, values in fields.pop("columns").items()}
 
 
 def pop_spaces(fields: dict[str, Any], tokens: Sequence[Any]) -> tuple[str, ...] | None:
-    """Remove the text from the fields of a record if it consists of the tokens and white space; return the white space.
-
-    Args:
-        fields: the fields; a ``text`` that does not match the tokens is kept.
-        tokens: the tokens.
-
-    Returns:
-        The white space after each token; None if it is unknown.
-    """
+    """Remove the text from the fields of a record if it consists of the tokens and white space."""
     text = fields.get("text")
     if type(text) is not str or not all(type(token) is str and token for token in tokens):
         return None
@@ -76,18 +53,7 @@ def pop_spaces(fields: dict[str, Any], tokens: Sequence[Any]) -> tuple[str, ...]
 
 
 def check_tokens(value: Any, name: str) -> tuple[str, ...]:
-    """Check that a field holds tokens.
-
-    Args:
-        value: the value of the field.
-        name: the name of the field.
-
-    Returns:
-        The tokens.
-
-    Raises:
-        InputError: the field is not a list of strings.
-    """
+    """Check that a field holds tokens."""
     if type(value) is not list:
         raise InputError(f"no list {name!r} of tokens", remedy="give it a list of strings")
     if set(map(type, value)) - {str}:
@@ -97,19 +63,7 @@ def check_tokens(value: Any, name: str) -> tuple[str, ...]:
 
 
 def decode_tags(tags: Sequence[Any], scheme: str, reading: Reading) -> tuple[Mention, ...]:
-    """Decode the tags of a record.
-
-    Args:
-        tags: a tag per token.
-        scheme: the canonical name of the tag scheme.
-        reading: how to read.
-
-    Returns:
-        The mentions.
-
-    Raises:
-        InputError: a tag is not a string, or invalid in the scheme.
-    """
+    """Decode the tags of a record."""
     if not set(map(type, tags)) <= {str}:
         raise InputError("a tag that is no string", remedy="correct it")
     try:
@@ -119,18 +73,7 @@ def decode_tags(tags: Sequence[Any], scheme: str, reading: Reading) -> tuple[Men
 
 
 def unique_mentions(mentions: Iterable[tuple[Mention, T]], reading: Reading) -> dict[Mention, T]:
-    """Sort mentions, and drop duplicates.
-
-    Args:
-        mentions: the mentions of a sentence, each with a value, for example its further fields.
-        reading: how to read.
-
-    Returns:
-        The values by mention, in the order of `Sentence.mentions`.
-
-    Raises:
-        InputError: a mention is repeated, and `reading` does not repair.
-    """
+    """Sort mentions, and drop duplicates."""
     unique: dict[Mention, T] = {}
     for mention, value in mentions:
         if mention not in unique:
@@ -146,12 +89,7 @@ def unique_mentions(mentions: Iterable[tuple[Mention, T]], reading: Reading) -> 
 
 
 def add_entity_fields(meta: dict[str, Any], fields: Iterable[Mapping[str, Any]]) -> None:
-    """Add the further fields of mentions to the fields of a sentence.
-
-    Args:
-        meta: the fields of the sentence.
-        fields: the further fields of each mention, in the order of the mentions.
-    """
+    """Add the further fields of mentions to the fields of a sentence."""
     of_mentions = list(fields)
     if any(of_mentions):
         meta.setdefault(ENTITY_FIELDS, of_mentions)
@@ -161,15 +99,7 @@ def add_entity_fields(meta: dict[str, Any], fields: Iterable[Mapping[str, Any]])
 
 
 def entity_fields(sentence: Sentence) -> Sequence[Mapping[str, Any]]:
-    """Return the further fields of each mention.
-
-    Args:
-        sentence: the sentence.
-
-    Returns:
-        The further fields of each mention, in the order of the mentions; empty if there are none, or if the
-        field of that name holds anything else.
-    """
+    """Return the further fields of each mention."""
     fields = sentence.fields.get(ENTITY_FIELDS)
     if type(fields) is list and len(fields) == len(sentence.mentions) and set(map(type, fields)) <= {dict}:
         return fields
@@ -177,13 +107,5 @@ def entity_fields(sentence: Sentence) -> Sequence[Mapping[str, Any]]:
 
 
 def without(fields: Mapping[str, Any], names: Container[str]) -> dict[str, Any]:
-    """Copy fields, except those of some names.
-
-    Args:
-        fields: the fields.
-        names: the names to leave out.
-
-    Returns:
-        The other fields.
-    """
+    """Copy fields, except those of some names."""
     return {name: value for name, value in fields.items() if name not in names}

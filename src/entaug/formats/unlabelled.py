@@ -54,47 +54,14 @@ class _Line(NamedTuple):
 def read_unlabelled_file(
     path: Path, tokenize: Tokenizer, language: str = "en", layouts: Counter[str] | None = None
 ) -> Iterator[Sentence]:
-    """Read the sentences of a file or folder; labels are dropped.
-
-    Args:
-        path: a text, a file of tokens, JSON lines or an array, a file in any format of `entaug.formats`, or a folder of
-            texts; text files may be gzipped.
-        tokenize: the tokeniser of running text; tokens that a file gives are kept.
-        language: the language of running text, by whose rules spaCy finds the ends of sentences.
-        layouts: counts the files of plain text by the layout that they seem to have, as ``"running text"``.
-
-    Yields:
-        The sentences, each with its id in the file, or else the file and line, as id.
-
-    Raises:
-        InputError: the file cannot be read, or holds no sentence.
-        MissingExtraError: running text must be split, and spaCy is not installed.
-
-    Example:
-        >>> import tempfile
-        >>> file = Path(tempfile.mkdtemp(), "a.txt")
-        >>> _ = file.write_text("Ada sang. Bo slept.")
-        >>> [sentence.tokens for sentence in read_unlabelled_file(file, str.split)]
-        [('Ada', 'sang.'), ('Bo', 'slept.')]
-    """
+    """Read the sentences of a file or folder; labels are dropped."""
     options = SegmentationOptions(language=language, split="sentences")
     reader = _Reader(tokenize, options, Counter() if layouts is None else layouts)
     yield from reader.read_folder(path) if path.is_dir() else _not_empty(reader.read_file(path), path)
 
 
 def with_distinct_ids(sentences: Iterable[Sentence]) -> Iterator[Sentence]:
-    """Number the sentences of one line of text, whose ids are alike, because annotation tools need distinct ones.
-
-    Args:
-        sentences: sentences with ids.
-
-    Yields:
-        The sentences; of those with one id, the second has ``.2`` added to it, and so on.
-
-    Example:
-        >>> [sentence.id for sentence in with_distinct_ids(Sentence(["a"], id=id_) for id_ in ("t:1", "t:1", "t:2"))]
-        ['t:1', 't:1.2', 't:2']
-    """
+    """Number the sentences of one line of text, whose ids are alike, because annotation tools need distinct ones."""
     counts: Counter[str | None] = Counter()  # how often an id was used, or tried
     for sentence in sentences:
         id_ = sentence.id

@@ -144,12 +144,7 @@ class WebAnno(BufferedFormat):
         yield from read_records(path, _read_rows(path, reading.notes), parser.parse, reading)
 
     def check(self, sentence: Sentence, dialect: WebAnnoDialect) -> None:
-        """See `entaug.formats.buffered.BufferedFormat.check`.
-
-        Raises:
-            LossError: it has a discontinuous mention, or tokens that cannot be located in the text; a NUL character or
-                half a character; or a label that is not the name of a layer without features.
-        """
+        """See `entaug.formats.buffered.BufferedFormat.check`."""
         super().check(sentence, dialect)
         text, _ = layout_text(sentence)
         subject = f"sentence {sentence.key}"

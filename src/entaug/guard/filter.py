@@ -175,7 +175,7 @@ class LabelGuard(Filter):
 
     @property
     def knowledge(self) -> NameKnowledge:
-        """What the fitted guard knows about names, for methods that choose words."""
+        """Name evidence of the fitted guard, for methods that choose words."""
         return self._knowledge
 
     @property
@@ -191,13 +191,5 @@ def _served_languages() -> frozenset[str]:
 
 
 def name_knowledge(guard: LabelGuard | None, corpus: Iterable[Sentence]) -> NameKnowledge:
-    """Return what is known about names, for methods that choose words.
-
-    Args:
-        guard: the fitted guard; None if it is off, so that only the corpus tells.
-        corpus: the training sentences.
-
-    Returns:
-        The knowledge.
-    """
+    """Return what is known about names, for methods that choose words."""
     return guard.knowledge if guard else NameKnowledge(habits=CorpusHabits(list(corpus)))

@@ -25,26 +25,7 @@ _ENOUGH = 4
 
 
 class CorpusHabits:
-    """What the training sentences tell about names.
-
-    Tokens are compared as they are written, mentions without case. A word counts as ordinary if a training sentence
-    has it outside mentions.
-
-    Args:
-        gold: the training sentences.
-        stop_words: function words, in lower case.
-
-    Attributes:
-        labels: the labels of mentions.
-        vocabulary: all tokens, without case.
-        stop_words: function words, in lower case.
-
-    Example:
-        >>> from entaug.mentions import Mention
-        >>> habits = CorpusHabits([Sentence("We met Ada on Monday".split(), [Mention("PER", [(2, 3)])])])
-        >>> [habits.has_telling_capital("We met Bo on Monday".split(), i) for i in range(5)]
-        [False, False, True, False, False]
-    """
+    """Name usage in the training sentences."""
 
     def __init__(self, gold: Sequence[Sentence], stop_words: frozenset[str] = frozenset()) -> None:
         self.stop_words = stop_words
@@ -112,16 +93,7 @@ class CorpusHabits:
     # ------------------------------------------------------------------------------------------------------- mentions
 
     def known_spans(self, tokens: Sequence[str]) -> Iterator[Span]:
-        """Find known mentions in a text, overlapping ones included.
-
-        A single word in another case than in the corpus counts only where the corpus does not have it as a word.
-
-        Args:
-            tokens: the tokens of the text.
-
-        Yields:
-            The range of each occurrence.
-        """
+        """Find known mentions in a text, overlapping ones included."""
         for start, end in self._occurrences(tokens):
             words = tuple(tokens[start:end])
             if len(words) > 1 or words in self._as_written or not self.is_ordinary(words[0].lower()):
@@ -135,14 +107,7 @@ class CorpusHabits:
                     yield start, start + len(words)
 
     def labels_of(self, words: Sequence[str]) -> Counter[str]:
-        """Count the labels that the corpus gives to a mention.
-
-        Args:
-            words: the tokens of the mention.
-
-        Returns:
-            The counts; empty if the corpus has no such mention.
-        """
+        """Count the labels that the corpus gives to a mention."""
         return self._mentions.get(_folded(words), Counter())
 
     def may_stand(self, words: Sequence[str], i: int, label: str) -> bool:
@@ -189,41 +154,19 @@ class CorpusHabits:
         return {label for label, count in counts.items() if count[True] > _SOME * count.total()}
 
     def word_labels(self, word: str) -> Counter[str]:
-        """Count the labels of the mentions in which a word occurs.
-
-        Args:
-            word: a token.
-
-        Returns:
-            The counts; empty if no mention has the word.
-        """
+        """Count the labels of the mentions in which a word occurs."""
         return self._words.get(word.casefold(), Counter())
 
     def may_begin(self, word: str) -> bool:
-        """Whether a mention of the corpus begins with a word.
-
-        Args:
-            word: a token.
-        """
+        """Whether a mention of the corpus begins with a word."""
         return word.casefold() in self._edges[0]
 
     def may_end(self, word: str) -> bool:
-        """Whether a mention of the corpus ends with a word.
-
-        Args:
-            word: a token.
-        """
+        """Whether a mention of the corpus ends with a word."""
         return word.casefold() in self._edges[1]
 
     def capital_habit(self, label: str) -> bool | None:
-        """How the mentions of a label are written.
-
-        Args:
-            label: the label.
-
-        Returns:
-            True if nearly all have a capital, False if nearly none has, None if it varies or is not known.
-        """
+        """Capitalisation of the mentions of a label."""
         counts = self._capitalised.get(label, Counter())
         total = counts.total()
         if total < _ENOUGH:
@@ -245,33 +188,18 @@ class CorpusHabits:
     # ---------------------------------------------------------------------------------------------------------- words
 
     def capitalised_words(self) -> Iterator[tuple[str, bool]]:
-        """Iterate over the words with a capital within a sentence.
-
-        Yields:
-            Each word, and whether it is mostly in mentions.
-        """
+        """Iterate over the words with a capital within a sentence."""
         for word in sorted({*self._inside_within, *self._outside_within}):
             inside, outside = self._inside_within[word], self._outside_within[word]
             if has_capital(word) and inside + outside and not word.startswith(NOT_WORDS):
                 yield word, inside > outside
 
     def is_ordinary(self, token: str) -> bool:
-        """Whether the corpus has a token outside mentions, as it is written.
-
-        Args:
-            token: a token.
-        """
+        """Whether the corpus has a token outside mentions, as it is written."""
         return token in self._outside
 
     def usual_case(self, word: str) -> str | None:
-        """Return a word as the corpus mostly writes it within a sentence.
-
-        Args:
-            word: a word in any case.
-
-        Returns:
-            The word; None if the corpus does not have it within a sentence.
-        """
+        """Return a word as the corpus mostly writes it within a sentence."""
         return self._cases.get(word.casefold())
 
     @cached_property
@@ -290,18 +218,7 @@ class CorpusHabits:
         return cases
 
     def has_telling_capital(self, tokens: Sequence[str], i: int) -> bool:
-        """Whether a token has a capital that is due neither to its position nor to the corpus' use of the word.
-
-        Only the first letter has a capital due to its position: "PETA" tells something anywhere.
-
-        Args:
-            tokens: the tokens of a sentence that is not written in capitals throughout.
-            i: the position of the token.
-
-        Returns:
-            Whether it is a word with a capital within a sentence, or after its first letter, that the corpus does not
-            have outside mentions.
-        """
+        """Whether a token has a capital that is due neither to its position nor to the corpus' use of the word."""
         token = tokens[i]
         return (
             has_capital(token)
@@ -313,34 +230,17 @@ class CorpusHabits:
 
 
 def has_capital(token: str) -> bool:
-    """Whether a token has a capital letter.
-
-    Args:
-        token: a token.
-    """
+    """Whether a token has a capital letter."""
     return token != token.lower()
 
 
 def has_letter(token: str) -> bool:
-    """Whether a token has a letter of a script with capitals.
-
-    Args:
-        token: a token.
-    """
+    """Whether a token has a letter of a script with capitals."""
     return token.lower() != token.upper()
 
 
 def is_beginning(tokens: Sequence[str], i: int) -> bool:
-    """Whether a token begins a sentence, a quotation or a title, where any word may have a capital.
-
-    Args:
-        tokens: the tokens of a sentence.
-        i: the position of the token.
-
-    Example:
-        >>> [is_beginning(['"', "He", "left", ".", "So", "what"], i) for i in range(6)]
-        [True, True, False, False, True, False]
-    """
+    """Whether a token begins a sentence, a quotation or a title, where any word may have a capital."""
     if not any(any(map(str.isalnum, token)) for token in tokens[:i]):
         return True
     before = tokens[i - 1]
@@ -353,11 +253,7 @@ def is_beginning(tokens: Sequence[str], i: int) -> bool:
 
 
 def is_shouted(tokens: Iterable[str]) -> bool:
-    """Whether most words of a sentence are in capitals, as in headlines, so that capitals tell nothing.
-
-    Args:
-        tokens: the tokens of a sentence.
-    """
+    """Whether most words of a sentence are in capitals, as in headlines, so that capitals tell nothing."""
     words = [token for token in tokens if len(token) > 1 and has_letter(token)]
     return len(words) > 1 and 2 * sum(word.isupper() for word in words) > len(words)
 

@@ -23,15 +23,7 @@ _CLOSING = frozenset(_BRACKETS.values())
 
 @dataclass(frozen=True)
 class Judged:
-    """A sentence that is judged, and what is known about names.
-
-    Args:
-        sentence: the sentence.
-        habits: what the training sentences tell.
-        knowledge: what word lists and models tell.
-        recognition: the entities and parts of speech of the sentence; None without a recogniser.
-        stop_words: function words, in lower case.
-    """
+    """A sentence that is judged, and what is known about names."""
 
     sentence: Sentence
     habits: CorpusHabits
@@ -65,19 +57,11 @@ class Judged:
         return [m for m in self.mentions if not self.habits.labels_of(self.words(m))[m.label]]
 
     def words(self, mention: Mention) -> tuple[str, ...]:
-        """Return the tokens of a contiguous mention.
-
-        Args:
-            mention: the mention.
-        """
+        """Return the tokens of a contiguous mention."""
         return self.tokens[mention.start : mention.end]
 
     def looks_like_name(self, i: int) -> bool:
-        """Whether a token has a capital that only names have at its place.
-
-        Args:
-            i: the position of the token.
-        """
+        """Whether a token has a capital that only names have at its place."""
         return (
             not self.is_shouted
             and (self.habits.has_telling_capital(self.tokens, i) or self._is_rare_proper_noun(i))
@@ -98,11 +82,7 @@ class Judged:
         )
 
     def is_excused(self, i: int) -> bool:
-        """Whether a token is in an entity of a kind that the corpus does not label.
-
-        Args:
-            i: the position of the token.
-        """
+        """Whether a token is in an entity of a kind that the corpus does not label."""
         return self._excused[i]
 
     @cached_property
@@ -114,51 +94,31 @@ class Judged:
         return excused
 
     def is_in_entity(self, mention: Mention) -> bool:
-        """Whether a recogniser sees an entity that shares a word with a mention.
-
-        Args:
-            mention: the mention.
-        """
+        """Whether a recogniser sees an entity that shares a word with a mention."""
         entities = self.knowledge.all_entities(self.recognition)
         return any(start < mention.end and mention.start < end for start, end, _ in entities)
 
     def is_ordinary(self, i: int) -> bool:
-        """Whether the training sentences have a token outside mentions; at the beginning of a sentence in any case.
-
-        Args:
-            i: the position of the token.
-        """
+        """Whether the training sentences have a token outside mentions; at the beginning of a sentence in any case."""
         token = self.tokens[i]
         return self.habits.is_ordinary(token) or (
             is_beginning(self.tokens, i) and self.habits.is_ordinary(token.lower())
         )
 
     def is_function_word(self, token: str) -> bool:
-        """Whether a token is a function word, or has no letter or digit.
-
-        Args:
-            token: a token. A word in capitals is none: "us" is a function word, "US" is not.
-        """
+        """Whether a token is a function word, or has no letter or digit."""
         if not any(map(str.isalnum, token)):
             return True
         return token.lower() in self.stop_words and not (len(token) > 1 and token.isupper())
 
 
 def is_bracket(token: str) -> bool:
-    """Whether a token is a bracket, or a quotation mark that opens or closes.
-
-    Args:
-        token: the token.
-    """
+    """Whether a token is a bracket, or a quotation mark that opens or closes."""
     return token in _BRACKETS or token in _CLOSING
 
 
 def is_unbalanced(words: Sequence[str]) -> bool:
-    """Whether words have an unpaired bracket or quotation mark.
-
-    Args:
-        words: the words.
-    """
+    """Whether words have an unpaired bracket or quotation mark."""
     open_: list[str] = []
     for word in words:
         if word in _BRACKETS:

@@ -25,18 +25,7 @@ _EXCEPTIONS = 0.25  # share of the mentions of a type that a rule about them may
 
 
 class NameKnowledge:
-    """What word lists and models tell about names.
-
-    A source counts only as far as the training sentences agree: the kinds of entities that are mostly mentions there,
-    and types whose mentions are mostly nouns.
-
-    Args:
-        gold: the training sentences.
-        habits: what they tell by themselves.
-        word_cases: the usual case of words; None for no such source.
-        recognitions: entities and parts of speech of the training sentences; None without a recogniser.
-        recognizer: the recogniser, to ask about mentions without their sentence; None for none.
-    """
+    """Name evidence from word lists and models."""
 
     def __init__(
         self,
@@ -92,31 +81,16 @@ class NameKnowledge:
     # ---------------------------------------------------------------------------------------------------------- words
 
     def usual_case(self, word: str) -> str | None:
-        """Return a word in its usual case within a sentence.
-
-        Args:
-            word: a word in any case.
-
-        Returns:
-            The word as the corpus writes it, else as the word list has it; None if neither knows it.
-        """
+        """Return a word in its usual case within a sentence."""
         return self._habits.usual_case(word) or (self._word_cases.usual_case(word) if self._word_cases else None)
 
     def is_name(self, word: str) -> bool:
-        """Whether a word is usually written with a capital.
-
-        Args:
-            word: a word in any case.
-        """
+        """Whether a word is usually written with a capital."""
         usual = self._word_cases.usual_case(word) if self._word_cases else None
         return usual is not None and len(usual) > 1 and has_capital(usual) and is_word(word)
 
     def capital_tells(self, word: str) -> bool:
-        """Whether most words like this one that have a capital within a sentence are in mentions.
-
-        Args:
-            word: a word with a capital within a sentence.
-        """
+        """Whether most words like this one that have a capital within a sentence are in mentions."""
         counts, all_ = self._capitals[self._kind_of_word(word)], self._capitals[""]
         if not all_:
             return False
@@ -129,83 +103,37 @@ class NameKnowledge:
         return "name" if self.is_name(word) else "common word" if self.is_common_word(word) else "unknown"
 
     def is_common_word(self, word: str) -> bool:
-        """Whether a word is usually written without a capital.
-
-        Args:
-            word: a word in any case.
-        """
+        """Whether a word is usually written without a capital."""
         usual = self._word_cases.usual_case(word) if self._word_cases else None
         return usual is not None and not has_capital(usual)
 
     def needs_names(self, label: str) -> bool:
-        """Whether nearly all mentions of a type have a word that is usually written with a capital.
-
-        Args:
-            label: the type.
-        """
+        """Whether nearly all mentions of a type have a word that is usually written with a capital."""
         return label not in self._of_common_words
 
     def may_end_with(self, label: str, pos: str) -> bool:
-        """Whether mentions of a type end with a part of speech, other than in rare cases.
-
-        Args:
-            label: the type.
-            pos: the universal part of speech of the last word.
-        """
+        """Whether mentions of a type end with a part of speech, other than in rare cases."""
         counts = self._heads.get(label, Counter())
         return counts.total() < _ENOUGH or counts[pos] > _EXCEPTION * counts.total()
 
     # ----------------------------------------------------------------------------------------- words that models choose
 
     def cased(self, word: str, example: str, *, is_first: bool = False) -> str:
-        """Put a word that a model predicts into the case in which the corpus would have it.
-
-        Models without capitals predict names in lower case.
-
-        Args:
-            word: the word.
-            example: the word that it replaces.
-            is_first: whether it begins a sentence.
-
-        Returns:
-            The word in its usual case if that has a capital; otherwise in the case of the example.
-
-        Example:
-            >>> from entaug.backends.fakes import FakeWordCases
-            >>> gold = [Sentence("We saw Ada".split())]
-            >>> knowledge = NameKnowledge(gold, word_cases=FakeWordCases(["English", "USA"]))
-            >>> [knowledge.cased(*pair) for pair in (("english", "new"), ("usa", "Rome"), ("king", "Bishop"))]
-            ['English', 'USA', 'King']
-        """
+        """Put a word that a model predicts into the case in which the corpus would have it."""
         usual = self.usual_case(word) if self._habits.has_capitals and word.islower() else None
         if usual is None or not has_capital(usual):
             usual = match_case([word], example)[0]
         return usual[:1].upper() + usual[1:] if is_first and has_capital(example) else usual
 
     def is_plain(self, word: str) -> bool:
-        """Whether a word can stand outside mentions: not a name, and not only in mentions of the corpus.
-
-        Args:
-            word: the word as it would be written within a sentence.
-        """
+        """Whether a word can stand outside mentions: not a name, and not only in mentions of the corpus."""
         habits = self._habits
         if habits.is_ordinary(word):
             return True
         return not (habits.lists_tell_names and self.is_name(word)) and not habits.word_labels(word)
 
     def fits(self, word: str, label: str, example: str) -> bool:
-        """Whether a word can stand for one of a mention.
-
-        Args:
-            word: the word.
-            label: the label of the mention.
-            example: the word of the mention.
-
-        Returns:
-            False for words that the corpus has in mentions of other types only, for common words in place of names
-            unless the corpus has them as a mention by themselves, and for words of a kind that is likelier of another
-            type.
-        """
+        """Whether a word can stand for one of a mention."""
         habits = self._habits
         labels = habits.word_labels(word)
         if labels:
@@ -218,12 +146,7 @@ class NameKnowledge:
         return self._is_common(example)
 
     def keeps_type(self, words: Sequence[str], i: int, new: str, label: str) -> bool:
-        """Whether a mention is still one of its type, as a whole, if a word of it is replaced.
-
-        So it is where mentions of the type have the new word in the same place, as the same part of speech, so that
-        heads are replaced by heads; or where a name that the corpus does not have replaces a name. What is a name is
-        told by the word list, without one by the capitals of the type.
-        """
+        """Whether a mention is still one of its type, as a whole, if a word of it is replaced."""
         habits, old = self._habits, words[i]
         changed = [*words[:i], new, *words[i + 1 :]]
         is_mention, is_of_type = bool(habits.labels_of(changed)[label]), bool(habits.word_labels(new)[label])
@@ -258,14 +181,7 @@ class NameKnowledge:
     # ------------------------------------------------------------------------------------------------------- entities
 
     def entities(self, recognition: Recognition | None) -> list[tuple[int, int, str]]:
-        """Return the entities of the kinds that the corpus labels.
-
-        Args:
-            recognition: of a sentence; None without a recogniser.
-
-        Returns:
-            The first token, the token after the last one, and the kind of each.
-        """
+        """Return the entities of the kinds that the corpus labels."""
         return [
             entity
             for entity in self.all_entities(recognition)
@@ -281,29 +197,16 @@ class NameKnowledge:
 
     @staticmethod
     def all_entities(recognition: Recognition | None) -> list[tuple[int, int, str]]:
-        """Return all entities of a sentence.
-
-        Args:
-            recognition: of the sentence; None without a recogniser.
-        """
+        """Return all entities of a sentence."""
         return list(recognition.entities) if recognition is not None else []
 
     def kind_alone(self, words: Sequence[str]) -> str:
-        """Return the kind of entity that the recogniser sees in a mention without its sentence.
-
-        A sentence often hides that a name is of another kind, as "John" in "official communication with John".
-
-        Args:
-            words: the words of the mention.
-
-        Returns:
-            The kind; empty if there is none, if there are several, or without a recogniser.
-        """
+        """Return the kind of entity that the recogniser sees in a mention without its sentence."""
         kinds = {kind for *_, kind in self._recognize_alone(words).entities}
         return kinds.pop() if len(kinds) == 1 else ""
 
     def _recognize_alone(self, words: Sequence[str]) -> Recognition:
-        """What the recogniser sees in words without their sentence; without one nothing."""
+        """Entities that the recogniser finds in words without their sentence; none without a recogniser."""
         key = tuple(words)
         if self._recognizer is None:
             return Recognition((), ("X",) * len(key))
@@ -325,14 +228,7 @@ class NameKnowledge:
         return bool(kind) and kinds[kind] >= _SHARE * kinds.total()
 
     def is_likelier_other(self, words: Sequence[str], label: str) -> bool:
-        """Whether the kind of a mention, without its sentence, is by far likelier to be of another type.
-
-        A type with the same name as the kind is likely beforehand.
-
-        Args:
-            words: the words of the mention.
-            label: its type.
-        """
+        """Whether the kind of a mention, without its sentence, is by far likelier to be of another type."""
         if not (kind := self.kind_alone(words)):
             return False
         counts = self._labels_alone[kind] + self._labels_of_kind.get(kind, Counter())
@@ -342,24 +238,12 @@ class NameKnowledge:
         return most >= _MANY and _LIKELIER * counts[label] <= most
 
     def is_unlabelled_kind(self, kind: str) -> bool:
-        """Whether the corpus leaves most entities of a kind without a label.
-
-        Args:
-            kind: the kind.
-        """
+        """Whether the corpus leaves most entities of a kind without a label."""
         total = self._kinds[kind]
         return total >= _ENOUGH and self._kinds_in_mentions[kind] < _RARE * total
 
     def contradicts(self, kind: str, label: str) -> bool:
-        """Whether entities of a kind are no mentions of a type.
-
-        So it is where the corpus labels hardly any of the kind, or others with another type, or where the mentions of
-        the type are all of other kinds.
-
-        Args:
-            kind: the kind of the entity.
-            label: the type of the mention.
-        """
+        """Whether entities of a kind are no mentions of a type."""
         counts, of_label = self._labels_of_kind.get(kind, Counter()), self._kinds_of_label.get(label, Counter())
         labelled = counts.total() - counts[""]
         if labelled >= _MANY and counts[label] <= _EXCEPTION * labelled:

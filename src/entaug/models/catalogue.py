@@ -45,15 +45,7 @@ _OF_SYSTEMS = (".DS_Store", "Thumbs.db", "desktop.ini")  # files that file manag
 
 
 class Wheel(NamedTuple):
-    """A package that contains files of a model.
-
-    Args:
-        package: its name.
-        version: its version.
-        sha256: the SHA-256 sum of its wheel.
-        size: the size of the wheel in bytes.
-        platform: the tags of the platform of the wheel. It is read as an archive, so it serves all platforms.
-    """
+    """A package that contains files of a model."""
 
     package: str
     version: str
@@ -74,32 +66,7 @@ class Wheel(NamedTuple):
 
 @dataclass(frozen=True)
 class StarterModel:
-    """A model or word list that can be prepared.
-
-    Args:
-        name: its name, which is also an alias of a backend.
-        title: what it is.
-        licence: the licence of its content.
-        size: the approximate size of the download.
-        kind: the kind of backend that uses it, a key of `entaug.backends.resolve.BACKENDS`.
-        preparer: ``"module:function"``, called with an `entaug.models.preparation.PreparationTask`.
-        extra: the extra of entaug whose packages are needed to use it.
-        needs: the modules of that extra that must be importable.
-        languages: the ISO 639-1 codes of the languages of text that it serves; empty for all.
-        wheels: the packages that contain its files.
-        files: the files to take from the first of these packages, with their new names.
-        digests: the SHA-256 sums of files of an installed package, by name; without one, of all files of the prepared
-            model, where these are as their package has them.
-        edition: increased when the preparer would make something else of the same source; models of an older edition
-            are prepared again.
-        bundled: a file of this package that is merged into it; its content is part of the edition.
-        package: a pinned package, ``"name==version"``, that contains the files itself; the folder then only records
-            their sums.
-        verifier: ``"module:function"``, which checks the files of that package; raises a `MissingModelError`.
-        is_always_prepared_from_source: whether a source folder is used even if the model is ready.
-        by_default: whether it is prepared when no names are given.
-        installed: whether it is ready on this machine; set by `list_models`.
-    """
+    """A model or word list that can be prepared."""
 
     name: str
     title: str
@@ -141,11 +108,7 @@ MODELS = _read_table()
 
 
 def cache_dir() -> Path:
-    """The folder of prepared models: ``$ENTAUG_CACHE``, else the user's cache folder.
-
-    Returns:
-        The folder, which may not exist.
-    """
+    """The folder of prepared models: ``$ENTAUG_CACHE``, else the user's cache folder."""
     if folder := os.environ.get("ENTAUG_CACHE"):
         return Path(folder)
     import platformdirs
@@ -154,17 +117,7 @@ def cache_dir() -> Path:
 
 
 def select_models(names: Iterable[str]) -> list[StarterModel]:
-    """Starter models by name, each once.
-
-    Args:
-        names: names of starter models.
-
-    Returns:
-        The models in the order of the names.
-
-    Raises:
-        UnknownNameError: there is no such model; the nearest name is suggested.
-    """
+    """Starter models by name, each once."""
     unique = dict.fromkeys(names)
     for name in unique:
         if name not in MODELS:
@@ -173,17 +126,7 @@ def select_models(names: Iterable[str]) -> list[StarterModel]:
 
 
 def list_models(names: Iterable[str] | None = None) -> list[StarterModel]:
-    """Starter models with `StarterModel.installed` set; no large file is read for it.
-
-    Args:
-        names: names of starter models; all by default.
-
-    Returns:
-        The models.
-
-    Raises:
-        UnknownNameError: there is no such model.
-    """
+    """Starter models with `StarterModel.installed` set; no large file is read for it."""
     return [
         dataclasses.replace(model, installed=first_missing_file(cache_dir() / model.name, model) is None)
         for model in select_models(names or MODELS)
@@ -191,18 +134,7 @@ def list_models(names: Iterable[str] | None = None) -> list[StarterModel]:
 
 
 def model_path(name: str) -> Path:
-    """The folder of a prepared model.
-
-    Args:
-        name: the name of a starter model.
-
-    Returns:
-        The folder.
-
-    Raises:
-        UnknownNameError: there is no such model.
-        MissingModelError: it is not prepared, or a file of it is missing or has changed.
-    """
+    """The folder of a prepared model."""
     [model] = select_models([name])
     folder = cache_dir() / name
     missing = first_missing_file(folder, model)
@@ -217,17 +149,7 @@ def model_path(name: str) -> Path:
 
 
 def bundled_file(model: StarterModel) -> Path:
-    """The file of this package that is merged into a model.
-
-    Args:
-        model: a model with `StarterModel.bundled`.
-
-    Returns:
-        The file.
-
-    Raises:
-        MissingModelError: the installation lacks it.
-    """
+    """The file of this package that is merged into a model."""
     file = _FOLDER / "weights" / (model.bundled or "")
     if not file.is_file():
         raise MissingModelError("is not in this installation", path=str(file), remedy="install entaug anew")
@@ -238,14 +160,7 @@ def bundled_file(model: StarterModel) -> Path:
 
 
 def model_edition(model: StarterModel) -> int | str:
-    """The edition that the manifest of a prepared model must state.
-
-    Args:
-        model: the model.
-
-    Returns:
-        A number, and the digest of the bundled file if there is one.
-    """
+    """The edition that the manifest of a prepared model must state."""
     if model.bundled is None:
         return model.edition
     file = _FOLDER / "weights" / model.bundled
@@ -253,15 +168,7 @@ def model_edition(model: StarterModel) -> int | str:
 
 
 def read_manifest(folder: Path, model: StarterModel) -> dict[str, Any] | None:
-    """Read the manifest of a prepared model.
-
-    Args:
-        folder: the folder of the model.
-        model: the model.
-
-    Returns:
-        The manifest; None if there is none, or one of another edition.
-    """
+    """Read the manifest of a prepared model."""
     try:
         manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_text())
         is_valid = isinstance(manifest["sha256"], dict) and isinstance(manifest.get("bytes", {}), dict)
@@ -277,16 +184,7 @@ def _is_inside(name: str) -> bool:
 
 
 def first_missing_file(folder: Path, model: StarterModel) -> str | None:
-    """Check a prepared model quickly, by the sizes of its files; those written after the manifest by their sums.
-
-    Args:
-        folder: the folder of the model.
-        model: the model.
-
-    Returns:
-        The first file that is missing, has another size, has changed, or does not belong to the model; None if the
-        model is ready.
-    """
+    """Check a prepared model quickly, by the sizes of its files; those written after the manifest by their sums."""
     manifest = read_manifest(folder, model)
     if manifest is None or not _is_package_installed(model):
         return MANIFEST
@@ -348,15 +246,7 @@ def _is_package_installed(model: StarterModel) -> bool:
 
 
 def first_damaged_file(folder: Path, model: StarterModel) -> str | None:
-    """Check a prepared model thoroughly, by reading all its files.
-
-    Args:
-        folder: the folder of the model.
-        model: the model.
-
-    Returns:
-        The first file that is missing or differs from the manifest or its package; None if there is none.
-    """
+    """Check a prepared model thoroughly, by reading all its files."""
     manifest = read_manifest(folder, model)
     if manifest is None:
         return MANIFEST
@@ -367,13 +257,6 @@ def first_damaged_file(folder: Path, model: StarterModel) -> str | None:
 
 
 def file_digest(file: Path) -> str:
-    """The SHA-256 sum of a file.
-
-    Args:
-        file: the file.
-
-    Returns:
-        The sum in hexadecimal digits.
-    """
+    """The SHA-256 sum of a file."""
     with file.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()

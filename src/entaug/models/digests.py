@@ -13,14 +13,7 @@ _SAMPLE = 1 << 20
 
 
 def digest(files: Iterable[Path]) -> str:
-    """Compute a digest of files; of those above 32 MB the size, the first and the last megabyte count.
-
-    Args:
-        files: the files, in an order that does not depend on the machine.
-
-    Returns:
-        Eight hexadecimal digits.
-    """
+    """Compute a digest of files; of those above 32 MB the size, the first and the last megabyte count."""
     total = hashlib.sha256()
     for file in files:
         size = file.stat().st_size

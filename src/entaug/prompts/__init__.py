@@ -48,31 +48,14 @@ _PLACEHOLDER = re.compile(r"\{([A-Za-z_]+)\}")
 
 @dataclass(frozen=True)
 class Prompt:
-    """A prompt.
-
-    Args:
-        name: its name in provenance: that of the packaged prompt, or of the file of the user.
-        system: the instructions; may be empty.
-        user: the message with the input.
-    """
+    """A prompt."""
 
     name: str
     system: str
     user: str
 
     def fill(self, values: Mapping[str, str]) -> tuple[str, str]:
-        """Replace the placeholders.
-
-        Args:
-            values: the text for each placeholder; braces in these texts are not replaced.
-
-        Returns:
-            The filled system and user texts.
-
-        Example:
-            >>> Prompt("greet", "Be brief.", "Greet {name}.").fill({"name": "Ada"})
-            ('Be brief.', 'Greet Ada.')
-        """
+        """Replace the placeholders."""
 
         def replaced(text: str) -> str:
             return _PLACEHOLDER.sub(lambda match: values.get(match[1], match[0]), text)
@@ -86,53 +69,18 @@ class Prompt:
 
 
 def prompt_text(name: str) -> str:
-    """Return the file of a packaged prompt, to copy and change it.
-
-    Args:
-        name: a key of `PLACEHOLDERS`.
-
-    Example:
-        >>> prompt_text("rewrite").splitlines()[0]
-        '# Prompt of `rewrite`: a sentence is rewritten, and its mentions are kept.'
-    """
+    """Return the file of a packaged prompt, to copy and change it."""
     return (_FOLDER / f"{name}.toml").read_text(encoding="utf-8")
 
 
 def packaged_prompt(name: str) -> Prompt:
-    """Return a packaged prompt.
-
-    Args:
-        name: a key of `PLACEHOLDERS`.
-
-    Example:
-        >>> packaged_prompt("entda").name
-        'entda'
-    """
+    """Return a packaged prompt."""
     table = tomllib.loads(prompt_text(name))
     return Prompt(name, table["system"].strip(), table["user"].strip())
 
 
 def read_prompt(path: str | Path, purpose: str) -> Prompt:
-    """Read a prompt of the user.
-
-    Args:
-        path: a TOML file with the texts ``system`` (optional) and ``user``.
-        purpose: the packaged prompt that it replaces, a key of `PLACEHOLDERS`.
-
-    Returns:
-        The prompt.
-
-    Raises:
-        InputError: the file is missing, is not such a file, or has another placeholder than its purpose; the error
-            names the line where it is known.
-
-    Example:
-        >>> import pathlib, tempfile
-        >>> file = pathlib.Path(tempfile.mkdtemp(), "short.toml")
-        >>> _ = file.write_text('user = "Say it in other words: {sentence}"')
-        >>> read_prompt(file, "rewrite").user
-        'Say it in other words: {sentence}'
-    """
+    """Read a prompt of the user."""
     path = Path(path)
     text = decode_text(read_bytes(path), path)
     try:
@@ -153,25 +101,13 @@ def read_prompt(path: str | Path, purpose: str) -> Prompt:
 
 
 def describe_prompt(path: str | Path) -> str:
-    """Describe the file of a prompt by its content, for signatures.
-
-    Args:
-        path: the file.
-
-    Returns:
-        The name of the file and a digest.
-    """
+    """Describe the file of a prompt by its content, for signatures."""
     path = Path(path)
     return f"{path.stem}@{hashlib.sha256(read_bytes(path)).hexdigest()[:8]}"
 
 
 def prompt_beside(value: object, folder: Path) -> object:
-    """Return the file of a prompt with its path relative to a folder, as plans have it.
-
-    Args:
-        value: the path.
-        folder: the folder.
-    """
+    """Return the file of a prompt with its path relative to a folder, as plans have it."""
     return str(folder / Path(value).expanduser()) if isinstance(value, str) else value
 
 

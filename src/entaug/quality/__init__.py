@@ -129,20 +129,7 @@ def measure_corpus(
     progress: Progress = no_progress,
     **models: Any,
 ) -> list[Quality]:
-    """Measure the gold sentences and each method of a corpus; see `measure_quality`.
-
-    A text that several of them share is scored once.
-
-    Args:
-        corpus: gold and augmented sentences, for example from `entaug.read_augmented`.
-        measures: names of the measures; None for all whose models are available.
-        compute: computes the measures without models; None to compute one after the other.
-        progress: called with the stage, the number of finished texts and their total.
-        models: ``causal_lm``, ``masked_lm`` and ``encoder`` as in `measure_quality`.
-
-    Returns:
-        The quality of the gold sentences, named ``"gold"``, and of each method. The first also has the notes on all.
-    """
+    """Measure the gold sentences and each method of a corpus; see `measure_quality`."""
     text = corpus.gold or [pair.augmented for pairs in corpus.methods.values() for pair in pairs]
     chosen, scores, notes = _prepare(measures, text, progress, **models)
     # All texts are scored first, so that there is one progress with one total.
@@ -211,15 +198,7 @@ def _inputs(pairs: Sequence[AugmentedPair], gold: Sequence[Sentence], scores: Mo
 
 
 def compute_measure(inputs: Sequence[MeasureInputs], task: tuple[int, str]) -> MeasureResult:
-    """Compute a measure.
-
-    Args:
-        inputs: the sentences to be measured, several sets.
-        task: the number of the set, and the name of the measure.
-
-    Returns:
-        Its value, or why it has none.
-    """
+    """Compute a measure."""
     number, name = task
     if not inputs[number].sentences:
         return "there are no sentences"

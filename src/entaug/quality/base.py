@@ -38,13 +38,7 @@ class UndefinedError(Exception):
 
 
 class MeasureValue(NamedTuple):
-    """Result of a measure.
-
-    Args:
-        value: the value for all sentences together.
-        by_sentence: the value of each sentence, None where it is undefined; None for measures of whole corpora.
-        note: a remark for the reader.
-    """
+    """Result of a measure."""
 
     value: float
     by_sentence: Sequence[float | None] | None = None
@@ -70,19 +64,12 @@ class Measure:
     needs: str | None = None
 
     def __call__(self, inputs: MeasureInputs) -> MeasureValue:
-        """Compute the measure.
-
-        Args:
-            inputs: the sentences to measure.
-
-        Raises:
-            UndefinedError: the measure has no value for these sentences.
-        """
+        """Compute the measure."""
         return self.function(inputs)
 
     @property
     def description(self) -> str:
-        """What it measures, a sentence."""
+        """A one-sentence description of the measure."""
         return (self.function.__doc__ or "").strip().partition("\n")[0]
 
     @property
@@ -94,25 +81,7 @@ class Measure:
 def measure(
     title: str, *, unit: str = "", higher: str = "neutral", needs: str | None = None
 ) -> Callable[[Callable[[MeasureInputs], MeasureValue]], Measure]:
-    """Make a `Measure` of the decorated function, which is described by the first line of its docstring.
-
-    Args:
-        title: the title of its row in tables.
-        unit: ``"share"``, ``"score"``, ``"nats"``, ``"tokens"`` or empty.
-        higher: what a higher value means, or ``"neutral"``.
-        needs: the kind of backend that it needs, or None.
-
-    Returns:
-        The decorator.
-
-    Example:
-        >>> @measure("Sentences")
-        ... def sentences(inputs):
-        ...     "Number of sentences."
-        ...     return MeasureValue(len(inputs.sentences))
-        >>> sentences.description, sentences(MeasureInputs([], [], [], ModelScores())).value
-        ('Number of sentences.', 0)
-    """
+    """Make a `Measure` of the decorated function, which is described by the first line of its docstring."""
 
     def decorate(function: Callable[[MeasureInputs], MeasureValue]) -> Measure:
         decorated = Measure(function, title, unit, higher, needs)
@@ -123,12 +92,7 @@ def measure(
 
 
 class Likelihood(NamedTuple):
-    """Log-likelihood of a text under a language model.
-
-    Args:
-        total: the sum of the log-probabilities of its sub-words, in nats.
-        pieces: the number of its sub-words.
-    """
+    """Log-likelihood of a text under a language model."""
 
     total: float
     pieces: int
@@ -136,16 +100,7 @@ class Likelihood(NamedTuple):
 
 @dataclass
 class ModelScores:
-    """Models of measures, and their cached scores of texts.
-
-    Equal texts are scored once. Texts go to a model ordered by length, so the order of sentences affects no result.
-
-    Args:
-        causal_lm: the causal language model, if there is one.
-        masked_lm: the masked language model, if there is one.
-        encoder: the encoder, if there is one.
-        progress: called about every 256 texts.
-    """
+    """Models of measures, and their cached scores of texts."""
 
     causal_lm: CausalLM | None = None
     masked_lm: MaskedLM | None = None
@@ -154,28 +109,14 @@ class ModelScores:
     _cache: dict[tuple[str, str], Likelihood] = field(default_factory=dict)
 
     def causal_likelihoods(self, sentences: Iterable[Sentence]) -> list[Likelihood]:
-        """The log-likelihood of each sentence under the causal language model.
-
-        Args:
-            sentences: the sentences.
-
-        Raises:
-            UndefinedError: there is no causal language model.
-        """
+        """The log-likelihood of each sentence under the causal language model."""
         lm = self.causal_lm
         if lm is None:
             raise UndefinedError("there is no causal language model")
         return self._score(sentences, "scoring", lambda texts: causal_log_probs(texts, lm, _BATCH))
 
     def masked_likelihoods(self, sentences: Iterable[Sentence]) -> list[Likelihood]:
-        """The pseudo-log-likelihood of each sentence under the masked language model.
-
-        Args:
-            sentences: the sentences.
-
-        Raises:
-            UndefinedError: there is no masked language model.
-        """
+        """The pseudo-log-likelihood of each sentence under the masked language model."""
         lm = self.masked_lm
         if lm is None:
             raise UndefinedError("there is no masked language model")
@@ -195,14 +136,7 @@ class ModelScores:
 
 @dataclass
 class MeasureInputs:
-    """Sentences to be measured.
-
-    Args:
-        sentences: the augmented sentences.
-        sources: the source of each; None if it is unknown.
-        gold: all gold sentences; empty where there is nothing to compare with.
-        models: models and their scores.
-    """
+    """Sentences to be measured."""
 
     sentences: Sequence[Sentence]
     sources: Sequence[Sentence | None]
@@ -210,14 +144,7 @@ class MeasureInputs:
     models: ModelScores
 
     def mean_over_sources(self, compare: Callable[[Sentence, Sentence], float | None]) -> MeasureValue:
-        """The mean of a comparison of each sentence with its source.
-
-        Args:
-            compare: computes a value from a sentence and its source; None if it is undefined.
-
-        Raises:
-            UndefinedError: no source is known, or no sentence has a value.
-        """
+        """The mean of a comparison of each sentence with its source."""
         pairs = zip(self.sentences, self.sources, strict=True)
         values = [None if source is None else compare(sentence, source) for sentence, source in pairs]
         known = any(source is not None for source in self.sources)
@@ -225,26 +152,14 @@ class MeasureInputs:
         return mean_over_sentences(values, why)
 
     def require_gold(self) -> Sequence[Sentence]:
-        """The gold sentences.
-
-        Raises:
-            UndefinedError: there are none.
-        """
+        """The gold sentences."""
         if not self.gold:
             raise UndefinedError("there are no gold sentences to compare with")
         return self.gold
 
 
 def mean_over_sentences(values: Sequence[float | None], why_undefined: str = "there are no sentences") -> MeasureValue:
-    """The mean over the sentences that have a value.
-
-    Args:
-        values: the value of each sentence; None if it is undefined.
-        why_undefined: the reason in the error where no sentence has a value.
-
-    Raises:
-        UndefinedError: no sentence has a value.
-    """
+    """The mean over the sentences that have a value."""
     defined = [value for value in values if value is not None]
     if not defined:
         raise UndefinedError(why_undefined)
@@ -252,13 +167,5 @@ def mean_over_sentences(values: Sequence[float | None], why_undefined: str = "th
 
 
 def words(tokens: Iterable[str]) -> list[str]:
-    """The tokens that contain a letter or a digit, in lower case.
-
-    Args:
-        tokens: the tokens of a sentence.
-
-    Example:
-        >>> words(["The", "end", "."])
-        ['the', 'end']
-    """
+    """The tokens that contain a letter or a digit, in lower case."""
     return [token.casefold() for token in tokens if token.isalnum() or any(map(str.isalnum, token))]

@@ -38,19 +38,7 @@ def _label_shares(sentences: Iterable[Sentence]) -> dict[str, float]:
 
 
 def jensen_shannon(p: Mapping[str, float], q: Mapping[str, float]) -> float:
-    """Jensen-Shannon distance: the square root of the divergence in bits (Endres and Schindelin 2003).
-
-    Args:
-        p: probabilities by label.
-        q: probabilities by label.
-
-    Returns:
-        The distance, from 0 to 1.
-
-    Example:
-        >>> jensen_shannon({"a": 1.0}, {"b": 1.0})
-        1.0
-    """
+    """Jensen-Shannon distance: the square root of the divergence in bits (Endres and Schindelin 2003)."""
     middle = {label: (p.get(label, 0) + q.get(label, 0)) / 2 for label in sorted({*p, *q})}
 
     def divergence(of: Mapping[str, float]) -> float:
@@ -60,19 +48,7 @@ def jensen_shannon(p: Mapping[str, float], q: Mapping[str, float]) -> float:
 
 
 def total_variation(p: Mapping[str, float], q: Mapping[str, float]) -> float:
-    """Total variation distance: half the sum of the absolute differences.
-
-    Args:
-        p: probabilities by label.
-        q: probabilities by label.
-
-    Returns:
-        The distance, from 0 to 1.
-
-    Example:
-        >>> total_variation({"a": 1.0}, {"a": 0.75, "b": 0.25})
-        0.25
-    """
+    """Total variation distance: half the sum of the absolute differences."""
     return math.fsum(abs(p.get(label, 0) - q.get(label, 0)) for label in {*p, *q}) / 2
 
 

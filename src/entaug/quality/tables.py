@@ -12,21 +12,7 @@ _BACKENDS = {"causal_lm": "a causal LM", "masked_lm": "a masked LM", "encoder": 
 
 
 def quality_table(qualities: Sequence[Quality]) -> str:
-    """Format qualities as aligned columns for a terminal.
-
-    Args:
-        qualities: the columns.
-
-    Returns:
-        The lines of the table, then the notes.
-
-    Example:
-        >>> print(quality_table([Quality("mr", 2, {"new_words": 0.25, "length": 12.0})]), end="")
-                      mr
-        sentences      2
-        New words  25.0%
-        Length      12.0
-    """
+    """Format qualities as aligned columns for a terminal."""
     rows = _rows(qualities)
     first, *others = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = [
@@ -37,24 +23,7 @@ def quality_table(qualities: Sequence[Quality]) -> str:
 
 
 def quality_markdown(qualities: Sequence[Quality]) -> str:
-    """Format qualities as a Markdown document with the definitions of the measures.
-
-    Args:
-        qualities: the columns of the table.
-
-    Returns:
-        The document.
-
-    Example:
-        >>> print(quality_markdown([Quality("mr", 2, {"new_words": 0.25})]).split("##")[0], end="")
-        # Quality of augmented sentences
-        <BLANKLINE>
-        |  | mr |
-        | --- | ---: |
-        | sentences | 2 |
-        | New words | 25.0% |
-        <BLANKLINE>
-    """
+    """Format qualities as a Markdown document with the definitions of the measures."""
     head, *rows = _rows(qualities)
     parts = ["# Quality of augmented sentences\n", markdown_table(head, rows)]
     if notes := _notes(qualities, "- "):
@@ -65,21 +34,7 @@ def quality_markdown(qualities: Sequence[Quality]) -> str:
 
 
 def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Format a table in Markdown, all columns but the first aligned to the right.
-
-    Args:
-        head: the cells of the head.
-        rows: the cells of each row.
-
-    Returns:
-        The lines of the table.
-
-    Example:
-        >>> print(markdown_table(["method", "F1"], [["mr", "70.1"]]), end="")
-        | method | F1 |
-        | --- | ---: |
-        | mr | 70.1 |
-    """
+    """Format a table in Markdown, all columns but the first aligned to the right."""
 
     def line(cells: Iterable[str]) -> str:
         return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"
@@ -88,12 +43,7 @@ def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def list_measures() -> str:
-    """The names of all measures with their descriptions, two lines each.
-
-    Example:
-        >>> print(list_measures().splitlines()[-4])
-        length                    Length: Number of tokens, mean over sentences.
-    """
+    """The names of all measures with their descriptions, two lines each."""
     lines = []
     for name, measure in MEASURES.usable().items():
         facts = [f"unit: {measure.unit}"] if measure.unit else []

@@ -19,22 +19,7 @@ TEACHER = "teacher"
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """One way to train with more than the gold sentences.
-
-    Args:
-        name: its name.
-        prior_gain: the gain in points of F1 that is expected before anything is measured, see
-            `entaug.recipes.selection`.
-        prior_gain_larger: the same where the teacher has a larger encoder; None for no other expectation.
-        method: the method whose augmented sentences are added; None for none.
-        unlabelled: whether unlabelled sentences are added, with the labels of a teacher trained on gold.
-        soft: whether the added sentences have the probabilities of the teacher; otherwise augmented ones have the
-            labels of their method, and unlabelled ones those that one tagger predicts.
-        schedule: how added sentences join the gold ones, see `entaug.taggers.base.TaggerTrainingConfig`.
-        copies: the number of augmented sentences per gold sentence, if the training can take so many.
-        cost: the duration of making its sentences and training with them, in trainings on gold alone.
-        replaces_text: whether it is tried where there is no unlabelled text, unless recipes are named.
-    """
+    """One way to train with more than the gold sentences."""
 
     name: str
     prior_gain: float
@@ -48,15 +33,7 @@ class Recipe:
     replaces_text: bool = False
 
     def prior(self, *, is_teacher_larger: bool) -> float:
-        """Return the prior gain.
-
-        Args:
-            is_teacher_larger: whether the teacher has a larger encoder than the tagger.
-
-        Example:
-            >>> find_recipe("self").prior(is_teacher_larger=True)
-            6.5
-        """
+        """Return the prior gain."""
         larger = self.prior_gain_larger if is_teacher_larger else None
         return self.prior_gain if larger is None else larger
 
@@ -112,18 +89,7 @@ RECIPES: dict[str, Recipe] = {
 
 
 def find_recipe(name: str) -> Recipe:
-    """Return the recipe of a name.
-
-    Args:
-        name: a name in `RECIPES`.
-
-    Raises:
-        UnknownNameError: there is no such recipe.
-
-    Example:
-        >>> find_recipe("self").summary
-        'unlabelled sentences with soft labels of a teacher, first, then gold alone'
-    """
+    """Return the recipe of a name."""
     if name not in RECIPES:
         raise UnknownNameError("recipe", name, RECIPES)
     return RECIPES[name]
@@ -137,30 +103,7 @@ def applicable_recipes(
     shapes: Collection[str] = (),
     available: Collection[str] | None = None,
 ) -> tuple[list[Recipe], list[str]]:
-    """Return the recipes that can be tried on a corpus.
-
-    Args:
-        names: the recipes that the user wants; None for all, without those that take the place of unlabelled text
-            where there is some; empty for none.
-        has_unlabelled: whether there is unlabelled text.
-        has_probabilities: whether the tagger gives probabilities; where it does, soft labels take the place of
-            predicted ones.
-        shapes: ``"nested"`` and ``"discontinuous"``, as far as the corpus has such mentions.
-        available: the methods whose models are on this machine; None for all.
-
-    Returns:
-        The recipes in the order of `RECIPES`, and notes on those that were left out although they were asked for or
-        only lack a model.
-
-    Raises:
-        UnknownNameError: there is no such recipe.
-        ParameterError: none of the wanted recipes can be tried.
-
-    Example:
-        >>> recipes, notes = applicable_recipes(["mr", "self"], has_unlabelled=False, has_probabilities=True)
-        >>> [recipe.name for recipe in recipes], notes
-        (['mr'], ['the recipe self is not tried: it needs unlabelled text'])
-    """
+    """Return the recipes that can be tried on a corpus."""
     if names is None:
         wanted = {recipe.name for recipe in RECIPES.values() if not (recipe.replaces_text and has_unlabelled)}
     else:

@@ -40,16 +40,7 @@ _clock = time.monotonic
 
 
 class Choice:
-    """The choice of a recipe for a corpus, and the final training.
-
-    Args:
-        arguments: the arguments of `entaug.auto` that the result depends on.
-        inputs: the sentences.
-        output: the folder of the result.
-        budget: the time in minutes; None for no limit.
-        force: drop what an interrupted call with other arguments left.
-        progress: called during each training.
-    """
+    """The choice of a recipe for a corpus, and the final training."""
 
     def __init__(
         self,
@@ -89,11 +80,7 @@ class Choice:
         return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
 
     def execute(self) -> AutoSummary:
-        """Choose, train and write the result.
-
-        Returns:
-            The result.
-        """
+        """Choose, train and write the result."""
         self._plan_all()
         first = self._first_training()
         recipes = self._recipes()
@@ -202,14 +189,7 @@ class Choice:
         return note
 
     def _first_teacher(self, seconds: float) -> float:
-        """Train a teacher with another encoder on all gold sentences.
-
-        Args:
-            seconds: the duration of the first training.
-
-        Returns:
-            How many times as long it took.
-        """
+        """Train a teacher with another encoder on all gold sentences."""
         note = self.workspace.note("teacher")
         folder = self.workspace.folder / _TEACHER
         if note is None or not folder.is_dir():
@@ -381,11 +361,7 @@ class Choice:
     # ------------------------------------------------------------------------------------------------- final training
 
     def _train_final(self, recipe: Recipe | None) -> tuple[list[Any], Path]:
-        """Train on all gold sentences with the chosen recipe.
-
-        Returns:
-            The augmented sentences, and the folder of the tagger.
-        """
+        """Train on all gold sentences with the chosen recipe."""
         first = self.workspace.folder / _FIRST
         if recipe is None:
             return [], first

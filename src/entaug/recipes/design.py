@@ -32,30 +32,14 @@ _DEV_STAGES: tuple[tuple[int, int | None, int], ...] = (
 
 @dataclass(frozen=True)
 class Design:
-    """The size of a choice.
-
-    Args:
-        folds: number of folds; 1 where held-out sentences are given, 0 where nothing is measured.
-        recipes: number of recipes that are tried, in the order of `entaug.recipes.catalogue.RECIPES`; 0 for none.
-        repeats: number of repetitions, with other folds and seeds; from the second on only the best `FINALISTS` recipes
-            are trained.
-
-    Example:
-        >>> Design(5, 4, 2).num_trainings([1, 1, 1, 1]), Design(5, 4, 2).num_trainings([1, 1, 1, 1], teacher=6.5)
-        (65.0, 130.0)
-    """
+    """The size of a choice."""
 
     folds: int
     recipes: int
     repeats: int
 
     def num_trainings(self, costs: Sequence[float], teacher: float = 0.0) -> float:
-        """The number of trainings on parts of the training sentences.
-
-        Args:
-            costs: the numbers of trainings that the recipes count for, in the order in which they are tried.
-            teacher: the number that the training of a teacher with another encoder counts for; 0 without one.
-        """
+        """The number of trainings on parts of the training sentences."""
         if not self.recipes:
             return 0
         base = TEACHER_SIZE + teacher
@@ -74,16 +58,7 @@ class Design:
 
 
 def designs(num_recipes: int, *, has_dev: bool) -> list[Design]:
-    """The designs from the smallest to the largest.
-
-    Args:
-        num_recipes: the number of recipes that can be tried.
-        has_dev: whether held-out sentences are given.
-
-    Example:
-        >>> [(d.folds, d.recipes, d.repeats) for d in designs(2, has_dev=False)]
-        [(3, 1, 1), (3, 2, 1), (5, 2, 1), (5, 2, 2)]
-    """
+    """The designs from the smallest to the largest."""
     result: list[Design] = []
     for folds, recipes, repeats in _DEV_STAGES if has_dev else _STAGES:
         design = Design(folds, min(recipes or num_recipes, num_recipes), repeats)
@@ -95,20 +70,6 @@ def designs(num_recipes: int, *, has_dev: bool) -> list[Design]:
 def largest_affordable(
     candidates: Sequence[Design], num_trainings: float, costs: Sequence[float], teacher: float = 0.0
 ) -> Design | None:
-    """The largest design with at most so many trainings.
-
-    Args:
-        candidates: designs, the smallest first.
-        num_trainings: the number of trainings for which there is time.
-        costs: see `Design.num_trainings`.
-        teacher: see `Design.num_trainings`.
-
-    Returns:
-        The design; None if there is no time for any.
-
-    Example:
-        >>> largest_affordable(designs(2, has_dev=False), 20, costs=[1, 1])
-        Design(folds=3, recipes=2, repeats=1)
-    """
+    """The largest design with at most so many trainings."""
     affordable = (design for design in reversed(candidates) if design.num_trainings(costs, teacher) <= num_trainings)
     return next(affordable, None)

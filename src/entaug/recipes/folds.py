@@ -16,48 +16,17 @@ _STEPS_PER_ROOT = 50
 
 
 def default_steps(num_sentences: int) -> int:
-    """The number of optimizer steps of batches of 8 after which training on gold sentences has converged.
-
-    50 times the square root of the number of sentences, at least 300: 40 epochs of 100 sentences, 13 of 1,000, 4 of
-    10,000. In pilots on 100 sentences F1 no longer rose after 400 to 600 steps.
-
-    Args:
-        num_sentences: the number of gold sentences.
-
-    Example:
-        >>> default_steps(30), default_steps(100), default_steps(10_000)
-        (300, 500, 5000)
-    """
+    """The number of optimizer steps of batches of 8 after which training on gold sentences has converged."""
     return max(_FEWEST_STEPS, round(_STEPS_PER_ROOT * math.sqrt(num_sentences)))
 
 
 def content_key(sentence: Sentence) -> str:
-    """A key that sentences of the same letters share, however they were split into tokens.
-
-    Args:
-        sentence: the sentence.
-    """
+    """A key that sentences of the same letters share, however they were split into tokens."""
     return "".join("".join(sentence.tokens).split()).casefold()
 
 
 def partition(sentences: Sequence[Sentence], folds: int, seed: int) -> list[list[int]]:
-    """Divide sentences into folds of nearly equal size.
-
-    Sentences with equal text share a fold. Sentences with the rarest type of mention are dealt out first, so that each
-    fold has its share of every type as far as possible.
-
-    Args:
-        sentences: the sentences.
-        folds: the number of folds.
-        seed: seed of the order.
-
-    Returns:
-        The positions of the sentences of each fold, increasing.
-
-    Example:
-        >>> partition([Sentence([word]) for word in "abcdefg"], 3, seed=0)
-        [[3, 5, 6], [1, 2], [0, 4]]
-    """
+    """Divide sentences into folds of nearly equal size."""
     counts = Counter(label for sentence in sentences for label in _labels(sentence))
     groups: dict[str, list[int]] = {}
     for i, sentence in enumerate(sentences):

@@ -25,16 +25,7 @@ _FEWEST = 20
 
 @dataclass
 class AutoInputs:
-    """The sentences of a choice.
-
-    Args:
-        gold: the training sentences.
-        unlabelled: unlabelled sentences, none of which is a gold or a held-out one.
-        dev: the labelled sentences to measure gains on; None for cross-validation.
-        held_out: the test sentences, whose mentions are not taken from lists.
-        digests: digests of the files by name.
-        notes: notes for the user.
-    """
+    """The sentences of a choice."""
 
     gold: list[Sentence]
     unlabelled: list[Sentence] = field(default_factory=list)
@@ -70,25 +61,7 @@ def read_inputs(
     from_format: str | None,
     read_options: Mapping[str, Any],
 ) -> AutoInputs:
-    """Read and check the files.
-
-    Args:
-        train: the gold training sentences.
-        unlabelled: files of text; labels in them are ignored.
-        dev: the labelled sentences to measure gains on; None for cross-validation.
-        held_out: test files, in any labelled format.
-        drop_held_out: leave unlabelled sentences that are in `dev` or `held_out` out instead of raising an error.
-        repair: repair invalid tag sequences.
-        from_format: format of `train` and `dev`; None to detect it.
-        read_options: options of this format.
-
-    Returns:
-        The sentences.
-
-    Raises:
-        InputError: a file is invalid, there are too few sentences, or unlabelled text holds sentences of `dev` or
-            `held_out`.
-    """
+    """Read and check the files."""
     options = {"repair": repair, **read_options}
     gold = list(read(train, from_format, **options))
     inputs = AutoInputs(gold)
@@ -131,11 +104,7 @@ def _check_apart(gold: Sequence[Sentence], dev: Sequence[Sentence], train: str |
 
 
 def file_digest(path: Path) -> str:
-    """The digest of the content of a file, or of all files of a folder.
-
-    Args:
-        path: the file or folder.
-    """
+    """The digest of the content of a file, or of all files of a folder."""
     digest = hashlib.sha256()
     for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
         if file.is_file():

@@ -31,19 +31,7 @@ def write_output(
     summary: AutoSummary,
     arguments: Mapping[str, Any],
 ) -> None:
-    """Write the folder of a result; it appears when it is complete.
-
-    Args:
-        output: the folder.
-        inputs: the sentences.
-        augmented: what the chosen recipe adds to the gold sentences.
-        tagger: the folder of the trained tagger.
-        summary: the result.
-        arguments: the arguments that repeat the choice.
-
-    Raises:
-        OutputError: it cannot be written.
-    """
+    """Write the folder of a result; it appears when it is complete."""
     with atomic_folder(output) as folder:
         gold = with_keys(inputs.gold) if augmented else inputs.gold  # provenance names them
         write([*gold, *augmented], folder / "train.jsonl")

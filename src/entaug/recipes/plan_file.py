@@ -39,17 +39,7 @@ _DIGESTS = "digests"
 
 
 def to_plan_text(arguments: Mapping[str, Any], digests: Mapping[str, str], folder: Path, recipe: str) -> str:
-    """Write a plan.
-
-    Args:
-        arguments: the arguments of `entaug.auto`; None is left out.
-        digests: digests of the files by name.
-        folder: the folder in which the plan will be; paths are relative to it.
-        recipe: the chosen recipe.
-
-    Returns:
-        The text of the file.
-    """
+    """Write a plan."""
     lines = [f"# To repeat this choice: entaug auto plan.toml -o NEW-FOLDER. It chose: {recipe}"]
     tables: list[tuple[str, Mapping[str, Any]]] = []
     for name in PLAN_KEYS:
@@ -73,17 +63,7 @@ def to_plan_text(arguments: Mapping[str, Any], digests: Mapping[str, str], folde
 
 
 def read_plan_file(path: str | Path) -> dict[str, Any]:
-    """Read a plan.
-
-    Args:
-        path: the file.
-
-    Returns:
-        Arguments of `entaug.auto`.
-
-    Raises:
-        InputError: the plan is invalid, or a file that it names has changed.
-    """
+    """Read a plan."""
     path = Path(path)
     try:
         table = tomllib.loads(path.read_text("utf-8"))

@@ -54,17 +54,7 @@ _CHUNK = 100
 
 @dataclass(frozen=True)
 class Gain:
-    """The gain of a recipe over gold alone, in points of F1.
-
-    Args:
-        recipe: its name.
-        measured: the difference that was measured; None where nothing was.
-        standard_error: the standard error of `measured`; None where nothing was measured.
-        expected: the expected gain: `measured`, shrunk towards the prior.
-        low: lower end of the 95 % credible interval of the gain.
-        high: upper end of the interval.
-        risk: the probability of losing more than `TOLERATED_LOSS`.
-    """
+    """The gain of a recipe over gold alone, in points of F1."""
 
     recipe: str
     measured: float | None
@@ -82,13 +72,7 @@ class Gain:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The held-out results of one repetition of the cross-validation.
-
-    Args:
-        folds: the fold of each held-out sentence (sentences,).
-        gold: match counts (correct, predicted, gold) of the gold-only taggers (taggers, sentences, 3).
-        recipes: match counts of the recipes of this repetition by name (sentences, 3).
-    """
+    """The held-out results of one repetition of the cross-validation."""
 
     folds: NDArray[float64]
     gold: NDArray[float64]
@@ -96,34 +80,13 @@ class Outcome:
 
 
 def choose(gains: Sequence[Gain]) -> Gain | None:
-    """Choose a recipe.
-
-    Args:
-        gains: the gains of all recipes.
-
-    Returns:
-        The gain of the recipe to take; None for gold alone.
-
-    Example:
-        >>> choose([Gain("mr", 3.0, 1.0, 2.5, 0.7, 4.3, 0.0), Gain("self", 5.0, 4.0, 2.4, -1.1, 5.9, 0.03)]).recipe
-        'mr'
-        >>> choose([Gain("mr", 0.5, 4.0, 1.0, -2.0, 4.0, 0.09)]) is None
-        True
-    """
+    """Choose a recipe."""
     best = max(gains, key=lambda gain: gain.expected, default=None)
     return best if best is not None and best.is_credible else None
 
 
 def estimate_gains(outcomes: Sequence[Outcome], priors: Mapping[str, float]) -> list[Gain]:
-    """Estimate the gains of recipes.
-
-    Args:
-        outcomes: the results of each repetition; they are of the same sentences in the same order.
-        priors: the prior gain of each recipe, in points.
-
-    Returns:
-        The gains, in the order of `priors`.
-    """
+    """Estimate the gains of recipes."""
     import numpy as np
 
     names = list(priors)
@@ -147,18 +110,7 @@ def estimate_gains(outcomes: Sequence[Outcome], priors: Mapping[str, float]) -> 
 
 
 def prior_gains(priors: Mapping[str, float]) -> list[Gain]:
-    """Return what to expect of recipes where nothing is measured.
-
-    Args:
-        priors: the prior gain of each recipe, in points.
-
-    Returns:
-        The gains, in the order of `priors`.
-
-    Example:
-        >>> [(gain.recipe, gain.is_credible) for gain in prior_gains({"self": 6.0, "mr": 1.5})]
-        [('self', True), ('mr', False)]
-    """
+    """Return what to expect of recipes where nothing is measured."""
     return [_gain(name, gain, PRIOR_SD) for name, gain in priors.items()]
 
 
@@ -178,16 +130,7 @@ def _gain(recipe: str, expected: float, deviation: float, measured: tuple[float,
 def shrink(
     measured: NDArray[float64], noise: NDArray[float64], priors: Sequence[float]
 ) -> tuple[NDArray[float64], NDArray[float64]]:
-    """Combine measured gains with the prior.
-
-    Args:
-        measured: gains in points (..., recipes).
-        noise: the covariance of their errors (recipes, recipes).
-        priors: the prior gains in points (recipes,).
-
-    Returns:
-        The expected gains (..., recipes), and the standard deviations of the gains around them (recipes,).
-    """
+    """Combine measured gains with the prior."""
     import numpy as np
 
     size = len(priors)
@@ -199,11 +142,7 @@ def shrink(
 
 
 def _gains(outcomes: Sequence[Outcome], names: Sequence[str], weights: NDArray[float64]) -> NDArray[float64]:
-    """Gains in points, the mean over the repetitions that have a recipe, from weights of sentences (rows, sentences).
-
-    Returns:
-        The gains (rows, recipes).
-    """
+    """Gains in points from weights of sentences (rows, sentences): means over the repetitions that have a recipe."""
     import numpy as np
 
     by_name: dict[str, list[NDArray[float64]]] = {name: [] for name in names}
@@ -223,11 +162,7 @@ def _f1(sums: NDArray[float64]) -> NDArray[float64]:
 
 
 def _training_noise(outcomes: Sequence[Outcome], names: Sequence[str]) -> NDArray[float64]:
-    """The covariance of the gains (recipes, recipes) that comes from the seeds of the trainings.
-
-    A training of a recipe is taken to vary as much as one of a gold-only tagger. The variance of the F1 of a repetition
-    is the sum over folds of the variance of what a fold contributes to F1, to first order.
-    """
+    """The covariance of the gains (recipes, recipes) that comes from the seeds of the trainings."""
     import numpy as np
 
     variances = []

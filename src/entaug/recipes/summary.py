@@ -15,25 +15,7 @@ __all__ = ["AutoSummary"]
 
 @dataclass
 class AutoSummary:
-    """Result of `entaug.auto`.
-
-    Args:
-        input: the training file.
-        output: the folder of the result.
-        sentences: number of gold sentences.
-        augmented: number of sentences that the chosen recipe adds.
-        recipe: the chosen recipe, or ``"gold"``.
-        design: folds, recipes and repetitions.
-        measured_on: ``"cross-validation"``, ``"dev"`` or ``"nothing"``.
-        steps: number of optimizer steps of the final training.
-        gold_f1: mean micro-F1 of the gold-only taggers on held-out sentences, from 0 to 100; None if nothing was
-            measured.
-        teacher_f1: mean micro-F1 of a teacher with another encoder on held-out sentences; None without one.
-        gains: the gains of the recipes that were tried.
-        files: digests of the input files.
-        notes: notes for the user.
-        seconds: duration of this call.
-    """
+    """Result of `entaug.auto`."""
 
     input: str
     output: str
@@ -57,7 +39,7 @@ class AutoSummary:
 
     @property
     def how(self) -> str:
-        """How the gains were measured."""
+        """The way in which gains were measured."""
         if self.measured_on == "nothing":
             return "on other corpora; nothing was measured on this one"
         if self.measured_on == "dev":

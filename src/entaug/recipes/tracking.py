@@ -19,16 +19,7 @@ _clock = time.monotonic
 
 @dataclass(frozen=True)
 class AutoProgress:
-    """Progress of a choice.
-
-    Args:
-        phase: what is being done.
-        done: number of finished optimizer steps.
-        total: number of all steps, as far as it is known.
-        trainings: number of finished trainings.
-        seconds_left: estimated time for the rest; None as long as there is no estimate.
-        seconds_in_all: the first estimate of the whole time; None until there is one.
-    """
+    """Progress of a choice."""
 
     phase: str
     done: int
@@ -43,11 +34,7 @@ ProgressCallback = Callable[[AutoProgress], None]
 
 
 class Tracker:
-    """Counts optimizer steps and estimates the time left, from the seconds that a step takes with each encoder.
-
-    Args:
-        callback: called during each training.
-    """
+    """Counts optimizer steps and estimates the time left, from the seconds that a step takes with each encoder."""
 
     def __init__(self, callback: ProgressCallback) -> None:
         self._callback = callback
@@ -76,17 +63,7 @@ class Tracker:
         self._done += steps
 
     def start(self, phase: str, steps: int, encoder: str = STUDENT, extra: float = 0.0) -> TrainingProgress:
-        """Begin a training or another phase.
-
-        Args:
-            phase: what is done.
-            steps: number of its steps.
-            encoder: which encoder is trained.
-            extra: other work that is done before it, see `plan`.
-
-        Returns:
-            The callback for the steps.
-        """
+        """Begin a training or another phase."""
         self._trainings += self._current > 0
         self._done += self._current
         self._take(steps, encoder, extra)

@@ -25,18 +25,7 @@ _SEEDS_PER_REPEAT = 100
 
 @dataclass(frozen=True)
 class Trainer:
-    """Trains taggers on gold sentences and what recipes add to them.
-
-    Args:
-        tagger: name of the tagger.
-        params: its parameters.
-        has_probabilities: whether the tagger gives probabilities to tags or relations.
-        teacher_params: parameters of the tagger that is the teacher; None if the gold-only taggers are.
-        seed: the first seed.
-        methods: parameters of methods by name, where they are not the defaults.
-        held_out: test sentences, whose mentions are not taken from lists.
-        batch_size: sentences of a batch.
-    """
+    """Trains taggers on gold sentences and what recipes add to them."""
 
     tagger: str
     params: Mapping[str, Any]
@@ -48,22 +37,11 @@ class Trainer:
     batch_size: int = 8
 
     def has_own_teacher(self, recipes: Sequence[Recipe]) -> bool:
-        """Whether a teacher with parameters of its own labels sentences of any of some recipes.
-
-        Args:
-            recipes: the recipes.
-        """
+        """Whether a teacher with parameters of its own labels sentences of any of some recipes."""
         return self.teacher_params is not None and any(recipe.has_teacher for recipe in recipes)
 
     def config(self, steps: int, repeat: int, member: int, recipe: Recipe | None = None) -> TaggerTrainingConfig:
-        """The hyperparameters of a training.
-
-        Args:
-            steps: number of optimizer steps.
-            repeat: number of the repetition.
-            member: number of the gold-only tagger; ignored for a recipe.
-            recipe: the recipe; None for gold alone.
-        """
+        """The hyperparameters of a training."""
         number = TEACHER_SIZE if recipe else member
         return TaggerTrainingConfig(
             steps=steps,
@@ -81,50 +59,21 @@ class Trainer:
         progress: TrainingProgress | None = None,
         params: Mapping[str, Any] | None = None,
     ) -> TrainableTagger:
-        """Train a new tagger.
-
-        Args:
-            gold: the gold sentences.
-            config: the hyperparameters.
-            augmented: the sentences that a recipe adds.
-            progress: called after each step.
-            params: parameters of the tagger; None for those of the students.
-
-        Returns:
-            The tagger.
-        """
+        """Train a new tagger."""
         tagger = create_tagger(self.tagger, **(self.params if params is None else params))
         return tagger.fit(gold, config=config, progress=progress, augmented=augmented)
 
     def train_teacher(
         self, gold: Sequence[Sentence], steps: int, repeat: int, progress: TrainingProgress
     ) -> TrainableTagger:
-        """Train a teacher with parameters of its own.
-
-        Args:
-            gold: the gold sentences.
-            steps: number of optimizer steps.
-            repeat: number of the repetition.
-            progress: called after each step.
-
-        Returns:
-            The tagger.
-        """
+        """Train a teacher with parameters of its own."""
         config = self.config(steps, repeat, TEACHER_SIZE + 1)
         return self.train(gold, config, progress=progress, params=self.teacher_params)
 
     def augment(
         self, recipe: Recipe, gold: Sequence[Sentence], held_out: Sequence[Sentence], steps: int, repeat: int
     ) -> list[Sentence]:
-        """The sentences that the method of a recipe makes of gold sentences.
-
-        Args:
-            recipe: a recipe with a method.
-            gold: the gold sentences, all that the method sees.
-            held_out: the sentences to predict; lists of mentions are used without theirs.
-            steps: number of steps of the training, which limits how many sentences are of use.
-            repeat: number of the repetition.
-        """
+        """The sentences that the method of a recipe makes of gold sentences."""
         method = recipe.method or ""
         copies = max(1, min(recipe.copies, steps * self.batch_size // len(gold)))
         params = {"copies": copies, "seed": self.seed + repeat, **self.methods.get(method, {})}
@@ -140,15 +89,7 @@ class Trainer:
             raise
 
     def label(self, teachers: Sequence[TrainableTagger], sentences: Sequence[Sentence]) -> list[Sentence]:
-        """Label sentences: with the mean probabilities of the teachers, or with the predictions of the first one.
-
-        Args:
-            teachers: taggers that were trained on gold sentences.
-            sentences: the sentences; their mentions are replaced.
-
-        Returns:
-            The labelled sentences.
-        """
+        """Label sentences: with the mean probabilities of the teachers, or with the predictions of the first one."""
         if not sentences:
             return []
         if not self.has_probabilities:
@@ -161,18 +102,7 @@ class Trainer:
 
 @dataclass
 class FoldRunner:
-    """Runs the trainings of one fold that are not finished.
-
-    Args:
-        trainer: trains the taggers.
-        workspace: keeps what is finished.
-        repeat: number of the repetition.
-        fold: number of the fold.
-        gold: the training sentences of the fold.
-        held_out: the sentences to predict.
-        unlabelled: unlabelled sentences.
-        steps: number of optimizer steps of each training.
-    """
+    """Runs the trainings of one fold that are not finished."""
 
     trainer: Trainer
     workspace: Workspace
@@ -184,11 +114,7 @@ class FoldRunner:
     steps: int
 
     def missing(self, recipes: Sequence[Recipe]) -> list[TrainingKey]:
-        """The trainings that are not finished.
-
-        Args:
-            recipes: the recipes to try.
-        """
+        """The trainings that are not finished."""
         keys = [TrainingKey(self.repeat, self.fold, GOLD, member) for member in range(TEACHER_SIZE)]
         if self.trainer.has_own_teacher(recipes):
             keys.append(TrainingKey(self.repeat, self.fold, TEACHER))
@@ -196,12 +122,7 @@ class FoldRunner:
         return [key for key in keys if key not in self.workspace.predictions]
 
     def run(self, recipes: Sequence[Recipe], on_training: Callable[[TrainingKey], TrainingProgress]) -> None:
-        """Run the trainings.
-
-        Args:
-            recipes: the recipes to try.
-            on_training: called before each training; returns the callback for its steps.
-        """
+        """Run the trainings."""
         missing = self.missing(recipes)
         if not missing:
             return
@@ -243,15 +164,7 @@ class FoldRunner:
 
 
 class Pools:
-    """The sentences that recipes add to the same gold sentences: each kind is made and labelled once.
-
-    Args:
-        trainer: labels sentences.
-        workspace: keeps the sentences.
-        name: begins the names of the files.
-        repeat: number of the repetition.
-        steps: number of steps of a training.
-    """
+    """The sentences that recipes add to the same gold sentences: each kind is made and labelled once."""
 
     def __init__(self, trainer: Trainer, workspace: Workspace, name: str, repeat: int, steps: int) -> None:
         self._trainer = trainer
@@ -269,15 +182,7 @@ class Pools:
         unlabelled: Sequence[Sentence],
         train_teachers: Callable[[], Sequence[TrainableTagger]],
     ) -> None:
-        """Make what the recipes need; the teachers are trained only where their labels are not there yet.
-
-        Args:
-            recipes: the recipes.
-            gold: the gold sentences.
-            held_out: the sentences to predict, if any.
-            unlabelled: unlabelled sentences.
-            train_teachers: trains the teachers.
-        """
+        """Make what the recipes need; the teachers are trained only where their labels are not there yet."""
         for method, recipe in {recipe.method: recipe for recipe in recipes if recipe.method}.items():
             make = partial(self._trainer.augment, recipe, gold, held_out, self._steps, self._repeat)
             self._pools[method] = self._workspace.sentences(f"{self._name}.{method}", make)
@@ -293,11 +198,7 @@ class Pools:
             self._pools[pool] = self._workspace.sentences(f"{self._name}.{pool}", make_labelled)
 
     def sentences(self, recipe: Recipe) -> list[Sentence]:
-        """The sentences that a recipe adds.
-
-        Args:
-            recipe: the recipe.
-        """
+        """The sentences that a recipe adds."""
         added = [sentence for pool in _pools_of(recipe) for sentence in self._pools[pool]]
         return added if recipe.soft else [sentence.with_(layout={}) for sentence in added]
 
@@ -314,22 +215,12 @@ def _pools_of(recipe: Recipe) -> Iterator[str]:
 
 
 def strip_labels(sentences: Sequence[Sentence]) -> list[Sentence]:
-    """Return sentences without their mentions and further fields.
-
-    Args:
-        sentences: the sentences.
-    """
+    """Return sentences without their mentions and further fields."""
     return [Sentence(sentence.tokens, spaces=sentence.spaces) for sentence in sentences]
 
 
 def sample_sentences(sentences: Sequence[Sentence], most: int, seed: int) -> list[Sentence]:
-    """A random sample in the order of the sentences; all of them if there are no more.
-
-    Args:
-        sentences: the sentences.
-        most: size of the sample.
-        seed: the seed.
-    """
+    """A random sample in the order of the sentences; all of them if there are no more."""
     if len(sentences) <= most:
         return list(sentences)
     return [sentences[i] for i in sorted(Random(f"unlabelled {seed}").sample(range(len(sentences)), most))]

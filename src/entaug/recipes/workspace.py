@@ -24,14 +24,7 @@ _RUN_FILE, _TRAININGS_FILE = "run.json", "trainings.jsonl"
 
 @dataclass(frozen=True, order=True)
 class TrainingKey:
-    """Which training of a choice.
-
-    Args:
-        repeat: number of the repetition, from 0.
-        fold: number of the fold, from 0.
-        recipe: name of the recipe, or ``"gold"``.
-        member: number of the tagger among those of the recipe, from 0.
-    """
+    """Which training of a choice."""
 
     repeat: int
     fold: int
@@ -40,20 +33,7 @@ class TrainingKey:
 
 
 class Workspace:
-    """What is finished of a choice, in the folder ``OUT.partial``.
-
-    Args:
-        output: the output of the choice.
-        key: names the choice: what must be equal for it to be resumed.
-        force: whether the folder of another choice is dropped.
-
-    Attributes:
-        folder: the folder.
-        predictions: the predicted mentions of the held-out sentences by training.
-
-    Raises:
-        OutputError: the folder belongs to another choice, or cannot be written.
-    """
+    """Finished work of a choice, in the folder ``OUT.partial``."""
 
     def __init__(self, output: Path, key: str, *, force: bool) -> None:
         self.folder = self.folder_for(output)
@@ -66,11 +46,7 @@ class Workspace:
 
     @staticmethod
     def folder_for(output: Path) -> Path:
-        """The folder of the choice with an output.
-
-        Args:
-            output: the output.
-        """
+        """The folder of the choice with an output."""
         return partial_paths(output)[0]
 
     def _open(self, key: str, *, force: bool) -> None:
@@ -102,12 +78,7 @@ class Workspace:
             self.predictions[key] = [_to_mentions(mentions) for mentions in value["mentions"]]
 
     def add(self, key: TrainingKey, predicted: Iterable[Sentence]) -> None:
-        """Keep the predictions of a training; they are on disk when this returns.
-
-        Args:
-            key: the training.
-            predicted: the held-out sentences with predicted mentions.
-        """
+        """Keep the predictions of a training; they are on disk when this returns."""
         self.predictions[key] = [sentence.mentions for sentence in predicted]
         value = {
             "repeat": key.repeat,
@@ -125,14 +96,7 @@ class Workspace:
             os.fsync(stream.fileno())
 
     def note(self, name: str) -> dict[str, Any] | None:
-        """Read a note.
-
-        Args:
-            name: its name.
-
-        Returns:
-            What was noted; None if there is no such note.
-        """
+        """Read a note."""
         try:
             value = orjson.loads((self.folder / f"{name}.json").read_bytes())
         except (OSError, orjson.JSONDecodeError):
@@ -140,35 +104,19 @@ class Workspace:
         return value if isinstance(value, dict) else None
 
     def write_note(self, name: str, value: Mapping[str, Any]) -> None:
-        """Write a note.
-
-        Args:
-            name: its name.
-            value: plain values.
-        """
+        """Write a note."""
         with atomic_file(self.folder / f"{name}.json") as out:
             out.write(orjson.dumps(dict(value)))
 
     def sentences(self, name: str, make: Callable[[], Sequence[Sentence]]) -> list[Sentence]:
-        """Return sentences that are made once and then read.
-
-        They are always read back from the file, so that a resumed run works with the same values.
-
-        Args:
-            name: name of the file, without extension.
-            make: makes the sentences.
-        """
+        """Return sentences that are made once and then read."""
         path = self.folder / f"{name}.jsonl"
         if not path.exists():
             write(make(), path)
         return list(read(path)) if path.stat().st_size else []
 
     def drop(self, *names: str) -> None:
-        """Delete files of sentences that are no longer needed.
-
-        Args:
-            names: their names, without extension.
-        """
+        """Delete files of sentences that are no longer needed."""
         for name in names:
             (self.folder / f"{name}.jsonl").unlink(missing_ok=True)
 

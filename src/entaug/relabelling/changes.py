@@ -23,15 +23,7 @@ RELATIONS = "relation_probabilities"
 
 
 def changed_mentions(sentence: Sentence) -> list[tuple[str, Mention, Any]]:
-    """Return what a teacher changed in a sentence, as its provenance tells.
-
-    Args:
-        sentence: a relabelled sentence.
-
-    Returns:
-        The change (``"added"``, ``"softened"``, ``"disputed"`` or ``"removed"``), the mention and its probability;
-        empty if provenance has no such details, or none for these tokens.
-    """
+    """Return what a teacher changed in a sentence, as its provenance tells."""
     details = sentence.provenance.details.get(DETAILS) if sentence.provenance else None
     changes: list[tuple[str, Mention, Any]] = []
     try:
@@ -46,18 +38,5 @@ def changed_mentions(sentence: Sentence) -> list[tuple[str, Mention, Any]]:
 
 
 def count_changes(sentence: Sentence) -> Counter[str]:
-    """Count what a teacher changed in a sentence.
-
-    Args:
-        sentence: a relabelled sentence.
-
-    Returns:
-        The number of mentions by change and label, for example ``{"added: PER": 1}``.
-
-    Example:
-        >>> from entaug.provenance import Provenance
-        >>> details = {"relabelled": {"disagreement": 0.9, "added": [{"label": "PER", "spans": [[0, 1]]}]}}
-        >>> dict(count_changes(Sentence(["Ada"], provenance=Provenance(details=details))))
-        {'added: PER': 1}
-    """
+    """Count what a teacher changed in a sentence."""
     return Counter(f"{change}: {mention.label}" for change, mention, _ in changed_mentions(sentence))

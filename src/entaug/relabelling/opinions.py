@@ -12,41 +12,19 @@ __all__ = ["MentionOpinion", "Opinion", "TagOpinion"]
 
 
 class Opinion(Protocol):
-    """What a teacher says about a sentence.
-
-    Attributes:
-        mentions: the mentions that it predicts.
-    """
+    """Labels and probabilities that a teacher predicts for a sentence."""
 
     mentions: tuple[Mention, ...]
 
     def probability(self, mention: Mention) -> float:
-        """The probability of a mention.
-
-        Args:
-            mention: a mention of the sentence, predicted or not.
-        """
+        """The probability of a mention."""
 
     def disagreement(self, sentence: Sentence) -> float:
-        """How improbable the least probable label of the sentence is, from 0 to 1.
-
-        Args:
-            sentence: the sentence with its labels.
-        """
+        """The improbability of the least probable label of the sentence, from 0 to 1."""
 
 
 class TagOpinion:
-    """The opinion of a teacher that gives probabilities to tags; mentions are flat.
-
-    Args:
-        probabilities: the `TagProbabilities` of the sentence.
-        tags: the tags of the gold sentences; those that these do not have count as ``"O"``.
-        unjudged: mentions of labels that the teacher does not have; it is taken to agree with them.
-
-    Attributes:
-        mentions: the mentions of the likeliest tags.
-        values: the probabilities of `tags` (words, tags).
-    """
+    """The opinion of a teacher that gives probabilities to tags; mentions are flat."""
 
     def __init__(self, probabilities: Any, tags: Sequence[str], unjudged: Sequence[Mention] = ()) -> None:
         from entaug.tag_probabilities import TagProbabilities
@@ -75,16 +53,7 @@ class TagOpinion:
 
 
 class MentionOpinion:
-    """The opinion of a teacher that predicts mentions without probabilities.
-
-    Args:
-        predicted: the mentions.
-        is_flat: whether mentions must be flat; of those that overlap, the first is kept.
-        unjudged: see `TagOpinion`.
-
-    Attributes:
-        mentions: the mentions that were kept.
-    """
+    """The opinion of a teacher that predicts mentions without probabilities."""
 
     def __init__(self, predicted: Sequence[Mention], *, is_flat: bool, unjudged: Sequence[Mention] = ()) -> None:
         kept = list(unjudged)

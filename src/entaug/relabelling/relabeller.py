@@ -29,12 +29,7 @@ _TEACHER_SHARE = {"method": 0.0, "mean": 0.5, "teacher": 1.0}
 
 
 class Relabelled(NamedTuple):
-    """The result of relabelling one sentence.
-
-    Args:
-        sentence: the sentence with its new labels, and what changed in the details of its provenance.
-        rejection: the reason why the sentence is rejected; None if it is kept.
-    """
+    """The result of relabelling one sentence."""
 
     sentence: Sentence
     rejection: str | None = None
@@ -218,11 +213,7 @@ class Relabeller(Component):
     # ------------------------------------------------------------------------------------------------------- internals
 
     def _ask(self, sentence: Sentence) -> Opinion:
-        """Ask the teacher about a sentence.
-
-        It is asked about one sentence at a time: in a batch the sums of floating-point numbers, and with them the last
-        digits in the output, would depend on the other sentences.
-        """
+        """Ask the teacher about a sentence."""
         for mention in sentence.mentions:
             if f"B-{mention.label}" not in self._tags:
                 where = f" of the sentence {sentence.id}" if sentence.id else ""
@@ -317,22 +308,7 @@ class Relabeller(Component):
 
 
 def create_relabeller(teacher: str | Relabeller | None) -> Relabeller | None:
-    """Create a relabeller from its text form.
-
-    Args:
-        teacher: a relabeller; the name or folder of a tagger, optionally with parameters after a colon; or None.
-
-    Returns:
-        The relabeller, not fitted yet; None for None and ``"none"``.
-
-    Raises:
-        UnknownNameError: there is no such tagger or parameter.
-        ParameterError: a parameter has an invalid value.
-
-    Example:
-        >>> create_relabeller("linear:labels=mean,add_threshold=0.8").spec
-        'linear:labels=mean,add_threshold=0.8,doubt_threshold=0.05,improbable=soften'
-    """
+    """Create a relabeller from its text form."""
     if teacher is None or isinstance(teacher, Relabeller):
         return teacher
     name, _, assignments = teacher.strip().rpartition(":")

@@ -16,23 +16,12 @@ Row = tuple[str, float | None]
 
 
 def row_of(result: ArmResult) -> Row:
-    """The row, or the column, of an arm in tables of several settings.
-
-    Args:
-        result: the result of the arm.
-    """
+    """The row, or the column, of an arm in tables of several settings."""
     return result.method, None if result.is_searched else result.arm.amount
 
 
 def type_table(arms: Sequence[ArmResult]) -> str:
-    """F1 by entity type, the mean over seeds.
-
-    Args:
-        arms: the results of a setting.
-
-    Returns:
-        The table in Markdown.
-    """
+    """F1 by entity type, the mean over seeds."""
     labels = sorted({label for result in arms for record in result.records for label in record.test.by_type})
 
     def f1(result: ArmResult, label: str) -> float:
@@ -43,16 +32,7 @@ def type_table(arms: Sequence[ArmResult]) -> str:
 
 
 def length_table(arms: Sequence[ArmResult], ends: Sequence[int]) -> str:
-    """F1 by number of tokens of the sentence, the mean over seeds.
-
-    Args:
-        arms: the results of a setting.
-        ends: the last length of each bin but the last; records without lengths have those of
-            `entaug.scoring.span_f1.Scores.by_sentence_length`.
-
-    Returns:
-        The table in Markdown.
-    """
+    """F1 by number of tokens of the sentence, the mean over seeds."""
     by_length = {
         str(result.arm): [r.test.length_counts(ends) or r.test.by_sentence_length for r in result.records]
         for result in arms
@@ -74,14 +54,7 @@ def _breakdown(
 
 
 def dev_table(arms: Sequence[ArmResult]) -> str:
-    """Mean micro-F1 on dev by amount, of methods that were run with several amounts.
-
-    Args:
-        arms: the results of a setting.
-
-    Returns:
-        The table in Markdown; empty without such methods.
-    """
+    """Mean micro-F1 on dev by amount, of methods that were run with several amounts."""
     curves: dict[str, dict[float, float]] = defaultdict(dict)
     for result in arms:
         scores = [record.dev for record in result.records if record.dev]
@@ -99,16 +72,7 @@ def dev_table(arms: Sequence[ArmResult]) -> str:
 
 
 def corpus_tables(results: Mapping[Setting, Sequence[ArmResult]]) -> list[str]:
-    """Tables of micro-F1 with arms as rows, corpora as columns, and their average.
-
-    There is a table for each tagger, and for each number of gold sentences if a corpus has several.
-
-    Args:
-        results: the results by setting.
-
-    Returns:
-        The tables; none for a single corpus.
-    """
+    """Tables of micro-F1 with arms as rows, corpora as columns, and their average."""
     sizes: dict[str, set[int]] = defaultdict(set)
     for setting in results:
         sizes[setting.corpus].add(setting.size)

@@ -58,16 +58,7 @@ class Arm(NamedTuple):
 
 @dataclass(frozen=True)
 class ArmResult:
-    """Result of an arm within a setting.
-
-    Args:
-        arm: the arm.
-        records: the records of its runs, one per seed and draw of the gold sentences.
-        gain_over_gold: mean gain in F1 over ``gold``, which trains for equal epochs; None without a common seed.
-        difference: difference from ``gold-steps``, which trains for equal steps; None without a run to compare with.
-        base_f1: mean micro-F1 of the ``gold-steps`` runs of this difference.
-        notes: problems of the comparison.
-    """
+    """Result of an arm within a setting."""
 
     arm: Arm
     records: tuple[RunRecord, ...]
@@ -103,18 +94,7 @@ class ArmResult:
 
 
 def compare_arms(records: Sequence[RunRecord], samples: int = 1000) -> dict[Setting, list[ArmResult]]:
-    """Compare the arms of each setting.
-
-    Args:
-        records: the records of runs, at most one for each setting, arm, draw of the gold sentences and seed.
-        samples: number of resamples; see `entaug.scoring.significance.paired_bootstrap`.
-
-    Returns:
-        The results of each setting, baselines first.
-
-    Raises:
-        InputError: runs of one setting have different test sets.
-    """
+    """Compare the arms of each setting."""
     # A setting should have all seeds that occur in its files.
     seeds: dict[str | None, set[_Seed]] = defaultdict(set)
     by_setting: dict[Setting, list[RunRecord]] = defaultdict(list)

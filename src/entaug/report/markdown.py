@@ -33,14 +33,7 @@ Column = tuple[str, float | None]
 
 @dataclass(frozen=True)
 class ReportParts:
-    """Parts of a report in Markdown.
-
-    Args:
-        results: the compared arms of each setting.
-        summary: paragraphs on all methods in all settings.
-        tables: a table for each setting.
-        notes: paragraphs on missing runs, leakage and environments.
-    """
+    """Parts of a report in Markdown."""
 
     results: Results
     summary: list[str]
@@ -80,17 +73,7 @@ def markdown_report(
 def report_parts(
     records: Sequence[RunRecord], *, by_type: bool = False, by_length: Sequence[int] = (), samples: int = 1000
 ) -> ReportParts:
-    """The parts of `markdown_report`, which documents the arguments.
-
-    Args:
-        records: the records of runs.
-        by_type: whether to add tables of F1 by entity type.
-        by_length: the bins of tables of F1 by length of the sentence.
-        samples: number of resamples.
-
-    Raises:
-        InputError: there is no record, or runs of one setting have different test sets.
-    """
+    """The parts of `markdown_report`, which documents the arguments."""
     if not records:
         raise InputError("there are no runs to report on", remedy="name the output folder of an experiment")
     last = {(r.corpus, r.size, r.tagger, r.arm, r.amount, r.subset_seed, r.seed): r for r in records}
@@ -168,7 +151,7 @@ def _count_verdicts(differences: Sequence[Difference]) -> str:
 
 
 def _chance(results: Results) -> list[str]:
-    """How many differences chance alone would show."""
+    """The number of differences that chance alone would show."""
     differences = [result.difference for arms in results.values() for result in arms if result.difference]
     if not differences:
         return []

@@ -15,24 +15,7 @@ _ONE_SIDED = 0.025  # how often an interval lies above 0 where there is no effec
 
 
 def recommend(results: Mapping[Setting, Sequence[ArmResult]]) -> str:
-    """Say which method to use in which setting.
-
-    A method is recommended where its interval at equal steps lies above 0: of several the one with the largest gain.
-    Gold alone is recommended where three seeds show no gain of any method.
-
-    Args:
-        results: the compared arms of each setting; see `entaug.report.comparison.compare_arms`.
-
-    Returns:
-        One sentence.
-
-    Example:
-        >>> from entaug.report.comparison import Arm
-        >>> gain = Difference(gain=0.021, low=0.008, high=0.034, seeds=3, samples=1000)
-        >>> mr = ArmResult(Arm("mr", 1.0), (), None, gain, 0.5, ())
-        >>> print(recommend({Setting("ncbi", 100, "linear"): [mr], Setting("wnut", 100, "linear"): []}))
-        Use mr on ncbi: +2.1 F1 (0.8 to 3.4) at equal steps; on wnut no method was compared yet.
-    """
+    """Say which method to use in which setting."""
     names = _names(results)
     methods = {setting: _methods(arms) for setting, arms in results.items()}
     comparisons = [d for of_setting in methods.values() for _, d in of_setting if d.seeds > 1]

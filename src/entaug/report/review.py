@@ -24,13 +24,7 @@ _REMEDY = "export the decisions from a report again"
 
 @dataclass(frozen=True)
 class Review:
-    """Decisions about augmented sentences.
-
-    Args:
-        decisions: whether a sentence is accepted, by the number of its fingerprint and its id; under the id None, the
-            last decision about any sentence with that fingerprint.
-        others: the number of decisions about sentences of other methods, which are left out.
-    """
+    """Decisions about augmented sentences."""
 
     decisions: Mapping[tuple[int, str | None], bool] = field(default_factory=dict)
     others: int = 0
@@ -41,39 +35,12 @@ class Review:
         return frozenset(fingerprint for (fingerprint, _), accepted in self.decisions.items() if not accepted)
 
     def rejects(self, fingerprint: int, id: str | None) -> bool:
-        """Whether a sentence is rejected.
-
-        The id distinguishes sentences of equal content with different decisions.
-
-        Args:
-            fingerprint: `Sentence.fingerprint_number` of the sentence.
-            id: the id of the sentence.
-        """
+        """Whether a sentence is rejected."""
         return not self.decisions.get((fingerprint, id), self.decisions.get((fingerprint, None), True))
 
 
 def read_review(path: str | Path, method: str | None = None) -> Review:
-    """Read the decisions that a report exported.
-
-    Args:
-        path: the exported file.
-        method: name of the method whose sentences are of interest, of several joined by ``+``; decisions about others
-            are counted and left out.
-
-    Returns:
-        The decisions; of several about one sentence the last.
-
-    Raises:
-        InputError: the file cannot be read or is no review.
-
-    Example:
-        >>> import pathlib, tempfile
-        >>> file = pathlib.Path(tempfile.mkdtemp(), "review.json")
-        >>> _ = file.write_text('''{"entaug": "review", "version": 1, "decisions": [
-        ...     {"fingerprint": "00000000000000ff", "method": "mr", "decision": "reject"}]}''')
-        >>> read_review(file).rejects(0xFF, None), read_review(file, method="sr").others
-        (True, 1)
-    """
+    """Read the decisions that a report exported."""
 
     def fault(message: str) -> InputError:
         return InputError(message, path=str(path), remedy=_REMEDY)
@@ -104,7 +71,7 @@ def read_review(path: str | Path, method: str | None = None) -> Review:
 
 
 def _problem(decision: Any) -> str | None:
-    """What is wrong with a decision; None if nothing is."""
+    """The fault of a decision; None if it is valid."""
     if not isinstance(decision, dict):
         return "is not an object"
     if not re.fullmatch("[0-9a-fA-F]{16}", str(decision.get("fingerprint"))):

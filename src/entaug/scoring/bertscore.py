@@ -85,25 +85,7 @@ def bertscore_among(
     *,
     layer: int | None = None,
 ) -> list[NDArray[float32]]:
-    """Compute the BERTScore F1 of each sentence with some of the others.
-
-    Args:
-        sentences: sentences, or running texts.
-        others: for each sentence the indices of the sentences to compare it with.
-        model: an `Encoder`, or the name of one.
-        layer: the layer whose vectors are compared; None for the last.
-
-    Returns:
-        For each sentence an array with one value per index, equal to those of `pairwise_bertscore`.
-
-    Raises:
-        MissingModelError: the model is not on this machine.
-
-    Example:
-        >>> from entaug.backends.fakes import FakeEncoder
-        >>> bertscore_among(["a red car", "a red car", "ab cd ef"], [[1], [], [0, 1]], FakeEncoder())[0] > 0.999
-        array([ True])
-    """
+    """Compute the BERTScore F1 of each sentence with some of the others."""
     import numpy as np
 
     encoder: Encoder = resolve("encoder", model)
@@ -131,23 +113,7 @@ def bertscore_among(
 
 
 def nearest_neighbors(vectors: NDArray[float32], count: int) -> list[list[int]]:
-    """Find the nearest neighbours of each vector by cosine, with an HNSW graph (Malkov and Yashunin 2018).
-
-    Args:
-        vectors: an array (vectors, size).
-        count: number of neighbours of each vector.
-
-    Returns:
-        For each vector the indices of at most `count` others, nearest first; the search is approximate.
-
-    Raises:
-        MissingExtraError: usearch is not installed.
-
-    Example:
-        >>> import numpy as np
-        >>> nearest_neighbors(np.array([[1, 0], [0, 1], [1, 0.1]], np.float32), 1)
-        [[2], [2], [0]]
-    """
+    """Find the nearest neighbours of each vector by cosine, with an HNSW graph (Malkov and Yashunin 2018)."""
     import numpy as np
 
     try:
@@ -175,11 +141,7 @@ def nearest_neighbors(vectors: NDArray[float32], count: int) -> list[list[int]]:
 def _blocks(
     encoder: Encoder, texts: list[str], layer: int | None
 ) -> Iterator[tuple[list[int], NDArray[float32], NDArray[float32]]]:
-    """Blocks of sentences of similar length: indices, unit vectors (position, sentence, size), weights.
-
-    A shorter sentence is padded with its own first vector at weight 0, which changes neither a maximum nor a mean. The
-    position comes first so that a maximum over positions runs along whole rows of sentences.
-    """
+    """Blocks of sentences of similar length: indices, unit vectors (position, sentence, size), weights."""
     import numpy as np
 
     vectors = encoder.token_vectors(texts, layer)

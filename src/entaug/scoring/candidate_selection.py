@@ -32,15 +32,7 @@ _PASSES = 3  # sub-words computed of a candidate before its interval is compared
 
 
 class CandidateSet(NamedTuple):
-    """Candidates of which one is selected; there must be at least one.
-
-    Args:
-        texts: running texts.
-        words: for each candidate the number by which its sum of log-probabilities is divided.
-        preferences: for each candidate its preference among the best; None to select the best itself.
-        expected: for each candidate the expected log-probability of each of its sub-words; None if unknown.
-        spread: for each candidate the standard deviation of each of its sub-words from the expected value.
-    """
+    """Candidates of which one is selected; there must be at least one."""
 
     texts: Sequence[str]
     words: Sequence[float]
@@ -50,14 +42,7 @@ class CandidateSet(NamedTuple):
 
 
 class Selection(NamedTuple):
-    """Result of a selection.
-
-    Args:
-        chosen: index of the most preferred of the best candidates, the first of equals; without preferences the best.
-        score: its log-likelihood divided by its number of words; None if the selection was made by intervals, for which
-            scores are not computed to the end.
-        best: indices of the best candidates as far as known, best first.
-    """
+    """Result of a selection."""
 
     chosen: int
     score: float | None
@@ -67,23 +52,7 @@ class Selection(NamedTuple):
 def select_best(
     candidate_sets: Sequence[CandidateSet], n_best: int, lm: MaskedLM, confidence: float | None = None
 ) -> list[Selection]:
-    """Select from each set by pseudo-log-likelihood, computing no more sub-words than the results need.
-
-    All sets advance together, so that the model always gets many rows.
-
-    Args:
-        candidate_sets: the sets to select from.
-        n_best: number of candidates of highest score among which preferences decide.
-        lm: the model.
-        confidence: number of standard deviations by which intervals must lie apart; None for exact results. Sets
-            without `spread` are always decided exactly; expected values then affect only what is computed first.
-
-    Returns:
-        One selection per set.
-
-    Raises:
-        ParameterError: the number of expected values or spreads differs from the number of sub-words.
-    """
+    """Select from each set by pseudo-log-likelihood, computing no more sub-words than the results need."""
     selectors: list[_Selector] = [
         _ExactSelector(candidates, n_best)
         if confidence is None or candidates.spread is None
@@ -106,16 +75,7 @@ def select_best(
 
 
 def select_best_left_to_right(candidate_sets: Sequence[CandidateSet], n_best: int, lm: CausalLM) -> list[Selection]:
-    """Select from each set by the log-likelihood under a causal model, which takes one pass per candidate.
-
-    Args:
-        candidate_sets: the sets to select from.
-        n_best: number of candidates of highest score among which preferences decide.
-        lm: the model.
-
-    Returns:
-        One selection per set.
-    """
+    """Select from each set by the log-likelihood under a causal model, which takes one pass per candidate."""
     selectors = [
         _ExactSelector(candidates._replace(expected=None, spread=None), n_best) for candidates in candidate_sets
     ]
@@ -244,7 +204,7 @@ class _Selector(abc.ABC):
 
     @abc.abstractmethod
     def next_requests(self) -> list[tuple[_Scoring, int]]:
-        """What to compute next: scorings with a number of sub-words each; empty when the selection is certain."""
+        """The next scorings, with a number of sub-words each; empty when the selection is certain."""
 
     @abc.abstractmethod
     def selection(self) -> Selection:
@@ -256,12 +216,7 @@ class _Selector(abc.ABC):
 
 
 class _ExactSelector(_Selector):
-    """Selection that ends when nothing left to compute can change it.
-
-    The candidates of highest estimate are computed to the end first. A candidate preferred to the current choice is
-    then computed until it is certain whether it is among the best; any other only until its bound falls below the score
-    of the choice.
-    """
+    """Selection that ends when nothing left to compute can change it."""
 
     _started = False
 
@@ -301,11 +256,7 @@ class _ExactSelector(_Selector):
 
 
 class _IntervalSelector(_Selector):
-    """Selection that ends when the intervals of the scores lie apart wherever the result depends on it.
-
-    The choice is the most preferred of the candidates with the highest estimates. It is final when all others are
-    clearly below it, and those preferred to it are below all of the best.
-    """
+    """Selection that ends when the intervals of the scores lie apart wherever the result depends on it."""
 
     def __init__(self, candidates: CandidateSet, n_best: int, confidence: float) -> None:
         super().__init__(candidates, n_best)

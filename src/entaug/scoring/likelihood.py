@@ -52,38 +52,13 @@ def pseudo_log_likelihood(
 def log_likelihood(
     sentences: Iterable[Sentence | str], model: CausalLM | str = "smollm2", *, per_word: bool = False
 ) -> NDArray[float64]:
-    """Compute the log-likelihood of each sentence under a causal language model, in one pass per sentence.
-
-    Args:
-        sentences: sentences, or running texts.
-        model: a `CausalLM`, or the name of one.
-        per_word: divide by the number of words that are not punctuation.
-
-    Returns:
-        One natural logarithm per sentence, at most 0; 0 for an empty text.
-
-    Raises:
-        MissingModelError: the model is not on this machine.
-
-    Example:
-        >>> from entaug.backends.fakes import FakeCausalLM
-        >>> log_likelihood(["A red car.", "A red car."], FakeCausalLM()).shape
-        (2,)
-    """
+    """Compute the log-likelihood of each sentence under a causal language model, in one pass per sentence."""
     lm: CausalLM = resolve("causal_lm", model)
     return _sums(sentences, lambda texts: causal_log_probs(texts, lm), per_word=per_word)
 
 
 def masked_log_probs(texts: Sequence[str], lm: MaskedLM) -> Iterator[NDArray[Any]]:
-    """Compute the log-probability of every sub-word with that sub-word masked, in batches of bounded memory.
-
-    Args:
-        texts: running texts.
-        lm: the model.
-
-    Yields:
-        For each text, one natural logarithm per sub-word.
-    """
+    """Compute the log-probability of every sub-word with that sub-word masked, in batches of bounded memory."""
     start = rows = 0
     for end, pieces in enumerate(lm.token_offsets(texts), start=1):
         rows += len(pieces)
@@ -93,16 +68,7 @@ def masked_log_probs(texts: Sequence[str], lm: MaskedLM) -> Iterator[NDArray[Any
 
 
 def causal_log_probs(texts: Sequence[str], lm: CausalLM, batch_size: int = MAX_ROWS) -> Iterator[NDArray[Any]]:
-    """Compute the log-probability of every sub-word given those before it.
-
-    Args:
-        texts: running texts.
-        lm: the model.
-        batch_size: the number of texts given to the model at once.
-
-    Yields:
-        For each text, one natural logarithm per sub-word.
-    """
+    """Compute the log-probability of every sub-word given those before it."""
     for start in range(0, len(texts), batch_size):
         yield from lm.token_log_probs(texts[start : start + batch_size])
 

@@ -41,42 +41,14 @@ _MAX_COUNTERS = 1 << 24  # n-grams that share a counter only look more frequent 
 
 
 def similarity(a: Sentence, b: Sentence) -> float:
-    """Compute the similarity of two sentences; the head of the module defines it.
-
-    Args:
-        a: a sentence.
-        b: another sentence.
-
-    Returns:
-        The similarity, from 0 to 1.
-
-    Example:
-        >>> similarity(Sentence("Ada left Rome".split()), Sentence("ada left London".split()))
-        0.6666666666666667
-    """
+    """Compute the similarity of two sentences; the head of the module defines it."""
     from rapidfuzz.distance import Indel
 
     return Indel.normalized_similarity([t.casefold() for t in a.tokens], [t.casefold() for t in b.tokens])
 
 
 class NearDuplicateIndex:
-    """Sentences among which near-duplicates of others are looked up, without comparing every pair.
-
-    The result is that of comparing every pair. From a threshold of 0.7 on, the time for text grows in proportion to
-    the number of sentences, or a little faster; below, many sentences are compared.
-
-    Args:
-        sentences: the sentences; they are not kept.
-        min_similarity: the smallest similarity of a near-duplicate, from 0 to 1.
-
-    Raises:
-        ParameterError: `min_similarity` is out of range.
-
-    Example:
-        >>> index = NearDuplicateIndex([Sentence("Ada left Rome .".split())], min_similarity=0.7)
-        >>> index.contains([Sentence("ada left London .".split()), Sentence("Bo stayed .".split())])
-        [True, False]
-    """
+    """Sentences among which near-duplicates of others are looked up, without comparing every pair."""
 
     def __init__(self, sentences: Iterable[Sentence], *, min_similarity: float) -> None:
         if not 0 <= min_similarity <= 1:
@@ -105,12 +77,7 @@ class NearDuplicateIndex:
         self._entries = self._make_entries() if self._least > 0 else np.zeros(0, np.uint64)
 
     def contains(self, sentences: Iterable[Sentence], progress: Callable[[int, int], None] | None = None) -> list[bool]:
-        """Return for each sentence whether the index has a near-duplicate of it, or the sentence itself.
-
-        Args:
-            sentences: the sentences.
-            progress: called with the numbers of finished and of all sentences.
-        """
+        """Return for each sentence whether the index has a near-duplicate of it, or the sentence itself."""
         import numpy as np
 
         queries = TokenRows(sentences, self._token_ids.find)
@@ -127,11 +94,7 @@ class NearDuplicateIndex:
         return found.tolist()
 
     def repeats(self, progress: Callable[[int, int], None] | None = None) -> list[bool]:
-        """Return for each sentence of the index whether an earlier one is a near-duplicate of it.
-
-        Args:
-            progress: called with the numbers of finished and of all sentences.
-        """
+        """Return for each sentence of the index whether an earlier one is a near-duplicate of it."""
         import numpy as np
 
         found = self._is_repeat.copy()
@@ -186,20 +149,7 @@ class NearDuplicateIndex:
         return lowest.astype(np.int64), np.floor(lengths / ratio + _MARGIN).astype(np.int64)
 
     def _prefixes(self, rows: TokenRows, numbers: Numbers) -> tuple[Numbers, Numbers]:
-        """The first n-grams of sentences, one of which any near-duplicate shares.
-
-        Let L be the length of the common subsequence, and s the sum of both lengths. Both sentences, with k - 1 marks
-        at either end, have L + k - 1 runs of k neighbours in the subsequence with the marks. Each of the s - 2 L other
-        tokens interrupts at most k - 1 of these, all others are common n-grams: at least L + k - 1 - (k - 1) (s - 2 L).
-        So it suffices to keep one n-gram more than the sentence has besides so many.
-
-        Args:
-            rows: sentences.
-            numbers: which of them; at most ``1 << ROW_BITS``.
-
-        Returns:
-            By n-gram, the place in `numbers` of its sentence and its hash.
-        """
+        """The first n-grams of sentences, one of which any near-duplicate shares."""
         import numpy as np
 
         size = self._gram_size
@@ -232,15 +182,7 @@ class NearDuplicateIndex:
         only_earlier: bool,
         progress: Callable[[int, int], None] | None,
     ) -> None:
-        """Set in `found` which of some sentences have a near-duplicate in the index.
-
-        Args:
-            queries: sentences.
-            numbers: which of them to look for.
-            found: by sentence of `queries`; changed in place.
-            only_earlier: whether `queries` are the sentences of the index, and only earlier ones count.
-            progress: called with the numbers of finished and of all sentences.
-        """
+        """Set in `found` which of some sentences have a near-duplicate in the index."""
         import numpy as np
 
         for part in self._parts(queries, numbers):
@@ -308,43 +250,12 @@ class NearDuplicateIndex:
 def find_repeats(
     sentences: Iterable[Sentence], *, min_similarity: float, progress: Callable[[int, int], None] | None = None
 ) -> list[bool]:
-    """Find the sentences of which an earlier one is a near-duplicate.
-
-    Args:
-        sentences: the sentences.
-        min_similarity: the smallest similarity of near-duplicates, from 0 to 1.
-        progress: called with the numbers of finished and of all sentences.
-
-    Returns:
-        For each sentence whether an earlier one is a near-duplicate, so that the first of several has none.
-
-    Raises:
-        ParameterError: `min_similarity` is out of range.
-
-    Example:
-        >>> texts = [Sentence(text.split()) for text in ("a b c d", "A b c e", "x y")]
-        >>> find_repeats(texts, min_similarity=0.7)
-        [False, True, False]
-    """
+    """Find the sentences of which an earlier one is a near-duplicate."""
     return NearDuplicateIndex(sentences, min_similarity=min_similarity).repeats(progress)
 
 
 def select_distinct(sentences: Iterable[Sentence], number: int, *, max_similarity: float) -> list[int]:
-    """Select the first sentences of which no two are near-duplicates.
-
-    Args:
-        sentences: the sentences, the preferred ones first.
-        number: the maximum number of sentences to select.
-        max_similarity: a sentence that is more similar than this to a selected one is passed over.
-
-    Returns:
-        The indices of the selected sentences.
-
-    Example:
-        >>> texts = [Sentence(text.split()) for text in ("a b c d", "A b c e", "x y", "z")]
-        >>> select_distinct(texts, 2, max_similarity=0.7)
-        [0, 2]
-    """
+    """Select the first sentences of which no two are near-duplicates."""
     chosen: list[Sentence] = []
     indices: list[int] = []
     for i, sentence in enumerate(sentences):

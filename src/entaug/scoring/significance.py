@@ -68,7 +68,7 @@ class Difference:
 
     @property
     def caution(self) -> str:
-        """What to add to the interval with fewer than three seeds; otherwise empty."""
+        """A caution beside the interval with fewer than three seeds; otherwise empty."""
         if self.seeds == 1:
             return "1 seed, so without the variance of training"
         return "2 seeds only" if self.seeds == 2 else ""
@@ -143,21 +143,7 @@ def paired_bootstrap(
 
 
 def mean_interval(values: Sequence[float]) -> tuple[float, float]:
-    """Return Student's 95 % confidence interval of the mean of independent values, such as gains on several corpora.
-
-    Args:
-        values: at least two values.
-
-    Returns:
-        The limits, in the unit of the values.
-
-    Raises:
-        ParameterError: there are fewer than two values.
-
-    Example:
-        >>> mean_interval([0.02, 0.04, 0.06])
-        (-0.009682..., 0.089682...)
-    """
+    """Return Student's 95 % confidence interval of the mean of independent values, such as gains on several corpora."""
     from scipy.special import stdtrit
 
     n = len(values)

@@ -318,21 +318,7 @@ def _inside(mention: Mention, other: Mention) -> bool:
 
 
 def score_table(scores: Scores) -> str:
-    """Format scores as a text table, in percentage points.
-
-    Args:
-        scores: the scores.
-
-    Returns:
-        The table, with a final line feed.
-
-    Example:
-        >>> s = Sentence(["Rome"], [Mention("LOC", [(0, 1)])])
-        >>> print(score_table(score([s], [s])).split("by type")[0].rstrip())
-                             precision   recall       F1     gold  predicted  correct
-        micro                    100.0    100.0    100.0        1          1        1
-        macro                                      100.0
-    """
+    """Format scores as a text table, in percentage points."""
     lines = [f"{'':<20} {'precision':>9} {'recall':>8} {'F1':>8} {'gold':>8} {'predicted':>10} {'correct':>8}"]
 
     def add(name: str, c: MatchCounts) -> None:

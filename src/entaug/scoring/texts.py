@@ -11,28 +11,10 @@ __all__ = ["as_text", "count_words"]
 
 
 def as_text(sentence: Sentence | str) -> str:
-    """Convert a sentence to running text.
-
-    Args:
-        sentence: a sentence, or a running text.
-
-    Returns:
-        The text, with the sentence's own spaces where they are known.
-    """
+    """Convert a sentence to running text."""
     return sentence if isinstance(sentence, str) else detokenize(sentence.tokens, sentence.spaces)
 
 
 def count_words(tokens: Iterable[str]) -> float:
-    """Count the tokens that are not punctuation: the divisor of CASSI's score.
-
-    Args:
-        tokens: the tokens of a sentence.
-
-    Returns:
-        Their number, at least 1.
-
-    Example:
-        >>> count_words(["Well", ",", "no", "."])
-        2.0
-    """
+    """Count the tokens that are not punctuation: the divisor of CASSI's score."""
     return float(max(1, sum(any(c.isalnum() for c in token) for token in tokens)))

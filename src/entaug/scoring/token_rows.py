@@ -33,21 +33,12 @@ class TokenIds(dict[str, int]):
         return number
 
     def find(self, token: str) -> int:
-        """Return the id of a token, or `UNKNOWN`.
-
-        Args:
-            token: the token.
-        """
+        """Return the id of a token, or `UNKNOWN`."""
         return self.get(token) or self._folded.get(token.casefold(), UNKNOWN)
 
 
 class TokenRows:
-    """Sentences as rows of token ids.
-
-    Args:
-        sentences: the sentences.
-        token_id: returns the id of a token.
-    """
+    """Sentences as rows of token ids."""
 
     def __init__(self, sentences: Iterable[Sentence], token_id: Callable[[str], int]) -> None:
         import numpy as np
@@ -83,15 +74,7 @@ class TokenRows:
         return hashes
 
     def grams(self, numbers: Numbers, size: int) -> tuple[Numbers, Numbers]:
-        """The n-grams of rows, with marks before and after each.
-
-        Args:
-            numbers: the rows.
-            size: the number of tokens of an n-gram.
-
-        Returns:
-            By n-gram, the place in `numbers` of its row and its hash in 32 bits.
-        """
+        """The n-grams of rows, with marks before and after each."""
         import numpy as np
 
         flat = np.frombuffer(self._flat, np.uint32)

@@ -67,11 +67,7 @@ class _EncoderTagger(NeuralTagger):
         return body
 
     def attentions(self, sentences: Sequence[Sequence[str]], layers: int = 4) -> list[NDArray[np.float32]]:
-        """See `entaug.backends.protocols.Encoder.attentions`: those of the fine-tuned encoder.
-
-        Raises:
-            ParameterError: the tagger is not trained, or its encoder has fewer layers.
-        """
+        """See `entaug.backends.protocols.Encoder.attentions`: those of the fine-tuned encoder."""
         self._check_fitted()
         body = self._body
         num_layers = int(body.model.config.num_hidden_layers)
@@ -156,11 +152,7 @@ class StaticBiLSTMCRFTagger(_CRFTagger):
         return StaticBody(self.vectors, sorted(characters), vocabulary=sorted(words))
 
     def restore_body(self, folder: Path, config: dict[str, Any]) -> StaticBody:
-        """See `entaug.taggers.neural.NeuralTagger.restore_body`.
-
-        Raises:
-            InputError: the word vectors differ from those of the training.
-        """
+        """See `entaug.taggers.neural.NeuralTagger.restore_body`."""
         body = StaticBody(self.vectors, config["alphabet"], vocabulary=config.get("vocabulary") or ())
         if body.name != config["body"]:
             raise InputError(
@@ -225,17 +217,7 @@ class W2NERTagger(_EncoderTagger):
         )
 
     def relation_probabilities(self, sentences: Iterable[Sentence]) -> list[RelationProbabilities]:
-        """Compute the probabilities of relations between words, from which the mentions are decoded.
-
-        Args:
-            sentences: the sentences; their mentions are ignored.
-
-        Returns:
-            The probabilities of each sentence.
-
-        Raises:
-            ParameterError: the tagger was neither trained nor loaded.
-        """
+        """Compute the probabilities of relations between words, from which the mentions are decoded."""
         self._check_fitted()
 
         def probabilities(batch: list[Sentence], vectors: Any) -> Iterable[RelationProbabilities]:
@@ -291,18 +273,7 @@ class Seq2SeqTagger(_EncoderTagger):
         )
 
     def confidences(self, sentences: Iterable[Sentence]) -> list[float]:
-        """Compute the confidence of the tagger in the mentions that sentences have.
-
-        Args:
-            sentences: sentences with mentions.
-
-        Returns:
-            For each sentence the geometric mean of the probabilities of the items of its sequence: pointers, labels and
-            the end; 0 if it has a label that is unknown.
-
-        Raises:
-            ParameterError: the tagger was neither trained nor loaded.
-        """
+        """Compute the confidence of the tagger in the mentions that sentences have."""
         self._check_fitted()
         sentences = list(sentences)
         known = set(self.labels_)
@@ -315,18 +286,7 @@ class Seq2SeqTagger(_EncoderTagger):
         return self._confidences(sentences, indices, of_mentions)
 
     def predict_with_confidences(self, sentences: Iterable[Sentence]) -> list[dict[Mention, float]]:
-        """Predict the mentions of sentences, each with its confidence.
-
-        Args:
-            sentences: the sentences; their mentions are ignored.
-
-        Returns:
-            For each sentence its mentions; the confidence of a mention is the product of the probabilities of its
-            pointers and its label, given those before them.
-
-        Raises:
-            ParameterError: the tagger was neither trained nor loaded.
-        """
+        """Predict the mentions of sentences, each with its confidence."""
         self._check_fitted()
 
         def decode(_: list[Sentence], source: Any) -> Iterable[dict[Mention, float]]:

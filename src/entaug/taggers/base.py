@@ -94,14 +94,7 @@ class TaggerTrainingConfig(BaseTrainingConfig):
 
 @dataclass
 class TrainingHistory:
-    """Course of a training.
-
-    Args:
-        steps: number of optimizer steps.
-        losses: mean training loss of each epoch.
-        dev_f1: micro-F1 on the development sentences after each epoch, if it was computed.
-        best_epoch: number of the epoch whose weights were kept, from 1; None for the last weights.
-    """
+    """Course of a training."""
 
     steps: int = 0
     losses: list[float] = field(default_factory=list)
@@ -202,41 +195,13 @@ class TrainableTagger(Protocol):
 
 
 def create_tagger(name: str, **params: Any) -> TrainableTagger:
-    """Create a tagger by name.
-
-    Args:
-        name: a name in `TAGGERS`.
-        params: its parameters.
-
-    Returns:
-        The tagger.
-
-    Raises:
-        UnknownNameError: there is no such tagger or parameter.
-        ParameterError: a parameter has an invalid value.
-        MissingExtraError: a library that it needs is not installed.
-    """
+    """Create a tagger by name."""
     tagger: TrainableTagger = construct(TAGGERS[name], name, params)
     return tagger
 
 
 def overlap_of(name: str, params: Mapping[str, Any]) -> str | None:
-    """Which of overlapping mentions a tagger, or those of an ensemble, would learn.
-
-    Args:
-        name: a name in `TAGGERS`.
-        params: its parameters.
-
-    Returns:
-        The value of the parameter ``overlap``; None if there is no such parameter, since mentions of any shape can be
-        learnt.
-
-    Example:
-        >>> overlap_of("linear", {}), overlap_of("w2ner", {})
-        ('error', None)
-        >>> overlap_of("ensemble", {"member": "linear", "params": {"overlap": "innermost"}})
-        'innermost'
-    """
+    """Which of overlapping mentions a tagger, or those of an ensemble, would learn."""
     defaults = {parameter.name: parameter.default for parameter in parameters(TAGGERS[name])}
     if "member" in defaults:
         return overlap_of(params.get("member", defaults["member"]), params.get("params", {}))
@@ -245,20 +210,7 @@ def overlap_of(name: str, params: Mapping[str, Any]) -> str | None:
 
 
 def with_overlap(name: str, params: Mapping[str, Any], overlap: str) -> dict[str, Any]:
-    """Say which of overlapping mentions a tagger, or those of an ensemble, learn; see `overlap_of`.
-
-    Args:
-        name: a name in `TAGGERS`.
-        params: its parameters.
-        overlap: the value of the parameter ``overlap``.
-
-    Returns:
-        New parameters.
-
-    Example:
-        >>> with_overlap("ensemble", {"size": 2}, "outermost")
-        {'size': 2, 'params': {'overlap': 'outermost'}}
-    """
+    """Say which of overlapping mentions a tagger, or those of an ensemble, learn; see `overlap_of`."""
     names = {parameter.name for parameter in parameters(TAGGERS[name])}
     if "member" in names:
         return {**params, "params": {**params.get("params", {}), "overlap": overlap}}
@@ -266,17 +218,7 @@ def with_overlap(name: str, params: Mapping[str, Any], overlap: str) -> dict[str
 
 
 def load_tagger(folder: str | Path) -> TrainableTagger:
-    """Load a saved tagger.
-
-    Args:
-        folder: the folder that was given to `TrainableTagger.save`.
-
-    Returns:
-        The tagger.
-
-    Raises:
-        InputError: there is no tagger in the folder, or it is damaged.
-    """
+    """Load a saved tagger."""
     folder = Path(folder)
     if not folder.exists():
         raise InputError("no such folder", path=str(folder), remedy="check the path")
@@ -297,12 +239,7 @@ def load_tagger(folder: str | Path) -> TrainableTagger:
 
 
 def write_config(folder: Path, config: Mapping[str, Any]) -> None:
-    """Write the file that `load_tagger` reads, with a checksum, since labels that were edited would be wrong results.
-
-    Args:
-        folder: the folder of the tagger.
-        config: ``"tagger"`` and ``"params"``, and what `TrainableTagger.restore` needs.
-    """
+    """Write the file that `load_tagger` reads, with a checksum: edited labels would be wrong results."""
     config = json.loads(json.dumps(config))  # as it will be read: keys are strings
     text = json.dumps({**config, "sum": _sum_of_config(config)}, ensure_ascii=False, indent=1)
     (folder / CONFIG_FILE).write_text(text + "\n", encoding="utf-8")
@@ -317,11 +254,6 @@ def _sum_of_config(config: Mapping[str, Any]) -> str:
 
 
 def damaged_tagger(folder: Path, reason: object) -> InputError:
-    """The error for a damaged tagger.
-
-    Args:
-        folder: the folder of the tagger.
-        reason: what is wrong with it.
-    """
+    """The error for a damaged tagger."""
     text = " ".join(str(reason).split())[:200]
     return InputError(f"holds a damaged tagger ({text})", path=str(folder), remedy="train the tagger again")

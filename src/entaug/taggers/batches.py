@@ -19,18 +19,7 @@ Result = TypeVar("Result")
 def batches(
     lengths: Sequence[int], num_gold: int, config: TaggerTrainingConfig, total_steps: int, rng: Random
 ) -> Iterator[list[int]]:
-    """Draw the batches of a training, without end.
-
-    Args:
-        lengths: the length of each sentence, gold ones first.
-        num_gold: the number of gold sentences.
-        config: the schedule, and the size of batches.
-        total_steps: the number of steps of the training.
-        rng: the generator that shuffles.
-
-    Yields:
-        Indices of sentences. With the schedule ``"shuffled"`` those of a batch are of similar length.
-    """
+    """Draw the batches of a training, without end."""
     num_all = len(lengths)
     if config.schedule == "shuffled" or num_gold in (0, num_all):
         while True:
@@ -46,16 +35,7 @@ def batches(
 
 
 def learning_rate_factor(config: TaggerTrainingConfig, total_steps: int, has_augmented: bool) -> Callable[[int], float]:
-    """The course of the learning rate: one decay, or one for each stage.
-
-    Args:
-        config: the hyperparameters, with a learning rate.
-        total_steps: the number of steps of the training.
-        has_augmented: whether there are augmented sentences; without them there is one stage.
-
-    Returns:
-        The factor of the peak learning rates at a step, counted from 0.
-    """
+    """The course of the learning rate: one decay, or one for each stage."""
     if config.schedule != "staged" or config.gold_learning_rate is None or not has_augmented:
         return linear_decay(total_steps, config.num_warmup_steps(total_steps))
     first_steps = round(total_steps * config.first_stage)
@@ -81,20 +61,7 @@ def compute_in_batches(
     budget: int,
     compute: Callable[[list[int]], Iterable[Result]],
 ) -> list[Result]:
-    """Compute a result for each sentence, in batches of sentences of similar length that halve when memory runs out.
-
-    Args:
-        lengths: the number of sub-words of each sentence.
-        cost: the share of the budget that a sentence of a length takes.
-        budget: what the sentences of a batch may cost together.
-        compute: called with the numbers of the sentences of a batch, returns their results.
-
-    Returns:
-        The results, in the order of the sentences.
-
-    Raises:
-        EntaugError: there is not enough memory for a single sentence.
-    """
+    """Compute a result for each sentence, in batches of sentences of similar length that halve when memory runs out."""
     order = sorted(range(len(lengths)), key=lengths.__getitem__)
     results: dict[int, Result] = {}
     start = 0

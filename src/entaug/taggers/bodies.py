@@ -33,31 +33,14 @@ _LAYERS, _WIDTH = 6, 384  # of MiniLM, up to which an encoder is small
 
 
 class EncoderInput(NamedTuple):
-    """Sub-words of a sentence.
-
-    Args:
-        rows: token ids with special tokens; several rows if the sentence is too long for the model.
-        word_indices: for each row the index of the word of each sub-word, -1 for special tokens.
-    """
+    """Sub-words of a sentence."""
 
     rows: list[list[int]]
     word_indices: list[list[int]]
 
 
 class EncoderBody(torch.nn.Module):
-    """A pretrained encoder, fine-tuned with the head.
-
-    During training the embedding table is reduced to the sub-words that occur (`shrink`): the other rows, most of a
-    small model, would only have gradients of 0. Afterwards the rows are put back.
-
-    Args:
-        encoder: an alias of the starter set, a folder, or a name on the hub.
-        pooling: how the vectors of sub-words become that of a word: ``"first"`` or ``"max"``.
-        frozen: whether the encoder is not trained; it is then always in evaluation mode, without dropout.
-
-    Raises:
-        MissingModelError: the encoder is missing, or has no fast tokenizer.
-    """
+    """A pretrained encoder, fine-tuned with the head."""
 
     def __init__(self, encoder: str, pooling: str = "first", *, frozen: bool = False) -> None:
         super().__init__()
@@ -88,25 +71,14 @@ class EncoderBody(torch.nn.Module):
             self.model.requires_grad_(requires_grad=False)
 
     def train(self, mode: bool = True) -> Self:
-        """See `torch.nn.Module.train`; a frozen encoder stays in evaluation mode.
-
-        Args:
-            mode: whether to train.
-        """
+        """See `torch.nn.Module.train`; a frozen encoder stays in evaluation mode."""
         super().train(mode)
         if self.frozen:
             self.model.eval()
         return self
 
     def prepare(self, tokens: Sequence[str]) -> EncoderInput:
-        """Split a sentence into sub-words, and into rows if it is longer than the model allows.
-
-        Args:
-            tokens: the words of the sentence.
-
-        Returns:
-            The input of `forward`.
-        """
+        """Split a sentence into sub-words, and into rows if it is longer than the model allows."""
         pairs = [pair for pair in zip(*tokenize_words(self.tokenizer, tokens), strict=True) if pair[1] >= 0]
         # Words without sub-words, such as zero-width characters, become the unknown sub-word.
         present = {word for _, word in pairs}
@@ -122,34 +94,18 @@ class EncoderBody(torch.nn.Module):
         return EncoderInput(rows, word_indices)
 
     def length(self, prepared: EncoderInput) -> int:
-        """The number of sub-words of the longest row of a sentence.
-
-        Args:
-            prepared: result of `prepare`.
-        """
+        """The number of sub-words of the longest row of a sentence."""
         return max(map(len, prepared.rows))
 
     def forward(self, batch: Sequence[EncoderInput]) -> torch.Tensor:
-        """Compute word vectors.
-
-        Args:
-            batch: results of `prepare`.
-
-        Returns:
-            Word vectors (sentences, words, size), 0 for padding.
-        """
+        """Compute word vectors."""
         num_words = max(max(map(max, sentence.word_indices)) for sentence in batch) + 1
         _, states, width = self._encode(batch)
         pool = self._first if self.pooling == "first" else self._max
         return pool(states, list(_word_pieces(batch, num_words, width)), len(batch), num_words)
 
     def _encode(self, batch: Sequence[EncoderInput]) -> tuple[torch.Tensor, torch.Tensor, int | None]:
-        """Encode all rows of a batch.
-
-        Returns:
-            The token ids (sub-words,) and vectors (sub-words, size) of the concatenated rows, and the width of padded
-            rows; None for rows without padding. The ids are those of the embedding table as it is.
-        """
+        """Encode all rows of a batch."""
         rows = [row for sentence in batch for row in sentence.rows]
         device = self.model.device
         width = None
@@ -192,11 +148,7 @@ class EncoderBody(torch.nn.Module):
         return zeros.scatter_reduce(0, index, vectors, "amax", include_self=False).view(batch_size, num_words, -1)
 
     def shrink(self, prepared: Iterable[EncoderInput]) -> None:
-        """Reduce the embedding table to the sub-words of some sentences.
-
-        Args:
-            prepared: results of `prepare` for all sentences until `unshrink`.
-        """
+        """Reduce the embedding table to the sub-words of some sentences."""
         try:
             table = self.model.get_input_embeddings()
         except NotImplementedError:
@@ -240,21 +192,14 @@ class EncoderBody(torch.nn.Module):
         return parameters
 
     def save(self, folder: Path) -> None:
-        """Save the encoder in the format of transformers.
-
-        Args:
-            folder: the folder of the tagger.
-        """
+        """Save the encoder in the format of transformers."""
         with quiet():
             self.model.save_pretrained(folder / "encoder")
             self.tokenizer.save_pretrained(folder / "encoder")
 
 
 def _word_pieces(batch: Sequence[EncoderInput], num_words: int, width: int | None) -> Iterator[tuple[int, int]]:
-    """The index of its word and its own index of each sub-word of a word, with sentences and rows concatenated.
-
-    `width` is that of padded rows; None for rows without padding.
-    """
+    """The index of its word and its own index of each sub-word of a word, with sentences and rows concatenated."""
     start = 0
     for i, sentence in enumerate(batch):
         for word_indices in sentence.word_indices:
@@ -265,13 +210,6 @@ def _word_pieces(batch: Sequence[EncoderInput], num_words: int, width: int | Non
 
 
 def encoder_folder(encoder: str) -> Path:
-    """Find the folder of an encoder.
-
-    Args:
-        encoder: an alias of the starter set, a folder, or a name on the hub.
-
-    Returns:
-        The folder.
-    """
+    """Find the folder of an encoder."""
     model = starter_model("encoder", encoder)
     return model_path(model) if model else find_model(encoder)

@@ -15,13 +15,7 @@ __all__ = ["ConfiguredTagger", "configure_tagger"]
 
 
 class ConfiguredTagger:
-    """A tagger that is trained with hyperparameters of its own; all else is that of the tagger.
-
-    Args:
-        name: its text form, for provenance.
-        tagger: the tagger.
-        config: the hyperparameters.
-    """
+    """A tagger that is trained with hyperparameters of its own; all else is that of the tagger."""
 
     def __init__(self, name: str, tagger: TrainableTagger, config: TaggerTrainingConfig) -> None:
         self.name, self.tagger, self.config = name, tagger, config
@@ -46,25 +40,7 @@ class ConfiguredTagger:
 
 
 def configure_tagger(name: str, text: str) -> ConfiguredTagger:
-    """Create a tagger from its text form.
-
-    Args:
-        name: a name in `TAGGERS`.
-        text: parameters of the tagger and of its training (`TaggerTrainingConfig`), of the form ``PARAMETER=VALUE`` and
-            separated by semicolons.
-
-    Returns:
-        The tagger, not trained.
-
-    Raises:
-        UnknownNameError: neither the tagger nor its training has the parameter.
-        ParameterError: a value is not valid.
-
-    Example:
-        >>> tagger = configure_tagger("linear", "encoder=mpnet;epochs=20")
-        >>> tagger.name, tagger.tagger.encoder, tagger.config.epochs
-        ('linear:encoder=mpnet;epochs=20', 'mpnet', 20)
-    """
+    """Create a tagger from its text form."""
     own = {parameter.name: parameter for parameter in parameters(TAGGERS[name])}
     of_training = {parameter.name: parameter for parameter in parameters(TaggerTrainingConfig)}
     values: tuple[dict[str, Any], dict[str, Any]] = ({}, {})

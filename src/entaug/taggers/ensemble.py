@@ -72,14 +72,7 @@ class EnsembleTagger(Configurable):
 
     @classmethod
     def of(cls, members: Iterable[TrainableTagger]) -> Self:
-        """An ensemble of taggers that are trained already.
-
-        Args:
-            members: at least two taggers.
-
-        Raises:
-            ParameterError: there are fewer.
-        """
+        """An ensemble of taggers that are trained already."""
         members = list(members)
         ensemble = cls(size=len(members))
         ensemble.members_ = members
@@ -146,11 +139,7 @@ class EnsembleTagger(Configurable):
         ]
 
     def relation_probabilities(self, sentences: Iterable[Sentence]) -> list[RelationProbabilities]:
-        """See `entaug.taggers.architectures.W2NERTagger.relation_probabilities`: the mean over the taggers.
-
-        Raises:
-            ParameterError: the ensemble is not trained, or its taggers compute no relations.
-        """
+        """See `entaug.taggers.architectures.W2NERTagger.relation_probabilities`: the mean over the taggers."""
         self._check_fitted()
         if not self._has_relations:
             raise ParameterError("taggers of flat mentions have no relations", remedy="use tag_probabilities")
@@ -182,12 +171,7 @@ class EnsembleTagger(Configurable):
             raise ParameterError("this ensemble is not trained", remedy="call fit, or use load_tagger")
 
     def save(self, folder: str | Path) -> None:
-        """See `entaug.taggers.base.TrainableTagger.save`.
-
-        Raises:
-            OutputError: the folder holds something already, or cannot be written.
-            ParameterError: the ensemble is not trained.
-        """
+        """See `entaug.taggers.base.TrainableTagger.save`."""
         self._check_fitted()
         with atomic_folder(Path(folder)) as new:
             for number, member in enumerate(self.members_, start=1):
@@ -197,11 +181,7 @@ class EnsembleTagger(Configurable):
             write_config(new, config)
 
     def restore(self, folder: Path) -> Self:
-        """See `entaug.taggers.base.TrainableTagger.restore`.
-
-        Raises:
-            InputError: a tagger is missing or damaged.
-        """
+        """See `entaug.taggers.base.TrainableTagger.restore`."""
         self.members_ = [load_tagger(folder / f"member-{number}") for number in range(1, self.size + 1)]
         return self
 

@@ -22,13 +22,7 @@ _IMPOSSIBLE = -1e4  # a logit; minus infinity times a probability of 0 would not
 
 
 class GridTargets(NamedTuple):
-    """What the head learns from a sentence.
-
-    Args:
-        cells: integers (relations, 3): row, column, and 0 for NNW or i for THW with the i-th label, from 1.
-        values: the probability of each relation (relations,); those of all others are 0.
-        weights: the weight of each word (words,); None for 1.
-    """
+    """Training targets of a sentence."""
 
     cells: torch.Tensor
     values: torch.Tensor
@@ -36,51 +30,7 @@ class GridTargets(NamedTuple):
 
 
 class GridHead(torch.nn.Module):
-    """Head for mentions of any shape, with the network of W2NER (Li et al. 2022).
-
-    A bidirectional LSTM; conditional layer normalisation, where the word of the row scales and shifts that of the
-    column; projection to few channels, with embeddings of distance and region of the pair; three dilated convolutions
-    in sequence; and the sum of an MLP over their outputs and a biaffine classifier over the words. In the paper the
-    embeddings are concatenated before a linear layer; adding them after it can express the same.
-
-    Differences from the paper: each relation has a sigmoid instead of a softmax over all, so that a cell may hold two
-    labels, as gold annotation does (31 mentions of GENIA). Only relations that a cell can hold have a loss: NNW above
-    the diagonal, THW elsewhere. The loss is binary cross-entropy, with biases that start at the logit of `prior`
-    (Lin et al. 2017, "Focal Loss for Dense Object Detection"). Existing relations have the weight `weight`, and the
-    convolutions have residual connections, which helps in short trainings. With ``activation="softmax"``, ``weight=1``
-    and ``residual=False`` the network is that of the paper, and so is the loss: the mean cross-entropy of all cells;
-    of the relations only those that a cell can hold are possible.
-
-    Time and memory grow with the square of the longest sentence: with the defaults a sentence of 200 words takes 380 MB
-    in training and 180 MB in decoding.
-
-    Args:
-        size: size of the word vectors.
-        labels: labels of mentions, without duplicates.
-        hidden: hidden size of the LSTM in each direction; 0 for no LSTM.
-        channels: number of channels of the grid.
-        biaffine: size of the row and column vectors of the biaffine classifier.
-        dropout: dropout probability of the word vectors, after the LSTM, before each classifier, and of whole channels
-            of the grid.
-        prior: initial probability of a relation.
-        weight: weight of existing relations in the loss, relative to that of absent ones.
-        residual: whether the convolutions have residual connections.
-        activation: ``"sigmoid"`` of each relation, or ``"softmax"`` over the relations of a cell and none.
-
-    Raises:
-        ParameterError: a label occurs twice, or a number is out of range.
-
-    Example:
-        >>> _ = torch.manual_seed(0)
-        >>> head = GridHead(8, ["ADR"], hidden=4, channels=4, biaffine=4).eval()
-        >>> s = Sentence("pain in left arm".split(), [Mention("ADR", [(0, 2), (3, 4)])])
-        >>> head.targets(s).cells.tolist()
-        [[0, 1, 0], [1, 3, 0], [3, 0, 1]]
-        >>> head.loss(torch.zeros(1, 4, 8), [4], [head.targets(s)]).shape
-        torch.Size([])
-        >>> head.decode(torch.zeros(1, 4, 8), [4])
-        [()]
-    """
+    """Head for mentions of any shape, with the network of W2NER (Li et al. 2022)."""
 
     CELLS = 1 << 16
     """Number of cells of the grid that `probabilities` computes at once."""
@@ -152,19 +102,7 @@ class GridHead(torch.nn.Module):
         torch.nn.init.normal_(self.pairs, std=1 / biaffine)
 
     def targets(self, sentence: Sentence) -> GridTargets:
-        """What a sentence teaches: its relation probabilities where it has some, else the relations of its mentions.
-
-        Args:
-            sentence: a sentence with mentions or relation probabilities. Of tag probabilities only the weights of words
-                are used.
-
-        Returns:
-            The relations with their probabilities.
-
-        Raises:
-            ParameterError: a label is unknown.
-            InputError: the probabilities do not fit the sentence.
-        """
+        """Targets of a sentence: its relation probabilities if it has some, else the relations of its mentions."""
         soft = RelationProbabilities.from_sentence(sentence)
         if soft is None:
             ids = {name: i for i, name in enumerate(self.relations)}
@@ -178,18 +116,7 @@ class GridHead(torch.nn.Module):
         return GridTargets(cells, values, weights)
 
     def loss(self, vectors: torch.Tensor, lengths: list[int], targets: list[GridTargets]) -> torch.Tensor:
-        """The cross-entropy of the relations.
-
-        With a sigmoid it is the binary cross-entropy of all possible relations: their sum, divided by the number of
-        words of the batch; a mean over cells would weigh mentions of long sentences less. With a softmax it is the mean
-        over cells. The weight of a relation rises with its expected
-        probability, from 1 to `weight`, so that the loss is smallest where both probabilities are equal.
-
-        Args:
-            vectors: word vectors (sentences, words, size).
-            lengths: number of words of each sentence.
-            targets: result of `targets` for each sentence.
-        """
+        """The cross-entropy of the relations."""
         scores = self.scores(vectors, lengths)
         expected = torch.zeros_like(scores)
         sentences = torch.repeat_interleave(torch.arange(len(targets)), torch.tensor([len(t.cells) for t in targets]))
@@ -232,15 +159,7 @@ class GridHead(torch.nn.Module):
         return scores.sigmoid().masked_fill(~possible, 0.0)
 
     def probabilities(self, vectors: torch.Tensor, lengths: list[int]) -> Iterator[RelationProbabilities]:
-        """Compute the probabilities of the relations of each sentence.
-
-        Args:
-            vectors: word vectors (sentences, words, size).
-            lengths: number of words of each sentence.
-
-        Yields:
-            Those of one sentence, without those below 0.001.
-        """
+        """Compute the probabilities of the relations of each sentence."""
         size = max(1, self.CELLS // max(1, max(lengths, default=1) ** 2))
         for start in range(0, len(lengths), size):
             part = lengths[start : start + size]
@@ -252,12 +171,7 @@ class GridHead(torch.nn.Module):
                 yield RelationProbabilities(self.relations, n, cells.numpy(), grid[tuple(cells.T)].numpy())
 
     def decode(self, vectors: torch.Tensor, lengths: list[int]) -> list[tuple[Mention, ...]]:
-        """The mentions of each sentence, from the relations with a probability above 0.5.
-
-        Args:
-            vectors: word vectors (sentences, words, size).
-            lengths: number of words of each sentence.
-        """
+        """The mentions of each sentence, from the relations with a probability above 0.5."""
         return [probabilities.mentions() for probabilities in self.probabilities(vectors, lengths)]
 
     def _possible(self, lengths: Sequence[int], scores: torch.Tensor) -> torch.Tensor:
@@ -268,16 +182,7 @@ class GridHead(torch.nn.Module):
         return (mask[:, :, None] & mask[:, None, :])[..., None] & (upper[..., None] == is_nnw)
 
     def scores(self, vectors: torch.Tensor, lengths: list[int]) -> torch.Tensor:
-        """Compute the logits of the relations; padding has no influence.
-
-        Args:
-            vectors: word vectors (sentences, words, size).
-            lengths: number of words of each sentence.
-
-        Returns:
-            Logits (sentences, rows, columns, relations) in fp32, for as many rows and columns as the longest sentence
-            has words; those of padding have no meaning.
-        """
+        """Compute the logits of the relations; padding has no influence."""
         words = self.dropout(vectors[:, : max(lengths)])
         if self.lstm is not None:
             words = self.dropout(run_lstm(self.lstm, words, lengths))
@@ -322,12 +227,7 @@ def _word_mask(lengths: Sequence[int], like: torch.Tensor) -> torch.Tensor:
 
 
 def _distance_bins(offsets: torch.Tensor) -> torch.Tensor:
-    """Bins of distances: 9 is none, the others are powers of two to either side (W2NER has one more, for padding).
-
-    Example:
-        >>> _distance_bins(torch.tensor([-300, -3, -2, -1, 0, 1, 2, 4, 1000])).tolist()
-        [0, 7, 7, 8, 9, 10, 11, 12, 18]
-    """
+    """Bins of distances: 9 is none, the others are powers of two to either side (W2NER has one more, for padding)."""
     half = BINS // 2
     edges = 2 ** torch.arange(half, device=offsets.device)
     return half + offsets.sign() * torch.bucketize(offsets.abs(), edges, right=True)

@@ -18,12 +18,7 @@ __all__ = ["CRFHead", "LinearHead", "run_lstm"]
 
 
 class TagTargets(NamedTuple):
-    """What a head learns from a sentence.
-
-    Args:
-        values: tag ids (words,), or probabilities of tags (words, tags).
-        weights: the weight of each word (words,); None for 1.
-    """
+    """Training targets of a sentence."""
 
     values: torch.Tensor
     weights: torch.Tensor | None = None
@@ -34,11 +29,7 @@ class TagTargets(NamedTuple):
         return self.values.ndim == 1 and self.weights is None
 
     def probabilities(self, num_tags: int) -> torch.Tensor:
-        """The targets as probabilities (words, tags).
-
-        Args:
-            num_tags: the number of tags.
-        """
+        """The targets as probabilities (words, tags)."""
         if self.values.ndim == 2:
             return self.values
         return torch.nn.functional.one_hot(self.values, num_tags).float()
@@ -49,12 +40,7 @@ class TagTargets(NamedTuple):
 
 
 class TagHead(torch.nn.Module):
-    """Base of heads that predict IOB2 tags.
-
-    Args:
-        labels: labels of mentions.
-        overlap: which of overlapping mentions to learn; see `entaug.tags.flatten`.
-    """
+    """Base of heads that predict IOB2 tags."""
 
     def __init__(self, labels: Sequence[str], overlap: str = "error") -> None:
         super().__init__()
@@ -63,29 +49,11 @@ class TagHead(torch.nn.Module):
         self._tag_ids = {tag: i for i, tag in enumerate(self.tags)}
 
     def tag_ids(self, sentence: Sentence) -> torch.Tensor:
-        """The tag ids of a sentence.
-
-        Args:
-            sentence: a sentence with mentions.
-
-        Returns:
-            The ids (words,).
-
-        Raises:
-            LossError: the mentions cannot be written as tags and `overlap` is ``"error"``.
-        """
+        """The tag ids of a sentence."""
         return torch.tensor([self._tag_ids[tag] for tag in sentence.iob(overlap=self.overlap)], dtype=torch.long)
 
     def targets(self, sentence: Sentence) -> TagTargets:
-        """What a sentence teaches: its tag probabilities where it has some, else the tags of its mentions.
-
-        Args:
-            sentence: a sentence with mentions or tag probabilities.
-
-        Raises:
-            LossError: the mentions cannot be written as tags and `overlap` is ``"error"``.
-            InputError: the tag probabilities do not fit the sentence.
-        """
+        """Targets of a sentence: its tag probabilities if it has some, else the tags of its mentions."""
         soft = TagProbabilities.from_sentence(sentence)
         if soft is None:
             return TagTargets(self.tag_ids(sentence))
@@ -93,23 +61,12 @@ class TagHead(torch.nn.Module):
         return TagTargets(torch.from_numpy(soft.aligned(self.tags)), weights)
 
     def mentions(self, tag_ids: Sequence[int]) -> tuple[Mention, ...]:
-        """The mentions of predicted tags; a stray I- tag begins a mention, as in conlleval.
-
-        Args:
-            tag_ids: one id per word.
-        """
+        """The mentions of predicted tags; a stray I- tag begins a mention, as in conlleval."""
         return tags.decode([self.tags[i] for i in tag_ids], repairs=Counter())
 
 
 class LinearHead(TagHead):
-    """A linear layer that classifies each word independently.
-
-    Args:
-        size: size of the word vectors.
-        labels: labels of mentions.
-        dropout: dropout probability of the word vectors.
-        overlap: see `TagHead`.
-    """
+    """A linear layer that classifies each word independently."""
 
     def __init__(self, size: int, labels: Sequence[str], *, dropout: float = 0.1, overlap: str = "error") -> None:
         super().__init__(labels, overlap)
@@ -117,13 +74,7 @@ class LinearHead(TagHead):
         self.linear = torch.nn.Linear(size, len(self.tags))
 
     def loss(self, vectors: torch.Tensor, lengths: list[int], targets: list[TagTargets]) -> torch.Tensor:
-        """The mean cross-entropy over the words of a batch, each with its weight.
-
-        Args:
-            vectors: word vectors (sentences, words, size).
-            lengths: number of words of each sentence.
-            targets: result of `targets` for each sentence.
-        """
+        """The mean cross-entropy over the words of a batch, each with its weight."""
         del lengths
         scores = self.linear(self.dropout(vectors)).float()
         if all(target.is_hard for target in targets):
@@ -133,38 +84,19 @@ class LinearHead(TagHead):
         return _soft_loss(scores.log_softmax(-1), targets, len(self.tags))
 
     def decode(self, vectors: torch.Tensor, lengths: list[int]) -> list[tuple[Mention, ...]]:
-        """The predicted mentions of each sentence: those of the likeliest valid sequence of tags.
-
-        Args:
-            vectors: word vectors (sentences, words, size).
-            lengths: number of words of each sentence.
-        """
+        """The predicted mentions of each sentence: those of the likeliest valid sequence of tags."""
         log_probs = self.log_marginals(vectors, lengths).cpu().numpy()
         tags = tuple(self.tags)
         return [self.mentions(best_valid_tags(row[:n], tags)) for row, n in zip(log_probs, lengths, strict=True)]
 
     def log_marginals(self, vectors: torch.Tensor, lengths: list[int]) -> torch.Tensor:
-        """The log-probability of each tag of each word.
-
-        Args:
-            vectors: word vectors (sentences, words, size).
-            lengths: number of words of each sentence.
-
-        Returns:
-            The log-probabilities (sentences, words, tags).
-        """
+        """The log-probability of each tag of each word."""
         del lengths
         log_probs: torch.Tensor = self.linear(vectors).float().log_softmax(-1)
         return log_probs
 
     def log_probs(self, vectors: torch.Tensor, lengths: list[int], targets: list[torch.Tensor]) -> list[float]:
-        """The log-probability of the tags of each sentence.
-
-        Args:
-            vectors: word vectors (sentences, words, size).
-            lengths: number of words of each sentence.
-            targets: result of `tag_ids` for each sentence.
-        """
+        """The log-probability of the tags of each sentence."""
         log_probs = self.linear(vectors).float().log_softmax(-1)
         return [
             float(row[:n].gather(1, tag_ids.to(row.device)[:, None]).sum())
@@ -173,15 +105,7 @@ class LinearHead(TagHead):
 
 
 class CRFHead(TagHead):
-    """A bidirectional LSTM, or none, and a linear-chain conditional random field (Lample et al. 2016).
-
-    Args:
-        size: size of the word vectors.
-        labels: labels of mentions.
-        hidden: hidden size of the LSTM in each direction; 0 for no LSTM.
-        dropout: dropout probability before and after the LSTM.
-        overlap: see `TagHead`.
-    """
+    """A bidirectional LSTM, or none, and a linear-chain conditional random field (Lample et al. 2016)."""
 
     def __init__(
         self, size: int, labels: Sequence[str], *, hidden: int = 200, dropout: float = 0.3, overlap: str = "error"
@@ -201,16 +125,7 @@ class CRFHead(TagHead):
                             self.crf.transitions[old, new] = -100.0
 
     def loss(self, vectors: torch.Tensor, lengths: list[int], targets: list[TagTargets]) -> torch.Tensor:
-        """The mean loss of a sentence.
-
-        It is the negative log-likelihood of the tags, and for sentences with tag probabilities the cross-entropy with
-        the marginal probabilities of the CRF, summed over the words (posterior distillation, Wang et al. 2020).
-
-        Args:
-            vectors: word vectors (sentences, words, size).
-            lengths: number of words of each sentence.
-            targets: result of `targets` for each sentence.
-        """
+        """The mean loss of a sentence."""
         hard = [i for i, target in enumerate(targets) if target.is_hard]
         soft = [i for i, target in enumerate(targets) if not target.is_hard]
         total = vectors.new_zeros((), dtype=torch.float32)
@@ -225,37 +140,18 @@ class CRFHead(TagHead):
         return total / len(targets)
 
     def decode(self, vectors: torch.Tensor, lengths: list[int]) -> list[tuple[Mention, ...]]:
-        """The mentions of the best path of each sentence; see `LinearHead.decode`.
-
-        Args:
-            vectors: word vectors (sentences, words, size).
-            lengths: number of words of each sentence.
-        """
+        """The mentions of the best path of each sentence; see `LinearHead.decode`."""
         with torch.autocast(vectors.device.type, enabled=False):
             scores, mask = self._scores(vectors.float(), lengths)
             return [self.mentions(path) for path in self.crf.decode(scores, mask=mask)]
 
     def log_probs(self, vectors: torch.Tensor, lengths: list[int], targets: list[torch.Tensor]) -> list[float]:
-        """The log-probability of the tags of each sentence; see `LinearHead.log_probs`.
-
-        Args:
-            vectors: word vectors (sentences, words, size).
-            lengths: number of words of each sentence.
-            targets: result of `tag_ids` for each sentence.
-        """
+        """The log-probability of the tags of each sentence; see `LinearHead.log_probs`."""
         log_probs: list[float] = self._log_likelihood(vectors, lengths, targets, "none").tolist()
         return log_probs
 
     def log_marginals(self, vectors: torch.Tensor, lengths: list[int]) -> torch.Tensor:
-        """The marginal log-probability of each tag of each word, by the forward-backward algorithm.
-
-        Args:
-            vectors: word vectors (sentences, words, size).
-            lengths: number of words of each sentence.
-
-        Returns:
-            The log-probabilities (sentences, words, tags); those of padding have no meaning.
-        """
+        """The marginal log-probability of each tag of each word, by the forward-backward algorithm."""
         with torch.autocast(vectors.device.type, enabled=False):
             scores, mask = self._scores(vectors.float(), lengths)
             transitions = self.crf.transitions
@@ -299,16 +195,7 @@ def _soft_loss(log_probs: torch.Tensor, targets: list[TagTargets], num_tags: int
 
 
 def run_lstm(lstm: torch.nn.LSTM, vectors: torch.Tensor, lengths: list[int]) -> torch.Tensor:
-    """Run a bidirectional LSTM over padded sequences, without an influence of the padding.
-
-    Args:
-        lstm: the LSTM.
-        vectors: word vectors (sentences, words, size).
-        lengths: number of words of each sentence.
-
-    Returns:
-        The states (sentences, words, 2 * hidden).
-    """
+    """Run a bidirectional LSTM over padded sequences, without an influence of the padding."""
     rnn = torch.nn.utils.rnn
     packed = rnn.pack_padded_sequence(vectors, torch.tensor(lengths), batch_first=True, enforce_sorted=False)
     return rnn.pad_packed_sequence(lstm(packed)[0], batch_first=True, total_length=vectors.shape[1])[0]

@@ -71,45 +71,19 @@ class NeuralTagger(Configurable, abc.ABC):
 
     @abc.abstractmethod
     def build_body(self, sentences: Sequence[Sentence]) -> Any:
-        """Create the body.
-
-        Args:
-            sentences: the training sentences.
-
-        Returns:
-            The body, for example an `EncoderBody`.
-        """
+        """Create the body."""
 
     @abc.abstractmethod
     def build_head(self, size: int) -> Any:
-        """Create the head for `labels_`.
-
-        Args:
-            size: size of the word vectors.
-
-        Returns:
-            The head, for example a `LinearHead`.
-        """
+        """Create the head for `labels_`."""
 
     @abc.abstractmethod
     def restore_body(self, folder: Path, config: dict[str, Any]) -> Any:
-        """Create the body of a saved tagger.
-
-        Args:
-            folder: the folder of the tagger.
-            config: the content of its configuration file.
-
-        Returns:
-            The body.
-        """
+        """Create the body of a saved tagger."""
 
     @staticmethod
     def batch_cost(length: int) -> int:
-        """The share of `budget` that a sentence takes.
-
-        Args:
-            length: number of its sub-words.
-        """
+        """The share of `budget` that a sentence takes."""
         return length
 
     def check_requirements(self) -> None:
@@ -130,13 +104,7 @@ class NeuralTagger(Configurable, abc.ABC):
         progress: TrainingProgress | None = None,
         augmented: Iterable[Sentence] = (),
     ) -> Self:
-        """See `entaug.taggers.base.TrainableTagger.fit`.
-
-        Raises:
-            InputError: there are no mentions, or no development sentences to select the best epoch by.
-            LossError: there are nested or discontinuous mentions, which the tagger cannot learn, and `overlap` does not
-                say which of them to leave out.
-        """
+        """See `entaug.taggers.base.TrainableTagger.fit`."""
         config = config or TaggerTrainingConfig()
         gold = list(train)
         sentences = [*gold, *augmented]
@@ -226,11 +194,7 @@ class NeuralTagger(Configurable, abc.ABC):
     # ------------------------------------------------------------------------------------------------------ prediction
 
     def predict(self, sentences: Iterable[Sentence]) -> list[Sentence]:
-        """See `entaug.taggers.base.TrainableTagger.predict`.
-
-        Raises:
-            ParameterError: the tagger was neither trained nor loaded.
-        """
+        """See `entaug.taggers.base.TrainableTagger.predict`."""
         self._check_fitted()
         sentences = list(sentences)
 
@@ -242,11 +206,7 @@ class NeuralTagger(Configurable, abc.ABC):
         return [sentence.with_(mentions=mentions) for sentence, mentions in zip(sentences, predicted, strict=True)]
 
     def tag_probabilities(self, sentences: Iterable[Sentence]) -> list[TagProbabilities]:
-        """See `entaug.taggers.base.TrainableTagger.tag_probabilities`.
-
-        Raises:
-            ParameterError: the tagger was neither trained nor loaded, or its head has no probabilities of tags.
-        """
+        """See `entaug.taggers.base.TrainableTagger.tag_probabilities`."""
         self._check_fitted()
         self._check_tag_probabilities()
 
@@ -258,11 +218,7 @@ class NeuralTagger(Configurable, abc.ABC):
         return self._in_batches(list(sentences), marginals)
 
     def confidences(self, sentences: Iterable[Sentence]) -> list[float]:
-        """See `entaug.taggers.base.TrainableTagger.confidences`.
-
-        Raises:
-            ParameterError: the tagger was neither trained nor loaded, or its head has no probabilities of tags.
-        """
+        """See `entaug.taggers.base.TrainableTagger.confidences`."""
         self._check_fitted()
         self._check_tag_probabilities()
         sentences = list(sentences)
@@ -328,12 +284,7 @@ class NeuralTagger(Configurable, abc.ABC):
     # ---------------------------------------------------------------------------------------------- saving and loading
 
     def save(self, folder: str | Path) -> None:
-        """See `entaug.taggers.base.TrainableTagger.save`.
-
-        Raises:
-            OutputError: the folder holds something already, or cannot be written.
-            ParameterError: the tagger is not trained.
-        """
+        """See `entaug.taggers.base.TrainableTagger.save`."""
         self._check_fitted()
         with atomic_folder(Path(folder)) as new:
             self._body.save(new)
@@ -355,11 +306,7 @@ class NeuralTagger(Configurable, abc.ABC):
             write_config(new, config)
 
     def restore(self, folder: Path) -> Self:
-        """See `entaug.taggers.base.TrainableTagger.restore`.
-
-        Raises:
-            InputError: a file is missing or damaged.
-        """
+        """See `entaug.taggers.base.TrainableTagger.restore`."""
         try:
             config = json.loads((folder / CONFIG_FILE).read_text(encoding="utf-8"))
             self.labels_, self.history_ = list(config["labels"]), TrainingHistory(**config["history"])

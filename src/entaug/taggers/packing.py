@@ -26,14 +26,7 @@ _FIRST_POSITION: dict[str, int | None] = {
 
 
 class Packing(NamedTuple):
-    """Where the sub-words of packed rows are in a padded batch.
-
-    Args:
-        padded_index: for each sub-word its position in the flattened padded batch (sub-words,).
-        mask: added to attention scores: 0 for sub-words, a large negative number for padding (rows, 1, 1, width); None
-            if no row is padded.
-        shape: number of rows and width of the padded batch.
-    """
+    """Where the sub-words of packed rows are in a padded batch."""
 
     padded_index: torch.Tensor
     mask: torch.Tensor | None
@@ -41,11 +34,7 @@ class Packing(NamedTuple):
 
 
 def can_pack(config: Any) -> bool:
-    """Whether an encoder can take packed rows.
-
-    Args:
-        config: the configuration of the encoder, as transformers gives it.
-    """
+    """Whether an encoder can take packed rows."""
     if getattr(config, "is_decoder", False) or config.model_type not in _FIRST_POSITION:
         return False
     return getattr(config, "position_embedding_type", "absolute") in (None, "absolute")
@@ -54,16 +43,7 @@ def can_pack(config: Any) -> bool:
 def pack_rows(
     rows: Sequence[Sequence[int]], config: Any, device: torch.device
 ) -> tuple[torch.Tensor, torch.Tensor, Packing]:
-    """Concatenate rows of token ids.
-
-    Args:
-        rows: token ids of each row.
-        config: the configuration of the encoder.
-        device: the device of the results.
-
-    Returns:
-        The token ids (1, sub-words) on the CPU, their positions (1, sub-words), and where they are in a padded batch.
-    """
+    """Concatenate rows of token ids."""
     width = max(map(len, rows))
     lengths = np.array([len(row) for row in rows])
     within = np.concatenate([np.arange(n) for n in lengths])
@@ -91,10 +71,7 @@ def _packed_attention(
     scaling: float | None = None,
     **kwargs: Any,
 ) -> tuple[torch.Tensor, None]:
-    """Attention within each packed row, without dropout of its probabilities.
-
-    Written out, because the backward pass of the fused kernel of CPUs takes seven times as long as this one in bf16.
-    """
+    """Attention within each packed row, without dropout of its probabilities."""
     if packing is None:
         result: tuple[torch.Tensor, None] = sdpa_attention_forward(
             module, query, key, value, attention_mask, scaling=scaling, **kwargs
@@ -138,20 +115,13 @@ AttentionMaskInterface.register(_NAME, sdpa_mask)
 
 
 def use_packed_attention(model: Any) -> None:
-    """Let an encoder compute attention within packed rows.
-
-    Args:
-        model: the encoder.
-    """
+    """Let an encoder compute attention within packed rows."""
     model.set_attn_implementation(_NAME)
     model.embeddings.register_forward_hook(_lower_precision)
 
 
 def _lower_precision(module: torch.nn.Module, args: Any, states: torch.Tensor) -> torch.Tensor:
-    """Cast the embeddings of words to the precision of autocast on the CPU.
-
-    Then all states have it. Otherwise each linear layer would cast its input, since the residual states are fp32.
-    """
+    """Cast the embeddings of words to the precision of autocast on the CPU."""
     del module, args
     if states.device.type != "cpu" or not torch.is_autocast_enabled("cpu"):
         return states
@@ -159,12 +129,7 @@ def _lower_precision(module: torch.nn.Module, args: Any, states: torch.Tensor) -
 
 
 class FastDropout(torch.nn.Module):
-    """Dropout on the CPU: torch draws one number after another there, which takes a tenth of a training step.
-
-    Args:
-        p: probability of a zero, in steps of 1/65536.
-        rng: the generator of the random bits.
-    """
+    """Dropout on the CPU: torch draws one number after another there, which takes a tenth of a training step."""
 
     def __init__(self, p: float, rng: np.random.Generator) -> None:
         super().__init__()
@@ -173,14 +138,7 @@ class FastDropout(torch.nn.Module):
         self._threshold = min(round(p * 65536) - 32768, 32767)
 
     def forward(self, states: torch.Tensor) -> torch.Tensor:
-        """Set a share of the values to 0 and scale the others.
-
-        Args:
-            states: any tensor.
-
-        Returns:
-            A tensor of the same shape and precision.
-        """
+        """Set a share of the values to 0 and scale the others."""
         if not self.training or self.p == 0 or not states.numel():
             return states
         bits = torch.frombuffer(bytearray(self._rng.bytes(2 * states.numel())), dtype=torch.int16)
@@ -189,12 +147,7 @@ class FastDropout(torch.nn.Module):
 
 
 def replace_dropout(module: torch.nn.Module, seed: int) -> None:
-    """Replace each dropout of a module that is on the CPU by `FastDropout`.
-
-    Args:
-        module: the module.
-        seed: seed of the random bits.
-    """
+    """Replace each dropout of a module that is on the CPU by `FastDropout`."""
     rng = np.random.Generator(np.random.SFC64(abs(seed)))
     for parent in list(module.modules()):
         for name, child in parent.named_children():

@@ -19,15 +19,7 @@ _MAX_POSITIONS = 1024  # of a new decoder
 
 
 class EncodedSentences(NamedTuple):
-    """What a decoder knows of the sentences of a batch.
-
-    Args:
-        states: the vectors of their sub-words, with special tokens (sentences, sub-words, size), 0 for padding.
-        embeddings: the embeddings of these sub-words (sentences, sub-words, size), 0 for padding.
-        mask: 1 for sub-words and 0 for padding (sentences, sub-words).
-        word_pieces: for each sentence and word the positions of its sub-words.
-        decoder: the pretrained decoder; None if the model has none.
-    """
+    """Encoded sentences of a batch, as a decoder reads them."""
 
     states: torch.Tensor
     embeddings: torch.Tensor
@@ -37,14 +29,7 @@ class EncodedSentences(NamedTuple):
 
 
 class PointerBody(EncoderBody):
-    """A pretrained encoder and its decoder, if it has one, fine-tuned with a `PointerHead`.
-
-    Args:
-        encoder: a model such as BART or T5, or an encoder without decoder: an alias of the starter set, a folder, or a
-            name on the hub.
-        pooling: ignored.
-        frozen: whether the encoder and the embeddings are not trained; a decoder always is.
-    """
+    """A pretrained encoder and its decoder, if it has one, fine-tuned with a `PointerHead`."""
 
     def __init__(self, encoder: str, pooling: str = "first", *, frozen: bool = False) -> None:
         super().__init__(encoder, pooling, frozen=frozen)
@@ -53,11 +38,7 @@ class PointerBody(EncoderBody):
             self.model.get_input_embeddings().requires_grad_(requires_grad=False)
 
     def train(self, mode: bool = True) -> Self:
-        """See `torch.nn.Module.train`; a frozen encoder stays in evaluation mode.
-
-        Args:
-            mode: whether to train.
-        """
+        """See `torch.nn.Module.train`; a frozen encoder stays in evaluation mode."""
         super().train(mode)
         if self.has_decoder:
             self.model.get_decoder().train(mode)
@@ -70,11 +51,7 @@ class PointerBody(EncoderBody):
 
     @property
     def score_scale(self) -> float:
-        """What scores of the outputs are multiplied with.
-
-        The states of the decoders of BART and its relatives are made for products with embeddings as they are. T5
-        scales them, and so do new decoders, whose first scores should be small.
-        """
+        """Factor of the scores of the outputs."""
         if self.has_decoder and self.model.config.model_type not in _T5_FAMILY:
             return 1.0
         return float(self.size**-0.5)
@@ -85,14 +62,7 @@ class PointerBody(EncoderBody):
         return self.model.get_encoder() if self.has_decoder else self.model
 
     def forward(self, batch: Sequence[EncoderInput]) -> EncodedSentences:  # type: ignore[override]
-        """Encode sentences.
-
-        Args:
-            batch: results of `prepare`.
-
-        Returns:
-            The vectors and embeddings of their sub-words.
-        """
+        """Encode sentences."""
         ids, states, width = self._encode(batch)
         embeddings = self.model.get_input_embeddings()(ids).float()
         index: list[list[int]] = []  # of the sub-words of each sentence, whose rows follow one another
@@ -119,14 +89,7 @@ class PointerBody(EncoderBody):
         return EncodedSentences(states_of, embeddings_of, mask, word_pieces, decoder)
 
     def initial_symbols(self, labels: Sequence[str]) -> torch.Tensor:
-        """Compute the initial embeddings of the start, the end and the labels from those of the model.
-
-        Args:
-            labels: the labels; each begins as the mean of the sub-words of its name.
-
-        Returns:
-            The embeddings (2 + labels, size).
-        """
+        """Compute the initial embeddings of the start, the end and the labels from those of the model."""
         table, config, tokenizer = self.model.get_input_embeddings(), self.model.config, self.tokenizer
         end = tokenizer.eos_token_id if tokenizer.eos_token_id is not None else self._suffix[0] if self._suffix else 0
         start = getattr(config, "decoder_start_token_id", None)
@@ -142,15 +105,7 @@ class PointerBody(EncoderBody):
 
 
 def new_decoder(config: Any, layers: int) -> torch.nn.Module:
-    """Create a transformer decoder with random weights for an encoder without decoder.
-
-    Args:
-        config: the configuration of the encoder.
-        layers: the number of layers.
-
-    Returns:
-        A decoder of the architecture of BART, as wide as the encoder.
-    """
+    """Create a transformer decoder with random weights for an encoder without decoder."""
     size = int(config.hidden_size)
     heads = int(getattr(config, "num_attention_heads", 1))
     # Inputs are vectors, so there are no tokens.

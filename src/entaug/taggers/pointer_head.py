@@ -24,25 +24,7 @@ _IMPOSSIBLE = -1e9  # a logit; minus infinity would give gradients that are not 
 
 
 class PointerHead(torch.nn.Module):
-    """Writes the mentions of a sentence as a sequence of pointers and labels (Yan et al. 2021, section 3).
-
-    The decoder reads the embeddings of what it wrote: of the sub-words that it pointed to, and of labels. Its state is
-    multiplied with the embeddings of the end and of the labels, and with a mixture of each sub-word's embedding and of
-    an MLP over its vector. The softmax over these products gives the probability of the next item. Items that cannot
-    follow (see `MentionReader`) have the probability 0, in training as in prediction.
-
-    A new decoder also reads the vectors of the sub-words, added to their embeddings: so it need not learn from few
-    sentences which of several equal words was meant.
-
-    Args:
-        initial: the initial embeddings of the start, the end and the labels (2 + labels, size).
-        labels: the labels of mentions.
-        representation: how a mention is represented, see `entaug.taggers.pointers`.
-        decoder: a new decoder; None if the sentences come with a pretrained one.
-        scale: what scores are multiplied with.
-        dropout: dropout probability of embeddings and states before they are multiplied, and in the MLP.
-        mixture: weight of the MLP over the vectors; the embeddings have the rest.
-    """
+    """Writes the mentions of a sentence as a sequence of pointers and labels (Yan et al. 2021, section 3)."""
 
     def __init__(
         self,
@@ -72,15 +54,7 @@ class PointerHead(torch.nn.Module):
     # -------------------------------------------------------------------------------------------------------- learning
 
     def targets(self, sentence: Sentence) -> tuple[Mention, ...]:
-        """The mentions of a sentence in the order in which they are written.
-
-        Args:
-            sentence: a sentence without soft labels.
-
-        Raises:
-            InputError: the sentence has soft labels.
-            ParameterError: a label is unknown.
-        """
+        """The mentions of a sentence in the order in which they are written."""
         if RelationProbabilities.from_sentence(sentence) or TagProbabilities.from_sentence(sentence):
             where = f"the sentence {sentence.id}" if sentence.id else f"the sentence {' '.join(sentence.tokens)[:60]!r}"
             raise InputError(
@@ -98,15 +72,7 @@ class PointerHead(torch.nn.Module):
     def loss(
         self, source: EncodedSentences, lengths: list[int], targets: Sequence[tuple[Mention, ...]]
     ) -> torch.Tensor:
-        """The mean cross-entropy of the items of the sequences, with their ends.
-
-        Of a sequence that is longer than the decoder takes only the beginning is learned.
-
-        Args:
-            source: the encoded sentences.
-            lengths: ignored.
-            targets: result of `targets` for each sentence.
-        """
+        """The mean cross-entropy of the items of the sequences, with their ends."""
         del lengths
         log_probs, ids = self._forced(source, targets)
         return torch.nn.functional.nll_loss(log_probs.flatten(0, 1), ids.flatten(), ignore_index=IGNORED)
@@ -114,12 +80,7 @@ class PointerHead(torch.nn.Module):
     def sequence_log_probs(
         self, source: EncodedSentences, targets: Sequence[tuple[Mention, ...]]
     ) -> list[tuple[float, int]]:
-        """The log-probability of the sequence of each sentence, and its number of items with the end; in fp32.
-
-        Args:
-            source: the encoded sentences.
-            targets: the mentions of each sentence, in order.
-        """
+        """The log-probability of the sequence of each sentence, and its number of items with the end; in fp32."""
         with torch.autocast(source.states.device.type, enabled=False):
             log_probs, ids = self._forced(source, targets)
         chosen = log_probs.gather(2, ids.clamp(min=0)[..., None])[..., 0].masked_fill(ids == IGNORED, 0.0)
@@ -129,10 +90,7 @@ class PointerHead(torch.nn.Module):
     def _forced(
         self, source: EncodedSentences, targets: Sequence[tuple[Mention, ...]]
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Log-probabilities (sentences, items, outputs) of each item after those before it, and the ids of the items.
-
-        Ids are `IGNORED` behind the end of a sequence.
-        """
+        """Log-probabilities (sentences, items, outputs) of each item after the ones before it, and their ids."""
         limit = self._max_items(source)
         sequences, allowed = [], []
         for pieces, mentions in zip(source.word_pieces, targets, strict=True):
@@ -160,24 +118,12 @@ class PointerHead(torch.nn.Module):
     # ------------------------------------------------------------------------------------------------------ prediction
 
     def decode(self, source: EncodedSentences, lengths: list[int]) -> list[tuple[Mention, ...]]:
-        """The mentions of each sentence: those of the sequence whose items are each the likeliest.
-
-        Args:
-            source: the encoded sentences.
-            lengths: ignored.
-        """
+        """The mentions of each sentence: those of the sequence whose items are each the likeliest."""
         del lengths
         return [tuple(mentions) for mentions in self.decode_with_probabilities(source)]
 
     def decode_with_probabilities(self, source: EncodedSentences) -> list[dict[Mention, float]]:
-        """The mentions of each sentence, in the order of the sequence, with their probabilities.
-
-        The probability of a mention is the product of those of its items, after the items before them. It is computed
-        in fp32, whatever the precision of the encoder.
-
-        Args:
-            source: the encoded sentences.
-        """
+        """The mentions of each sentence, in the order of the sequence, with their probabilities."""
         with torch.autocast(source.states.device.type, enabled=False):
             return self._decode(source)
 
@@ -239,14 +185,14 @@ class PointerHead(torch.nn.Module):
         )
 
     def _inputs(self, source: EncodedSentences, ids: torch.Tensor) -> torch.Tensor:
-        """What the decoder reads of outputs (sentences, items, size)."""
+        """Decoder inputs for the outputs (sentences, items, size)."""
         symbols = self.symbols[1:].expand(len(ids), -1, -1)
         pieces = source.embeddings if self.decoder is None else source.embeddings + source.states
         table = torch.cat([symbols, pieces], dim=1)
         return table.gather(1, ids[..., None].expand(-1, -1, table.shape[2]))
 
     def _memory(self, source: EncodedSentences) -> torch.Tensor:
-        """What the states of the decoder are multiplied with for pointers (sentences, sub-words, size)."""
+        """Memory that the states of the decoder are multiplied with for pointers (sentences, sub-words, size)."""
         embeddings = (1 - self.mixture) * self.dropout(source.embeddings)
         memory: torch.Tensor = self.mixture * self.mlp(source.states).float() + embeddings
         return memory
@@ -261,7 +207,7 @@ class PointerHead(torch.nn.Module):
         return scores
 
     def _mask(self, allowed: Sequence[Sequence[Options]], width: int, source: EncodedSentences) -> torch.Tensor:
-        """What can follow (sentences, items, outputs); the end behind the end of a sequence."""
+        """Mask of valid next outputs (sentences, items, outputs); only the end may follow the end."""
         first = 1 + len(self.labels)
         mask = np.zeros((len(allowed), width, first + source.mask.shape[1]), bool)
         for row, options_of_row in zip(mask, allowed, strict=True):

@@ -25,43 +25,14 @@ Representation = Literal["word", "bpe", "span"]
 
 
 def target_order(mentions: Iterable[Mention]) -> list[Mention]:
-    """Sort mentions by their first words, then by their last ones, as the paper does.
-
-    Args:
-        mentions: the mentions.
-
-    Returns:
-        The mentions in the order of their sequence.
-
-    Example:
-        >>> [m.spans for m in target_order([Mention("A", [(0, 4)]), Mention("A", [(0, 1), (2, 3)])])]
-        [((0, 1), (2, 3)), ((0, 4),)]
-    """
+    """Sort mentions by their first words, then by their last ones, as the paper does."""
     return sorted(mentions, key=lambda mention: (mention.start, mention.end, mention.spans, mention.label))
 
 
 def linearize(
     mentions: Iterable[Mention], word_pieces: Sequence[Sequence[int]], representation: Representation
 ) -> list[int | str]:
-    """Write mentions as a sequence of pointers and labels.
-
-    Args:
-        mentions: mentions of a sentence, in any order.
-        word_pieces: for each word the positions of its sub-words, at least one, in increasing order.
-        representation: how a mention is represented.
-
-    Returns:
-        Positions of sub-words and labels.
-
-    Example:
-        >>> fatigue = [Mention("ADR", [(0, 2)]), Mention("ADR", [(0, 1), (3, 4)])]  # muscle pain and fatigue
-        >>> linearize(fatigue, [[1], [2, 3], [4], [5]], "word")
-        [1, 2, 'ADR', 1, 5, 'ADR']
-        >>> linearize(fatigue, [[1], [2, 3], [4], [5]], "bpe")
-        [1, 2, 3, 'ADR', 1, 5, 'ADR']
-        >>> linearize(fatigue, [[1], [2, 3], [4], [5]], "span")
-        [1, 3, 'ADR', 1, 1, 5, 5, 'ADR']
-    """
+    """Write mentions as a sequence of pointers and labels."""
     items: list[int | str] = []
     for mention in target_order(mentions):
         if representation == "span":
@@ -77,27 +48,7 @@ def linearize(
 def delinearize(
     items: Iterable[int | str], word_pieces: Sequence[Sequence[int]], representation: Representation
 ) -> list[Mention]:
-    """Read a sequence of pointers and labels; the inverse of `linearize`.
-
-    Args:
-        items: positions of sub-words and labels; mentions that occur twice are read once.
-        word_pieces: see `linearize`.
-        representation: see `linearize`.
-
-    Returns:
-        The mentions in the order of the sequence.
-
-    Raises:
-        InputError: the sequence is not one of mentions.
-
-    Example:
-        >>> delinearize([1, 1, 3, 3, "ADR"], [[1], [2], [3]], "span")
-        [Mention(label='ADR', spans=((0, 1), (2, 3)))]
-        >>> delinearize([3, 1, "ADR"], [[1], [2], [3]], "word")
-        Traceback (most recent call last):
-        ...
-        entaug.errors.InputError: 1 cannot follow here in a sequence of mentions
-    """
+    """Read a sequence of pointers and labels; the inverse of `linearize`."""
     reader = MentionReader(word_pieces, representation)
     for item in items:
         options = reader.options()
@@ -110,24 +61,12 @@ def delinearize(
 
 
 def most_items(num_pieces: int) -> int:
-    """The number of items after which a sequence is broken off, so that it ends whatever a model predicts.
-
-    The paper allows 10 + 0.5 n to 50 + 1.1 n by corpus, for n sub-words.
-
-    Args:
-        num_pieces: number of sub-words of the sentence.
-    """
+    """The number of items after which a sequence is broken off, so that it ends whatever a model predicts."""
     return 16 + 2 * num_pieces
 
 
 class Options(NamedTuple):
-    """What may follow in a sequence.
-
-    Args:
-        pieces: positions of sub-words.
-        label: whether a label may follow, which completes a mention.
-        end: whether the sequence may end.
-    """
+    """Valid next items of a sequence."""
 
     pieces: Sequence[int]
     label: bool
@@ -135,29 +74,7 @@ class Options(NamedTuple):
 
 
 class MentionReader:
-    """Reads a sequence of pointers and labels step by step.
-
-    Within a mention words come in their order, and those of a span without gaps where the representation lists its
-    ends. A mention does not begin before the mention that precedes it.
-
-    Args:
-        word_pieces: see `linearize`.
-        representation: see `linearize`.
-
-    Attributes:
-        mentions: the complete mentions so far; some may occur twice.
-
-    Example:
-        >>> reader = MentionReader([[1, 2], [3]], "bpe")
-        >>> reader.options()
-        Options(pieces=[1, 3], label=False, end=True)
-        >>> reader.read(1)
-        >>> reader.options()  # the rest of the word
-        Options(pieces=[2], label=False, end=False)
-        >>> reader.read(2)
-        >>> reader.options()
-        Options(pieces=[3], label=True, end=False)
-    """
+    """Reads a sequence of pointers and labels step by step."""
 
     def __init__(self, word_pieces: Sequence[Sequence[int]], representation: Representation) -> None:
         self.mentions: list[Mention] = []
@@ -172,11 +89,7 @@ class MentionReader:
         self._least = 0  # the first word that the next mention may begin with
 
     def options(self) -> Options:
-        """Determine what may follow.
-
-        Returns:
-            The items that keep the sequence one of mentions; there is always at least one, or the end.
-        """
+        """Determine what may follow."""
         if self._rest:
             return Options(list(self._rest[:1]), label=False, end=False)
         if self._span_start is not None:
@@ -188,11 +101,7 @@ class MentionReader:
         return Options(self._first[self._spans[-1][1] + gap :], label=True, end=False)
 
     def read(self, item: int | str) -> None:
-        """Read the next item of the sequence.
-
-        Args:
-            item: one of `options`: the position of a sub-word, or a label.
-        """
+        """Read the next item of the sequence."""
         if isinstance(item, str):
             mention = Mention(item, self._spans)
             self.mentions.append(mention)

@@ -49,23 +49,7 @@ _LEAST = 0.001  # smaller probabilities are left out
 
 
 def relations(sentence: Sentence, labels: Iterable[str]) -> set[tuple[int, int, str]]:
-    """Convert the mentions of a sentence to relations between words.
-
-    Args:
-        sentence: a sentence with mentions of any shape.
-        labels: the known labels.
-
-    Returns:
-        Triples (row, column, relation): `NNW` with row < column, and `THW` with a label and row >= column.
-
-    Raises:
-        ParameterError: a label is unknown.
-
-    Example:
-        >>> s = Sentence("pain in left arm".split(), [Mention("ADR", [(0, 2), (3, 4)])])
-        >>> sorted(relations(s, ["ADR"]))
-        [(0, 1, 'NNW'), (1, 3, 'NNW'), (3, 0, 'THW-ADR')]
-    """
+    """Convert the mentions of a sentence to relations between words."""
     known = set(labels)
     triples: set[tuple[int, int, str]] = set()
     for mention in sentence.mentions:
@@ -83,27 +67,7 @@ def decode(
     max_paths: int = MAX_PATHS,
     max_mentions: int = MAX_MENTIONS,
 ) -> tuple[Mention, ...]:
-    """Convert relations to mentions: every path from a head to its tail.
-
-    The running time is bounded by `max_mentions`, whatever the relations.
-
-    Args:
-        nnw: pairs (word, next word).
-        thw: triples (tail, head, label), most probable first: those beyond `max_mentions` are dropped.
-        max_paths: largest number of mentions per element of `thw`; those with the fewest words come first, then the
-            leftmost.
-        max_mentions: largest number of mentions in total.
-
-    Returns:
-        The mentions in canonical order.
-
-    Raises:
-        ParameterError: a word does not precede its next word, or a tail precedes its head.
-
-    Example:
-        >>> [m.spans for m in decode([(0, 1), (1, 2), (1, 3)], [(2, 0, "ADR"), (3, 0, "ADR")])]
-        [((0, 2), (3, 4)), ((0, 3),)]
-    """
+    """Convert relations to mentions: every path from a head to its tail."""
     successors: dict[int, list[int]] = defaultdict(list)
     predecessors: dict[int, list[int]] = defaultdict(list)
     for word, following in sorted(set(nnw)):
@@ -139,11 +103,7 @@ def _distances_to(tail: int, predecessors: Mapping[int, Sequence[int]]) -> dict[
 def _paths(
     head: int, tail: int, successors: Mapping[int, Sequence[int]], distances: Mapping[int, int]
 ) -> Iterator[tuple[int, ...]]:
-    """All paths, shortest first, then leftmost.
-
-    The heap is sorted by the total length of the shortest completion, so only prefixes of requested paths and their
-    direct successors are visited.
-    """
+    """All paths, shortest first, then leftmost."""
     heap: list[tuple[int, tuple[int, ...]]] = [(distances[head], (head,))] if head in distances else []
     while heap:
         path = heapq.heappop(heap)[1]
@@ -160,30 +120,7 @@ def _paths(
 
 @dataclass(frozen=True, eq=False)
 class RelationProbabilities:
-    """The probabilities of relations between the words of a sentence, where they are not about 0.
-
-    They are for mentions of any shape what `entaug.tag_probabilities.TagProbabilities` are for flat ones. A relation is
-    independent of the others, as in `entaug.taggers.grid.GridHead`: the probabilities do not sum to 1.
-
-    Args:
-        names: the relations: `NNW`, and `THW` with each label.
-        num_words: the number of words of the sentence.
-        cells: row, column and relation of each probability (probabilities, 3); the relation as its position in
-            `names`. NNW needs row < column, THW row >= column.
-        values: the probabilities (probabilities,).
-        weights: the weight of each word in the loss of a training (words,); None for 1. A relation has the product of
-            the weights of its two words, so those of a word of weight 0 are masked.
-
-    Raises:
-        InputError: a relation is unknown, a cell cannot hold its relation, or a value is no probability.
-
-    Example:
-        >>> soft = RelationProbabilities(["NNW", "THW-LOC"], 3, [[0, 1, 0], [1, 0, 1], [2, 2, 1]], [0.9, 0.8, 0.1])
-        >>> soft.mentions()
-        (Mention(label='LOC', spans=((0, 2),)),)
-        >>> [round(float(x), 2) for x in soft.confidences]
-        [0.8, 0.8, 0.9]
-    """
+    """The probabilities of relations between the words of a sentence, where they are not about 0."""
 
     names: tuple[str, ...]
     num_words: int
@@ -245,23 +182,11 @@ class RelationProbabilities:
         return decode(nnw, thw)
 
     def label(self, sentence: Sentence) -> Sentence:
-        """Return a copy of a sentence with the mentions of the likely relations, and with these probabilities.
-
-        Args:
-            sentence: the sentence; its own mentions and probabilities are replaced.
-        """
+        """Return a copy of a sentence with the mentions of the likely relations, and with these probabilities."""
         return self.attach_to(sentence.with_(mentions=self.mentions()))
 
     def aligned(self, names: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """The probabilities for another list of relations.
-
-        Args:
-            names: the relations; those that are unknown here have the probability 0, others of this object are left
-                out.
-
-        Returns:
-            Cells (probabilities, 3) with positions in `names`, and their values.
-        """
+        """The probabilities for another list of relations."""
         position = {name: i for i, name in enumerate(names)}
         ids = np.array([position.get(name, -1) for name in self.names])[self.cells[:, 2]]
         cells = np.column_stack([self.cells[:, :2], ids])[ids >= 0]
@@ -269,11 +194,7 @@ class RelationProbabilities:
 
     @classmethod
     def mean(cls, several: Sequence[RelationProbabilities]) -> Self:
-        """The mean of the probabilities of several taggers for one sentence.
-
-        Args:
-            several: the probabilities; a relation that one of them does not have counts as 0 there.
-        """
+        """The mean of the probabilities of several taggers for one sentence."""
         names = [NNW, *sorted({name for one in several for name in one.names} - {NNW})]
         sums: dict[tuple[int, ...], float] = defaultdict(float)
         for one in several:
@@ -283,17 +204,7 @@ class RelationProbabilities:
 
     @classmethod
     def from_sentence(cls, sentence: Sentence) -> Self | None:
-        """Read the probabilities of a sentence.
-
-        Args:
-            sentence: the sentence.
-
-        Returns:
-            The probabilities; None if it has none.
-
-        Raises:
-            InputError: they are invalid, or belong to a sentence of another length.
-        """
+        """Read the probabilities of a sentence."""
         data = sentence.layout.get(FIELD)
         if data is None:
             return None
@@ -304,23 +215,12 @@ class RelationProbabilities:
         return probabilities
 
     def attach_to(self, sentence: Sentence) -> Sentence:
-        """Return a copy of a sentence with these probabilities, in place of those that it has.
-
-        Args:
-            sentence: the sentence; its mentions stay as they are.
-        """
+        """Return a copy of a sentence with these probabilities, in place of those that it has."""
         return sentence.with_(layout={**sentence.layout, FIELD: self.to_dict()})
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Create probabilities from a dictionary as files hold it; the inverse of `to_dict`.
-
-        Args:
-            data: the dictionary.
-
-        Raises:
-            InputError: a key is missing, or a value is invalid.
-        """
+        """Create probabilities from a dictionary as files hold it; the inverse of `to_dict`."""
         try:
             cells = [list(map(index, cell)) for cell in zip(data["rows"], data["columns"], data["ids"], strict=True)]
             return cls(data["relations"], index(data["words"]), cells, data["values"], data.get("weights"))
@@ -328,12 +228,7 @@ class RelationProbabilities:
             raise InputError(f"no relation probabilities as entaug writes them ({error})") from None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the probabilities as a dictionary that can be written as JSON or Parquet.
-
-        Returns:
-            ``relations``; the number of ``words``; and ``rows``, ``columns``, ``ids`` of relations and ``values`` of
-            the same length, rounded to four digits, without those below 0.001; ``weights`` where there are any.
-        """
+        """Return the probabilities as a dictionary that can be written as JSON or Parquet."""
         kept = self.values >= _LEAST
         columns = dict(zip(("rows", "columns", "ids"), self.cells[kept].T.tolist(), strict=True))
         values = [round(float(value), 4) for value in self.values[kept]]

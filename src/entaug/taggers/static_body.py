@@ -19,13 +19,7 @@ _MAX_CHARACTERS = 30  # of a longer word the first and the last half of as many
 
 
 class StaticInput(NamedTuple):
-    """Words of a sentence.
-
-    Args:
-        fixed: fixed features of the words (words, features): their vectors and flags.
-        characters: the ids of the characters of each word.
-        words: the index of the trained vector of each word, -1 for a word that has none.
-    """
+    """Words of a sentence."""
 
     fixed: torch.Tensor
     characters: list[list[int]]
@@ -33,17 +27,7 @@ class StaticInput(NamedTuple):
 
 
 class StaticBody(torch.nn.Module):
-    """Static word vectors, trained or not, with a convolution over characters (Ma and Hovy 2016).
-
-    A word also has features for whether it has a vector, and for its casing, which most vectors ignore.
-
-    Args:
-        vectors: word vectors, or a name for `entaug.backends.resolve.resolve`.
-        alphabet: the known characters.
-        vocabulary: the words whose vectors are trained, in lower case; those of other words stay as they are.
-        width: size of a character vector.
-        filters: number of features of the characters of a word.
-    """
+    """Static word vectors, trained or not, with a convolution over characters (Ma and Hovy 2016)."""
 
     def __init__(
         self,
@@ -70,14 +54,7 @@ class StaticBody(torch.nn.Module):
             self.words = torch.nn.Embedding(rows.shape[0], rows.shape[1], _weight=rows)
 
     def prepare(self, tokens: Sequence[str]) -> StaticInput:
-        """Look up the fixed features and the characters of words.
-
-        Args:
-            tokens: the words of a sentence.
-
-        Returns:
-            The input of `forward`.
-        """
+        """Look up the fixed features and the characters of words."""
         vectors = self.vectors.vectors(tokens)
         flags = [
             [bool(v.any()), t.isupper(), t[:1].isupper(), any(map(str.isdigit, t))]
@@ -90,22 +67,11 @@ class StaticBody(torch.nn.Module):
         return StaticInput(fixed, characters, [self._word_ids.get(token.lower(), -1) for token in tokens])
 
     def length(self, prepared: StaticInput) -> int:
-        """The number of words of a sentence.
-
-        Args:
-            prepared: result of `prepare`.
-        """
+        """The number of words of a sentence."""
         return len(prepared.characters)
 
     def forward(self, batch: Sequence[StaticInput]) -> torch.Tensor:
-        """Compute word vectors.
-
-        Args:
-            batch: results of `prepare`.
-
-        Returns:
-            Word vectors (sentences, words, size), 0 for padding.
-        """
+        """Compute word vectors."""
         device = self.characters.weight.device
         words = [word for sentence in batch for word in sentence.characters]
         # One width for all words, so that the features of a word do not depend on the rest of the batch.
@@ -127,11 +93,7 @@ class StaticBody(torch.nn.Module):
         return torch.nn.utils.rnn.pad_sequence(list(sentences), batch_first=True)
 
     def shrink(self, prepared: Iterable[StaticInput]) -> None:
-        """Do nothing: the table has the words of the training sentences only.
-
-        Args:
-            prepared: ignored.
-        """
+        """Do nothing: the table has the words of the training sentences only."""
 
     def unshrink(self) -> None:
         """Do nothing."""
@@ -144,8 +106,4 @@ class StaticBody(torch.nn.Module):
         return () if self.words is None else self.words.parameters()
 
     def save(self, folder: Path) -> None:
-        """Do nothing: the configuration names the word vectors, and trained ones are among the weights.
-
-        Args:
-            folder: ignored.
-        """
+        """Do nothing: the configuration names the word vectors, and trained ones are among the weights."""

@@ -37,26 +37,7 @@ _EXAMPLES = 3
 
 @dataclass
 class AugmentSummary:
-    """Result of `entaug.workflows.augment.augment_file`.
-
-    Args:
-        method: the name of the method.
-        signature: method, parameters and version, as in provenance.
-        input: the file that was read.
-        output: the file that was written.
-        from_format: description of the input's format and layout.
-        to_format: description of the output's format and layout.
-        before: counts of the input.
-        after: counts of the output.
-        statistics: counts of the run.
-        lost: content that the output cannot store, with the number of gold sentences.
-        repaired: counts of repairs by kind.
-        notes: notes for the user.
-        usage: counts of the requests to instruct models, their tokens and their cost, by the name of the model.
-        examples: the first augmented sentences, each with its source.
-        resumed_at: the number of source sentences that an interrupted run had finished.
-        seconds: the duration in seconds.
-    """
+    """Result of `entaug.workflows.augment.augment_file`."""
 
     method: str
     signature: str
@@ -82,13 +63,7 @@ class AugmentSummary:
 
 @dataclass(frozen=True)
 class ReviewCounts:
-    """Counts of a review.
-
-    Args:
-        decisions: the number of decisions.
-        rejected: the number of sentences that it rejects.
-        others: the number of decisions about other methods.
-    """
+    """Counts of a review."""
 
     decisions: int = 0
     rejected: int = 0
@@ -97,15 +72,7 @@ class ReviewCounts:
 
 @dataclass
 class Acceptance:
-    """Writes the drafts that no other source gave before, and notes how far the output is complete.
-
-    Args:
-        to: the output.
-        writer: where it is written.
-        summary: filled in; the counts of the input are there already.
-        progress: the progress callback.
-        review: the counts of the review of the drafts.
-    """
+    """Writes the drafts that no other source gave before, and notes how far the output is complete."""
 
     to: OpenedFile
     writer: RunWriter
@@ -117,11 +84,7 @@ class Acceptance:
         self.filled: set[str] = set()  # the columns in which new words have a placeholder
 
     def begin(self, *, with_gold: bool) -> None:
-        """Take over the counts of the gold sentences, which have been written, or of an interrupted run.
-
-        Args:
-            with_gold: whether the output has the gold sentences.
-        """
+        """Take over the counts of the gold sentences, which have been written, or of an interrupted run."""
         summary, state = self.summary, self.writer.state
         self._gold_end = self.writer.offset  # number of bytes of the gold sentences in the output
         if state is not None:
@@ -140,14 +103,7 @@ class Acceptance:
         return len(self.summary.examples) < _EXAMPLES
 
     def write(self, drafts: Iterable[SourceDrafts]) -> None:
-        """Write and count drafts.
-
-        Args:
-            drafts: the drafts of the sources that no interrupted run has finished, in the order of the input.
-
-        Raises:
-            LossError: the output cannot store a source.
-        """
+        """Write and count drafts."""
         summary, writer = self.summary, self.writer
         accepted = set(self._accepted_before())
         statistics, after = summary.statistics, summary.after
@@ -228,21 +184,7 @@ class Acceptance:
 def open_writer(
     output: str | Path, to: OpenedFile, key: Callable[[], str], *, force: bool, rejected: Path | None
 ) -> Iterator[RunWriter]:
-    """Open the output of an augmentation.
-
-    Args:
-        output: the file, or ``"-"``.
-        to: its format and layout.
-        key: returns the name of the run, see `CheckpointedWriter`.
-        force: replace the partial file of another run.
-        rejected: the file for rejected drafts; None for none.
-
-    Yields:
-        The writer.
-
-    Raises:
-        OutputError: it cannot be written, or was left by another run.
-    """
+    """Open the output of an augmentation."""
     with contextlib.ExitStack() as stack:
         if is_stdout(output) or is_special(Path(output)):
             stream = sys.stdout.buffer if is_stdout(output) else stack.enter_context(atomic_file(Path(output)))
@@ -261,16 +203,7 @@ def open_writer(
 
 
 def check_any(summary: AugmentSummary, writer: RunWriter, *, has_rejected: bool) -> None:
-    """Check that there is an augmented sentence.
-
-    Args:
-        summary: the counts.
-        writer: where rejected drafts went, which are kept in any case.
-        has_rejected: whether they went there.
-
-    Raises:
-        InputError: there is none; the error tells why.
-    """
+    """Check that there is an augmented sentence."""
     if summary.statistics.accepted:
         return
     writer.keep_rejected()

@@ -131,45 +131,21 @@ def augment_file(
 
 
 def processes_for(jobs: int | None, augmenter: Augmenter | CombinedAugmenter, source: OpenedFile) -> int:
-    """Return the number of processes that share the work; 1 for this one alone.
-
-    Args:
-        jobs: the number that is wanted; None for the default.
-        augmenter: the method, loaded.
-        source: the input.
-
-    Raises:
-        ParameterError: several are wanted, and the method uses models.
-    """
+    """Return the number of processes that share the work; 1 for this one alone."""
     return number_of_processes(jobs, source.size, [augmenter.name] if augmenter.uses_models else [])
 
 
 def new_summary(
     augmenter: Augmenter | CombinedAugmenter, input: object, output: object, source: OpenedFile, to: OpenedFile
 ) -> AugmentSummary:
-    """Return a summary without any counts.
-
-    Args:
-        augmenter: the method.
-        input: the input as given.
-        output: the output as given.
-        source: the input.
-        to: the output.
-    """
+    """Return a summary without any counts."""
     return AugmentSummary(
         augmenter.name, augmenter.signature, str(input), str(output), source.dialect.describe(), to.dialect.describe()
     )
 
 
 def run_key(augmenter: Augmenter | CombinedAugmenter, source: OpenedFile, to: OpenedFile, *settings: Any) -> str:
-    """Return the key of a run; an interrupted run is resumed only by a run with the same key.
-
-    Args:
-        augmenter: the method.
-        source: the input, of which the content matters.
-        to: the output, of which the format and layout matter.
-        settings: all other settings that change the output.
-    """
+    """Return the key of a run; an interrupted run is resumed only by a run with the same key."""
     parts = (
         __version__,
         augmenter.signature,
@@ -183,11 +159,7 @@ def run_key(augmenter: Augmenter | CombinedAugmenter, source: OpenedFile, to: Op
 
 
 def content_digest(source: OpenedFile) -> str:
-    """Return the sum of an input; of a folder the names and the sums of its files.
-
-    Args:
-        source: the input.
-    """
+    """Return the sum of an input; of a folder the names and the sums of its files."""
     content = ""
     for file in source.source_files():
         with open_bytes(file) as stream:

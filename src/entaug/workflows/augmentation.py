@@ -40,7 +40,7 @@ _BATCH = 64  # sentences that are written together
 
 @dataclass
 class _PartRecord:
-    """What is remembered of a part between the passes."""
+    """Record of a part, kept between the passes."""
 
     sentences: int
     occurrences: Sequence[int] | None  # see `DraftTask`
@@ -48,19 +48,7 @@ class _PartRecord:
 
 @dataclass
 class Augmentation:
-    """One call of `entaug.workflows.augment.augment_file`, with its files open.
-
-    Args:
-        augmenter: the method.
-        source: the input.
-        to: the output.
-        writer: where the output goes.
-        summary: filled in.
-        repair: whether invalid tag sequences are repaired.
-        progress: the progress callback.
-        sharing: the processes that share the work; None for this one alone.
-        taken: ids of sentences that could be keys of others; filled in. After `Irregular` the next attempt has them.
-    """
+    """One call of `entaug.workflows.augment.augment_file`, with its files open."""
 
     augmenter: Augmenter | CombinedAugmenter
     source: OpenedFile
@@ -79,16 +67,7 @@ class Augmentation:
     # ------------------------------------------------------------------------------------------------------ first pass
 
     def fit(self, *, copy_gold: bool) -> None:
-        """Fit the method on the input; validate, count and copy the sentences to the output in the same pass.
-
-        Args:
-            copy_gold: whether the gold sentences are written.
-
-        Raises:
-            InputError: the input is invalid.
-            LossError: the output cannot store a gold sentence.
-            Irregular: the input has to be read by one process.
-        """
+        """Fit the method on the input; validate, count and copy the sentences to the output in the same pass."""
         summary, augmenter, progress = self.summary, self.augmenter, self.progress
         copy_gold = copy_gold and self.writer.state is None
         # Of parts that are read at once, the keys are known only after the last of them.
@@ -203,13 +182,7 @@ class Augmentation:
     # ----------------------------------------------------------------------------------------------------- second pass
 
     def run(self, review: Review, *, with_gold: bool, with_rejected: bool) -> None:
-        """Write the augmented sentences, starting where an interrupted run stopped.
-
-        Args:
-            review: the decisions of a reviewer.
-            with_gold: whether the output has the gold sentences.
-            with_rejected: whether rejected drafts are written.
-        """
+        """Write the augmented sentences, starting where an interrupted run stopped."""
         counts = ReviewCounts(len(review.decisions), len(review.rejected), review.others)
         acceptance = Acceptance(self.to, self.writer, self.summary, self.progress, counts)
         acceptance.begin(with_gold=with_gold)
@@ -221,17 +194,7 @@ class Augmentation:
     def drafts(
         self, job: DraftJob, acceptance: Acceptance | None = None, start: int = 0, stop: int | None = None
     ) -> Iterator[SourceDrafts]:
-        """Generate drafts.
-
-        Args:
-            job: what all sources need.
-            acceptance: where they go, if that is known; it says how many examples are wanted.
-            start: the first source that is wanted, from 0.
-            stop: the source after the last one; None for the end of the input.
-
-        Yields:
-            The drafts of each source.
-        """
+        """Generate drafts."""
         stop = self.summary.before.sentences if stop is None else stop
         run = job.run()
         run.statistics = self.augmenter.statistics_ = self.summary.statistics

@@ -28,18 +28,7 @@ _WINDOW = 256  # sentences that are parsed together
 
 @dataclass
 class CheckSummary:
-    """Result of `check_file`.
-
-    Args:
-        input: the file.
-        format: description of its format and layout.
-        counts: counts of the valid sentences.
-        errors: the message of each error.
-        repaired: counts of repairs by kind.
-        notes: counts of notes on the input.
-        repeated: the number of sentences that duplicate an earlier sentence.
-        phrases: counts of the phrases of the valid sentences; None without a parser.
-    """
+    """Result of `check_file`."""
 
     input: str
     format: str = ""

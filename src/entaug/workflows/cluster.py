@@ -66,20 +66,7 @@ _SAME = "install the same version and models on all machines, and name one --pre
 
 @dataclass(frozen=True)
 class _Plan:
-    """What a worker needs to make the drafts of any part.
-
-    Args:
-        fitted: the fitted method as JSON; None where it cannot be saved.
-        augmenter: the method before it was loaded and fitted, where it cannot be saved.
-        gold: the sentences to fit it on, then.
-        version: the version of entaug here.
-        signature: the signature of the method here.
-        settings: what models compute with.
-        source: the input; workers read nothing of it.
-        to: the output; workers write nothing of it.
-        review: the decisions of a reviewer.
-        with_gold: whether the sources are encoded, too.
-    """
+    """Everything that a worker needs to make the drafts of any part."""
 
     fitted: bytes | None
     augmenter: bytes
@@ -93,11 +80,7 @@ class _Plan:
     with_gold: bool
 
     def job(self) -> DraftJob:
-        """Load the method and its models, and fit it or take over its fit.
-
-        Raises:
-            EntaugError: this machine does not have what the first process has.
-        """
+        """Load the method and its models, and fit it or take over its fit."""
         augmenter: Augmenter | CombinedAugmenter
         if self.version != __version__:
             raise EntaugError(f"a worker has entaug {__version__}, and the first process {self.version}", remedy=_SAME)
@@ -116,28 +99,14 @@ class _Plan:
 
 
 class Drafter:
-    """What runs in an actor: it makes the drafts of parts.
-
-    Args:
-        plan: what all parts need.
-    """
+    """Actor that makes the drafts of parts."""
 
     def __init__(self, plan: _Plan) -> None:
         self._plan = plan
         self._job: DraftJob | None = None
 
     def __call__(self, part: bytes) -> tuple[int, bytes]:
-        """Make the drafts of a part.
-
-        Args:
-            part: its sentences with their keys, as the first process packed them.
-
-        Returns:
-            The number of new sentences, and the lines of the part but for the first one, gzipped.
-
-        Raises:
-            EntaugError: this machine does not have what the first process has, or the output cannot store a sentence.
-        """
+        """Make the drafts of a part."""
         settings = self._plan.settings
         with use_compute_settings(**vars(settings)):
             if self._job is None:
@@ -173,49 +142,7 @@ def augment_on_ray(
     jobs: int | None = None,
     progress: Progress = no_progress,
 ) -> AugmentSummary:
-    """Augment a file on a Ray cluster, to the bytes that one process writes.
-
-    Input and output are files of the machine that this process runs on; the sentences travel through Ray's object
-    store. Workers need the same version of entaug and the same models. Until the output is written, the folder
-    ``OUTPUT.parts`` holds the parts that are complete, and a manifest with the sums of input, options, models and fit;
-    an interrupted call goes on from there, also on another cluster.
-
-    Args:
-        input: the gold training file, or ``"-"`` for standard input.
-        output: the file for gold and augmented sentences.
-        augmenter: the method, or several; not loaded yet, with models by name.
-        address: the address of the cluster, or ``"auto"`` for one that runs on this machine; None for that of the
-            environment variable ``RAY_ADDRESS``, else for a cluster of this machine, which ends with the call. A
-            process that is connected already keeps its connection.
-        only_new: write the augmented sentences alone.
-        force: replace an output that exists, and discard what another interrupted run left.
-        repair: repair invalid tag sequences of the input.
-        from_format: the format of the input; None to detect it.
-        to_format: the format of the output; None for the format of its extension, or else of the input.
-        read_options: options of the input's format.
-        write_options: options of the output's format.
-        rejected: a JSON Lines file for the candidates that filters rejected, with the reasons.
-        review: decisions exported from a report; sentences rejected there are left out.
-        allow_empty: whether no augmented sentence at all is a valid result.
-        jobs: the number of actors; None for one for each GPU where models can use them, one for each machine with
-            other models, and one for each CPU for rules.
-        progress: the progress callback.
-
-    Returns:
-        A summary with counts, without examples.
-
-    Raises:
-        MissingExtraError: Ray is not installed.
-        ParameterError: the method cannot be sent to other machines, or the cluster lacks what is asked for.
-        InputError: the input is invalid, or no sentence was generated.
-        OutputError: the output exists or cannot be written, or another run left its parts.
-        EntaugError: there is no cluster, or a worker has other models or another version.
-
-    Example:
-        >>> import entaug
-        >>> augmenter = entaug.parse_methods("bt:copies=5")
-        >>> augment_on_ray("train.jsonl", "bigger.jsonl", augmenter, address="auto")  # doctest: +SKIP
-    """
+    """Augment a file on a Ray cluster, to the bytes that one process writes."""
     begun = time.monotonic()
     check_jobs(jobs)
     if is_stdout(output) or is_special(Path(output)):
@@ -345,7 +272,7 @@ def _manifest(
     review: Review,
     only_new: bool,
 ) -> dict[str, Any]:
-    """What all parts of a run share."""
+    """The manifest that all parts of a run share."""
     least, most = _WITH_MODELS if augmenter.uses_models else _BY_RULES
     total = whole.before.sentences
     size = max(least, min(most, total // _AT_LEAST), -(-total // _MAX_PARTS))

@@ -62,24 +62,7 @@ def open_corpora(
     read_options: Options,
     write_options: Options,
 ) -> Iterator[tuple[OpenedFile, OpenedFile]]:
-    """Open the input of a workflow and determine the format and layout of its output.
-
-    Args:
-        input: the file, or ``"-"``.
-        output: the new file, or ``"-"``.
-        force: whether an output that exists may be replaced.
-        from_format: the format of the input; None to detect it.
-        to_format: the format of the output; None for the format of its extension, or else of the input.
-        read_options: options of the input's format.
-        write_options: options of the output's format.
-
-    Yields:
-        The input and the output.
-
-    Raises:
-        InputError: the input cannot be read.
-        OutputError: the output cannot be written in that format.
-    """
+    """Open the input of a workflow and determine the format and layout of its output."""
     with rereadable_path(input) as path:
         source = open_file(path, from_format, **(read_options or {}))
         yield source, open_target(output, to_format, source, write_options, force=force)
@@ -88,21 +71,7 @@ def open_corpora(
 def open_target(
     output: str | Path, to_format: str | None, source: OpenedFile | None, options: Options, *, force: bool
 ) -> OpenedFile:
-    """Determine the format and layout of an output, and check that it can be written.
-
-    Args:
-        output: the new file, or ``"-"``.
-        to_format: its format; None for the format of its extension, or else of `source`, or else CoNLL.
-        source: the file whose layout is used if both have the same format; None for none.
-        options: options of its format.
-        force: whether an output that exists may be replaced.
-
-    Returns:
-        The output.
-
-    Raises:
-        OutputError: the output is a folder and the format writes a file, or the reverse.
-    """
+    """Determine the format and layout of an output, and check that it can be written."""
     to = target(output, to_format, source, **(options or {}))
     if str(output).endswith("/") and not to.is_folder and not to.path.is_dir():
         message = f"is the name of a folder, but {to.format.title} is written as a file"
@@ -112,12 +81,7 @@ def open_target(
 
 
 def as_predictions(to: OpenedFile, options: Options) -> OpenedFile:
-    """Return an output whose mentions are predictions, where its format tells them from annotations by people.
-
-    Args:
-        to: the output.
-        options: the options of its format that were given, which hold.
-    """
+    """Return an output whose mentions are predictions, where its format tells them from annotations by people."""
     if to.format.name != "label-studio" or (options or {}).get("annotations"):
         return to
     dialect: Any = to.dialect
@@ -134,17 +98,7 @@ def require_mentions(sentences: Iterable[Sentence], path: str | Path, purpose: s
 def read_sentences(
     source: OpenedFile, reading: Reading, stage: str = "reading", progress: Progress = no_progress
 ) -> Iterator[Sentence]:
-    """Read sentences and report the progress.
-
-    Args:
-        source: the file.
-        reading: how to read; collects counts and notes.
-        stage: the name of the stage for `progress`.
-        progress: called every 256 sentences.
-
-    Yields:
-        The sentences.
-    """
+    """Read sentences and report the progress."""
     total = None if progress is no_progress else source.estimated_sentences()
     done = 0
     for done, sentence in enumerate(source.sentences(reading), start=1):
@@ -156,15 +110,7 @@ def read_sentences(
 
 @contextlib.contextmanager
 def locate_losses(source: OpenedFile, reading: Reading) -> Iterator[None]:
-    """Add the line of the sentence that was read last to a `LossError` of the block.
-
-    Args:
-        source: the file that is read.
-        reading: the state of reading, with the line.
-
-    Yields:
-        Nothing.
-    """
+    """Add the line of the sentence that was read last to a `LossError` of the block."""
     try:
         yield
     except LossError as error:
@@ -173,16 +119,7 @@ def locate_losses(source: OpenedFile, reading: Reading) -> Iterator[None]:
 
 
 def write_text(text: str, output: str | Path, *, force: bool = False) -> None:
-    """Write a text file atomically.
-
-    Args:
-        text: the text.
-        output: the file, or ``"-"`` for standard output.
-        force: replace a file that exists.
-
-    Raises:
-        OutputError: it exists or cannot be written.
-    """
+    """Write a text file atomically."""
     check_output(output, STDIN, force=force)
     with open_output(Path(output)) as out:
         out.write(text.encode(errors="backslashreplace"))  # names of files need not be UTF-8
@@ -192,17 +129,7 @@ def write_text(text: str, output: str | Path, *, force: bool = False) -> None:
 
 
 def check_output(output: str | Path, input: str | Path, *, force: bool, folders: bool = False) -> None:
-    """Check, before any work, that the output can be written at the end.
-
-    Args:
-        output: the output, or ``"-"``.
-        input: the input, or ``"-"``.
-        force: whether an output that exists may be replaced.
-        folders: whether the output may be a folder, which `open_target` checks.
-
-    Raises:
-        OutputError: it is the input, or exists and `force` is false, or its folder cannot be written.
-    """
+    """Check, before any work, that the output can be written at the end."""
     path = Path(output)
     if is_stdout(output):
         return
@@ -233,15 +160,7 @@ def check_output(output: str | Path, input: str | Path, *, force: bool, folders:
 
 
 def check_apart(outputs: Iterable[str | Path | None], inputs: Iterable[str | Path | None]) -> None:
-    """Check, before any work, that no output would replace a further input.
-
-    Args:
-        outputs: files or folders that will be written; None is ignored.
-        inputs: files or folders that are read in addition to the main input, which `check_output` checks.
-
-    Raises:
-        OutputError: an output is an input, or is inside an input folder.
-    """
+    """Check, before any work, that no output would replace a further input."""
     for read in (Path(given) for given in inputs if given is not None and str(given) != STDIN):
         for written in (Path(given) for given in outputs if given is not None and not is_stdout(given)):
             for path in (written, *partial_paths(written)):
@@ -254,20 +173,7 @@ def check_apart(outputs: Iterable[str | Path | None], inputs: Iterable[str | Pat
 def check_rejected_output(
     rejected: str | Path | None, input: str | Path, output: str | Path, *, force: bool
 ) -> Path | None:
-    """Check, before any work, that the file of rejected sentences can be written.
-
-    Args:
-        rejected: the file; None for none.
-        input: the main input.
-        output: the main output.
-        force: whether a file that exists may be replaced.
-
-    Returns:
-        The path of the file; None for none.
-
-    Raises:
-        OutputError: it cannot be written.
-    """
+    """Check, before any work, that the file of rejected sentences can be written."""
     if rejected is None:
         return None
     path = Path(rejected)
@@ -282,14 +188,7 @@ def check_rejected_output(
 
 
 def notes_on_other_tags(source: OpenedFile) -> list[str]:
-    """Return notes on columns of a file that look like tags, but are not the tag column.
-
-    Args:
-        source: the file.
-
-    Returns:
-        Lines of text.
-    """
+    """Return notes on columns of a file that look like tags, but are not the tag column."""
     return [
         f"column {column} looks like tags too, but only the tag column is kept valid; the column may have invalid "
         "tags in augmented sentences (to select another tag column: --tag-column)"
@@ -298,25 +197,14 @@ def notes_on_other_tags(source: OpenedFile) -> list[str]:
 
 
 def instruct_models(augmenter: Any) -> list[InstructModel]:
-    """Return the instruct models of a method.
-
-    Args:
-        augmenter: the method, or several; loaded.
-    """
+    """Return the instruct models of a method."""
     methods = getattr(augmenter, "augmenters", [augmenter])
     models = [getattr(method, "generator_", None) for method in methods]
     return [model for model in models if isinstance(model, InstructModel)]
 
 
 def usage_of_models(augmenter: Any) -> dict[str, Usage]:
-    """Return the counts of the requests to the instruct models of a method.
-
-    Args:
-        augmenter: the method, or several; fitted.
-
-    Returns:
-        The counts of each model, by its name.
-    """
+    """Return the counts of the requests to the instruct models of a method."""
     return {model.name: model.usage for model in instruct_models(augmenter)}
 
 
@@ -324,14 +212,7 @@ def usage_of_models(augmenter: Any) -> dict[str, Usage]:
 
 
 def check_loss_kinds(kinds: Collection[str]) -> None:
-    """Check the kinds of content that may be dropped.
-
-    Args:
-        kinds: members of `LOSS_KINDS`, or ``"all"``.
-
-    Raises:
-        ParameterError: there is no such kind.
-    """
+    """Check the kinds of content that may be dropped."""
     for kind in kinds:
         if kind not in (*LOSS_KINDS, "all"):
             remedy = f"choose from {', '.join(LOSS_KINDS)}, or all"
@@ -339,19 +220,7 @@ def check_loss_kinds(kinds: Collection[str]) -> None:
 
 
 def settle_losses(lost: Counter[str], kinds: Collection[str], to: OpenedFile) -> list[str]:
-    """Raise an error for content of the user that would be lost without permission, and take bookkeeping out.
-
-    Args:
-        lost: what the output cannot store, with the number of sentences; see `OpenedFile.lost`.
-        kinds: the kinds of content that may be dropped.
-        to: the output.
-
-    Returns:
-        The note on the bookkeeping, if any.
-
-    Raises:
-        LossError: content of another kind would be lost.
-    """
+    """Raise an error for content of the user that would be lost without permission, and take bookkeeping out."""
     note = to.note_on_bookkeeping(lost)
     for name in [name for name in lost if name.startswith(BOOKKEEPING)]:
         del lost[name]

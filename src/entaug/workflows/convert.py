@@ -28,18 +28,7 @@ __all__ = ["ConvertSummary", "convert_file"]
 
 @dataclass
 class ConvertSummary:
-    """Result of `convert_file`.
-
-    Args:
-        input: the file that was read.
-        output: the file that was written.
-        from_format: description of the input's format and layout.
-        to_format: description of the output's format and layout.
-        counts: counts of the sentences.
-        lost: content that the output cannot store, with the number of sentences.
-        repaired: counts of repairs by kind.
-        notes: counts of notes on the input.
-    """
+    """Result of `convert_file`."""
 
     input: str
     output: str

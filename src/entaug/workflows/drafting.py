@@ -36,16 +36,7 @@ _EXAMPLE_SOURCES = 64  # sources of a part whose new sentences are offered as ex
 
 
 class Made(NamedTuple):
-    """A new sentence, for the process that writes it.
-
-    Args:
-        fingerprint: its fingerprint as stored in the output.
-        text: the sentence as the output has it; None if it cannot store it; an error if it cannot store its source.
-        counts: its counts.
-        changes: mentions that a teacher changed, by change and label.
-        filled: the columns in which new words have a placeholder.
-        example: the sentence with its source, where it may be shown.
-    """
+    """A new sentence, for the process that writes it."""
 
     fingerprint: int
     text: str | LossError | None
@@ -56,13 +47,7 @@ class Made(NamedTuple):
 
 
 class Dropped(NamedTuple):
-    """A draft that was not accepted.
-
-    Args:
-        reason: the reason.
-        is_last: see `Rejected`.
-        text: the draft as JSON, where rejected drafts are written.
-    """
+    """A draft that was not accepted."""
 
     reason: str
     is_last: bool
@@ -70,13 +55,7 @@ class Dropped(NamedTuple):
 
 
 class SourceDrafts(NamedTuple):
-    """What came of a source.
-
-    Args:
-        requested: the number of sentences requested for it.
-        outcomes: the new sentences and the rejected drafts.
-        gold: the source as the output has it, where it was asked for.
-    """
+    """The drafts of a source sentence."""
 
     requested: int
     outcomes: Sequence[Made | Dropped]
@@ -85,17 +64,7 @@ class SourceDrafts(NamedTuple):
 
 @dataclass(frozen=True)
 class DraftJob:
-    """What all parts of the second pass need.
-
-    Args:
-        augmenter: the fitted method.
-        source: the input.
-        to: the output.
-        repair: whether invalid tag sequences are repaired.
-        review: the decisions of a reviewer.
-        with_rejected: whether rejected drafts are written.
-        with_gold: whether the sources are encoded, too.
-    """
+    """Inputs that all parts of the second pass need."""
 
     augmenter: Augmenter | CombinedAugmenter
     source: OpenedFile
@@ -106,26 +75,13 @@ class DraftJob:
     with_gold: bool = False
 
     def run(self) -> Run:
-        """Create a run of the method.
-
-        Returns:
-            The run.
-        """
+        """Create a run of the method."""
         excluded = self.review.rejects if self.review.decisions else None
         return self.augmenter.run(target=self.to, excluded=excluded)
 
 
 class DraftTask(NamedTuple):
-    """A part of the input in the second pass.
-
-    Args:
-        part: the part.
-        occurrences: for each sentence without an id the number of sentences so far with the same content, with itself;
-            None where it is 1 for all.
-        start: the first of its sentences that is wanted.
-        stop: the number of the one after the last.
-        with_examples: whether examples are wanted.
-    """
+    """A part of the input in the second pass."""
 
     part: Part
     occurrences: Sequence[int] | None
@@ -135,15 +91,7 @@ class DraftTask(NamedTuple):
 
 
 def draft_part(job: DraftJob, task: DraftTask) -> list[SourceDrafts]:
-    """Generate the new sentences of a part.
-
-    Args:
-        job: what all parts need.
-        task: the part.
-
-    Returns:
-        The drafts of each source that is wanted.
-    """
+    """Generate the new sentences of a part."""
     sources: list[Sentence] = []
     keys: list[str] = []
     sentences = islice(task.part.sentences(job.source, Reading(repair=job.repair)), task.stop)
@@ -163,19 +111,7 @@ def draft_sources(
     with_examples: Callable[[], bool],
     known: Container[str] = (),
 ) -> Iterator[SourceDrafts]:
-    """Generate the new sentences of sources.
-
-    Args:
-        job: what all sources need.
-        run: the run of the method.
-        sources: the sources.
-        keys: their keys.
-        with_examples: called for each source; whether its new sentences may be shown.
-        known: columns that are known to have placeholders.
-
-    Yields:
-        The drafts of each source.
-    """
+    """Generate the new sentences of sources."""
     as_json = find_format("jsonl")
     dialect = as_json.dialect()
 

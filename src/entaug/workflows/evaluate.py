@@ -78,21 +78,7 @@ def evaluate_files(
 
 
 def load_trained_tagger(name: str, gold: Sequence[Sentence], report: Callable[[str], None]) -> Tagger:
-    """Load a tagger that needs no training.
-
-    Args:
-        name: the folder of a saved tagger, or a model of another library, see `evaluate_files`.
-        gold: sentences with mentions, for a map of the labels of a model of another library.
-        report: called with notes on the tagger.
-
-    Returns:
-        The tagger.
-
-    Raises:
-        InputError: there is no tagger in the folder.
-        ParameterError: the tagger must be trained first.
-        MissingModelError: the model is not on this machine.
-    """
+    """Load a tagger that needs no training."""
     tagger: Tagger = resolve("tagger", name)
     if not is_alias("tagger", name):
         for note in note_on_encoder(tagger, gold):

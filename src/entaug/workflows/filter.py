@@ -34,23 +34,7 @@ _WINDOW = 256  # sentences per batch; the result does not depend on it
 
 @dataclass
 class FilterSummary:
-    """Result of `filter_file`.
-
-    Args:
-        input: the file that was read.
-        output: the file that was written.
-        from_format: description of the input's format and layout.
-        to_format: description of the output's format and layout.
-        filters: the filters with their parameters, in order.
-        gold: the number of gold sentences, which are always kept.
-        filtered: the number of augmented sentences.
-        kept: the number of these that were kept.
-        rejected: the number of rejected sentences by ``"FILTER: REASON"``.
-        after: counts of the output.
-        repaired: counts of repairs by kind.
-        notes: counts of notes on the input.
-        seconds: the duration in seconds.
-    """
+    """Result of `filter_file`."""
 
     input: str
     output: str

@@ -57,15 +57,7 @@ def save_augmenter(augmenter: Augmenter | CombinedAugmenter, path: str | Path) -
 
 
 def fitted_content(augmenter: Augmenter | CombinedAugmenter, corpus: Iterable[Sentence]) -> bytes | None:
-    """Return what `save_augmenter` writes, to send it to another machine.
-
-    Args:
-        augmenter: the method, or several; fitted.
-        corpus: the training sentences.
-
-    Returns:
-        The content of the file; None where the method cannot be saved.
-    """
+    """Return what `save_augmenter` writes, to send it to another machine."""
     try:
         return _content(augmenter, corpus)
     except (ParameterError, TypeError):
@@ -73,17 +65,7 @@ def fitted_content(augmenter: Augmenter | CombinedAugmenter, corpus: Iterable[Se
 
 
 def augmenter_of(content: bytes) -> Augmenter | CombinedAugmenter:
-    """Create a fitted method from what `fitted_content` returned.
-
-    Args:
-        content: the content.
-
-    Returns:
-        The method, fitted.
-
-    Raises:
-        InputError: see `load_augmenter`.
-    """
+    """Create a fitted method from what `fitted_content` returned."""
     return _augmenter(content, "the fitted method")
 
 

@@ -28,21 +28,7 @@ __all__ = ["MentionsSummary", "mentions_file"]
 
 @dataclass
 class MentionsSummary:
-    """Result of `mentions_file`.
-
-    Args:
-        input: the training file.
-        output: the file that was written.
-        generator: the name of the model.
-        written: the number of new mentions, by type.
-        missing: the number of mentions that are missing, by type.
-        rejected: counts of lines of the model that were not accepted, by reason.
-        failed: counts of requests without a usable answer, by reason.
-        repaired: counts of repairs of the training file by kind.
-        notes: notes for the user.
-        usage: counts of the requests to the model, its tokens and their cost.
-        seconds: the duration in seconds.
-    """
+    """Result of `mentions_file`."""
 
     input: str
     output: str

@@ -22,16 +22,7 @@ __all__ = ["PairedFile", "open_pairs", "write_kept"]
 
 @dataclass
 class PairedFile:
-    """A file of augmented sentences, read.
-
-    Args:
-        source: the file.
-        to: the output.
-        reading: the counts of reading.
-        sentences: its sentences.
-        pairs: for each sentence its pair; None for a gold one.
-        gold: the gold sentences, from their own file or from this one.
-    """
+    """A file of augmented sentences, read."""
 
     source: OpenedFile
     to: OpenedFile
@@ -55,27 +46,7 @@ def open_pairs(
     write_options: Options,
     progress: Progress,
 ) -> Iterator[PairedFile]:
-    """Read a file of augmented sentences and pair them with their sources; open the output.
-
-    Args:
-        input: augmented sentences, with or without the gold ones; or ``"-"``.
-        output: the output, or ``"-"``.
-        gold: the file that was augmented; None if its sentences are in the input.
-        force: replace files that exist.
-        repair: repair invalid tag sequences.
-        from_format: the format of the input; None to detect it.
-        to_format: the format of the output; None for the format of its extension, or else of the input.
-        read_options: options of the format of the input and the gold file.
-        write_options: options of the output's format.
-        progress: the progress callback.
-
-    Yields:
-        The sentences and the files.
-
-    Raises:
-        InputError: a file is invalid, or the input holds no augmented sentence.
-        OutputError: the output cannot be written in that format.
-    """
+    """Read a file of augmented sentences and pair them with their sources; open the output."""
     with open_corpora(
         input,
         output,
@@ -112,20 +83,7 @@ def write_kept(
     *,
     force: bool,
 ) -> None:
-    """Write the kept and the rejected sentences; both files are moved into place together.
-
-    Args:
-        file: where those that are kept are written; what is left out is noted.
-        sentences: all sentences.
-        rejections: the reason for rejecting each; None for one that is kept.
-        rejected_path: the JSON Lines file for the others; None for none.
-        lose: kinds of content to drop if the format cannot store them.
-        force: replace files that exist.
-
-    Raises:
-        LossError: the format cannot store some content.
-        OutputError: a file cannot be written.
-    """
+    """Write the kept and the rejected sentences; both files are moved into place together."""
     to = file.to
     kept = [sentence for sentence, reason in zip(sentences, rejections, strict=True) if reason is None]
     lost = Counter(name for sentence in kept for name in to.lost(sentence))

@@ -31,20 +31,7 @@ _WINDOW = 256  # sentences that are held in memory; the first ones also show the
 
 @dataclass
 class PredictSummary:
-    """Result of `predict_file`.
-
-    Args:
-        input: the files that were read.
-        output: the file that was written.
-        to_format: description of its format and layout.
-        tagger: the tagger, as it was given.
-        sentences: the number of sentences.
-        tokens: the number of their tokens.
-        mentions: the number of predicted mentions by type.
-        confidence: the mean confidence of the sentences, from 0 to 1.
-        notes: notes for the user.
-        seconds: the duration in seconds.
-    """
+    """Result of `predict_file`."""
 
     input: list[str]
     output: str

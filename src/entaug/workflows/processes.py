@@ -40,33 +40,13 @@ def available_cores() -> int:
 
 
 def check_jobs(jobs: int | None) -> None:
-    """Check a number of processes.
-
-    Args:
-        jobs: the number; None for the default.
-
-    Raises:
-        ParameterError: it is less than 1.
-    """
+    """Check a number of processes."""
     if jobs is not None and (type(jobs) is not int or jobs < 1):
         raise ParameterError(f"--jobs must be at least 1, not {jobs}", parameter="jobs")
 
 
 def number_of_processes(jobs: int | None, size: int, with_models: Sequence[str] = ()) -> int:
-    """Return the number of processes that are worth starting.
-
-    Args:
-        jobs: the number that is wanted; None for the default.
-        size: the size of the input in bytes.
-        with_models: the names of what computes with models, which one process does with all threads.
-
-    Returns:
-        The number that is wanted; by default that of the cores for a large input without models, unless a script has
-        no main guard; else 1.
-
-    Raises:
-        ParameterError: the number is below 1, or several are wanted where models compute.
-    """
+    """Return the number of processes that are worth starting."""
     check_jobs(jobs)
     if with_models and (jobs or 1) > 1:
         raise ParameterError(
@@ -84,18 +64,7 @@ def number_of_processes(jobs: int | None, size: int, with_models: Sequence[str] 
 
 @contextlib.contextmanager
 def process_pool(jobs: int, threads: int | None = None) -> Iterator[ProcessPoolExecutor]:
-    """Start processes, which end together with this one and at once where the block ends with an error.
-
-    They are spawned: a fork of a process with threads (progress bars, models) may wait for ever for a lock of a thread
-    that it does not have.
-
-    Args:
-        jobs: the number of processes.
-        threads: the number of threads of PyTorch in each of them; None for processes that compute without models.
-
-    Yields:
-        The pool; tasks are submitted under `interrupts_blocked`.
-    """
+    """Start processes, which end together with this one and at once where the block ends with an error."""
     import multiprocessing
 
     if (line := _unguarded_line()) is not None:
@@ -144,12 +113,7 @@ def _unguarded_line() -> int | None:
 
 
 def _end(pool: ProcessPoolExecutor, children: Iterable[BaseProcess]) -> None:
-    """End a pool and its processes at once.
-
-    The pool's thread is waited for: at its own exit Python wakes up such a thread, and prints a traceback if the thread
-    closes its pipe meanwhile. The thread may be blocked reading a result whose writer was ended; to close our own copy
-    of the write end, the last one, gives it the end of the file.
-    """
+    """End a pool and its processes at once."""
     thread, results = (vars(pool).get(name) for name in ("_executor_manager_thread", "_result_queue"))
     pool.shutdown(wait=False, cancel_futures=True)
     for child in children:
@@ -161,11 +125,7 @@ def _end(pool: ProcessPoolExecutor, children: Iterable[BaseProcess]) -> None:
 
 @contextlib.contextmanager
 def interrupts_blocked() -> Iterator[None]:
-    """Block SIGINT, so that processes that start here never receive Ctrl-C; this one receives it afterwards.
-
-    Yields:
-        Nothing.
-    """
+    """Block SIGINT, so that processes that start here never receive Ctrl-C; this one receives it afterwards."""
     import signal
 
     if not hasattr(signal, "pthread_sigmask"):  # Windows
@@ -201,13 +161,7 @@ def _initialize(threads: int | None, parent: int, settings: ComputeSettings) -> 
 
 
 class Workers:
-    """Processes that apply functions to tasks; results come in the order of the tasks.
-
-    Args:
-        pool: the processes.
-        jobs: their number.
-        folder: an empty folder, for what the tasks of a function share.
-    """
+    """Processes that apply functions to tasks; results come in the order of the tasks."""
 
     def __init__(self, pool: ProcessPoolExecutor, jobs: int, folder: Path) -> None:
         self.jobs = jobs
@@ -218,31 +172,12 @@ class Workers:
     @classmethod
     @contextlib.contextmanager
     def start(cls, jobs: int) -> Iterator[Workers]:
-        """Start processes; they end at the end of the block.
-
-        Args:
-            jobs: their number.
-
-        Yields:
-            The processes, each of which starts with its first task.
-        """
+        """Start processes; they end at the end of the block."""
         with tempfile.TemporaryDirectory(prefix="entaug-") as folder, process_pool(jobs) as pool:
             yield cls(pool, jobs, Path(folder))
 
     def map(self, function: Callable[[S, T], R], shared: S, tasks: Iterable[T]) -> Iterator[R]:
-        """Apply a function to tasks.
-
-        Args:
-            function: a function of a module, called with `shared` and a task.
-            shared: what all tasks need; it is pickled once, and read once by each process.
-            tasks: the tasks; taken while results are, so that there are never many in memory.
-
-        Yields:
-            The results, in the order of the tasks.
-
-        Raises:
-            EntaugError: a process ended; or what the function raised.
-        """
+        """Apply a function to tasks."""
         self._count += 1
         path = self._folder / f"shared-{self._count}.pickle"
         with path.open("xb") as stream:

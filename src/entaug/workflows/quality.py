@@ -34,32 +34,7 @@ def measure_files(
     progress: Progress = no_progress,
     **options: Any,
 ) -> list[Quality]:
-    """Measure the augmented sentences of files and write a table; see `entaug.measure_quality`.
-
-    Args:
-        inputs: augmented files in any format.
-        output: the file for the table, or ``"-"`` for standard output. The extension ``.md`` gives Markdown with the
-            definitions of the measures, ``.json`` gives JSON.
-        gold: the file that was augmented; required if the inputs hold augmented sentences only.
-        measures: names of the measures; None for all whose models are available.
-        models: a model, its name or None for ``"causal_lm"``, ``"masked_lm"`` and ``"encoder"``; see
-            `entaug.measure_quality`.
-        as_json: write JSON whatever the extension of `output`.
-        force: replace an existing file.
-        jobs: the number of processes that compute the measures without models; None for as many as there are cores,
-            where the inputs are large. Each holds all sentences. The result does not depend on it.
-        progress: called with the stage, the number of finished texts and their total.
-        options: options for reading; see `entaug.read_augmented`.
-
-    Returns:
-        The quality of the gold sentences and of each method.
-
-    Raises:
-        InputError: a file is invalid.
-        ParameterError: the number of processes is below 1.
-        MissingModelError: a model that is not a default one is not on this machine.
-        OutputError: the output exists, is an input, or cannot be written.
-    """
+    """Measure the augmented sentences of files and write a table; see `entaug.measure_quality`."""
     inputs = list(inputs)
     check_output(output, STDIN, force=force)  # check before the computation
     check_apart([output], [gold, *inputs])

@@ -24,16 +24,7 @@ __all__ = ["RatingPageSummary", "merge_ratings", "write_rating_page"]
 
 @dataclass(frozen=True)
 class RatingPageSummary:
-    """What was written for raters.
-
-    Args:
-        output: the page.
-        key: its key.
-        page: the digest of the page, which its key and the files of its raters name.
-        items: the number of items to rate by method.
-        ratings: the number of ratings that a rater gives.
-        notes: remarks for the user.
-    """
+    """Summary of a page for raters."""
 
     output: str
     key: str

@@ -30,13 +30,7 @@ _ERROR = re.compile(r"\s*[\w.]+(Error|Exception): ")
 
 @dataclass(frozen=True)
 class Pool:
-    """The actors of a run.
-
-    Args:
-        actors: their number.
-        cpus: CPUs of each.
-        gpus: GPUs of each; less than 1 where several share one.
-    """
+    """The actors of a run."""
 
     actors: int
     cpus: float
@@ -46,30 +40,7 @@ class Pool:
 def pool_for(
     machines: Sequence[tuple[float, float]], jobs: int | None, *, device: str | None, uses_models: bool, on_gpu: bool
 ) -> Pool:
-    """Choose the actors of a run.
-
-    Args:
-        machines: the CPUs and GPUs of each machine of the cluster.
-        jobs: the number of actors that is wanted; None for the default.
-        device: the device that was asked for; None for a GPU where there is one.
-        uses_models: whether the method uses models.
-        on_gpu: whether some of them can compute on a GPU.
-
-    Returns:
-        One actor for each GPU, or several on each; else one for each machine with models, and one for each CPU without.
-
-    Raises:
-        ParameterError: the cluster has no GPU, or fewer CPUs than actors.
-
-    Example:
-        >>> machines = [(8.0, 0.0), (32.0, 4.0)]
-        >>> pool_for(machines, None, device=None, uses_models=True, on_gpu=True)
-        Pool(actors=4, cpus=1, gpus=1.0)
-        >>> pool_for(machines, None, device="cpu", uses_models=True, on_gpu=True)
-        Pool(actors=5, cpus=8, gpus=0.0)
-        >>> pool_for(machines, None, device=None, uses_models=False, on_gpu=False).actors
-        40
-    """
+    """Choose the actors of a run."""
     gpus = sum(int(of) for _, of in machines)
     wants_gpu = device is not None and device.startswith("cuda")
     if on_gpu and (wants_gpu or (gpus and device is None)):
@@ -94,15 +65,7 @@ class Cluster:
     """A Ray cluster that this process is connected to."""
 
     def pool(self, augmenter: Any, jobs: int | None) -> Pool:
-        """Choose the actors for a method; see `pool_for`.
-
-        Args:
-            augmenter: the method, or several; loaded.
-            jobs: the number of actors that is wanted; None for the default.
-
-        Returns:
-            The actors.
-        """
+        """Choose the actors for a method; see `pool_for`."""
         import ray
 
         machines = [
@@ -123,22 +86,7 @@ class Cluster:
         shared: Any,
         tasks: Iterable[tuple[int, bytes]],
     ) -> Iterator[tuple[int, tuple[int, bytes]]]:
-        """Apply a function to tasks.
-
-        An actor that dies is started again, and its task repeated.
-
-        Args:
-            pool: the actors.
-            kind: creates the function of an actor from `shared`; a class of a module.
-            shared: what all tasks need; sent to each machine once.
-            tasks: the tasks, with their numbers; taken while results are, so that the object store can hold them.
-
-        Yields:
-            The number of a task and its result, in any order.
-
-        Raises:
-            EntaugError: what the function raised; or it failed otherwise.
-        """
+        """Apply a function to tasks."""
         import ray
 
         reference = ray.put(shared)
@@ -175,12 +123,7 @@ class Cluster:
 
 
 class _Actor:
-    """What Ray Data runs in an actor; errors of ours are results, so that they arrive as they are.
-
-    Args:
-        kind: see `Cluster.map`.
-        reference: the reference to what all tasks need.
-    """
+    """Ray Data actor; errors of ours are results, so that they arrive as they are."""
 
     def __init__(self, kind: Any, reference: Sequence[Any]) -> None:
         import ray
@@ -226,19 +169,7 @@ def _in_portions(tasks: Iterable[tuple[int, bytes]], most: int) -> Iterator[list
 
 @contextlib.contextmanager
 def connected(address: str | None) -> Iterator[Cluster]:
-    """Connect to a Ray cluster, or start one on this machine for the block.
-
-    Args:
-        address: the address, or ``"auto"``; None for that of ``RAY_ADDRESS``, else for a cluster of this machine. A
-            process that is connected already keeps its connection.
-
-    Yields:
-        The cluster.
-
-    Raises:
-        MissingExtraError: Ray is not installed.
-        EntaugError: there is no cluster at the address.
-    """
+    """Connect to a Ray cluster, or start one on this machine for the block."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # a cluster that starts here tells its makers nothing
     try:
         import pyarrow as pa  # noqa: F401

@@ -24,26 +24,7 @@ _WINDOW = 64  # sentences between two reports of progress
 
 @dataclass
 class RelabelSummary:
-    """Result of `relabel_file`.
-
-    Args:
-        input: the file that was read.
-        output: the file that was written.
-        from_format: description of the input's format and layout.
-        to_format: description of the output's format and layout.
-        teacher: the teacher with its parameters.
-        gold: the number of gold sentences, which are never changed.
-        augmented: the number of augmented sentences.
-        kept: the number of these that were kept.
-        changed: the number of these with a changed or disputed label.
-        relabelled: mentions of the kept sentences by change and label; see `entaug.relabelling.count_changes`.
-        rejected: the number of rejected sentences by reason.
-        before: counts of the input.
-        after: counts of the output.
-        repaired: counts of repairs by kind.
-        notes: counts of notes on the input.
-        seconds: the duration in seconds.
-    """
+    """Result of `relabel_file`."""
 
     input: str
     output: str
@@ -172,41 +153,20 @@ def relabel_file(
 
 
 def check_soft_labels(relabeller: Relabeller | None, to: OpenedFile) -> None:
-    """Check, before any work, that probabilities of tags can be written where they are all that a teacher gives.
-
-    Args:
-        relabeller: the teacher; None for none.
-        to: the output.
-
-    Raises:
-        LossError: the format has no place for them.
-    """
+    """Check, before any work, that probabilities of tags can be written where they are all that a teacher gives."""
     if relabeller is not None and relabeller.labels == "mean":
         require_soft_labels(to, ", which labels=mean gives")
 
 
 def require_soft_labels(to: OpenedFile, reason: str = "") -> None:
-    """Check, before any work, that the format of an output stores probabilities of tags.
-
-    Args:
-        to: the output.
-        reason: why there will be some, for the message.
-
-    Raises:
-        LossError: the format has no place for them.
-    """
+    """Check, before any work, that the format of an output stores probabilities of tags."""
     if not _keeps_soft_labels(to):
         message = f"{to.format.title} cannot store probabilities of tags{reason}"
         raise LossError(message, path=str(to.path), remedy="write JSON lines: -o NAME.jsonl")
 
 
 def notes_on_soft_labels(relabelled: Counter[str], to: OpenedFile) -> list[str]:
-    """Return a note for the user if softened labels are written as hard ones.
-
-    Args:
-        relabelled: the changes by a teacher.
-        to: the output.
-    """
+    """Return a note for the user if softened labels are written as hard ones."""
     softened = sum(count for change, count in relabelled.items() if change.startswith("softened"))
     if not softened or _keeps_soft_labels(to):
         return []

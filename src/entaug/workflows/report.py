@@ -24,13 +24,7 @@ __all__ = ["ReportInputs", "ReportSummary", "classify_inputs", "write_html_repor
 
 @dataclass(frozen=True)
 class ReportInputs:
-    """Inputs of a report by kind.
-
-    Args:
-        runs: folders of experiments and files of run records.
-        augmented: files of sentences.
-        notes: notes on inputs without content.
-    """
+    """Inputs of a report by kind."""
 
     runs: tuple[str, ...] = ()
     augmented: tuple[str, ...] = ()
@@ -39,15 +33,7 @@ class ReportInputs:
 
 @dataclass
 class ReportSummary:
-    """Result of `write_html_report`.
-
-    Args:
-        output: the file.
-        pairs: number of augmented sentences, also rejected ones.
-        methods: number of accepted sentences by method.
-        runs: number of records of runs.
-        notes: the notes of the report.
-    """
+    """Result of `write_html_report`."""
 
     output: str
     pairs: int = 0
@@ -57,26 +43,7 @@ class ReportSummary:
 
 
 def classify_inputs(inputs: Iterable[str | Path]) -> ReportInputs:
-    """Separate results of experiments from files of sentences by their content.
-
-    Args:
-        inputs: files and folders.
-
-    Returns:
-        The inputs by kind.
-
-    Raises:
-        InputError: an input does not exist.
-
-    Example:
-        >>> import tempfile
-        >>> folder = Path(tempfile.mkdtemp())
-        >>> _ = (folder / "new.jsonl").write_text('{"tokens": ["Ada"]}')
-        >>> _ = (folder / "none.jsonl").write_text("")
-        >>> classified = classify_inputs([folder / "new.jsonl", folder / "none.jsonl"])
-        >>> [Path(path).name for path in classified.augmented], [n.rpartition("/")[2] for n in classified.notes]
-        (['new.jsonl'], ['none.jsonl is empty'])
-    """
+    """Separate results of experiments from files of sentences by their content."""
     runs: list[str] = []
     augmented: list[str] = []
     notes: list[str] = []
@@ -110,19 +77,7 @@ def write_markdown_report(
     by_length: Sequence[int] = (),
     force: bool = False,
 ) -> None:
-    """Write a report on experiments in Markdown; see `entaug.markdown_report`.
-
-    Args:
-        inputs: folders of experiments, or their ``runs.jsonl``.
-        output: the file to write, or ``"-"`` for standard output.
-        by_type: whether to add tables of F1 by entity type.
-        by_length: the bins of tables of F1 by length of the sentence; see `entaug.markdown_report`.
-        force: replace an existing file.
-
-    Raises:
-        InputError: an input is missing or invalid.
-        OutputError: the output exists, is an input, or cannot be written.
-    """
+    """Write a report on experiments in Markdown; see `entaug.markdown_report`."""
     inputs = list(inputs)
     check_apart([output], (Path(path, "runs.jsonl") if Path(path).is_dir() else path for path in inputs))
     write_text(markdown_report(read_run_records(inputs), by_type=by_type, by_length=by_length), output, force=force)

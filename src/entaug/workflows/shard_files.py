@@ -96,11 +96,7 @@ class Shard:
 
 
 def json_line(value: Any) -> str:
-    """Return a value as a line of JSON.
-
-    Args:
-        value: the value.
-    """
+    """Return a value as a line of JSON."""
     return orjson.dumps(value).decode() + "\n"
 
 
@@ -125,7 +121,7 @@ def _signed(said: dict[str, Any]) -> dict[str, Any]:
 
 
 def _unsigned(signed: dict[str, Any]) -> dict[str, Any]:
-    """What was signed; raises `ValueError` if it has changed since."""
+    """The signed content; raises `ValueError` if it has changed since."""
     said = {name: value for name, value in signed.items() if name != _SUM}
     if _signed(said) != signed:
         raise ValueError
@@ -185,17 +181,7 @@ def manifest(
     with_gold: bool,
     fitted: str | None,
 ) -> dict[str, Any]:
-    """Return the first line of a shard; but for the number it is that of all shards of a corpus.
-
-    Args:
-        shard: the shard.
-        key: names the run, see `entaug.workflows.augment.run_key`.
-        whole: the counts of the first pass.
-        to: the output of the merge.
-        review: the counts of the review.
-        with_gold: whether the output has the gold sentences.
-        fitted: the sum of what the method learned; None if it is not known.
-    """
+    """Return the first line of a shard; but for the number it is that of all shards of a corpus."""
     dialect: Any = to.dialect
     described = ("method", "signature", "input", "from_format", "to_format", "lost", "repaired", "notes")
     return {
@@ -215,17 +201,7 @@ def manifest(
 
 
 def plain_drafts(drafts: SourceDrafts) -> Iterator[Any]:
-    """Yield the values of the line of a source.
-
-    Args:
-        drafts: its drafts.
-
-    Yields:
-        The values.
-
-    Raises:
-        LossError: the output cannot store the source.
-    """
+    """Yield the values of the line of a source."""
     yield drafts.requested
     yield drafts.gold
     for outcome in drafts.outcomes:
@@ -261,18 +237,7 @@ def _made(fingerprint: Any, text: Any, counts: Any, changes: Any, filled: Any) -
 
 
 class ShardFile:
-    """The file of a shard.
-
-    Args:
-        path: the file.
-
-    Attributes:
-        manifest: its first line.
-        shard: which shard it is.
-
-    Raises:
-        InputError: it is no shard.
-    """
+    """The file of a shard."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -301,14 +266,7 @@ class ShardFile:
             yield from lines
 
     def sources(self) -> Iterator[SourceDrafts]:
-        """Read the drafts of the sources.
-
-        Yields:
-            The drafts of each source.
-
-        Raises:
-            InputError: the file is not complete.
-        """
+        """Read the drafts of the sources."""
         start, stop = self.shard.range_of(self.manifest["before"]["sentences"])
         lines = islice(self._lines(), 1, None)
         remedy = f"write it again: --shard {self.shard} --force"
@@ -327,14 +285,7 @@ class ShardFile:
 
 
 def shard_files(inputs: Iterable[str | Path]) -> list[ShardFile]:
-    """Return the files of all shards, in order.
-
-    Args:
-        inputs: files of shards, or folders with them.
-
-    Raises:
-        InputError: one is missing, is there twice, or does not belong to the others.
-    """
+    """Return the files of all shards, in order."""
     files: list[ShardFile] = []
     for path in map(Path, inputs):
         found = sorted(path.glob(_NAMES)) if path.is_dir() else [path]
@@ -367,23 +318,14 @@ def shard_files(inputs: Iterable[str | Path]) -> list[ShardFile]:
 
 @dataclass(frozen=True)
 class ShardFolder:
-    """The folder with the parts of a run; what is there is complete, and belongs to this run.
-
-    Args:
-        folder: the folder.
-        manifest: what all parts share, but for their number.
-    """
+    """The folder with the parts of a run; what is there is complete, and belongs to this run."""
 
     folder: Path
     manifest: dict[str, Any]
 
     @classmethod
     def open(cls, folder: Path, manifest: dict[str, Any], *, force: bool) -> ShardFolder:
-        """Create the folder, or take over what an interrupted run of the same input and options left there.
-
-        Raises:
-            OutputError: another run left it.
-        """
+        """Create the folder, or take over what an interrupted run of the same input and options left there."""
         found = _manifest_in(folder)
         if found == {}:
             raise OutputError("is a folder that holds something else", path=str(folder), remedy="move it away")
@@ -429,12 +371,7 @@ class ShardFolder:
         return {**self.manifest, "entaug": "shard", "shard": shard.number}
 
     def write(self, shard: Shard, lines: bytes) -> None:
-        """Write a part, which appears when it is complete.
-
-        Args:
-            shard: which part.
-            lines: its lines but for the first one, gzipped.
-        """
+        """Write a part, which appears when it is complete."""
         first = first_line(self._first_line(shard))
         with atomic_path(self.folder / shard.name) as new:
             new.write_bytes(gzip.compress(first.encode(), mtime=0) + lines)

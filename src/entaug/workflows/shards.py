@@ -52,17 +52,7 @@ _BATCH = 64  # sources between two checkpoints
 
 @dataclass
 class ShardSummary:
-    """Result of `augment_shard`.
-
-    Args:
-        output: the file that was written.
-        shard: the part of the work, for example ``"3/64"``.
-        sources: the number of sentences of the input that belong to it.
-        of_sources: the number of all sentences of the input.
-        drafts: the number of new sentences; merging leaves out those that other sources gave.
-        resumed_at: the number of sources that an interrupted run had finished.
-        seconds: the duration in seconds.
-    """
+    """Result of `augment_shard`."""
 
     output: str
     shard: str
@@ -284,11 +274,7 @@ def merge_shards(
 
 
 def fitted_digest(augmenter: Augmenter | CombinedAugmenter) -> str | None:
-    """Return the sum of what a method learned; None if that cannot be saved without the training sentences.
-
-    Args:
-        augmenter: the method, or several; fitted.
-    """
+    """Return the sum of what a method learned; None if that cannot be saved without the training sentences."""
     try:
         return sha256(json_line(augmenter.fitted_state()).encode()).hexdigest()
     except (ParameterError, TypeError):

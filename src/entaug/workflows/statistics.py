@@ -17,14 +17,7 @@ SentenceCounts = tuple[int, tuple[str, ...], int, int]
 
 
 def sentence_counts(sentence: Sentence) -> SentenceCounts:
-    """Count the tokens and mentions of a sentence.
-
-    Args:
-        sentence: the sentence.
-
-    Returns:
-        The counts.
-    """
+    """Count the tokens and mentions of a sentence."""
     mentions = sentence.mentions
     nested = discontinuous = 0
     if mentions and not sentence.is_flat:
@@ -36,15 +29,7 @@ def sentence_counts(sentence: Sentence) -> SentenceCounts:
 
 @dataclass
 class CorpusStatistics:
-    """Counts of a corpus.
-
-    Args:
-        sentences: the number of sentences.
-        tokens: the number of tokens.
-        mentions: the number of mentions by label.
-        nested: the number of mentions that overlap another.
-        discontinuous: the number of mentions with a gap.
-    """
+    """Counts of a corpus."""
 
     sentences: int = 0
     tokens: int = 0
@@ -54,30 +39,18 @@ class CorpusStatistics:
 
     @classmethod
     def of(cls, sentences: Iterable[Sentence]) -> Self:
-        """Count sentences.
-
-        Args:
-            sentences: the sentences.
-        """
+        """Count sentences."""
         counts = cls()
         for sentence in sentences:
             counts.add(sentence)
         return counts
 
     def add(self, sentence: Sentence) -> None:
-        """Count a sentence.
-
-        Args:
-            sentence: the sentence.
-        """
+        """Count a sentence."""
         self.add_counts(sentence_counts(sentence))
 
     def add_counts(self, counts: SentenceCounts) -> None:
-        """Add the counts of a sentence.
-
-        Args:
-            counts: see `sentence_counts`.
-        """
+        """Add the counts of a sentence."""
         tokens, labels, nested, discontinuous = counts
         self.sentences += 1
         self.tokens += tokens
@@ -87,11 +60,7 @@ class CorpusStatistics:
         self.discontinuous += discontinuous
 
     def update(self, other: CorpusStatistics) -> None:
-        """Add the counts of further sentences.
-
-        Args:
-            other: the counts.
-        """
+        """Add the counts of further sentences."""
         self.sentences += other.sentences
         self.tokens += other.tokens
         self.mentions.update(other.mentions)
@@ -104,41 +73,19 @@ class CorpusStatistics:
 
     @classmethod
     def from_dict(cls, counts: Mapping[str, Any]) -> Self:
-        """Create counts from plain values.
-
-        Args:
-            counts: as returned by `to_dict`.
-        """
+        """Create counts from plain values."""
         return cls(**{**counts, "mentions": Counter(counts["mentions"])})
 
 
 @dataclass
 class PhraseCounts:
-    """Counts of the phrases of a corpus.
-
-    Args:
-        phrases: the number of phrases by category.
-        with_mention: of these, the number of those that hold a whole mention.
-    """
+    """Counts of the phrases of a corpus."""
 
     phrases: Counter[str] = field(default_factory=Counter)
     with_mention: Counter[str] = field(default_factory=Counter)
 
     def add(self, sentence: Sentence, phrases: Iterable[Constituent]) -> None:
-        """Count the phrases of a sentence.
-
-        Args:
-            sentence: the sentence.
-            phrases: its phrases.
-
-        Example:
-            >>> from entaug import Mention
-            >>> counts = PhraseCounts()
-            >>> phrases = [Constituent("NP", 0, 1), Constituent("VP", 1, 2)]
-            >>> counts.add(Sentence(["Ada", "sings"], [Mention("PER", [(0, 1)])]), phrases)
-            >>> dict(counts.phrases), dict(counts.with_mention)
-            ({'NP': 1, 'VP': 1}, {'NP': 1})
-        """
+        """Count the phrases of a sentence."""
         ranges = [(mention.spans[0][0], mention.spans[-1][1]) for mention in sentence.mentions]
         for phrase in phrases:
             self.phrases[phrase.category] += 1

@@ -25,12 +25,7 @@ __all__ = ["SubsetFile", "SubsetSummary", "subset_file"]
 
 @dataclass
 class SubsetFile:
-    """A file that `subset_file` wrote.
-
-    Args:
-        path: the file.
-        counts: counts of its sentences.
-    """
+    """A file that `subset_file` wrote."""
 
     path: str
     counts: CorpusStatistics
@@ -38,19 +33,7 @@ class SubsetFile:
 
 @dataclass
 class SubsetSummary:
-    """Result of `subset_file`.
-
-    Args:
-        input: the file that was read.
-        format: description of its format and layout.
-        how: the sampling strategy.
-        seed: the random seed.
-        counts: counts of the input.
-        files: the files that were written.
-        lost: content that their format cannot store, with the number of sentences.
-        repaired: counts of repairs by kind.
-        notes: counts of notes on the input.
-    """
+    """Result of `subset_file`."""
 
     input: str
     format: str

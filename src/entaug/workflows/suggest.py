@@ -38,21 +38,7 @@ _WITH_PROBABILITIES = ("jsonl", "parquet", "datasets")  # formats in which the p
 
 @dataclass
 class SuggestSummary:
-    """Result of `suggest_file`.
-
-    Args:
-        input: the training file.
-        output: the file that was written.
-        to_format: description of its format and layout.
-        gold: the number of training sentences.
-        text: the number of sentences of the text.
-        suggested: the number of sentences that were written.
-        skipped: the number of preferred sentences that were passed over because they are too similar to others.
-        mentions: the number of mentions that the teacher predicts in the sentences written, by type.
-        repaired: counts of repairs of the training file by kind.
-        notes: notes for the user.
-        seconds: the duration in seconds.
-    """
+    """Result of `suggest_file`."""
 
     input: str
     output: str

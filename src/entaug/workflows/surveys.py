@@ -42,15 +42,7 @@ class Irregular(Exception):  # noqa: N818 - internal: the file is read again, as
 
 
 def in_parts_or_whole(run: Callable[[int], T], jobs: int) -> T:
-    """Run with processes that read parts of the input; once more with one, where the parts do not tell all.
-
-    Args:
-        run: called with the number of processes; raises `Irregular` before it has changed anything.
-        jobs: the number of processes.
-
-    Returns:
-        What it returned.
-    """
+    """Run with processes that read parts of the input; once more with one, where the parts do not tell all."""
     try:
         return run(jobs)
     except Irregular:
@@ -59,17 +51,7 @@ def in_parts_or_whole(run: Callable[[int], T], jobs: int) -> T:
 
 @dataclass(frozen=True)
 class SurveyJob:
-    """What all parts of the first pass need.
-
-    Args:
-        source: the input.
-        to: the output; None where nothing is written.
-        repair: whether invalid tag sequences are repaired.
-        with_gold: whether the sentences are encoded.
-        augmenter: the method, where it learns from parts; None where it is fitted on sentences, or not at all.
-        with_sentences: whether the sentences are sent back.
-        fingerprints: the sentences whose fingerprints are sent back.
-    """
+    """Inputs that all parts of the first pass need."""
 
     source: OpenedFile
     to: OpenedFile | None
@@ -82,19 +64,7 @@ class SurveyJob:
 
 @dataclass
 class PartSurvey:
-    """What the first pass finds in a part.
-
-    Args:
-        before: counts of the sentences.
-        lost: content that the output cannot store, with the number of sentences.
-        ids: the ids of the sentences that have one.
-        fingerprints: fingerprints of sentences, see `SurveyJob`.
-        repaired: counts of repairs by kind.
-        notes: counts of notes.
-        text: the gold sentences as the output has them.
-        learned: what the method learned.
-        sentences: the sentences, where they were asked for.
-    """
+    """Results of the first pass over a part."""
 
     before: CorpusStatistics = field(default_factory=CorpusStatistics)
     lost: Counter[str] = field(default_factory=Counter)
@@ -108,15 +78,7 @@ class PartSurvey:
 
 
 def survey_part(job: SurveyJob, part: Part) -> PartSurvey | None:
-    """Read a part for the first time.
-
-    Args:
-        job: what all parts need.
-        part: the part.
-
-    Returns:
-        What was found; None for a part with an error, which only a reader of the whole file can name.
-    """
+    """Read a part for the first time."""
     survey = PartSurvey()
     reading = Reading(repair=job.repair)
     texts: list[str] = []
@@ -159,13 +121,7 @@ def gold_text(job: SurveyJob, task: tuple[Part, Sequence[int] | None]) -> str:
 
 @dataclass(frozen=True)
 class Sharing:
-    """Processes that read the parts of a file.
-
-    Args:
-        workers: the processes.
-        source: the file.
-        part_size: about how many bytes a part has.
-    """
+    """Processes that read the parts of a file."""
 
     workers: Workers
     source: OpenedFile
@@ -174,15 +130,7 @@ class Sharing:
     @classmethod
     @contextlib.contextmanager
     def start(cls, jobs: int, source: OpenedFile) -> Iterator[Sharing | None]:
-        """Start processes; they end at the end of the block.
-
-        Args:
-            jobs: their number.
-            source: the file.
-
-        Yields:
-            The processes; None for one process, which is this one.
-        """
+        """Start processes; they end at the end of the block."""
         if jobs == 1:
             yield None
             return
@@ -190,31 +138,11 @@ class Sharing:
             yield cls(workers, source, max(_MIN_PART, min(_PART, source.size // (4 * jobs))))
 
     def parts(self, reading: Reading) -> Iterator[Part]:
-        """Divide the file; the parts are the same each time.
-
-        Args:
-            reading: see `entaug.formats.parts.parts_of`.
-
-        Returns:
-            The parts, in order.
-        """
+        """Divide the file; the parts are the same each time."""
         return parts_of(self.source, reading, self.part_size)
 
     def surveys(self, job: SurveyJob, reading: Reading, stage: str, progress: Progress) -> Iterator[PartSurvey]:
-        """Read all parts.
-
-        Args:
-            job: what to do.
-            reading: collects counts and notes.
-            stage: the name of the stage for `progress`.
-            progress: the progress callback.
-
-        Yields:
-            What was found in each part.
-
-        Raises:
-            Irregular: the file has to be read by one process.
-        """
+        """Read all parts."""
         ids: set[str] = set()
         done, total = 0, self.source.estimated_sentences()
         has_mention = False

@@ -26,20 +26,7 @@ __all__ = ["TrainSummary", "train_file"]
 
 @dataclass
 class TrainSummary:
-    """Result of `train_file`.
-
-    Args:
-        input: the training file.
-        output: the folder of the tagger.
-        sentences: the number of training sentences, augmented ones included.
-        augmented: the number of augmented sentences, where they were told apart: those of further files, and with a
-            schedule other than ``"shuffled"`` those of the training file.
-        soft_labels: the number of sentences with soft labels.
-        labels: the labels of the tagger.
-        history: steps, losses and the selected epoch.
-        dev: scores on the dev sentences, if given.
-        seconds: the duration in seconds.
-    """
+    """Result of `train_file`."""
 
     input: str
     output: str
@@ -83,31 +70,7 @@ def train_file(
     progress: TrainingProgress | None = None,
     report: Callable[[str], None] = lambda _: None,
 ) -> TrainSummary:
-    """Train a tagger on a file and save it.
-
-    Args:
-        input: the training sentences. With a schedule other than ``"shuffled"`` those with provenance are augmented
-            ones, the others gold.
-        output: the folder for the tagger; new or empty.
-        tagger: a new tagger.
-        dev: sentences for selecting the best epoch and for scores.
-        augmented: further files, whose sentences are augmented ones: with soft labels, or with mentions. Gold sentences
-            that they repeat are left out.
-        config: the hyperparameters.
-        repair: repair invalid tag sequences.
-        from_format: the format of all files; None to detect it.
-        read_options: options of the formats.
-        progress: called after each step.
-        report: called with notes on the tagger before it is trained.
-
-    Returns:
-        A summary of the training.
-
-    Raises:
-        InputError: a file is invalid, or holds no mentions to learn; there are no gold sentences; there are no
-            augmented ones for the schedule; or soft labels have types that no gold mention has.
-        OutputError: the output exists already, or cannot be written.
-    """
+    """Train a tagger on a file and save it."""
     begun = time.monotonic()
     output = Path(output)
     _check_output_folder(output)  # check before the training, which may take an hour

@@ -100,18 +100,7 @@ def read_unlabelled(
 
 
 def note_layouts(layouts: Mapping[str, int]) -> list[str]:
-    """Tell the user how plain text was read, because its layout is detected.
-
-    Args:
-        layouts: the number of files by layout, see `entaug.formats.unlabelled.read_unlabelled_file`.
-
-    Returns:
-        One note; none without files of plain text.
-
-    Example:
-        >>> note_layouts({"running text": 2, "one sentence a line": 1})
-        ['plain text was read as running text (2 files), one sentence a line (1 file)']
-    """
+    """Tell the user how plain text was read, because its layout is detected."""
     if not layouts:
         return []
     shown = list(layouts)
@@ -167,18 +156,7 @@ def _without_held_out(
 
 
 def running_text_language(gold: Sequence[Sentence]) -> str:
-    """Return the language of a corpus, which running text of the same kind is taken to be in.
-
-    Args:
-        gold: the corpus.
-
-    Returns:
-        Its code by the stop words of the corpus; ``"en"`` where these show none, or one that spaCy has no rules for.
-
-    Example:
-        >>> running_text_language([Sentence("Der Hund und die Katze sind nicht in dem Haus".split())] * 3)
-        'de'
-    """
+    """Return the language of a corpus, which running text of the same kind is taken to be in."""
     language = LanguageProfile(gold).language
     if language is not None:
         # Rules may be missing, or the library that they need, as for Korean.
@@ -189,20 +167,7 @@ def running_text_language(gold: Sequence[Sentence]) -> str:
 
 
 def corpus_tokenizer(gold: Sequence[Sentence], language: str) -> Tokenizer:
-    """Choose the tokeniser that gives most sentences of a corpus their own tokens again.
-
-    Args:
-        gold: the corpus; without a sentence, the tokeniser is that of spaCy.
-        language: the language by whose rules spaCy tokenises.
-
-    Returns:
-        A function from a text without line ends to its tokens.
-
-    Example:
-        >>> gold = [Sentence("The U.S. ( and Cuba ) agreed .".split())]
-        >>> corpus_tokenizer(gold, "en")("Cuba (and the U.S.) agreed.")
-        ['Cuba', '(', 'and', 'the', 'U.S.', ')', 'agreed', '.']
-    """
+    """Choose the tokeniser that gives most sentences of a corpus their own tokens again."""
 
     def by_spacy(text: str) -> Sequence[str]:
         [sentence] = split_document(Document(text), SegmentationOptions(language=language), Reading())

@@ -29,12 +29,7 @@ _MAX_DEVIATION = 0.45
 
 @dataclass
 class ScoreForecaster:
-    """Adds the expected scores of sub-words to candidates.
-
-    Args:
-        masked_lm: the model that scores the sources.
-        scores: for each source, by fingerprint, the scores of the sub-words of each token; filled as needed.
-    """
+    """Adds the expected scores of sub-words to candidates."""
 
     masked_lm: MaskedLM
     scores: dict[bytes, list[list[float]]] = field(default_factory=dict)
@@ -42,14 +37,7 @@ class ScoreForecaster:
     def forecast(
         self, pairs: Sequence[tuple[Sequence[Sentence], Sequence[Candidate], CandidateSet]]
     ) -> Iterator[CandidateSet]:
-        """Forecast the scores of candidates.
-
-        Args:
-            pairs: for each pair its two sources, their exchanges, and the same exchanges as candidates for selection.
-
-        Yields:
-            For each pair the candidates with expected scores, or without them if the tokenizer gives no offsets.
-        """
+        """Forecast the scores of candidates."""
         self._score_sources(source for sources, _, _ in pairs for source in sources)
         pieces = iter(
             self.masked_lm.token_offsets([text for _, _, candidate_set in pairs for text in candidate_set.texts])

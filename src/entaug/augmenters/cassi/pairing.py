@@ -26,16 +26,7 @@ _LARGE_CORPUS, _DEFAULT_SHORTLIST = 5000, 100
 
 
 class PairingOptions(NamedTuple):
-    """Options of a ranking.
-
-    Args:
-        encoder: the model; None for random rankings.
-        layer: the layer of the encoder that BERTScore uses; None for the last.
-        shortlist_size: the number of nearest sentences by sentence vector that are ranked; 0 for all; None for all in a
-            corpus of up to 5,000 sentences and 100 in larger ones.
-        include_punctuation: whether BERTScore includes punctuation.
-        stream: returns the random stream of a sentence.
-    """
+    """Options of a ranking."""
 
     encoder: Encoder | None
     layer: int | None
@@ -45,18 +36,7 @@ class PairingOptions(NamedTuple):
 
 
 def rank_partners(sentences: Sequence[Sentence], pairing: Pairing, options: PairingOptions) -> list[Iterator[int]]:
-    """Rank the other sentences by similarity, for each sentence.
-
-    Args:
-        sentences: all sentences.
-        pairing: the measure: BERTScore F1; the cosine of sentence vectors; none (random order); or the incorrect
-            BERTScore ranking of the published code, which removes the sentence itself from the scores without
-            correcting the positions after it.
-        options: further options.
-
-    Returns:
-        For each sentence the positions of the others, the most similar first, computed lazily.
-    """
+    """Rank the other sentences by similarity, for each sentence."""
     n = len(sentences)
     if pairing == "random":
         return [_without(i, _shuffle(n, options.stream(sentence))) for i, sentence in enumerate(sentences)]
@@ -104,24 +84,7 @@ def _shuffle(n: int, rng: Random) -> Iterator[int]:
 def assign_partners(
     rankings: Sequence[Iterator[int]], count: int, is_suitable: Callable[[int, int], bool]
 ) -> list[list[int]]:
-    """Assign partners to each sentence, each pair once.
-
-    Partners are assigned in rounds: in each round every sentence in turn takes the first sentence of its ranking that
-    is suitable and not paired with it yet. The first partners therefore do not depend on the number of rounds.
-
-    Args:
-        rankings: for each sentence the numbers of the others, the best first; read lazily.
-        count: the number of rounds.
-        is_suitable: returns whether the first sentence may have the second as partner.
-
-    Returns:
-        The partners of each sentence; fewer than `count` if its ranking ends early.
-
-    Example:
-        >>> rankings = [iter([1, 2]), iter([0, 2]), iter([1, 0])]
-        >>> assign_partners(rankings, 1, lambda one, other: True)  # 1 cannot take 0 again, nor 2 then 1
-        [[1], [2], [0]]
-    """
+    """Assign partners to each sentence, each pair once."""
     partners: list[list[int]] = [[] for _ in rankings]
     pairs: set[tuple[int, int]] = set()
     for _ in range(count):
@@ -136,19 +99,7 @@ def assign_partners(
 
 
 def argsort_descending(scores: NDArray[float32]) -> Iterator[int]:
-    """Yield the positions of scores, the highest first, equal ones in order; sorted lazily.
-
-    Args:
-        scores: one score for each position.
-
-    Yields:
-        The positions.
-
-    Example:
-        >>> import numpy as np
-        >>> list(argsort_descending(np.array([0.1, 0.9, 0.5, 0.9], np.float32)))
-        [1, 3, 2, 0]
-    """
+    """Yield the positions of scores, the highest first, equal ones in order; sorted lazily."""
     import numpy as np
 
     num_read, size = 0, _FIRST_SORTED

@@ -36,13 +36,7 @@ _PUNCTUATION = frozenset(".,:;!?…。，、：；！？")  # noqa: RUF001
 
 
 class Subtrees(NamedTuple):
-    """The token ranges of a sentence that can be exchanged, in order.
-
-    Args:
-        subjects: ranges of subjects.
-        objects: ranges of objects and complements.
-        types: the phrase type of each range, if only phrases of the same type are exchanged; see `phrase_types`.
-    """
+    """The token ranges of a sentence that can be exchanged, in order."""
 
     subjects: tuple[Span, ...]
     objects: tuple[Span, ...]
@@ -50,15 +44,7 @@ class Subtrees(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """One exchange.
-
-    Args:
-        sentence: the new sentence, with id, meta and columns of the frame.
-        frame: 0 if the first of the two sentences is the frame, 1 if the second is.
-        role: ``"subject"`` or ``"object"``.
-        removed: the range of the frame that was removed.
-        inserted: the range of the donor that was inserted.
-    """
+    """One exchange."""
 
     sentence: Sentence
     frame: int
@@ -72,11 +58,7 @@ class Candidate(NamedTuple):
         return self.removed[0], self.removed[0] + self.inserted[1] - self.inserted[0]
 
     def origins(self) -> list[tuple[int, int]]:
-        """Return the origin of each token.
-
-        Returns:
-            For each token the index of its source sentence (0 or 1), and its position there.
-        """
+        """Return the origin of each token."""
         frame, start = self.frame, self.removed[0]
         num_after = len(self.sentence) - self.new_span[1]
         return [
@@ -87,22 +69,7 @@ class Candidate(NamedTuple):
 
 
 def find_subtrees(parse: Parse) -> Subtrees:
-    """Find the subtrees of subjects of verbs, and of objects and complements of verbs and adpositions.
-
-    Subtypes of relations (``nsubj:pass``) count as their main types; a predicate with a copula counts as a verb, as in
-    Universal Dependencies. Subtrees that are not contiguous are left out.
-
-    Args:
-        parse: the dependency tree of a sentence.
-
-    Returns:
-        The ranges of the subtrees.
-
-    Example:
-        >>> parse = Parse((1, 1, 3, 1), ("nsubj", "ROOT", "compound", "dobj"), ("PROPN", "VERB", "NOUN", "NOUN"))
-        >>> find_subtrees(parse)[:2]  # Ada wrote test code
-        (((0, 1),), ((2, 4),))
-    """
+    """Find the subtrees of subjects of verbs, and of objects and complements of verbs and adpositions."""
     ranges = subtree_ranges(parse.heads)
     verbs = predicate_words(parse)
     subjects: set[Span] = set()
@@ -119,23 +86,7 @@ def find_subtrees(parse: Parse) -> Subtrees:
 
 
 def phrase_types(parse: Parse) -> dict[Span, str]:
-    """Return the phrase type of each subtree: ``"nominal"``, or the relation of a clause or an adjective to its head.
-
-    Replacing a noun by a clause ("I go home to he saw her") is rarely grammatical. The relation distinguishes finite
-    clauses (``ccomp``) from infinitives (``xcomp``) and clauses after prepositions (``pcomp``), which cannot replace
-    each other either.
-
-    Args:
-        parse: the dependency tree of a sentence.
-
-    Returns:
-        The type of each range.
-
-    Example:
-        >>> parse = Parse((1, 1, 3, 1), ("nsubj", "ROOT", "aux", "xcomp"), ("PROPN", "VERB", "PART", "VERB"))
-        >>> phrase_types(parse)[2, 4]  # Ada wants to code
-        'xcomp'
-    """
+    """Return the phrase type of each subtree."""
     verbs, names = predicate_words(parse), base_relations(parse)
     types: dict[Span, str] = {}
     for token, span in enumerate(subtree_ranges(parse.heads)):
@@ -146,20 +97,7 @@ def phrase_types(parse: Parse) -> dict[Span, str]:
 
 
 def with_numbers(subtrees: Subtrees, parse: Parse) -> Subtrees:
-    """Add the grammatical number of subjects to their types, so that verbs agree with what is exchanged.
-
-    Args:
-        subtrees: the subtrees of a sentence.
-        parse: its dependency tree.
-
-    Returns:
-        The subtrees; those of a tree without morphological features as they are.
-
-    Example:
-        >>> parse = Parse((1, 1), ("nsubj", "ROOT"), ("NOUN", "VERB"), ("Number=Plur", ""))
-        >>> dict(with_numbers(find_subtrees(parse), parse).types)  # songs end
-        {(0, 1): '.Plur'}
-    """
+    """Add the grammatical number of subjects to their types, so that verbs agree with what is exchanged."""
     if not parse.features:
         return subtrees
     types = dict(subtrees.types)
@@ -169,19 +107,7 @@ def with_numbers(subtrees: Subtrees, parse: Parse) -> Subtrees:
 
 
 def strip_punctuation(subtrees: Subtrees, tokens: Sequence[str]) -> Subtrees:
-    """Remove full stops, commas and similar punctuation at the ends of subtrees, which belong to the sentence.
-
-    Args:
-        subtrees: the subtrees of a sentence.
-        tokens: its tokens.
-
-    Returns:
-        The remaining ranges.
-
-    Example:
-        >>> strip_punctuation(Subtrees(((0, 2),), ((3, 4),)), ["He", ",", "saw", "."])[:2]
-        (((0, 1),), ())
-    """
+    """Remove full stops, commas and similar punctuation at the ends of subtrees, which belong to the sentence."""
 
     def strip(span: Span) -> Span:
         return strip_tokens(span, tokens, _PUNCTUATION)
@@ -204,24 +130,7 @@ def exchange_candidates(
     *,
     split_mentions: bool = True,
 ) -> Iterator[Candidate]:
-    """Exchange every subject subtree for every subject subtree and every object subtree for every object subtree.
-
-    Subtrees of different phrase types are not exchanged. Each exchange gives two sentences, one in each frame. Mentions
-    move with their subtree. A contiguous mention of a flat sentence that a subtree cuts becomes parts that keep its
-    label (the repair of the paper, only at the boundaries of the exchange). Exchanges that would cut a nested or
-    discontinuous mention are left out.
-
-    Args:
-        one: the first sentence.
-        other: the second sentence.
-        subtrees_of_one: the subtrees of the first sentence.
-        subtrees_of_other: the subtrees of the second sentence.
-        tokens: see `exchange_edit`.
-        split_mentions: whether a subtree may cut a contiguous mention of a flat sentence.
-
-    Yields:
-        The candidates.
-    """
+    """Exchange every subject subtree for every subject subtree and every object subtree for every object subtree."""
 
     def is_allowed(sentence: Sentence, span: Span) -> bool:
         return (split_mentions and sentence.is_flat) or keeps_mentions_whole(sentence, span)
@@ -243,20 +152,7 @@ def exchange_candidates(
 
 
 def j_score(candidate: Sequence[str], one: Sequence[str], other: Sequence[str]) -> float:
-    """Return the geometric mean of the Jaccard similarities of a candidate with the two sentences it comes from.
-
-    Args:
-        candidate: the words of the candidate.
-        one: the words of the first sentence.
-        other: the words of the second sentence.
-
-    Returns:
-        A number from 0 to 1, over sets of lower-cased words, as in the paper's formula.
-
-    Example:
-        >>> j_score("a b c".split(), "A b".split(), "c d".split())
-        0.408248290463863
-    """
+    """Return the geometric mean of the Jaccard similarities of a candidate with the two sentences it comes from."""
     u, v, c = ({word.lower() for word in words} for words in (one, other, candidate))
     unions = len(u | c) * len(v | c)
     return float((len(u & c) * len(v & c) / unions) ** 0.5) if unions else 0.0

@@ -129,13 +129,7 @@ class GenerativeAugmenter(TrainableAugmenter):
 
 
 class GeneratedTexts:
-    """Tokenizes generated texts like the corpus, and checks them.
-
-    Args:
-        gold: the training sentences.
-        mention_tokens: the tokens of mentions; these override the tokenization rules that `CorpusTokenizer` infers.
-        known: mentions that must not occur without a label; None for no such check.
-    """
+    """Tokenizes generated texts like the corpus, and checks them."""
 
     def __init__(
         self, gold: Sequence[Sentence], mention_tokens: Iterable[tuple[str, ...]], known: KnownMentions | None = None
@@ -157,14 +151,7 @@ class GeneratedTexts:
         }
 
     def tokenize(self, text: str) -> tuple[str, ...]:
-        """Split a text into tokens.
-
-        Args:
-            text: generated text.
-
-        Returns:
-            The tokens.
-        """
+        """Split a text into tokens."""
         split = self._tokenizer(text)
         tokens: list[str] = []
         i = 0
@@ -180,26 +167,11 @@ class GeneratedTexts:
         return tuple(tokens)
 
     def is_copy(self, tokens: Sequence[str]) -> bool:
-        """Return whether a text is equal to a training sentence.
-
-        Args:
-            tokens: the tokens of a text.
-
-        Returns:
-            Whether the text is a copy.
-        """
+        """Return whether a text is equal to a training sentence."""
         return detokenize(tokens) in self._contents
 
     def check(self, tokens: Sequence[str], mentions: Sequence[Mention]) -> Rejection | None:
-        """Check a text.
-
-        Args:
-            tokens: its tokens.
-            mentions: its mentions.
-
-        Returns:
-            A rejection if the text is a copy or contains a known mention without a label; otherwise None.
-        """
+        """Check a text."""
         if self.is_copy(tokens):
             return COPIED
         labelled = [range(mention.start, mention.end) for mention in mentions]
@@ -210,37 +182,14 @@ class GeneratedTexts:
 
 
 def token_similarity(one: Sequence[str], other: Sequence[str]) -> float:
-    """Return the share of tokens that two texts have in common, in the same order.
-
-    Args:
-        one: the tokens of a text.
-        other: the tokens of another text.
-
-    Returns:
-        A number from 0 to 1; 1 for equal texts.
-
-    Example:
-        >>> token_similarity("a b c d".split(), "a b c e".split())
-        0.75
-    """
+    """Return the share of tokens that two texts have in common, in the same order."""
     return SequenceMatcher(None, one, other, autojunk=False).ratio()
 
 
 def replace_tokens(
     source: Sentence, tokens: Sequence[str], mentions: Sequence[Mention], sources: tuple[str, ...] = (), **details: Any
 ) -> Sentence:
-    """Replace all tokens and mentions of a sentence.
-
-    Args:
-        source: the sentence.
-        tokens: the new tokens.
-        mentions: the new mentions.
-        sources: the keys of other sentences that the text was generated from.
-        details: method-specific entries of provenance.
-
-    Returns:
-        The new sentence.
-    """
+    """Replace all tokens and mentions of a sentence."""
     spaces = None
     if source.spaces is not None:
         pairs = zip(pairwise(tokens), infer_spaces(tokens), strict=False)
@@ -251,14 +200,6 @@ def replace_tokens(
 
 
 def distinct_sentences(corpus: Iterable[Sentence], group: Callable[[Sentence], str] = lambda _: "") -> list[Sentence]:
-    """Return the distinct sentences of a corpus, in an order that does not depend on the order of the corpus.
-
-    Args:
-        corpus: the sentences.
-        group: equal sentences of different groups are kept.
-
-    Returns:
-        The distinct sentences.
-    """
+    """Return the distinct sentences of a corpus, in an order that does not depend on the order of the corpus."""
     in_order = sorted(corpus, key=lambda s: (s.fingerprint(), group(s), s.id or ""))
     return list({(s.fingerprint(), group(s)): s for s in in_order}.values())

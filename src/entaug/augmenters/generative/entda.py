@@ -234,17 +234,7 @@ class EnTDA(GenerativeAugmenter, PromptedAugmenter):
 def apply_operation(
     operation: str, groups: list[MentionGroup], pools: dict[str, list[MentionGroup]], rng: Random
 ) -> list[MentionGroup]:
-    """Apply one operation to a list of mentions (section 4.1 of the paper).
-
-    Args:
-        operation: ``"add"``, ``"delete"``, ``"replace"``, ``"swap"`` or ``"none"``.
-        groups: the list.
-        pools: the mentions that may be added, by label.
-        rng: the random stream.
-
-    Returns:
-        The new list.
-    """
+    """Apply one operation to a list of mentions (section 4.1 of the paper)."""
     i = rng.randrange(len(groups))
     if operation in ("add", "replace"):
         others = [group for group in pools.get(groups[i].label, ()) if group not in groups]
@@ -262,20 +252,7 @@ def apply_operation(
 
 
 def format_mention_list(groups: Sequence[MentionGroup]) -> str:
-    """Format a list of mentions with their types as the generator reads it.
-
-    Args:
-        groups: the list.
-
-    Returns:
-        The prompt.
-
-    Example:
-        >>> hurt = MentionGroup((("arm",), ("hurts",)), (("SYM", ((0, 1), (1, 2))),))
-        >>> rome = MentionGroup((("Rome",),), (("LOC", ((0, 1),)),))
-        >>> format_mention_list([hurt, rome])
-        'SYM: arm ... hurts | LOC: Rome'
-    """
+    """Format a list of mentions with their types as the generator reads it."""
     return " | ".join(
         " & ".join(
             f"{label}: {' ... '.join(map(detokenize, group.mention_parts(index)))}"

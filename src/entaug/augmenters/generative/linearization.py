@@ -36,34 +36,12 @@ _PREFIX_WORDS = {"B": "begin", "I": "inside"}  # words that, with the label, ini
 
 
 def label_token(tag: str) -> str:
-    """Return the label token of a tag.
-
-    Args:
-        tag: a tag, for example ``"B-PER"``.
-
-    Returns:
-        The tag in angle brackets.
-
-    Example:
-        >>> label_token("B-PER")
-        '<B-PER>'
-    """
+    """Return the label token of a tag."""
     return f"<{tag}>"
 
 
 def label_tokens(labels: Iterable[str]) -> dict[str, str]:
-    """Return the label tokens of some labels, each with the words from which its embedding is initialised.
-
-    Args:
-        labels: the labels of mentions.
-
-    Returns:
-        The words by label token, in a fixed order.
-
-    Example:
-        >>> label_tokens(["PER", "creative_work"])["<I-creative_work>"]
-        'inside creative work'
-    """
+    """Return the label tokens of some labels, each with the words from which its embedding is initialised."""
     return {
         label_token(f"{prefix}-{label}"): f"{word} {re.sub('[-_/ ]+', ' ', label)}"
         for label in sorted(set(labels))
@@ -72,37 +50,13 @@ def label_tokens(labels: Iterable[str]) -> dict[str, str]:
 
 
 def unwanted_labels(gold: Iterable[Sentence], label_texts: Mapping[str, str]) -> list[str]:
-    """Return what a generator must not write where label tokens are not allowed.
-
-    It may else write the words from which their embeddings were initialised.
-
-    Args:
-        gold: the training sentences.
-        label_texts: the label tokens with these words.
-
-    Returns:
-        The label tokens, and their words that no training sentence has outside mentions.
-    """
+    """Return what a generator must not write where label tokens are not allowed."""
     words = {token.lower() for s in gold for token, out in zip(s.tokens, s.outside_mask(), strict=True) if out}
     return [*sorted(label_texts), *sorted({word for text in label_texts.values() for word in text.split()} - words)]
 
 
 def wrap_tokens(sentence: Sentence) -> list[list[str]]:
-    """Wrap the tokens of mentions in label tokens.
-
-    Args:
-        sentence: a sentence with flat mentions.
-
-    Returns:
-        For each token the parts of the text: itself, or, in a mention, a label token, itself and the label token again.
-
-    Raises:
-        LossError: mentions overlap or are discontinuous.
-
-    Example:
-        >>> wrap_tokens(Sentence("Ada sang".split(), [Mention("PER", [(0, 1)])]))
-        [['<B-PER>', 'Ada', '<B-PER>'], ['sang']]
-    """
+    """Wrap the tokens of mentions in label tokens."""
     return [
         [token] if tag == "O" else [label_token(tag), token, label_token(tag)]
         for token, tag in zip(sentence.tokens, sentence.iob(), strict=True)
@@ -110,36 +64,13 @@ def wrap_tokens(sentence: Sentence) -> list[list[str]]:
 
 
 def wrap_mentions(sentence: Sentence) -> list[list[str]]:
-    """Return the parts of wrapped text for each mention.
-
-    Args:
-        sentence: a sentence with flat mentions.
-
-    Returns:
-        For each mention its tokens with their label tokens.
-
-    Example:
-        >>> [" ".join(parts) for parts in wrap_mentions(Sentence("Ada sang".split(), [Mention("PER", [(0, 1)])]))]
-        ['<B-PER> Ada <B-PER>']
-    """
+    """Return the parts of wrapped text for each mention."""
     wrapped = wrap_tokens(sentence)
     return [[part for parts in wrapped[m.start : m.end] for part in parts] for m in sentence.mentions]
 
 
 def join_parts(parts: Sequence[str], markers: Collection[str]) -> str:
-    """Join tokens and markers to running text.
-
-    Args:
-        parts: tokens and markers.
-        markers: the parts that are not words: label tokens and masks.
-
-    Returns:
-        The text; the tokens between markers are detokenized.
-
-    Example:
-        >>> join_parts(["<B-X>", "Rome", "<B-X>", ",", "he", "said", "."], ["<B-X>"])
-        '<B-X> Rome <B-X> , he said.'
-    """
+    """Join tokens and markers to running text."""
     texts: list[str] = []
     words: list[str] = []
     for part in parts:
@@ -152,19 +83,7 @@ def join_parts(parts: Sequence[str], markers: Collection[str]) -> str:
 
 
 def split_at_labels(text: str, labels: Collection[str]) -> list[str]:
-    """Split a text before and after each label token.
-
-    Args:
-        text: generated text.
-        labels: the label tokens.
-
-    Returns:
-        The label tokens and the text between them.
-
-    Example:
-        >>> split_at_labels("so <B-X> Rome", ["<B-X>"])
-        ['so ', '<B-X>', ' Rome']
-    """
+    """Split a text before and after each label token."""
     parts = re.split("(" + "|".join(map(re.escape, labels)) + ")", text)
     return [part for part in parts if part.strip()]
 
@@ -172,23 +91,7 @@ def split_at_labels(text: str, labels: Collection[str]) -> list[str]:
 def parse_wrapped(
     text: str, labels: Iterable[str], tokenize: Callable[[str], Sequence[str]], unsplit: Collection[str] = ()
 ) -> tuple[tuple[str, ...], tuple[Mention, ...]] | None:
-    """Parse text with a label token before and after each token of a mention.
-
-    Args:
-        text: generated text.
-        labels: the labels of the corpus.
-        tokenize: returns the tokens of text outside mentions.
-        unsplit: tokens of mentions that contain white space.
-
-    Returns:
-        Tokens and mentions; None if the label tokens are inconsistent.
-
-    Example:
-        >>> parse_wrapped("<B-X> New <B-X> <I-X> York <I-X> is big", ["X"], str.split)
-        (('New', 'York', 'is', 'big'), (Mention(label='X', spans=((0, 2),)),))
-        >>> parse_wrapped("<B-X> New <I-X> York is big", ["X"], str.split) is None
-        True
-    """
+    """Parse text with a label token before and after each token of a mention."""
     known = label_tokens(labels)
     parts = split_at_labels(text, known)
     tokens: list[str] = []
@@ -215,22 +118,7 @@ def parse_wrapped(
 
 
 def tag_tokens(sentence: Sentence, scheme: str = "IOB2") -> list[str]:
-    """Put a label token before each token of a mention.
-
-    Args:
-        sentence: a sentence with flat mentions.
-        scheme: the tag scheme; see `entaug.tags`.
-
-    Returns:
-        Tokens and label tokens, in order.
-
-    Raises:
-        LossError: mentions overlap or are discontinuous.
-
-    Example:
-        >>> " ".join(tag_tokens(Sentence("Ada Byron sang".split(), [Mention("PER", [(0, 2)])]), "IOBES"))
-        '<B-PER> Ada <E-PER> Byron sang'
-    """
+    """Put a label token before each token of a mention."""
     parts: list[str] = []
     for token, tag in zip(sentence.tokens, sentence.iob(scheme), strict=True):
         parts += [token] if tag == "O" else [label_token(tag), token]
@@ -238,35 +126,13 @@ def tag_tokens(sentence: Sentence, scheme: str = "IOB2") -> list[str]:
 
 
 def tag_mentions(sentence: Sentence) -> list[list[str]]:
-    """Return the parts of tagged text for each mention.
-
-    Args:
-        sentence: a sentence with flat mentions.
-
-    Returns:
-        For each mention its tokens, each after its label token.
-
-    Example:
-        >>> [" ".join(parts) for parts in tag_mentions(Sentence("Ada sang".split(), [Mention("PER", [(0, 1)])]))]
-        ['<B-PER> Ada']
-    """
+    """Return the parts of tagged text for each mention."""
     pairs = [(label_token(tag), token) for token, tag in zip(sentence.tokens, sentence.iob(), strict=True)]
     return [[part for pair in pairs[m.start : m.end] for part in pair] for m in sentence.mentions]
 
 
 def label_transitions(labels: Iterable[str]) -> dict[str, tuple[str, ...] | None]:
-    """Return the allowed transitions between label tokens in tagged text.
-
-    Args:
-        labels: the labels of the corpus.
-
-    Returns:
-        For each label token the label tokens that the previous word may have; None if it begins a mention.
-
-    Example:
-        >>> label_transitions(["X"])
-        {'<B-X>': None, '<I-X>': ('<B-X>', '<I-X>')}
-    """
+    """Return the allowed transitions between label tokens in tagged text."""
     transitions: dict[str, tuple[str, ...] | None] = {}
     for label in sorted(set(labels)):
         begin, inside = label_token(f"B-{label}"), label_token(f"I-{label}")
@@ -277,22 +143,7 @@ def label_transitions(labels: Iterable[str]) -> dict[str, tuple[str, ...] | None
 def parse_tagged(
     parts: Sequence[str], labels: Collection[str], scheme: str = "IOB2"
 ) -> tuple[tuple[str, ...], tuple[Mention, ...]] | None:
-    """Parse text with a label token before each token of a mention.
-
-    Args:
-        parts: tokens and label tokens.
-        labels: the label tokens of the corpus.
-        scheme: the tag scheme.
-
-    Returns:
-        Tokens and mentions; None if the label tokens are inconsistent.
-
-    Example:
-        >>> parse_tagged("<B-X> New <I-X> York is big".split(), ["<B-X>", "<I-X>"])
-        (('New', 'York', 'is', 'big'), (Mention(label='X', spans=((0, 2),)),))
-        >>> parse_tagged("<B-X> <I-X> York".split(), ["<B-X>", "<I-X>"]) is None
-        True
-    """
+    """Parse text with a label token before each token of a mention."""
     tokens: list[str] = []
     tag_sequence: list[str] = []
     tag = "O"

@@ -236,11 +236,7 @@ class MaskedEntityLM(TrainableAugmenter):
     # ------------------------------------------------------------------------------------------------- whole mentions
 
     def _check_mentions(self, requests: Sequence[Request], results: list[Sentence | Rejection]) -> None:
-        """Reject drafts with a changed mention that reads much worse than the one in its place.
-
-        That is asked of the model as it was before it was trained on mentions. Known mentions, single words, and
-        those that a recogniser takes for one of the type are not asked about.
-        """
+        """Reject drafts with a changed mention that reads much worse than the one in its place."""
         asked = [
             (i, new, mention)
             for i, (new, (source, *_)) in enumerate(zip(results, requests, strict=True))

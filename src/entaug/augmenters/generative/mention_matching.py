@@ -25,12 +25,7 @@ _SENTENCE_ENDS = frozenset(".!?…")
 
 
 class MentionGroup(NamedTuple):
-    """Mentions that overlap each other, or a single one.
-
-    Args:
-        fragments: the token sequences that they cover, in order.
-        mentions: the label and the token ranges of each mention, as offsets into the concatenated fragments.
-    """
+    """Mentions that overlap each other, or a single one."""
 
     fragments: tuple[tuple[str, ...], ...]
     mentions: tuple[tuple[str, tuple[Span, ...]], ...]
@@ -41,32 +36,13 @@ class MentionGroup(NamedTuple):
         return max(self.mentions, key=lambda mention: sum(end - start for start, end in mention[1]))[0]
 
     def mention_parts(self, index: int) -> tuple[tuple[str, ...], ...]:
-        """Return the tokens of each part of a mention.
-
-        Args:
-            index: the position of the mention in `mentions`.
-
-        Returns:
-            One tuple of tokens per contiguous part.
-        """
+        """Return the tokens of each part of a mention."""
         tokens = [token for fragment in self.fragments for token in fragment]
         return tuple(tuple(tokens[start:end]) for start, end in self.mentions[index][1])
 
 
 def group_mentions(sentence: Sentence) -> list[MentionGroup]:
-    """Group the mentions of a sentence so that overlapping ones are together.
-
-    Args:
-        sentence: the sentence.
-
-    Returns:
-        The groups, in the order of their first tokens.
-
-    Example:
-        >>> s = Sentence("the Oslo port burns".split(), [Mention("FAC", [(0, 3)]), Mention("LOC", [(1, 2)])])
-        >>> group_mentions(s)
-        [MentionGroup(fragments=(('the', 'Oslo', 'port'),), mentions=(('FAC', ((0, 3),)), ('LOC', ((1, 2),))))]
-    """
+    """Group the mentions of a sentence so that overlapping ones are together."""
     groups: list[tuple[set[int], list[Mention]]] = []
     for mention in sentence.mentions:
         covered, members = set(mention.positions()), [mention]
@@ -95,14 +71,7 @@ def _group(sentence: Sentence, covered: list[int], members: list[Mention]) -> Me
 
 
 class KnownMentions:
-    """The mentions of a corpus, which must not occur without a label in generated text.
-
-    Token sequences that occur more often outside mentions than as a mention are left out. At the beginning of a
-    sentence a word may be capitalised.
-
-    Args:
-        corpus: the training sentences.
-    """
+    """The mentions of a corpus, which must not occur without a label in generated text."""
 
     def __init__(self, corpus: Iterable[Sentence]) -> None:
         gold = list(corpus)
@@ -124,35 +93,17 @@ class KnownMentions:
         self._by_first = _by_first_token(tokens for tokens, count in as_mention.items() if count >= outside[tokens])
 
     def label(self, tokens: tuple[str, ...]) -> str | None:
-        """Return the label of a mention.
-
-        Args:
-            tokens: the tokens of the mention.
-
-        Returns:
-            The label, if it is the same throughout the corpus; otherwise None.
-        """
+        """Return the label of a mention."""
         labels = self._labels.get(tokens) or self._labels.get(_uncapitalised(tokens), set())
         return next(iter(labels)) if len(labels) == 1 else None
 
     def texts(self) -> list[str]:
-        """Return all mentions as running text.
-
-        Returns:
-            The texts, unchanged and capitalised, in a fixed order.
-        """
+        """Return all mentions as running text."""
         texts = {detokenize(tokens) for sequences in self._by_first.values() for tokens in sequences}
         return sorted(texts | {text[:1].upper() + text[1:] for text in texts})
 
     def find(self, tokens: Sequence[str]) -> Iterator[Span]:
-        """Find all occurrences in a text, overlapping ones included.
-
-        Args:
-            tokens: the tokens of the text.
-
-        Yields:
-            The range of each occurrence.
-        """
+        """Find all occurrences in a text, overlapping ones included."""
         for start, end, _ in self._occurrences(tokens):
             yield start, end
 
@@ -182,28 +133,7 @@ def _by_first_token(sequences: Iterable[tuple[str, ...]]) -> dict[str, list[tupl
 def match_mentions(
     tokens: Sequence[str], listed: Sequence[MentionGroup], known: KnownMentions | None = None, *, label: bool = False
 ) -> list[Mention] | str:
-    """Find the listed mentions in a text that was generated from them.
-
-    At the beginning of a sentence a word may be capitalised.
-
-    Args:
-        tokens: the tokens of the text.
-        listed: the mentions that it was generated from.
-        known: mentions of the corpus that must not occur in addition to the listed ones; None to allow them.
-        label: whether such mentions are labelled instead, if they always have the same label in the corpus and overlap
-            no listed mention; if they overlap each other, the longest is labelled.
-
-    Returns:
-        The mentions; or `MISSING`, `AMBIGUOUS` or `UNLISTED`.
-
-    Example:
-        >>> ana = MentionGroup((("Ana",),), (("PER", ((0, 1),)),))
-        >>> rome = MentionGroup((("Rome",),), (("LOC", ((0, 1),)),))
-        >>> match_mentions("Rome likes Ana".split(), [ana, rome])
-        [Mention(label='PER', spans=((2, 3),)), Mention(label='LOC', spans=((0, 1),))]
-        >>> match_mentions("Rome likes Ana 's Rome".split(), [ana, rome])
-        'the match of a listed mention is ambiguous'
-    """
+    """Find the listed mentions in a text that was generated from them."""
     for group in listed:
         if len({other.mentions for other in listed if other.fragments == group.fragments}) > 1:
             return AMBIGUOUS  # the same words with different mentions

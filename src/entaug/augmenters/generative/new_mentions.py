@@ -38,14 +38,7 @@ ORDINARY = "words that the corpus has outside mentions"
 
 @dataclass
 class NewMentions:
-    """New mentions of one type.
-
-    Args:
-        label: the type.
-        texts: the mentions, in the order in which they were accepted.
-        rejected: counts of the lines that were not accepted, by reason.
-        failed: counts of requests without a usable answer, by reason.
-    """
+    """New mentions of one type."""
 
     label: str
     texts: list[str] = field(default_factory=list)
@@ -65,37 +58,7 @@ def write_mentions(
     temperature: float = 0.8,
     seed: int = 0,
 ) -> NewMentions:
-    r"""Let an instruct model write new mentions of a type.
-
-    Each request shows other mentions of the corpus. A line of an answer is accepted if it has the form of a name: no
-    longer than the mentions of the type, in a script of theirs, with a capital or digit where almost all of them have
-    one; and if it is neither a mention of the corpus or of a held-out sentence (whatever its type, case, article or
-    tokenisation) nor words that the corpus has outside mentions. Whether it is a name of the type only a reader knows.
-
-    Args:
-        model: the model.
-        prompt: the prompt, see `entaug.prompts`.
-        corpus: the training sentences.
-        label: the type.
-        number: how many are wanted.
-        held_out: dev and test sentences.
-        rounds: how often the model is asked again for those that are missing.
-        temperature: temperature of sampling.
-        seed: the random seed.
-
-    Returns:
-        At most `number` mentions.
-
-    Example:
-        >>> from entaug import Mention
-        >>> from entaug.backends.fakes import FakeInstructModel
-        >>> from entaug.prompts import packaged_prompt
-        >>> gold = [Sentence(["Ada", "sings"], [Mention("PER", [(0, 1)])])]
-        >>> model = FakeInstructModel(answer=lambda request: "1. Bo\n2. Ada\n3. somebody else")
-        >>> new = write_mentions(model, packaged_prompt("mentions"), gold, "PER", 2, rounds=1)
-        >>> new.texts, new.rejected[KNOWN], new.rejected[LONGER]
-        (['Bo'], 1, 1)
-    """
+    """Let an instruct model write new mentions of a type."""
     check = _MentionCheck(corpus, label, held_out)
     streams = Streams(seed, "mentions")
     result = NewMentions(label)

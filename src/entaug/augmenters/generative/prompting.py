@@ -26,13 +26,7 @@ _QUOTES = (('"', '"'), ("“", "”"), ("„", "“"), ("«", "»"), ("「", "�
 
 
 class Query(NamedTuple):
-    """An input for an instruct model.
-
-    Args:
-        values: the text for each placeholder of the prompt.
-        examples: earlier inputs with their outputs, shown as turns of the conversation.
-        seed: the seed for sampling.
-    """
+    """An input for an instruct model."""
 
     values: Mapping[str, str]
     examples: Sequence[tuple[Mapping[str, str], str]]
@@ -109,14 +103,7 @@ class PromptedAugmenter(Augmenter):
     # -------------------------------------------------------------------------------------------------- for subclasses
 
     def _ask(self, queries: Sequence[Query]) -> list[str | Rejection]:
-        """Ask the instruct model.
-
-        Args:
-            queries: the inputs.
-
-        Returns:
-            For each input the answer as one line of text, or the reason why there is none.
-        """
+        """Ask the instruct model."""
         requests, leaks = [], []
         for query in queries:
             system, user = self._prompt.fill(query.values)
@@ -149,23 +136,7 @@ def _word_runs(text: str) -> frozenset[tuple[str, ...]]:
 
 
 def one_line(text: str) -> str | None:
-    r"""Return the single line of an answer, without what instruct models put around it.
-
-    A first line that ends in a colon ("Here is the sentence:"), fences of code and quotation marks around the whole are
-    removed.
-
-    Args:
-        text: the answer.
-
-    Returns:
-        The line; None if there are none or several.
-
-    Example:
-        >>> one_line('Here is the sentence:\n\n"Ada left Rome."')
-        'Ada left Rome.'
-        >>> one_line("Ada left.\nBo stayed.") is None
-        True
-    """
+    """Return the single line of an answer, without what instruct models put around it."""
     lines = [line for raw in text.splitlines() if (line := raw.strip()) and not _FENCE.fullmatch(line)]
     if len(lines) > 1 and lines[0].endswith((":", "：")):  # noqa: RUF001
         del lines[0]

@@ -21,31 +21,13 @@ MASK = "<mask>"
 
 
 class Template(NamedTuple):
-    """A sentence with its keywords; a template keeps only mentions and keywords.
-
-    Args:
-        sentence: the sentence.
-        keywords: the positions of the keywords.
-    """
+    """A sentence with its keywords; a template keeps only mentions and keywords."""
 
     sentence: Sentence
     keywords: tuple[int, ...]
 
     def parts(self, hidden: Iterable[int] = ()) -> list[str]:
-        """Return label tokens, tokens of mentions, keywords and masks, in order.
-
-        Args:
-            hidden: positions of keywords that are masked too.
-
-        Returns:
-            The parts; a mask for each run of other tokens.
-
-        Example:
-            >>> from entaug import Mention
-            >>> s = Sentence("the band Suede split in May".split(), [Mention("GRP", [(2, 3)])])
-            >>> " ".join(Template(s, (1, 5)).parts(hidden=[5]))
-            '<mask> band <B-GRP> Suede <B-GRP> <mask>'
-        """
+        """Return label tokens, tokens of mentions, keywords and masks, in order."""
         shown = set(self.keywords).difference(hidden)
         parts: list[str] = []
         for i, (token, tag) in enumerate(zip(self.sentence.tokens, self.sentence.iob(), strict=True)):
@@ -59,7 +41,7 @@ class Template(NamedTuple):
 
 
 class AttentionMap(NamedTuple):
-    """What the mentions of a sentence attend to, and the keywords that follow from it.
+    """Attention of the mentions of a sentence to its words, and the keywords selected by it.
 
     Args:
         sentence: the sentence.
@@ -81,18 +63,7 @@ class AttentionMap(NamedTuple):
 def select_keywords(
     sentence: Sentence, weights: Sequence[Sequence[float]], count: int, candidates: Sequence[int]
 ) -> tuple[int, ...]:
-    """Select the words that mentions attend to most (section 3.1 of the paper).
-
-    Args:
-        sentence: the sentence.
-        weights: attention weights; row i holds the weights that token i gives to each token.
-        count: the number of keywords of a mention.
-        candidates: the positions that may be keywords.
-
-    Returns:
-        The positions of the keywords of all mentions, in order. The rows of the tokens of a mention are summed; ties
-        are broken by position.
-    """
+    """Select the words that mentions attend to most (section 3.1 of the paper)."""
     selected: set[int] = set()
     for mention in sentence.mentions:
         rows = [weights[i] for i in mention.positions()]
@@ -102,12 +73,7 @@ def select_keywords(
 
 
 def candidate_positions(sentence: Sentence, stop: frozenset[str]) -> list[int]:
-    """Return the positions of words outside mentions that are neither punctuation nor stop words.
-
-    Args:
-        sentence: the sentence.
-        stop: the stop words.
-    """
+    """Return the positions of words outside mentions that are neither punctuation nor stop words."""
     return [
         i
         for i, (token, outside) in enumerate(zip(sentence.tokens, sentence.outside_mask(), strict=True))
@@ -116,16 +82,7 @@ def candidate_positions(sentence: Sentence, stop: frozenset[str]) -> list[int]:
 
 
 def mask_keywords(templates: Sequence[Template], rng: Random, mean: float) -> list[str]:
-    """Join templates, with a normally distributed share of the keywords masked (standard deviation: one keyword).
-
-    Args:
-        templates: the templates.
-        rng: the random stream.
-        mean: the mean share of keywords that are masked.
-
-    Returns:
-        Label tokens, tokens of mentions, keywords and masks.
-    """
+    """Join templates, with a normally distributed share of the keywords masked (standard deviation: one keyword)."""
     keywords = [(number, i) for number, template in enumerate(templates) for i in template.keywords]
     hidden: set[tuple[int, int]] = set()
     if keywords:

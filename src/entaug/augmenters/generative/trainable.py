@@ -62,15 +62,7 @@ class TrainableAugmenter(Augmenter):
     def _train(
         self, model: Model, data: Any, key: object, markers: Mapping[str, str] | None = None, **more: Any
     ) -> Model:
-        """Train a model, or restore it from the checkpoint.
-
-        Args:
-            model: a backend with `fit`, `save`, `restore` and `name`.
-            data: the training data.
-            key: everything but the parameters that the result depends on; a checkpoint with another key is not used.
-            markers: see `Generator.fit`; None for models without markers.
-            more: further arguments of `fit`, which the result depends on, too.
-        """
+        """Train a model, or restore it from the checkpoint."""
         config = TrainingConfig(
             epochs=self.epochs or 1,
             batch_size=self.batch_size or 1,

@@ -45,13 +45,7 @@ _NO_VARIANT = Rejection("no other variant that keeps all mentions whole", final=
 
 
 class _Clause(NamedTuple):
-    """The root verb of a sentence and its subtrees.
-
-    Args:
-        core: positions of the verb and the words that belong to it.
-        roles: ranges of its subjects, objects and complements, in order.
-        movable: ranges of all subtrees that can be reordered, in order.
-    """
+    """The root verb of a sentence and its subtrees."""
 
     core: frozenset[int]
     roles: tuple[Span, ...]

@@ -32,28 +32,7 @@ Candidates = TypeVar("Candidates", bound=Sized)
 def exchange_edit(
     frame: Sentence, donor: Sentence, removed: Span, inserted: Span, tokens: DonorTokens | None = None
 ) -> Edit:
-    """Return the edit that replaces a range of one sentence by a range of another.
-
-    Mentions within the inserted range are included; of contiguous mentions that it cuts the part in the range.
-
-    Args:
-        frame: the sentence that is edited.
-        donor: the sentence that the tokens come from.
-        removed: the range of the frame that is removed.
-        inserted: the range of the donor that is inserted.
-        tokens: returns the inserted tokens, as many as the range has; None for the tokens of the donor.
-
-    Returns:
-        The edit of the frame.
-
-    Example:
-        >>> from entaug.data import Mention
-        >>> donor = Sentence("He saw Rome".split(), [Mention("LOC", [(2, 3)])])
-        >>> frame = Sentence("She left him".split())
-        >>> new = frame.edit([exchange_edit(frame, donor, (1, 3), (1, 3))])
-        >>> new.tokens, new.mentions
-        (('She', 'saw', 'Rome'), (Mention(label='LOC', spans=((2, 3),)),))
-    """
+    """Return the edit that replaces a range of one sentence by a range of another."""
     start, end = inserted
     mentions = [m.shift(-start) for m in donor.split_mentions(inserted).mentions if start <= m.start and m.end <= end]
     new = tokens(frame, donor, removed, inserted) if tokens else donor.tokens[start:end]
@@ -64,21 +43,7 @@ def exchange_edit(
 
 
 def keeps_mentions_whole(sentence: Sentence, span: Span) -> bool:
-    """Return whether each mention is entirely inside or outside a range.
-
-    Args:
-        sentence: the sentence.
-        span: the range.
-
-    Returns:
-        Whether the range cuts no mention.
-
-    Example:
-        >>> from entaug.data import Mention
-        >>> split = Sentence("a b c".split(), [Mention("X", [(0, 1), (2, 3)])])
-        >>> [keeps_mentions_whole(split, span) for span in [(0, 3), (1, 2), (0, 2)]]
-        [True, True, False]
-    """
+    """Return whether each mention is entirely inside or outside a range."""
     start, end = span
     for mention in sentence.mentions:
         is_inside = start <= mention.start and mention.end <= end
@@ -88,21 +53,7 @@ def keeps_mentions_whole(sentence: Sentence, span: Span) -> bool:
 
 
 def has_balanced_brackets(tokens: Sequence[str], source: Sequence[str] = ()) -> bool:
-    """Return whether all brackets are balanced.
-
-    Args:
-        tokens: the tokens of a sentence.
-        source: the tokens of its source; unmatched brackets that it also has are ignored.
-
-    Returns:
-        Whether no bracket is unmatched.
-
-    Example:
-        >>> has_balanced_brackets("a ( b ) c".split()), has_balanced_brackets("( b".split())
-        (True, False)
-        >>> has_balanced_brackets("( b".split(), "a ( b".split())
-        True
-    """
+    """Return whether all brackets are balanced."""
     unclosed: list[str] = []
     for token in tokens:
         if token in _OPENING.values():
@@ -114,12 +65,7 @@ def has_balanced_brackets(tokens: Sequence[str], source: Sequence[str] = ()) -> 
 
 
 class CaseAdjuster:
-    """Adjusts the case of words that move to or from the beginning of a sentence.
-
-    Args:
-        gold: the training sentences; words that they have in lower case more often than capitalised are common words.
-        is_name: returns whether the word at a position of a sentence is a name by its part of speech, if known.
-    """
+    """Adjusts the case of words that move to or from the beginning of a sentence."""
 
     def __init__(self, gold: Iterable[Sentence], is_name: Callable[[Sentence, int], bool] | None = None) -> None:
         counts = Counter(token for s in gold for i, token in enumerate(s.tokens) if not _begins_sentence(s, i))
@@ -127,17 +73,7 @@ class CaseAdjuster:
         self._is_name = is_name
 
     def tokens(self, frame: Sentence, donor: Sentence, removed: Span, inserted: Span) -> Sequence[str]:
-        """Return the inserted tokens with the case for their new position.
-
-        Args:
-            frame: the sentence that is edited.
-            donor: the sentence that the tokens come from.
-            removed: the range of the frame that is removed.
-            inserted: the range of the donor that is inserted.
-
-        Returns:
-            The tokens to insert.
-        """
+        """Return the inserted tokens with the case for their new position."""
         tokens = list(donor.tokens[inserted[0] : inserted[1]])
         first = next((i for i, token in enumerate(tokens) if is_word_character(token[0])), None)
         if first is None or not donor.outside_mask()[inserted[0] + first]:
@@ -155,14 +91,7 @@ class CaseAdjuster:
 
 
 def capitalize(word: str) -> str:
-    """Capitalise the first letter of a word.
-
-    Args:
-        word: a word.
-
-    Returns:
-        The word; unchanged if the capital would be two letters, as for the German sharp s.
-    """
+    """Capitalise the first letter of a word."""
     first = word[:1].upper()
     return first + word[1:] if len(first) == 1 else word
 
@@ -184,19 +113,7 @@ def _is_capitalized(sentence: Sentence, span: Span) -> bool:
 
 
 def batches_by_candidates(items: Iterable[tuple[int, Candidates]], limit: int) -> Iterator[list[int]]:
-    """Group items so that each group has enough candidates for efficient scoring, with bounded memory.
-
-    Args:
-        items: the index and the candidates of each item; items without candidates are left out.
-        limit: the number of candidates at which a group is complete.
-
-    Yields:
-        The indices of a group.
-
-    Example:
-        >>> list(batches_by_candidates(enumerate(["ab", "", "c", "def"]), 3))
-        [[0, 2], [3]]
-    """
+    """Group items so that each group has enough candidates for efficient scoring, with bounded memory."""
     group: list[int] = []
     size = 0
     for index, candidates in items:

@@ -20,41 +20,13 @@ _CHUNK = 500  # keys of one query
 
 
 def request_key(model: str, request: ChatRequest) -> bytes:
-    """Return the key of a request: a digest of the model and of all that the answer depends on.
-
-    Args:
-        model: the name of the model.
-        request: the request.
-
-    Example:
-        >>> from entaug.backends.instruct import Message
-        >>> request = ChatRequest((Message("user", "Hello"),))
-        >>> request_key("a", request) == request_key("a", request._replace(seed=1))
-        False
-    """
+    """Return the key of a request: a digest of the model and of all that the answer depends on."""
     content = [model, list(map(list, request.messages)), request.seed, request.max_tokens, float(request.temperature)]
     return hashlib.sha256(json.dumps(content).encode()).digest()
 
 
 class AnswerCache:
-    """Answers by request in a file of SQLite, which several processes may use at the same time.
-
-    It holds digests of requests and the answers, neither prompts nor API keys.
-
-    Args:
-        path: the file; None for ``answers.sqlite`` in the cache folder.
-
-    Raises:
-        OutputError: the file cannot be used.
-
-    Example:
-        >>> import tempfile
-        >>> cache = AnswerCache(Path(tempfile.mkdtemp(), "answers.sqlite"))
-        >>> cache.put(b"key", Answer("Hello"))
-        Answer(text='Hello', failure=None)
-        >>> cache.get([b"other"])
-        {}
-    """
+    """Answers by request in a file of SQLite, which several processes may use at the same time."""
 
     def __init__(self, path: str | Path | None = None) -> None:
         self.path = Path(path) if path is not None else cache_dir() / "answers.sqlite"
@@ -66,14 +38,7 @@ class AnswerCache:
             connection.execute("CREATE TABLE IF NOT EXISTS answers (key BLOB PRIMARY KEY, text TEXT, failure TEXT)")
 
     def get(self, keys: Iterable[bytes]) -> dict[bytes, Answer]:
-        """Return the answers to requests.
-
-        Args:
-            keys: the keys of the requests.
-
-        Returns:
-            The answers that are in the file, by key.
-        """
+        """Return the answers to requests."""
         wanted = list(keys)
         answers: dict[bytes, Answer] = {}
         with self._connection() as connection:
@@ -87,15 +52,7 @@ class AnswerCache:
         return answers
 
     def put(self, key: bytes, answer: Answer) -> Answer:
-        """Keep an answer, unless another process has kept one in the meantime.
-
-        Args:
-            key: the key of the request.
-            answer: the answer.
-
-        Returns:
-            The answer that is in the file.
-        """
+        """Keep an answer, unless another process has kept one in the meantime."""
         with self._connection() as connection:
             connection.execute("INSERT OR IGNORE INTO answers VALUES (?, ?, ?)", (key, *answer))
         return self.get([key])[key]

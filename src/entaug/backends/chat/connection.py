@@ -42,10 +42,7 @@ class _BoundedClient(openai.DefaultAsyncHttpxClient):
 
 
 class Connection:
-    """A client for several threads, on an event loop of its own: only there a request can be ended at any point.
-
-    Leaving its ``with`` block ends the requests under way.
-    """
+    """A client for several threads, on an event loop of its own: only there a request can be ended at any point."""
 
     def __init__(self, url: str, key: str, *, use_proxies: bool) -> None:
         # Redirected texts would reach a machine that the user has not named.

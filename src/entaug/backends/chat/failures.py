@@ -22,7 +22,7 @@ _LENGTH = 200  # characters of a server's message that are shown
 
 
 class InvalidAnswerError(Exception):
-    """What the server sent is not a chat completion."""
+    """The response of the server is not a chat completion."""
 
 
 class OversizedAnswerError(Exception):
@@ -31,16 +31,7 @@ class OversizedAnswerError(Exception):
 
 @dataclass(frozen=True)
 class Failure:
-    """A failure of a request.
-
-    Args:
-        reason: a short text, by which failures are counted.
-        may_pass: whether the request is to be repeated.
-        is_fatal: whether no request can succeed.
-        remedy: what to do, if it is fatal.
-        delay: the number of seconds that the server asks to wait.
-        refused_parameter: a parameter that the server does not take.
-    """
+    """A failure of a request."""
 
     reason: str
     may_pass: bool = False
@@ -51,15 +42,7 @@ class Failure:
 
 
 def classify(error: Exception, secrets: Iterable[str] = ()) -> Failure | None:  # noqa: PLR0911 (one for each)
-    """Classify an error of the client library.
-
-    Args:
-        error: the error.
-        secrets: texts that must not be shown, for example the API key, which some servers repeat.
-
-    Returns:
-        The failure; None for an error that does not come from the server.
-    """
+    """Classify an error of the client library."""
     if isinstance(error, openai.APITimeoutError | TimeoutError):
         return Failure("the server did not answer in time", may_pass=True)
     if isinstance(error, openai.APIStatusError):
@@ -124,16 +107,7 @@ def _retry_after(error: openai.APIStatusError) -> float | None:
 
 
 def retry_delay(attempt: int, failure: Failure) -> float:
-    """Return the number of seconds before a request is repeated.
-
-    Args:
-        attempt: the number of repetitions so far.
-        failure: the failure.
-
-    Returns:
-        What the server asks for, at most five minutes; otherwise twice as long as the last time, with random variation
-        so that requests do not come in waves.
-    """
+    """Return the number of seconds before a request is repeated."""
     if failure.delay is not None:
         return min(failure.delay, _MAX_RETRY_AFTER)
     return min(_MAX_DELAY, _FIRST_DELAY * 2.0 ** min(attempt, 30)) * random.uniform(0.75, 1.0)

@@ -34,18 +34,7 @@ _POLL_SECONDS = 0.2
 
 
 def server_command(model: Path, port: int) -> list[str]:
-    """Return the command that starts a llama.cpp server.
-
-    It is that in the environment variable ``ENTAUG_LLAMA_SERVER``, else the program ``llama-server``, else the module
-    ``llama_cpp.server`` of this environment.
-
-    Args:
-        model: the GGUF file.
-        port: the port.
-
-    Raises:
-        MissingModelError: there is no llama.cpp server.
-    """
+    """Return the command that starts a llama.cpp server."""
     if given := os.environ.get(LLAMA_SERVER):
         command = shlex.split(given)
     elif found := shutil.which("llama-server"):
@@ -66,14 +55,7 @@ def server_command(model: Path, port: int) -> list[str]:
 
 
 class GGUFModel(ChatServer):
-    """A GGUF file, served by llama.cpp while this object or its process exists.
-
-    Args:
-        path: the file, or a folder with a single such file.
-
-    Raises:
-        MissingModelError: there is no such file or no llama.cpp server, or it does not start.
-    """
+    """A GGUF file, served by llama.cpp while this object or its process exists."""
 
     def __init__(self, path: str | Path) -> None:
         path = Path(path)

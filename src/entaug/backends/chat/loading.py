@@ -11,20 +11,7 @@ __all__ = ["load_generator"]
 
 
 def load_generator(name: str) -> Generator | InstructModel:
-    """Load a generator.
-
-    Args:
-        name: ``http://HOST:PORT/v1#MODEL`` for a model behind a server, ``FILE.gguf`` for a file that llama.cpp serves;
-            any other is a folder or a model on the hub, which is fine-tuned.
-
-    Returns:
-        The generator.
-
-    Raises:
-        MissingModelError: there is no such model.
-        ParameterError: the address is not valid.
-        ModuleNotFoundError: the library behind it is not installed.
-    """
+    """Load a generator."""
     if name.startswith(("http://", "https://")):
         from entaug.backends.chat.server import ChatServer
 

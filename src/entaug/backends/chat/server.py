@@ -49,21 +49,7 @@ _CONSECUTIVE_FAILURES = 10  # requests in a row that failed after all repetition
 
 
 def parse_address(address: str) -> tuple[str, str | None]:
-    """Split the address of a model.
-
-    Args:
-        address: ``"http://HOST:PORT/v1#MODEL"``; without ``#MODEL`` the only model of the server.
-
-    Returns:
-        The URL and the name of the model; None if the address has none.
-
-    Raises:
-        ParameterError: it is not such an address, or holds a password or a query, where keys do not belong.
-
-    Example:
-        >>> parse_address("http://localhost:11434/v1#llama3.2:3b")
-        ('http://localhost:11434/v1', 'llama3.2:3b')
-    """
+    """Split the address of a model."""
     url, _, model = address.partition("#")
     try:
         parts = urlsplit(url)
@@ -83,22 +69,7 @@ def parse_address(address: str) -> tuple[str, str | None]:
 
 
 class ChatServer:
-    """A model behind a server, an `entaug.backends.instruct.InstructModel`.
-
-    Requests of a call are asked at the same time, failures that may pass are repeated with increasing delays, and
-    answers are kept in a file (`entaug.backends.chat.answers`), so that an answer does not change and nothing is asked
-    twice. Settings are those of `entaug.backends.chat.settings`.
-
-    Args:
-        address: see `parse_address`.
-        name: the name for provenance and the cache; None for the address. It identifies a model that is served
-            elsewhere each time.
-
-    Raises:
-        ParameterError: the address is not valid, or another machine would be asked although the network must not be
-            used.
-        MissingModelError: the server cannot be reached, or has several models and none is named.
-    """
+    """A model behind a server, an `entaug.backends.instruct.InstructModel`."""
 
     def __init__(self, address: str, *, name: str | None = None) -> None:
         self._url, model = parse_address(address)
@@ -127,12 +98,7 @@ class ChatServer:
     # -------------------------------------------------------------------------------------------------------- answering
 
     def answer(self, requests: Sequence[ChatRequest]) -> list[Answer]:
-        """See `entaug.backends.instruct.InstructModel.answer`.
-
-        Raises:
-            EntaugError: the server refuses the key, lacks the model, is not reachable, or fails again and again; or
-                the maximum cost is reached. Answers received before are kept.
-        """
+        """See `entaug.backends.instruct.InstructModel.answer`."""
         settings = request_settings()
         cache = AnswerCache(settings.answers)
         keys = [request_key(self.name, request) for request in requests]

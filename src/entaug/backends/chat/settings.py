@@ -61,19 +61,7 @@ _active: ContextVar[RequestSettings] = ContextVar("request_settings", default=Re
 
 
 def request_settings() -> RequestSettings:
-    """The settings in force: those of the code around, completed from the environment and with defaults.
-
-    Returns:
-        The settings; `concurrency`, `timeout` and `retries` are never None.
-
-    Raises:
-        ParameterError: an environment variable has an invalid value.
-
-    Example:
-        >>> with use_request_settings(concurrency=2):
-        ...     request_settings().concurrency
-        2
-    """
+    """The settings in force: those of the code around, completed from the environment and with defaults."""
     active = _active.get()
     missing: dict[str, Any] = {}
     for parameter in parameters(RequestSettings):
@@ -85,22 +73,7 @@ def request_settings() -> RequestSettings:
 
 @contextlib.contextmanager
 def use_request_settings(**settings: Any) -> Iterator[RequestSettings]:
-    """Use settings within a ``with`` block.
-
-    Args:
-        settings: fields of `RequestSettings`.
-
-    Yields:
-        The settings, completed from those around.
-
-    Raises:
-        ParameterError: a setting has an invalid value.
-
-    Example:
-        >>> with use_request_settings(concurrency=2, timeout=30.0) as settings:
-        ...     settings.concurrency, settings.timeout
-        (2, 30.0)
-    """
+    """Use settings within a ``with`` block."""
     given = {name: value for name, value in settings.items() if value is not None}
     token = _active.set(replace(_active.get(), **given))
     try:

@@ -16,14 +16,7 @@ _SECONDS_TO_END = 5.0
 
 
 def main(command: list[str]) -> int:
-    """Run a program until it ends or standard input is closed.
-
-    Args:
-        command: the program with its arguments.
-
-    Returns:
-        The exit code of the program.
-    """
+    """Run a program until it ends or standard input is closed."""
     try:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL)  # noqa: S603 (the user's own program)
     except OSError as error:

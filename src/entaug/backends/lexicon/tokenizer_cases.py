@@ -18,18 +18,7 @@ _CLEARLY = 2  # a form is usual if its place in the vocabulary is at most 1 / _C
 
 
 class TokenizerWordCases:
-    """The usual case of words, from the vocabulary of a byte-pair tokenizer.
-
-    Byte-pair encoding adds tokens by their frequency in its training text (Sennrich et al. 2016), so the vocabulary is
-    a list of words by frequency, with capitals: in that of SmolLM2 " John" is number 2,322 and " john" number 40,933.
-
-    Args:
-        folder: a folder with a ``tokenizer.json``.
-        language: the ISO 639-1 code of the language of its words.
-
-    Raises:
-        MissingModelError: the file is missing or damaged, or has no such vocabulary.
-    """
+    """The usual case of words, from the vocabulary of a byte-pair tokenizer."""
 
     def __init__(self, folder: str | Path, language: str = "en") -> None:
         self.language = language
@@ -42,17 +31,7 @@ class TokenizerWordCases:
 
 @lru_cache(maxsize=4)
 def read_word_cases(folder: Path) -> tuple[str, dict[str, str]]:
-    """Read the usual case of words from a tokenizer.
-
-    Args:
-        folder: a folder with a ``tokenizer.json``.
-
-    Returns:
-        The name of the source, and for each lower-case word its usual form; words without one are left out.
-
-    Raises:
-        MissingModelError: the file is missing or damaged, or has no such vocabulary.
-    """
+    """Read the usual case of words from a tokenizer."""
     file = folder / _FILE
     try:
         model = orjson.loads(file.read_bytes())["model"]

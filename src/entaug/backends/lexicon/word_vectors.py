@@ -22,20 +22,7 @@ _PAIRS_PER_BLOCK = 65536
 
 
 class StaticWordVectors:
-    """Vectors from a file, as a `entaug.backends.protocols.WordVectors`.
-
-    An array stays on disk: only the rows of requested words are read. A text file is read into memory, which takes some
-    seconds per hundred thousand words. A word without a vector is looked up in lower case.
-
-    Args:
-        path: a folder with ``vectors.npy`` of shape (words, dimension) and ``words.txt`` (a word a line, in the order
-            of the rows);
-            or a file ``*.txt`` or ``*.vec`` with a word and its numbers on each line, with or without a first line that
-            has the number of words and the dimension.
-
-    Raises:
-        MissingModelError: there are no such files, or they are damaged.
-    """
+    """Vectors from a file, as a `entaug.backends.protocols.WordVectors`."""
 
     def __init__(self, path: str | Path) -> None:
         path = Path(path)

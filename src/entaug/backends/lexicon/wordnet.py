@@ -17,16 +17,7 @@ TABLE = "synonyms.json"
 
 
 class WordNet:
-    """Synonyms from the table that `entaug.backends.lexicon.wordnet_files.prepare_wordnet` compiled.
-
-    A look-up is one dictionary access and needs no other library.
-
-    Args:
-        folder: the prepared starter model.
-
-    Raises:
-        MissingModelError: the table is missing or damaged.
-    """
+    """Synonyms from the table that `entaug.backends.lexicon.wordnet_files.prepare_wordnet` compiled."""
 
     language = "en"
     knows_tags = True
@@ -48,18 +39,7 @@ class WordNet:
 
 
 def read_table(file: Path, model: str) -> Any:
-    """Read a prepared table.
-
-    Args:
-        file: the file of the table.
-        model: the starter model that it belongs to.
-
-    Returns:
-        Its JSON value.
-
-    Raises:
-        MissingModelError: the file is missing or damaged.
-    """
+    """Read a prepared table."""
     try:
         return orjson.loads(file.read_bytes())
     except (OSError, orjson.JSONDecodeError):

@@ -15,16 +15,7 @@ ANY_SENSE_TABLE = "any-sense.json"
 
 
 class WordNetAnySense:
-    """Synonyms of any sense, from the table that `entaug.backends.lexicon.wordnet_files.prepare_any_sense` compiled.
-
-    They are neither inflected nor put into the case of the word.
-
-    Args:
-        folder: the prepared starter model.
-
-    Raises:
-        MissingModelError: the table is missing or damaged.
-    """
+    """Synonyms of any sense, from the table that `entaug.backends.lexicon.wordnet_files.prepare_any_sense` compiled."""
 
     language = "en"
     knows_tags = False
@@ -53,14 +44,7 @@ class WordNetAnySense:
 
 
 def compile_any_sense_table(data: Database) -> dict[str, dict[str, list[str]]]:
-    """From WordNet's files the words of all synsets of each lemma, and the lemmas of each inflected form.
-
-    Args:
-        data: WordNet's files.
-
-    Returns:
-        ``"synonyms"`` and ``"lemmas"``, all in lower case, words of a synonym separated by a space.
-    """
+    """From WordNet's files the words of all synsets of each lemma, and the lemmas of each inflected form."""
     synonyms: dict[str, list[str]] = {}
     for lemma, readings in sorted(data.of_lemma.items()):
         words = {word.lower() for _, pos, offset, _ in readings for word in data.synsets[pos, offset].words}

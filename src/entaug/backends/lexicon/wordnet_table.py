@@ -126,10 +126,7 @@ Reading = tuple[str, str, str, int]  # lemma, part of speech, synset, count
 
 @dataclass
 class _Synset:
-    """A line of a data file: offset, file, type, words-in-hex, (word id)..., pointers, frames | gloss.
-
-    A pointer is: symbol, synset, its part of speech, from-to. A frame is: +, its number, word (0 for all).
-    """
+    """A line of a data file: offset, file, type, words-in-hex, (word id)..., pointers, frames | gloss."""
 
     words: list[str]
     marks: list[str]  # where an adjective may stand, "(p)" after the verb only
@@ -139,14 +136,7 @@ class _Synset:
 
 
 class Database:
-    """What WordNet's files say, arranged for compiling.
-
-    They are read directly: NLTK's reader knows neither the sense counts (they are in a file that the carriers do not
-    hold; ``index.sense`` has the same counts) nor a quick way through the whole database.
-
-    Args:
-        files: the folder of the files.
-    """
+    """The contents of WordNet's files, arranged for compiling."""
 
     def __init__(self, files: Path) -> None:
         self.senses: defaultdict[tuple[str, str], list[Reading]] = defaultdict(list)
@@ -221,26 +211,12 @@ class Database:
         return analyses
 
     def is_name(self, readings: list[Reading]) -> bool:
-        """Whether a form is known as a name ("Begin") and not mostly seen as a common word.
-
-        Args:
-            readings: the readings of the form.
-        """
+        """Whether a form is known as a name ("Begin") and not mostly seen as a common word."""
         names = [r for r in readings if all(w[:1].isupper() for w in self.synsets[r[1:3]].words if w.lower() == r[0])]
         return bool(names) and 5 * sum(r[3] for r in names) >= sum(r[3] for r in readings)
 
     def share(self, readings: list[Reading], lemma: str, pos: str, other: str) -> float:
-        """The share of the uses of some readings in which another word fits.
-
-        Args:
-            readings: the readings of a form.
-            lemma: the lemma; of other readings of the form only the uses count.
-            pos: its part of speech.
-            other: the other word.
-
-        Returns:
-            The share, from 0 to 1.
-        """
+        """The share of the uses of some readings in which another word fits."""
         fits = 0.0
         for its_lemma, its_pos, offset, count in readings:
             if (its_lemma, its_pos) != (lemma, pos):
@@ -254,11 +230,7 @@ class Database:
         return fits / (sum(count + UNSEEN for *_, count in readings) + others)
 
     def usual(self, word: str) -> int:
-        """How often a word was seen: in its senses, and in the glosses in forms that are its own.
-
-        Args:
-            word: a lemma.
-        """
+        """Frequency of a word: in its senses, and in the glosses in unambiguous forms."""
         if word not in self._usual:
             forms = {f for pos in UPOS if (word, pos) in self.senses for fs in _forms(word, pos).values() for f in fs}
             own = {f for f in forms if all(lemma == word for lemma, _, _ in self.analyses.get(f, ()))} | {word}
@@ -268,14 +240,7 @@ class Database:
 
 
 def compile_table(data: Database) -> dict[str, list[str]]:
-    """From WordNet's files the synonyms of every English form that has a safe one.
-
-    Args:
-        data: WordNet's files.
-
-    Returns:
-        Lower-cased single words to synonyms in the same form, words of one separated by a space, most used first.
-    """
+    """From WordNet's files the synonyms of every English form that has a safe one."""
     table = {}
     for form, possible in data.analyses.items():
         lemmas = {form, *(lemma for lemma, _, _ in possible)}
@@ -298,17 +263,7 @@ def compile_table(data: Database) -> dict[str, list[str]]:
 
 
 def synonyms_of(data: Database, lemma: str, pos: str, readings: list[Reading]) -> Iterator[tuple[str, int]]:
-    """The words that may stand for a lemma.
-
-    Args:
-        data: WordNet's files.
-        lemma: the lemma.
-        pos: its part of speech.
-        readings: the readings of the form that is replaced.
-
-    Yields:
-        A word, and how often it was seen in that sense.
-    """
+    """The words that may stand for a lemma."""
     # A form that may be a verb and something else must be clearer: "lean" is not always to tilt.
     kinds = {its_pos for _, its_pos, _, _ in readings}
     needed = _FITS_MIXED if "v" in kinds and len(kinds) > 1 else _FITS[pos]
@@ -339,14 +294,7 @@ def synonyms_of(data: Database, lemma: str, pos: str, readings: list[Reading]) -
 
 
 def is_possible(data: Database, lemma: str, word: str, pos: str) -> bool:
-    """Whether a word of the same synset comes into question at all.
-
-    Args:
-        data: WordNet's files.
-        lemma: the lemma that is replaced.
-        word: the other word.
-        pos: the part of speech of both.
-    """
+    """Whether a word of the same synset comes into question at all."""
     parts = word.split("_")
     if not all(part.isascii() and part.isalpha() and part.islower() for part in parts):
         return False  # a name, an abbreviation, Latin
@@ -368,14 +316,7 @@ def is_possible(data: Database, lemma: str, word: str, pos: str) -> bool:
 
 
 def same_use(synset: _Synset, me: int, other: int, pos: str) -> bool:
-    """Whether another word of a synset stands in the same places of a sentence.
-
-    Args:
-        synset: the synset.
-        me: the position of the word that is replaced.
-        other: the position of the other word.
-        pos: the part of speech of both.
-    """
+    """Whether another word of a synset stands in the same places of a sentence."""
     if synset.marks[other] and synset.marks[other] != synset.marks[me]:
         return False  # "akin" stands after the verb only
     if pos == "v":
@@ -390,12 +331,7 @@ def same_use(synset: _Synset, me: int, other: int, pos: str) -> bool:
 
 
 def is_variant(one: str, other: str) -> bool:
-    """Whether two words are spellings of one ("tumor", "tumour").
-
-    Args:
-        one: a word.
-        other: another word.
-    """
+    """Whether two words are spellings of one ("tumor", "tumour")."""
     for british, american in _SPELLINGS:
         one, other = one.replace(british, american), other.replace(british, american)
     return one == other
@@ -435,16 +371,7 @@ def _regular_plural(noun: str) -> str:
 
 
 def inflect(parts: list[str], pos: str, tags: frozenset[str]) -> str | None:
-    """A synonym in the form that has given tags.
-
-    Args:
-        parts: the words of the synonym.
-        pos: its part of speech.
-        tags: the fine tags of the form that is replaced.
-
-    Returns:
-        The form; None if there is no such form, or no single one.
-    """
+    """A synonym in the form that has given tags."""
     if tags <= _BASE[pos]:
         return " ".join(parts)
     if pos == "n" and any(part in _CLOSED for part in parts):

@@ -16,17 +16,7 @@ __all__ = ["ConlluParser"]
 
 
 class ConlluParser:
-    """A `entaug.backends.protocols.DependencyParser` that looks trees up in a file.
-
-    A tree belongs to every sentence with exactly its words. Ranges of multi-word tokens and empty nodes are skipped:
-    the words of a tree are those with integer ids.
-
-    Args:
-        path: a file in CoNLL-U format.
-
-    Raises:
-        InputError: the file is not in that format.
-    """
+    """A `entaug.backends.protocols.DependencyParser` that looks trees up in a file."""
 
     def __init__(self, path: str | Path) -> None:
         self._path = str(path)
@@ -65,11 +55,7 @@ class ConlluParser:
         )
 
     def parse(self, sentences: Sequence[Sequence[str]]) -> list[Parse]:
-        """See `entaug.backends.protocols.DependencyParser.parse`.
-
-        Raises:
-            InputError: the file has no tree for a sentence.
-        """
+        """See `entaug.backends.protocols.DependencyParser.parse`."""
         trees = []
         for words in map(tuple, sentences):
             tree = self._trees.get(words)

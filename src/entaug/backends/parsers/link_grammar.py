@@ -23,20 +23,7 @@ _BRACKETS = str.maketrans("()", "{}")  # as the program prints them
 
 
 class LinkGrammar:
-    """A `entaug.backends.protocols.ConstituencyParser` of link-grammar (Sleator and Temperley 1991).
-
-    Its output is aligned with the words by characters, so that another tokenisation or a lower-cased first word does
-    not matter; a phrase that begins or ends within a word is dropped. A sentence that cannot be parsed in time, is
-    longer than the program takes (2,000 bytes), or is printed with other words, has no phrases (`num_unparsed` counts
-    such sentences).
-
-    Args:
-        language: the code of a dictionary of link-grammar.
-        seconds: the maximum processor time for a sentence, which is independent of other work on the machine.
-
-    Raises:
-        MissingModelError: there is no such program.
-    """
+    """A `entaug.backends.protocols.ConstituencyParser` of link-grammar (Sleator and Temperley 1991)."""
 
     def __init__(self, language: str = "en", seconds: int = 20) -> None:
         program = shutil.which(_PROGRAM)
@@ -55,11 +42,7 @@ class LinkGrammar:
         self.num_unparsed = 0
 
     def parse(self, sentences: Sequence[Sequence[str]]) -> list[tuple[Constituent, ...]]:
-        """See `entaug.backends.protocols.ConstituencyParser.parse`.
-
-        Raises:
-            EntaugError: the program failed.
-        """
+        """See `entaug.backends.protocols.ConstituencyParser.parse`."""
         requested = [tuple(sentence) for sentence in sentences]
         todo = sorted(set(requested))
         # The space keeps a line that begins with "!" from being a command, and one with "%" from being a comment.
@@ -107,20 +90,7 @@ class LinkGrammar:
 
 
 def read_bracketed_tree(printed: str, words: Sequence[str]) -> tuple[Constituent, ...] | None:
-    """Read the phrases of a sentence from the output of link-grammar.
-
-    Args:
-        printed: nested brackets, words with marks and subscripts; text before the first bracket is skipped.
-        words: the words of the sentence.
-
-    Returns:
-        The phrases, outer before inner; None if there are none, or the printed words are not those of the sentence.
-
-    Example:
-        >>> read_bracketed_tree("(S (NP she) (VP had.v-d (NP it)) .)", ["She", "had", "it", "."])[1:]
-        (Constituent(category='NP', start=0, end=1, form=''), Constituent(category='VP', start=1, end=3, form=''), \
-Constituent(category='NP', start=2, end=3, form=''))
-    """
+    """Read the phrases of a sentence from the output of link-grammar."""
     text = "".join("_".join(word.split()) or "_" for word in words).translate(_BRACKETS)
     starts: dict[int, int] = {}
     ends: dict[int, int] = {}

@@ -18,21 +18,7 @@ _PUNCTUATION = frozenset(".,:;!?…-–—()[]{}\"'`“”‘’«»")  # noqa: 
 
 
 class ProjectedConstituents:
-    """A `entaug.backends.protocols.ConstituencyParser` that projects NP, VP, PP, ADJP and ADVP from dependency trees.
-
-    A phrase is the subtree of its head: for a noun phrase all of it, and the part before what follows the noun; for a
-    verb phrase the verb with what follows, without its subject, and the same with each auxiliary before it; for a
-    prepositional phrase the preposition with its complement, whichever of the two is the head in the tree. It agrees
-    with a constituency parser only in part: docs/architecture.md has the numbers.
-
-    Args:
-        parser: the dependency parser, or its name.
-
-    Example:
-        >>> from entaug.backends.fakes import FakeDependencyParser
-        >>> [tuple(c) for c in ProjectedConstituents(FakeDependencyParser()).parse([["He", "sings", "songs"]])[0]]
-        [('VP', 1, 3, '')]
-    """
+    """A `ConstituencyParser` that projects NP, VP, PP, ADJP and ADVP from dependency trees."""
 
     def __init__(self, parser: DependencyParser | str = "en_core_web_sm") -> None:
         self._parser: DependencyParser = resolve("dependency_parser", parser)
@@ -46,20 +32,7 @@ class ProjectedConstituents:
 
 
 def project_constituents(words: Sequence[str], parse: Parse) -> tuple[Constituent, ...]:
-    """Project the phrases of a sentence from its dependency tree.
-
-    Args:
-        words: the words.
-        parse: the tree, with the relations of Universal Dependencies or of spaCy's pipelines.
-
-    Returns:
-        The phrases, outer before inner, left before right; no two cross.
-
-    Example:
-        >>> tree = Parse((1, 1, 1, 2), ("nsubj", "ROOT", "prep", "pobj"), ("PRON", "VERB", "ADP", "PROPN"))
-        >>> [(c.category, c.start, c.end) for c in project_constituents("She lives in Rome".split(), tree)]
-        [('NP', 0, 1), ('VP', 1, 4), ('PP', 2, 4), ('NP', 3, 4)]
-    """
+    """Project the phrases of a sentence from its dependency tree."""
     candidates: dict[Constituent, None] = {}
     for category, *span in _Tree(words, parse).phrases():
         start, end = strip_tokens((span[0], span[1]), words, _PUNCTUATION)

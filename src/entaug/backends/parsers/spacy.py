@@ -26,17 +26,7 @@ _PLACEHOLDER = "_"  # for an empty token, which spaCy does not take
 
 
 class SpacyParser:
-    """A `entaug.backends.protocols.DependencyParser` of spaCy.
-
-    Sentences are not tokenised or split again: a tree is over exactly the words given. It may have several roots.
-    Spaces between words are inferred, because pipelines are trained on running text.
-
-    Args:
-        name: a folder with a pipeline, or the name of an installed one.
-
-    Raises:
-        MissingModelError: there is no such pipeline, this spaCy cannot load it, or it has no parser.
-    """
+    """A `entaug.backends.protocols.DependencyParser` of spaCy."""
 
     def __init__(self, name: str | Path) -> None:
         self._nlp = load_pipeline(name, _EXCLUDED)
@@ -70,53 +60,23 @@ class SpacyParser:
 
 
 def words_to_doc(nlp: Any, words: Sequence[str]) -> Any:
-    """Create the document of a sentence, without a tokeniser.
-
-    Args:
-        nlp: the pipeline.
-        words: the words; empty ones, which spaCy does not take, are replaced.
-
-    Returns:
-        The document.
-    """
+    """Create the document of a sentence, without a tokeniser."""
     spaces = list(map(bool, infer_spaces(words)))
     return Doc(nlp.vocab, words=[word or _PLACEHOLDER for word in words], spaces=spaces)
 
 
 def pipeline_name(nlp: Any) -> str:
-    """Return the name and the version of a pipeline, for provenance.
-
-    Args:
-        nlp: the pipeline.
-    """
+    """Return the name and the version of a pipeline, for provenance."""
     return f"{nlp.meta['lang']}_{nlp.meta['name']}-{nlp.meta['version']}"
 
 
 def pipeline_languages(nlp: Any) -> frozenset[str] | None:
-    """Return the language that a pipeline serves.
-
-    Args:
-        nlp: the pipeline.
-
-    Returns:
-        Its ISO 639-1 code; None for a pipeline of several languages.
-    """
+    """Return the language that a pipeline serves."""
     return None if nlp.meta["lang"] in ("", "xx") else frozenset({nlp.meta["lang"]})
 
 
 def load_pipeline(name: str | Path, excluded: Sequence[str]) -> Any:
-    """Load a pipeline.
-
-    Args:
-        name: a folder with a pipeline, or the name of an installed one.
-        excluded: the components that are not needed.
-
-    Returns:
-        The pipeline.
-
-    Raises:
-        MissingModelError: there is no such pipeline, or this spaCy cannot load it.
-    """
+    """Load a pipeline."""
     folder = Path(name)
     if folder.is_dir():
         # An unpacked package has the pipeline in a subfolder.

@@ -21,14 +21,7 @@ _BATCH = 128
 
 
 class SpacyEntityRecognizer:
-    """An `entaug.backends.name_protocols.EntityRecognizer` of spaCy.
-
-    Args:
-        name: a folder with a pipeline, or the name of an installed one.
-
-    Raises:
-        MissingModelError: there is no such pipeline, or it has no entity recogniser.
-    """
+    """An `entaug.backends.name_protocols.EntityRecognizer` of spaCy."""
 
     def __init__(self, name: str | Path) -> None:
         self._nlp = _load(str(name))

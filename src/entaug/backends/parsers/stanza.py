@@ -17,17 +17,7 @@ _BATCH = 256  # sentences of a document; Stanza sorts them by length itself
 
 
 class StanzaParser:
-    """A `entaug.backends.protocols.ConstituencyParser` of Stanza, the parser in the paper of CR.
-
-    Nothing is downloaded: the models must be in Stanza's own folder, or in the one given.
-
-    Args:
-        name: a language code; or a folder with Stanza's models, whose last part is the language (``"models/en"``).
-        pipeline: a ``stanza.Pipeline`` to use.
-
-    Raises:
-        MissingModelError: the models for tokens, parts of speech and constituents are not there.
-    """
+    """A `entaug.backends.protocols.ConstituencyParser` of Stanza, the parser in the paper of CR."""
 
     def __init__(self, name: str = "en", *, pipeline: Any = None) -> None:
         folder = Path(name)
@@ -68,16 +58,7 @@ class StanzaParser:
 
 
 def constituents_of(tree: Any, num_words: int) -> tuple[Constituent, ...]:
-    """The phrases of a tree of Stanza, without parts of speech and the root.
-
-    Args:
-        tree: an object with the attributes ``label``, ``children``, ``is_leaf`` and ``is_preterminal`` of Stanza's
-            trees.
-        num_words: the number of words of the sentence.
-
-    Returns:
-        The phrases, outer before inner; none if the tree is over another number of words.
-    """
+    """The phrases of a tree of Stanza, without parts of speech and the root."""
     constituents: list[Constituent] = []
 
     def walk(node: Any, start: int) -> int:

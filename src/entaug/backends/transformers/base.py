@@ -71,18 +71,7 @@ _OFFSET_POSITIONS = frozenset({"roberta", "xlm-roberta", "camembert", "mpnet", "
 
 
 def find_model(name: str | Path) -> Path:
-    """Find the folder of a model; a model on the hub is downloaded once.
-
-    Args:
-        name: a folder, or the name of a model on the hub.
-
-    Returns:
-        The folder.
-
-    Raises:
-        MissingModelError: there is no such folder or model, it has no safe weights, or it would have to be downloaded
-            offline.
-    """
+    """Find the folder of a model; a model on the hub is downloaded once."""
     folder = Path(name)
     if folder.is_dir():
         return _check_weights(folder, str(name))
@@ -126,19 +115,7 @@ def _check_weights(folder: Path, name: str) -> Path:
 
 
 def load_pretrained(cls: Any, folder: Path, **options: Any) -> Any:
-    """Load a model or tokenizer of transformers from a folder, without access to the network.
-
-    Args:
-        cls: an ``Auto...`` class.
-        folder: the folder, see `find_model`.
-        options: options of ``from_pretrained``.
-
-    Returns:
-        What ``from_pretrained`` returns.
-
-    Raises:
-        MissingModelError: a file is damaged, missing, or not of the class.
-    """
+    """Load a model or tokenizer of transformers from a folder, without access to the network."""
     try:
         with quiet():
             return cls.from_pretrained(folder, local_files_only=True, trust_remote_code=False, **options)
@@ -154,23 +131,7 @@ _UNUSED_WEIGHTS = re.compile(r"\bpooler\.|position_ids|positions\.weight$|logits
 
 
 def load_model(cls: Any, folder: Path, *, fault: str = "", remedy: str = "", **options: Any) -> Any:
-    """Load a model of transformers, whose weights must all be in the folder.
-
-    By itself transformers gives random values to weights that it does not find.
-
-    Args:
-        cls: an ``AutoModel...`` class.
-        folder: the folder, see `find_model`.
-        fault: what the error says of a model that lacks weights.
-        remedy: what to do then.
-        options: options of ``from_pretrained``.
-
-    Returns:
-        The model.
-
-    Raises:
-        MissingModelError: a file or a weight is missing, or a file is damaged.
-    """
+    """Load a model of transformers, whose weights must all be in the folder."""
     if "gguf_file" in options:  # transformers itself requires all weights of such files
         return load_pretrained(cls, folder, **options)
     model, info = load_pretrained(cls, folder, **options, output_loading_info=True)
@@ -185,18 +146,7 @@ def load_model(cls: Any, folder: Path, *, fault: str = "", remedy: str = "", **o
 
 
 def load_tokenizer(folder: Path, **options: Any) -> Any:
-    """Load the tokenizer of a model.
-
-    Args:
-        folder: the folder of the model.
-        options: options of ``from_pretrained``.
-
-    Returns:
-        The tokenizer.
-
-    Raises:
-        MissingModelError: there is none, or it has no vocabulary.
-    """
+    """Load the tokenizer of a model."""
     tokenizer = load_pretrained(transformers.AutoTokenizer, folder, **options)
     # Without its files transformers makes a tokenizer that knows special tokens only.
     if len(tokenizer) <= len(tokenizer.all_special_tokens):
@@ -210,11 +160,7 @@ def load_tokenizer(folder: Path, **options: Any) -> Any:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Keep transformers from writing to the terminal: what matters becomes an error.
-
-    Yields:
-        Nothing.
-    """
+    """Keep transformers from writing to the terminal: what matters becomes an error."""
     logging: Any = transformers.logging
     verbosity, has_bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()
@@ -230,14 +176,7 @@ def quiet() -> Iterator[None]:
 
 
 def model_name(folder: Path) -> str:
-    """The name of a model for provenance: its own name and a digest of its weights, configuration and tokenizer.
-
-    Args:
-        folder: the folder of the model.
-
-    Returns:
-        ``"NAME@DIGEST"``.
-    """
+    """The name of a model for provenance: its own name and a digest of its weights, configuration and tokenizer."""
     content = digest(sorted({file for pattern in (*_WEIGHTS_AND_CONFIG, *_TOKENIZER) for file in folder.glob(pattern)}))
     parts = folder.resolve().parts
     # A folder in the hub's cache is named by its revision; the name of the model is three levels above.
@@ -246,15 +185,7 @@ def model_name(folder: Path) -> str:
 
 
 def max_input_length(config: Any, tokenizer: Any) -> int:
-    """The number of tokens that a model takes at once, special tokens included.
-
-    Args:
-        config: the configuration of the model.
-        tokenizer: its tokenizer.
-
-    Returns:
-        The number of tokens.
-    """
+    """The number of tokens that a model takes at once, special tokens included."""
     positions = getattr(config, "max_position_embeddings", None) or 1 << 30
     if getattr(config, "model_type", "") in _OFFSET_POSITIONS:
         positions -= 2
@@ -262,33 +193,13 @@ def max_input_length(config: Any, tokenizer: Any) -> int:
 
 
 def tokenize_words(tokenizer: Any, words: Sequence[str]) -> tuple[list[int], list[int]]:
-    """Tokenize the words of a sentence.
-
-    Args:
-        tokenizer: a fast tokenizer of transformers.
-        words: the words.
-
-    Returns:
-        The token ids with special tokens, and for each the position of its word; -1 for special tokens.
-    """
+    """Tokenize the words of a sentence."""
     encoded = tokenizer(list(words), is_split_into_words=True, split_special_tokens=True, verbose=False)
     return encoded["input_ids"], [-1 if word is None else word for word in encoded.word_ids()]
 
 
 def row_ranges(word_of: Sequence[int], size: int) -> Iterator[tuple[int, int]]:
-    """Divide the sub-words of a sentence into rows; a word is not divided unless it is longer than a row.
-
-    Args:
-        word_of: for each sub-word the position of its word.
-        size: the maximum length of a row.
-
-    Yields:
-        The first sub-word of each row, and the one after its last.
-
-    Example:
-        >>> list(row_ranges([0, 1, 1, 2, 2, 2, 2, 2], 4))
-        [(0, 3), (3, 7), (7, 8)]
-    """
+    """Divide the sub-words of a sentence into rows; a word is not divided unless it is longer than a row."""
     start = 0
     while start < len(word_of):
         end = min(start + size, len(word_of))
@@ -301,17 +212,7 @@ def row_ranges(word_of: Sequence[int], size: int) -> Iterator[tuple[int, int]]:
 def pad_rows(
     rows: Sequence[Sequence[int]], width: int, pad_id: int, *, left: bool = False
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Pad rows of token ids.
-
-    Args:
-        rows: the token ids of each text.
-        width: the length of the padded rows.
-        pad_id: the id of the padding token.
-        left: whether rows are padded at their beginnings, not at their ends.
-
-    Returns:
-        The ids and the attention mask, each of shape (rows, width).
-    """
+    """Pad rows of token ids."""
     ids = torch.full((len(rows), width), pad_id, dtype=torch.long)
     mask = torch.zeros((len(rows), width), dtype=torch.long)
     for i, row in enumerate(rows):
@@ -327,20 +228,7 @@ def pad_rows(
 def choose_device(
     device: str | None = None, precision: str | None = None, *, model_type: str = ""
 ) -> tuple[torch.device, torch.dtype]:
-    """Choose the device and the precision to compute with.
-
-    Args:
-        device: the device; None for that of `entaug.backends.compute.compute_settings`, else CUDA where there is a GPU.
-        precision: ``"fp32"``, ``"bf16"`` or ``"fp16"``; None for that of the settings, else bf16 where the device
-            computes with it, else fp16 on GPUs that do and with models whose values stay in its range, else fp32.
-        model_type: the type of the model in transformers, where it is known.
-
-    Returns:
-        The device and the number format.
-
-    Raises:
-        ParameterError: there is no such device or precision.
-    """
+    """Choose the device and the precision to compute with."""
     settings = compute_settings()
     device = device or settings.device or ("cuda" if torch.cuda.is_available() else "cpu")
     precision = precision or settings.precision
@@ -373,14 +261,7 @@ def _default_precision(device: torch.device, model_type: str) -> torch.dtype:
 
 
 class Batcher:
-    """Batches of rows of equal width, within a budget that halves when memory runs out.
-
-    The width of a row is its own length rounded up, so that no result depends on the rest of the batch.
-
-    Args:
-        budget: maximum number of tokens of a batch.
-        step: widths are multiples of it.
-    """
+    """Batches of rows of equal width, within a budget that halves when memory runs out."""
 
     def __init__(self, budget: int, step: int = 8) -> None:
         self.budget = budget
@@ -388,15 +269,7 @@ class Batcher:
         self.num_halvings = 0
 
     def run(self, lengths: Sequence[int], compute: Callable[[list[int], int], None]) -> None:
-        """Compute all rows.
-
-        Args:
-            lengths: the number of tokens of each row.
-            compute: called with the numbers of the rows of a batch and their common width; it stores the results.
-
-        Raises:
-            EntaugError: there is not enough memory for a single row.
-        """
+        """Compute all rows."""
         by_width: dict[int, list[int]] = {}
         for row, length in enumerate(lengths):
             by_width.setdefault(-(-max(1, length) // self.step) * self.step, []).append(row)
@@ -416,17 +289,7 @@ class Batcher:
 
 
 def release_memory(error: BaseException, size: int, item: str, remedy: str) -> None:
-    """Give back what is cached on a GPU, so that a smaller batch can be tried after an error.
-
-    Args:
-        error: an error raised by PyTorch or Python; it is raised again unless it says that memory ran out.
-        size: the number of items of the batch.
-        item: what an item is, for the message.
-        remedy: what helps if the batch cannot be divided.
-
-    Raises:
-        EntaugError: memory ran out for a single item.
-    """
+    """Give back what is cached on a GPU, so that a smaller batch can be tried after an error."""
     text = str(error).lower()
     if not isinstance(error, torch.OutOfMemoryError | MemoryError) and not any(words in text for words in _NO_MEMORY):
         raise error
@@ -437,19 +300,7 @@ def release_memory(error: BaseException, size: int, item: str, remedy: str) -> N
 
 
 def shuffled_batches(lengths: Sequence[int], size: int, rng: Random) -> Iterator[list[int]]:
-    """Batches of shuffled rows without end, rows of similar length together.
-
-    Each pass contains each row once. Rows are sorted by length only within a group of some batches, so that the batches
-    differ from pass to pass.
-
-    Args:
-        lengths: the lengths of the rows.
-        size: the number of rows of a batch.
-        rng: the source of randomness.
-
-    Yields:
-        The numbers of the rows of a batch.
-    """
+    """Batches of shuffled rows without end, rows of similar length together."""
     group_size = size * _BATCHES_SORTED_TOGETHER
     while True:
         order = list(range(len(lengths)))
@@ -463,18 +314,7 @@ def shuffled_batches(lengths: Sequence[int], size: int, rng: Random) -> Iterator
 
 
 class TorchBackend:
-    """Base of the backends on transformers: a tokenizer and a model on a device.
-
-    Args:
-        name: a folder, or the name of a model on the hub.
-        device: see `choose_device`.
-        precision: see `choose_device`.
-        budget: maximum number of tokens of a batch; None for a default by device.
-
-    Attributes:
-        name: the name for provenance: the model, a digest of its content and the precision.
-        num_split: how many texts were longer than the model takes and were processed in parts.
-    """
+    """Base of the backends on transformers: a tokenizer and a model on a device."""
 
     auto: Any  # the class of transformers that loads the model
 
@@ -505,11 +345,7 @@ class TorchBackend:
         return card_languages(self.folder)
 
     def unread_share(self, texts: Sequence[str]) -> float:
-        """The share of tokens of texts that the vocabulary does not know, see `vocabulary.unread_share`.
-
-        Args:
-            texts: the texts.
-        """
+        """The share of tokens of texts that the vocabulary does not know, see `vocabulary.unread_share`."""
         return unread_share(self.tokenizer, texts)
 
     @property
@@ -544,27 +380,12 @@ class TorchBackend:
         return with_special[:start], with_special[start + n :]
 
     def encode(self, texts: Sequence[str], *, add_special_tokens: bool = False) -> list[list[int]]:
-        """Tokenize texts, without truncation; special tokens written in a text, such as ``[MASK]``, are plain text.
-
-        Args:
-            texts: the texts.
-            add_special_tokens: whether the special tokens before and after a text are added.
-
-        Returns:
-            The token ids of each text.
-        """
+        """Tokenize texts, without truncation; special tokens written in a text, such as ``[MASK]``, are plain text."""
         ids: list[list[int]] = self._tokenize(texts, add_special_tokens, "input_ids")
         return ids
 
     def offsets(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
-        """The ranges of characters of the tokens of texts.
-
-        Args:
-            texts: the texts.
-
-        Returns:
-            For each text the range of each token, without special tokens; (0, 0) if the tokenizer does not know it.
-        """
+        """The ranges of characters of the tokens of texts."""
         if not self.tokenizer.is_fast:
             return [[(0, 0)] * len(row) for row in self.encode(texts)]
         ranges: list[list[tuple[int, int]]] = self._tokenize(texts, False, "offset_mapping")
@@ -584,15 +405,6 @@ class TorchBackend:
     def pad(
         self, rows: Sequence[Sequence[int]], width: int, *, left: bool = False
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Pad rows of token ids, see `pad_rows`.
-
-        Args:
-            rows: the token ids of each text.
-            width: the length of the padded rows.
-            left: whether rows are padded at their beginnings.
-
-        Returns:
-            The ids and the attention mask on the device, each of shape (rows, width).
-        """
+        """Pad rows of token ids, see `pad_rows`."""
         ids, mask = pad_rows(rows, width, self.tokenizer.pad_token_id or 0, left=left)
         return ids.to(self.device), mask.to(self.device)

@@ -15,23 +15,7 @@ _IMPOSSIBLE = float("-inf")
 
 
 class MarkerConstraint(transformers.LogitsProcessor):
-    """Constrained decoding: markers that must each be followed by a word.
-
-    A marker is followed by the beginning of a word, not by another marker or the end. A marker with predecessors is
-    only possible after exactly one word that follows one of these.
-
-    Args:
-        rules: the token of each marker, with its predecessors; None for a marker that may occur anywhere.
-        num_before_text: the number of tokens of a row before the generated text.
-        word_starts: the tokens that begin a word, of shape (tokens,).
-        joining: the tokens that continue a word, of shape (tokens,).
-
-    Example:
-        >>> rules = {8: None, 9: {8, 9}}
-        >>> constraint = MarkerConstraint(rules, 0, word_starts=torch.tensor([1, 2]), joining=torch.tensor([3]))
-        >>> [constraint.possible_markers(ids) for ids in ([], [8], [8, 1], [8, 1, 3], [8, 1, 2], [8, 1, 0])]
-        [{8}, None, {8, 9}, {8, 9}, {8}, {8}]
-    """
+    """Constrained decoding: markers that must each be followed by a word."""
 
     def __init__(
         self,
@@ -68,14 +52,7 @@ class MarkerConstraint(transformers.LogitsProcessor):
         return constrained
 
     def possible_markers(self, ids: Sequence[int]) -> set[int] | None:
-        """The markers that may follow a text.
-
-        Args:
-            ids: the tokens of the text.
-
-        Returns:
-            The markers; None if a word must follow.
-        """
+        """The markers that may follow a text."""
         last = next((i for i in range(len(ids) - 1, -1, -1) if ids[i] in self._rules), None)
         if last is not None and last == len(ids) - 1:
             return None
@@ -85,43 +62,21 @@ class MarkerConstraint(transformers.LogitsProcessor):
 
 
 class Phrase(NamedTuple):
-    """The tokens of a phrase, or of a part of a discontinuous one.
-
-    Args:
-        spaced: its tokens after a space.
-        bare: its tokens without a space before: at the beginning, and after an opening bracket and the like.
-        capitalised: its tokens at the beginning of the text, with a capital.
-    """
+    """The tokens of a phrase, or of a part of a discontinuous one."""
 
     spaced: tuple[int, ...]
     bare: tuple[int, ...]
     capitalised: tuple[int, ...]
 
     def forms(self, position: int, *, is_open: bool) -> set[tuple[int, ...]]:
-        """The forms in which it may be written.
-
-        Args:
-            position: the position in the text.
-            is_open: whether a word may stand there without a space.
-
-        Returns:
-            The tokens of each form.
-        """
+        """The forms in which it may be written."""
         if not position:
             return {self.spaced, self.bare, self.capitalised}
         return {self.spaced, self.bare} if is_open else {self.spaced}
 
 
 class _Progress(NamedTuple):
-    """How far a text has come with its required phrases.
-
-    Args:
-        first_ids: the first tokens of missing phrases.
-        next_ids: the tokens one of which continues the phrase that was begun; empty if none was.
-        blocked_ids: the tokens that would continue a part that is written already, or whose turn has not come.
-        is_complete: whether the text ends with a complete phrase; a longer one may begin with it.
-        gap: the number of tokens since the last phrase.
-    """
+    """Progress of a text with its required phrases."""
 
     first_ids: frozenset[int]
     next_ids: frozenset[int]
@@ -131,28 +86,7 @@ class _Progress(NamedTuple):
 
 
 class PhraseConstraint(transformers.LogitsProcessor):
-    """Constrained decoding: a text does not end before it contains all required phrases, each once.
-
-    While a phrase is missing, the end of the text and the marks that end a sentence are impossible. The longer no
-    phrase was begun, the likelier the first tokens of missing ones become, and once none is missing the end. A phrase
-    that was begun is completed, and a word ends with it. Phrases come in any order, the parts of a discontinuous one in
-    theirs.
-    Neither a phrase that is written already nor a forbidden one is written: it is stopped halfway, unless a missing
-    phrase begins like it, as otherwise it would only be spelled differently later. No n-gram of four tokens is
-    repeated.
-
-    Args:
-        required: for each input its phrases, each of one or more parts in order.
-        num_beams: rows of an input.
-        num_before_text: the number of tokens of a row before the generated text.
-        end_id: the token that ends a text.
-        end_marks: the tokens that end a text or a sentence, of shape (tokens,).
-        joining: the tokens that continue a word, of shape (tokens,).
-        is_opening: whether a phrase can follow a token without a space.
-        forbidden: phrases that are not to be written.
-        boost: the increase of the log-probability of first tokens with each token without a phrase; that of the end
-            increases from the tenth on.
-    """
+    """Constrained decoding: a text does not end before it contains all required phrases, each once."""
 
     def __init__(
         self,
@@ -241,15 +175,7 @@ class PhraseConstraint(transformers.LogitsProcessor):
         return blocked
 
     def progress(self, required: Sequence[Sequence[Phrase]], ids: Sequence[int]) -> _Progress:
-        """How far a text has come.
-
-        Args:
-            required: the required phrases.
-            ids: the tokens of the text.
-
-        Returns:
-            What is missing, and which tokens may or must not follow.
-        """
+        """Progress of a text."""
         num_written = [0] * len(required)  # parts of each phrase
         position = gap = 0
         next_ids: frozenset[int] = frozenset()

@@ -14,20 +14,7 @@ _IMPOSSIBLE = float("-inf")
 
 
 class GumbelTopK(transformers.LogitsProcessor):
-    """Leaves one token a row: drawn from the likeliest ones by the row's own random stream.
-
-    The largest of log-probabilities with independent Gumbel noise added is an exact draw from their distribution
-    (Gumbel 1954; Maddison et al. 2014). So greedy decoding after this processor samples, without a random generator
-    that rows share.
-
-    Args:
-        seeds: for each row non-negative integers that determine its stream.
-        top_k: the number of likeliest tokens that are drawn from.
-        temperature: above 1 for more variety, below for less.
-
-    Attributes:
-        log_probs: for each step the log-probability of the drawn tokens, of shape (rows,).
-    """
+    """Leaves one token a row: drawn from the likeliest ones by the row's own random stream."""
 
     def __init__(self, seeds: Sequence[Sequence[int]], top_k: int, temperature: float) -> None:
         self._streams = [np.random.Generator(np.random.Philox(np.random.SeedSequence(list(seed)))) for seed in seeds]
@@ -44,15 +31,7 @@ class GumbelTopK(transformers.LogitsProcessor):
         return torch.full_like(scores, _IMPOSSIBLE).scatter_(1, drawn, 0.0)
 
     def draw(self, scores: torch.Tensor, rows: Sequence[int]) -> torch.Tensor:
-        """Draw a token for some rows.
-
-        Args:
-            scores: their logits, of shape (rows, vocabulary).
-            rows: the numbers of their streams.
-
-        Returns:
-            The tokens, of shape (rows,).
-        """
+        """Draw a token for some rows."""
         likeliest, tokens = torch.topk(scores.float() / self._temperature, min(self._top_k, scores.shape[-1]))
         noise = np.stack([self._streams[row].gumbel(size=self._top_k) for row in rows]).astype(np.float32)
         noisy = likeliest + torch.from_numpy(noise[:, : likeliest.shape[-1]]).to(scores.device)
@@ -60,24 +39,7 @@ class GumbelTopK(transformers.LogitsProcessor):
 
 
 class DiversityPenalty(transformers.LogitsProcessor):
-    """Diverse beam search: a continuation is penalised by its rank among those of its beam.
-
-    "EnTDA: Entity-to-Text based Data Augmentation" (Hu et al. 2023), equations 4 and 5, after Li and Jurafsky (2016):
-    beams are compared by their log-probability minus the penalty for the rank of the last token. Beam search adds up
-    what a processor returns, so the penalty of the last token is given back at the next step.
-
-    Args:
-        num_beams: rows of an input.
-        diversity_penalty: the penalty for each rank, the paper's gamma; the likeliest continuation has rank 0, which
-            changes all beams of an input alike where the paper begins at 1.
-
-    Example:
-        >>> processor = DiversityPenalty(num_beams=1, diversity_penalty=10.0)
-        >>> processor(torch.tensor([[5]]), torch.tensor([[-1.0, -0.5, -3.0]])).tolist()
-        [[-11.0, -0.5, -23.0]]
-        >>> processor(torch.tensor([[5, 0]]), torch.tensor([[-1.0, -0.5, -3.0]])).tolist()  # 0 had rank 1
-        [[-1.0, 9.5, -13.0]]
-    """
+    """Diverse beam search: a continuation is penalised by its rank among those of its beam."""
 
     def __init__(self, num_beams: int, diversity_penalty: float) -> None:
         self._num_beams = num_beams

@@ -30,19 +30,7 @@ class _LayerReached(Exception):  # noqa: N818 (no error)
 
 
 class TransformersEncoder(TorchBackend):
-    """Any model that ``AutoModel`` loads, as a `entaug.backends.protocols.Encoder`.
-
-    A text longer than the model takes is encoded in parts (`num_split` counts such texts).
-
-    Args:
-        name: a folder, or the name of a model on the hub.
-        device: see `entaug.backends.transformers.base.choose_device`.
-        precision: see `entaug.backends.transformers.base.choose_device`.
-        budget: maximum number of tokens of a batch; None for a default by device.
-
-    Raises:
-        MissingModelError: there is no such model.
-    """
+    """Any model that ``AutoModel`` loads, as a `entaug.backends.protocols.Encoder`."""
 
     auto = transformers.AutoModel
 
@@ -65,11 +53,7 @@ class TransformersEncoder(TorchBackend):
     # ---------------------------------------------------------------------------------------------------------- vectors
 
     def token_vectors(self, texts: Sequence[str], layer: int | None = None) -> list[NDArray[np.float32]]:
-        """See `entaug.backends.protocols.Encoder.token_vectors`.
-
-        Raises:
-            ParameterError: the model has no such layer.
-        """
+        """See `entaug.backends.protocols.Encoder.token_vectors`."""
         if layer is not None and not 0 <= layer <= self.num_layers:
             raise ParameterError(f"layer must be between 0 and {self.num_layers} for {self.name}, not {layer!r}")
         parts_of_text = [self._split(row) for row in self.encode(texts, add_special_tokens=True)]
@@ -127,13 +111,7 @@ class TransformersEncoder(TorchBackend):
     # ------------------------------------------------------------------------------------------------------- attentions
 
     def attentions(self, sentences: Sequence[Sequence[str]], layers: int = 4) -> list[NDArray[np.float32]]:
-        """See `entaug.backends.protocols.Encoder.attentions`.
-
-        Words of different parts of a text that is too long do not attend to each other.
-
-        Raises:
-            ParameterError: `layers` is less than 1, or more than the model has.
-        """
+        """See `entaug.backends.protocols.Encoder.attentions`."""
         if not 1 <= layers <= self.num_layers:
             raise ParameterError(f"layers must be between 1 and {self.num_layers} for {self.name}, not {layers!r}")
         matrices, num_split = compute_attentions(
@@ -150,19 +128,7 @@ def _joined(parts: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
 def compute_attentions(
     model: Any, tokenizer: Any, max_length: int, batcher: Batcher, sentences: Sequence[Sequence[str]], layers: int
 ) -> tuple[list[NDArray[np.float32]], int]:
-    """Compute attention between words, see `entaug.backends.protocols.Encoder.attentions`.
-
-    Args:
-        model: an encoder of transformers.
-        tokenizer: its tokenizer.
-        max_length: the number of tokens that it takes at once.
-        batcher: makes the batches.
-        sentences: the words of each sentence.
-        layers: the number of last layers to sum over.
-
-    Returns:
-        The arrays of shape (words, words), and the number of sentences that are longer than the model takes.
-    """
+    """Compute attention between words, see `entaug.backends.protocols.Encoder.attentions`."""
     if model.config._attn_implementation != "eager":  # noqa: SLF001
         model.set_attn_implementation("eager")  # the fused kernels do not return attentions
     matrices = [np.zeros((len(words), len(words)), np.float32) for words in sentences]

@@ -35,21 +35,7 @@ _WIDTH_STEP = 32  # widths of inputs are multiples of it
 
 
 class TransformersGenerator(FineTunable[tuple[str, str, str | None]], abc.ABC):
-    """Base of both kinds of `entaug.backends.protocols.Generator`.
-
-    Args:
-        name: a folder, or the name of a model on the hub.
-        device: see `entaug.backends.transformers.base.choose_device`.
-        precision: see `entaug.backends.transformers.base.choose_device`.
-        budget: maximum number of tokens of a batch in decoding; None for a default by device.
-        adapters: see `entaug.backends.transformers.trainable.FineTunable`.
-
-    Attributes:
-        languages_: the languages whose texts are marked by special tokens.
-
-    Raises:
-        MissingModelError: there is no such model.
-    """
+    """Base of both kinds of `entaug.backends.protocols.Generator`."""
 
     _pads_left = False
 
@@ -113,11 +99,7 @@ class TransformersGenerator(FineTunable[tuple[str, str, str | None]], abc.ABC):
         progress: TrainingProgress | None = None,
         languages: Sequence[str | None] | None = None,
     ) -> Self:
-        """See `entaug.backends.extended_protocols.MultilingualGenerator.fit`.
-
-        Raises:
-            EntaugError: there is not enough memory for a single pair.
-        """
+        """See `entaug.backends.extended_protocols.MultilingualGenerator.fit`."""
 
         def examples(epoch: int) -> list[tuple[str, str, str | None]]:
             now = pairs(epoch) if callable(pairs) else pairs
@@ -165,11 +147,7 @@ class TransformersGenerator(FineTunable[tuple[str, str, str | None]], abc.ABC):
         *,
         languages: Sequence[str | None] | None = None,
     ) -> list[list[str]]:
-        """See `entaug.backends.extended_protocols.MultilingualGenerator.generate`.
-
-        Raises:
-            EntaugError: there is not enough memory for a single input.
-        """
+        """See `entaug.backends.extended_protocols.MultilingualGenerator.generate`."""
         if config.strategy == "sample" and (seeds is None or len(seeds) != len(inputs)):
             raise ParameterError(f"{0 if seeds is None else len(seeds)} seeds for {len(inputs)} inputs")
         max_new_tokens = config.max_new_tokens
@@ -307,10 +285,7 @@ class TransformersGenerator(FineTunable[tuple[str, str, str | None]], abc.ABC):
 
 
 class CausalGenerator(TransformersGenerator):
-    """Any model that ``AutoModelForCausalLM`` loads: it reads an input and a line break, and continues with the output.
-
-    The loss is that of the output only. See `TransformersGenerator`.
-    """
+    """Any model that ``AutoModelForCausalLM`` loads."""
 
     auto = transformers.AutoModelForCausalLM
     task = "CAUSAL_LM"
@@ -383,17 +358,7 @@ class Seq2SeqGenerator(TransformersGenerator):
 
 
 def load_generator(name: str) -> TransformersGenerator:
-    """Load the generator of the kind that a model's configuration names.
-
-    Args:
-        name: a folder, or the name of a model on the hub.
-
-    Returns:
-        The generator, not fine-tuned.
-
-    Raises:
-        MissingModelError: there is no such model.
-    """
+    """Load the generator of the kind that a model's configuration names."""
     folder = find_model(name)
     config = load_pretrained(transformers.AutoConfig, folder) if (folder / "config.json").exists() else None
     kind = Seq2SeqGenerator if getattr(config, "is_encoder_decoder", False) else CausalGenerator

@@ -10,15 +10,7 @@ __all__ = ["GeneratorLanguages"]
 
 
 class GeneratorLanguages:
-    """The languages of a generator, and the special tokens of a text in each.
-
-    Args:
-        backend: a backend with a tokenizer and its usual special tokens.
-
-    Attributes:
-        codes: the model's own codes of languages; empty if it has no such tokens.
-        default: the language of texts for which none is given; None if there are no codes.
-    """
+    """The languages of a generator, and the special tokens of a text in each."""
 
     def __init__(self, backend: Any) -> None:
         tokenizer = backend.tokenizer
@@ -30,14 +22,7 @@ class GeneratorLanguages:
         self._usual = (backend.prefix_ids, backend.suffix_ids)
 
     def around(self, language: str | None) -> tuple[list[int], list[int]]:
-        """Return the special tokens before and after a text.
-
-        Args:
-            language: the language of the text, as an ISO 639-1 code or the model's own; None for the default.
-
-        Raises:
-            ParameterError: the model does not know the language.
-        """
+        """Return the special tokens before and after a text."""
         prefix, suffix = self._usual
         if language is None or self.default is None:
             return prefix, suffix
@@ -45,11 +30,6 @@ class GeneratorLanguages:
         return [new if i == old else i for i in prefix], [new if i == old else i for i in suffix]
 
     def beginning(self, language: str | None, start_id: int) -> list[int]:
-        """Return the tokens with which the decoder begins.
-
-        Args:
-            language: see `around`.
-            start_id: the token with which the decoder of a model without languages begins.
-        """
+        """Return the tokens with which the decoder begins."""
         prefix, suffix = self.around(language)
         return suffix[-1:] if self._is_first and self.default is not None else [start_id, *prefix]

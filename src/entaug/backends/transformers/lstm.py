@@ -45,14 +45,7 @@ class _Network(torch.nn.Module):
 
 
 class LSTMTokenLM(TrainableModel):
-    """A `entaug.backends.protocols.TokenLM` of one LSTM layer, by default of the size in the paper.
-
-    Args:
-        embedding: dimension of the token embeddings.
-        hidden: dimension of the hidden state.
-        dropout: dropout before and after the layer.
-        device: see `entaug.backends.transformers.base.choose_device`.
-    """
+    """A `entaug.backends.protocols.TokenLM` of one LSTM layer, by default of the size in the paper."""
 
     def __init__(
         self, embedding: int = 300, hidden: int = 512, dropout: float = 0.5, *, device: str | None = None
@@ -128,11 +121,7 @@ class LSTMTokenLM(TrainableModel):
     def sample(
         self, seeds: Sequence[int], *, max_new_tokens: int = 128, temperature: float = 1.0
     ) -> list[tuple[str, ...] | None]:
-        """See `entaug.backends.protocols.TokenLM.sample`.
-
-        Raises:
-            ParameterError: the model is not trained.
-        """
+        """See `entaug.backends.protocols.TokenLM.sample`."""
         if self._network is None:
             raise ParameterError("the language model is not trained", remedy="fit it")
         return [

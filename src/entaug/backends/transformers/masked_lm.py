@@ -23,22 +23,7 @@ __all__ = ["TransformersMaskedLM"]
 
 
 class TransformersMaskedLM(FineTunable[MaskedExample]):
-    """Any model that ``AutoModelForMaskedLM`` loads, as a `entaug.backends.protocols.TrainableMaskedLM`.
-
-    The head is computed at masked positions only: of a row of thirty tokens with one masked that saves twenty-nine
-    products with the whole vocabulary. A text longer than the model takes is seen through a window around each masked
-    position (`num_split` counts such texts).
-
-    Args:
-        name: a folder, or the name of a model on the hub.
-        device: see `entaug.backends.transformers.base.choose_device`.
-        precision: see `entaug.backends.transformers.base.choose_device`.
-        budget: maximum number of tokens of a batch; None for a default by device.
-        adapters: see `entaug.backends.transformers.trainable.FineTunable`.
-
-    Raises:
-        MissingModelError: there is no such model, or it has no language-model head, or no mask token.
-    """
+    """Any model that ``AutoModelForMaskedLM`` loads, as a `entaug.backends.protocols.TrainableMaskedLM`."""
 
     auto = transformers.AutoModelForMaskedLM
 
@@ -222,11 +207,7 @@ class TransformersMaskedLM(FineTunable[MaskedExample]):
 
     @cached_property
     def _words(self) -> list[tuple[list[str], torch.Tensor]]:
-        """The vocabulary entries that are whole words of letters, and their ids.
-
-        There is a second group for scripts without spaces, if the vocabulary has words of them; these have no mark, and
-        may be single characters.
-        """
+        """The vocabulary entries that are whole words of letters, and their ids."""
         entries = self.tokenizer.convert_ids_to_tokens(list(range(len(self.tokenizer))))
         special = set(self.tokenizer.all_special_ids)
         # Vocabularies mark the beginning of a word, or (as BERT's) its continuation.

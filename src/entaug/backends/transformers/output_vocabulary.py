@@ -19,15 +19,7 @@ _OPENING = frozenset("([{\"'“‘«„")  # noqa: RUF001  (no space after them)
 
 
 class OutputVocabulary:
-    """The tokens of a generator.
-
-    Args:
-        backend: a generator with a tokenizer and a model.
-
-    Attributes:
-        end_id: the token that ends a text.
-        pad_id: the token that fills the rest of a row.
-    """
+    """The tokens of a generator."""
 
     def __init__(self, backend: Any) -> None:
         self._backend = backend
@@ -69,62 +61,33 @@ class OutputVocabulary:
         return torch.tensor(ids, dtype=torch.long, device=self._backend.device)
 
     def is_opening(self, id_: int) -> bool:
-        """Whether a word may follow a token without a space.
-
-        Args:
-            id_: the token.
-        """
+        """Whether a word may follow a token without a space."""
         last = self.texts[id_][-1:] if id_ < len(self.texts) else ""
         return last in _OPENING or is_unspaced_script(last)
 
     def decode(self, rows: list[list[int]]) -> list[str]:
-        """Decode texts.
-
-        Args:
-            rows: the tokens of each text.
-
-        Returns:
-            The texts.
-        """
+        """Decode texts."""
         texts: list[str] = self._tokenizer.batch_decode(
             rows, skip_special_tokens=True, clean_up_tokenization_spaces=False
         )
         return texts
 
     def until_end(self, row: list[int]) -> tuple[list[int], bool]:
-        """Remove the end of a text and what follows.
-
-        Args:
-            row: the tokens of a text, of its end and of what fills the row.
-
-        Returns:
-            The tokens of the text, and whether it has ended.
-        """
+        """Remove the end of a text and what follows."""
         length = next((i for i, id_ in enumerate(row) if id_ in self.stop_ids), len(row))
         return row[:length], length < len(row)
 
     # --------------------------------------------------------------------------------------------------- constraints
 
     def phrases(self, texts: Sequence[str]) -> list[Phrase]:
-        """Tokenize phrases in the forms in which they may be written.
-
-        Args:
-            texts: the phrases.
-
-        Returns:
-            The tokens of each.
-        """
+        """Tokenize phrases in the forms in which they may be written."""
         backend = self._backend
         forms = [form for text in texts for form in (f" {text}", text, text[:1].upper() + text[1:])]
         ids = iter(map(tuple, map(backend._ids, forms) if backend.new_tokens else backend.encode(forms)))  # noqa: SLF001
         return [Phrase(*three) for three in zip(ids, ids, ids, strict=True)]
 
     def is_writable(self, phrase: Phrase) -> bool:
-        """Whether the model can write a phrase.
-
-        Args:
-            phrase: the phrase.
-        """
+        """Whether the model can write a phrase."""
         return bool(phrase.spaced) and {*self.suppressed_ids, *self.stop_ids}.isdisjoint(phrase.spaced)
 
     def constraints(
@@ -134,17 +97,7 @@ class OutputVocabulary:
         config: DecodingConfig,
         num_before_text: int,
     ) -> list[PhraseConstraint | MarkerConstraint]:
-        """Create the constraints of the texts of a batch.
-
-        Args:
-            required: for each input its phrases, each of one or more parts; None for texts without such phrases.
-            forbidden: phrases that are not to be written.
-            config: the number of rows of an input, and the rules for markers.
-            num_before_text: the number of tokens of a row before the generated text.
-
-        Returns:
-            The constraints, in the order in which they are applied.
-        """
+        """Create the constraints of the texts of a batch."""
         constraints: list[PhraseConstraint | MarkerConstraint] = []
         if required is not None:
             ends = (self.end_id, self.end_marks, self.joining, self.is_opening)

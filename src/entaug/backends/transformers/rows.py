@@ -12,32 +12,14 @@ __all__ = ["HeadInputs", "mean_log_probs"]
 
 
 def mean_log_probs(steps: Sequence[Any], rows: Sequence[tuple[list[int], bool]]) -> list[float]:
-    """Return the mean log-probability of the tokens of each row up to its end.
-
-    Args:
-        steps: for each step the log-probabilities of the drawn tokens of all rows.
-        rows: the tokens of each row, and whether it has ended.
-    """
+    """Return the mean log-probability of the tokens of each row up to its end."""
     table = torch.stack(list(steps), dim=1).tolist()
     lengths = [len(row) + has_ended for row, has_ended in rows]
     return [math.fsum(values[:n]) / max(1, n) for values, n in zip(table, lengths, strict=True)]
 
 
 class HeadInputs:
-    """Makes the output layer of a causal model compute the logits of selected positions only.
-
-    When a model has read its input, ``generate`` needs the logits of the last position, and passes a slice that is not
-    contiguous to the output layer. For such a slice ``matmul`` copies the table of the vocabulary for each row: 57 MB a
-    row in a model of 135 million parameters, 3.5 GB in a batch of 63. So slices are made contiguous.
-
-    Args:
-        model: a model of transformers; the hook stays with it.
-
-    Attributes:
-        has_head: whether the model has an output layer.
-        positions: the rows and columns of the positions whose logits are computed, each of shape (positions,); None to
-            compute those of all positions.
-    """
+    """Makes the output layer of a causal model compute the logits of selected positions only."""
 
     def __init__(self, model: Any) -> None:
         self.positions: tuple[Any, Any] | None = None

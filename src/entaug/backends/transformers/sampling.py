@@ -27,26 +27,11 @@ class TokenConstraint(Protocol):
     """Changes the scores of the next tokens by the texts so far."""
 
     def constrain(self, texts: Sequence[Sequence[int]], rows: Sequence[int], scores: torch.Tensor) -> torch.Tensor:
-        """Change the scores of some rows.
-
-        Args:
-            texts: the tokens of each text so far.
-            rows: the numbers of the texts.
-            scores: the logits of their next tokens, of shape (rows, vocabulary).
-
-        Returns:
-            The changed scores, of the same shape.
-        """
+        """Change the scores of some rows."""
 
 
 class SampledText(NamedTuple):
-    """A sampled text.
-
-    Args:
-        ids: its tokens, without the one that ends it.
-        has_ended: whether it has ended.
-        mean_log_prob: the mean log-probability of its tokens, that of the end included.
-    """
+    """A sampled text."""
 
     ids: list[int]
     has_ended: bool
@@ -64,26 +49,7 @@ def sample_texts(
     suppressed_ids: Sequence[int],
     batch_size: int,
 ) -> list[SampledText]:
-    """Continue each input until its text ends.
-
-    ``model.generate`` goes on with a batch until its last text has ended, or is as long as it may be. As texts differ
-    in length, most rows of a batch have ended by then. Here the next inputs take their places ("continuous batching",
-    Yu et al. 2022), and equal inputs are read once.
-
-    Args:
-        model: a causal language model for which `supports_refilling` is true.
-        inputs: the token ids of the inputs, none of them empty.
-        sampler: draws the tokens; it has a stream for each input.
-        constraints: change the scores of the tokens, in order.
-        max_new_tokens: maximum number of tokens of a text.
-        stop_ids: the tokens that end a text.
-        suppressed_ids: tokens that are never drawn.
-        batch_size: the maximum number of texts in the batch.
-
-    Returns:
-        The text of each input; it does not depend on the other inputs or the batch size, as far as the rounding of the
-        device does not.
-    """
+    """Continue each input until its text ends."""
     texts: list[list[int]] = [[] for _ in inputs]
     log_probs: list[list[float]] = [[] for _ in inputs]
     has_ended = [False] * len(inputs)
@@ -112,16 +78,7 @@ def sample_texts(
 
 
 def supports_refilling(model: Any) -> bool:
-    """Whether `sample_texts` computes what a causal language model computes by itself.
-
-    Some models keep other states than the keys and values of all tokens, or derive positions from the attention mask.
-
-    Args:
-        model: the model.
-
-    Returns:
-        Whether the logits of two texts in one batch are those of the texts alone.
-    """
+    """Whether `sample_texts` computes what a causal language model computes by itself."""
     config = model.config.get_text_config()
     layers = DynamicCache(config=model.config).layers
     if not layers or any(type(layer) is not DynamicLayer for layer in layers) or _depends_on_width(config):
@@ -155,18 +112,7 @@ def _depends_on_width(config: Any) -> bool:
 
 
 class _Batch:
-    """The texts that are being continued, the keys and values of their tokens, and their next tokens.
-
-    Each text begins at the first column of the cache, so that its values do not depend on the lengths of the others.
-
-    Args:
-        model: the language model.
-        size: the maximum number of texts.
-        max_length: the maximum number of tokens of a text and its input.
-
-    Attributes:
-        rows: the number of the text in each row; those that have ended have left.
-    """
+    """The texts that are being continued, the keys and values of their tokens, and their next tokens."""
 
     def __init__(self, model: Any, size: int, max_length: int) -> None:
         self.size = size
@@ -181,12 +127,7 @@ class _Batch:
         self._last_read: dict[tuple[int, ...], list[tuple[Any, Any]]] = {}  # its keys and values in each layer
 
     def add(self, numbers: Sequence[int], inputs: Sequence[Sequence[int]]) -> None:
-        """Read inputs and add their texts to the batch.
-
-        Args:
-            numbers: the numbers of the texts.
-            inputs: the token ids of their inputs.
-        """
+        """Read inputs and add their texts to the batch."""
         first_row = len(self.rows)
         self.rows += numbers
         self._lengths += [len(ids) - 1 for ids in inputs]  # the last token is read with the next step of the others
@@ -233,12 +174,7 @@ class _Batch:
         return output.logits[:, -1]
 
     def advance(self, ids: Any, is_going: Sequence[bool]) -> None:
-        """Add a token to each text, and remove those that have ended.
-
-        Args:
-            ids: the tokens, of shape (rows,).
-            is_going: whether each text goes on.
-        """
+        """Add a token to each text, and remove those that have ended."""
         kept = [row for row, goes_on in enumerate(is_going) if goes_on]
         # The last rows take the places of those that have ended: few rows of the cache are copied.
         freed = [row for row in range(len(kept)) if not is_going[row]]
@@ -256,16 +192,7 @@ class _Batch:
 
 
 class _Layer(DynamicLayer):  # type: ignore[no-untyped-call]
-    """The keys and values of one layer for rows of different lengths.
-
-    Args:
-        size: the number of rows.
-        capacity: the number of columns.
-
-    Attributes:
-        width: the number of columns that are in use.
-        places: the row and the column of the next token of each text, each of shape (rows,).
-    """
+    """The keys and values of one layer for rows of different lengths."""
 
     keys: Any
     values: Any
@@ -285,32 +212,18 @@ class _Layer(DynamicLayer):  # type: ignore[no-untyped-call]
         return self.keys[: len(rows), :, : self.width], self.values[: len(rows), :, : self.width]
 
     def write(self, rows: Any, key_states: Any, value_states: Any) -> None:
-        """Write the beginnings of rows.
-
-        Args:
-            rows: their numbers, of shape (rows,).
-            key_states: the keys, of shape (rows, heads, width, dimension).
-            value_states: the values, of the same form.
-        """
+        """Write the beginnings of rows."""
         width = key_states.shape[2]
         self._reserve(width, key_states, value_states)
         self.keys[rows, :, :width], self.values[rows, :, :width] = key_states, value_states
 
     def move(self, sources: Any, targets: Any) -> None:
-        """Copy the columns in use of some rows to others.
-
-        Args:
-            sources: the numbers of the rows, of shape (rows,).
-            targets: those that they are copied to, of the same shape.
-        """
+        """Copy the columns in use of some rows to others."""
         for states in (self.keys, self.values):
             states[targets, :, : self.width] = states[sources, :, : self.width]
 
     def _reserve(self, width: int, key_states: Any, value_states: Any) -> None:
-        """Make at least `width` columns usable, with zeros where no text has been written yet.
-
-        All memory is reserved at once, because arrays that grow fragment it. On a CPU it is taken when it is used.
-        """
+        """Make at least `width` columns usable, with zeros where no text has been written yet."""
         if not self.is_initialized:
             self.lazy_initialization(key_states, value_states)
             self.keys, self.values = (

@@ -33,12 +33,7 @@ Example = TypeVar("Example")
 
 
 class TrainableModel(abc.ABC):
-    """Base of models that keep what they were trained to apart from what they started from.
-
-    Attributes:
-        losses: mean training loss and validation loss of a predicted token, for each epoch of the training.
-        best_epoch: the number of the epoch whose weights were kept, from 1; None before the training.
-    """
+    """Base of models that keep what they were trained to apart from what they started from."""
 
     def __init__(self) -> None:
         self.losses: list[tuple[float, float | None]] = []
@@ -47,7 +42,7 @@ class TrainableModel(abc.ABC):
 
     @abc.abstractmethod
     def _config(self) -> dict[str, Any]:
-        """What belongs to the weights, as JSON."""
+        """The configuration stored beside the weights, as JSON."""
 
     @abc.abstractmethod
     def _read_config(self, config: Mapping[str, Any]) -> None:
@@ -93,21 +88,7 @@ class TrainableModel(abc.ABC):
 
 
 class FineTunable(TrainableModel, TorchBackend, Generic[Example]):
-    """Base of the backends on transformers that can be fine-tuned.
-
-    Args:
-        name: a folder, or the name of a model on the hub.
-        device: see `entaug.backends.transformers.base.choose_device`.
-        precision: see `entaug.backends.transformers.base.choose_device`.
-        budget: maximum number of tokens of a batch in prediction; None for a default by device.
-        adapters: whether low-rank adapters (Hu et al. 2022) are trained instead of the whole model; None for adapters
-            on a CPU only.
-
-    Attributes:
-        new_tokens: strings that are a token each, with the words that initialised their embeddings.
-        num_skipped: number of training examples that did not fit into the model.
-        max_target_length: number of predicted tokens of the longest training example.
-    """
+    """Base of the backends on transformers that can be fine-tuned."""
 
     task: str | None = None  # the name that peft has for it
 

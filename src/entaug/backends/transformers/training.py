@@ -56,27 +56,12 @@ _NEW_TOKENS, _NEW_TOKENS_FACTOR = "trainable_tokens", 10.0
 
 
 def isolated_random_state(device: torch.device) -> Any:
-    """A context in which random numbers of torch may be drawn and seeded without an effect on the caller's.
-
-    Args:
-        device: the device that is computed on.
-
-    Returns:
-        A context manager.
-    """
+    """A context in which random numbers of torch may be drawn and seeded without an effect on the caller's."""
     return torch.random.fork_rng(devices=[device] if device.type == "cuda" else [])
 
 
 def linear_decay(total_steps: int, warmup_steps: int) -> Callable[[int], float]:
-    """Warm-up and linear decay of a learning rate.
-
-    Args:
-        total_steps: number of all steps.
-        warmup_steps: number of steps in which the learning rate rises from 0; afterwards it decays to 0.
-
-    Returns:
-        The factor of the peak learning rate at a step, counted from 0.
-    """
+    """Warm-up and linear decay of a learning rate."""
 
     def factor(step: int) -> float:
         if step < warmup_steps:
@@ -87,30 +72,7 @@ def linear_decay(total_steps: int, warmup_steps: int) -> Callable[[int], float]:
 
 
 class TrainingLoop(Generic[Example]):
-    """Training by AdamW with warm-up and linear decay of the learning rate, clipped gradients and evaluations.
-
-    A batch for which memory does not suffice is computed in parts, weighted so that the gradient stays the same.
-
-    Args:
-        module: the module with the parameters; it is put into training mode at the beginning of each epoch.
-        parameters: the parameters to train, by name.
-        config: the hyperparameters.
-        optimizer_options: called with the name of a parameter and the parameter, returns its peak learning rate and
-            weight decay.
-        compute_loss: the mean loss of some examples, a scalar tensor; called under autocast.
-        num_examples: the number of examples of an epoch.
-        dtype: precision of autocast; parameters and optimizer state keep theirs.
-        weight: the weight of an example in the mean loss of a batch.
-        learning_rate_factor: the factor of the peak learning rates at a step, counted from 0; None for warm-up and
-            linear decay over all steps.
-        num_parts: called with a batch, returns the minimum number of parts in which it is computed.
-        progress: called after each step.
-
-    Attributes:
-        losses: mean training loss and evaluation result of each epoch; None if there is no evaluation.
-        best_epoch: number of the epoch with the smallest evaluation result, from 1; the last one without an evaluation.
-        best_weights: the parameters after that epoch, by name, in fp32 on the CPU.
-    """
+    """Training by AdamW with warm-up and linear decay of the learning rate, clipped gradients and evaluations."""
 
     def __init__(
         self,
@@ -166,17 +128,7 @@ class TrainingLoop(Generic[Example]):
         patience: int | None = None,
         after_epoch: Callable[[], None] | None = None,
     ) -> None:
-        """Train until all steps are done or the evaluation result stops falling.
-
-        Args:
-            batches: the batches of an epoch, counted from 0; called at its beginning, so it may also seed torch.
-            evaluate: called after each epoch; the smaller its result, the better. None to keep the last weights.
-            patience: number of epochs without a smaller result after which training stops; None to go on.
-            after_epoch: called after each epoch.
-
-        Raises:
-            EntaugError: there is not enough memory for a single example, or the loss is not finite.
-        """
+        """Train until all steps are done or the evaluation result stops falling."""
         while self.steps < self.total_steps and not self._is_exhausted(patience):
             epoch = len(self.losses)
             mean_loss = self._run_epoch(batches(epoch))
@@ -198,14 +150,7 @@ class TrainingLoop(Generic[Example]):
             parameter.data.copy_(self.best_weights[name])
 
     def mean_loss(self, examples: Sequence[Example]) -> float:
-        """The weighted mean loss of examples, in evaluation mode.
-
-        Args:
-            examples: the examples, those of similar length side by side.
-
-        Returns:
-            The mean loss.
-        """
+        """The weighted mean loss of examples, in evaluation mode."""
         self._module.eval()
         total = 0.0
         size = max(1, self._config.batch_size // self._num_parts)
@@ -276,12 +221,7 @@ class TrainingLoop(Generic[Example]):
     # ----------------------------------------------------------------------------------------------------- checkpoints
 
     def save_state(self, folder: Path, key: str) -> None:
-        """Write a checkpoint, which replaces the one before as a whole.
-
-        Args:
-            folder: the folder; it is created where it does not exist.
-            key: identifies the data and the settings of the training.
-        """
+        """Write a checkpoint, which replaces the one before as a whole."""
         folder.mkdir(parents=True, exist_ok=True)
         tensors = {f"best.{name}": tensor for name, tensor in self.best_weights.items()}
         for name, parameter in self.parameters.items():
@@ -301,12 +241,7 @@ class TrainingLoop(Generic[Example]):
         temporary.replace(folder / _STATE)
 
     def load_state(self, folder: Path, key: str) -> None:
-        """Continue from a checkpoint, if there is one of the same key that is as it was written.
-
-        Args:
-            folder: the folder that `save_state` was given.
-            key: see `save_state`.
-        """
+        """Continue from a checkpoint, if there is one of the same key that is as it was written."""
         try:
             with safe_open(folder / _STATE, "pt") as stream:
                 metadata = stream.metadata() or {}
@@ -335,14 +270,7 @@ class TrainingLoop(Generic[Example]):
 
 
 class FineTuningResult(NamedTuple):
-    """The result of a fine-tuning.
-
-    Args:
-        weights: the trained parameters after the best epoch, by name.
-        losses: mean training loss and validation loss of a predicted token, for each epoch; None without validation.
-        best_epoch: the number of the best epoch, from 1.
-        num_skipped: number of examples that do not fit into the model.
-    """
+    """The result of a fine-tuning."""
 
     weights: dict[str, torch.Tensor]
     losses: list[tuple[float, float | None]]
@@ -362,26 +290,7 @@ def fine_tune(
     checkpoint_dir: Path | None = None,
     progress: TrainingProgress | None = None,
 ) -> FineTuningResult:
-    """Fine-tune the parameters of a model that require a gradient.
-
-    Args:
-        model: the model.
-        rows: the rows of an epoch, counted from 0; always the same number.
-        fits: whether the model can take a row.
-        compute_loss: the mean loss over the predicted tokens of some rows, a scalar tensor.
-        config: the hyperparameters.
-        learning_rate: the peak learning rate, used in place of ``config.learning_rate``.
-        dtype: precision of autocast.
-        checkpoint_dir: folder in which the state is kept after each epoch; an interrupted run resumes from it.
-        progress: called after each step.
-
-    Returns:
-        The weights of the best epoch and the losses.
-
-    Raises:
-        InputError: the model can take none of the rows.
-        EntaugError: there is not enough memory for a single row, or the loss is not finite.
-    """
+    """Fine-tune the parameters of a model that require a gradient."""
     first_rows = rows(0)
     usable = [i for i, row in enumerate(first_rows) if fits(row)]
     if not usable:
@@ -458,18 +367,7 @@ def _checksum(tensors: Mapping[str, torch.Tensor], notes: Mapping[str, Any]) -> 
 
 
 def read_weights(path: Path, config: Mapping[str, Any]) -> dict[str, torch.Tensor]:
-    """Read weights that `save_weights` wrote.
-
-    Args:
-        path: the file.
-        config: the configuration that was saved with them.
-
-    Returns:
-        The tensors by name.
-
-    Raises:
-        InputError: the file is missing or damaged, or the weights or the configuration have changed.
-    """
+    """Read weights that `save_weights` wrote."""
     remedy = "fine-tune it again"
     try:
         weights: dict[str, torch.Tensor] = load_file(path)
@@ -484,18 +382,7 @@ def read_weights(path: Path, config: Mapping[str, Any]) -> dict[str, torch.Tenso
 def save_weights(
     folder: Path, weights_name: str, weights: Mapping[str, torch.Tensor], config_name: str, config: Mapping[str, Any]
 ) -> None:
-    """Write trained weights and what is needed to read them into a folder, which appears only once it is complete.
-
-    Args:
-        folder: a folder that does not exist or is empty.
-        weights_name: the file name of the weights, in the format of safetensors.
-        weights: the tensors by name.
-        config_name: the file name of the configuration.
-        config: the configuration, written as JSON.
-
-    Raises:
-        OutputError: the folder is not empty, or cannot be written.
-    """
+    """Write trained weights and what is needed to read them into a folder, which appears only once it is complete."""
     with atomic_folder(folder) as new:
         save_file({name: tensor.contiguous() for name, tensor in weights.items()}, new / weights_name)
         notes = json.loads(json.dumps(config))  # as it will be read

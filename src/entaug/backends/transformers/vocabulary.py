@@ -17,14 +17,7 @@ _SPELLED_OUT = 0.9  # tokens for each letter, in a script with spaces; models th
 
 
 def card_languages(folder: Path) -> frozenset[str] | None:
-    """Return the languages that a model serves, as the list of starter models or its card (``README.md``) says.
-
-    Args:
-        folder: the folder of the model.
-
-    Returns:
-        ISO 639-1 codes where there are such, without regions; None if nothing is said, or that it is multilingual.
-    """
+    """Return the languages that a model serves, as the list of starter models or its card (``README.md``) says."""
     if folder.parent == cache_dir() and folder.name in MODELS:
         return frozenset(MODELS[folder.name].languages) or None
     card = folder / "README.md"
@@ -44,16 +37,7 @@ def card_languages(folder: Path) -> frozenset[str] | None:
 
 
 def unread_share(tokenizer: Any, texts: Iterable[str]) -> float:
-    """Measure how much of some texts a vocabulary does not know.
-
-    Args:
-        tokenizer: a tokenizer of transformers.
-        texts: the texts.
-
-    Returns:
-        The share of tokens that are unknown or parts of a letter; 1 if words are spelled out letter by letter; 0 for
-        vocabularies of bytes or letters, and for texts that are too short.
-    """
+    """Measure how much of some texts a vocabulary does not know."""
     texts = list(texts)
     letters = sum(character.isalpha() for text in texts for character in text)
     if len(tokenizer) < _MIN_VOCABULARY or letters < _MIN_LETTERS:

@@ -26,14 +26,7 @@ _TOKENIZER_FILES = "tokenizer_config.json and the tokenizer's other files"
 
 
 class _Tokenizer(NamedTuple):
-    """How text becomes tokens and back.
-
-    Args:
-        encode: returns the tokens of each text, special ones included.
-        decode: returns the text of tokens.
-        max_length: the number of tokens that a text may have.
-        target: how the model is given the target language.
-    """
+    """Tokenizer: text to tokens and back."""
 
     encode: Callable[[Sequence[str]], list[list[str]]]
     decode: Callable[[list[str]], str]
@@ -42,24 +35,7 @@ class _Tokenizer(NamedTuple):
 
 
 class CTranslate2Translator:
-    """A folder with a converted model and its tokenizer, as a `entaug.backends.protocols.Translator`.
-
-    Beam search only: CTranslate2 samples from the random streams of its threads, so draws cannot be reproduced. A text
-    longer than the model takes is translated in parts (`num_split` counts such texts).
-
-    Args:
-        name: a folder as ``ct2-transformers-converter --copy_files`` writes it: ``model.bin``, and either the files
-            of a tokenizer of transformers or the models of SentencePiece (``source.spm`` and ``target.spm``, or one for
-            both).
-        pair: the codes of the source and the target language, for a multilingual model.
-        num_beams: the number of beams.
-        device: ``"cpu"`` or ``"cuda"``; None for that of `entaug.backends.compute.compute_settings`, else CUDA where
-            there is a GPU.
-
-    Raises:
-        MissingModelError: the folder lacks something, or is damaged.
-        ParameterError: the language pair does not fit the model.
-    """
+    """A folder with a converted model and its tokenizer, as a `entaug.backends.protocols.Translator`."""
 
     can_sample = False
 

@@ -27,14 +27,7 @@ _LAST_LATIN = "\u024f"
 
 
 class _FastTranslator:
-    """One direction.
-
-    A longer text is translated in parts (`num_split` counts such texts). A text without Latin letters is returned
-    unchanged: the models know nothing else, and make up words for it.
-
-    Raises:
-        MissingModelError: the package lacks the model.
-    """
+    """One direction."""
 
     can_sample = False
     direction: ClassVar[str]

@@ -24,14 +24,7 @@ _MARIAN_CODE = re.compile(r">>(.+)<<")
 
 
 class TargetLanguage(NamedTuple):
-    """How a model is given the target language.
-
-    Args:
-        prefix: words before each text.
-        token: the token that each translation begins with; it is not part of the translation.
-        is_start: whether that token replaces the usual first token of the decoder.
-        language_tokens: all tokens that stand for a language; none is part of a text.
-    """
+    """Ways to give a model the target language."""
 
     prefix: str = ""
     token: str | None = None
@@ -42,22 +35,7 @@ class TargetLanguage(NamedTuple):
 def set_languages(
     name: str, tokenizer: Any, pair: tuple[str, str] | None, task_params: Any = None, model_type: str = ""
 ) -> TargetLanguage:
-    """Set the source language of a tokenizer, and find how the model is given the target language.
-
-    Args:
-        name: the name of the model, for messages.
-        tokenizer: a tokenizer of transformers; its source language is set.
-        pair: the codes of the source and the target language; None for a model of one pair.
-        task_params: the model's ``task_specific_params``.
-        model_type: the type of the model in transformers.
-
-    Returns:
-        How the target language is given.
-
-    Raises:
-        ParameterError: a multilingual model needs a language pair or does not know a language of it, or a model of one
-            pair is given another.
-    """
+    """Set the source language of a tokenizer, and find how the model is given the target language."""
     codes = language_tokens(tokenizer)
     if codes:
         source, target = (find_code(code, codes) for code in _required_pair(name, pair, codes))
@@ -79,26 +57,12 @@ def set_languages(
 
 
 def is_first_token(tokenizer: Any) -> bool:
-    """Whether the decoder of a multilingual model starts with the token of the language.
-
-    Args:
-        tokenizer: a tokenizer of transformers.
-
-    Returns:
-        True for mBART-25; all later models start with another token, which the language follows.
-    """
+    """Whether the decoder of a multilingual model starts with the token of the language."""
     return type(tokenizer).__name__.removesuffix("Fast") == "MBartTokenizer"
 
 
 def language_tokens(tokenizer: Any) -> dict[str, str]:
-    """The token of each language of a multilingual model: mBART, M2M100, NLLB.
-
-    Args:
-        tokenizer: a tokenizer of transformers.
-
-    Returns:
-        The tokens by the model's own code of the language; empty for other models.
-    """
+    """The token of each language of a multilingual model: mBART, M2M100, NLLB."""
     codes = getattr(tokenizer, "lang_code_to_id", None)
     if codes and hasattr(tokenizer, "get_lang_token"):
         return {code: tokenizer.get_lang_token(code) for code in codes}
@@ -121,15 +85,7 @@ def _required_pair(name: str, pair: tuple[str, str] | None, codes: Iterable[str]
 
 
 def find_code(given: str, known: Iterable[str]) -> str:
-    """The model's own code of a language: ``en`` is ``en_XX`` in mBART.
-
-    Args:
-        given: the code of a language.
-        known: the model's codes.
-
-    Raises:
-        ParameterError: the model does not know the language.
-    """
+    """The model's own code of a language: ``en`` is ``en_XX`` in mBART."""
     codes = sorted(known)
     plain = given.replace("-", "_").lower()
     if given in codes:
@@ -163,14 +119,7 @@ def _instruction(name: str, pair: tuple[str, str] | None, task_params: dict[str,
 
 
 def missing_tokenizer_error(error: ImportError) -> MissingExtraError:
-    """The error for a package that a tokenizer of transformers needs; that of FSMT names it only in its message.
-
-    Args:
-        error: the error of transformers.
-
-    Returns:
-        The error with the extra to install.
-    """
+    """The error for a package that a tokenizer of transformers needs; that of FSMT names it only in its message."""
     if "sacremoses" in str(error):
         return MissingExtraError("sacremoses", "translate")
     return MissingExtraError(error.name or "sentencepiece", "models")

@@ -13,23 +13,7 @@ _PAIR = re.compile(r"(?P<name>.+)@(?P<source>[^@:/\\]+):(?P<target>[^@:/\\]+)")
 
 
 def load_translator(name: str | Path) -> Translator:
-    """Load a translation model from a folder or from the hub.
-
-    Args:
-        name: ``NAME`` for a model of one language pair (Marian, FSMT), ``NAME@SRC:TGT`` for a multilingual one, with
-            its own language codes: ``facebook/mbart-large-50-many-to-many-mmt@en_XX:de_DE``,
-            ``facebook/m2m100_418M@en:de``, ``facebook/nllb-200-distilled-600M@eng_Latn:deu_Latn``,
-            ``google-t5/t5-small@en:de``. A folder with ``model.bin`` and its vocabulary is a model converted for
-            CTranslate2; any other is a model of transformers.
-
-    Returns:
-        The translator.
-
-    Raises:
-        MissingModelError: there is no such model, or it is damaged.
-        ParameterError: the language pair does not fit the model.
-        ModuleNotFoundError: the library behind it is not installed.
-    """
+    """Load a translation model from a folder or from the hub."""
     pair = None
     match = _PAIR.fullmatch(str(name))
     if match and not Path(name).exists():

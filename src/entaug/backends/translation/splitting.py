@@ -17,13 +17,7 @@ _BOUNDARIES = (
 
 
 class TextPart(NamedTuple):
-    """A text, or a part of one, that is translated at once.
-
-    Args:
-        text: the text.
-        seed: the seed of the whole text; None if it is not sampled.
-        number: the number of the part, from 0.
-    """
+    """A text, or a part of one, that is translated at once."""
 
     text: str
     seed: int | None
@@ -37,28 +31,7 @@ def translate_in_parts(
     max_length: int,
     translate: Callable[[list[TextPart]], Sequence[str]],
 ) -> tuple[list[str], int]:
-    """Translate each distinct text once, and those that are too long in parts.
-
-    White space counts as one space; a blank text is returned unchanged.
-
-    Args:
-        texts: the texts.
-        seeds: a seed for each text, or None.
-        lengths: the lengths of texts for the translator.
-        max_length: the maximum length of a part.
-        translate: translates parts.
-
-    Returns:
-        The translation of each text, and the number of distinct texts that were split.
-
-    Example:
-        >>> def upper(parts):
-        ...     return [part.text.upper() for part in parts]
-        >>> def lengths(texts):
-        ...     return [len(text) for text in texts]
-        >>> translate_in_parts(["One. Two.", " ", "One.  Two."], None, lengths, 5, upper)
-        (['ONE. TWO.', ' ', 'ONE. TWO.'], 1)
-    """
+    """Translate each distinct text once, and those that are too long in parts."""
     requests = [(" ".join(text.split()), seeds[i] if seeds else None) for i, text in enumerate(texts)]
     distinct = list(dict.fromkeys(text for text, _ in requests if text))
     pieces_of = {
@@ -80,25 +53,7 @@ def translate_in_parts(
 
 
 def split_text(text: str, fits: Callable[[str], bool], level: int = 0) -> list[str]:
-    """Split a text into as few parts as fit.
-
-    A text is split at sentence ends, and pieces are joined again from the left as long as they fit. A sentence that
-    does not fit is split after commas and the like in the same way, then between words, and a word into halves.
-
-    Args:
-        text: the text.
-        fits: whether a part is short enough; a single character always is.
-        level: the boundaries to begin with: 0 for sentences, 1 for clauses, 2 for words, 3 for characters.
-
-    Returns:
-        The parts in order, without the white space between them.
-
-    Example:
-        >>> split_text("It rained. We stayed in, and read. Nobody came.", lambda part: len(part) < 25)
-        ['It rained.', 'We stayed in, and read.', 'Nobody came.']
-        >>> split_text("It rained, so we stayed in.", lambda part: len(part) < 20)
-        ['It rained,', 'so we stayed in.']
-    """
+    """Split a text into as few parts as fit."""
     if len(text) < 2 or fits(text):
         return [text]
     if level == len(_BOUNDARIES):

@@ -30,27 +30,7 @@ _SEED_MODULUS = 1 << 64  # makes negative seeds possible
 
 
 class TransformersTranslator(TorchBackend):
-    """Any model that ``AutoModelForSeq2SeqLM`` loads, as a `entaug.backends.protocols.Translator`.
-
-    Without seeds a translation is found by beam search. With seeds it is drawn from a random stream of its own, so that
-    it depends on the text and its seed only. A text longer than the model takes is translated in parts (`num_split`
-    counts such texts). The precision is fp32 unless another is set: with the fewer digits of bf16 candidates tie, and
-    which one wins can depend on the rest of the batch (one draw in a hundred and fifty, measured on tiny models).
-
-    Args:
-        name: a folder, or the name of a model on the hub.
-        pair: the codes of the source and the target language, for a multilingual model.
-        num_beams: the number of beams.
-        temperature: temperature of draws; above 1 for more variety, below for less.
-        top_k: the number of likeliest tokens that are drawn from.
-        device: see `entaug.backends.transformers.base.choose_device`.
-        precision: see `entaug.backends.transformers.base.choose_device`.
-        budget: maximum number of tokens of a batch in beam search; None for a default by device.
-
-    Raises:
-        MissingModelError: there is no such model, or it cannot translate.
-        ParameterError: the language pair does not fit the model, or a number is out of range.
-    """
+    """Any model that ``AutoModelForSeq2SeqLM`` loads, as a `entaug.backends.protocols.Translator`."""
 
     auto = transformers.AutoModelForSeq2SeqLM
     can_sample = True

@@ -52,11 +52,7 @@ _NEW_LINE = float("inf")  # the line number of new lines
 
 
 def provenance_file(annotations: Path) -> Path:
-    """Return the path of the file with the provenance of a document.
-
-    Args:
-        annotations: its ``.ann`` file.
-    """
+    """Return the path of the file with the provenance of a document."""
     return annotations.with_suffix(PROVENANCE_SUFFIX)
 
 
@@ -64,20 +60,7 @@ def provenance_file(annotations: Path) -> Path:
 
 
 def read_document(name: str, annotations: Path, dialect: SegmentationOptions, reading: Reading) -> list[Sentence]:
-    """Read the sentences of a document.
-
-    Args:
-        name: its name.
-        annotations: its ``.ann`` file.
-        dialect: how to cut it into sentences.
-        reading: how to read.
-
-    Returns:
-        The sentences; none if it has no token, which is counted.
-
-    Raises:
-        InputError: the document is invalid; further errors are in ``others``.
-    """
+    """Read the sentences of a document."""
     faults = Faults(annotations, reading)
     text_file = annotations.with_suffix(".txt")
     try:
@@ -182,14 +165,7 @@ def _digest(sentence: Sentence) -> str:
 
 
 def kept_fields(sentence: Sentence) -> dict[str, Any] | None:
-    """Return the lines and layout that were read with a sentence, if it is unchanged.
-
-    Args:
-        sentence: the sentence; its fields may come from any other format.
-
-    Returns:
-        The field with lines and layout; None if the sentence has changed, or was not read from brat.
-    """
+    """Return the lines and layout that were read with a sentence, if it is unchanged."""
     kept, extras = sentence.fields.get(KEPT), sentence.fields.get(ENTITY_FIELDS, [{}] * bool(sentence.mentions))
     if not isinstance(kept, dict) or sentence.spaces is None or kept.get("of") != _digest(sentence):
         return None
@@ -207,14 +183,7 @@ def kept_fields(sentence: Sentence) -> dict[str, Any] | None:
 
 
 def without_foreign_fields(sentence: Sentence) -> Sentence:
-    """Keep the fields of a sentence that are written; one that is unchanged belongs to its document again.
-
-    Args:
-        sentence: the sentence.
-
-    Returns:
-        The sentence with these fields alone.
-    """
+    """Keep the fields of a sentence that are written; one that is unchanged belongs to its document again."""
     kept, old = kept_fields(sentence), sentence.fields
     fields: dict[str, Any] = {}
     if before := before_of(sentence):
@@ -229,14 +198,7 @@ def without_foreign_fields(sentence: Sentence) -> Sentence:
 
 
 def group_documents(sentences: Iterable[Sentence]) -> Iterator[list[Sentence]]:
-    """Group sentences by document, in their order there.
-
-    Args:
-        sentences: the sentences.
-
-    Yields:
-        The sentences of each document, with the fields that are written.
-    """
+    """Group sentences by document, in their order there."""
     for group in group_by_document(map(without_foreign_fields, sentences)):
         starts = [s.fields[DOCUMENT][1] for s in group if s.provenance is None and DOCUMENT in s.fields]
         if len(starts) < len(group) or starts == sorted(set(starts)):
@@ -249,18 +211,7 @@ def group_documents(sentences: Iterable[Sentence]) -> Iterator[list[Sentence]]:
 
 
 def document_files(group: Sequence[Sentence], number: int) -> tuple[str, dict[str, str]]:
-    """Create the contents of the files of a document.
-
-    Args:
-        group: its sentences.
-        number: its number, which names a document without an id.
-
-    Returns:
-        Its name, and the contents of its files by extension.
-
-    Raises:
-        LossError: provenance is not JSON.
-    """
+    """Create the contents of the files of a document."""
     text = join_sentences(group)
     kept = [sentence.fields.get(KEPT, {}) for sentence in group]
     layout = kept[0].get("files")

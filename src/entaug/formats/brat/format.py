@@ -53,7 +53,7 @@ __all__ = ["Brat", "BratDialect"]
 
 @dataclass(frozen=True)
 class BratDialect(SegmentationOptions):
-    """How documents become sentences; see `entaug.formats.segmentation.SegmentationOptions`."""
+    """Options of splitting documents into sentences; see `entaug.formats.segmentation.SegmentationOptions`."""
 
     split: Literal["none", "lines", "sentences"] = "sentences"
 
@@ -111,12 +111,7 @@ class Brat(BufferedFormat):
         return sentence if read is None else read.with_(id=sentence.id).with_fields(sentence.fields)
 
     def check(self, sentence: Sentence, dialect: BratDialect) -> None:
-        """See `entaug.formats.buffered.BufferedFormat.check`: rejects texts and mentions that brat cannot read.
-
-        Raises:
-            LossError: it or a mention is only white space, two mentions differ only in white space, a label contains
-                white space, or a character cannot be written as UTF-8.
-        """
+        """See `entaug.formats.buffered.BufferedFormat.check`: rejects texts and mentions that brat cannot read."""
         del dialect
         subject = f"sentence {sentence.key}"
         text = join_sentences([without_foreign_fields(sentence)])
@@ -155,12 +150,7 @@ class Brat(BufferedFormat):
         return lost
 
     def write(self, sentences: Iterable[Sentence], path: Path, dialect: BratDialect) -> None:
-        """See `entaug.formats.buffered.BufferedFormat.write`.
-
-        Raises:
-            LossError: provenance is not JSON.
-            OutputError: two documents need the same path.
-        """
+        """See `entaug.formats.buffered.BufferedFormat.write`."""
         del dialect
         write_documents((document_files(g, n) for n, g in enumerate(group_documents(sentences), start=1)), path)
 

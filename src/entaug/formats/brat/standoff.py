@@ -46,16 +46,7 @@ _ID = re.compile(r"(?:[A-Za-z]+|#[A-Za-z]*)[0-9]\S*")
 
 
 class MentionLine(NamedTuple):
-    """The line of a mention.
-
-    Args:
-        line: its number.
-        id: the id of the mention.
-        label: the entity type.
-        spans: the character ranges, with the offsets of the file.
-        words: the text of the mention as given in the line.
-        raw: the line.
-    """
+    """The line of a mention."""
 
     line: int
     id: str
@@ -66,14 +57,7 @@ class MentionLine(NamedTuple):
 
 
 class OtherLine(NamedTuple):
-    """A line that is not a mention.
-
-    Args:
-        line: its number.
-        id: its id; ``*`` for an equivalence.
-        references: the ids that it refers to.
-        raw: the line.
-    """
+    """A line that is not a mention."""
 
     line: int
     id: str
@@ -82,26 +66,14 @@ class OtherLine(NamedTuple):
 
 
 class Faults:
-    """Collects the errors of a document; with ``--repair`` they are counted instead.
-
-    Args:
-        path: the ``.ann`` file.
-        reading: how to read.
-    """
+    """Collects the errors of a document; with ``--repair`` they are counted instead."""
 
     def __init__(self, path: Path, reading: Reading) -> None:
         self.path, self.reading = path, reading
         self.found: list[InputError] = []
 
     def report(self, what: str, line: int, repair: str = "line of .ann dropped", remedy: str = "correct it") -> None:
-        """Add an error, or count its repair.
-
-        Args:
-            what: the error.
-            line: the number of its line.
-            repair: the name of the repair.
-            remedy: what the user can do.
-        """
+        """Add an error, or count its repair."""
         if self.reading.repair:
             self.reading.repaired[repair] += 1
         else:
@@ -109,11 +81,7 @@ class Faults:
             self.found.append(InputError(what, path=str(self.path), line=line, remedy=remedy))
 
     def raise_any(self) -> None:
-        """Raise the first error, if any.
-
-        Raises:
-            InputError: there is an error.
-        """
+        """Raise the first error, if any."""
         if self.found:
             raise self.found[0]
 
@@ -122,18 +90,7 @@ class Faults:
 
 
 def parse_lines(content: str, faults: Faults) -> tuple[list[MentionLine], list[OtherLine], dict[str, Any]]:
-    """Parse the lines of a ``.ann`` file.
-
-    Args:
-        content: the contents of the file.
-        faults: collects lines that brat cannot read, and references to missing ids.
-
-    Returns:
-        The mentions, the other lines, and the non-default layout of the file.
-
-    Raises:
-        InputError: lines end with carriage returns alone.
-    """
+    """Parse the lines of a ``.ann`` file."""
     if "\r" in content and "\n" not in content:
         what, remedy = "lines end with lone carriage returns", "convert it first: tr '\\r' '\\n'"
         raise InputError(what, path=str(faults.path), line=1, remedy=remedy)
@@ -179,19 +136,7 @@ def parse_lines(content: str, faults: Faults) -> tuple[list[MentionLine], list[O
 
 
 def parse_mention(line: str, number: int) -> MentionLine | None:
-    r"""Parse the line of a mention.
-
-    Args:
-        line: the line.
-        number: its number.
-
-    Returns:
-        The mention; None if the line is not a mention.
-
-    Example:
-        >>> parse_mention("T1\tLOC 0 5;16 21\tNorth Italy", 7)[:4]
-        (7, 'T1', 'LOC', ((0, 5), (16, 21)))
-    """
+    """Parse the line of a mention."""
     match = _MENTION.fullmatch(line)
     if match is None:
         return None
@@ -200,19 +145,7 @@ def parse_mention(line: str, number: int) -> MentionLine | None:
 
 
 def parse_other(line: str, number: int) -> OtherLine | None:
-    r"""Parse a line that is not a mention.
-
-    Args:
-        line: the line.
-        number: its number.
-
-    Returns:
-        The line with its references; None if brat cannot read it.
-
-    Example:
-        >>> parse_other("R1\tPart-of Arg1:T3 Arg2:T1", 7)[:3]
-        (7, 'R1', ('T3', 'T1'))
-    """
+    """Parse a line that is not a mention."""
     id_, _, rest = line.partition("\t")
     words = rest.partition("\t")[0].split()
     if not words or (id_ != "*" and not _ID.fullmatch(id_)):
@@ -236,15 +169,7 @@ def parse_other(line: str, number: int) -> OtherLine | None:
 
 
 def with_all_references(others: Sequence[OtherLine], ids: Iterable[str]) -> list[OtherLine]:
-    """Drop lines with references to missing ids, and lines that refer to dropped lines.
-
-    Args:
-        others: the lines.
-        ids: the other existing ids.
-
-    Returns:
-        The lines that are left.
-    """
+    """Drop lines with references to missing ids, and lines that refer to dropped lines."""
     present = set(ids)
     while True:
         known = present.union(other.id for other in others)
@@ -255,18 +180,7 @@ def with_all_references(others: Sequence[OtherLine], ids: Iterable[str]) -> list
 
 
 def format_mention(id_: str, label: str, ranges: Sequence[Span], text: str, shift: int) -> str:
-    """Format the line of a mention.
-
-    Args:
-        id_: its id.
-        label: the entity type.
-        ranges: its characters.
-        text: the text.
-        shift: the number of characters that offsets count before the text.
-
-    Returns:
-        The line.
-    """
+    """Format the line of a mention."""
     offsets = ";".join(f"{start + shift} {end + shift}" for start, end in ranges)
     return f"{id_}\t{label} {offsets}\t{' '.join(text[start:end] for start, end in ranges)}"
 
@@ -279,19 +193,7 @@ def _shorten(words: str) -> str:
 
 
 def detect_offsets(contents: str, mentions: Sequence[MentionLine]) -> tuple[str, int, dict[str, Any]]:
-    """Detect how the offsets of mentions count characters.
-
-    brat counts a byte-order mark, and both characters of CRLF. Many tools and some versions of brat do not, and some
-    tools count UTF-16 units, so the texts in the lines of mentions decide.
-
-    Args:
-        contents: the contents of the ``.txt`` file.
-        mentions: the mentions.
-
-    Returns:
-        The text that offsets refer to, the number of characters that they count before it, and what is unusual about
-        the layout of the file.
-    """
+    """Detect how the offsets of mentions count characters."""
     body = contents.removeprefix(BYTE_ORDER_MARK)
     ways: list[tuple[str, int, dict[str, Any]]] = [(body, 0, {})]
     if body != contents:
@@ -354,18 +256,7 @@ def _is_exact(mention: MentionLine, parts: Sequence[str]) -> bool:
 
 
 def is_kept_verbatim(raw: str, formatted: str, ranges: Sequence[Span], text: str, shift: int) -> bool:
-    """Return whether a mention may keep the line that it was read with.
-
-    Args:
-        raw: the line that it was read with.
-        formatted: the line that is formatted for it.
-        ranges: its characters.
-        text: the text.
-        shift: the number of characters that offsets count before the text.
-
-    Returns:
-        Whether the two are equivalent.
-    """
+    """Return whether a mention may keep the line that it was read with."""
     before, now = parse_mention(raw, 0), parse_mention(formatted, 0)
     if before is None or now is None or before[:3] != now[:3] or not _LINE.fullmatch(raw):
         return False
@@ -375,19 +266,7 @@ def is_kept_verbatim(raw: str, formatted: str, ranges: Sequence[Span], text: str
 
 
 def to_ranges(text: str, spans: Iterable[Span]) -> tuple[Span, ...]:
-    r"""Convert character ranges to ranges of brat, which contain no line end and no white space at their ends.
-
-    Args:
-        text: the text.
-        spans: the ranges.
-
-    Returns:
-        The ranges of brat, in order.
-
-    Example:
-        >>> to_ranges("in New \n York", [(3, 13)])
-        ((3, 6), (9, 13))
-    """
+    """Convert character ranges to ranges of brat, which contain no line end and no white space at their ends."""
     ranges = []
     for start, end in spans:
         for line in _LINE.finditer(text, start, end):
@@ -398,15 +277,7 @@ def to_ranges(text: str, spans: Iterable[Span]) -> tuple[Span, ...]:
 
 
 def merge_ranges(text: str, ranges: Iterable[Span]) -> tuple[Span, ...]:
-    """Merge ranges that are separated only by white space, to compare two mentions.
-
-    Args:
-        text: the text.
-        ranges: the ranges, in order.
-
-    Returns:
-        The merged ranges.
-    """
+    """Merge ranges that are separated only by white space, to compare two mentions."""
     merged: list[Span] = []
     for start, end in ranges:
         if merged and not text[merged[-1][1] : start].strip():
@@ -417,17 +288,7 @@ def merge_ranges(text: str, ranges: Iterable[Span]) -> tuple[Span, ...]:
 
 
 def place_mentions(lines: Sequence[MentionLine], text: str, shift: int, faults: Faults) -> list[CharMention]:
-    """Locate mentions in their text.
-
-    Args:
-        lines: the lines of the mentions.
-        text: the text.
-        shift: the number of characters that offsets count before the text.
-        faults: collects mentions that do not fit the text.
-
-    Returns:
-        The mentions; one that repeats label and characters of another is a further id of that one.
-    """
+    """Locate mentions in their text."""
     fields: dict[tuple[str, tuple[Span, ...]], dict[str, Any]] = {}
     for line in lines:
         spans = _corrected_spans(line, text, shift, faults)

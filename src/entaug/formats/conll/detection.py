@@ -52,20 +52,7 @@ Rows = list[list[str]]
 
 
 def detect_dialect(path: Path, dialect: ConllDialect, given: Collection[str]) -> ConllDialect:
-    """Detect the layout of a file from its first few hundred sentences, or more where these have no mention.
-
-    Args:
-        path: the file.
-        dialect: the dialect made from the options that are given.
-        given: the names of these options, which are not detected.
-
-    Returns:
-        The complete dialect.
-
-    Raises:
-        InputError: the file has no sentence, or no column that holds tags.
-        ParameterError: a column that is given does not exist, or is that of token and tag.
-    """
+    """Detect the layout of a file from its first few hundred sentences, or more where these have no mention."""
     blocks = read_blocks(path)
     sample, dialect = _read_sample(blocks, dialect)
     if not sample:
@@ -170,17 +157,7 @@ def _detect_separator(rows: Sequence[str]) -> Literal["tab", "space", "runs"]:
 
 
 class _ColumnDetector:
-    """Detects the columns of tokens, tags and numbers.
-
-    Args:
-        dialect: the layout as far as it is known.
-        given: the names of the options that are given.
-        sentences: the rows of the sample.
-
-    Attributes:
-        may_be_nested: whether the tag column is neither given nor known by its name.
-        tag_candidates: the last columns, as many as hold nothing but tags.
-    """
+    """Detects the columns of tokens, tags and numbers."""
 
     def __init__(self, dialect: ConllDialect, given: Collection[str], sentences: list[Rows]) -> None:
         self._dialect, self._given, self._sentences = dialect, given, sentences
@@ -200,15 +177,7 @@ class _ColumnDetector:
         self.tag_candidates: list[int] = []
 
     def detect(self, path: Path, first_row: tuple[int, str]) -> ConllDialect:
-        """Detect the columns.
-
-        Args:
-            path: the file, for errors.
-            first_row: its first row with its number, for errors.
-
-        Returns:
-            The dialect with its columns.
-        """
+        """Detect the columns."""
         num_columns = self._num_columns
         numbered_from = self._numbered_from
         token = self._dialect.token_column if "token_column" in self._given else None
@@ -248,10 +217,7 @@ class _ColumnDetector:
         )
 
     def _detect_numbering(self) -> int | None:
-        """The first number, where the first column numbers the tokens of nearly all sentences.
-
-        Numbers that do not begin anew in each sentence count as numbers from 1 too: they are no tokens.
-        """
+        """The first number, where the first column numbers the tokens of nearly all sentences."""
         if self._num_columns < 3:
             return None
         all_numbers = [[row[0] for row in rows] for rows in self._sentences]
@@ -328,10 +294,7 @@ class _ColumnDetector:
         return False
 
     def _detect_attribute(self, column: int) -> bool:
-        """Whether cells of a column hold a tag as an attribute; detects the name of the attribute.
-
-        Either nearly all cells have it, or those of mentions alone, and the others have other attributes or none.
-        """
+        """Whether cells of a column hold a tag as an attribute; detects the name of the attribute."""
         if self._tag_shares[column] >= 0.8:
             return False
         tags: dict[str, Counter[str]] = {}
@@ -363,20 +326,7 @@ class _ColumnDetector:
 
 
 class _NestedColumnDetector:
-    """Detects tag columns of nested mentions: outer mentions in one column, those inside them in the next.
-
-    The last columns are such where all their cells are tags and, column by column, the mentions of the next column
-
-    - lie inside mentions of the one before (nearly always: real files have faults),
-    - have labels of the columns before (columns of phrases and of names have none in common),
-    - are far fewer, or mostly shorter (tags of another annotator or a tagger, and finer types of the same mentions,
-      are as many and as long).
-
-    Args:
-        dialect: the layout as far as it is known.
-        columns: the last columns that hold nothing but tags.
-        sample: the rows of sentences.
-    """
+    """Detects tag columns of nested mentions: outer mentions in one column, those inside them in the next."""
 
     def __init__(self, dialect: ConllDialect, columns: list[int], sample: list[Rows]) -> None:
         self._columns = columns
@@ -398,11 +348,7 @@ class _NestedColumnDetector:
         return len(self._columns) < 2 or bool(self._label_counts[self._columns[-1]])
 
     def update(self, rows: Rows) -> None:
-        """Add the mentions of a sentence.
-
-        Args:
-            rows: the rows of the sentence.
-        """
+        """Add the mentions of a sentence."""
         if len(self._columns) < 2 or any(len(row) <= self._columns[-1] for row in rows):
             return
         try:
@@ -422,10 +368,7 @@ class _NestedColumnDetector:
                 self._num_shorter[inner_column] += outer is not None and outer.spans != inner.spans
 
     def tag_columns(self) -> tuple[int, ...]:
-        """The tag columns, outermost first; one or none where no mentions are nested.
-
-        Columns behind the last mention are those of levels that are deeper than any in the file.
-        """
+        """The tag columns, outermost first; one or none where no mentions are nested."""
         num_filled = max(
             (i for i, column in enumerate(self._columns, start=1) if self._label_counts[column]), default=0
         )

@@ -107,23 +107,9 @@ class ConllDialect:
         )
 
     def column_name(self, column: int) -> str:
-        """Return the name of a further column in the `columns` of a sentence.
-
-        Args:
-            column: the column, from 0.
-
-        Returns:
-            Its name in the file; the number where columns have no names.
-        """
+        """Return the name of a further column in the `columns` of a sentence."""
         return self.column_names[column] if self.column_names else str(column)
 
     def tag_indices(self, num_columns: int) -> tuple[int, ...]:
-        """Return the tag columns, counted from the left.
-
-        Args:
-            num_columns: the number of columns of the rows.
-
-        Returns:
-            The columns, from 0.
-        """
+        """Return the tag columns, counted from the left."""
         return tuple(column % num_columns for column in self.tag_columns or (self.tag_column,))

@@ -74,19 +74,7 @@ def read_blocks(
 
 
 def last_break(data: bytes) -> int:
-    r"""Return where lines can be cut so that all sentences and their comments are whole.
-
-    Args:
-        data: the lines, from the beginning of a sentence.
-
-    Returns:
-        The position after the last empty line that ends rows; comments may stand before an empty line, too, and belong
-        to the rows behind it. 0 where there is none.
-
-    Example:
-        >>> last_break(b"Ada B-PER\n\nBo B-PER"), last_break(b"-DOCSTART- O\n\nBo B-PER")
-        (11, 0)
-    """
+    """Return where lines can be cut so that all sentences and their comments are whole."""
     end = len(data)
     while True:
         at = max(data.rfind(b"\n\n", 0, end), data.rfind(b"\n\r\n", 0, end))
@@ -99,25 +87,12 @@ def last_break(data: bytes) -> int:
 
 
 def split_row(row: str, delimiter: str | None) -> list[str]:
-    """Split a row into cells.
-
-    Args:
-        row: the line.
-        delimiter: the string between cells; None for runs of tabs and spaces.
-
-    Returns:
-        The cells.
-    """
+    """Split a row into cells."""
     return row.split(delimiter) if delimiter else _RUNS.split(row.strip(" \t"))
 
 
 def is_numbering(cells: Sequence[str], first: int) -> bool:
-    """Return whether a column numbers the tokens of a sentence.
-
-    Args:
-        cells: the cells of the column.
-        first: the number of the first token.
-    """
+    """Return whether a column numbers the tokens of a sentence."""
     return all(cell == str(i) for i, cell in enumerate(cells, start=first))
 
 
@@ -134,12 +109,7 @@ def _is_docstart(line: str) -> bool:
 
 
 def is_comment(line: str, dialect: ConllDialect | None = None) -> bool:
-    """Return whether a line is a comment or a ``-DOCSTART-`` line, and not the row of a token that begins with ``#``.
-
-    Args:
-        line: the line.
-        dialect: the layout of the file, if it is known.
-    """
+    """Return whether a line is a comment or ``-DOCSTART-`` line, and not the row of a token that begins with ``#``."""
     if not line.startswith("#"):
         return _is_docstart(line)
     if "\t" in line:
@@ -159,15 +129,7 @@ def is_comment(line: str, dialect: ConllDialect | None = None) -> bool:
 
 
 def split_comments(block: Block, dialect: ConllDialect) -> tuple[list[str], Block]:
-    """Split a block into the comments at its beginning and the rest.
-
-    Args:
-        block: the block.
-        dialect: the layout of the file.
-
-    Returns:
-        The comments, and the rest with the number of its first line.
-    """
+    """Split a block into the comments at its beginning and the rest."""
     first, lines = block
     begin = 0
     while begin < len(lines) and is_comment(lines[begin], dialect):
@@ -176,47 +138,21 @@ def split_comments(block: Block, dialect: ConllDialect) -> tuple[list[str], Bloc
 
 
 def is_writable_comment(line: str, dialect: ConllDialect) -> bool:
-    """Return whether a line will be read as a comment where it is written as one.
-
-    Args:
-        line: the line.
-        dialect: the layout to write.
-    """
+    """Return whether a line will be read as a comment where it is written as one."""
     return not any(character in line for character in "\n\r\0") and is_comment(line, dialect)
 
 
 def comment_name(line: str) -> str:
-    """Return the name in a comment ``# name = value``.
-
-    Args:
-        line: the comment.
-
-    Returns:
-        The name; all of a comment without a value.
-    """
+    """Return the name in a comment ``# name = value``."""
     return line.partition("=")[0][1:].strip()
 
 
 def parse_column_names(line: str) -> tuple[str, ...]:
-    """Return the names of columns in a comment ``# global.columns = ...``.
-
-    Args:
-        line: the comment.
-
-    Returns:
-        The names; none in any other comment.
-    """
+    """Return the names of columns in a comment ``# global.columns = ...``."""
     return tuple(line.partition("=")[2].split()) if comment_name(line) == "global.columns" else ()
 
 
 def parse_sentence_id(line: str) -> str | None:
-    """Return the id in a comment ``# sent_id = ...``.
-
-    Args:
-        line: the line.
-
-    Returns:
-        The id; None in any other line.
-    """
+    """Return the id in a comment ``# sent_id = ...``."""
     is_id = line.startswith("#") and comment_name(line) == "sent_id"
     return line.partition("=")[2].strip() or None if is_id else None

@@ -47,13 +47,7 @@ class _RaggedRows(Exception):  # noqa: N818 - internal: converted to an InputErr
 
 
 class ConllReader:
-    """Reads the sentences of a file.
-
-    Args:
-        path: the file.
-        dialect: its layout.
-        reading: how to read; collects counts and notes.
-    """
+    """Reads the sentences of a file."""
 
     def __init__(self, path: Path, dialect: ConllDialect, reading: Reading) -> None:
         self._path = path
@@ -72,19 +66,7 @@ class ConllReader:
         self._unread = {i: _describe_unread(i, dialect) for i in dialect.unread_tag_columns}
 
     def sentences(self, start: int = 0, stop: int | None = None) -> Iterator[Sentence]:
-        """Read the sentences.
-
-        Args:
-            start: the byte to start from, at the beginning of a sentence.
-            stop: the byte to stop at; None for the end of the file.
-
-        Yields:
-            The sentences.
-
-        Raises:
-            InputError: rows of different width, an empty token, an id that occurs twice, an invalid tag (TagError), or
-                no sentence at all.
-        """
+        """Read the sentences."""
         dialect, reading = self._dialect, self._reading
         comments: list[str] = []
         is_empty = True

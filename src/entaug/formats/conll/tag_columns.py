@@ -33,24 +33,7 @@ LEVEL = "level"
 def decode_levels(
     columns: Sequence[Sequence[str]], scheme: str, repairs: Counter[str] | None, notes: Counter[str]
 ) -> tuple[list[Mention], list[dict[str, int]]]:
-    """Convert the tags of several columns to mentions.
-
-    Args:
-        columns: the tags of each column, those of outer mentions first.
-        scheme: the canonical name of their scheme.
-        repairs: see `entaug.tags.decode`.
-        notes: mentions that are left out are counted here.
-
-    Returns:
-        The mentions in canonical order; and their further fields with `LEVEL`, empty where no mention needs any.
-
-    Raises:
-        InvalidTag: tags break the scheme.
-
-    Example:
-        >>> decode_levels([["B-ORG", "I-ORG"], ["O", "B-LOC"]], "IOB2", None, Counter())[0]
-        [Mention(label='ORG', spans=((0, 2),)), Mention(label='LOC', spans=((1, 2),))]
-    """
+    """Convert the tags of several columns to mentions."""
     level_of: dict[Mention, int] = {}
     for level, tags in enumerate(columns):
         try:
@@ -80,17 +63,7 @@ def _assign_levels(mentions: Sequence[Mention]) -> list[int]:
 
 
 def flatten_to_levels(mentions: Sequence[Mention], num_levels: int, overlap: str) -> Sequence[Mention]:
-    """Reduce mentions to those that some tag columns can hold.
-
-    Args:
-        mentions: any mentions.
-        num_levels: the number of tag columns.
-        overlap: ``"outermost"`` or ``"innermost"``, see `entaug.tags.flatten`, which is applied for each column to the
-            mentions that are left.
-
-    Returns:
-        The mentions that are kept, in canonical order.
-    """
+    """Reduce mentions to those that some tag columns can hold."""
     remaining = [mention for mention in mentions if mention.is_contiguous]
     if len(remaining) == len(mentions) and max(_assign_levels(remaining), default=0) < num_levels:
         return mentions
@@ -103,18 +76,7 @@ def flatten_to_levels(mentions: Sequence[Mention], num_levels: int, overlap: str
 
 
 def encode_levels(sentence: Sentence, dialect: ConllDialect) -> list[list[str]]:
-    """Convert the mentions of a sentence to the tags of several columns.
-
-    Args:
-        sentence: the sentence.
-        dialect: the layout to write.
-
-    Returns:
-        The tags of each tag column.
-
-    Raises:
-        LossError: more columns would be needed, or a mention is discontinuous.
-    """
+    """Convert the mentions of a sentence to the tags of several columns."""
     num_levels = len(dialect.tag_columns)
     mentions = sentence.mentions
     if dialect.overlap != "error":
@@ -158,12 +120,7 @@ def _recorded_levels(sentence: Sentence, num_levels: int) -> list[int] | None:
 
 
 def are_levels_written(sentence: Sentence, dialect: ConllDialect) -> bool:
-    """Return whether the mentions have no further fields but `LEVEL`, and their columns in the file give it.
-
-    Args:
-        sentence: the sentence.
-        dialect: the layout to write.
-    """
+    """Return whether the mentions have no further fields but `LEVEL`, and their columns in the file give it."""
     fields = sentence.layout.get(ENTITY_FIELDS)
     if not isinstance(fields, list) or any(not isinstance(f, dict) or f.keys() - {LEVEL} for f in fields):
         return False
@@ -174,19 +131,7 @@ def are_levels_written(sentence: Sentence, dialect: ConllDialect) -> bool:
 
 
 def extract_attribute(cells: Sequence[str], name: str) -> tuple[list[str], list[str]]:
-    """Extract the tags that are attributes in cells.
-
-    Args:
-        cells: the cells of a column.
-        name: the name of the attribute.
-
-    Returns:
-        The tags, ``"O"`` where a cell has none; and the cells with the tags removed.
-
-    Example:
-        >>> extract_attribute(["name=B-PER|SpaceAfter=No", "_"], "name")
-        (['B-PER', 'O'], ['name=|SpaceAfter=No', '_'])
-    """
+    """Extract the tags that are attributes in cells."""
     pattern = re.compile(rf"(^|\|){re.escape(name)}=([^|]*)")
     tags, remainders = [], []
     for cell in cells:
@@ -197,20 +142,7 @@ def extract_attribute(cells: Sequence[str], name: str) -> tuple[list[str], list[
 
 
 def insert_attribute(tags: Sequence[str], cells: Sequence[str] | None, name: str) -> list[str]:
-    """Insert tags into cells as attributes; the inverse of `extract_attribute`.
-
-    Args:
-        tags: one tag a token.
-        cells: the cells without tags; None where there is nothing else in them.
-        name: the name of the attribute.
-
-    Returns:
-        The cells.
-
-    Example:
-        >>> insert_attribute(["B-PER", "O", "I-PER"], ["name=|SpaceAfter=No", "_", "X=1"], "name")
-        ['name=B-PER|SpaceAfter=No', '_', 'X=1|name=I-PER']
-    """
+    """Insert tags into cells as attributes; the inverse of `extract_attribute`."""
     if cells is None:
         return [f"{name}={tag}" for tag in tags]
     pattern = re.compile(rf"(^|\|){re.escape(name)}=(?=\||$)")

@@ -29,19 +29,7 @@ __all__ = ["find_losses", "format_sentence"]
 
 
 def format_sentence(sentence: Sentence, dialect: ConllDialect) -> str:
-    """Format a sentence as comments, rows and an empty line.
-
-    Args:
-        sentence: the sentence.
-        dialect: the layout to write.
-
-    Returns:
-        The lines.
-
-    Raises:
-        LossError: tags cannot represent the mentions, a token contains the separator or a line end, or a row would be
-            read as a comment.
-    """
+    """Format a sentence as comments, rows and an empty line."""
     try:
         if dialect.tag_columns:
             tags = encode_levels(sentence, dialect)
@@ -196,15 +184,7 @@ def _format_comments(sentence: Sentence, dialect: ConllDialect) -> str:
 
 
 def find_losses(sentence: Sentence, dialect: ConllDialect) -> list[str]:
-    """Name the parts of a sentence that `format_sentence` leaves out.
-
-    Args:
-        sentence: the sentence.
-        dialect: the layout to write.
-
-    Returns:
-        Fields, and columns, ``"id"`` and ``"text"`` where the layout has no place for them.
-    """
+    """Name the parts of a sentence that `format_sentence` leaves out."""
     lost = [
         f"field {name!r}"
         for name, value in sentence.fields.items()

@@ -59,13 +59,7 @@ class HfDialect:
 
 @dataclass(frozen=True)
 class Table:
-    """A table that is read in batches.
-
-    Args:
-        schema: its schema, of pyarrow.
-        features: the description of its columns by Hugging Face, by name.
-        batches: starts reading; yields record batches of the given columns, by default of all columns.
-    """
+    """A table that is read in batches."""
 
     schema: Any
     features: Mapping[str, Any]
@@ -73,14 +67,7 @@ class Table:
 
 
 def import_pyarrow() -> Any:
-    """Import pyarrow.
-
-    Returns:
-        The module.
-
-    Raises:
-        MissingExtraError: it is not installed.
-    """
+    """Import pyarrow."""
     try:
         import pyarrow as pa
     except ImportError as error:

@@ -39,28 +39,11 @@ class TableFormat(BufferedFormat):
 
     @abc.abstractmethod
     def open_table(self, path: Path, dialect: HfDialect) -> Table:
-        """Open the table of a file.
-
-        Args:
-            path: the file, or a folder.
-            dialect: its dialect.
-
-        Returns:
-            The table.
-
-        Raises:
-            InputError: the file is damaged.
-        """
+        """Open the table of a file."""
 
     @abc.abstractmethod
     def write_table(self, table: Any, path: Path, dialect: HfDialect) -> None:
-        """Write a table.
-
-        Args:
-            table: the table of pyarrow.
-            path: the file, or a folder.
-            dialect: the dialect to write.
-        """
+        """Write a table."""
 
     def detect(self, path: Path, dialect: HfDialect, options: Mapping[str, Any]) -> dict[str, Any]:
         """See `entaug.formats.base.BaseFormat.detect`: the columns."""
@@ -68,14 +51,7 @@ class TableFormat(BufferedFormat):
             return detect_dialect(self.open_table(path, dialect), dialect, options)
 
     def is_empty(self, path: Path) -> bool:
-        """Whether a table has no rows.
-
-        Args:
-            path: the file, or a folder.
-
-        Raises:
-            InputError: it is damaged.
-        """
+        """Whether a table has no rows."""
         with _faults_named(path):
             return not any(len(batch) for batch in self.open_table(path, self.dialect()).batches(None))
 
@@ -85,11 +61,7 @@ class TableFormat(BufferedFormat):
             yield from read_table(self.open_table(path, dialect), dialect, reading, path)
 
     def check(self, sentence: Sentence, dialect: HfDialect) -> None:
-        """See `entaug.formats.buffered.BufferedFormat.check`: unsupported mentions, text that is not Unicode.
-
-        Raises:
-            LossError: the table cannot represent the sentence.
-        """
+        """See `entaug.formats.buffered.BufferedFormat.check`: unsupported mentions, text that is not Unicode."""
         kept = self.carried(sentence, dialect)
         if dialect.mentions == "tags":
             self.check_flat(kept, "pass --overlap outermost or innermost, or write entities")
@@ -124,15 +96,7 @@ def _faults_named(path: Path) -> Iterator[None]:
 
 
 def features_of(schema: Any, info: Path | None = None) -> dict[str, Any]:
-    """Read Hugging Face's description of the columns.
-
-    Args:
-        schema: the schema of the table, which may hold it.
-        info: the file of the dataset that may hold it.
-
-    Returns:
-        The description by column; empty if there is none.
-    """
+    """Read Hugging Face's description of the columns."""
     try:
         if info is not None and info.exists():
             features = json.loads(read_bytes(info)).get("features")
@@ -196,11 +160,7 @@ class DatasetFolder(TableFormat):
         return {_INFO, _STATE} <= files.keys() and is_ours and all(files.values())
 
     def open_table(self, path: Path, dialect: HfDialect) -> Table:
-        """See `TableFormat.open_table`.
-
-        Raises:
-            InputError: the folder is damaged, or has no such split.
-        """
+        """See `TableFormat.open_table`."""
         pa = import_pyarrow()
         folder = _part(path, dialect.split_name)
         listed = _read_object(folder / _STATE).get("_data_files")

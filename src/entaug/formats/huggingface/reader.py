@@ -86,19 +86,7 @@ def _is_entities(type_: Any) -> bool:
 
 
 def detect_dialect(table: Table, dialect: HfDialect, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Detect the layout of a table.
-
-    Args:
-        table: the table.
-        dialect: the dialect made from the options that are given.
-        options: the options that are given, by name.
-
-    Returns:
-        Fields of the dialect by name.
-
-    Raises:
-        InputError: there is no column of tokens, or a given column is missing.
-    """
+    """Detect the layout of a table."""
     types = {column.name: column.type for column in table.schema}
     if len(types) < len(table.schema):
         raise InputError("two columns of one name", remedy="rename one")
@@ -177,20 +165,7 @@ def _rows(column: Any) -> list[Any]:
 
 
 def read_table(table: Table, dialect: HfDialect, reading: Reading, path: Path | str | None) -> Iterator[Sentence]:
-    """Read the sentences of a table.
-
-    Args:
-        table: the table.
-        dialect: its layout.
-        reading: how to read.
-        path: its file, for messages; None for a table in memory.
-
-    Yields:
-        The sentences.
-
-    Raises:
-        InputError: a row is invalid, an id occurs twice, or there is no sentence.
-    """
+    """Read the sentences of a table."""
     pa = import_pyarrow()
     types = {column.name: column.type for column in table.schema}
     for name in [name for name, type_ in types.items() if not (_is_json(type_) or _is_printed(type_))]:

@@ -23,15 +23,7 @@ _INTEGER = {"dtype": "int64", "_type": "Value"}
 
 
 def create_table(sentences: Iterable[Sentence], dialect: HfDialect) -> Any:
-    """Convert sentences to a table.
-
-    Args:
-        sentences: the sentences.
-        dialect: the layout.
-
-    Returns:
-        A table of pyarrow, with the description of its columns for Hugging Face.
-    """
+    """Convert sentences to a table."""
     pa = import_pyarrow()
     rows = list(sentences)
     columns: dict[str, tuple[Any, Any]] = {}  # values and description

@@ -50,10 +50,7 @@ class Bartner(BaseFormat):
     dialect_class = BartnerDialect
 
     def recognises(self, path: Path) -> bool:
-        """See `entaug.formats.base.BaseFormat.recognises`.
-
-        Whether it begins with sentences of three lines, at least one of them with mentions.
-        """
+        """See `entaug.formats.base.BaseFormat.recognises`."""
         data = read_beginning(path, _HEAD_SIZE)
         lines = data.decode("utf-8-sig", "replace").replace("\r", "").rstrip("\n").split("\n")
         lines = lines[:-3] if len(data) == _HEAD_SIZE else [*lines, "", ""]  # the last sentence may be incomplete
@@ -68,11 +65,7 @@ class Bartner(BaseFormat):
     def read(
         self, path: Path, dialect: BartnerDialect, reading: Reading, start: int = 0, stop: int | None = None
     ) -> Iterator[Sentence]:
-        """See `entaug.formats.base.BaseFormat.read`: the sentences of a file, streamed.
-
-        Raises:
-            InputError: lines are not in groups of three, a mention does not fit, or there is no sentence.
-        """
+        """See `entaug.formats.base.BaseFormat.read`: the sentences of a file, streamed."""
         del dialect
 
         def parse(number: int, lines: list[str]) -> Iterable[Sentence]:
@@ -81,11 +74,7 @@ class Bartner(BaseFormat):
         return read_records(path, _read_threes(path, start, stop, reading.notes), parse, reading, is_whole=stop is None)
 
     def dump(self, sentence: Sentence, dialect: BartnerDialect) -> str:
-        """See `entaug.formats.base.BaseFormat.dump`: the sentence as three lines.
-
-        Raises:
-            LossError: a token or label contains white space, or a label contains ``|``.
-        """
+        """See `entaug.formats.base.BaseFormat.dump`: the sentence as three lines."""
         del dialect
         line = " ".join(sentence.tokens)
         if line.count(" ") != len(sentence) - 1 or _NOT_IN_TOKENS.search(line) or line != line.strip():
@@ -109,10 +98,7 @@ def _loss(what: str, text: str, sentence: Sentence) -> LossError:
 
 
 def _read_threes(path: Path, start: int, stop: int | None, notes: Counter[str]) -> Iterator[tuple[int, list[str]]]:
-    """Yield the lines of each sentence, with the number of the first; missing lines at the end are empty.
-
-    The role of a line depends only on its number: after a missing or additional line nothing can be read.
-    """
+    """Yield the lines of each sentence, with the number of the first; missing lines at the end are empty."""
     pending: list[str] = []
     number = 1
     for first, lines in read_line_chunks(path, start, stop, notes):

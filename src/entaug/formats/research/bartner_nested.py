@@ -57,10 +57,7 @@ class BartnerNested(BufferedFormat):
     reserved_fields = ("doc_key", "sentences", "ners", "ids", ENTITY_FIELDS)
 
     def recognises(self, path: Path) -> bool:
-        """See `entaug.formats.base.BaseFormat.recognises`.
-
-        Whether the first record is an object with ``sentences`` and ``ners``, both lists of lists.
-        """
+        """See `entaug.formats.base.BaseFormat.recognises`."""
         records, is_array = peek_records(path, 1)
         first = records[0] if records and not is_array and type(records[0]) is dict else {}
         lists = first.get("sentences"), first.get("ners")

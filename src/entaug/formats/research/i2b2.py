@@ -90,12 +90,7 @@ class I2b2(BufferedFormat):
         return holds_only(path, (".con", ".txt"), {".con", ".txt"})
 
     def check(self, sentence: Sentence, dialect: I2b2Dialect) -> None:
-        """See `entaug.formats.buffered.BufferedFormat.check`.
-
-        Raises:
-            LossError: it has a discontinuous mention, a token with white space, or a label with a quotation mark or
-                a line end.
-        """
+        """See `entaug.formats.buffered.BufferedFormat.check`."""
         del dialect
         self.check_contiguous(sentence)
         subject = f"sentence {sentence.key}"
@@ -190,19 +185,7 @@ def _lines(path: Path, notes: Counter[str]) -> list[str]:
 
 
 def _parse_concept(text: str, lines: list[list[str]], reading: Reading) -> tuple[int, Mention | None]:
-    """Parse a line of a file of concepts.
-
-    Args:
-        text: the line.
-        lines: the tokens of each line of the text.
-        reading: how to read.
-
-    Returns:
-        The line of the text that the mention is in, and the mention; None where repair drops it.
-
-    Raises:
-        InputError: it is no mention, or does not fit the text.
-    """
+    """Parse a line of a file of concepts."""
     match = _CONCEPT.fullmatch(text)
     if match is None:
         raise InputError(f"{text[:80]!r} is no mention", remedy=_REMEDY)

@@ -68,25 +68,14 @@ class SpacyFormat(BufferedFormat):
         return {"spans_key": key, "mentions": "spans" if key in groups else "ents" if has_entities else "auto"}
 
     def check(self, sentence: Sentence, dialect: Any) -> None:
-        """See `entaug.formats.buffered.BufferedFormat.check`.
-
-        No mention may be discontinuous, or nested if mentions are entities.
-        """
+        """See `entaug.formats.buffered.BufferedFormat.check`."""
         kept = self.carried(sentence, dialect)
         self.check_contiguous(kept, "write JSON lines, or leave them out: --overlap outermost or innermost")
         if dialect.mentions == "ents":
             self.check_flat(kept, "pass --overlap outermost or innermost, or write spans")
 
     def resolve(self, sentences: Iterable[Sentence], dialect: Any) -> tuple[Iterable[Sentence], Any]:
-        """Prepare sentences for writing.
-
-        Args:
-            sentences: the sentences.
-            dialect: the dialect to write.
-
-        Returns:
-            The sentences with the mentions that are kept, and a dialect with their location.
-        """
+        """Prepare sentences for writing."""
         kept: Iterable[Sentence] = (BufferedFormat.carried(self, sentence, dialect) for sentence in sentences)
         if dialect.mentions == "auto":
             kept = list(kept)

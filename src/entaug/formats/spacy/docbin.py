@@ -90,11 +90,7 @@ class DocBinFormat(SpacyFormat):
         return read_records(path, enumerate(range(len(reader)), start=1), parse, reading, unit="document")
 
     def check(self, sentence: Sentence, dialect: DocBinDialect) -> None:
-        """See `entaug.formats.buffered.BufferedFormat.check`.
-
-        Raises:
-            LossError: a mention is discontinuous, or nested if mentions are entities; a field is not JSON.
-        """
+        """See `entaug.formats.buffered.BufferedFormat.check`."""
         super().check(sentence, dialect)
         try:
             words = words_of(self.carried(sentence, dialect))
@@ -168,12 +164,7 @@ def _are_native(fields: Any, n: int) -> bool:
 
 
 class _DocBinWriter:
-    """Collects documents, and packs them.
-
-    Args:
-        columns: the columns that any sentence has an attribute for.
-        group: the group of spans for mentions; None if they are entities.
-    """
+    """Collects documents, and packs them."""
 
     def __init__(self, columns: Sequence[str], group: str | None) -> None:
         spacy = import_spacy()

@@ -47,14 +47,7 @@ _REMEDY = "write it anew with spaCy: DocBin(docs=docs).to_disk(path)"
 
 
 def import_spacy() -> Any:
-    """Import spaCy.
-
-    Returns:
-        The module.
-
-    Raises:
-        MissingExtraError: it is not installed.
-    """
+    """Import spaCy."""
     try:
         import spacy
     except ImportError as error:
@@ -63,14 +56,7 @@ def import_spacy() -> Any:
 
 
 class DocBinReader:
-    """Reads the documents of a DocBin.
-
-    Args:
-        path: the file.
-
-    Raises:
-        InputError: it is damaged.
-    """
+    """Reads the documents of a DocBin."""
 
     def __init__(self, path: Path) -> None:
         import_spacy()
@@ -110,22 +96,11 @@ class DocBinReader:
         return len(self._bounds) - 1
 
     def has_attribute(self, name: str) -> bool:
-        """Whether any word has a value of an attribute.
-
-        Args:
-            name: the name of the attribute.
-        """
+        """Whether any word has a value of an attribute."""
         return name in self._index and self._numbers[self._index[name]] is not None
 
     def groups(self, i: int) -> dict[str, list[tuple[int, ...]]]:
-        """Return the groups of spans of a document.
-
-        Args:
-            i: the position of the document.
-
-        Returns:
-            The spans by the name of their group; empty if they are damaged, which `read_sentence` reports.
-        """
+        """Return the groups of spans of a document."""
         try:
             return self._read_groups(i)
         except InputError:
@@ -165,19 +140,7 @@ class DocBinReader:
         return column
 
     def read_sentence(self, i: int, group: str | None, reading: Reading) -> Sentence | None:
-        """Read a document as a sentence.
-
-        Args:
-            i: the position of the document.
-            group: the group of spans that holds the mentions; None if they are entities.
-            reading: how to read.
-
-        Returns:
-            The sentence; None if the document has no words.
-
-        Raises:
-            InputError: the document is damaged, or a mention does not fit.
-        """
+        """Read a document as a sentence."""
         words = [self._string(number) for number in self._column(i, "ORTH")]
         flags = self._spaces[self._bounds[i] : self._bounds[i + 1]].astype(bool).tolist()
         has_spaces = not (isinstance(self._flags[i], dict) and self._flags[i].get("has_unknown_spaces"))
@@ -283,17 +246,7 @@ class DocBinReader:
 
 
 def to_plain(value: Any) -> Any:
-    """Convert a value to plain JSON values.
-
-    Args:
-        value: the value; tuples become lists.
-
-    Returns:
-        The converted value.
-
-    Raises:
-        TypeError: it has no JSON form.
-    """
+    """Convert a value to plain JSON values."""
     if value is None or isinstance(value, (str, bool, int, float)):
         return value
     if isinstance(value, (list, tuple)):
@@ -304,9 +257,5 @@ def to_plain(value: Any) -> Any:
 
 
 def are_cats(cats: Mapping[Any, Any]) -> bool:
-    """Whether a mapping holds categories with their scores.
-
-    Args:
-        cats: the mapping.
-    """
+    """Whether a mapping holds categories with their scores."""
     return all(type(name) is str and type(value) in (int, float, bool) for name, value in cats.items())

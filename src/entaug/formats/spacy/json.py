@@ -101,10 +101,7 @@ class SpacyJson(SpacyFormat):
         return read_records(path, array, parse, reading, unit="record")
 
     def carried(self, sentence: Sentence, dialect: SpacyJsonDialect) -> Sentence:
-        """See `entaug.formats.base.BaseFormat.carried`.
-
-        The sentence with the mentions that are kept; tokenized again if tuples hold no words.
-        """
+        """See `entaug.formats.base.BaseFormat.carried`."""
         sentence = super().carried(sentence, dialect)
         if dialect.form != "tuples" or dialect.words:
             return sentence
@@ -119,12 +116,7 @@ class SpacyJson(SpacyFormat):
         return found[0].with_(id=sentence.id).with_fields(sentence.fields)
 
     def check(self, sentence: Sentence, dialect: SpacyJsonDialect) -> None:
-        """See `entaug.formats.buffered.BufferedFormat.check`.
-
-        Raises:
-            LossError: a mention is discontinuous; mentions are nested, but the form has only tags or entities; a token
-                is white space; or in tuples without words, a mention would begin or end within a token.
-        """
+        """See `entaug.formats.buffered.BufferedFormat.check`."""
         path = f"sentence {sentence.key}"
         super().check(sentence, replace(dialect, mentions="ents") if dialect.form == "training" else dialect)
         has_space_token = any(map(str.isspace, sentence.tokens))

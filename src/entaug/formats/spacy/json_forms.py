@@ -78,24 +78,13 @@ class SpacyJsonDialect(SpacyDialect, OffsetOptions):
 
 
 def has_unknown_fields(fields: Iterable[str]) -> bool:
-    """Whether spaCy fails on one of the fields of a tuple.
-
-    Args:
-        fields: their names.
-    """
+    """Whether spaCy fails on one of the fields of a tuple."""
     known = {"entities", "words", "spaces", BEFORE, DOCUMENT, ENTITY_FIELDS}
     return not (_ANNOTATIONS | known).issuperset(fields)
 
 
 def form_of(record: Any) -> str | None:
-    """Determine the form of a record.
-
-    Args:
-        record: the record.
-
-    Returns:
-        ``"docs"``, ``"tuples"`` or ``"training"``; None if it is not a record of spaCy.
-    """
+    """Determine the form of a record."""
     if isinstance(record, list):
         is_pair = len(record) == 2 and isinstance(record[0], str) and isinstance(record[1], dict)
         return "tuples" if is_pair and record[1].keys() & {"entities", "spans", "cats", "words"} else None
@@ -117,20 +106,7 @@ def form_of(record: Any) -> str | None:
 
 
 def parse_record(record: Any, number: int, dialect: SpacyJsonDialect, reading: Reading) -> Iterable[Sentence]:
-    """Read the sentences of a record.
-
-    Args:
-        record: the record.
-        number: its number, from 1.
-        dialect: the layout.
-        reading: how to read.
-
-    Returns:
-        The sentences.
-
-    Raises:
-        InputError: it is not a record of spaCy, or a mention does not fit.
-    """
+    """Read the sentences of a record."""
     form = form_of(record)
     if form == "training":
         return read_document(record, dialect.scheme, reading)
@@ -304,15 +280,7 @@ def _parse_doc(record: Any, dialect: SpacyJsonDialect, reading: Reading) -> Iter
 
 
 def to_records(sentences: Iterable[Sentence], dialect: SpacyJsonDialect) -> Iterator[Any]:
-    """Convert sentences to records.
-
-    Args:
-        sentences: the sentences.
-        dialect: the layout, with the location of mentions.
-
-    Yields:
-        The records.
-    """
+    """Convert sentences to records."""
     if dialect.form == "docs":
         yield from (_to_doc(sentence, dialect) for sentence in sentences)
     elif dialect.form == "tuples":

@@ -21,12 +21,7 @@ _INPUT = 1 << 16  # packed bytes that are unpacked at once
 
 
 class _Inflated(io.RawIOBase):
-    """Packed bytes, unpacked as they are read.
-
-    Args:
-        data: the packed bytes.
-        path: their file.
-    """
+    """Packed bytes, unpacked as they are read."""
 
     def __init__(self, data: bytes, path: Path) -> None:
         self._data = data
@@ -62,20 +57,7 @@ class _Inflated(io.RawIOBase):
 
 
 def read_message(data: bytes, path: Path) -> dict[str, Any]:
-    """Read the parts of a DocBin.
-
-    Args:
-        data: the bytes of the file.
-        path: the file.
-
-    Returns:
-        The parts by name; the table of words (``tokens``) as the number of words and the columns of the attributes,
-        None for a column of zeros.
-
-    Raises:
-        InputError: the file is small and holds far more than any DocBin.
-        ValueError: it is damaged.
-    """
+    """Read the parts of a DocBin."""
     from srsly import msgpack
 
     stream = _Inflated(data, path)
@@ -150,15 +132,7 @@ def _counter(limit: int) -> Callable[[Any], Any]:
 
 
 def unpacked(data: bytes, *, lists: bool = True) -> Any:
-    """Read a packed value.
-
-    Args:
-        data: its bytes.
-        lists: whether sequences become lists; otherwise tuples.
-
-    Returns:
-        The value.
-    """
+    """Read a packed value."""
     from srsly import msgpack
 
     # Without a hook srsly searches for all installed hooks at each call.

@@ -42,15 +42,7 @@ _REMEDY = "write it as spaCy does"
 
 
 def columns_of_words(words: Sequence[Mapping[str, Any]], reading: Reading) -> dict[str, list[str]]:
-    """Read the annotation of words from their objects.
-
-    Args:
-        words: an object per word.
-        reading: counts columns whose values are of the wrong type, which are left out.
-
-    Returns:
-        A value per word, by column name; "" where an object has none.
-    """
+    """Read the annotation of words from their objects."""
     columns: dict[str, list[str]] = {}
     given: set[str] = set().union(*words)
     for name in COLUMNS[:6]:
@@ -71,19 +63,7 @@ def columns_of_words(words: Sequence[Mapping[str, Any]], reading: Reading) -> di
 
 
 def mentions_of_tags(tags: Sequence[Any], scheme: str, reading: Reading) -> tuple[Mention, ...]:
-    """Decode the tags of words.
-
-    Args:
-        tags: a tag per word; None or ``"-"`` if it is unknown whether a word is in a mention, which is counted.
-        scheme: the scheme of the tags.
-        reading: how to read.
-
-    Returns:
-        The mentions by words.
-
-    Raises:
-        InputError: a tag is not a string, or invalid in the scheme.
-    """
+    """Decode the tags of words."""
     known = ["O" if tag is None or tag == "-" else tag for tag in tags]
     unknown = sum(tag is None or tag == "-" for tag in tags)
     if unknown and unknown == len(known):
@@ -94,19 +74,7 @@ def mentions_of_tags(tags: Sequence[Any], scheme: str, reading: Reading) -> tupl
 
 
 def read_document(record: Mapping[str, Any], scheme: str, reading: Reading) -> Iterator[Sentence]:
-    """Read the sentences of a document.
-
-    Args:
-        record: the document.
-        scheme: the scheme of its tags.
-        reading: how to read.
-
-    Yields:
-        The sentences.
-
-    Raises:
-        InputError: the document is invalid.
-    """
+    """Read the sentences of a document."""
     name = record.get("id") if type(record.get("id")) in (str, int) else None
     paragraphs = [(paragraph, list(_checked(paragraph["sentences"]))) for paragraph in record["paragraphs"]]
     paragraphs = [(paragraph, sentences) for paragraph, sentences in paragraphs if any(s["tokens"] for s in sentences)]
@@ -185,15 +153,7 @@ def _tokens(raw: Any, sentences: Sequence[Mapping[str, Any]]) -> Iterator[Tokens
 
 
 def write_documents(sentences: Iterable[Sentence], scheme: str) -> Iterator[dict[str, Any]]:
-    """Convert sentences to documents.
-
-    Args:
-        sentences: the sentences.
-        scheme: the scheme of the tags.
-
-    Yields:
-        The documents.
-    """
+    """Convert sentences to documents."""
 
     def origin(numbered: tuple[int, Sentence]) -> tuple[Any, ...]:
         number, sentence = numbered

@@ -37,14 +37,7 @@ _UPOS = frozenset(
 
 
 class WordMention(NamedTuple):
-    """A mention by words.
-
-    Args:
-        start: the first word.
-        end: the word after the last.
-        label: the entity type.
-        fields: further fields.
-    """
+    """A mention by words."""
 
     start: int
     end: int
@@ -56,17 +49,7 @@ class WordMention(NamedTuple):
 
 
 class Words(NamedTuple):
-    """A sentence as words.
-
-    Args:
-        words: the tokens, and white space other than a single space as separate words.
-        flags: whether a space follows each word; None if the white space is unknown.
-        positions: the position of each token among the words.
-        mentions: the mentions by words.
-        columns: the columns that spaCy has attributes for, a value per word; empty strings for missing values. The
-            values of ``head`` are offsets in words, as integers.
-        other_columns: the other columns, a value per token.
-    """
+    """A sentence as words."""
 
     words: Sequence[str]
     flags: Sequence[bool] | None
@@ -91,18 +74,7 @@ class Words(NamedTuple):
 
 
 def words_of(sentence: Sentence) -> Words:
-    r"""Convert a sentence to words.
-
-    Args:
-        sentence: the sentence; its mentions are contiguous.
-
-    Returns:
-        The words.
-
-    Example:
-        >>> words_of(Sentence(["a", "b"], spaces=["  ", "\n"]))[:3]
-        (['a', ' ', 'b', '\n'], [True, False, False, False], [0, 2])
-    """
+    """Convert a sentence to words."""
     words, flags, positions = _split_spaces(sentence)
     mentions = [
         WordMention(positions[m.start], positions[m.end - 1] + 1, m.label, fields)
@@ -149,11 +121,7 @@ def _spread(values: Sequence[Any], positions: Sequence[int], n: int, filler: Any
 
 
 def has_stale_tree(sentence: Sentence) -> bool:
-    """Whether a sentence has columns of a tree that no longer matches it.
-
-    Args:
-        sentence: the sentence; edits of an augmented sentence do not keep the tree of its source.
-    """
+    """Whether a sentence has columns of a tree that no longer matches it."""
     return sentence.provenance is not None and not sentence.columns.keys().isdisjoint(_TREE)
 
 
@@ -209,15 +177,7 @@ def _is_head(value: str, position: int, n: int) -> bool:
 
 
 class Tokens(NamedTuple):
-    """Tokens from words.
-
-    Args:
-        tokens: the words that are not white space.
-        spaces: the white space after each token; None if it is unknown.
-        before: the white space before the first token.
-        counts: for each word, and for the end, the number of tokens before it.
-        positions: the position of each token among the words.
-    """
+    """Tokens from words."""
 
     tokens: tuple[str, ...]
     spaces: tuple[str, ...] | None
@@ -227,20 +187,7 @@ class Tokens(NamedTuple):
 
 
 def tokens_of(words: Sequence[str], flags: Sequence[bool] | None, kept: Collection[int] = ()) -> Tokens:
-    r"""Convert words to tokens.
-
-    Args:
-        words: the words.
-        flags: whether a space follows each word; None if that is unknown; white space is then a token.
-        kept: the positions of white space that is a token nevertheless.
-
-    Returns:
-        The tokens.
-
-    Example:
-        >>> tokens_of(["a", " ", "b", "\n"], [True, False, False, False])[:3]
-        (('a', 'b'), ('  ', '\n'), '')
-    """
+    """Convert words to tokens."""
     everything = range(len(words))
     if flags is None or not any(map(str.isspace, words)):
         spaces = None if flags is None else tuple([" " if flag else "" for flag in flags])
@@ -256,18 +203,7 @@ def tokens_of(words: Sequence[str], flags: Sequence[bool] | None, kept: Collecti
 
 
 def token_columns(columns: Mapping[str, Sequence[str]], tokens: Tokens) -> dict[str, tuple[str, ...]]:
-    """Convert columns of words to columns of tokens.
-
-    Args:
-        columns: a value per word, by column name; "" for a missing value. The values of ``head`` are offsets in words.
-        tokens: the tokens of these words.
-
-    Returns:
-        A value per token; columns without any value are left out.
-
-    Raises:
-        InputError: a head is outside the sentence.
-    """
+    """Convert columns of words to columns of tokens."""
     converted = {}
     for name, values in columns.items():
         if name == "head":
@@ -293,22 +229,7 @@ def create_sentence(
     id_: str | None,
     reading: Reading,
 ) -> Sentence:
-    """Create a sentence from words.
-
-    Args:
-        tokens: the tokens of the words.
-        mentions: the mentions by words; mentions of only white space are skipped and counted.
-        columns: the columns, a value per token.
-        meta: the fields of the sentence; further fields of mentions and white space are added.
-        id_: the id of the sentence.
-        reading: how to read.
-
-    Returns:
-        The sentence.
-
-    Raises:
-        InputError: a mention is repeated.
-    """
+    """Create a sentence from words."""
     placed = []
     for start, end, label, fields in mentions:
         span = (tokens.counts[start], tokens.counts[end])

@@ -127,7 +127,7 @@ class _ColumnNames:
 
 
 def _kind_of(cells: Iterable[str], names: Sequence[str]) -> Literal["", "tag", "string", "list", "offsets"]:
-    """What a column of labels holds; empty where its cells are neither tags nor mentions."""
+    """The kind of labels in a column; empty where its cells are neither tags nor mentions."""
     filled = [cell.strip() for cell in cells if cell.strip()]
     sample = filled[:100]
     if any(len(cell.split()) > 1 for cell in sample) and all(is_tag(tag) for cell in sample for tag in cell.split()):

@@ -77,10 +77,7 @@ class Doccano(TextLines):
     dialect_class = DoccanoDialect
 
     def matches(self, record: dict[str, Any]) -> bool | None:
-        """See `entaug.formats.text_records.TextLines.matches`.
-
-        Whether a record has a text and labels in the form of doccano; None if it has no label.
-        """
+        """See `entaug.formats.text_records.TextLines.matches`."""
         if not any(type(record.get(name)) is str for name in ("text", "data")):
             return False
         lists = [record[name] for name in _FIELDS if type(record.get(name)) is list]
@@ -131,11 +128,7 @@ class Doccano(TextLines):
         return text_record(text, [_mention(label) for label in labels], record, known, spans)
 
     def dump(self, sentence: Sentence, dialect: DoccanoDialect) -> str:
-        """See `entaug.formats.base.BaseFormat.dump`: the sentence as one line.
-
-        Raises:
-            LossError: a mention is discontinuous, or the tokens cannot be located in the text.
-        """
+        """See `entaug.formats.base.BaseFormat.dump`: the sentence as one line."""
         self.check_contiguous(sentence)
         text, spans = layout_text(sentence)
         count = counter(text, dialect.offsets)
@@ -153,10 +146,7 @@ class Doccano(TextLines):
         return to_json(record, sentence.key).decode() + "\n"
 
     def lost(self, sentence: Sentence, dialect: DoccanoDialect) -> list[str]:
-        """See `entaug.formats.base.BaseFormat.lost`.
-
-        Columns, fields whose names are in use, and, if labels are lists, fields of mentions.
-        """
+        """See `entaug.formats.base.BaseFormat.lost`."""
         lost = super().lost(sentence, dialect)
         if not dialect.objects:
             names = {name for fields in entity_fields(sentence) for name in fields}

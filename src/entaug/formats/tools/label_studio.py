@@ -87,10 +87,7 @@ class LabelStudio(BufferedFormat):
     dialect_class = LabelStudioDialect
 
     def recognises(self, path: Path) -> bool:
-        """See `entaug.formats.base.BaseFormat.recognises`.
-
-        Whether the file is an array, and its first element a task as Label Studio exports it.
-        """
+        """See `entaug.formats.base.BaseFormat.recognises`."""
         tasks, is_array = peek_records(path, 1)
         return is_array and any(_layout(task) for task in tasks)
 
@@ -138,10 +135,7 @@ class LabelStudio(BufferedFormat):
         return read_records(path, read_array(path), parse, reading, unit="task")
 
     def check(self, sentence: Sentence, dialect: LabelStudioDialect) -> None:
-        """See `entaug.formats.buffered.BufferedFormat.check`.
-
-        No mention may be discontinuous, and the tokens must be locatable in the text.
-        """
+        """See `entaug.formats.buffered.BufferedFormat.check`."""
         super().check(sentence, dialect)
         layout_text(sentence)
 
@@ -317,11 +311,7 @@ def _text(
 
 
 def _offsets(text: str, regions: Sequence[dict[str, Any]], unit: str, reading: Reading) -> list[tuple[Any, Any]]:
-    """The first character of each region and the one after its last.
-
-    Raises:
-        InputError: the text of a region differs from the text at its offsets, and `reading` does not repair.
-    """
+    """The first character of each region and the one after its last."""
     words = [region["value"].get("text") for region in regions]
     given = [(region["value"]["start"], region["value"]["end"]) for region in regions]
 

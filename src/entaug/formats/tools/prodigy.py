@@ -85,10 +85,7 @@ class Prodigy(TextLines):
     reserved_fields = ("text", "tokens", "spans")
 
     def matches(self, record: dict[str, Any]) -> bool | None:
-        """See `entaug.formats.text_records.TextLines.matches`.
-
-        Whether a record has a text and fields that only Prodigy writes.
-        """
+        """See `entaug.formats.text_records.TextLines.matches`."""
         if type(record.get("text")) is not str or "entities" in record:
             return False
         if "_input_hash" in record or "_task_hash" in record:
@@ -173,11 +170,7 @@ class Prodigy(TextLines):
         return result._replace(token_spans=places)
 
     def dump(self, sentence: Sentence, dialect: ProdigyDialect) -> str:
-        """See `entaug.formats.base.BaseFormat.dump`: the sentence as one line.
-
-        Raises:
-            LossError: a mention is discontinuous, or a token is white space or cannot be located in the text.
-        """
+        """See `entaug.formats.base.BaseFormat.dump`: the sentence as one line."""
         self.check_contiguous(sentence)
         text, places = layout_text(sentence)
         count = counter(text, dialect.offsets)
@@ -201,10 +194,7 @@ class Prodigy(TextLines):
         return to_json(record, sentence.key).decode() + "\n"
 
     def lost(self, sentence: Sentence, dialect: ProdigyDialect) -> list[str]:
-        """See `entaug.formats.base.BaseFormat.lost`.
-
-        Columns, fields whose names are in use, and fields of tokens that are not one object per token.
-        """
+        """See `entaug.formats.base.BaseFormat.lost`."""
         is_lost = TOKEN_FIELDS in sentence.fields and not _are_token_fields(
             sentence.fields[TOKEN_FIELDS], len(sentence)
         )

@@ -37,33 +37,7 @@ def render_html_report(
     by_type: bool = False,
     by_length: Sequence[int] = (),
 ) -> str:
-    """Render a report on augmented sentences and experiments.
-
-    Args:
-        corpus: gold and augmented sentences, for example from `entaug.read_augmented`. At most `MAX_EXAMPLES` of the
-            augmented ones are shown; counts and plots are of all.
-        records: records of runs, for example from `entaug.read_run_records`.
-        qualities: measured quality of the gold sentences and of each method.
-        title: the title.
-        notes: remarks at the top.
-        by_type: whether to add tables of F1 by entity type.
-        by_length: the bins of tables of F1 by length of the sentence; see `entaug.markdown_report`.
-
-    Returns:
-        The page as HTML.
-
-    Raises:
-        InputError: runs of one setting have different test sets.
-        MissingExtraError: a library that the report needs is not installed.
-
-    Example:
-        >>> from entaug import AugmentedPair, Sentence
-        >>> gold = Sentence(["Ada", "laughs"])
-        >>> corpus = AugmentedCorpus([gold], {"mr": [AugmentedPair(Sentence(["Bo", "laughs"]), gold)]})
-        >>> page = render_html_report(corpus, title="A & B")
-        >>> "<title>A &amp; B</title>" in page, "https://" in page
-        (True, False)
-    """
+    """Render a report on augmented sentences and experiments."""
     corpus = corpus or AugmentedCorpus()
     places = _drawn_examples(corpus)
     shown = AugmentedCorpus(
@@ -94,11 +68,7 @@ def render_html_report(
 
 
 def notes_on_examples(corpus: AugmentedCorpus) -> list[str]:
-    """Return what a report on a corpus says about the examples that it does not show; nothing where it shows all.
-
-    Args:
-        corpus: gold and augmented sentences.
-    """
+    """Return what a report on a corpus says about the examples that it does not show; nothing where it shows all."""
     size = sum(map(len, corpus.methods.values()))
     if size <= MAX_EXAMPLES:
         return []
@@ -213,12 +183,7 @@ def _measure_rows(qualities: Sequence[Quality]) -> list[dict[str, Any]]:
 
 
 def _format_row(values: Sequence[float | None]) -> list[str]:
-    """The values of a row, all with the same number of digits.
-
-    Example:
-        >>> _format_row([1234.5, 50.0, None]), _format_row([53.21, 6.0]), _format_row([0.0123, 0.0])
-        (['1,234', '50', '-'], ['53.2', '6.0'], ['0.012', '0.000'])
-    """
+    """The values of a row, all with the same number of digits."""
     largest = max((abs(value) for value in values if value is not None), default=0.0)
     digits = 0 if largest >= 1000 or not largest else 1 if largest >= 10 else 2 if largest >= 1 else 3
     return ["-" if value is None else f"{value:,.{digits}f}" for value in values]

@@ -25,13 +25,7 @@ _MIN_KEPT = 0.25
 
 @dataclass(frozen=True)
 class Side:
-    """A gold sentence beside an augmented one.
-
-    Args:
-        sentence: the gold sentence.
-        role: ``"source"``; ``"recipient"`` or ``"donor"`` of transferred words; or ``"other"``.
-        marks: the ranges that were removed or transferred.
-    """
+    """A gold sentence beside an augmented one."""
 
     sentence: Sentence
     role: str
@@ -40,14 +34,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Changes:
-    """Changes of an augmented sentence.
-
-    Args:
-        sides: the gold sentences, the one that was changed first.
-        marks: the ranges of the augmented sentence that were added, moved or transferred.
-        changed: share of its words that are not in the same place in the first side; None without a source.
-        is_rewritten: whether so few words were kept that there are no marks.
-    """
+    """Changes of an augmented sentence."""
 
     sides: tuple[Side, ...] = ()
     marks: tuple[Mark, ...] = ()
@@ -56,19 +43,7 @@ class Changes:
 
 
 def find_changes(pair: AugmentedPair) -> Changes:
-    """Find what changed between an augmented sentence and its source.
-
-    Args:
-        pair: the augmented sentence with its sources.
-
-    Returns:
-        The changes; empty where the source is unknown.
-
-    Example:
-        >>> changes = find_changes(AugmentedPair(Sentence("Bo left Oslo".split()), Sentence("Ada left Oslo".split())))
-        >>> changes.marks, changes.sides[0].marks, round(changes.changed, 2)
-        (((0, 1, 'added'),), ((0, 1, 'removed'),), 0.33)
-    """
+    """Find what changed between an augmented sentence and its source."""
     if pair.source is None:
         return Changes()
     return _transfers(pair, pair.source) or _replaced_mentions(pair, pair.source) or _compare(pair, pair.source)

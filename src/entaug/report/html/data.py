@@ -24,14 +24,7 @@ _SHOWN_ELSEWHERE = ("method", "signature", "rejected")  # keys of provenance
 
 @dataclass(frozen=True)
 class ScoreColumn:
-    """A score of single sentences.
-
-    Args:
-        name: name in the data.
-        title: name for readers.
-        description: a sentence about it.
-        values: by method, a value for each of its pairs; None if a pair has none.
-    """
+    """A score of single sentences."""
 
     name: str
     title: str
@@ -41,14 +34,7 @@ class ScoreColumn:
 
 @dataclass(frozen=True)
 class ReportData:
-    """The data of a report.
-
-    Args:
-        json: text that is safe in a script element.
-        digest: identifies the data; a browser stores decisions under it.
-        size: number of pairs.
-        reasons: number of rejected sentences by reason.
-    """
+    """The data of a report."""
 
     json: str
     digest: str
@@ -57,27 +43,7 @@ class ReportData:
 
 
 def report_data(corpus: AugmentedCorpus, columns: Iterable[ScoreColumn] = ()) -> ReportData:
-    """Encode the pairs of all methods with everything that the report shows of them.
-
-    A pair has the members ``g`` number of its method in the list, ``f`` fingerprint, ``n`` name of the method, ``i``
-    id, ``m`` augmented sentence, ``d`` its marks, ``s`` gold sentences as number, role and marks, ``v`` scores, and
-    where there are any ``p`` provenance, ``a`` 1 if it is rewritten, ``r`` number of the reason of its rejection, ``t``
-    what a teacher changed: change, label, words and probability of each mention. A sentence has ``t`` tokens, ``m``
-    mentions as number of the label and spans, and where known ``s`` spaces and ``l`` language.
-
-    Args:
-        corpus: gold and augmented sentences.
-        columns: scores of the augmented sentences.
-
-    Returns:
-        The data.
-
-    Example:
-        >>> gold = Sentence(["Ada", "laughs"])
-        >>> pair = AugmentedPair(Sentence(["Bo", "laughs"]), gold)
-        >>> report_data(AugmentedCorpus([gold], {"mr": [pair]})).size
-        1
-    """
+    """Encode the pairs of all methods with everything that the report shows of them."""
     changes = {method: [find_changes(pair) for pair in pairs] for method, pairs in corpus.methods.items()}
     scores = [*_own_scores(corpus, changes), *columns]
     labels = {label: number for number, label in enumerate(_labels(corpus))}
@@ -132,24 +98,12 @@ def report_data(corpus: AugmentedCorpus, columns: Iterable[ScoreColumn] = ()) ->
 
 
 def signature_of(pairs: Sequence[AugmentedPair]) -> str | None:
-    """The signature of a method with its parameters; None if the provenance of its sentences has none.
-
-    Args:
-        pairs: the pairs of the method.
-    """
+    """The signature of a method with its parameters; None if the provenance of its sentences has none."""
     return next((pair.provenance.signature for pair in pairs if pair.provenance.signature), None)
 
 
 def safe_json(data: Any) -> str:
-    """Return JSON that contains no markup and no line end of scripts.
-
-    Args:
-        data: the data; a value that JSON cannot represent becomes text.
-
-    Example:
-        >>> "<" in safe_json({"text": "</script>"})
-        False
-    """
+    """Return JSON that contains no markup and no line end of scripts."""
     try:
         text = json_text(data)
     except TypeError:  # a lone surrogate, or a value in provenance that JSON cannot represent
@@ -158,12 +112,7 @@ def safe_json(data: Any) -> str:
 
 
 def encode_sentence(sentence: Sentence, labels: Mapping[str, int]) -> dict[str, Any]:
-    """Return what a page shows of a sentence, as `report_data` describes it.
-
-    Args:
-        sentence: the sentence.
-        labels: the number of each label.
-    """
+    """Return what a page shows of a sentence, as `report_data` describes it."""
     encoded: dict[str, Any] = {"t": sentence.tokens, "m": [[labels[m.label], *m.spans] for m in sentence.mentions]}
     if sentence.spaces is not None:
         encoded["s"] = sentence.spaces
@@ -209,7 +158,7 @@ def _own_scores(corpus: AugmentedCorpus, changes: Mapping[str, Sequence[Changes]
 
 
 def _disagreement(pair: AugmentedPair) -> float | None:
-    """How much a teacher disagrees with the labels that the method gave; None without a teacher."""
+    """Disagreement of a teacher with the labels of the method; None without a teacher."""
     details = pair.provenance.details.get(DETAILS)
     return _number(details.get("disagreement")) if isinstance(details, Mapping) else None
 

@@ -29,15 +29,7 @@ Interval = tuple[float, float]
 
 @dataclass(frozen=True)
 class Plot:
-    """A plot with its texts.
-
-    Args:
-        title: the title.
-        text: how to read it.
-        svg: the figure as an ``svg`` element.
-        head: the head of the table of its values.
-        rows: the rows of the table.
-    """
+    """A plot with its texts."""
 
     title: str
     text: str
@@ -55,14 +47,7 @@ def _accepted(corpus: AugmentedCorpus) -> dict[str, list[Sentence]]:
 
 
 def label_plot(corpus: AugmentedCorpus) -> Plot | None:
-    """Plot the shares of labels among the mentions of the gold sentences and of each method.
-
-    Args:
-        corpus: gold and augmented sentences.
-
-    Returns:
-        The plot; None without mentions or augmented sentences.
-    """
+    """Plot the shares of labels among the mentions of the gold sentences and of each method."""
     methods = {name: _label_counts(sentences) for name, sentences in _accepted(corpus).items()}
     gold = _label_counts(corpus.gold)
     total = sum(methods.values(), gold)
@@ -121,14 +106,7 @@ def _set_rows(axes: Axes, names: Sequence[str]) -> None:
 
 
 def length_plot(corpus: AugmentedCorpus) -> Plot | None:
-    """Plot quantiles of the sentence lengths of the gold sentences and of each method.
-
-    Args:
-        corpus: gold and augmented sentences.
-
-    Returns:
-        The plot; None without augmented sentences.
-    """
+    """Plot quantiles of the sentence lengths of the gold sentences and of each method."""
     methods = _accepted(corpus)
     if not methods:
         return None
@@ -167,17 +145,7 @@ def _five_quantiles(values: Sequence[int]) -> tuple[float, ...]:
 def scatter_plot(
     points: Mapping[str, tuple[float | None, float | None]], x_label: str, y_label: str, title: str
 ) -> Plot | None:
-    """Plot two measures of each method against each other.
-
-    Args:
-        points: x and y by name of the method, and of ``"gold"``.
-        x_label: title of the first measure.
-        y_label: title of the second measure.
-        title: title of the plot.
-
-    Returns:
-        The plot; None if no method has both measures.
-    """
+    """Plot two measures of each method against each other."""
     known = [(x, y, name) for name, (x, y) in points.items() if x is not None and y is not None]
     if not known:
         return None
@@ -210,19 +178,7 @@ def scatter_plot(
 
 
 def f1_plot(setting: Setting, results: Sequence[ArmResult], number: int = 0) -> Plot | None:
-    """Plot F1 against the amount of new sentences, with intervals, for the arms of a setting.
-
-    Intervals are those of the gain over ``gold-steps``, around the F1 of the arm: an interval that does not reach the
-    F1 of ``gold-steps`` shows a difference.
-
-    Args:
-        setting: the setting.
-        results: the results of its arms.
-        number: the number of the plot on the page.
-
-    Returns:
-        The plot; None without an arm to show.
-    """
+    """Plot F1 against the amount of new sentences, with intervals, for the arms of a setting."""
     base = {result.arm.amount: 100 * result.f1 for result in results if result.arm.name == GOLD_STEPS}
     arms: dict[str, list[ArmResult]] = {}
     for result in results:

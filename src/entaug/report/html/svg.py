@@ -57,21 +57,7 @@ _STYLE: Any = {
 
 
 def draw_svg(draw: Callable[[Axes], None], *, width: float, height: float, name: str, title: str) -> str:
-    """Draw a figure as an ``svg`` element.
-
-    Args:
-        draw: draws on the axes, in colours of `COLOURS`.
-        width: the width in inches of 72 points.
-        height: the height in inches of 72 points.
-        name: a name that no other figure of the page has.
-        title: alternative text.
-
-    Returns:
-        The element.
-
-    Raises:
-        MissingExtraError: matplotlib is not installed.
-    """
+    """Draw a figure as an ``svg`` element."""
     try:
         import matplotlib as mpl
         from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -127,12 +113,7 @@ def _convert(svg: str, title: str) -> str:
 
 
 def add_labels(axes: Any, points: Sequence[tuple[float, float, str]]) -> None:
-    """Add labels beside points, each on the side where it overlaps least with points and other labels.
-
-    Args:
-        axes: axes with the points drawn and the limits set.
-        points: x, y and label of each point.
-    """
+    """Add labels beside points, each on the side where it overlaps least with points and other labels."""
     from matplotlib.transforms import Bbox
 
     axes.figure.canvas.draw()  # fixes positions in pixels

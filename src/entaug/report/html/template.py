@@ -17,20 +17,7 @@ _PACKAGE = "entaug.report.html"
 
 
 def render_page(template: str, *, styles: Sequence[str], scripts: Sequence[str], **values: Any) -> str:
-    """Render a page that needs no other file and no network.
-
-    Args:
-        template: the name of the template, in the package of pages.
-        styles: the names of its style sheets.
-        scripts: the names of its scripts, which run as one.
-        values: the values of the template besides its style, script, policy and version.
-
-    Returns:
-        The page as HTML.
-
-    Raises:
-        MissingExtraError: a library that pages need is not installed.
-    """
+    """Render a page that needs no other file and no network."""
     style, script = ("\n".join(read_part(name) for name in names) for names in (styles, scripts))
     policy = (
         f"default-src 'none'; img-src data:; style-src {_hash(style)}; script-src {_hash(script)}; "
@@ -54,11 +41,7 @@ def template_environment() -> Any:
 
 
 def read_part(name: str) -> str:
-    """Return a template, a style sheet or a script of the package.
-
-    Args:
-        name: the name of its file.
-    """
+    """Return a template, a style sheet or a script of the package."""
     return files(_PACKAGE).joinpath(name).read_text("utf-8")
 
 

@@ -26,14 +26,7 @@ _KEY_REMEDY = "name the key that entaug rate wrote beside the page"
 
 @dataclass(frozen=True)
 class KeyItem:
-    """What an item of a page is.
-
-    Args:
-        method: the name of the method, or ``"gold"``.
-        scales: the names of the scales that apply.
-        texts: the ids of its texts, or their fingerprints where they have none.
-        original: the key of the original; None if there is none.
-    """
+    """The key of an item of a page: its method, source and sentence."""
 
     method: str
     scales: tuple[str, ...]
@@ -43,13 +36,7 @@ class KeyItem:
 
 @dataclass(frozen=True)
 class RatingKey:
-    """The key of a page.
-
-    Args:
-        page: the digest of the page.
-        scales: the scales.
-        items: its items, in the order of the page.
-    """
+    """The key of a page."""
 
     page: str
     scales: tuple[Scale, ...]
@@ -68,22 +55,13 @@ class RatingKey:
 
 @dataclass
 class Ratings:
-    """The ratings of all raters of a page.
-
-    Args:
-        key: the key of the page.
-        raters: the ratings of each rater, by number of the item (from 0) and name of the scale.
-    """
+    """The ratings of all raters of a page."""
 
     key: RatingKey
     raters: dict[str, dict[tuple[int, str], int]] = field(default_factory=dict)
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """List all ratings with what was rated.
-
-        Yields:
-            A dictionary for each rating that can be written as JSON.
-        """
+        """List all ratings with what was rated."""
         for rater, ratings in self.raters.items():
             for (number, scale), rating in sorted(ratings.items(), key=lambda entry: entry[0]):
                 item = self.key.items[number]
@@ -99,14 +77,7 @@ class Ratings:
 
 
 def key_text(page: str, scales: Sequence[Scale], items: Iterable[RatedItem], seed: int) -> str:
-    """Return the key of a page as JSON.
-
-    Args:
-        page: the digest of the page.
-        scales: its scales.
-        items: its items, in their order.
-        seed: the random seed of the sample, for the record.
-    """
+    """Return the key of a page as JSON."""
     data = {
         "entaug": _KIND,
         "version": _VERSION,
@@ -127,17 +98,7 @@ def key_text(page: str, scales: Sequence[Scale], items: Iterable[RatedItem], see
 
 
 def read_key(path: str | Path) -> RatingKey:
-    """Read the key of a page.
-
-    Args:
-        path: the file.
-
-    Returns:
-        The key.
-
-    Raises:
-        InputError: the file cannot be read or is no key of a page.
-    """
+    """Read the key of a page."""
     path = Path(path)
     text = decode_text(read_bytes(path), path)
 
@@ -185,19 +146,7 @@ def _is_item(item: Any, scales: set[str]) -> bool:
 
 
 def read_ratings(paths: Iterable[str | Path], key: RatingKey) -> Ratings:
-    """Read and merge the ratings that raters exported from a page.
-
-    Args:
-        paths: the exported files; several may have been joined into one.
-        key: the key of the page.
-
-    Returns:
-        The ratings, raters in the order of their names.
-
-    Raises:
-        InputError: a file is of another page, has a rating twice or a rating that is not a whole number from 1 to 5,
-            or a rater has two files; the error names the line.
-    """
+    """Read and merge the ratings that raters exported from a page."""
     raters: dict[str, dict[tuple[int, str], int]] = {}
     places: dict[str, str] = {}  # where the ratings of each rater begin, by the name without case
     for path in map(Path, paths):

@@ -22,37 +22,14 @@ SCRIPTS = ("theme.js", "sentences.js", "ratings.js", "rate.js")
 
 @dataclass(frozen=True)
 class RatingPage:
-    """A page for raters.
-
-    Args:
-        html: the page. It holds neither methods nor ids of sentences.
-        digest: identifies its scales, items and their order; files with ratings name it.
-    """
+    """A page for raters."""
 
     html: str
     digest: str
 
 
 def render_rating_page(items: Sequence[RatedItem], scales: Sequence[Scale], *, title: str = "Rate texts") -> RatingPage:
-    """Render the page for raters.
-
-    Args:
-        items: what is rated, in the order of the page; see `entaug.report.ratings.sampling.sample_items`.
-        scales: the scales.
-        title: the title.
-
-    Returns:
-        The page.
-
-    Raises:
-        MissingExtraError: a library that the page needs is not installed.
-
-    Example:
-        >>> item = RatedItem("mr", (Sentence(["Bo", "laughs"]),), None, ("fluent",))
-        >>> page = render_rating_page([item], [Scale("fluent", "Is it fluent?", ("no", "yes"))])
-        >>> "Is it fluent?" in page.html, "https://" in page.html
-        (True, False)
-    """
+    """Render the page for raters."""
     shown = [sentence for item in items for sentence in (*item.texts, *([item.original] if item.original else []))]
     labels = {label: n for n, label in enumerate(sorted({m.label for sentence in shown for m in sentence.mentions}))}
     # Spaces that only some sentences know would tell the methods apart.

@@ -21,14 +21,7 @@ _STREAMS = "rate"  # a name that no method has, so that no method shares these r
 
 @dataclass(frozen=True)
 class RatedItem:
-    """What gets one rating on each scale: a text, or all texts of an original.
-
-    Args:
-        method: the name of the method, or ``"gold"``.
-        texts: the texts.
-        original: the gold sentence that they were made from; None if there is none.
-        scales: the names of the scales that apply.
-    """
+    """A unit of rating: a text, or all texts of an original."""
 
     method: str
     texts: tuple[Sentence, ...]
@@ -39,33 +32,7 @@ class RatedItem:
 def sample_items(
     corpus: AugmentedCorpus, scales: Sequence[Scale], *, sample: int, with_gold: bool = False, seed: int = 0
 ) -> tuple[list[RatedItem], list[str]]:
-    """Sample the texts of each method and shuffle them.
-
-    Methods get texts of the same originals as far as possible, and of many originals before several of one. Gold
-    sentences are others than these originals as far as possible, because a rater would recognise them. The result
-    depends neither on the order of the files nor on that of their sentences.
-
-    Args:
-        corpus: gold and augmented sentences; rejected ones are left out.
-        scales: the scales; see `entaug.report.ratings.scales.check_scales`.
-        sample: the number of texts of each method. Where texts are rated in groups, groups are drawn until they have
-            that many texts.
-        with_gold: whether to add that many gold sentences.
-        seed: the random seed.
-
-    Returns:
-        The items in the order of the page, and notes for the user.
-
-    Raises:
-        ParameterError: there is nothing to rate, or gold sentences cannot be rated on these scales.
-
-    Example:
-        >>> gold = Sentence(["Ada", "laughs"])
-        >>> corpus = AugmentedCorpus([gold], {"mr": [AugmentedPair(Sentence(["Bo", "laughs"]), gold)]})
-        >>> [item], notes = sample_items(corpus, [Scale("fluent", "Fluent?", ("no", "yes"))], sample=50)
-        >>> item.method, item.texts[0].tokens
-        ('mr', ('Bo', 'laughs'))
-    """
+    """Sample the texts of each method and shuffle them."""
     streams = Streams(seed, _STREAMS)
 
     def rank(sentence: Sentence) -> tuple[float, str]:

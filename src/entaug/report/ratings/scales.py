@@ -38,22 +38,7 @@ _REMEDY = "see: entaug rate --list-scales"
 
 @dataclass(frozen=True)
 class Scale:
-    """A scale from 1 to 5.
-
-    Args:
-        name: the name, short; it heads the columns of results.
-        question: what the rater is asked.
-        anchors: what the ratings mean: two texts, of 1 and 5, or five.
-        judges: ``"text"`` for a text by itself, ``"pair"`` for a text and its original, ``"group"`` for all texts of
-            an original together.
-
-    Raises:
-        ParameterError: a value is invalid.
-
-    Example:
-        >>> Scale("useful", "Would it help to train a tagger?", ("not at all", "very much")).judges
-        'text'
-    """
+    """A scale from 1 to 5."""
 
     name: str
     question: str
@@ -79,14 +64,7 @@ class Scale:
 
     @classmethod
     def from_dict(cls, data: Any) -> Scale:
-        """Create a scale from a dictionary, as files hold it.
-
-        Args:
-            data: the dictionary.
-
-        Raises:
-            ParameterError: it is not the dictionary of a scale.
-        """
+        """Create a scale from a dictionary, as files hold it."""
         known = {"name", "question", "anchors", "judges"}
         if not isinstance(data, dict) or not {"name", "question", "anchors"} <= set(data) <= known:
             remedy = "give question, anchors and, if it is not a text by itself, judges"
@@ -102,33 +80,13 @@ def packaged_scales_text() -> str:
 
 
 def packaged_scales() -> dict[str, Scale]:
-    """Return the packaged scales by name.
-
-    Example:
-        >>> list(packaged_scales())
-        ['fluent', 'right', 'diverse', 'entda']
-    """
+    """Return the packaged scales by name."""
     table = tomllib.loads(packaged_scales_text())
     return {name: Scale.from_dict({"name": name, **keys}) for name, keys in table.items()}
 
 
 def read_scales(value: str | Path) -> list[Scale]:
-    """Return the scales that an option names.
-
-    Args:
-        value: names of packaged scales joined by commas, or a TOML file with a table for each scale.
-
-    Returns:
-        The scales in the order given.
-
-    Raises:
-        InputError: the file is missing or faulty; the error names the line where it is known.
-        UnknownNameError: there is no such packaged scale.
-
-    Example:
-        >>> [scale.name for scale in read_scales("right,fluent")]
-        ['right', 'fluent']
-    """
+    """Return the scales that an option names."""
     if not str(value).endswith(".toml"):
         packaged = packaged_scales()
         names = [name.strip() for name in str(value).split(",") if name.strip()]
@@ -155,17 +113,7 @@ def read_scales(value: str | Path) -> list[Scale]:
 
 
 def check_scales(scales: Sequence[Scale]) -> list[Scale]:
-    """Check that scales can stand on one page.
-
-    Args:
-        scales: the scales.
-
-    Returns:
-        The same scales.
-
-    Raises:
-        ParameterError: there is none, two have the same name, or some judge groups and others single texts.
-    """
+    """Check that scales can stand on one page."""
     if not scales:
         raise ParameterError("no scale is given", remedy=_REMEDY)
     names = [scale.name for scale in scales]

@@ -27,16 +27,7 @@ _CHUNK = 256  # resamples computed at once, which bounds the memory
 
 @dataclass(frozen=True)
 class MeanRating:
-    """The mean rating of a method on a scale.
-
-    Args:
-        mean: the mean of all ratings.
-        low: the lower end of its 95 % interval by resampling items; None with fewer than two rated items.
-        high: the upper end.
-        items: the number of rated items.
-        ratings: the number of ratings.
-        missing: the number of ratings that raters left out.
-    """
+    """The mean rating of a method on a scale."""
 
     mean: float
     low: float | None
@@ -48,14 +39,7 @@ class MeanRating:
 
 @dataclass(frozen=True)
 class Agreement:
-    """How far raters agree on a scale.
-
-    Args:
-        ordinal: Krippendorff's alpha of ratings as ranks; None where it is undefined.
-        interval: Krippendorff's alpha of ratings as numbers; None where it is undefined.
-        items: the number of items with at least two ratings, by which alpha is computed.
-        ratings: the number of their ratings.
-    """
+    """Agreement of raters on a scale."""
 
     ordinal: float | None
     interval: float | None
@@ -65,14 +49,7 @@ class Agreement:
 
 @dataclass(frozen=True)
 class RaterCount:
-    """How much a rater has done.
-
-    Args:
-        name: the name.
-        ratings: the number of ratings.
-        missing: the number of ratings left out.
-        means: the mean of the ratings on each scale; None where there is none.
-    """
+    """The number of items that a rater has rated."""
 
     name: str
     ratings: int
@@ -82,16 +59,7 @@ class RaterCount:
 
 @dataclass(frozen=True)
 class RatingSummary:
-    """What the ratings of a page say.
-
-    Args:
-        page: the digest of the page.
-        scales: the scales.
-        methods: by method and name of the scale, the mean rating; None where there is no rating.
-        agreement: by name of the scale, the agreement of the raters.
-        raters: the raters.
-        notes: remarks for the user.
-    """
+    """Summary of the ratings of a page."""
 
     page: str
     scales: tuple[Scale, ...]
@@ -106,22 +74,7 @@ class RatingSummary:
 
 
 def summarize_ratings(ratings: Ratings, *, samples: int = 1000, seed: int = 0) -> RatingSummary:
-    """Compute the mean rating of each method and the agreement of the raters.
-
-    A mean is that of all ratings that were given, and its interval the quantiles of the means of resampled items with
-    all their ratings: it covers the choice of texts, not that of raters.
-
-    Args:
-        ratings: the ratings of a page.
-        samples: number of bootstrap samples.
-        seed: seed of the resampling.
-
-    Returns:
-        The summary.
-
-    Raises:
-        ParameterError: `samples` is below 1.
-    """
+    """Compute the mean rating of each method and the agreement of the raters."""
     if samples < 1:
         raise ParameterError(f"samples must be at least 1, not {samples}", parameter="samples")
     key = ratings.key
@@ -202,14 +155,7 @@ def _count(ratings: Ratings, name: str) -> RaterCount:
 
 
 def ratings_table(summary: RatingSummary) -> str:
-    """Format ratings as aligned columns for a terminal.
-
-    Args:
-        summary: the summary.
-
-    Returns:
-        The lines of the table, of the raters, and of the notes.
-    """
+    """Format ratings as aligned columns for a terminal."""
     rows = [
         *_mean_rows(summary),
         *_agreement_rows(summary)[1:],
@@ -225,14 +171,7 @@ def ratings_table(summary: RatingSummary) -> str:
 
 
 def ratings_markdown(summary: RatingSummary) -> str:
-    """Format ratings as a Markdown document with the questions that were asked.
-
-    Args:
-        summary: the summary.
-
-    Returns:
-        The document.
-    """
+    """Format ratings as a Markdown document with the questions that were asked."""
     questions = [
         f"- **{scale.name}**: {scale.question} "
         + "; ".join(f"{number} {anchor}" for number, anchor in _numbered(scale.anchors))

@@ -22,32 +22,14 @@ _SAMPLE = 500  # gold sentences on which the map of labels is measured
 
 
 class ScoredMention(NamedTuple):
-    """A predicted mention with the label of the other tagger.
-
-    Args:
-        mention: the mention.
-        score: its probability; None if the tagger gives none.
-    """
+    """A predicted mention with the label of the other tagger."""
 
     mention: Mention
     score: float | None = None
 
 
 class PretrainedTagger(abc.ABC):
-    """A tagger of another library, as a `entaug.backends.protocols.Tagger`.
-
-    `fit` trains nothing. It measures on gold sentences which label of the corpus each label of the tagger stands for
-    (see `propose_label_map`), and how often its mentions are right. The latter is the confidence of mentions where the
-    tagger itself gives no probability.
-
-    Args:
-        name: the model, and the map of labels behind ``@`` if it is given: ``"en_core_web_sm@PERSON=PER;GPE=LOC"``.
-
-    Attributes:
-        name: the name for provenance.
-        label_map_: the map of labels, set by `fit`.
-        languages: the languages that the model serves; None if they are not known.
-    """
+    """A tagger of another library, as a `entaug.backends.protocols.Tagger`."""
 
     prefix: str
     name: str
@@ -94,22 +76,7 @@ class PretrainedTagger(abc.ABC):
         progress: TrainingProgress | None = None,
         augmented: Iterable[Sentence] = (),
     ) -> Self:
-        """Measure the map of labels on gold sentences.
-
-        Args:
-            train: the gold sentences; at most 500 of them are used.
-            dev: ignored.
-            config: ignored.
-            progress: ignored.
-            augmented: must be empty.
-
-        Returns:
-            The tagger itself.
-
-        Raises:
-            InputError: the sentences are in a language that the model does not serve.
-            ParameterError: no label has a counterpart, or there are augmented sentences.
-        """
+        """Measure the map of labels on gold sentences."""
         del dev, config, progress
         if list(augmented):
             raise ParameterError(
@@ -178,11 +145,7 @@ class PretrainedTagger(abc.ABC):
         ]
 
     def tag_probabilities(self, sentences: Iterable[Sentence]) -> list[TagProbabilities]:
-        """See `entaug.backends.protocols.Tagger.tag_probabilities`.
-
-        The probability of a predicted mention is that of the tagger, or the share of mentions of its label that were
-        right on gold; that of a word outside mentions is the share of such words that are outside in gold.
-        """
+        """See `entaug.backends.protocols.Tagger.tag_probabilities`."""
         sentences, tags = list(sentences), self._tags
         results = []
         for sentence, mentions in zip(sentences, self._mapped(sentences), strict=True):

@@ -21,19 +21,7 @@ _THRESHOLD = 0.5
 
 
 class GLiNERTagger(PretrainedTagger):
-    """A GLiNER model (Zaratiana et al. 2024), over the words of the corpus.
-
-    It is asked for the labels on the left of the map, or for those of the corpus in words (see `label_in_words`). The
-    probability of a mention is that of the model. Mentions are flat.
-
-    Args:
-        name: a folder or the name of a model on the hub, with a map of labels behind ``@``, for example
-            ``"urchade/gliner_medium-v2.1@person=PER;city=LOC"``, see `PretrainedTagger`.
-
-    Raises:
-        MissingExtraError: the package gliner is not installed.
-        MissingModelError: there is no such model.
-    """
+    """A GLiNER model (Zaratiana et al. 2024), over the words of the corpus."""
 
     prefix = "gliner"
 

@@ -88,17 +88,7 @@ class _TokenClassifier(TorchBackend):
 
 
 class HuggingFaceTagger(PretrainedTagger):
-    """A token classifier of transformers, over the words of the corpus.
-
-    The tags of the model may be of any scheme, or labels alone; the first sub-word of a word gives its tag. Its
-    probabilities are those of the model, added up for labels of the model that stand for one of the corpus.
-
-    Args:
-        name: a folder or the name of a model on the hub, with a map of labels behind ``@``, see `PretrainedTagger`.
-
-    Raises:
-        MissingModelError: there is no such model, or it was not trained to classify tokens.
-    """
+    """A token classifier of transformers, over the words of the corpus."""
 
     prefix = "hf"
 
@@ -147,10 +137,7 @@ class HuggingFaceTagger(PretrainedTagger):
 
 
 def _starts_mentions(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Move probability from inside to beginning where a word cannot continue a mention of the word before.
-
-    In IOB1, and in schemes without prefixes, the tag of the first word of a mention is that of an inner one.
-    """
+    """Move probability from inside to beginning where a word cannot continue a mention of the word before."""
     before = -1
     for row in values:
         by_label = row[1::2] + row[2::2]

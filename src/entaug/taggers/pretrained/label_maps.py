@@ -18,19 +18,7 @@ _NONE = ("", "none")  # stand for no label of the corpus
 
 @dataclass(frozen=True)
 class LabelMap:
-    """A map of labels, with what was measured on gold sentences.
-
-    Args:
-        labels: for each label of the tagger that is used, the label of the corpus that it stands for.
-        predicted: the number of predicted mentions of each label of the tagger.
-        correct: the number of those that gold has with the label of the corpus.
-        gold: the number of gold mentions.
-        num_sentences: the number of gold sentences.
-
-    Example:
-        >>> LabelMap({"PERSON": "PER"}, Counter(PERSON=10, DATE=4), Counter(PERSON=9), 12, 8).description
-        'PERSON=PER (9 of 10 right), left out: DATE (4); F1 82% on 8 gold sentences'
-    """
+    """A map of labels, with what was measured on gold sentences."""
 
     labels: Mapping[str, str]
     predicted: Counter[str]
@@ -39,11 +27,7 @@ class LabelMap:
     num_sentences: int
 
     def precision(self, label: str) -> float:
-        """The share of the predicted mentions of a label that are right, a little nearer to one half than measured.
-
-        Args:
-            label: a label of the tagger.
-        """
+        """The share of the predicted mentions of a label that are right, a little nearer to one half than measured."""
         return (self.correct[label] + 1) / (self.predicted[label] + 2)
 
     @property
@@ -62,38 +46,13 @@ class LabelMap:
 
 
 def split_name(name: str) -> tuple[str, dict[str, str] | None]:
-    """Split the name of a tagger of another library into its model and the map of labels.
-
-    Args:
-        name: for example ``"en_core_web_sm"`` or ``"en_core_web_sm@PERSON=PER;GPE=LOC"``.
-
-    Returns:
-        The model, and the map; None if there is none.
-
-    Raises:
-        ParameterError: the map is invalid.
-
-    Example:
-        >>> split_name("dslim/bert-base-NER@PER=person;MISC=")
-        ('dslim/bert-base-NER', {'PER': 'person', 'MISC': ''})
-    """
+    """Split the name of a tagger of another library into its model and the map of labels."""
     match = re.fullmatch(r"(?P<model>[^=]*)@(?P<map>[^@]*=.*)", name)
     return (match["model"], parse_label_map(match["map"])) if match else (name, None)
 
 
 def parse_label_map(text: str) -> dict[str, str]:
-    """Read a map of labels.
-
-    Args:
-        text: ``"PERSON=PER,GPE=LOC,DATE="``; the labels of the tagger stand on the left, and nothing or ``none`` on the
-            right leaves a label out. Entries are divided by commas or semicolons.
-
-    Returns:
-        The map, with empty strings for labels that are left out.
-
-    Raises:
-        ParameterError: an entry is not of that form, or a label is given twice.
-    """
+    """Read a map of labels."""
     labels: dict[str, str] = {}
     for entry in filter(None, map(str.strip, re.split("[,;]", text))):
         left, equals, right = (part.strip() for part in entry.partition("="))
@@ -109,28 +68,7 @@ def parse_label_map(text: str) -> dict[str, str]:
 def propose_label_map(
     gold: Sequence[Sentence], predicted: Sequence[Sequence[Mention]], given: Mapping[str, str] | None = None
 ) -> LabelMap:
-    """Measure which labels of a corpus those of a tagger stand for.
-
-    Each label of the tagger is compared with the label of the corpus that it shares the most mentions with: first
-    exactly, else in a word. It is used if F1 on the gold sentences rises by that.
-
-    Args:
-        gold: sentences with gold mentions.
-        predicted: the mentions that the tagger predicts for each sentence, with its own labels.
-        given: a map to measure instead of the best one.
-
-    Returns:
-        The map.
-
-    Raises:
-        ParameterError: a label that is given is not one of the corpus, or no label of the tagger has a counterpart.
-
-    Example:
-        >>> gold = [Sentence("Ada left Rome".split(), [Mention("PER", [(0, 1)]), Mention("LOC", [(2, 3)])])]
-        >>> predicted = [[Mention("PERSON", [(0, 1)]), Mention("GPE", [(2, 3)]), Mention("DATE", [(1, 2)])]]
-        >>> dict(propose_label_map(gold, predicted).labels)
-        {'GPE': 'LOC', 'PERSON': 'PER'}
-    """
+    """Measure which labels of a corpus those of a tagger stand for."""
     numbers = Counter(mention.label for mentions in predicted for mention in mentions)
     exact, touching = _count_pairs(gold, predicted)
     gold_labels = sorted({mention.label for sentence in gold for mention in sentence.mentions})
@@ -161,7 +99,7 @@ def propose_label_map(
 def _count_pairs(
     gold: Sequence[Sentence], predicted: Sequence[Sequence[Mention]]
 ) -> tuple[Counter[tuple[str, str]], Counter[tuple[str, str]]]:
-    """How often mentions of two labels have the same words, and how often they share a word."""
+    """Counts of mentions of two labels with the same words, and with a word in common."""
     exact: Counter[tuple[str, str]] = Counter()
     touching: Counter[tuple[str, str]] = Counter()
     for sentence, mentions in zip(gold, predicted, strict=True):

@@ -21,18 +21,7 @@ _EXCLUDED = ("lemmatizer", "trainable_lemmatizer", "parser", "senter", "textcat"
 
 
 class SpacyTagger(PretrainedTagger):
-    """The named-entity recogniser of a pipeline of spaCy, over the words of the corpus.
-
-    spaCy gives no probabilities. The confidence of a mention is the share of mentions of its label that were right on
-    gold sentences.
-
-    Args:
-        name: an installed pipeline, a folder, or the starter pipeline ``"en_core_web_sm"``, with a map of labels behind
-            ``@``, see `PretrainedTagger`.
-
-    Raises:
-        MissingModelError: there is no such pipeline, or it has no component that predicts entities.
-    """
+    """The named-entity recogniser of a pipeline of spaCy, over the words of the corpus."""
 
     prefix = "spacy"
 
