@@ -76,9 +76,9 @@ def with_sections() -> Iterator[tuple[str, Any]]:
         for found in classes_of(MODULES[name]) if name in MODULES else [getattr(MODULES[module], cls)]:
             yield from with_methods(found)
     registered = [*METHODS.values(), *FILTERS.values(), *TAGGERS.values(), *(f.dialect_class for f in FORMATS.values())]
-    named = [cls for module in MODULES.values() for cls in classes_of(module) if OPTION_CLASSES.search(cls.__name__)]
-    for cls in {base for own in (*registered, *named) for base in own.__mro__ if dataclasses.is_dataclass(base)}:
-        yield f"{cls.__module__}.{cls.__qualname__}", cls
+    named = [one for module in MODULES.values() for one in classes_of(module) if OPTION_CLASSES.search(one.__name__)]
+    bases: set[type] = {base for own in (*registered, *named) for base in own.__mro__}
+    yield from ((f"{one.__module__}.{one.__qualname__}", one) for one in bases if dataclasses.is_dataclass(one))
 
 
 FULL = {name: value for name, value in with_sections() if name.startswith("entaug.")}
