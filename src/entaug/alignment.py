@@ -72,6 +72,12 @@ def detokenize_with_gaps(
 class CorpusTokenizer:
     """Tokeniser of running text that follows the conventions of a corpus."""
 
+    # Text is split at white space. A piece that is a token of the corpus is kept; from any other piece, punctuation at
+    # its ends and clitics are split off. A character inside a word (hyphen, apostrophe, slash, full stop) splits the
+    # word if it is more often a token of its own between words of the corpus than a part of a word. Text of scripts
+    # without spaces (Chinese, Japanese) is split into characters if the corpus is. If the corpus is divided into words
+    # there, text is not: see `divides_unspaced_text`.
+
     _INNER = "-/'’."  # noqa: RUF001
 
     def __init__(self, sentences: Iterable[Sequence[str]]) -> None:

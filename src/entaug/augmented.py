@@ -138,6 +138,8 @@ def read_augmented(paths: Iterable[str | Path], gold: str | Path | None = None, 
 
 def _are_augmented(sentences: Sequence[Sentence], gold_fingerprints: Collection[bytes] | None) -> list[bool]:
     """Whether each sentence of a file is augmented."""
+    # Where any sentence has provenance, all augmented ones do: the tokens of gold sentences may differ from those of
+    # the gold file by now.
     flags = [sentence.provenance is not None and bool(sentence.provenance.method) for sentence in sentences]
     if gold_fingerprints is not None and not any(flags):
         flags = [sentence.fingerprint() not in gold_fingerprints for sentence in sentences]
@@ -151,6 +153,8 @@ def _compact(key: str) -> str | int:
 
 class _GoldIndex:
     """Gold sentences by the keys that provenance names them by."""
+
+    # A key that is a fingerprint is held as a number, which takes half the memory.
 
     def __init__(self) -> None:
         self.sentences: list[Sentence] = []

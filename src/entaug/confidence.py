@@ -16,6 +16,7 @@ _RELATIONS = "relation_probabilities"  # see `entaug.taggers.relations`
 
 def word_confidences(sentence: Sentence) -> list[float] | None:
     """The probability of the tag that each word has."""
+    # It is that of the mentions which the sentence has, whether or not they are the likeliest.
     soft = TagProbabilities.from_sentence(sentence)
     if soft is None:
         if _RELATIONS in sentence.layout:

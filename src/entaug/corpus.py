@@ -49,6 +49,8 @@ def keyed(sentences: Iterable[Sentence], occurrences: Iterable[int] | None) -> I
 class SentenceKeys:
     """Unique keys of the sentences of a corpus."""
 
+    # A key is `Sentence.key`, with a number appended where an earlier sentence without an id has the same content.
+
     def __init__(self, taken: Collection[str] = ()) -> None:
         self._occurrences: Counter[int] = Counter()
         self._taken = taken

@@ -203,6 +203,7 @@ class Sentence:
 
     def __str__(self) -> str:
         """Return the tokens with each mention in brackets, followed by its label."""
+        # The parts of a discontinuous mention, and mentions that overlap without being nested, are numbered.
         spans = [(start, end, mention) for mention in self.mentions for start, end in mention.spans]
         crossing = {m for a, b, m in spans for c, d, n in spans if m != n and (a < c < b < d or c < a < d < b)}
         numbered = [m for m in self.mentions if m in crossing or not m.is_contiguous]

@@ -38,6 +38,8 @@ class LoadedModel(NamedTuple):
 
 def served_languages(model: LoadedModel) -> frozenset[str] | None:
     """Return the languages of the text that a model serves."""
+    # They are those of the list of starter models, or those that the backend states itself by an attribute `languages`,
+    # which is optional: models of transformers have a card, pipelines of spaCy their metadata.
     name = starter_model(model.kind, model.given) if isinstance(model.given, str) else None
     if name is not None:
         return frozenset(MODELS[name].languages) or None
@@ -88,6 +90,7 @@ def check_languages(
 
 def note_on_encoder(tagger: Any, sentences: Iterable[Sentence]) -> list[str]:
     """Return a note if the starter encoder of a tagger, or its word vectors, are of another language than a corpus."""
+    # Such a tagger learns something, so this is no error.
     if compute_settings().any_language:
         return []
     tagger = getattr(tagger, "typical_member", tagger)

@@ -158,6 +158,9 @@ class LanguageProfile:
 
     def mismatch(self, languages: Collection[str]) -> str | None:
         """Return why the sentences are in none of some languages."""
+        # Text is taken for another language only on clear evidence: most letters are of scripts that none of the
+        # languages has, or stop words of another language are by far more frequent than theirs. So short, mixed and
+        # noisy text passes.
         codes = {code.lower() for code in languages}
         if not codes or not codes <= listed_languages():
             return None

@@ -51,6 +51,9 @@ class ListEntry(NamedTuple):
 class MentionList:
     """Mentions by label."""
 
+    # White space is normalised, equal entries of a label are kept once, and entries are sorted, so that neither their
+    # order nor the format of the file has an effect.
+
     def __init__(
         self, name: str, entries: Iterable[str | ListEntry], label: str | None = None, source: str | None = None
     ) -> None:

@@ -34,6 +34,8 @@ class Streams:
 
 def sample_positions(rng: Random, n: int, p: float) -> list[int]:
     """Sample positions below `n` independently with probability `p`, conditioned on at least one."""
+    # Rejection sampling would have the same distribution; this needs no repetition, as it jumps from one sampled
+    # position to the next (a geometric distance).
     if n <= 0 or p <= 0:
         return []
     if p >= 1:

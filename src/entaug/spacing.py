@@ -49,6 +49,8 @@ WIDE = re.compile(rf"[{_UNSPACED_CLASS}\u3001-\u303f\uff01-\uff0f\uff1a-\uff20\u
 
 def infer_spaces(tokens: Sequence[str]) -> tuple[str, ...]:
     """Infer the white space after each token as in printed text, for a corpus without character offsets."""
+    # Punctuation is attached to the word it belongs to, a clitic to the preceding word; straight quotes alternately
+    # open and close. Where all tokens of scripts without spaces are single characters, there is none between them.
     spaces = [" "] * len(tokens)
     if _UNSPACED.search("".join(tokens)) and not any(len(token) > 1 and _UNSPACED.search(token) for token in tokens):
         spaces = ["" if _are_joined(*pair) else " " for pair in pairwise((*tokens, ""))]

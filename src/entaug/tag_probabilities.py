@@ -70,6 +70,8 @@ class TagProbabilities:
 
     def label(self, sentence: Sentence) -> Sentence:
         """Return a copy of a sentence with `mentions` and these probabilities."""
+        # The mentions are computed before the probabilities are rounded to four digits: where two tags of a word are
+        # equal after rounding, the rounded probabilities may yield other mentions.
         return self.attach_to(sentence.with_(mentions=self.mentions()))
 
     def aligned(self, tags: Sequence[str]) -> NDArray[np.float32]:
@@ -150,6 +152,8 @@ def to_float32(values: ArrayLike) -> NDArray[np.float32]:
 
 def best_valid_tags(scores: NDArray[Any], tags: tuple[str, ...]) -> list[int]:
     """The sequence of IOB2 tags with the highest sum of scores among the valid ones (Viterbi)."""
+    # In a valid sequence an `I-` tag follows only a `B-` or `I-` tag of its type. The likeliest tag of each word by
+    # itself often breaks this at the edges of mentions.
     if not len(scores):
         return []
     inside, penalties = _transitions(tags)

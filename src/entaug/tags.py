@@ -266,6 +266,7 @@ def encode_canonical(length: int, mentions: Iterable[Mention], scheme: str) -> l
 
 def position_tags(length: int, mentions: Sequence[Mention]) -> list[str]:
     """Return the IOB2 tags of all mentions that cover each token."""
+    # The first token of a mention has B, every other one I, also after the gap of a discontinuous mention.
     if is_flat(mentions):
         return encode_canonical(length, mentions, "IOB2")
     tags_by_token: dict[int, list[str]] = {}
@@ -277,6 +278,9 @@ def position_tags(length: int, mentions: Sequence[Mention]) -> list[str]:
 
 class SchemeDetector:
     """Detects the tag scheme of a file from its tags."""
+
+    # A single mention usually decides: one that begins with I- indicates IOB1; one that ends with E-, or a single S-,
+    # IOBES, or with M- BMES; L- or U- BILOU; B- after O IOB2, if no tag closes the mention.
 
     def __init__(self) -> None:
         self._initial_prefixes: Counter[str] = Counter()
@@ -300,6 +304,7 @@ class SchemeDetector:
     @property
     def is_decided(self) -> bool:
         """Whether further tags are unlikely to change the result."""
+        # IOBES and BMES differ only in mentions of three tokens and more.
         has_end = self._prefixes["E"] or self._prefixes["S"]
         return self.has_mentions and not (has_end and not self._prefixes["I"] and not self._prefixes["M"])
 

@@ -26,6 +26,8 @@ _ALIASES = {
 
 def is_word(text: str, *, hyphens: bool = False) -> bool:
     """Return whether a text is one word of letters."""
+    # Marks that combine with letters belong to the word: the vowel signs of India, accents, points, and the joiners
+    # between letters.
     if text.isalpha():
         return True
     inner = _JOINERS + "-" if hyphens else _JOINERS

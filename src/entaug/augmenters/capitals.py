@@ -118,6 +118,8 @@ class CorpusCapitals:
 
     def adapt(self, text: str, style: Style, label: str) -> str:
         """Return a mention of a list in the capitals in which the corpus writes its type."""
+        # Capitals that belong to the words are left alone: those of a list of mixed style, and of words that the corpus
+        # writes so.
         if label not in self._decided:
             self._decided[label] = self.whole, self.of_type(label)
         whole, habit = self._decided[label]

@@ -56,6 +56,7 @@ class Learning(Component):
 
     def _fit(self, corpus: Iterable[Sentence]) -> None:
         """Fit the method to the training corpus, in one pass."""
+        # A method that can learn from the parts of a corpus, one by one, overrides `_learn` and `_conclude` instead.
         self._conclude(self._learn(corpus))
 
     def _learn(self, corpus: Iterable[Sentence]) -> Learned | None:
@@ -175,6 +176,7 @@ class Learning(Component):
 
     def _state(self) -> dict[str, Any]:
         """Return what `_conclude` or `_fit` made, as plain values; the same ones for the same corpus."""
+        # A method that does not override it is fitted again where it is loaded.
         return {}
 
     def _restore(self, state: Mapping[str, Any]) -> None:

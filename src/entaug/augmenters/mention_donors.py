@@ -75,6 +75,8 @@ _Content = tuple[tuple[str, ...], tuple[Mention, ...]]  # the words and the ment
 class _SeenMentions:
     """The mentions of a corpus, by structure, with their uses: whether an article stands before them."""
 
+    # A mention has no use if it was seen in headlines in capitals alone.
+
     def __init__(self) -> None:
         self.uses: defaultdict[Structure, dict[_Content, set[bool]]] = defaultdict(dict)
         self.spaces: dict[tuple[str, ...], tuple[str, ...]] = {}

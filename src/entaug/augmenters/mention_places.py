@@ -39,6 +39,8 @@ def replaceable_mentions(sentence: Sentence, *, nested: bool) -> list[Place]:
 
 def self_contained_mentions(sentence: Sentence) -> Iterator[tuple[Place, bool]]:
     """Yield the mentions whose words can be moved with all their labels, and whether they are in no other."""
+    # All mentions that overlap such a mention are inside or around it, at most 100 of them inside. Of several with the
+    # same span only the first by label is yielded, whatever their order in the sentence; the others are within it.
     mentions = sentence.mentions
     if len(mentions) < 2 or sentence.is_flat:
         for mention in mentions:

@@ -48,6 +48,11 @@ class Shape(NamedTuple):
 class MentionShapes:
     """Learns which suffixes and endings are of importance in a corpus, and returns the shape of mentions."""
 
+    # Nothing is known of any language but a few articles. A suffix is that of an adjective if mentions that end so
+    # mostly stand before a word that is not one of the frequent words of the corpus; this is asked only for types in
+    # which it depends on the suffix. An ending is one with which the corpus often has the same word, as the plural in
+    # English.
+
     def __init__(self) -> None:
         self._tokens: Counter[str] = Counter()
         self._tokens_outside: Counter[str] = Counter()  # outside all mentions

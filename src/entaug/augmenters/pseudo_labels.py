@@ -44,6 +44,8 @@ def label_sentences(
     sentences: Sequence[Sentence], tagger: Tagger, *, min_token_confidence: float = 0.0, is_flat: bool = True
 ) -> list[PseudoLabelled]:
     """Label sentences with a trained tagger."""
+    # The sentences get the probabilities of relations between words if the tagger gives these (`w2ner`, see
+    # `entaug.taggers.relations`), else those of tags if mentions are flat, else none.
     plain = [s.with_(mentions=(), layout={}, meta={}, columns={}, provenance=None) for s in sentences]
     labelled = []
     probabilities_of_all = _probabilities(tagger, plain, is_flat)
@@ -101,6 +103,8 @@ def balanced(
     labelled: Sequence[PseudoLabelled], shares: Mapping[str, float], empty_share: float, number: int | None = None
 ) -> list[PseudoLabelled]:
     """Select sentences so that the types of mentions have given shares."""
+    # In each step the type that is furthest below its share gets the next sentence that mentions it. The selection ends
+    # when that type has no sentence left, because any further sentence would shift the shares.
     queues: dict[str, deque[int]] = defaultdict(deque)
     empty = deque[int]()
     for i, (sentence, _) in enumerate(labelled):

@@ -141,6 +141,9 @@ class Candidate(NamedTuple):
 class Run:
     """One pass of one or more methods over a corpus."""
 
+    # What a source gives depends on nothing but the source and its key (`candidates`), so it may be computed anywhere
+    # and in any order. What is accepted depends on the sentences before it (`outcomes`).
+
     def __init__(
         self,
         methods: Sequence[Method],
@@ -185,6 +188,8 @@ class Run:
 
     def outcomes(self, corpus: Iterable[Sentence]) -> Iterator[tuple[Sentence, list[Outcome]]]:
         """Process a corpus."""
+        # A sentence equal to one from another source is rejected here without requesting another draft. The candidates
+        # for a source therefore never depend on the other sentences of the corpus.
         keys, accepted = SentenceKeys(), set()
         sources, to_name = tee(corpus)
         for source, requested, results in self.candidates(sources, map(keys.assign, to_name)):

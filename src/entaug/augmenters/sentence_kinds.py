@@ -29,6 +29,11 @@ _RARE = 0.3  # a corpus that writes at most this share of words with a capital h
 class SentenceKinds:
     """Recognises headlines and table rows of a corpus, in any script."""
 
+    # A headline is written in capitals, or has capitals on words that the corpus writes in lower case. In a corpus
+    # without lower case, and in scripts without case, no headline is recognised; nor are capitals of nouns taken for it
+    # in a language that has them. A table row has no words outside its mentions, or consists of figures to a large
+    # part; fewer are enough where none of the most frequent words of the corpus is among its words.
+
     def __init__(self, corpus: Iterable[Sentence]) -> None:
         capitals = CorpusCapitals()
         outside: Counter[str] = Counter()

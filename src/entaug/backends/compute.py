@@ -94,5 +94,7 @@ def use_compute_settings(
 
 def trim_heap() -> None:
     """Give memory that is free, but kept by the allocator of glibc, back to the operating system."""
+    # The arrays of a training have many sizes, so that gigabytes stay with the process in pieces that are too small for
+    # the next arrays.
     with contextlib.suppress(AttributeError, OSError, TypeError):  # no glibc
         ctypes.CDLL(None).malloc_trim(0)

@@ -145,6 +145,8 @@ class FakeCausalLM:
 class FakeGenerator(_FakeTrainable):
     """A generator that repeats its input, with words in place of ``<mask>`` and one more word at the end."""
 
+    # For an input of the training pairs it repeats one of their outputs instead.
+
     def fit(
         self,
         pairs: TextPairs,
@@ -364,6 +366,8 @@ class FakeTranslator:
 
 class FakeDependencyParser:
     """A parser for which the second word is a verb, the first its subject, and the others its object."""
+
+    # From the sixth word on they are an oblique modifier of the verb.
 
     name = "fake"
 

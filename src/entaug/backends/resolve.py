@@ -234,6 +234,7 @@ def _is_hub_name(kind: str, name: str) -> bool:
 
 def is_alias(kind: str, name: str) -> bool:
     """Whether a name is an alias of a kind; if not, it is a folder, or a model on the hub."""
+    # A tagger with an alias is new and must be trained; one from a folder is trained already.
     alias, _ = BACKENDS[kind].split(name)
     return alias in BACKENDS[kind].registry
 
@@ -265,6 +266,8 @@ def resolve(kind: str, value: Any) -> Any:
 @contextmanager
 def _paused_collection() -> Iterator[None]:
     """Without the collector of reference cycles, if it is on."""
+    # PyTorch, transformers and spaCy make hundreds of thousands of objects that stay; looking through these again and
+    # again takes a sixth of the time of the imports.
     was_on = gc.isenabled()
     gc.disable()
     try:

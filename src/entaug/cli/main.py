@@ -115,6 +115,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 class _Interruption:
     """Makes the signals that ask the process to end raise ``KeyboardInterrupt``, and records that one was received."""
 
+    # The record is needed because a library's C code may replace the exception: matplotlib raises `ValueError` where a
+    # Python function that it calls is interrupted.
+
     def __init__(self) -> None:
         self.received = False
         with contextlib.suppress(ValueError):  # only the main thread may set handlers

@@ -207,6 +207,7 @@ class _CorpusSplitter:
 
     def draw_parts(self, unused: list[Sentence]) -> tuple[dict[str, list[Sentence]], list[Sentence]]:
         """Draw test, dev and unlabelled sentences where the plan says so."""
+        # In this order, so that the former stay the same when the latter are added.
         order = list(range(len(unused)))
         Random(f"rest {self.corpus.subset_seeds[0]}").shuffle(order)
         parts = {}

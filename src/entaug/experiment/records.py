@@ -186,6 +186,8 @@ def _by_test(record: RunRecord) -> Iterator[RunRecord]:
 class RecordStore:
     """The records of an experiment on disk: appended one by one, sorted at the end."""
 
+    # Faulty lines are ignored, so that their runs are repeated.
+
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.records: dict[str, RunRecord] = {}

@@ -70,6 +70,7 @@ def run_experiment(
     report: Callable[[str], None] = lambda _: None,
 ) -> ExperimentProgress:
     """Execute the runs of a plan that have no record yet."""
+    # It can be interrupted at any time and called again: finished runs are not repeated.
     if not isinstance(plan, Plan):
         plan = read_plan(plan)
     splits = prepare_splits(plan)
@@ -188,6 +189,7 @@ def _execute(plan: Plan, schedule: Schedule, jobs: int, progress: ProgressCallba
 
 def _execution_order(runs: Sequence[RunSpec]) -> list[RunSpec]:
     """Runs in order: the first seed with all arms comes first, so that an interrupted experiment can be compared."""
+    # The corpora alternate within an arm: parallel runs of one corpus would wait for the teacher that they share.
     positions: Counter[tuple[Path, str, int]] = Counter()
     order: list[tuple[int, int, int]] = []
     seeds = list(dict.fromkeys(run.seed for run in runs))

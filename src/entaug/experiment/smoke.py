@@ -22,12 +22,15 @@ _STEPS = 2
 
 def smoke_test(plan: Plan, *, progress: ProgressCallback = lambda _: None) -> ExperimentProgress:
     """Execute each arm of a plan once in its smallest form, in a temporary folder that is deleted afterwards."""
+    # It finds faults of the plan, missing models and insufficient memory within minutes. The scores mean nothing.
     with tempfile.TemporaryDirectory(prefix="entaug-smoke-test-") as folder:
         return run_experiment(smallest_plan(plan, Path(folder)), jobs=1, progress=progress)
 
 
 def smallest_plan(plan: Plan, output: Path) -> Plan:
     """Reduce a plan: one seed, few sentences, two optimizer steps, one new sentence per gold sentence."""
+    # Corpora, taggers, teachers, methods, the cells of grids and the test files stay; methods train for one epoch and
+    # have one attempt at each sentence.
     smallest = replace(
         plan,
         output=output,

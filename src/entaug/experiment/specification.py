@@ -79,6 +79,7 @@ class RunSpec:
     @property
     def steps(self) -> int:
         """Number of optimizer steps."""
+        # It does not depend on how many sentences a method really returns, so all arms of an amount have equal steps.
         return self._tagger_training.total_steps(self.split.size + self._planned)
 
     @property

@@ -37,6 +37,7 @@ def _draw_fraction(corpus: Sequence[Sentence], n: int, seed: int) -> list[Senten
 
 def progressive(corpus: Sequence[Sentence], sizes: Iterable[int], seed: int = 0) -> dict[int, list[Sentence]]:
     """Draw random subsets, each a part of the next larger one (CASSI: 100, 250, 500, 750, 1k, 2k, 4k)."""
+    # A subset does not depend on which other sizes are drawn.
     sizes = _check_sizes(corpus, sizes)
     order = list(range(len(corpus)))
     _stream(seed, "progressive").shuffle(order)
@@ -45,6 +46,9 @@ def progressive(corpus: Sequence[Sentence], sizes: Iterable[int], seed: int = 0)
 
 def stratified(corpus: Sequence[Sentence], sizes: int | Iterable[int], seed: int = 0) -> dict[int, list[Sentence]]:
     """Draw subsets in which each entity type has about the same share of sentences as in the corpus."""
+    # Iterative stratification (Sechidis, Tsoumakas and Vlahavas 2011; ACLM: 100, 200, 500, 1000): the rarest of the
+    # remaining types is next; each sentence with it goes to the part that lacks most of it, the subset or the rest.
+    # Here parts have exact sizes, so a full part gets no more. Each subset is drawn from the next larger one.
     sizes = _check_sizes(corpus, [sizes] if isinstance(sizes, int) else sizes)
     subsets: dict[int, list[Sentence]] = {}
     pool = list(range(len(corpus)))
@@ -90,6 +94,7 @@ def _draw_stratified(corpus: Sequence[Sentence], pool: list[int], n: int, rng: R
 
 def rest(corpus: Iterable[Sentence], *subsets: Iterable[Sentence]) -> list[Sentence]:
     """Return the sentences whose tokens are in none of the subsets, from which a test set may be drawn."""
+    # All copies of a sentence that is in a subset are excluded, so that no test sentence was seen in training.
     seen = {sentence.tokens for subset in subsets for sentence in subset}
     return [sentence for sentence in corpus if sentence.tokens not in seen]
 

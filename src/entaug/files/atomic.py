@@ -62,6 +62,8 @@ _searched: set[Path] = set()
 
 def _temporary_path(target: Path) -> Path:
     """A new name beside a target for what is not complete yet."""
+    # The name cannot be guessed, and tells the machine and the process: what a killed process left there is removed by
+    # the next one that writes the same target on the same machine.
     name = target.name
     if len(os.fsencode(name)) > _MAX_NAME:
         name = blake2b(os.fsencode(name), digest_size=8).hexdigest()
@@ -106,6 +108,8 @@ def _is_dead(process: int) -> bool:
 @contextlib.contextmanager
 def atomic_file(path: Path) -> Iterator[BinaryIO]:
     """Open a file for writing that appears under its name when the block ends without an error."""
+    # It is written beside the target and moved there; gzipped, without a time stamp, when the name ends in `.gz`. Of a
+    # symbolic link the target is written. A pipe or a device is written directly.
     try:
         if is_special(path):
             with path.open("wb") as raw, _compressed(path, raw) as out:
@@ -196,6 +200,7 @@ def atomic_path(path: Path, before_replacing: Callable[[Path], object] | None = 
 @contextlib.contextmanager
 def atomic_folder(path: Path, before_replacing: Callable[[Path], object] | None = None) -> Iterator[Path]:
     """Fill a folder that appears under its name when the block ends without an error."""
+    # The folders above it are created.
     if before_replacing is None:
         check_new_folder(path)
     try:

@@ -146,6 +146,10 @@ class _PartialFile:
 class CheckpointedWriter(RunWriter):
     """Writes to a partial file beside the output, with a note of how far it is complete."""
 
+    # The note is created before the partial file and names the run. It is replaced atomically after the text up to its
+    # offset has been flushed: a run that was killed is resumed from the latest note. Text after that offset is
+    # truncated and written again, to the same bytes.
+
     is_resumable = True
 
     def __init__(

@@ -29,6 +29,7 @@ _UNSAFE = re.compile("[\0-\x1f\x7f\ud800-\udfff]")
 
 def walk_files(root: Path, on_skip: Callable[[str], object] = str) -> Iterator[tuple[str, Path]]:
     """The files of a folder and of its subfolders; hidden ones are left out."""
+    # A link to a folder is not followed, nor one to a file outside the folder.
     real_root = os.path.realpath(root)
     pending = [(root, "")]
     while pending:

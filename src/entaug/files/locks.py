@@ -19,6 +19,8 @@ __all__ = ["claim", "lock"]
 @contextlib.contextmanager
 def lock(target: Path, on_wait: Callable[[], object] = lambda: None) -> Iterator[None]:
     """Let one process at a time write a file or folder."""
+    # The lock file `.NAME.lock` stands beside the target and is removed by its holder. A process that waited notices
+    # that the file it has locked is gone and locks a new one.
     from filelock import FileLock, Timeout
 
     file_lock = FileLock(target.parent / f".{target.name}.lock", poll_interval=0.1)
@@ -34,6 +36,7 @@ def lock(target: Path, on_wait: Callable[[], object] = lambda: None) -> Iterator
 @contextlib.contextmanager
 def claim(target: Path) -> Iterator[None]:
     """Like `lock`, but fail at once where another process writes the target."""
+    # It is independent of `lock`: who holds that may claim the target.
     from filelock import FileLock, Timeout
 
     path = target.parent / f".{target.name}.writing.lock"

@@ -171,6 +171,8 @@ def name_original(error: EntaugError, copy: Path, path: str | Path) -> None:
 @contextlib.contextmanager
 def rereadable_path(path: str | Path) -> Iterator[Path]:
     """A path that can be read as often as needed."""
+    # What can be read only once (standard input, a pipe) is copied to a temporary file of the same name. Errors raised
+    # in the block name the original.
     path = as_path(path)
     is_stdin = str(path) == STDIN
     try:
@@ -237,6 +239,8 @@ def read_line_chunks(
     path: Path, start: int = 0, stop: int | None = None, notes: Counter[str] | None = None
 ) -> Iterator[tuple[int, list[str]]]:
     """The lines of a UTF-8 file, about a megabyte at a time."""
+    # A byte-order mark and carriage returns before line feeds are dropped. Only a line feed ends a line: a token may
+    # hold the other separators of Unicode.
     number = 1
     parts: list[bytes] = []  # of the line that the last block ends within
     size = 0
@@ -286,6 +290,8 @@ def check_characters(lines: list[str], first: int, path: Path, forbidden: str = 
 
 def encode_text(text: str) -> bytes:
     """The bytes of lines in a file; a line that begins with a byte-order mark gets one besides, which reading drops."""
+    # A file whose first token begins with the character of the byte-order mark gets a mark besides, which is dropped
+    # when it is read; otherwise the character would be.
     data = text.encode("utf-8", "surrogatepass")
     if _BOM in data:
         data = (b"\n" + data).replace(b"\n" + _BOM, b"\n" + _BOM + _BOM)[1:]

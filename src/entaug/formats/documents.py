@@ -109,6 +109,7 @@ def _char_mentions(sentence: Sentence, token_spans: Sequence[Span], sentence_sta
 
 def group_by_document(sentences: Iterable[Sentence]) -> Iterator[list[Sentence]]:
     """Group sentences by document, in order; a sentence without a document is a group of its own."""
+    # Augmented sentences form documents of their own: for each document of the sources, those of one method and copy.
 
     def key_of(numbered: tuple[int, Sentence]) -> tuple[Any, ...]:
         number, sentence = numbered

@@ -79,6 +79,7 @@ def read_records(
     is_whole: bool = True,
 ) -> Iterator[Sentence]:
     """Convert records to sentences, and locate the errors of each."""
+    # An error ends its record; the next record is read if `reading` collects errors.
     lines_of_ids: dict[str, int] = {}
     is_empty = True
     for number, record in records:

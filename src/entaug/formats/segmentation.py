@@ -147,6 +147,8 @@ def _tokenize(document: Document, language: str) -> list[Span]:
 
 def _cuts(text: str, language: str) -> Iterator[int]:
     """Where a text is cut before it is tokenised."""
+    # The tokeniser splits one mark after the other off a run, and searches all of the rest each time. It splits nothing
+    # off a run with words at both ends.
     for run in _LONG_RUN.finditer(text):
         # A letter stands for a word that the run is part of: other marks are split off its end than off its beginning.
         before, after = text[max(0, run.start() - 1) : run.start()], text[run.end() : run.end() + 1]

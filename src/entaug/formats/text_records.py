@@ -167,6 +167,8 @@ def parse_record(given: Any, *, exact: bool = True) -> dict[str, Any]:
 class TextLines(BaseFormat):
     """Base class of formats with one text per line; see `entaug.formats.base.BaseFormat`."""
 
+    # The sentences that a text is cut into are written as several texts.
+
     extensions = (".jsonl", ".json", ".ndjson")
     carries = FormatCapabilities(nested=True, discontinuous=False, columns=False, fields=True, spaces=True)
 
@@ -206,6 +208,7 @@ class TextLines(BaseFormat):
 
     def recognises(self, path: Path) -> bool:
         """See `entaug.formats.base.BaseFormat.recognises`."""
+        # Whether the first records are objects, and the first record with a decision is of this format.
         records = peek_records(path, 20)[0]
         for record in records:
             matches = self.matches(record) if type(record) is dict else False

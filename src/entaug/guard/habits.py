@@ -27,6 +27,9 @@ _ENOUGH = 4
 class CorpusHabits:
     """Name usage in the training sentences."""
 
+    # Tokens are compared as they are written, mentions without case. A word counts as ordinary if a training sentence
+    # has it outside mentions.
+
     def __init__(self, gold: Sequence[Sentence], stop_words: frozenset[str] = frozenset()) -> None:
         self.stop_words = stop_words
         self._places: defaultdict[tuple[str, str], set[str]] = defaultdict(set)  # by label and word
@@ -94,6 +97,7 @@ class CorpusHabits:
 
     def known_spans(self, tokens: Sequence[str]) -> Iterator[Span]:
         """Find known mentions in a text, overlapping ones included."""
+        # A single word in another case than in the corpus counts only where the corpus does not have it as a word.
         for start, end in self._occurrences(tokens):
             words = tuple(tokens[start:end])
             if len(words) > 1 or words in self._as_written or not self.is_ordinary(words[0].lower()):
@@ -219,6 +223,7 @@ class CorpusHabits:
 
     def has_telling_capital(self, tokens: Sequence[str], i: int) -> bool:
         """Whether a token has a capital that is due neither to its position nor to the corpus' use of the word."""
+        # Only the first letter has a capital due to its position: "PETA" tells something anywhere.
         token = tokens[i]
         return (
             has_capital(token)

@@ -27,6 +27,9 @@ _EXCEPTIONS = 0.25  # share of the mentions of a type that a rule about them may
 class NameKnowledge:
     """Name evidence from word lists and models."""
 
+    # A source counts only as far as the training sentences agree: the kinds of entities that are mostly mentions there,
+    # and types whose mentions are mostly nouns.
+
     def __init__(
         self,
         gold: Sequence[Sentence] = (),
@@ -120,6 +123,7 @@ class NameKnowledge:
 
     def cased(self, word: str, example: str, *, is_first: bool = False) -> str:
         """Put a word that a model predicts into the case in which the corpus would have it."""
+        # Models without capitals predict names in lower case.
         usual = self.usual_case(word) if self._habits.has_capitals and word.islower() else None
         if usual is None or not has_capital(usual):
             usual = match_case([word], example)[0]
@@ -202,6 +206,7 @@ class NameKnowledge:
 
     def kind_alone(self, words: Sequence[str]) -> str:
         """Return the kind of entity that the recogniser sees in a mention without its sentence."""
+        # A sentence often hides that a name is of another kind, as "John" in "official communication with John".
         kinds = {kind for *_, kind in self._recognize_alone(words).entities}
         return kinds.pop() if len(kinds) == 1 else ""
 
@@ -229,6 +234,7 @@ class NameKnowledge:
 
     def is_likelier_other(self, words: Sequence[str], label: str) -> bool:
         """Whether the kind of a mention, without its sentence, is by far likelier to be of another type."""
+        # A type with the same name as the kind is likely beforehand.
         if not (kind := self.kind_alone(words)):
             return False
         counts = self._labels_alone[kind] + self._labels_of_kind.get(kind, Counter())
@@ -244,6 +250,8 @@ class NameKnowledge:
 
     def contradicts(self, kind: str, label: str) -> bool:
         """Whether entities of a kind are no mentions of a type."""
+        # So it is where the corpus labels hardly any of the kind, or others with another type, or where the mentions of
+        # the type are all of other kinds.
         counts, of_label = self._labels_of_kind.get(kind, Counter()), self._kinds_of_label.get(label, Counter())
         labelled = counts.total() - counts[""]
         if labelled >= _MANY and counts[label] <= _EXCEPTION * labelled:

@@ -24,6 +24,10 @@ _IGNORED = -100  # what the Trainer does not count as something to learn
 class SoftLabelCollator:
     """Collates sentences into batches for token classification, with probabilities of tags as labels."""
 
+    # Sentences with `entaug.tag_probabilities.TagProbabilities` are learnt softly, others by the tags of their
+    # mentions; both may be in one batch. The first sub-word of a word carries its label. Train with
+    # `remove_unused_columns=False` and `soft_label_loss`.
+
     tokenizer: Any
     tags: Sequence[str]
     tag_names: Sequence[str] | None = None
@@ -111,6 +115,8 @@ class SoftLabelCollator:
 
 def soft_label_loss(outputs: Any, labels: torch.Tensor, num_items_in_batch: torch.Tensor | int | None = None) -> Any:
     """The cross-entropy with probabilities of tags, for ``compute_loss_func`` of the ``Trainer``."""
+    # The losses of the words are multiplied by their weights and averaged over all words whose weight is not 0. With
+    # gradient accumulation, and on several devices, the average is over all words of the step.
     logits = outputs["logits"] if isinstance(outputs, Mapping) else outputs[0]
     if logits.shape != labels.shape:
         raise InputError(f"labels of shape {tuple(labels.shape)} for outputs of shape {tuple(logits.shape)}")

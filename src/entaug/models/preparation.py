@@ -189,6 +189,7 @@ def _copy_prepared(prepared: Path, folder: Path, model: StarterModel, digests: M
 
 def verify_models(names: Iterable[str] | None = None, *, report: Report | None = None) -> None:
     """Read all files of prepared models and compare them with their manifests."""
+    # A damaged model no longer counts as ready, so that `prepare_models` prepares it again.
     cache = cache_dir()
     prepared = (model.name for model in MODELS.values() if first_missing_file(cache / model.name, model) != MANIFEST)
     first: MissingModelError | None = None

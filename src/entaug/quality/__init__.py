@@ -130,6 +130,7 @@ def measure_corpus(
     **models: Any,
 ) -> list[Quality]:
     """Measure the gold sentences and each method of a corpus; see `measure_quality`."""
+    # A text that several of them share is scored once.
     text = corpus.gold or [pair.augmented for pairs in corpus.methods.values() for pair in pairs]
     chosen, scores, notes = _prepare(measures, text, progress, **models)
     # All texts are scored first, so that there is one progress with one total.

@@ -102,6 +102,8 @@ class Likelihood(NamedTuple):
 class ModelScores:
     """Models of measures, and their cached scores of texts."""
 
+    # Equal texts are scored once. Texts go to a model ordered by length, so the order of sentences affects no result.
+
     causal_lm: CausalLM | None = None
     masked_lm: MaskedLM | None = None
     encoder: Encoder | None = None

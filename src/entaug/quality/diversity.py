@@ -33,6 +33,8 @@ _SEED = 0
 @measure("Type-token ratio", unit="share", higher="more varied words")
 def type_token_ratio(inputs: MeasureInputs) -> MeasureValue:
     """Distinct words divided by all words of a sentence, mean over sentences (EnTDA)."""
+    # The paper says "for each original text", which could mean all sentences made from one source; its values (81 to 86
+    # %) are those of single sentences.
     rows = (words(sentence.tokens) for sentence in inputs.sentences)
     return mean_over_sentences([len(set(row)) / len(row) if row else None for row in rows], "no sentence has a word")
 
@@ -40,12 +42,14 @@ def type_token_ratio(inputs: MeasureInputs) -> MeasureValue:
 @measure("Distinct-1", unit="share", higher="more varied words")
 def distinct_1(inputs: MeasureInputs) -> MeasureValue:
     """Distinct words divided by all words; only for sets of equal size."""
+    # See Li et al. (2016). It decreases with the number of sentences: compare only sets of equal size.
     return _distinct_ngrams(inputs, 1)
 
 
 @measure("Distinct-2", unit="share", higher="more varied words")
 def distinct_2(inputs: MeasureInputs) -> MeasureValue:
     """Distinct bigrams of words divided by all bigrams; only for sets of equal size."""
+    # Li et al. (2016) divide by words. It decreases with the number of sentences: compare only sets of equal size.
     return _distinct_ngrams(inputs, 2)
 
 
@@ -68,12 +72,17 @@ def _distinct_ngrams(inputs: MeasureInputs, n: Literal[1, 2]) -> MeasureValue:
 @measure("Self-BERTScore", unit="score", higher="less varied", needs="encoder")
 def self_bertscore(inputs: MeasureInputs) -> MeasureValue:
     """Mean BERTScore F1 of all pairs of sentences (CASSI)."""
+    # Each set is measured by itself; the paper measures gold and augmented sentences together, see
+    # `entaug.quality.diversity.self_bertscore_with_gold`. It calls the measure "similar to Self-BLEU", which takes the
+    # best match among all other sentences; its values (0.59 for gold, 0.60 with five augmentations of each) are those
+    # of a mean over pairs. Values of different models cannot be compared.
     return _mean_of_pairs(inputs.sentences, inputs)
 
 
 @measure("Self-BERTScore with gold", unit="score", higher="less varied", needs="encoder")
 def self_bertscore_with_gold(inputs: MeasureInputs) -> MeasureValue:
     """Mean BERTScore F1 of all pairs of gold and augmented sentences together (CASSI, table 9)."""
+    # For the gold sentences it is their own. Values of different models cannot be compared.
     return _mean_of_pairs([*inputs.gold, *inputs.sentences], inputs)
 
 

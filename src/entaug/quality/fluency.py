@@ -18,6 +18,9 @@ __all__ = ["lm_score", "masked_lm_score", "perplexity", "source_lm_difference"]
 @measure("Perplexity", higher="less fluent", needs="causal_lm")
 def perplexity(inputs: MeasureInputs) -> MeasureValue:
     """Exponential of the mean negative log-probability of a sub-word under a causal language model."""
+    # The mean is over the sub-words of all sentences. ACLM and EnTDA report it for GPT-2, and do not say whether their
+    # mean is over sub-words or over sentences, nor how tokens are joined to text. The mean of the perplexities of
+    # single sentences, which are the values by sentence, is higher and dominated by few sentences.
     likelihoods = inputs.models.causal_likelihoods(inputs.sentences)
     pieces = sum(likelihood.pieces for likelihood in likelihoods)
     if not pieces:
@@ -33,12 +36,15 @@ def _exp(value: float) -> float:
 @measure("LM score", unit="nats", higher="more fluent", needs="causal_lm")
 def lm_score(inputs: MeasureInputs) -> MeasureValue:
     """Log-likelihood per word under a causal language model, mean over sentences."""
+    # Punctuation does not count as words. CASSI itself uses the pseudo-log-likelihood: `masked_lm_score`.
     return mean_over_sentences(_per_word(inputs.sentences, inputs.models.causal_likelihoods(inputs.sentences)))
 
 
 @measure("Masked LM score", unit="nats", higher="more fluent", needs="masked_lm")
 def masked_lm_score(inputs: MeasureInputs) -> MeasureValue:
     """Pseudo-log-likelihood per word under a masked language model, mean over sentences (CASSI, table 8)."""
+    # Punctuation does not count as words. The paper measures with mBERT, another model than the one it selects with;
+    # scores of two models cannot be compared.
     return mean_over_sentences(_per_word(inputs.sentences, inputs.models.masked_likelihoods(inputs.sentences)))
 
 

@@ -50,18 +50,23 @@ def _share_of_new(these: Sequence[str], known: Iterable[str]) -> float | None:
 @measure("New words", unit="share", higher="further from the source")
 def new_words(inputs: MeasureInputs) -> MeasureValue:
     """Share of words that do not occur in the source, mean over sentences."""
+    # For methods that combine sentences, words from the other sentences are new.
     return inputs.mean_over_sources(lambda *both: _share_of_new(*(words(sentence.tokens) for sentence in both)))
 
 
 @measure("Diversity-E", unit="share", higher="newer mentions")
 def diversity_e(inputs: MeasureInputs) -> MeasureValue:
     """Share of the words of mentions that are in no mention of the source, mean over sentences (ACLM)."""
+    # The paper defines "the average percentage of new NE words". It does not say whether words or distinct words are
+    # counted, nor how sentences of several rounds are combined; here all words count, and the mean is over the
+    # sentences that have such words. A word that moves into a mention is new.
     return _new_words_of_kind(inputs, in_mentions=True)
 
 
 @measure("Diversity-N", unit="share", higher="newer contexts")
 def diversity_n(inputs: MeasureInputs) -> MeasureValue:
     """Share of the words outside mentions that are not outside mentions in the source, mean over sentences (ACLM)."""
+    # See `diversity_e`. A word that moves out of a mention is new.
     return _new_words_of_kind(inputs, in_mentions=False)
 
 
@@ -90,6 +95,7 @@ def length_difference(inputs: MeasureInputs) -> MeasureValue:
 @measure("Similarity to source", unit="share", higher="closer to the source")
 def similarity_to_source(inputs: MeasureInputs) -> MeasureValue:
     """Share of tokens that are also in the source, in the same order, mean over sentences."""
+    # See `entaug.scoring.near_duplicates.similarity`.
     return inputs.mean_over_sources(similarity)
 
 
@@ -136,6 +142,7 @@ def unseen_mentions_distinct(inputs: MeasureInputs) -> MeasureValue:
 @measure("Unseen contexts", unit="share", higher="newer contexts")
 def unseen_contexts(inputs: MeasureInputs) -> MeasureValue:
     """Share of mentions whose neighbours (two on each side) no gold mention of the same label has."""
+    # CASSI motivates itself with context diversity (after Lin et al. 2020) without measuring it. The window is ours.
     return _share_of_unseen(inputs, _context_items)
 
 
@@ -174,6 +181,8 @@ def _share_of_unseen(
 
 def context(sentence: Sentence, mention: Mention, window: int = 2) -> Item:
     """The label of a mention, the tokens in its gaps and the nearest tokens on both sides, ignoring case."""
+    # Another mention counts as one token and is represented by its label, so that replacing a neighbouring mention by
+    # another one of the same type does not change the context.
     # By token, the other mentions that cover it.
     others: list[tuple[Mention, ...]] = [()] * len(sentence)
     for other in sentence.mentions:

@@ -17,6 +17,8 @@ _STEPS_PER_ROOT = 50
 
 def default_steps(num_sentences: int) -> int:
     """The number of optimizer steps of batches of 8 after which training on gold sentences has converged."""
+    # 50 times the square root of the number of sentences, at least 300: 40 epochs of 100 sentences, 13 of 1,000, 4 of
+    # 10,000. In pilots on 100 sentences F1 no longer rose after 400 to 600 steps.
     return max(_FEWEST_STEPS, round(_STEPS_PER_ROOT * math.sqrt(num_sentences)))
 
 
@@ -27,6 +29,8 @@ def content_key(sentence: Sentence) -> str:
 
 def partition(sentences: Sequence[Sentence], folds: int, seed: int) -> list[list[int]]:
     """Divide sentences into folds of nearly equal size."""
+    # Sentences with equal text share a fold. Sentences with the rarest type of mention are dealt out first, so that
+    # each fold has its share of every type as far as possible.
     counts = Counter(label for sentence in sentences for label in _labels(sentence))
     groups: dict[str, list[int]] = {}
     for i, sentence in enumerate(sentences):

@@ -163,6 +163,8 @@ def _f1(sums: NDArray[float64]) -> NDArray[float64]:
 
 def _training_noise(outcomes: Sequence[Outcome], names: Sequence[str]) -> NDArray[float64]:
     """The covariance of the gains (recipes, recipes) that comes from the seeds of the trainings."""
+    # A training of a recipe is taken to vary as much as one of a gold-only tagger. The variance of the F1 of a
+    # repetition is the sum over folds of the variance of what a fold contributes to F1, to first order.
     import numpy as np
 
     variances = []

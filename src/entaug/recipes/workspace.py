@@ -110,6 +110,7 @@ class Workspace:
 
     def sentences(self, name: str, make: Callable[[], Sequence[Sentence]]) -> list[Sentence]:
         """Return sentences that are made once and then read."""
+        # They are always read back from the file, so that a resumed run works with the same values.
         path = self.folder / f"{name}.jsonl"
         if not path.exists():
             write(make(), path)

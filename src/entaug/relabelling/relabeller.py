@@ -214,6 +214,8 @@ class Relabeller(Component):
 
     def _ask(self, sentence: Sentence) -> Opinion:
         """Ask the teacher about a sentence."""
+        # It is asked about one sentence at a time: in a batch the sums of floating-point numbers, and with them the
+        # last digits in the output, would depend on the other sentences.
         for mention in sentence.mentions:
             if f"B-{mention.label}" not in self._tags:
                 where = f" of the sentence {sentence.id}" if sentence.id else ""

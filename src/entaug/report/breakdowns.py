@@ -73,6 +73,7 @@ def dev_table(arms: Sequence[ArmResult]) -> str:
 
 def corpus_tables(results: Mapping[Setting, Sequence[ArmResult]]) -> list[str]:
     """Tables of micro-F1 with arms as rows, corpora as columns, and their average."""
+    # There is a table for each tagger, and for each number of gold sentences if a corpus has several.
     sizes: dict[str, set[int]] = defaultdict(set)
     for setting in results:
         sizes[setting.corpus].add(setting.size)

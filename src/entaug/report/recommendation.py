@@ -16,6 +16,8 @@ _ONE_SIDED = 0.025  # how often an interval lies above 0 where there is no effec
 
 def recommend(results: Mapping[Setting, Sequence[ArmResult]]) -> str:
     """Say which method to use in which setting."""
+    # A method is recommended where its interval at equal steps lies above 0: of several the one with the largest gain.
+    # Gold alone is recommended where three seeds show no gain of any method.
     names = _names(results)
     methods = {setting: _methods(arms) for setting, arms in results.items()}
     comparisons = [d for of_setting in methods.values() for _, d in of_setting if d.seeds > 1]

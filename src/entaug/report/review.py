@@ -36,6 +36,7 @@ class Review:
 
     def rejects(self, fingerprint: int, id: str | None) -> bool:
         """Whether a sentence is rejected."""
+        # The id distinguishes sentences of equal content with different decisions.
         return not self.decisions.get((fingerprint, id), self.decisions.get((fingerprint, None), True))
 
 

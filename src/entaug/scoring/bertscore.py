@@ -142,6 +142,8 @@ def _blocks(
     encoder: Encoder, texts: list[str], layer: int | None
 ) -> Iterator[tuple[list[int], NDArray[float32], NDArray[float32]]]:
     """Blocks of sentences of similar length: indices, unit vectors (position, sentence, size), weights."""
+    # A shorter sentence is padded with its own first vector at weight 0, which changes neither a maximum nor a mean.
+    # The position comes first so that a maximum over positions runs along whole rows of sentences.
     import numpy as np
 
     vectors = encoder.token_vectors(texts, layer)

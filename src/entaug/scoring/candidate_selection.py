@@ -53,6 +53,7 @@ def select_best(
     candidate_sets: Sequence[CandidateSet], n_best: int, lm: MaskedLM, confidence: float | None = None
 ) -> list[Selection]:
     """Select from each set by pseudo-log-likelihood, computing no more sub-words than the results need."""
+    # All sets advance together, so that the model always gets many rows.
     selectors: list[_Selector] = [
         _ExactSelector(candidates, n_best)
         if confidence is None or candidates.spread is None
@@ -218,6 +219,10 @@ class _Selector(abc.ABC):
 class _ExactSelector(_Selector):
     """Selection that ends when nothing left to compute can change it."""
 
+    # The candidates of highest estimate are computed to the end first. A candidate preferred to the current choice is
+    # then computed until it is certain whether it is among the best; any other only until its bound falls below the
+    # score of the choice.
+
     _started = False
 
     def next_requests(self) -> list[tuple[_Scoring, int]]:
@@ -257,6 +262,9 @@ class _ExactSelector(_Selector):
 
 class _IntervalSelector(_Selector):
     """Selection that ends when the intervals of the scores lie apart wherever the result depends on it."""
+
+    # The choice is the most preferred of the candidates with the highest estimates. It is final when all others are
+    # clearly below it, and those preferred to it are below all of the best.
 
     def __init__(self, candidates: CandidateSet, n_best: int, confidence: float) -> None:
         super().__init__(candidates, n_best)

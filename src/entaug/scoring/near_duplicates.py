@@ -50,6 +50,9 @@ def similarity(a: Sentence, b: Sentence) -> float:
 class NearDuplicateIndex:
     """Sentences among which near-duplicates of others are looked up, without comparing every pair."""
 
+    # The result is that of comparing every pair. From a threshold of 0.7 on, the time for text grows in proportion to
+    # the number of sentences, or a little faster; below, many sentences are compared.
+
     def __init__(self, sentences: Iterable[Sentence], *, min_similarity: float) -> None:
         if not 0 <= min_similarity <= 1:
             raise ParameterError(f"min_similarity must be between 0 and 1, not {min_similarity!r}")
@@ -150,6 +153,10 @@ class NearDuplicateIndex:
 
     def _prefixes(self, rows: TokenRows, numbers: Numbers) -> tuple[Numbers, Numbers]:
         """The first n-grams of sentences, one of which any near-duplicate shares."""
+        # Let L be the length of the common subsequence, and s the sum of both lengths. Both sentences, with k - 1 marks
+        # at either end, have L + k - 1 runs of k neighbours in the subsequence with the marks. Each of the s - 2 L
+        # other tokens interrupts at most k - 1 of these, all others are common n-grams: at least L + k - 1 - (k - 1) (s
+        # - 2 L). So it suffices to keep one n-gram more than the sentence has besides so many.
         import numpy as np
 
         size = self._gram_size

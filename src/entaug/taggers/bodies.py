@@ -42,6 +42,9 @@ class EncoderInput(NamedTuple):
 class EncoderBody(torch.nn.Module):
     """A pretrained encoder, fine-tuned with the head."""
 
+    # During training the embedding table is reduced to the sub-words that occur (`shrink`): the other rows, most of a
+    # small model, would only have gradients of 0. Afterwards the rows are put back.
+
     def __init__(self, encoder: str, pooling: str = "first", *, frozen: bool = False) -> None:
         super().__init__()
         folder = encoder_folder(encoder)
@@ -200,6 +203,7 @@ class EncoderBody(torch.nn.Module):
 
 def _word_pieces(batch: Sequence[EncoderInput], num_words: int, width: int | None) -> Iterator[tuple[int, int]]:
     """The index of its word and its own index of each sub-word of a word, with sentences and rows concatenated."""
+    # `width` is that of padded rows; None for rows without padding.
     start = 0
     for i, sentence in enumerate(batch):
         for word_indices in sentence.word_indices:

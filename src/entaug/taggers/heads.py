@@ -126,6 +126,8 @@ class CRFHead(TagHead):
 
     def loss(self, vectors: torch.Tensor, lengths: list[int], targets: list[TagTargets]) -> torch.Tensor:
         """The mean loss of a sentence."""
+        # It is the negative log-likelihood of the tags, and for sentences with tag probabilities the cross-entropy with
+        # the marginal probabilities of the CRF, summed over the words (posterior distillation, Wang et al. 2020).
         hard = [i for i, target in enumerate(targets) if target.is_hard]
         soft = [i for i, target in enumerate(targets) if not target.is_hard]
         total = vectors.new_zeros((), dtype=torch.float32)

@@ -52,6 +52,8 @@ class PointerBody(EncoderBody):
     @property
     def score_scale(self) -> float:
         """Factor of the scores of the outputs."""
+        # The states of the decoders of BART and its relatives are made for products with embeddings as they are. T5
+        # scales them, and so do new decoders, whose first scores should be small.
         if self.has_decoder and self.model.config.model_type not in _T5_FAMILY:
             return 1.0
         return float(self.size**-0.5)

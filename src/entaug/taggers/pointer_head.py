@@ -26,6 +26,13 @@ _IMPOSSIBLE = -1e9  # a logit; minus infinity would give gradients that are not 
 class PointerHead(torch.nn.Module):
     """Writes the mentions of a sentence as a sequence of pointers and labels (Yan et al. 2021, section 3)."""
 
+    # The decoder reads the embeddings of what it wrote: of the sub-words that it pointed to, and of labels. Its state
+    # is multiplied with the embeddings of the end and of the labels, and with a mixture of each sub-word's embedding
+    # and of an MLP over its vector. The softmax over these products gives the probability of the next item. Items that
+    # cannot follow (see `MentionReader`) have the probability 0, in training as in prediction. A new decoder also reads
+    # the vectors of the sub-words, added to their embeddings: so it need not learn from few sentences which of several
+    # equal words was meant.
+
     def __init__(
         self,
         initial: torch.Tensor,
@@ -73,6 +80,7 @@ class PointerHead(torch.nn.Module):
         self, source: EncodedSentences, lengths: list[int], targets: Sequence[tuple[Mention, ...]]
     ) -> torch.Tensor:
         """The mean cross-entropy of the items of the sequences, with their ends."""
+        # Of a sequence that is longer than the decoder takes only the beginning is learned.
         del lengths
         log_probs, ids = self._forced(source, targets)
         return torch.nn.functional.nll_loss(log_probs.flatten(0, 1), ids.flatten(), ignore_index=IGNORED)
@@ -91,6 +99,7 @@ class PointerHead(torch.nn.Module):
         self, source: EncodedSentences, targets: Sequence[tuple[Mention, ...]]
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Log-probabilities (sentences, items, outputs) of each item after the ones before it, and their ids."""
+        # Ids are `IGNORED` behind the end of a sequence.
         limit = self._max_items(source)
         sequences, allowed = [], []
         for pieces, mentions in zip(source.word_pieces, targets, strict=True):
@@ -124,6 +133,8 @@ class PointerHead(torch.nn.Module):
 
     def decode_with_probabilities(self, source: EncodedSentences) -> list[dict[Mention, float]]:
         """The mentions of each sentence, in the order of the sequence, with their probabilities."""
+        # The probability of a mention is the product of those of its items, after the items before them. It is computed
+        # in fp32, whatever the precision of the encoder.
         with torch.autocast(source.states.device.type, enabled=False):
             return self._decode(source)
 

@@ -68,6 +68,7 @@ def decode(
     max_mentions: int = MAX_MENTIONS,
 ) -> tuple[Mention, ...]:
     """Convert relations to mentions: every path from a head to its tail."""
+    # The running time is bounded by `max_mentions`, whatever the relations.
     successors: dict[int, list[int]] = defaultdict(list)
     predecessors: dict[int, list[int]] = defaultdict(list)
     for word, following in sorted(set(nnw)):
@@ -104,6 +105,8 @@ def _paths(
     head: int, tail: int, successors: Mapping[int, Sequence[int]], distances: Mapping[int, int]
 ) -> Iterator[tuple[int, ...]]:
     """All paths, shortest first, then leftmost."""
+    # The heap is sorted by the total length of the shortest completion, so only prefixes of requested paths and their
+    # direct successors are visited.
     heap: list[tuple[int, tuple[int, ...]]] = [(distances[head], (head,))] if head in distances else []
     while heap:
         path = heapq.heappop(heap)[1]
@@ -121,6 +124,9 @@ def _paths(
 @dataclass(frozen=True, eq=False)
 class RelationProbabilities:
     """The probabilities of relations between the words of a sentence, where they are not about 0."""
+
+    # They are for mentions of any shape what `entaug.tag_probabilities.TagProbabilities` are for flat ones. A relation
+    # is independent of the others, as in `entaug.taggers.grid.GridHead`: the probabilities do not sum to 1.
 
     names: tuple[str, ...]
     num_words: int

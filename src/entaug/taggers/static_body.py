@@ -29,6 +29,8 @@ class StaticInput(NamedTuple):
 class StaticBody(torch.nn.Module):
     """Static word vectors, trained or not, with a convolution over characters (Ma and Hovy 2016)."""
 
+    # A word also has features for whether it has a vector, and for its casing, which most vectors ignore.
+
     def __init__(
         self,
         vectors: WordVectors | str,

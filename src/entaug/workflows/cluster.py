@@ -143,6 +143,10 @@ def augment_on_ray(
     progress: Progress = no_progress,
 ) -> AugmentSummary:
     """Augment a file on a Ray cluster, to the bytes that one process writes."""
+    # Input and output are files of the machine that this process runs on; the sentences travel through Ray's object
+    # store. Workers need the same version of entaug and the same models. Until the output is written, the folder
+    # `OUTPUT.parts` holds the parts that are complete, and a manifest with the sums of input, options, models and fit;
+    # an interrupted call goes on from there, also on another cluster.
     begun = time.monotonic()
     check_jobs(jobs)
     if is_stdout(output) or is_special(Path(output)):

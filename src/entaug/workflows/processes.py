@@ -65,6 +65,8 @@ def number_of_processes(jobs: int | None, size: int, with_models: Sequence[str] 
 @contextlib.contextmanager
 def process_pool(jobs: int, threads: int | None = None) -> Iterator[ProcessPoolExecutor]:
     """Start processes, which end together with this one and at once where the block ends with an error."""
+    # They are spawned: a fork of a process with threads (progress bars, models) may wait for ever for a lock of a
+    # thread that it does not have.
     import multiprocessing
 
     if (line := _unguarded_line()) is not None:
@@ -114,6 +116,9 @@ def _unguarded_line() -> int | None:
 
 def _end(pool: ProcessPoolExecutor, children: Iterable[BaseProcess]) -> None:
     """End a pool and its processes at once."""
+    # The pool's thread is waited for: at its own exit Python wakes up such a thread, and prints a traceback if the
+    # thread closes its pipe meanwhile. The thread may be blocked reading a result whose writer was ended; to close our
+    # own copy of the write end, the last one, gives it the end of the file.
     thread, results = (vars(pool).get(name) for name in ("_executor_manager_thread", "_result_queue"))
     pool.shutdown(wait=False, cancel_futures=True)
     for child in children:

@@ -87,6 +87,7 @@ class Cluster:
         tasks: Iterable[tuple[int, bytes]],
     ) -> Iterator[tuple[int, tuple[int, bytes]]]:
         """Apply a function to tasks."""
+        # An actor that dies is started again, and its task repeated.
         import ray
 
         reference = ray.put(shared)

@@ -85,6 +85,8 @@ def assign_partners(
     rankings: Sequence[Iterator[int]], count: int, is_suitable: Callable[[int, int], bool]
 ) -> list[list[int]]:
     """Assign partners to each sentence, each pair once."""
+    # Partners are assigned in rounds: in each round every sentence in turn takes the first sentence of its ranking that
+    # is suitable and not paired with it yet. The first partners therefore do not depend on the number of rounds.
     partners: list[list[int]] = [[] for _ in rankings]
     pairs: set[tuple[int, int]] = set()
     for _ in range(count):

@@ -70,6 +70,8 @@ class Candidate(NamedTuple):
 
 def find_subtrees(parse: Parse) -> Subtrees:
     """Find the subtrees of subjects of verbs, and of objects and complements of verbs and adpositions."""
+    # Subtypes of relations (`nsubj:pass`) count as their main types; a predicate with a copula counts as a verb, as in
+    # Universal Dependencies. Subtrees that are not contiguous are left out.
     ranges = subtree_ranges(parse.heads)
     verbs = predicate_words(parse)
     subjects: set[Span] = set()
@@ -87,6 +89,9 @@ def find_subtrees(parse: Parse) -> Subtrees:
 
 def phrase_types(parse: Parse) -> dict[Span, str]:
     """Return the phrase type of each subtree."""
+    # Replacing a noun by a clause ("I go home to he saw her") is rarely grammatical. The relation distinguishes finite
+    # clauses (`ccomp`) from infinitives (`xcomp`) and clauses after prepositions (`pcomp`), which cannot replace each
+    # other either.
     verbs, names = predicate_words(parse), base_relations(parse)
     types: dict[Span, str] = {}
     for token, span in enumerate(subtree_ranges(parse.heads)):
@@ -131,6 +136,10 @@ def exchange_candidates(
     split_mentions: bool = True,
 ) -> Iterator[Candidate]:
     """Exchange every subject subtree for every subject subtree and every object subtree for every object subtree."""
+    # Subtrees of different phrase types are not exchanged. Each exchange gives two sentences, one in each frame.
+    # Mentions move with their subtree. A contiguous mention of a flat sentence that a subtree cuts becomes parts that
+    # keep its label (the repair of the paper, only at the boundaries of the exchange). Exchanges that would cut a
+    # nested or discontinuous mention are left out.
 
     def is_allowed(sentence: Sentence, span: Span) -> bool:
         return (split_mentions and sentence.is_flat) or keeps_mentions_whole(sentence, span)

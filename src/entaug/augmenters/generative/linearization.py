@@ -51,6 +51,7 @@ def label_tokens(labels: Iterable[str]) -> dict[str, str]:
 
 def unwanted_labels(gold: Iterable[Sentence], label_texts: Mapping[str, str]) -> list[str]:
     """Return what a generator must not write where label tokens are not allowed."""
+    # It may else write the words from which their embeddings were initialised.
     words = {token.lower() for s in gold for token, out in zip(s.tokens, s.outside_mask(), strict=True) if out}
     return [*sorted(label_texts), *sorted({word for text in label_texts.values() for word in text.split()} - words)]
 

@@ -73,6 +73,9 @@ def _group(sentence: Sentence, covered: list[int], members: list[Mention]) -> Me
 class KnownMentions:
     """The mentions of a corpus, which must not occur without a label in generated text."""
 
+    # Token sequences that occur more often outside mentions than as a mention are left out. At the beginning of a
+    # sentence a word may be capitalised.
+
     def __init__(self, corpus: Iterable[Sentence]) -> None:
         gold = list(corpus)
         as_mention: Counter[tuple[str, ...]] = Counter()
@@ -134,6 +137,7 @@ def match_mentions(
     tokens: Sequence[str], listed: Sequence[MentionGroup], known: KnownMentions | None = None, *, label: bool = False
 ) -> list[Mention] | str:
     """Find the listed mentions in a text that was generated from them."""
+    # At the beginning of a sentence a word may be capitalised.
     for group in listed:
         if len({other.mentions for other in listed if other.fragments == group.fragments}) > 1:
             return AMBIGUOUS  # the same words with different mentions

@@ -59,6 +59,11 @@ def write_mentions(
     seed: int = 0,
 ) -> NewMentions:
     """Let an instruct model write new mentions of a type."""
+    # Each request shows other mentions of the corpus. A line of an answer is accepted if it has the form of a name: no
+    # longer than the mentions of the type, in a script of theirs, with a capital or digit where almost all of them have
+    # one; and if it is neither a mention of the corpus or of a held-out sentence (whatever its type, case, article or
+    # tokenisation) nor words that the corpus has outside mentions. Whether it is a name of the type only a reader
+    # knows.
     check = _MentionCheck(corpus, label, held_out)
     streams = Streams(seed, "mentions")
     result = NewMentions(label)

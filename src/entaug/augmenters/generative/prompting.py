@@ -137,6 +137,8 @@ def _word_runs(text: str) -> frozenset[tuple[str, ...]]:
 
 def one_line(text: str) -> str | None:
     """Return the single line of an answer, without what instruct models put around it."""
+    # A first line that ends in a colon ("Here is the sentence:"), fences of code and quotation marks around the whole
+    # are removed.
     lines = [line for raw in text.splitlines() if (line := raw.strip()) and not _FENCE.fullmatch(line)]
     if len(lines) > 1 and lines[0].endswith((":", "：")):  # noqa: RUF001
         del lines[0]

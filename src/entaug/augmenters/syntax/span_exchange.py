@@ -33,6 +33,7 @@ def exchange_edit(
     frame: Sentence, donor: Sentence, removed: Span, inserted: Span, tokens: DonorTokens | None = None
 ) -> Edit:
     """Return the edit that replaces a range of one sentence by a range of another."""
+    # Mentions within the inserted range are included; of contiguous mentions that it cuts the part in the range.
     start, end = inserted
     mentions = [m.shift(-start) for m in donor.split_mentions(inserted).mentions if start <= m.start and m.end <= end]
     new = tokens(frame, donor, removed, inserted) if tokens else donor.tokens[start:end]

@@ -28,6 +28,8 @@ def request_key(model: str, request: ChatRequest) -> bytes:
 class AnswerCache:
     """Answers by request in a file of SQLite, which several processes may use at the same time."""
 
+    # It holds digests of requests and the answers, neither prompts nor API keys.
+
     def __init__(self, path: str | Path | None = None) -> None:
         self.path = Path(path) if path is not None else cache_dir() / "answers.sqlite"
         try:

@@ -35,6 +35,8 @@ _POLL_SECONDS = 0.2
 
 def server_command(model: Path, port: int) -> list[str]:
     """Return the command that starts a llama.cpp server."""
+    # It is that in the environment variable `ENTAUG_LLAMA_SERVER`, else the program `llama-server`, else the module
+    # `llama_cpp.server` of this environment.
     if given := os.environ.get(LLAMA_SERVER):
         command = shlex.split(given)
     elif found := shutil.which("llama-server"):

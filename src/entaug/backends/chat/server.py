@@ -71,6 +71,10 @@ def parse_address(address: str) -> tuple[str, str | None]:
 class ChatServer:
     """A model behind a server, an `entaug.backends.instruct.InstructModel`."""
 
+    # Requests of a call are asked at the same time, failures that may pass are repeated with increasing delays, and
+    # answers are kept in a file (`entaug.backends.chat.answers`), so that an answer does not change and nothing is
+    # asked twice. Settings are those of `entaug.backends.chat.settings`.
+
     def __init__(self, address: str, *, name: str | None = None) -> None:
         self._url, model = parse_address(address)
         host = urlsplit(self._url).hostname or ""

@@ -24,6 +24,9 @@ _PAIRS_PER_BLOCK = 65536
 class StaticWordVectors:
     """Vectors from a file, as a `entaug.backends.protocols.WordVectors`."""
 
+    # An array stays on disk: only the rows of requested words are read. A text file is read into memory, which takes
+    # some seconds per hundred thousand words. A word without a vector is looked up in lower case.
+
     def __init__(self, path: str | Path) -> None:
         path = Path(path)
         if path.is_dir():

@@ -19,6 +19,8 @@ TABLE = "synonyms.json"
 class WordNet:
     """Synonyms from the table that `entaug.backends.lexicon.wordnet_files.prepare_wordnet` compiled."""
 
+    # A look-up is one dictionary access and needs no other library.
+
     language = "en"
     knows_tags = True
 

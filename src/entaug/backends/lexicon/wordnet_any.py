@@ -17,6 +17,8 @@ ANY_SENSE_TABLE = "any-sense.json"
 class WordNetAnySense:
     """Synonyms of any sense, from the table that `entaug.backends.lexicon.wordnet_files.prepare_any_sense` compiled."""
 
+    # They are neither inflected nor put into the case of the word.
+
     language = "en"
     knows_tags = False
 

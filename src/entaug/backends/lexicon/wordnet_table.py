@@ -128,6 +128,8 @@ Reading = tuple[str, str, str, int]  # lemma, part of speech, synset, count
 class _Synset:
     """A line of a data file: offset, file, type, words-in-hex, (word id)..., pointers, frames | gloss."""
 
+    # A pointer is: symbol, synset, its part of speech, from-to. A frame is: +, its number, word (0 for all).
+
     words: list[str]
     marks: list[str]  # where an adjective may stand, "(p)" after the verb only
     frames: list[set[int]]
@@ -137,6 +139,9 @@ class _Synset:
 
 class Database:
     """The contents of WordNet's files, arranged for compiling."""
+
+    # They are read directly: NLTK's reader knows neither the sense counts (they are in a file that the carriers do not
+    # hold; `index.sense` has the same counts) nor a quick way through the whole database.
 
     def __init__(self, files: Path) -> None:
         self.senses: defaultdict[tuple[str, str], list[Reading]] = defaultdict(list)

@@ -18,6 +18,9 @@ __all__ = ["ConlluParser"]
 class ConlluParser:
     """A `entaug.backends.protocols.DependencyParser` that looks trees up in a file."""
 
+    # A tree belongs to every sentence with exactly its words. Ranges of multi-word tokens and empty nodes are skipped:
+    # the words of a tree are those with integer ids.
+
     def __init__(self, path: str | Path) -> None:
         self._path = str(path)
         self._trees: dict[tuple[str, ...], Parse] = {}

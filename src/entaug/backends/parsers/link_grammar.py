@@ -25,6 +25,11 @@ _BRACKETS = str.maketrans("()", "{}")  # as the program prints them
 class LinkGrammar:
     """A `entaug.backends.protocols.ConstituencyParser` of link-grammar (Sleator and Temperley 1991)."""
 
+    # Its output is aligned with the words by characters, so that another tokenisation or a lower-cased first word does
+    # not matter; a phrase that begins or ends within a word is dropped. A sentence that cannot be parsed in time, is
+    # longer than the program takes (2,000 bytes), or is printed with other words, has no phrases (`num_unparsed` counts
+    # such sentences).
+
     def __init__(self, language: str = "en", seconds: int = 20) -> None:
         program = shutil.which(_PROGRAM)
         if program is None:

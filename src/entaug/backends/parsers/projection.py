@@ -20,6 +20,11 @@ _PUNCTUATION = frozenset(".,:;!?…-–—()[]{}\"'`“”‘’«»")  # noqa: 
 class ProjectedConstituents:
     """A `ConstituencyParser` that projects NP, VP, PP, ADJP and ADVP from dependency trees."""
 
+    # A phrase is the subtree of its head: for a noun phrase all of it, and the part before what follows the noun; for a
+    # verb phrase the verb with what follows, without its subject, and the same with each auxiliary before it; for a
+    # prepositional phrase the preposition with its complement, whichever of the two is the head in the tree. It agrees
+    # with a constituency parser only in part: docs/architecture.md has the numbers.
+
     def __init__(self, parser: DependencyParser | str = "en_core_web_sm") -> None:
         self._parser: DependencyParser = resolve("dependency_parser", parser)
         self.name = f"projected:{self._parser.name}"

@@ -28,6 +28,9 @@ _PLACEHOLDER = "_"  # for an empty token, which spaCy does not take
 class SpacyParser:
     """A `entaug.backends.protocols.DependencyParser` of spaCy."""
 
+    # Sentences are not tokenised or split again: a tree is over exactly the words given. It may have several roots.
+    # Spaces between words are inferred, because pipelines are trained on running text.
+
     def __init__(self, name: str | Path) -> None:
         self._nlp = load_pipeline(name, _EXCLUDED)
         if not any("token.dep" in self._nlp.get_pipe_meta(pipe).assigns for pipe in self._nlp.pipe_names):

@@ -19,6 +19,8 @@ _BATCH = 256  # sentences of a document; Stanza sorts them by length itself
 class StanzaParser:
     """A `entaug.backends.protocols.ConstituencyParser` of Stanza, the parser in the paper of CR."""
 
+    # Nothing is downloaded: the models must be in Stanza's own folder, or in the one given.
+
     def __init__(self, name: str = "en", *, pipeline: Any = None) -> None:
         folder = Path(name)
         is_folder = len(folder.parts) > 1 and folder.is_dir()

@@ -132,6 +132,7 @@ _UNUSED_WEIGHTS = re.compile(r"\bpooler\.|position_ids|positions\.weight$|logits
 
 def load_model(cls: Any, folder: Path, *, fault: str = "", remedy: str = "", **options: Any) -> Any:
     """Load a model of transformers, whose weights must all be in the folder."""
+    # By itself transformers gives random values to weights that it does not find.
     if "gguf_file" in options:  # transformers itself requires all weights of such files
         return load_pretrained(cls, folder, **options)
     model, info = load_pretrained(cls, folder, **options, output_loading_info=True)
@@ -263,6 +264,8 @@ def _default_precision(device: torch.device, model_type: str) -> torch.dtype:
 class Batcher:
     """Batches of rows of equal width, within a budget that halves when memory runs out."""
 
+    # The width of a row is its own length rounded up, so that no result depends on the rest of the batch.
+
     def __init__(self, budget: int, step: int = 8) -> None:
         self.budget = budget
         self.step = step
@@ -301,6 +304,8 @@ def release_memory(error: BaseException, size: int, item: str, remedy: str) -> N
 
 def shuffled_batches(lengths: Sequence[int], size: int, rng: Random) -> Iterator[list[int]]:
     """Batches of shuffled rows without end, rows of similar length together."""
+    # Each pass contains each row once. Rows are sorted by length only within a group of some batches, so that the
+    # batches differ from pass to pass.
     group_size = size * _BATCHES_SORTED_TOGETHER
     while True:
         order = list(range(len(lengths)))

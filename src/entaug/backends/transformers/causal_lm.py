@@ -17,6 +17,10 @@ _CPU_BUDGET = 1024  # tokens of a batch, each of which costs a row of the whole 
 class TransformersCausalLM(TorchBackend):
     """Any model that ``AutoModelForCausalLM`` loads, as a `entaug.backends.protocols.CausalLM`."""
 
+    # A folder with a `.gguf` file and no safetensors is dequantised at loading, which takes a while. Texts are scored
+    # after the model's end-of-text token, as they followed it in training. A text longer than the model takes is scored
+    # in windows that overlap by half.
+
     auto = transformers.AutoModelForCausalLM
 
     @property

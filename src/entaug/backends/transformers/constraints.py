@@ -17,6 +17,9 @@ _IMPOSSIBLE = float("-inf")
 class MarkerConstraint(transformers.LogitsProcessor):
     """Constrained decoding: markers that must each be followed by a word."""
 
+    # A marker is followed by the beginning of a word, not by another marker or the end. A marker with predecessors is
+    # only possible after exactly one word that follows one of these.
+
     def __init__(
         self,
         rules: Mapping[int, Collection[int] | None],
@@ -87,6 +90,13 @@ class _Progress(NamedTuple):
 
 class PhraseConstraint(transformers.LogitsProcessor):
     """Constrained decoding: a text does not end before it contains all required phrases, each once."""
+
+    # While a phrase is missing, the end of the text and the marks that end a sentence are impossible. The longer no
+    # phrase was begun, the likelier the first tokens of missing ones become, and once none is missing the end. A phrase
+    # that was begun is completed, and a word ends with it. Phrases come in any order, the parts of a discontinuous one
+    # in theirs. Neither a phrase that is written already nor a forbidden one is written: it is stopped halfway, unless
+    # a missing phrase begins like it, as otherwise it would only be spelled differently later. No n-gram of four tokens
+    # is repeated.
 
     def __init__(
         self,

@@ -16,6 +16,10 @@ _IMPOSSIBLE = float("-inf")
 class GumbelTopK(transformers.LogitsProcessor):
     """Leaves one token a row: drawn from the likeliest ones by the row's own random stream."""
 
+    # The largest of log-probabilities with independent Gumbel noise added is an exact draw from their distribution
+    # (Gumbel 1954; Maddison et al. 2014). So greedy decoding after this processor samples, without a random generator
+    # that rows share.
+
     def __init__(self, seeds: Sequence[Sequence[int]], top_k: int, temperature: float) -> None:
         self._streams = [np.random.Generator(np.random.Philox(np.random.SeedSequence(list(seed)))) for seed in seeds]
         self._top_k = top_k
@@ -40,6 +44,10 @@ class GumbelTopK(transformers.LogitsProcessor):
 
 class DiversityPenalty(transformers.LogitsProcessor):
     """Diverse beam search: a continuation is penalised by its rank among those of its beam."""
+
+    # "EnTDA: Entity-to-Text based Data Augmentation" (Hu et al. 2023), equations 4 and 5, after Li and Jurafsky (2016):
+    # beams are compared by their log-probability minus the penalty for the rank of the last token. Beam search adds up
+    # what a processor returns, so the penalty of the last token is given back at the next step.
 
     def __init__(self, num_beams: int, diversity_penalty: float) -> None:
         self._num_beams = num_beams

@@ -32,6 +32,8 @@ class _LayerReached(Exception):  # noqa: N818 (no error)
 class TransformersEncoder(TorchBackend):
     """Any model that ``AutoModel`` loads, as a `entaug.backends.protocols.Encoder`."""
 
+    # A text longer than the model takes is encoded in parts (`num_split` counts such texts).
+
     auto = transformers.AutoModel
 
     def _load_model(self) -> Any:
@@ -112,6 +114,7 @@ class TransformersEncoder(TorchBackend):
 
     def attentions(self, sentences: Sequence[Sequence[str]], layers: int = 4) -> list[NDArray[np.float32]]:
         """See `entaug.backends.protocols.Encoder.attentions`."""
+        # Words of different parts of a text that is too long do not attend to each other.
         if not 1 <= layers <= self.num_layers:
             raise ParameterError(f"layers must be between 1 and {self.num_layers} for {self.name}, not {layers!r}")
         matrices, num_split = compute_attentions(

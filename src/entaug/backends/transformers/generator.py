@@ -287,6 +287,8 @@ class TransformersGenerator(FineTunable[tuple[str, str, str | None]], abc.ABC):
 class CausalGenerator(TransformersGenerator):
     """Any model that ``AutoModelForCausalLM`` loads."""
 
+    # The loss is that of the output only. See `TransformersGenerator`.
+
     auto = transformers.AutoModelForCausalLM
     task = "CAUSAL_LM"
     _pads_left = True

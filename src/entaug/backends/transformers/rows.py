@@ -21,6 +21,10 @@ def mean_log_probs(steps: Sequence[Any], rows: Sequence[tuple[list[int], bool]])
 class HeadInputs:
     """Makes the output layer of a causal model compute the logits of selected positions only."""
 
+    # When a model has read its input, `generate` needs the logits of the last position, and passes a slice that is not
+    # contiguous to the output layer. For such a slice `matmul` copies the table of the vocabulary for each row: 57 MB a
+    # row in a model of 135 million parameters, 3.5 GB in a batch of 63. So slices are made contiguous.
+
     def __init__(self, model: Any) -> None:
         self.positions: tuple[Any, Any] | None = None
         head = model.get_output_embeddings()

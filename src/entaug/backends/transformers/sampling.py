@@ -50,6 +50,9 @@ def sample_texts(
     batch_size: int,
 ) -> list[SampledText]:
     """Continue each input until its text ends."""
+    # `model.generate` goes on with a batch until its last text has ended, or is as long as it may be. As texts differ
+    # in length, most rows of a batch have ended by then. Here the next inputs take their places ("continuous batching",
+    # Yu et al. 2022), and equal inputs are read once.
     texts: list[list[int]] = [[] for _ in inputs]
     log_probs: list[list[float]] = [[] for _ in inputs]
     has_ended = [False] * len(inputs)
@@ -79,6 +82,7 @@ def sample_texts(
 
 def supports_refilling(model: Any) -> bool:
     """Whether `sample_texts` computes what a causal language model computes by itself."""
+    # Some models keep other states than the keys and values of all tokens, or derive positions from the attention mask.
     config = model.config.get_text_config()
     layers = DynamicCache(config=model.config).layers
     if not layers or any(type(layer) is not DynamicLayer for layer in layers) or _depends_on_width(config):
@@ -113,6 +117,8 @@ def _depends_on_width(config: Any) -> bool:
 
 class _Batch:
     """The texts that are being continued, the keys and values of their tokens, and their next tokens."""
+
+    # Each text begins at the first column of the cache, so that its values do not depend on the lengths of the others.
 
     def __init__(self, model: Any, size: int, max_length: int) -> None:
         self.size = size
@@ -224,6 +230,7 @@ class _Layer(DynamicLayer):  # type: ignore[no-untyped-call]
 
     def _reserve(self, width: int, key_states: Any, value_states: Any) -> None:
         """Make at least `width` columns usable, with zeros where no text has been written yet."""
+        # All memory is reserved at once, because arrays that grow fragment it. On a CPU it is taken when it is used.
         if not self.is_initialized:
             self.lazy_initialization(key_states, value_states)
             self.keys, self.values = (

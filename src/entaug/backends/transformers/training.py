@@ -74,6 +74,8 @@ def linear_decay(total_steps: int, warmup_steps: int) -> Callable[[int], float]:
 class TrainingLoop(Generic[Example]):
     """Training by AdamW with warm-up and linear decay of the learning rate, clipped gradients and evaluations."""
 
+    # A batch for which memory does not suffice is computed in parts, weighted so that the gradient stays the same.
+
     def __init__(
         self,
         module: torch.nn.Module,

@@ -37,6 +37,9 @@ class _Tokenizer(NamedTuple):
 class CTranslate2Translator:
     """A folder with a converted model and its tokenizer, as a `entaug.backends.protocols.Translator`."""
 
+    # Beam search only: CTranslate2 samples from the random streams of its threads, so draws cannot be reproduced. A
+    # text longer than the model takes is translated in parts (`num_split` counts such texts).
+
     can_sample = False
 
     def __init__(

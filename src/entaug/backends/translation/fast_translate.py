@@ -29,6 +29,9 @@ _LAST_LATIN = "\u024f"
 class _FastTranslator:
     """One direction."""
 
+    # A longer text is translated in parts (`num_split` counts such texts). A text without Latin letters is returned
+    # unchanged: the models know nothing else, and make up words for it.
+
     can_sample = False
     direction: ClassVar[str]
     languages: ClassVar[frozenset[str]]

@@ -32,6 +32,7 @@ def translate_in_parts(
     translate: Callable[[list[TextPart]], Sequence[str]],
 ) -> tuple[list[str], int]:
     """Translate each distinct text once, and those that are too long in parts."""
+    # White space counts as one space; a blank text is returned unchanged.
     requests = [(" ".join(text.split()), seeds[i] if seeds else None) for i, text in enumerate(texts)]
     distinct = list(dict.fromkeys(text for text, _ in requests if text))
     pieces_of = {
@@ -54,6 +55,8 @@ def translate_in_parts(
 
 def split_text(text: str, fits: Callable[[str], bool], level: int = 0) -> list[str]:
     """Split a text into as few parts as fit."""
+    # A text is split at sentence ends, and pieces are joined again from the left as long as they fit. A sentence that
+    # does not fit is split after commas and the like in the same way, then between words, and a word into halves.
     if len(text) < 2 or fits(text):
         return [text]
     if level == len(_BOUNDARIES):

@@ -32,6 +32,12 @@ _SEED_MODULUS = 1 << 64  # makes negative seeds possible
 class TransformersTranslator(TorchBackend):
     """Any model that ``AutoModelForSeq2SeqLM`` loads, as a `entaug.backends.protocols.Translator`."""
 
+    # Without seeds a translation is found by beam search. With seeds it is drawn from a random stream of its own, so
+    # that it depends on the text and its seed only. A text longer than the model takes is translated in parts
+    # (`num_split` counts such texts). The precision is fp32 unless another is set: with the fewer digits of bf16
+    # candidates tie, and which one wins can depend on the rest of the batch (one draw in a hundred and fifty, measured
+    # on tiny models).
+
     auto = transformers.AutoModelForSeq2SeqLM
     can_sample = True
 

@@ -194,6 +194,8 @@ def _shorten(words: str) -> str:
 
 def detect_offsets(contents: str, mentions: Sequence[MentionLine]) -> tuple[str, int, dict[str, Any]]:
     """Detect how the offsets of mentions count characters."""
+    # brat counts a byte-order mark, and both characters of CRLF. Many tools and some versions of brat do not, so the
+    # texts in the lines of mentions decide.
     body = contents.removeprefix(BYTE_ORDER_MARK)
     ways: list[tuple[str, int, dict[str, Any]]] = [(body, 0, {})]
     if body != contents:

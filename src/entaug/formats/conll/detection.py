@@ -328,6 +328,11 @@ class _ColumnDetector:
 class _NestedColumnDetector:
     """Detects tag columns of nested mentions: outer mentions in one column, those inside them in the next."""
 
+    # The last columns are such where all their cells are tags and, column by column, the mentions of the next column -
+    # lie inside mentions of the one before (nearly always: real files have faults), - have labels of the columns before
+    # (columns of phrases and of names have none in common), - are far fewer, or mostly shorter (tags of another
+    # annotator or a tagger, and finer types of the same mentions, are as many and as long).
+
     def __init__(self, dialect: ConllDialect, columns: list[int], sample: list[Rows]) -> None:
         self._columns = columns
         detector = SchemeDetector()

@@ -51,6 +51,7 @@ class Bartner(BaseFormat):
 
     def recognises(self, path: Path) -> bool:
         """See `entaug.formats.base.BaseFormat.recognises`."""
+        # Whether it begins with sentences of three lines, at least one of them with mentions.
         data = read_beginning(path, _HEAD_SIZE)
         lines = data.decode("utf-8-sig", "replace").replace("\r", "").rstrip("\n").split("\n")
         lines = lines[:-3] if len(data) == _HEAD_SIZE else [*lines, "", ""]  # the last sentence may be incomplete
@@ -99,6 +100,7 @@ def _loss(what: str, text: str, sentence: Sentence) -> LossError:
 
 def _read_threes(path: Path, start: int, stop: int | None, notes: Counter[str]) -> Iterator[tuple[int, list[str]]]:
     """Yield the lines of each sentence, with the number of the first; missing lines at the end are empty."""
+    # The role of a line depends only on its number: after a missing or additional line nothing can be read.
     pending: list[str] = []
     number = 1
     for first, lines in read_line_chunks(path, start, stop, notes):

@@ -58,6 +58,7 @@ class BartnerNested(BufferedFormat):
 
     def recognises(self, path: Path) -> bool:
         """See `entaug.formats.base.BaseFormat.recognises`."""
+        # Whether the first record is an object with `sentences` and `ners`, both lists of lists.
         records, is_array = peek_records(path, 1)
         first = records[0] if records and not is_array and type(records[0]) is dict else {}
         lists = first.get("sentences"), first.get("ners")

@@ -59,6 +59,7 @@ class W2ner(BufferedFormat):
 
     def recognises(self, path: Path) -> bool:
         """See `entaug.formats.base.BaseFormat.recognises`."""
+        # Whether it is an array whose first element is an object with `sentence` and `ner`.
         records, is_array = peek_records(path, 1)
         first = records[0] if is_array and records and type(records[0]) is dict else {}
         tokens, mentions = first.get("sentence"), first.get("ner")

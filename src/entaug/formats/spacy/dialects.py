@@ -69,6 +69,7 @@ class SpacyFormat(BufferedFormat):
 
     def check(self, sentence: Sentence, dialect: Any) -> None:
         """See `entaug.formats.buffered.BufferedFormat.check`."""
+        # No mention may be discontinuous, or nested if mentions are entities.
         kept = self.carried(sentence, dialect)
         self.check_contiguous(kept, "write JSON lines, or leave them out: --overlap outermost or innermost")
         if dialect.mentions == "ents":

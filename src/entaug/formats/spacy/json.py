@@ -102,6 +102,7 @@ class SpacyJson(SpacyFormat):
 
     def carried(self, sentence: Sentence, dialect: SpacyJsonDialect) -> Sentence:
         """See `entaug.formats.base.BaseFormat.carried`."""
+        # The sentence with the mentions that are kept; tokenized again if tuples hold no words.
         sentence = super().carried(sentence, dialect)
         if dialect.form != "tuples" or dialect.words:
             return sentence

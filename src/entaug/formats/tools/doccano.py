@@ -78,6 +78,7 @@ class Doccano(TextLines):
 
     def matches(self, record: dict[str, Any]) -> bool | None:
         """See `entaug.formats.text_records.TextLines.matches`."""
+        # Whether a record has a text and labels in the form of doccano; None if it has no label.
         if not any(type(record.get(name)) is str for name in ("text", "data")):
             return False
         lists = [record[name] for name in _FIELDS if type(record.get(name)) is list]
@@ -147,6 +148,7 @@ class Doccano(TextLines):
 
     def lost(self, sentence: Sentence, dialect: DoccanoDialect) -> list[str]:
         """See `entaug.formats.base.BaseFormat.lost`."""
+        # Columns, fields whose names are in use, and, if labels are lists, fields of mentions.
         lost = super().lost(sentence, dialect)
         if not dialect.objects:
             names = {name for fields in entity_fields(sentence) for name in fields}

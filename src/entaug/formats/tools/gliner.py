@@ -70,6 +70,7 @@ class Gliner(BufferedFormat):
 
     def recognises(self, path: Path) -> bool:
         """See `entaug.formats.base.BaseFormat.recognises`."""
+        # Whether the first record has the fields that GLiNER needs.
         return any(
             type(record) is dict and all(type(record.get(name)) is list for name in self.reserved_fields)
             for record in peek_records(path, 1)[0]
@@ -101,6 +102,7 @@ class Gliner(BufferedFormat):
 
     def lost(self, sentence: Sentence, dialect: GlinerDialect) -> list[str]:
         """See `entaug.formats.base.BaseFormat.lost`."""
+        # Columns, fields of mentions, fields whose names are in use, and white space within tokens.
         lost = super().lost(sentence, dialect) + ["fields of mentions"] * (ENTITY_FIELDS in sentence.fields)
         hides_spaces = sentence.spaces is not None and align_spaces(sentence.tokens, sentence.text) != sentence.spaces
         return lost + ["text"] * hides_spaces

@@ -88,6 +88,7 @@ class LabelStudio(BufferedFormat):
 
     def recognises(self, path: Path) -> bool:
         """See `entaug.formats.base.BaseFormat.recognises`."""
+        # Whether the file is an array, and its first element a task as Label Studio exports it.
         tasks, is_array = peek_records(path, 1)
         return is_array and any(_layout(task) for task in tasks)
 
@@ -136,6 +137,7 @@ class LabelStudio(BufferedFormat):
 
     def check(self, sentence: Sentence, dialect: LabelStudioDialect) -> None:
         """See `entaug.formats.buffered.BufferedFormat.check`."""
+        # No mention may be discontinuous, and the tokens must be locatable in the text.
         super().check(sentence, dialect)
         layout_text(sentence)
 

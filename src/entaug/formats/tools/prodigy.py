@@ -86,6 +86,7 @@ class Prodigy(TextLines):
 
     def matches(self, record: dict[str, Any]) -> bool | None:
         """See `entaug.formats.text_records.TextLines.matches`."""
+        # Whether a record has a text and fields that only Prodigy writes.
         if type(record.get("text")) is not str or "entities" in record:
             return False
         if "_input_hash" in record or "_task_hash" in record:
@@ -195,6 +196,7 @@ class Prodigy(TextLines):
 
     def lost(self, sentence: Sentence, dialect: ProdigyDialect) -> list[str]:
         """See `entaug.formats.base.BaseFormat.lost`."""
+        # Columns, fields whose names are in use, and fields of tokens that are not one object per token.
         is_lost = TOKEN_FIELDS in sentence.fields and not _are_token_fields(
             sentence.fields[TOKEN_FIELDS], len(sentence)
         )

@@ -44,6 +44,11 @@ class ReportData:
 
 def report_data(corpus: AugmentedCorpus, columns: Iterable[ScoreColumn] = ()) -> ReportData:
     """Encode the pairs of all methods with everything that the report shows of them."""
+    # A pair has the members `g` number of its method in the list, `f` fingerprint, `n` name of the method, `i` id, `m`
+    # augmented sentence, `d` its marks, `s` gold sentences as number, role and marks, `v` scores, and where there are
+    # any `p` provenance, `a` 1 if it is rewritten, `r` number of the reason of its rejection, `t` what a teacher
+    # changed: change, label, words and probability of each mention. A sentence has `t` tokens, `m` mentions as number
+    # of the label and spans, and where known `s` spaces and `l` language.
     changes = {method: [find_changes(pair) for pair in pairs] for method, pairs in corpus.methods.items()}
     scores = [*_own_scores(corpus, changes), *columns]
     labels = {label: number for number, label in enumerate(_labels(corpus))}

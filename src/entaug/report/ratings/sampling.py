@@ -33,6 +33,9 @@ def sample_items(
     corpus: AugmentedCorpus, scales: Sequence[Scale], *, sample: int, with_gold: bool = False, seed: int = 0
 ) -> tuple[list[RatedItem], list[str]]:
     """Sample the texts of each method and shuffle them."""
+    # Methods get texts of the same originals as far as possible, and of many originals before several of one. Gold
+    # sentences are others than these originals as far as possible, because a rater would recognise them. The result
+    # depends neither on the order of the files nor on that of their sentences.
     streams = Streams(seed, _STREAMS)
 
     def rank(sentence: Sentence) -> tuple[float, str]:

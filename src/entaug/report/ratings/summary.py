@@ -75,6 +75,8 @@ class RatingSummary:
 
 def summarize_ratings(ratings: Ratings, *, samples: int = 1000, seed: int = 0) -> RatingSummary:
     """Compute the mean rating of each method and the agreement of the raters."""
+    # A mean is that of all ratings that were given, and its interval the quantiles of the means of resampled items with
+    # all their ratings: it covers the choice of texts, not that of raters.
     if samples < 1:
         raise ParameterError(f"samples must be at least 1, not {samples}", parameter="samples")
     key = ratings.key

@@ -31,6 +31,10 @@ class ScoredMention(NamedTuple):
 class PretrainedTagger(abc.ABC):
     """A tagger of another library, as a `entaug.backends.protocols.Tagger`."""
 
+    # `fit` trains nothing. It measures on gold sentences which label of the corpus each label of the tagger stands for
+    # (see `propose_label_map`), and how often its mentions are right. The latter is the confidence of mentions where
+    # the tagger itself gives no probability.
+
     prefix: str
     name: str
     languages: Collection[str] | None = None
@@ -146,6 +150,8 @@ class PretrainedTagger(abc.ABC):
 
     def tag_probabilities(self, sentences: Iterable[Sentence]) -> list[TagProbabilities]:
         """See `entaug.backends.protocols.Tagger.tag_probabilities`."""
+        # The probability of a predicted mention is that of the tagger, or the share of mentions of its label that were
+        # right on gold; that of a word outside mentions is the share of such words that are outside in gold.
         sentences, tags = list(sentences), self._tags
         results = []
         for sentence, mentions in zip(sentences, self._mapped(sentences), strict=True):

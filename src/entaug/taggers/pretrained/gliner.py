@@ -23,6 +23,9 @@ _THRESHOLD = 0.5
 class GLiNERTagger(PretrainedTagger):
     """A GLiNER model (Zaratiana et al. 2024), over the words of the corpus."""
 
+    # It is asked for the labels on the left of the map, or for those of the corpus in words (see `label_in_words`). The
+    # probability of a mention is that of the model. Mentions are flat.
+
     prefix = "gliner"
 
     def _load(self, model: str) -> None:

@@ -90,6 +90,9 @@ class _TokenClassifier(TorchBackend):
 class HuggingFaceTagger(PretrainedTagger):
     """A token classifier of transformers, over the words of the corpus."""
 
+    # The tags of the model may be of any scheme, or labels alone; the first sub-word of a word gives its tag. Its
+    # probabilities are those of the model, added up for labels of the model that stand for one of the corpus.
+
     prefix = "hf"
 
     def _load(self, model: str) -> None:
@@ -138,6 +141,7 @@ class HuggingFaceTagger(PretrainedTagger):
 
 def _starts_mentions(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Move probability from inside to beginning where a word cannot continue a mention of the word before."""
+    # In IOB1, and in schemes without prefixes, the tag of the first word of a mention is that of an inner one.
     before = -1
     for row in values:
         by_label = row[1::2] + row[2::2]

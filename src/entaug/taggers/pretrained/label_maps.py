@@ -69,6 +69,8 @@ def propose_label_map(
     gold: Sequence[Sentence], predicted: Sequence[Sequence[Mention]], given: Mapping[str, str] | None = None
 ) -> LabelMap:
     """Measure which labels of a corpus those of a tagger stand for."""
+    # Each label of the tagger is compared with the label of the corpus that it shares the most mentions with: first
+    # exactly, else in a word. It is used if F1 on the gold sentences rises by that.
     numbers = Counter(mention.label for mentions in predicted for mention in mentions)
     exact, touching = _count_pairs(gold, predicted)
     gold_labels = sorted({mention.label for sentence in gold for mention in sentence.mentions})

@@ -23,6 +23,9 @@ _EXCLUDED = ("lemmatizer", "trainable_lemmatizer", "parser", "senter", "textcat"
 class SpacyTagger(PretrainedTagger):
     """The named-entity recogniser of a pipeline of spaCy, over the words of the corpus."""
 
+    # spaCy gives no probabilities. The confidence of a mention is the share of mentions of its label that were right on
+    # gold sentences.
+
     prefix = "spacy"
 
     def _load(self, model: str) -> None:
