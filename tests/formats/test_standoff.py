@@ -309,6 +309,7 @@ def test_offsets_of_bioc_in_bytes(tmp_path: Path) -> None:
             ":20: mention Disease (18-98) is empty or outside the text",
         ),
         ('length="8"', 'length="-8"', ":22: no whole number 'length'"),
+        ('"UTF-8"', '"UTF-0"', ":1: not XML that can be read (unknown encoding: UTF-0); save it in UTF-8"),
         ("A&amp;B", "A&alpha;B", ":9: the entity &alpha; is defined by the file, or nowhere"),
         ('SYSTEM "BioC.dtd"', '[<!ENTITY a SYSTEM "/etc/passwd">]', ":2: the entity &a; is defined by the file"),
         ('SYSTEM "BioC.dtd"', '[<!ENTITY a "b"><!ENTITY c "&a;&a;&a;">]', ":2: the entity &a; is defined by the file"),

@@ -246,6 +246,9 @@ class _XmlDocuments:
                 except expat.ExpatError as error:
                     what = f"not XML that can be read ({expat.ErrorString(error.code)})"
                     raise InputError(what, path=str(self._path), line=error.lineno, remedy=_REMEDY) from None
+                except (LookupError, ValueError) as error:  # an encoding that Python does not know, or of several bytes
+                    what = f"not XML that can be read ({error})"
+                    raise InputError(what, path=str(self._path), line=1, remedy="save it in UTF-8") from None
                 yield from self._done
                 self._done.clear()
                 if not block:
