@@ -81,7 +81,7 @@ WORKERS ?= 2
 PYTEST = OMP_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) --dist worksteal
 
 # Core, methods, filters and formats, with fakes in place of models.
-FAST = tests/test_*.py tests/augmenters tests/filters tests/formats tests/scoring
+FAST = tests/test_*.py tests/core tests/config tests/files tests/methods tests/filters tests/formats tests/metrics
 test-fast: $(VENV)/.installed
 	ENTAUG_TESTS=fast $(PYTEST) -m "not slow and not models and not corpora" $(FAST)
 
@@ -99,7 +99,7 @@ $(VENV)-llama/.installed:
 
 llama: $(VENV)/.installed $(VENV)-llama/.installed
 	$(BIN)/entaug models prepare smollm2-gguf
-	$(PYTEST) tests/models/test_llama_server.py
+	$(PYTEST) tests/backends/test_llama_server.py
 
 # Ray is large and few need it: it has an environment of its own, which sees all packages of the other one.
 $(VENV)-ray/.installed: $(VENV)/.installed
@@ -110,7 +110,7 @@ $(VENV)-ray/.installed: $(VENV)/.installed
 	touch $@
 
 ray: $(VENV)-ray/.installed
-	OMP_NUM_THREADS=1 $(VENV)-ray/bin/python -m pytest -q tests/workflows/test_cluster.py
+	OMP_NUM_THREADS=1 $(VENV)-ray/bin/python -m pytest -q tests/commands/test_cluster.py
 
 # With every warning an error, as the tests build them; -E reads everything anew, as pages depend on code.
 docs: $(VENV)/.installed

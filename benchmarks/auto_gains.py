@@ -26,13 +26,13 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import orjson
 
 from entaug import __version__, auto
-from entaug.data import Sentence
-from entaug.experiment.data import DataSplit, file_digest, prepare_splits, short_hash
-from entaug.experiment.reading import read_plan
-from entaug.experiment.records import RecordStore, RunRecord
+from entaug.core.data import Sentence
 from entaug.formats import read
-from entaug.recipes.trainings import Trainer
-from entaug.scoring.span_f1 import Scores, score
+from entaug.metrics.span_f1 import Scores, score
+from entaug.study.auto.trainings import Trainer
+from entaug.study.data import DataSplit, file_digest, prepare_splits, short_hash
+from entaug.study.reading import read_plan
+from entaug.study.records import RecordStore, RunRecord
 from entaug.taggers.base import TrainableTagger, load_tagger
 
 

@@ -32,16 +32,16 @@ import torch
 import entaug
 from counting import Counted
 from entaug import CASSI, Sentence
-from entaug.alignment import detokenize
-from entaug.augmenters.base import Request
-from entaug.augmenters.cassi.forecast import ScoreForecaster
-from entaug.augmenters.cassi.method import _CONFIDENCE
-from entaug.augmenters.cassi.pairing import PairingOptions, rank_partners
+from entaug.backends.models.catalogue import model_path
 from entaug.backends.resolve import resolve
 from entaug.backends.transformers.encoder import TransformersEncoder
 from entaug.backends.transformers.masked_lm import TransformersMaskedLM
-from entaug.models.catalogue import model_path
-from entaug.scoring.candidate_selection import CandidateSet, select_best
+from entaug.core.alignment import detokenize
+from entaug.methods.base import Request
+from entaug.methods.cassi.forecast import ScoreForecaster
+from entaug.methods.cassi.method import _CONFIDENCE
+from entaug.methods.cassi.pairing import PairingOptions, rank_partners
+from entaug.metrics.candidate_selection import CandidateSet, select_best
 
 DATA = Path(os.environ.get("ENTAUG_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 CORPORA = {"wnut17": "wnut17/wnut17train.conll", "crossner-ai": "crossner/ai/train.txt"}

@@ -17,9 +17,9 @@ from itertools import islice
 from pathlib import Path
 
 import entaug
-from entaug.augmenters.syntax.constituents import CATEGORIES
 from entaug.backends.protocols import Constituent
 from entaug.backends.resolve import resolve
+from entaug.methods.constituents import CATEGORIES
 
 DATA = Path(os.environ.get("ENTAUG_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 CORPORA = {"crossner-politics": "crossner/politics/train.txt", "wnut17": "wnut17/wnut17train.conll"}

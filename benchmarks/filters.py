@@ -18,8 +18,8 @@ from pathlib import Path
 from random import Random
 
 import entaug
-from entaug.augmented import pair_with_sources
 from entaug.filters import FILTERS, Filter, create_filters
+from entaug.formats.augmented import pair_with_sources
 
 DATA = Path(os.environ.get("ENTAUG_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 CORPORA = {

@@ -25,9 +25,9 @@ import torch
 
 import entaug
 from entaug import ACLM, AugmentedPair, EnTDA, MentionReplacement, Sentence
-from entaug.augmenters.base import Augmenter
+from entaug.backends.models.catalogue import model_path
 from entaug.backends.transformers.causal_lm import TransformersCausalLM
-from entaug.models.catalogue import model_path
+from entaug.methods.base import Augmenter
 
 DATA = Path(os.environ.get("ENTAUG_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 CORPORA = {

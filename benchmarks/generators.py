@@ -18,11 +18,11 @@ from typing import Any
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, DataCollatorForSeq2Seq, Trainer, TrainingArguments
 
-from entaug.alignment import detokenize
 from entaug.backends.config import DecodingConfig, TrainingConfig
+from entaug.backends.models import catalogue as models
 from entaug.backends.transformers import trainable
 from entaug.backends.transformers.generator import CausalGenerator
-from entaug.models import catalogue as models
+from entaug.core.alignment import detokenize
 from models import DATA, ROOT, compare, remark, sentences
 from records import Measurement
 from speed import augmented

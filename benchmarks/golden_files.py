@@ -33,12 +33,12 @@ from typing import Any, NamedTuple
 import entaug
 import golden
 from entaug.backends import fakes
+from entaug.commands.work.train import train_file
 from entaug.errors import EntaugError, LossError
-from entaug.experiment.runner import run_experiment
 from entaug.formats import FORMATS, find_format, open_file
-from entaug.scoring.likelihood import log_likelihood
+from entaug.metrics.likelihood import log_likelihood
+from entaug.study.runner import run_experiment
 from entaug.taggers.base import TaggerTrainingConfig, create_tagger
-from entaug.workflows.train import train_file
 from golden import ROOT, SEED, commit, corpus, digest, environment, recorded, store
 
 GOLDEN = ROOT / "tests" / "golden" / "files.json"

@@ -26,8 +26,8 @@ from typing import Any
 
 import entaug
 from entaug import Sentence
-from entaug.augmenters import create_augmenter
-from entaug.augmenters.contracts import Rejection, Request
+from entaug.methods import create_augmenter
+from entaug.methods.types import Rejection, Request
 
 DATA = Path(os.environ.get("ENTAUG_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 CORPORA = {

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import entaug
-from entaug.data import Sentence
-from entaug.languages import LanguageProfile
+from entaug.core.data import Sentence
+from entaug.core.languages import LanguageProfile
 
 _SIZES = (5, 25, 100)
 _MAX_SENTENCES = 1000

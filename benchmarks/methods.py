@@ -49,9 +49,9 @@ MEASURED = {
 def measure(name: str, corpus: str, sentences: int, copies: int) -> dict[str, Any]:
     """One method, in this process."""
     import entaug
+    from entaug.backends.models.catalogue import model_path
     from entaug.backends.transformers.causal_lm import TransformersCausalLM
-    from entaug.models.catalogue import model_path
-    from entaug.quality import MEASURES
+    from entaug.metrics.quality import MEASURES
 
     found = {s.key: s for s in islice((s for s in entaug.read(DATA / CORPORA[corpus]) if s.mentions), sentences)}
     gold = list(found.values())

@@ -24,10 +24,10 @@ import torch
 import entaug
 from counting import Counted
 from entaug import Sentence
-from entaug.alignment import detokenize
+from entaug.backends.models import catalogue as models
 from entaug.backends.transformers.encoder import TransformersEncoder
 from entaug.backends.transformers.masked_lm import TransformersMaskedLM
-from entaug.models import catalogue as models
+from entaug.core.alignment import detokenize
 from records import Measurement
 from suite import RUNS, Peers
 
@@ -357,8 +357,8 @@ def tiny_marian(folder: Path, gold: list[Sentence], corpus: str) -> Iterator[Row
     """A Marian model built on the spot, through transformers on both sides, greedy."""
     sys.path.insert(0, str(ROOT / "tests"))
 
-    import tiny_translators
     from entaug.backends.translation.transformers import TransformersTranslator
+    from helpers import tiny_translators
 
     tiny_translators.make(folder, [s.tokens for s in gold])
     backend: Any = TransformersTranslator(folder / "marian", num_beams=1, device="cpu", precision="fp32")

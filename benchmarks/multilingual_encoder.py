@@ -23,8 +23,8 @@ from typing import Any
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import entaug
-from entaug.languages import language_name
-from entaug.scoring.span_f1 import score
+from entaug.core.languages import language_name
+from entaug.metrics.span_f1 import score
 from entaug.taggers.base import TaggerTrainingConfig, create_tagger
 
 UNER = {"da": "da_ddt", "hr": "hr_set"}

@@ -28,8 +28,8 @@ from torch.nn import functional
 from transformers import BertForMaskedLM
 
 from entaug import Sentence
-from entaug.alignment import detokenize
-from entaug.models.catalogue import model_path
+from entaug.backends.models.catalogue import model_path
+from entaug.core.alignment import detokenize
 
 DATA = Path(os.environ.get("ENTAUG_DATA", Path(__file__).resolve().parents[2] / "shared" / "data")) / "multiconer-v1"
 LANGUAGES = ("bn", "de", "en", "es", "hi", "ko", "nl", "ru", "tr", "zh")

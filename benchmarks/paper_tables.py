@@ -12,9 +12,9 @@ import re
 import sys
 from pathlib import Path
 
-from entaug.experiment.records import read_run_records
 from entaug.files.atomic import atomic_file
 from entaug.report.markdown import report_parts
+from entaug.study.records import read_run_records
 
 PAPERS = Path(__file__).parent / "papers"
 _MARKER = re.compile(r"<!-- twin: (\S+) -->\n(?:(?!<!-- twin).)*?<!-- end -->\n|<!-- twin: (\S+) -->\n", re.DOTALL)

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import entaug
-from entaug.data import Sentence
+from entaug.core.data import Sentence
 from entaug.formats import open_file
 from entaug.formats.segmentation import _load_pipeline
 

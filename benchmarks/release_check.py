@@ -26,7 +26,12 @@ from pathlib import Path
 from packaging.metadata import Metadata
 
 ROOT = Path(__file__).resolve().parent.parent
-NEEDED = ("entaug/py.typed", "entaug/__init__.pyi", "entaug/models/catalogue.toml", "entaug/report/html/page.html")
+NEEDED = (
+    "entaug/py.typed",
+    "entaug/__init__.pyi",
+    "entaug/backends/models/catalogue.toml",
+    "entaug/report/html/page.html",
+)
 APART = ("dev", "docs", "llama-cpp", "gliner")  # not for users, compiled for long, or at odds with other extras
 # Loads every name of every registry; one that lacks a package must say which extra has it.
 LOAD = """
@@ -134,7 +139,7 @@ def run_tests(python: Path, folder: Path) -> None:
         cwd=folder,
     )
     selected = ("-m", "not slow and not models and not corpora")
-    where = ("tests/test_data.py", "tests/test_tags.py", "tests/augmenters", "tests/formats")
+    where = ("tests/core/test_data.py", "tests/core/test_tags.py", "tests/methods", "tests/formats")
     found = [name for name in where if (copy / name).exists()]
     output = run(python, "-m", "pytest", "-q", "-n", "2", *selected, *found, cwd=copy, ENTAUG_TESTS="fast")
     print(output.strip().splitlines()[-1])

@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Any
 
 import entaug
-from entaug.data import Sentence
+from entaug.core.data import Sentence
 from entaug.errors import LossError
 from entaug.formats import FORMATS, find_format, open_file, target
-from entaug.formats.base import Reading
+from entaug.formats.base import ReadReport
 from entaug.formats.buffered import BufferedFormat
 
 TESTS = Path(__file__).resolve().parents[1] / "tests"
@@ -42,7 +42,7 @@ def corpora() -> dict[str, list[Sentence]]:
     found = {}
     for name in COUNTS:
         opened = open_file(DATA / name, **options(name))
-        found[name] = list(opened.sentences(Reading(repair=name in REPAIRED)))
+        found[name] = list(opened.sentences(ReadReport(repair=name in REPAIRED)))
     return found
 
 

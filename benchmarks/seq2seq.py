@@ -18,7 +18,7 @@ from random import Random
 import torch
 
 import entaug
-from entaug.scoring.span_f1 import score
+from entaug.metrics.span_f1 import score
 from entaug.taggers.base import TaggerTrainingConfig, create_tagger
 
 KINDS = ("flat", "inner", "outer", "discontinuous")

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 import entaug
-from entaug.augmenters.base import Augmenter
-from entaug.augmenters.combined import CombinedAugmenter
+from entaug.methods.base import Augmenter
+from entaug.methods.combined import CombinedAugmenter
 from records import Measurement
 
 ROOT = Path(__file__).parent.parent

@@ -25,11 +25,11 @@ import torch
 import transformers
 
 import entaug
-from entaug.models import catalogue as models
-from entaug.scoring.span_f1 import score
+from entaug.backends.models import catalogue as models
+from entaug.core.tags import decode
+from entaug.metrics.span_f1 import score
 from entaug.taggers.architectures import LinearTagger
 from entaug.taggers.base import TaggerTrainingConfig
-from entaug.tags import decode
 
 DATA = Path(os.environ.get("ENTAUG_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 CORPORA = {

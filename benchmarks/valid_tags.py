@@ -16,8 +16,8 @@ from pathlib import Path
 from random import Random
 
 import entaug
-from entaug import tags
-from entaug.scoring.span_f1 import score
+from entaug.core import tags
+from entaug.metrics.span_f1 import score
 from entaug.taggers.base import TaggerTrainingConfig, create_tagger
 
 

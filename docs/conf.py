@@ -7,7 +7,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 
-from entaug import __version__, constraints  # the installed package, from which pages are generated
+from entaug import __version__
+from entaug.config import constraints
 
 project = "entaug"
 author = "the entaug maintainers"

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import entaug
-from entaug.augmented import read_augmented
+from entaug.formats.augmented import read_augmented
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 from method_pages import CORPUS, RECORDED, SEED, select_examples  # on the path set above

@@ -17,11 +17,11 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from entaug.data import Sentence
+from entaug.core.data import Sentence
 from entaug.errors import EntaugError, LossError
 from entaug.files.streams import encode_text
 from entaug.formats import find_format
-from entaug.formats.base import Reading
+from entaug.formats.base import ReadReport
 from entaug.formats.buffered import BufferedFormat, write_buffered
 
 _MARK = re.compile(rb"=== ([\w.-]{1,40})\n")
@@ -51,10 +51,10 @@ def check(name: str, data: bytes) -> int:
     try:
         path = put(folder, name, data)
         with contextlib.suppress(EntaugError):
-            list(format_.read(path, format_.look(path), Reading(repair=True, on_fault=lambda _: None)))
+            list(format_.read(path, format_.detect_dialect(path), ReadReport(repair=True, on_fault=lambda _: None)))
         try:
-            dialect = format_.look(path)
-            sentences = list(format_.read(path, dialect, Reading()))[:_MAX_SENTENCES]
+            dialect = format_.detect_dialect(path)
+            sentences = list(format_.read(path, dialect, ReadReport()))[:_MAX_SENTENCES]
         except EntaugError:
             return 0
         kept = []
@@ -70,9 +70,11 @@ def check(name: str, data: bytes) -> int:
         else:
             again.write_bytes(encode_text("".join(format_.dump(s, dialect) for s in kept)))
         back = list(
-            format_.read(again, format_.look(again) if isinstance(format_, BufferedFormat) else dialect, Reading())
+            format_.read(
+                again, format_.detect_dialect(again) if isinstance(format_, BufferedFormat) else dialect, ReadReport()
+            )
         )
-        wanted = [format_.carried(s, dialect) for s in kept]
+        wanted = [format_.as_stored(s, dialect) for s in kept]
         # How a text without tokens is cut may change with what stands beside it.
         if name in ("bioc", "brat", "pubtator"):
             assert surfaces(back) == surfaces(wanted)

@@ -54,7 +54,7 @@ def one_thread() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     """The folder of a tiny model of a kind, made once a session; see `tiny.save`."""
-    import tiny
+    from helpers import tiny
 
     root = tmp_path_factory.mktemp("models")
 
@@ -73,8 +73,8 @@ def no_starter_sources(request: pytest.FixtureRequest, monkeypatch: pytest.Monke
         def without_lists(kind: str, name: str) -> Any:
             return None if kind == "word_cases" else resolve_prepared(kind, name)
 
-        monkeypatch.setattr("entaug.guard.filter.resolve_prepared", lambda *_: None)
-        monkeypatch.setattr("entaug.augmenters.synonyms.resolve_prepared", without_lists)
+        monkeypatch.setattr("entaug.filters.label_guard.filter.resolve_prepared", lambda *_: None)
+        monkeypatch.setattr("entaug.methods.synonyms.resolve_prepared", without_lists)
 
 
 @contextlib.contextmanager

@@ -19,9 +19,9 @@ import pytest
 
 import entaug
 from conftest import ROOT
-from entaug.augmenters import METHODS
 from entaug.filters import FILTERS
 from entaug.formats import FORMATS
+from entaug.methods import METHODS
 from entaug.taggers.base import TAGGERS
 
 SRC = ROOT / "src"
@@ -32,21 +32,21 @@ MODULES = {
 }
 # Base classes and protocols for plug-ins: classes, or all classes of a module.
 PLUGINS = (
-    "entaug.augmenters.contracts.MethodInfo",
-    "entaug.augmenters.learning.Learning",
+    "entaug.methods.types.MethodInfo",
+    "entaug.methods.learning.Learning",
     "entaug.backends.extended_protocols",
     "entaug.backends.instruct",
     "entaug.backends.name_protocols",
     "entaug.backends.protocols",
-    "entaug.component.Component",
+    "entaug.backends.component.Component",
     "entaug.filters.base.Filter",
     "entaug.formats.base.BaseFormat",
     "entaug.formats.base.Dialect",
     "entaug.formats.base.FormatCapabilities",
-    "entaug.formats.base.Reading",
+    "entaug.formats.base.ReadReport",
     "entaug.formats.buffered.BufferedFormat",
-    "entaug.quality.base.Measure",
-    "entaug.registry.Registry",
+    "entaug.metrics.quality.base.Measure",
+    "entaug.config.registry.Registry",
     "entaug.taggers.base.TrainableTagger",
 )
 OPTION_CLASSES = re.compile("(Config|Settings|Parameters|Options|Dialect)$")

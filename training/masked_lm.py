@@ -36,7 +36,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from transformers import AutoTokenizer, MPNetForMaskedLM
 
-from entaug.models import catalogue as models
+from entaug.backends.models import catalogue as models
 
 RANK = 24
 SCALE = 2.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from entaug.cli.main import COMMANDS, build_parser
+from entaug.commands.main import COMMANDS, build_parser
 from page_text import table
 
 __all__ = ["command_pages"]

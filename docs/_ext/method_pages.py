@@ -10,11 +10,11 @@ from pathlib import Path
 
 import entaug
 from entaug import Augmenter
-from entaug.augmented import AugmentedPair, pair_with_sources, read_augmented
-from entaug.augmenters import METHODS
-from entaug.augmenters.contracts import MethodInfo
-from entaug.cli.methods import describe_labels, describe_needs
-from entaug.params import argument_descriptions, parameters
+from entaug.commands.methods import describe_labels, describe_needs
+from entaug.config.params import argument_descriptions, parameters
+from entaug.formats.augmented import AugmentedPair, pair_with_sources, read_augmented
+from entaug.methods import METHODS
+from entaug.methods.types import MethodInfo
 from page_text import MEASURED, ROOT, options_table, rows_of, table
 from sentence_html import pairs_to_html
 

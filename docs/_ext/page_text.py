@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from entaug.params import REQUIRED, parameters
+from entaug.config.params import REQUIRED, parameters
 
 __all__ = ["MEASURED", "PAGES", "ROOT", "first_sentence", "links_to_pages", "options_table", "rows_of", "table"]
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from entaug.augmenters import METHODS
-from entaug.presets import Preset, preset_rows, section
+from entaug.config.presets import Preset, preset_rows, section
+from entaug.methods import METHODS
 from page_text import table
 
 __all__ = ["preset_tables"]

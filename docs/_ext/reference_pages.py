@@ -14,19 +14,19 @@ from pathlib import Path
 from typing import Any
 
 import entaug
-from entaug.augmenters import METHODS
-from entaug.cli.formats import CAPABILITIES
-from entaug.cli.models import methods_using
+from entaug.backends.models import catalogue as models
+from entaug.commands.formats import CAPABILITIES
+from entaug.commands.models import methods_using
+from entaug.core.languages import language_name
 from entaug.errors import EntaugError
 from entaug.filters import FILTERS
 from entaug.formats import FORMATS, find_format
 from entaug.formats.base import BaseFormat, FormatCapabilities
 from entaug.formats.buffered import BufferedFormat
-from entaug.languages import language_name
-from entaug.models import catalogue as models
-from entaug.quality import MEASURES
-from entaug.quality.base import Measure
-from entaug.recipes.catalogue import RECIPES
+from entaug.methods import METHODS
+from entaug.metrics.quality import MEASURES
+from entaug.metrics.quality.base import Measure
+from entaug.study.auto.catalogue import RECIPES
 from page_text import MEASURED, ROOT, first_sentence, links_to_pages, options_table, rows_of, table
 
 __all__ = [
@@ -86,11 +86,11 @@ def _files(one: BaseFormat) -> str:
 
 
 def _format_page(one: BaseFormat) -> str:
-    carried = [CAPABILITIES[f.name] for f in dataclasses.fields(one.carries) if getattr(one.carries, f.name)]
+    as_stored = [CAPABILITIES[f.name] for f in dataclasses.fields(one.carries) if getattr(one.carries, f.name)]
     trip = next((row for row in rows_of(MEASURED["round-trips"].read_text("utf-8")) if row["format"] == one.name), None)
     rows = [
         ("files", _files(one)),
-        ("carries", ", ".join(["flat mentions", *carried])),
+        ("carries", ", ".join(["flat mentions", *as_stored])),
         (
             "written",
             "in one piece at the end" if isinstance(one, BufferedFormat) else "sentence by sentence, also to a pipe",
@@ -146,7 +146,7 @@ def _is_folder(one: BaseFormat) -> bool:
 def registry_pages() -> dict[str, str]:
     """The pages of filters and quality measures, by path."""
     pages = pages_of_registry("filters", "Filters", FILTERS, "entaug.filters")
-    return pages | pages_of_registry("measures", "Quality measures", MEASURES, "entaug.quality")
+    return pages | pages_of_registry("measures", "Quality measures", MEASURES, "entaug.metrics.quality")
 
 
 def pages_of_registry(folder: str, title: str, registry: Mapping[str, Any], module: str) -> dict[str, str]:
@@ -274,30 +274,30 @@ def measured_pages() -> dict[str, str]:
 
 # The heading of the public names of a module; the names of other modules get the name of their module.
 _HEADINGS = {
-    "entaug.data": "Values",
+    "entaug.core.data": "Values",
     "entaug.formats": "Reading and writing",
-    "entaug.registry": "Methods",
-    "entaug.augmenters": "Methods",
+    "entaug.config.registry": "Methods",
+    "entaug.methods": "Methods",
     "entaug.backends": "Methods",
-    "entaug.workflows": "Workflows",
-    "entaug.scoring.likelihood": "Scores of sentences",
-    "entaug.scoring.bertscore": "Scores of sentences",
-    "entaug.scoring.span_f1": "Scores of taggers",
-    "entaug.scoring.significance": "Scores of taggers",
+    "entaug.commands.work": "Workflows",
+    "entaug.metrics.likelihood": "Scores of sentences",
+    "entaug.metrics.bertscore": "Scores of sentences",
+    "entaug.metrics.span_f1": "Scores of taggers",
+    "entaug.metrics.significance": "Scores of taggers",
     "entaug.report.comparison": "Reports",
     "entaug.errors": "Errors",
 }
 # Modules for authors of plug-ins, documented as a whole.
 _PLUGIN_MODULES = {
-    "entaug.augmenters.base": "Base class of methods",
-    "entaug.augmenters.run": "Runs of methods",
+    "entaug.methods.base": "Base class of methods",
+    "entaug.methods.run": "Runs of methods",
     "entaug.backends.protocols": "Protocols of backends",
     "entaug.backends.fakes": "Fake backends for tests",
     "entaug.filters": "Filters",
-    "entaug.relabelling": "Relabelling",
+    "entaug.teacher": "Relabelling",
     "entaug.formats.base": "Base class of formats",
     "entaug.taggers.base": "Taggers",
-    "entaug.experiment.subsets": "Subsets",
+    "entaug.study.subsets": "Subsets",
     "entaug.errors": "All errors",
 }
 

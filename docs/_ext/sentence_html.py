@@ -8,7 +8,7 @@ from html import escape
 from typing import NamedTuple
 
 from entaug import Sentence
-from entaug.augmented import AugmentedPair
+from entaug.formats.augmented import AugmentedPair
 
 __all__ = ["pairs_to_html", "sentence_to_html"]
 

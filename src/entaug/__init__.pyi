@@ -1,61 +1,61 @@
 # The public names and where they are; `entaug.__init__` imports each on first use.
 
 from ._version import __version__
-from .augmented import AugmentedPair, pair_with_sources, read_augmented
-from .augmenters import METHODS, create_augmenter
-from .augmenters.backtranslation import Backtranslation
-from .augmenters.base import Augmenter
-from .augmenters.cassi.method import CASSI
-from .augmenters.combined import CombinedAugmenter, augment, parse_methods
-from .augmenters.generative.aclm import ACLM
-from .augmenters.generative.daga import DAGA, MulDA
-from .augmenters.generative.entda import EnTDA
-from .augmenters.generative.gal import GAL
-from .augmenters.generative.melm import MaskedEntityLM
-from .augmenters.generative.rewriting import Rewriting
-from .augmenters.generative.templates import AttentionMap
-from .augmenters.masked_lm import MaskedLMReplacement
-from .augmenters.online import OnlineDataset
-from .augmenters.replacement import LabelWiseTokenReplacement, MentionReplacement
-from .augmenters.selftraining import SelfTraining
-from .augmenters.shuffling import ShuffleWithinSegments
-from .augmenters.synonyms import SynonymReplacement
-from .augmenters.syntax.constituents import ConstituencyReplacement
-from .augmenters.syntax.dependency_fragments import Crop, Rotate
 from .backends.protocols import RoundTrip
-from .confidence import filter_by_confidence
-from .corpus import Corpus, CorpusStream
-from .data import Edit, Mention, Sentence
+from .commands.work.check import check_file
+from .commands.work.convert import convert_file
+from .commands.work.evaluate import evaluate_files
+from .commands.work.filter import filter_file
+from .commands.work.mentions import mentions_file
+from .commands.work.predict import predict_file
+from .commands.work.ratings import merge_ratings, write_rating_page
+from .commands.work.relabel import relabel_file
+from .commands.work.report import write_html_report
+from .commands.work.subset import subset_file
+from .commands.work.suggest import suggest_file
+from .core.corpus import Corpus, CorpusStream
+from .core.data import Edit, Mention, Sentence
 from .errors import EntaugError
-from .experiment.records import read_run_records
 from .formats import read, stream, write
+from .formats.augmented import AugmentedPair, pair_with_sources, read_augmented
 from .formats.huggingface.datasets import from_datasets, to_datasets
-from .quality import Quality, measure_quality
-from .recipes.runner import auto
-from .relabelling import Relabeller
+from .formats.unlabelled_text import read_unlabelled
+from .methods import METHODS, create_augmenter
+from .methods.aclm import ACLM
+from .methods.augment import augment_file
+from .methods.backtranslation import Backtranslation
+from .methods.base import Augmenter
+from .methods.cassi.method import CASSI
+from .methods.combined import CombinedAugmenter, augment, parse_methods
+from .methods.constituents import ConstituencyReplacement
+from .methods.daga import DAGA, MulDA
+from .methods.dependency_fragments import Crop, Rotate
+from .methods.entda import EnTDA
+from .methods.fitted import load_augmenter, save_augmenter
+from .methods.gal import GAL
+from .methods.masked_lm import MaskedLMReplacement
+from .methods.melm import MaskedEntityLM
+from .methods.online import OnlineDataset
+from .methods.replacement import LabelWiseTokenReplacement, MentionReplacement
+from .methods.rewriting import Rewriting
+from .methods.selftraining import SelfTraining
+from .methods.shard_files import Shard
+from .methods.shards import augment_shard, merge_shards
+from .methods.shared.templates import AttentionMap
+from .methods.shuffling import ShuffleWithinSegments
+from .methods.synonyms import SynonymReplacement
+from .metrics.agreement import krippendorff_alpha
+from .metrics.bertscore import pairwise_bertscore
+from .metrics.likelihood import best_by_likelihood, pseudo_log_likelihood
+from .metrics.quality import Quality, measure_quality
+from .metrics.significance import Difference, paired_bootstrap
+from .metrics.span_f1 import MatchCounts, Scores, score
 from .report.attention import draw_attention_map
 from .report.markdown import markdown_report
-from .scoring.agreement import krippendorff_alpha
-from .scoring.bertscore import pairwise_bertscore
-from .scoring.likelihood import best_by_likelihood, pseudo_log_likelihood
-from .scoring.significance import Difference, paired_bootstrap
-from .scoring.span_f1 import MatchCounts, Scores, score
-from .workflows.augment import augment_file
-from .workflows.check import check_file
-from .workflows.convert import convert_file
-from .workflows.evaluate import evaluate_files
-from .workflows.filter import filter_file
-from .workflows.fitted import load_augmenter, save_augmenter
-from .workflows.mentions import mentions_file
-from .workflows.predict import predict_file
-from .workflows.ratings import merge_ratings, write_rating_page
-from .workflows.relabel import relabel_file
-from .workflows.report import write_html_report
-from .workflows.shard_files import Shard
-from .workflows.shards import augment_shard, merge_shards
-from .workflows.subset import subset_file
-from .workflows.suggest import suggest_file
-from .workflows.unlabelled import read_unlabelled
+from .study.auto.runner import auto
+from .study.records import read_run_records
+from .teacher import Relabeller
+from .teacher.confidence import filter_by_confidence
 
 __all__ = [
     "ACLM",

@@ -2,6 +2,6 @@
 
 import sys
 
-from entaug.cli.main import main
+from entaug.commands.main import main
 
 sys.exit(main())

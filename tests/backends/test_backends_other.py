@@ -14,15 +14,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-import tiny_translators
 from conftest import EXAMPLE
 from entaug.backends import protocols
+from entaug.backends.models import catalogue as models
 from entaug.backends.resolve import BACKENDS as BACKEND_KINDS
 from entaug.backends.resolve import resolve
+from entaug.config.registry import import_object
 from entaug.errors import EntaugError, MissingExtraError, MissingModelError, ParameterError
 from entaug.formats import read
-from entaug.models import catalogue as models
-from entaug.registry import import_object
+from helpers import tiny_translators
 from helpers.counting import count_lines
 
 pytestmark = pytest.mark.usefixtures("one_thread")

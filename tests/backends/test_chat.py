@@ -23,7 +23,7 @@ from entaug.backends.compute import use_compute_settings
 from entaug.backends.instruct import Answer, ChatRequest, InstructModel, Message
 from entaug.backends.resolve import check_name, resolve
 from entaug.errors import EntaugError, MissingModelError, OutputError, ParameterError
-from scripted_server import Reply, echo, last_line, serving
+from helpers.scripted_server import Reply, echo, last_line, serving
 
 pytest.importorskip("openai")
 

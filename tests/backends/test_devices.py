@@ -12,17 +12,17 @@ import pytest
 import torch
 
 import entaug
-import tiny
 from conftest import EXAMPLE
-from entaug.alignment import detokenize
 from entaug.backends.config import DecodingConfig, TrainingConfig
 from entaug.backends.transformers.causal_lm import TransformersCausalLM
 from entaug.backends.transformers.encoder import TransformersEncoder
 from entaug.backends.transformers.generator import CausalGenerator, Seq2SeqGenerator
 from entaug.backends.transformers.lstm import LSTMTokenLM
 from entaug.backends.transformers.masked_lm import TransformersMaskedLM
+from entaug.core.alignment import detokenize
 from entaug.taggers.base import TaggerTrainingConfig, create_tagger, load_tagger
-from remote_device import remote_device
+from helpers import tiny
+from helpers.remote_device import remote_device
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

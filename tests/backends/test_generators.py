@@ -15,10 +15,7 @@ pytest.importorskip("torch")
 
 import torch
 
-import tiny
 from entaug import ACLM, EnTDA, Mention, MulDA, Sentence
-from entaug.augmenters.generative.base import COPIED
-from entaug.augmenters.generative.linearization import label_tokens, label_transitions, parse_tagged
 from entaug.backends.config import DecodingConfig, TrainingConfig
 from entaug.backends.fakes import FakeEncoder, FakeGenerator, FakeTagger
 from entaug.backends.protocols import Generator
@@ -33,6 +30,9 @@ from entaug.backends.transformers.generator import (
 )
 from entaug.backends.transformers.training import IGNORED, fine_tune
 from entaug.errors import EntaugError, InputError, OutputError, ParameterError
+from entaug.methods.shared.generative import COPIED
+from entaug.methods.shared.linearization import label_tokens, label_transitions, parse_tagged
+from helpers import tiny
 
 COLOURS = "red blue green black white".split()
 PAIRS = [(f"{a} <mask>", f"<B-X> {a} <B-X> {b}") for a in COLOURS for b in COLOURS]

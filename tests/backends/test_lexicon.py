@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from entaug.augmenters.synonyms import SynonymReplacement
 from entaug.backends.extended_protocols import SenseLexicon
 from entaug.backends.fakes import FakeLexicon
 from entaug.backends.lexicon import wordnet, wordnet_files
 from entaug.backends.lexicon.wordnet_table import Database, compile_table
+from entaug.backends.models import catalogue as models
+from entaug.backends.models.preparation import prepare_models, verify_models
 from entaug.backends.protocols import Lexicon, Parse, match_case
 from entaug.backends.resolve import resolve
-from entaug.data import Sentence
+from entaug.core.data import Sentence
 from entaug.errors import MissingModelError, ParameterError, UnknownNameError
-from entaug.models import catalogue as models
-from entaug.models.preparation import prepare_models, verify_models
+from entaug.methods.synonyms import SynonymReplacement
 
 # Synsets: (offset, type, words, gloss); senses: (lemma, type number, offset, sense number, count).
 HEAD = "  1 This software and database is being provided under a licence  \n  2 WordNet 3.1 Copyright  \n"

@@ -15,9 +15,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 import entaug
-import tiny
 from conftest import EXAMPLE
-from entaug.alignment import detokenize
 from entaug.backends.protocols import CausalLM, Encoder, MaskedLM
 from entaug.backends.resolve import resolve
 from entaug.backends.transformers.base import Batcher, choose_device, model_name
@@ -25,7 +23,9 @@ from entaug.backends.transformers.causal_lm import TransformersCausalLM
 from entaug.backends.transformers.decoding import GumbelTopK
 from entaug.backends.transformers.encoder import TransformersEncoder
 from entaug.backends.transformers.masked_lm import TransformersMaskedLM
+from entaug.core.alignment import detokenize
 from entaug.errors import EntaugError, MissingModelError, ParameterError, UnknownNameError
+from helpers import tiny
 
 MASKED = pytest.mark.parametrize("kind", ["bert", "roberta", "xlm-roberta"])
 TEXTS = [

@@ -1,7 +1,7 @@
 """Hostile wheels and folders for ``entaug models prepare --source``: nothing is written outside the model's folder.
 
 The archives have the sums that are expected, as if the catalogue itself had been taken in; in some trials they have
-others. The toy model and its preparation are those of ``tests/models/test_models.py``.
+others. The toy model and its preparation are those of ``tests/backends/test_models.py``.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from random import Random
 
 from chaos.tools import Counts, Tools, check
 from conftest import ROOT
+from entaug.backends.models import catalogue
+from entaug.backends.models.preparation import prepare_models, verify_models
 from entaug.errors import EntaugError
-from entaug.models import catalogue
-from entaug.models.preparation import prepare_models, verify_models
 
 __all__ = ["trial"]
 

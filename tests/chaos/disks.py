@@ -14,7 +14,7 @@ from random import Random
 
 from chaos.kills import SCENARIOS, Scenario, Whole, end_of, new_folder, start, undisturbed
 from chaos.tools import Counts, Tools, check, error_line, names_in
-from command_line import files_of
+from helpers.command_line import files_of
 
 __all__ = ["trial"]
 

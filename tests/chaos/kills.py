@@ -19,7 +19,7 @@ from random import Random
 from typing import Any
 
 from chaos.tools import Counts, Ended, FaultError, Process, Tools, check, names_in
-from command_line import files_of
+from helpers.command_line import files_of
 
 __all__ = ["SCENARIOS", "Scenario", "Whole", "end_of", "new_folder", "start", "trial", "tried", "undisturbed"]
 

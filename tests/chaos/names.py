@@ -10,10 +10,10 @@ from random import Random
 from typing import Any
 
 from chaos.tools import Counts, Tools, check, error_line
-from entaug.data import Mention, Sentence
+from entaug.core.data import Mention, Sentence
 from entaug.errors import EntaugError, InputError, LossError
 from entaug.formats import FORMATS, find_format, target
-from entaug.formats.base import Reading
+from entaug.formats.base import ReadReport
 from entaug.formats.buffered import BufferedFormat
 
 __all__ = ["HOSTILE", "trial"]
@@ -106,9 +106,9 @@ def in_formats(rng: Random, folder: Path, tools: Tools) -> Counts:
         check(len(str(error).splitlines()) == 1, f"{name} refuses in several lines: {error!r}")
         check(not out.exists(), f"{name} refused ({error}), and {out.name} is there")
         return Counter({f"refused by {name}": 1})
-    dialect = format_.look(out) if isinstance(format_, BufferedFormat) else to.dialect
+    dialect = format_.detect_dialect(out) if isinstance(format_, BufferedFormat) else to.dialect
     try:
-        back = list(format_.read(out, dialect, Reading()))
+        back = list(format_.read(out, dialect, ReadReport()))
     except InputError as error:  # spaCy divides the text into other tokens; documented, with a remedy
         check("--misaligned" in str(error), f"{name} does not read what it wrote: {error}")
         return Counter({f"{name} has other tokens": 1})

@@ -18,20 +18,20 @@ import hypothesis
 from hypothesis import HealthCheck, Phase
 from hypothesis import strategies as st
 
-import strategies
 from chaos.tools import Counts, Tools, check
-from entaug.augmenters import METHODS
-from entaug.augmenters.base import Augmenter
 from entaug.backends.compute import use_compute_settings
-from entaug.data import Sentence
+from entaug.commands.work.check import check_file
+from entaug.config.params import REQUIRED, Parameter, parameters
+from entaug.core.data import Sentence
 from entaug.errors import EntaugError, InputError, LossError, ParameterError
 from entaug.formats import FORMATS, find_format, target
-from entaug.formats.base import Reading
+from entaug.formats.base import ReadReport
 from entaug.formats.buffered import BufferedFormat
-from entaug.params import REQUIRED, Parameter, parameters
-from entaug.workflows.augment import AugmentSummary, augment_file
-from entaug.workflows.check import check_file
-from faked_methods import make
+from entaug.methods import METHODS
+from entaug.methods.augment import AugmentSummary, augment_file
+from entaug.methods.base import Augmenter
+from helpers import strategies
+from helpers.faked_methods import make
 
 __all__ = ["drawn_corpus", "trial"]
 
@@ -319,11 +319,11 @@ def in_format(rng: Random, folder: Path, method: Augmenter, options: dict[str, A
         return counts
     wanted = [s for s, _ in read_lines(folder / "new.jsonl")]
     to = target(out, name)
-    opened = format_.look(out) if isinstance(format_, BufferedFormat) else to.dialect
+    opened = format_.detect_dialect(out) if isinstance(format_, BufferedFormat) else to.dialect
     if not wanted:
         return counts
     try:
-        got = [plain(s) for s in format_.read(out, opened, Reading())]
+        got = [plain(s) for s in format_.read(out, opened, ReadReport())]
     except InputError as error:  # a text has no tokens, and an odd one is cut otherwise
         check(
             name in WITHOUT_TOKENS and "within the token" in str(error), f"{name} does not read what it wrote: {error}"

@@ -15,9 +15,9 @@ from typing import Any
 
 from chaos.kills import SCENARIOS, Scenario, new_folder, start, undisturbed
 from chaos.tools import Counts, Ended, Tools, check, error_line, names_in
-from command_line import files_of
 from conftest import EXAMPLE
-from entaug.models.catalogue import cache_dir
+from entaug.backends.models.catalogue import cache_dir
+from helpers.command_line import files_of
 
 __all__ = ["trial"]
 

@@ -221,7 +221,7 @@ class Tools:
 
     def model(self, kind: str) -> Path:
         """A tiny model with random weights, see ``tiny.save``."""
-        import tiny
+        from helpers import tiny
 
         path: Path = self.once(("model", kind), lambda: tiny.save(self.folder / f"tiny-{kind}", kind))
         return path

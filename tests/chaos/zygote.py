@@ -19,12 +19,12 @@ from typing import Any, NoReturn
 
 _IMPORTED = {
     "light": (
-        "entaug.cli.augment",
-        "entaug.workflows.augment",
-        "entaug.workflows.convert",
-        "entaug.workflows.filter",
-        "entaug.workflows.quality",
-        "entaug.workflows.report",
+        "entaug.commands.augment",
+        "entaug.methods.augment",
+        "entaug.commands.work.convert",
+        "entaug.commands.work.filter",
+        "entaug.commands.work.quality",
+        "entaug.commands.work.report",
         "filelock",
         "matplotlib.backends.backend_agg",
         "matplotlib.figure",
@@ -32,11 +32,11 @@ _IMPORTED = {
         "spacy",
     ),
     "heavy": (
-        "entaug.cli.augment",
-        "entaug.workflows.augment",
-        "entaug.workflows.train",
-        "entaug.workflows.quality",
-        "entaug.workflows.report",
+        "entaug.commands.augment",
+        "entaug.methods.augment",
+        "entaug.commands.work.train",
+        "entaug.commands.work.quality",
+        "entaug.commands.work.report",
         "entaug.backends.resolve",
         "entaug.backends.transformers.masked_lm",
         "entaug.backends.transformers.causal_lm",
@@ -112,7 +112,7 @@ def _run(job: dict[str, Any]) -> NoReturn:
             os.setgid(uid)
             os.setuid(uid)
         counted = _count_changes(job.get("at"), job.get("signal", 0))
-        from entaug.cli.main import main as program
+        from entaug.commands.main import main as program
 
         try:
             code = program([os.fsdecode(os.fsencode(argument)) for argument in job["argv"]])

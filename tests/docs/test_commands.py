@@ -21,9 +21,9 @@ import pytest
 import entaug
 import page_text
 from conftest import EXAMPLE, ROOT
-from entaug.augmenters import METHODS
-from entaug.cli.main import _parse, main
-from scripted_server import Reply, echo, serving
+from entaug.commands.main import _parse, main
+from entaug.methods import METHODS
+from helpers.scripted_server import Reply, echo, serving
 
 PAGES = [*page_text.PAGES, ROOT / "CONTRIBUTING.md", ROOT / "examples" / "plugin" / "README.md"]
 # Parsed only: what they name is downloaded, installed or prepared elsewhere.
@@ -204,7 +204,7 @@ def test_every_line_of_the_blocks_is_known() -> None:
     lines = [line for line in commands() if line.text and not line.text.startswith("#")]
     programs = [line for line in lines if not line.text.startswith(("entaug ", *OTHER_PROGRAMS))]
     # What is left is not a command: a line of METHODS and the tree of a package.
-    assert [line.text for line in programs] == ['"wd": "entaug.augmenters.deletion:WordDropout",']
+    assert [line.text for line in programs] == ['"wd": "entaug.methods.deletion:WordDropout",']
     assert len([line for line in lines if line.text.startswith("entaug ")]) > 50
 
 

@@ -15,10 +15,10 @@ import pytest
 
 import entaug
 from conftest import ROOT
-from entaug.augmenters import METHODS
-from entaug.cli.main import COMMANDS, main
+from entaug.commands.main import COMMANDS, main
 from entaug.filters import FILTERS
 from entaug.formats import FORMATS
+from entaug.methods import METHODS
 
 README = (ROOT / "README.md").read_text("utf-8")
 MAX_README_LINES = 100
@@ -107,12 +107,12 @@ def test_the_architecture_page_shows_the_real_tree() -> None:
     assert not [name for name in named if not any(file.endswith(f"/{name}") for file in files)]
 
 
-def test_the_architecture_page_lists_the_real_layers() -> None:
-    from test_architecture import LAYERS
+def test_the_architecture_page_lists_the_real_floors() -> None:
+    from test_architecture import FLOORS
 
     text = (ROOT / "docs" / "architecture.md").read_text("utf-8")
     rows = re.findall(r"^1\. (`.*`)$", text, re.MULTILINE)
-    assert [tuple(re.findall(r"`([\w.]+)`", row)) for row in rows] == list(reversed(LAYERS))
+    assert [tuple(re.findall(r"`([\w.]+)`", row)) for row in rows] == list(reversed(FLOORS))
 
 
 @pytest.mark.parametrize("name", sorted(FILTERS))
@@ -132,7 +132,7 @@ def test_the_worked_example_works(monkeypatch: pytest.MonkeyPatch) -> None:
     module = ModuleType("entaug_example")
     module.__dict__["__name__"] = "entaug_example"
     monkeypatch.setitem(sys.modules, "entaug_example", module)
-    monkeypatch.setitem(sys.modules, "entaug.augmenters.deletion", module)
+    monkeypatch.setitem(sys.modules, "entaug.methods.deletion", module)
     exec(compile(example("class"), "CONTRIBUTING.md", "exec"), module.__dict__)  # noqa: S102
     exec(compile(example("test"), "CONTRIBUTING.md", "exec"), module.__dict__)  # noqa: S102
     tests = [name for name in vars(module) if name.startswith("test_")]

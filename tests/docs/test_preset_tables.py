@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from entaug.augmenters import METHODS
-from entaug.presets import Preset, section
+from entaug.config.presets import Preset, section
+from entaug.methods import METHODS
 from preset_pages import preset_tables
 
 PRESETS = {name: METHODS[name].presets.get("paper") for name in METHODS}

@@ -18,13 +18,13 @@ import pytest
 import entaug
 from conftest import EXAMPLE, ROOT
 from entaug import Mention, Sentence
-from entaug.augmented import AugmentedPair, read_augmented
-from entaug.augmenters import METHODS
-from entaug.cli.main import COMMANDS
+from entaug.commands.main import COMMANDS
+from entaug.config.params import parameters
 from entaug.filters import FILTERS
 from entaug.formats import FORMATS
-from entaug.params import parameters
-from entaug.quality import MEASURES
+from entaug.formats.augmented import AugmentedPair, read_augmented
+from entaug.methods import METHODS
+from entaug.metrics.quality import MEASURES
 
 DOCS = ROOT / "docs"
 # What a browser loads by itself.
@@ -97,7 +97,7 @@ def test_whatever_is_registered_has_a_page(site: dict[str, Page]) -> None:
     anchors = {anchor for page in site.values() for anchor in page.anchors}
     wanted = {f"entaug.{name}" for name in entaug.__all__} - {"entaug.__version__"}
     assert {name for name in wanted if name not in anchors} <= {"entaug.METHODS"}
-    assert "entaug.augmenters.METHODS" in anchors
+    assert "entaug.methods.METHODS" in anchors
 
 
 def test_every_link_within_leads_somewhere(site: dict[str, Page]) -> None:
@@ -213,7 +213,7 @@ def test_a_name_that_means_nothing_is_an_error(tmp_path: Path) -> None:
         "def setup(app):\n    app.add_post_transform(name_links.NameTransform)\n"
         "    app.connect('missing-reference', name_links.resolve)\n"
     )
-    text = "T\n=\n\n.. autoclass:: entaug.Mention\n\n`Mention`, `Sentence.edit`, `entaug.data` and `len`"
+    text = "T\n=\n\n.. autoclass:: entaug.Mention\n\n`Mention`, `Sentence.edit`, `entaug.core.data` and `len`"
     for more, faults in (("", 0), (", `Sentence.exit`", 1)):
         (tmp_path / "index.rst").write_text(f"{text}{more}\n")
         done = sphinx(tmp_path, tmp_path / "out")

@@ -16,11 +16,8 @@ from test_conformance import corpus
 import entaug
 from conftest import ROOT, examples
 from entaug import Mention, Sentence
-from entaug.augmenters import METHODS
-from entaug.augmenters.base import Augmenter
-from entaug.augmenters.replacement import LabelWiseTokenReplacement, MentionReplacement
-from entaug.augmenters.shuffling import ShuffleWithinSegments
 from entaug.backends.fakes import FakeCausalLM, FakeEncoder, FakeMaskedLM, FakeTagger, FakeTokenLM
+from entaug.config.params import parameters
 from entaug.errors import InputError, ParameterError, UnknownNameError
 from entaug.filters import (
     FILTERS,
@@ -35,9 +32,12 @@ from entaug.filters import (
     apply_filters,
     create_filters,
 )
-from entaug.params import parameters
-from faked_methods import make
-from strategies import sentences
+from entaug.methods import METHODS
+from entaug.methods.base import Augmenter
+from entaug.methods.replacement import LabelWiseTokenReplacement, MentionReplacement
+from entaug.methods.shuffling import ShuffleWithinSegments
+from helpers.faked_methods import make
+from helpers.strategies import sentences
 
 PER = [Mention("PER", [(0, 1)])]
 

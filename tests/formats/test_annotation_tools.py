@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 
 import entaug
 from conftest import examples
-from entaug.data import Edit, Mention, Sentence, split_fields
+from entaug.core.data import Edit, Mention, Sentence, split_fields
 from entaug.errors import EntaugError, InputError, LossError, ParameterError
 from entaug.formats import FORMATS, find_format, open_file
-from entaug.formats.base import ENTITY_FIELDS, NO_MENTION, Reading
+from entaug.formats.base import ENTITY_FIELDS, NO_MENTION, ReadReport
 from entaug.formats.tools.label_studio import TASK
-from strategies import TEXT, WORDS, sentences
+from helpers.strategies import TEXT, WORDS, sentences
 
 NAMES = ("doccano", "prodigy", "gliner", "label-studio")
 pytest.importorskip("spacy")
@@ -208,13 +208,13 @@ def test_prodigy(tmp_path: Path) -> None:
 def test_prodigy_answers(tmp_path: Path) -> None:
     records = [prodigy(answer=answer, _input_hash=1) for answer in ("accept", "reject", "ignore", "reject")]
     path = put(tmp_path, "a.jsonl", *records)
-    reading = Reading()
+    reading = ReadReport()
     assert len(list(open_file(path).sentences(reading))) == 1
     assert reading.notes == {
         "record with the answer 'reject' left out": 2,
         "record with the answer 'ignore' left out": 1,
     }
-    reading = Reading()
+    reading = ReadReport()
     assert len(list(open_file(path, answers="all").sentences(reading))) == 4
     assert reading.notes == {SEVERAL_RECORDS: 3}
     assert [r["answer"] for r in again(path, "prodigy", "b.jsonl", answers="all")[2]] == ["accept"]
@@ -236,7 +236,7 @@ def test_prodigy_binary_records(tmp_path: Path) -> None:
     other = suggested(0, 4, "accept", _input_hash=8)
     records = [suggested(0, 9, "accept"), suggested(10, 13, "reject"), other, suggested(14, 18, "accept")]
     path = put(tmp_path, "a.jsonl", *records, suggested(0, 4, "reject", _input_hash=9))
-    reading = Reading()
+    reading = ReadReport()
     first, second = open_file(path).sentences(reading)
     assert first.mentions == (Mention("PER", [(0, 2)]), Mention("PER", [(3, 4)]))
     assert second.mentions == (Mention("PER", [(0, 1)]),)
@@ -249,10 +249,10 @@ def test_prodigy_binary_records(tmp_path: Path) -> None:
     written = again(path, "prodigy", "b.jsonl")[2]
     assert [record["_is_binary"] for record in written] == [True, True]
     assert [span["score"] for span in written[0]["spans"]] == [0.5, 0.5]
-    reading = Reading()
+    reading = ReadReport()
     list(open_file(tmp_path / "b.jsonl").sentences(reading))
     assert reading.notes == {PARTIAL: 2}
-    reading = Reading()
+    reading = ReadReport()
     assert len(list(open_file(path, binary="keep").sentences(reading))) == 3
     assert reading.notes == {"record with the answer 'reject' left out": 2, PARTIAL: 3}
     assert [len(s.mentions) for s in entaug.read(path, answers="all")] == [2, 1, 0], "rejected spans are no mentions"
@@ -263,7 +263,7 @@ def test_prodigy_binary_records_in_conflict(tmp_path: Path) -> None:
         *(suggested(0, 4, "accept"), suggested(0, 9, "accept"), suggested(0, 9, "accept")),
         *(suggested(14, 18, "accept"), suggested(14, 18, "reject"), suggested(14, 18, "ignore")),
     ]
-    reading = Reading()
+    reading = ReadReport()
     [found] = open_file(put(tmp_path, "a.jsonl", *records)).sentences(reading)
     assert found.mentions == (Mention("PER", [(0, 2)]),)
     assert reading.notes == {
@@ -276,7 +276,7 @@ def test_prodigy_binary_records_in_conflict(tmp_path: Path) -> None:
     }
     # A text that somebody annotated in full is complete without them, and invalid ones are reported as any other.
     whole = suggested(14, 18, "accept", _is_binary=False)
-    reading = Reading()
+    reading = ReadReport()
     [found] = open_file(put(tmp_path, "b.jsonl", *records[:2], whole)).sentences(reading)
     assert found.mentions == (Mention("PER", [(3, 4)]),)
     assert reading.notes == {"binary record of a text that another record annotates in full, left out": 2}
@@ -294,7 +294,7 @@ def test_prodigy_records_without_hashes_stay_apart(tmp_path: Path) -> None:
 def test_prodigy_annotators_are_counted(tmp_path: Path) -> None:
     """Several annotations of a text are several sentences, which is said."""
     records = [prodigy(_input_hash=1, _annotator_id=name) for name in "abc"]
-    reading = Reading()
+    reading = ReadReport()
     assert len(list(open_file(put(tmp_path, "a.jsonl", *records, prodigy(_input_hash=2))).sentences(reading))) == 4
     assert reading.notes == {SEVERAL_RECORDS: 2}
 
@@ -317,7 +317,7 @@ def test_prodigy_of_other_ages_and_tokens(tmp_path: Path) -> None:
     assert values(first[0]) == values(second[0])
     pieces = prodigy()
     pieces["tokens"][1] |= {"text": "##da", "start": 3}
-    reading = Reading()
+    reading = ReadReport()
     [found] = open_file(put(tmp_path, "h.jsonl", pieces)).sentences(reading)
     assert same(found, SAID)
     assert reading.notes == {"tokens that are not those of the text: tokenised anew": 1}
@@ -420,7 +420,7 @@ def test_label_studio(tmp_path: Path) -> None:
     path = put(tmp_path, "a.json", task(), task(id=13, annotations=[]), array=True)
     opened = open_file(path)
     assert opened.dialect.describe() == "Label Studio, tasks, text under 'body'"
-    reading = Reading()
+    reading = ReadReport()
     list(opened.sentences(reading))
     assert reading.notes == {
         "further annotation of a task not read": 1,
@@ -473,7 +473,7 @@ def test_label_studio_units(tmp_path: Path) -> None:
     old = in_utf16(task())
     assert old["annotations"][1]["result"][0]["value"]["start"] == 3
     path = put(tmp_path, "a.json", old, array=True)
-    reading = Reading()
+    reading = ReadReport()
     [s] = open_file(path).sentences(reading)
     assert same(s, SAID)
     note = "offsets count UTF-16 units: of 2 ranges where that matters, 2 fit words as UTF-16 units and 0 as characters"
@@ -488,14 +488,14 @@ def test_label_studio_units_of_some_tasks(tmp_path: Path) -> None:
     """Words tell of each task, too: a project may hold old ones; without words they are as in the others."""
     new, old = task(), in_utf16(task()) | {"id": 13}
     path = put(tmp_path, "a.json", new, old, new | {"id": 14}, array=True)
-    reading = Reading()
+    reading = ReadReport()
     assert [same(s, SAID) for s in open_file(path).sentences(reading)] == [True] * 3
     assert reading.notes["task whose offsets count UTF-16 units, unlike the others"] == 1
     wordless = in_utf16(task()) | {"id": 15}
     for result in wordless["annotations"][1]["result"][:2]:
         del result["value"]["text"]
     path = put(tmp_path, "b.json", old, wordless, array=True)
-    assert [same(s, SAID) for s in open_file(path).sentences(Reading())] == [True] * 2
+    assert [same(s, SAID) for s in open_file(path).sentences(ReadReport())] == [True] * 2
     with pytest.raises(InputError, match="within the token"):
         entaug.read(path, offsets="characters")
 
@@ -513,7 +513,7 @@ def test_label_studio_predictions_alone(tmp_path: Path) -> None:
     assert what in str(caught.value)
     [s] = entaug.read(path, annotations="predictions")
     assert same(s, SAID)
-    reading = Reading()
+    reading = ReadReport()
     assert len(list(open_file(put(tmp_path, "c.json", annotated, predicted, array=True)).sentences(reading))) == 1
     assert reading.notes[what] == 1
 
@@ -524,7 +524,7 @@ def test_label_studio_words_of_another_place(tmp_path: Path) -> None:
     path = put(tmp_path, "a.json", wrong, array=True)
     with pytest.raises(InputError, match=r"task 1: a region is at 2-5, where the text has 'Ada' and not 'Bo'; name"):
         entaug.read(path)
-    reading = Reading(repair=True)
+    reading = ReadReport(repair=True)
     assert same(next(open_file(path).sentences(reading)), SAID)
     assert reading.repaired.total() == 1
     fine = task()
@@ -780,7 +780,7 @@ def test_each_fault_is_one_line_with_file_and_place(tmp_path: Path, name: str, c
     assert text.startswith(f"{path}: task 2: " if array else f"{path}:2: ")
     assert "\n" not in text
     faults: list[InputError] = []
-    assert len(list(open_file(path, name).sentences(Reading(on_fault=faults.append)))) == 2, "check goes on"
+    assert len(list(open_file(path, name).sentences(ReadReport(on_fault=faults.append)))) == 2, "check goes on"
     assert len(faults) == 1
 
 
@@ -819,14 +819,14 @@ def test_ids_are_given_once(tmp_path: Path, name: str) -> None:
     path = put(tmp_path, "a.json", *[GOOD[name] | {"id": 5}] * 2, array=array)
     with pytest.raises(InputError, match="id '5' is that of line 1 too"):
         entaug.read(path, name)
-    reading = Reading(repair=True)
+    reading = ReadReport(repair=True)
     assert [s.id for s in open_file(path, name).sentences(reading)] == ["5", None]
     assert reading.repaired == {"id of another sentence dropped": 1}
     blank = {"text": " \n", "tokenized_text": ["a"], "ner": [], "data": {"text": " "}, "annotations": [{"result": []}]}
     if name in ("doccano", "prodigy"):
         blank = {"text": " \n", "label": [], "spans": []}
     path = put(tmp_path, "b.json", GOOD[name], blank, array=array)
-    reading = Reading()
+    reading = ReadReport()
     assert len(list(open_file(path, name).sentences(reading))) == (2 if name == "gliner" else 1)
     assert (reading.notes - Counter({NO_MENTION: 1})).total() == (name != "gliner")
 
@@ -912,8 +912,8 @@ def test_corpora_come_back(tmp_path: Path, corpora: Path, name: str, file: str) 
 
 
 def test_augmentation_through_files(tmp_path: Path) -> None:
-    from entaug.augmenters import create_augmenter
-    from entaug.workflows.augment import augment_file
+    from entaug.methods import create_augmenter
+    from entaug.methods.augment import augment_file
 
     corpus = [SAID.with_(id=str(i)) for i in range(3)] + [
         Sentence(["Bo", "is", "in", "Rome"], [Mention("PER", [(0, 1)]), Mention("LOC", [(3, 4)])], "9")

@@ -15,19 +15,19 @@ from hypothesis import strategies as st
 from test_texts import texts
 
 import entaug
-from brat_grammar import faults, faults_of_folder
 from conftest import examples
 from entaug import Edit, Mention, Sentence
-from entaug.augmenters import create_augmenter
-from entaug.data import split_fields
+from entaug.commands.work.check import check_file
+from entaug.commands.work.convert import convert_file
+from entaug.core.data import split_fields
 from entaug.errors import InputError, LossError, OutputError
 from entaug.formats import open_file, target
-from entaug.formats.base import ENTITY_FIELDS, KEPT, Reading
+from entaug.formats.base import ENTITY_FIELDS, KEPT, ReadReport
 from entaug.formats.brat.format import Brat, BratDialect
-from entaug.workflows.augment import augment_file, run_key
-from entaug.workflows.check import check_file
-from entaug.workflows.convert import convert_file
-from strategies import TEXT, sentences
+from entaug.methods import create_augmenter
+from entaug.methods.augment import augment_file, run_key
+from helpers.brat_grammar import faults, faults_of_folder
+from helpers.strategies import TEXT, sentences
 
 pytest.importorskip("spacy")
 
@@ -65,8 +65,8 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {p.relative_to(folder).as_posix(): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
 
 
-def read(path: Path, *, repair: bool = False, **options: Any) -> tuple[list[Sentence], Reading]:
-    reading = Reading(repair=repair)
+def read(path: Path, *, repair: bool = False, **options: Any) -> tuple[list[Sentence], ReadReport]:
+    reading = ReadReport(repair=repair)
     return list(open_file(path, "brat", **options).sentences(reading)), reading
 
 
@@ -411,7 +411,7 @@ def test_faults_name_file_and_line_and_are_mended(tmp_path: Path, case: str) -> 
     assert "\n" not in str(caught.value)
     assert caught.value.remedy
     faults: list[InputError] = []
-    assert [s.id for s in open_file(folder).sentences(Reading(on_fault=faults.append))] == ["good"]
+    assert [s.id for s in open_file(folder).sentences(ReadReport(on_fault=faults.append))] == ["good"]
     assert faults
     corpus, reading = read(folder, repair=True)
     assert reading.repaired.total() == 1
@@ -584,7 +584,7 @@ def test_any_sentence_is_refused_or_carried(tmp_path: Path, corpus: list[Sentenc
     assert not faults_of_folder(out)
     dialect = BratDialect(split="none", misaligned="cut")
     back, reading = read(out, split="none", misaligned="cut")
-    wanted = [Brat().carried(s, dialect) for s in corpus]
+    wanted = [Brat().as_stored(s, dialect) for s in corpus]
     assert [(s.tokens, s.mentions) for s in back] == [(s.tokens, s.mentions) for s in wanted]
     assert not reading.repaired
     for s, t in zip(corpus, back, strict=True):

@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 
 import entaug
 from conftest import examples
-from entaug.augmenters import create_augmenter
-from entaug.data import Mention, Sentence
+from entaug.commands.work.convert import convert_file
+from entaug.core.data import Mention, Sentence
 from entaug.errors import EntaugError, InputError, LossError
 from entaug.formats import open_file
-from entaug.formats.base import Reading
-from entaug.workflows.augment import augment_file
-from entaug.workflows.convert import convert_file
-from strategies import sentences
+from entaug.formats.base import ReadReport
+from entaug.methods import create_augmenter
+from entaug.methods.augment import augment_file
+from helpers.strategies import sentences
 
 pytest.importorskip("spacy")
 
@@ -49,7 +49,7 @@ def plain(corpus: Any) -> list[tuple[tuple[str, ...], tuple[Mention, ...]]]:
 
 
 def told(path: Path, **options: Any) -> tuple[list[str], dict[str, int]]:
-    reading = Reading()
+    reading = ReadReport()
     return [str(s) for s in open_file(path, **options).sentences(reading)], dict(reading.notes)
 
 

@@ -12,19 +12,19 @@ from hypothesis import strategies as st
 
 import entaug
 from conftest import examples
-from entaug.alignment import detokenize
-from entaug.augmenters import create_augmenter
-from entaug.data import Edit, Mention, Sentence
+from entaug.commands.work.convert import convert_file
+from entaug.core.alignment import detokenize
+from entaug.core.data import Edit, Mention, Sentence
+from entaug.core.spacing import infer_spaces_of_characters
+from entaug.core.tags import SCHEMES
 from entaug.errors import InputError, LossError, ParameterError, TagError
 from entaug.formats import open_file, target
-from entaug.formats.base import ENTITY_FIELDS, Reading
+from entaug.formats.base import ENTITY_FIELDS, ReadReport
 from entaug.formats.conll.dialect import ConllDialect
 from entaug.formats.conll.tag_columns import LEVEL
-from entaug.spacing import infer_spaces_of_characters
-from entaug.tags import SCHEMES
-from entaug.workflows.augment import augment_file
-from entaug.workflows.convert import convert_file
-from strategies import sentences
+from entaug.methods import create_augmenter
+from entaug.methods.augment import augment_file
+from helpers.strategies import sentences
 
 
 def put(folder: Path, name: str, content: str) -> Path:
@@ -171,7 +171,7 @@ def test_nested_round_trip(tmp_path: Path, corpus: list[Sentence], scheme: str, 
         for overlap in ("outermost", "innermost"):
             entaug.write(corpus, path, overlap=overlap, **by_hand)
             to = target(path, overlap=overlap, **by_hand)
-            kept = [to.format.carried(s, to.dialect) for s in corpus]
+            kept = [to.format.as_stored(s, to.dialect) for s in corpus]
             assert list(entaug.read(path, separator="tab", token_column=0, **by_hand)) == kept
             assert all(set(k.mentions) <= set(s.mentions) for k, s in zip(kept, corpus, strict=True))
         return
@@ -196,7 +196,7 @@ def test_outer_mentions_stand_first_and_too_many_levels_are_refused(tmp_path: Pa
     with pytest.raises(LossError, match="discontinuous"):
         two.format.dump(Sentence(["a", "b", "c"], [Mention("X", [(0, 1), (2, 3)])]), two.dialect)
     kept = {
-        overlap: two.format.carried(s, target("a.conll", tag_columns="1,2", overlap=overlap).dialect).mentions
+        overlap: two.format.as_stored(s, target("a.conll", tag_columns="1,2", overlap=overlap).dialect).mentions
         for overlap in ("outermost", "innermost")
     }
     assert [m.label for m in kept["outermost"]] == ["O", "M", "J"]
@@ -219,7 +219,7 @@ def test_faults_name_line_and_column_and_twice_is_once(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"b\.tsv:5: 2 columns where 3 are expected"):
         entaug.read(put(tmp_path, "b.tsv", "a\tB-X\tO\n\nc\tO\tO\n\nd\tO\n"), **options)
     opened = open_file(put(tmp_path, "c.tsv", "a\tB-X\tB-X\nb\tO\tO\n"), **options)
-    reading = Reading()
+    reading = ReadReport()
     assert [s.mentions for s in opened.sentences(reading)] == [(Mention("X", [(0, 1)]),)]
     assert reading.notes == {"mention that stands in two tag columns taken once": 1}
 
@@ -334,7 +334,7 @@ def test_sentences_from_elsewhere_fill_named_columns(tmp_path: Path) -> None:
     assert to.format.dump(s, to.dialect) == "1\tBo\tB-PER\t_\tm\n\n"
     assert to.format.lost(s, to.dialect) == ["column 'POS'"]
     with pytest.raises(InputError, match=r"c\.conllup:2: 3 columns where 5 are expected"):
-        list(to.format.read(put(tmp_path, "c.conllup", "\n1\tBo\tB-PER\n"), to.dialect, Reading()))
+        list(to.format.read(put(tmp_path, "c.conllup", "\n1\tBo\tB-PER\n"), to.dialect, ReadReport()))
 
 
 # ---------------------------------------------------------------------------------------------- attributes and prefixes
@@ -393,7 +393,7 @@ def test_prefixed_tokens(tmp_path: Path) -> None:
     opened = open_file(path)
     for fault in ("O Ada\n", "O w=\n"):
         with pytest.raises(InputError, match=r"c\.txt:1: (no 'w=' before the token 'Ada'|the token is empty)"):
-            list(opened.format.read(put(tmp_path, "c.txt", fault), opened.dialect, Reading()))
+            list(opened.format.read(put(tmp_path, "c.txt", fault), opened.dialect, ReadReport()))
     assert entaug.read(put(tmp_path, "d.txt", "w=a O\nAda B-PER\n"))[0].tokens == ("w=a", "Ada")
 
 
@@ -487,7 +487,7 @@ def test_danish_nested_files(corpora: Path, tmp_path: Path, genre: str) -> None:
     path = corpora / "danplus" / f"da_{genre}.tsv"
     opened = open_file(path)
     assert layout(path).tag_columns == (1, 2)
-    reading = Reading(repair=True)
+    reading = ReadReport(repair=True)
     gold = list(opened.sentences(reading))
     columns = [list(entaug.read(path, tag_column=c, scheme="IOB2", repair=True)) for c in (1, 2)]
     for s, outer, inner in zip(gold, *columns, strict=True):

@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 
 import entaug
 from conftest import examples
-from entaug.cli.main import main
-from entaug.data import Mention, Sentence
+from entaug.commands.main import main
+from entaug.commands.work.check import check_file
+from entaug.commands.work.convert import convert_file
+from entaug.core.data import Mention, Sentence
 from entaug.errors import EntaugError, InputError
 from entaug.formats import open_file, target
-from entaug.formats.base import NO_MENTION, Reading
+from entaug.formats.base import NO_MENTION, ReadReport
 from entaug.formats.conll.dialect import ConllDialect
 from entaug.formats.parts import parts_of
-from entaug.workflows.check import check_file
-from entaug.workflows.convert import convert_file
 
 
 def put(folder: Path, name: str, content: str) -> Path:
@@ -63,14 +63,14 @@ def test_every_such_sentence_is_reported_also_by_several_processes(tmp_path: Pat
         assert [error.split(";")[0] for error in check_file(path, jobs=jobs).errors] == told
     file = open_file(path)
     faults: list[InputError] = []
-    reading = Reading(on_fault=faults.append)
-    assert sum(1 for part in parts_of(file, Reading(), 500) for _ in part.sentences(file, reading)) == 900
+    reading = ReadReport(on_fault=faults.append)
+    assert sum(1 for part in parts_of(file, ReadReport(), 500) for _ in part.sentences(file, reading)) == 900
     assert len(faults) == 3
 
 
 def test_repair_keeps_token_and_tag_and_counts(tmp_path: Path) -> None:
     path = put(tmp_path, "a.conll", "Vera NN B-PER\nleft VB O\n\nBonn B-LOC\n\nwon NN VB O\n\n")
-    reading = Reading(repair=True)
+    reading = ReadReport(repair=True)
     sentences = list(open_file(path).sentences(reading))
     assert [s.tokens for s in sentences] == [("Vera", "left"), ("Bonn",), ("won",)]
     assert reading.repaired == {"ragged rows, only token and tag kept": 2}
@@ -144,17 +144,17 @@ def test_marks_of_joined_files_go_with_a_note(tmp_path: Path, name: str) -> None
     path = put(tmp_path, name, f"\ufeff{first}\ufeff{second}\ufeff{first}")
     clean = put(tmp_path, "clean" + name, first + second + first)
     options: dict[str, Any] = {"format": name.partition(".")[0]} if name[0] != "a" else {}
-    reading = Reading()
+    reading = ReadReport()
     assert list(open_file(path, **options).sentences(reading)) == list(entaug.read(clean, **options))
     assert reading.notes[DROPPED] == 2
-    reading = Reading()
+    reading = ReadReport()
     list(open_file(clean, **options).sentences(reading))
     assert DROPPED not in reading.notes
 
 
 def test_marks_within_lines_are_noted_and_come_back(tmp_path: Path) -> None:
     path = put(tmp_path, "a.conll", "\ufeff1\t\ufeffVera\tB-PER\n\n1\tBonn\ufeff\tB-LOC\n2\t\ufeff\ufeff\tO\n\n")
-    reading = Reading()
+    reading = ReadReport()
     sentences = list(open_file(path).sentences(reading))
     assert [s.tokens for s in sentences] == [("\ufeffVera",), ("Bonn\ufeff", "\ufeff\ufeff")]
     assert reading.notes == {KEPT: 4}
@@ -170,7 +170,7 @@ def test_marks_in_parts_are_noted_as_in_the_whole(tmp_path: Path, size: int) -> 
     (tmp_path / "a.conll.gz").write_bytes(gzip.compress(content))
     for name in ("a.conll", "a.conll.gz"):
         file = open_file(tmp_path / name)
-        whole, apart = Reading(), Reading()
+        whole, apart = ReadReport(), ReadReport()
         sentences = [s for part in parts_of(file, apart, size) for s in part.sentences(file, apart)]
         assert sentences == list(file.sentences(whole))
         assert apart.notes == whole.notes == {DROPPED: 2, KEPT: 1}
@@ -178,7 +178,7 @@ def test_marks_in_parts_are_noted_as_in_the_whole(tmp_path: Path, size: int) -> 
 
 def test_white_space_around_a_tag_is_no_part_of_the_label(tmp_path: Path) -> None:
     path = put(tmp_path, "a.tsv", "Vera\tB-PER \nleft\tO \n\nBonn\tB-LOC\nwon\tO\n")
-    reading = Reading()
+    reading = ReadReport()
     sentences = list(open_file(path).sentences(reading))
     assert [m.label for s in sentences for m in s.mentions] == ["PER", "LOC"]
     assert reading.notes == {"white space around a tag left out": 2}
@@ -186,7 +186,7 @@ def test_white_space_around_a_tag_is_no_part_of_the_label(tmp_path: Path) -> Non
 
 def test_cells_as_csv_writes_them_are_noted(tmp_path: Path) -> None:
     rows = ['""""\tO', '"\tO', '""\tO', '"Vera"\tB-PER', '"""Vera"""\tB-PER', '"a""b"\tO', 'a"""b\tO']
-    reading = Reading()
+    reading = ReadReport()
     [s] = open_file(put(tmp_path, "a.tsv", "\n".join(rows))).sentences(reading)
     assert s.tokens == tuple(row.split("\t")[0] for row in rows)
     assert reading.notes == {"cell in quotation marks as in CSV kept as it stands": 3}
@@ -194,7 +194,7 @@ def test_cells_as_csv_writes_them_are_noted(tmp_path: Path) -> None:
 
 def test_comments_between_rows_are_noted(tmp_path: Path) -> None:
     path = put(tmp_path, "a.conll", "Vera B-PER\n#MeToo\nleft O\n\nBonn B-LOC\nwon O\n")
-    reading = Reading()
+    reading = ReadReport()
     first, _ = open_file(path).sentences(reading)
     assert (first.tokens, first.fields) == (("Vera", "left"), {"comments": ["#MeToo"]})
     assert reading.notes == {"line with # between the rows of a sentence taken as a comment": 1}
@@ -234,34 +234,34 @@ def test_mentions_that_are_not_read_are_noted_with_the_option(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = put(tmp_path, "a.tsv", LAYERS)
-    reading = Reading()
+    reading = ReadReport()
     assert sum(len(s.mentions) for s in open_file(path).sentences(reading)) == 0
     assert reading.notes == {note(1, "3", "1,2,3"): 4, note(2, "3", "1,2,3"): 3, NO_MENTION: 1}
-    reading = Reading()
+    reading = ReadReport()
     assert sum(len(s.mentions) for s in open_file(path, tag_columns="1,2,3").sentences(reading)) == 7
     assert reading.notes == {}
     assert main(["check", str(path)]) == 0
     assert "--tag-columns 1,2,3" in "".join(capsys.readouterr())
     file = open_file(path)
-    apart = Reading()
+    apart = ReadReport()
     for part in parts_of(file, apart, 10):
         list(part.sentences(file, apart))
     assert apart.notes.total() == 7
 
 
 def test_only_mentions_that_are_not_read_count(tmp_path: Path) -> None:
-    reading = Reading()
+    reading = ReadReport()
     twice = "Vera\tB-PER\tB-PER\nleft\tO\tO\n\nBonn\tB-LOC\tB-LOC\n\nx\tB-ORG\tO\n"
     list(open_file(put(tmp_path, "a.tsv", twice)).sentences(reading))
     assert reading.notes == {note(1, "2", "1,2"): 1}
     chunks = "Vera\tB-NP\tB-PER\nleft\tB-VP\tO\n\nBonn\tB-NP\tB-LOC\n"
     cases: list[tuple[str, dict[str, Any]]] = [(chunks, {}), (twice, {"tag_column": 2}), (twice, {"tag_column": 1})]
     for text, options in cases:
-        reading = Reading()
+        reading = ReadReport()
         list(open_file(put(tmp_path, "a.tsv", text), **options).sentences(reading))
         assert reading.notes == {}
     other_scheme = "a\tU-X\tB-PER\nb\tO\tI-PER\nc\tL-Y\tO\n\n"
-    reading = Reading()
+    reading = ReadReport()
     list(open_file(put(tmp_path, "a.tsv", other_scheme)).sentences(reading))
     assert reading.notes.total() == 1
 
@@ -330,7 +330,7 @@ def cells(text: str, *, is_runs: bool) -> list[list[str]]:
 @example("Vera\tB-PER\n\n\xa0\tO\n")
 def test_what_is_read_without_a_note_is_what_stands_there(tmp_path: Path, text: str) -> None:
     path = put(tmp_path, "a.conll", text)
-    reading = Reading()
+    reading = ReadReport()
     try:
         file = open_file(path)
         sentences = list(file.sentences(reading))

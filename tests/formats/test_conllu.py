@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 
 import entaug
 from conftest import examples
-from entaug.augmenters import create_augmenter
-from entaug.data import Mention, Sentence
+from entaug.commands.work.convert import convert_file
+from entaug.core.data import Mention, Sentence
 from entaug.errors import InputError, TagError
 from entaug.formats import open_file, target
-from entaug.formats.base import Reading
+from entaug.formats.base import ReadReport
 from entaug.formats.conll.reader import EXTRA_ROWS
 from entaug.formats.parts import parts_of
-from entaug.workflows.augment import augment_file
-from entaug.workflows.convert import convert_file
+from entaug.methods import create_augmenter
+from entaug.methods.augment import augment_file
 
 
 def row(number: str, word: str, misc: str = "_") -> str:
@@ -34,10 +34,10 @@ def put(folder: Path, content: str, name: str = "a.conllu") -> Path:
     return path
 
 
-def read(path: Path, **options: Any) -> tuple[list[Sentence], Reading, str]:
+def read(path: Path, **options: Any) -> tuple[list[Sentence], ReadReport, str]:
     """The sentences, with the state of reading, and the file as it is written again."""
     opened = open_file(path, **options)
-    reading = Reading()
+    reading = ReadReport()
     sentences = list(opened.sentences(reading))
     return sentences, reading, opened.heading + "".join(map(opened.encode, sentences))
 
@@ -223,7 +223,7 @@ def test_by_way_of_json_lines_and_in_augmented_files(tmp_path: Path) -> None:
 
 def test_parts_find_the_same(tmp_path: Path) -> None:
     file = open_file(put(tmp_path, SPANISH + SPANISH.replace("= one", "= two")))
-    whole, apart = Reading(), Reading()
+    whole, apart = ReadReport(), ReadReport()
     sentences = [s for part in parts_of(file, apart, 100) for s in part.sentences(file, apart)]
     assert sentences == list(file.sentences(whole))
     assert apart.notes == whole.notes

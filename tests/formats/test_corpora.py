@@ -16,13 +16,13 @@ pytest.importorskip("seqeval")
 from seqeval.scheme import BILOU, IOB1, IOB2, IOBES, Entities
 
 import entaug
-from entaug.augmenters import create_augmenter
-from entaug.corpus import is_made_key
-from entaug.data import Mention, Sentence
+from entaug.core.corpus import is_made_key
+from entaug.core.data import Mention, Sentence
+from entaug.core.tags import SCHEMES, decode
 from entaug.formats import open_file, target
-from entaug.formats.base import Reading
-from entaug.tags import SCHEMES, decode
-from entaug.workflows.augment import augment_file
+from entaug.formats.base import ReadReport
+from entaug.methods import create_augmenter
+from entaug.methods.augment import augment_file
 
 pytestmark = pytest.mark.corpora
 
@@ -92,9 +92,9 @@ def options(name: str) -> dict[str, Any]:
     return {"separator": "runs"} if "ru_dev" in name else {}
 
 
-def load(corpora: Path, name: str) -> tuple[list[Sentence], Reading, Any]:
+def load(corpora: Path, name: str) -> tuple[list[Sentence], ReadReport, Any]:
     opened = open_file(corpora / name, **options(name))
-    reading = Reading(repair=name in REPAIRED)
+    reading = ReadReport(repair=name in REPAIRED)
     return list(opened.sentences(reading)), reading, opened
 
 

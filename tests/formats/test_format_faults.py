@@ -11,17 +11,17 @@ from typing import Any
 import pytest
 
 import entaug
-from entaug.augmenters import create_augmenter
-from entaug.cli.main import main
-from entaug.data import Mention, Sentence
+from entaug.commands.main import main
+from entaug.commands.work.check import check_file
+from entaug.commands.work.convert import convert_file
+from entaug.commands.work.subset import subset_file
+from entaug.core.data import Mention, Sentence
 from entaug.errors import InputError, LossError, OutputError, ParameterError
 from entaug.formats import FORMATS, find_format, open_file
-from entaug.formats.base import NO_MENTION, Reading
+from entaug.formats.base import NO_MENTION, ReadReport
 from entaug.formats.buffered import BufferedFormat, write_buffered
-from entaug.workflows.augment import augment_file
-from entaug.workflows.check import check_file
-from entaug.workflows.convert import convert_file
-from entaug.workflows.subset import subset_file
+from entaug.methods import create_augmenter
+from entaug.methods.augment import augment_file
 
 ADA = Sentence(["Ada", "sang", "."], [Mention("PER", [(0, 1)])])
 BO = Sentence(["Bo", "left", "."], [Mention("PER", [(0, 1)])])
@@ -279,7 +279,7 @@ def test_notes_of_tokens_of_another_text(tmp_path: Path) -> None:
     records = [
         {"text": "Ada sang.", "label": [], "tokens": tokens} for tokens in (["Ada", "slept"], ["Ada", "sang."], 3)
     ]
-    reading = Reading()
+    reading = ReadReport()
     found = list(open_file(put(tmp_path / "a.jsonl", *records), "doccano").sentences(reading))
     assert [s.tokens for s in found] == [("Ada", "sang", "."), ("Ada", "sang."), ("Ada", "sang", ".")]
     assert reading.notes == {"tokens that are not those of the text: tokenised anew": 1, NO_MENTION: 1}, (
@@ -295,7 +295,7 @@ def test_a_region_without_a_label_is_counted(tmp_path: Path) -> None:
     path = put(tmp_path / "a.json", [{"data": {"text": "Ada sang."}, "annotations": [{"result": regions}]}])
     short = put(tmp_path / "b.json", [{"text": "Ada sang.", "label": values, "annotator": 1, "annotation_id": 2}])
     for one in (path, short):
-        reading = Reading()
+        reading = ReadReport()
         [sentence] = open_file(one).sentences(reading)
         assert [m.label for m in sentence.mentions] == ["PER"]
         assert reading.notes == {"region without a label is no mention": 1}

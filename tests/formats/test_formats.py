@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 import entaug
 from conftest import examples
-from entaug.data import Mention, Sentence, split_fields
+from entaug.core.data import Mention, Sentence, split_fields
+from entaug.core.tags import SCHEMES
 from entaug.errors import EntaugError, InputError, LossError, OutputError, ParameterError, TagError, UnknownNameError
 from entaug.formats import open_file, target
-from entaug.formats.base import NO_MENTION, Reading
-from entaug.tags import SCHEMES
-from strategies import TEXT, sentences
+from entaug.formats.base import NO_MENTION, ReadReport
+from helpers.strategies import TEXT, sentences
 
 
 def put(folder: Path, name: str, content: str | bytes) -> Path:
@@ -98,7 +98,7 @@ def test_numbers_from_zero_and_odd_ones(tmp_path: Path) -> None:
     # A sentence whose numbers are others keeps them.
     text = "".join(f"{i}\tx\tO\n\n" for i in [1] * 20) + "3\tde\tO\n7\tel\tO\n\n"
     path = put(tmp_path, "b.conllu", text)
-    reading = Reading()
+    reading = ReadReport()
     *_, odd = open_file(path).sentences(reading)
     assert odd.columns == {"0": ("3", "7")}
     assert reading.notes == {"sentence whose token numbers do not count up: they are kept": 1, NO_MENTION: 1}
@@ -387,7 +387,7 @@ def test_missing_file_and_directory(tmp_path: Path) -> None:
 def test_repair_mends_and_counts(tmp_path: Path) -> None:
     path = put(tmp_path, "a.conll", table("Ada/B-PER left/O Rome/I-LOC", "Bo/I-PER"))
     opened = open_file(path, scheme="IOB2")
-    reading = Reading(repair=True)
+    reading = ReadReport(repair=True)
     assert [len(s.mentions) for s in opened.sentences(reading)] == [2, 1]
     assert reading.repaired == {"I- that continues no mention": 2}
 
@@ -397,7 +397,7 @@ def test_repair_drops_repeated_ids(tmp_path: Path, name: str) -> None:
     rows = "# sent_id = x\na\tB-X\n\n# sent_id = x\nb\tO\n\n"
     content = rows if name == "a.conll" else '{"id":"x","tokens":["a"]}\n{"id":"x","tokens":["b"]}\n'
     opened = open_file(put(tmp_path, name, content))
-    reading = Reading(repair=True)
+    reading = ReadReport(repair=True)
     corpus = list(opened.sentences(reading))
     assert [s.id for s in corpus] == ["x", None]
     assert reading.repaired == {"id of another sentence dropped": 1}
@@ -414,7 +414,7 @@ def test_repair_keeps_token_and_tag_of_ragged_rows(tmp_path: Path) -> None:
 def test_a_broken_sentence_can_be_left_out(tmp_path: Path) -> None:
     path = put(tmp_path, "a.conll", table("Ada/B-PER left/O Rome/B-LOC", "Bo/I-PER", "Ada/B-PER left/O Rome/B-LOC"))
     faults: list[InputError] = []
-    assert list(open_file(path).sentences(Reading(on_fault=faults.append))) == [ADA, ADA]
+    assert list(open_file(path).sentences(ReadReport(on_fault=faults.append))) == [ADA, ADA]
     assert [type(f) for f in faults] == [TagError]
     assert faults[0].line == 5
 

@@ -14,19 +14,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import entaug
-from command_line import fails
 from conftest import examples
 from entaug import Mention, Sentence
-from entaug.cli.main import main
-from entaug.data import split_fields
+from entaug.commands.main import main
+from entaug.commands.work.convert import convert_file
+from entaug.core.data import split_fields
 from entaug.errors import InputError, LossError, MissingExtraError, OutputError, ParameterError
 from entaug.formats import open_file
-from entaug.formats.base import ENTITY_FIELDS, NO_LABELS, NO_MENTION, Reading
+from entaug.formats.base import ENTITY_FIELDS, NO_LABELS, NO_MENTION, ReadReport
 from entaug.formats.huggingface.dialect import JSON_COLUMN
 from entaug.formats.huggingface.format import DatasetFolder, HfDialect, Parquet
-from entaug.workflows.augment import augment_file
-from entaug.workflows.convert import convert_file
-from strategies import TEXT, WORDS, sentences
+from entaug.methods.augment import augment_file
+from helpers.command_line import fails
+from helpers.strategies import TEXT, WORDS, sentences
 
 pa = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
@@ -159,7 +159,7 @@ def test_columns_as_they_are_in_the_wild(tmp_path: Path) -> None:
 def test_what_is_no_json(tmp_path: Path) -> None:
     day = dt.date(2020, 1, 2)
     path = put(tmp_path / "a.parquet", {"tokens": [["a"]], "day": [day], "raw": [b"x"], "n": [float("nan")], "id": [7]})
-    reading = Reading()
+    reading = ReadReport()
     [s] = open_file(path).sentences(reading)
     assert (s.id, s.fields) == ("7", {"day": "2020-01-02"})
     assert reading.notes == {"column 'raw' of binary left out": 1, NO_LABELS: 1, NO_MENTION: 1}
@@ -223,7 +223,7 @@ def test_faults_of_rows(tmp_path: Path, columns: dict[str, Any], message: str) -
         entaug.read(path)
     assert str(told.value).startswith(str(path))
     found: list[InputError] = []
-    kept = list(open_file(path).sentences(Reading(on_fault=found.append)))
+    kept = list(open_file(path).sentences(ReadReport(on_fault=found.append)))
     assert len(kept) + len(found) == len(columns["tokens"])
 
 
@@ -247,7 +247,7 @@ def damaged(raw: bytes, path: Path, read: Path, tries: int) -> int:
         path.write_bytes(bytes(changed))
         try:
             list(entaug.read(read))
-            list(open_file(read).sentences(Reading(on_fault=lambda _: None)))
+            list(open_file(read).sentences(ReadReport(on_fault=lambda _: None)))
         except InputError as error:
             assert read.name in str(error)  # noqa: PT017
             found += 1

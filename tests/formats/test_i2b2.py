@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 import entaug
 from conftest import examples
-from entaug.cli.main import main
-from entaug.data import Mention, Sentence
+from entaug.commands.main import main
+from entaug.commands.work.convert import convert_file
+from entaug.core.data import Mention, Sentence
 from entaug.errors import InputError, LossError, OutputError
 from entaug.formats import open_file
-from entaug.formats.base import Reading
-from entaug.workflows.augment import augment_file
-from entaug.workflows.convert import convert_file
-from strategies import sentences
+from entaug.formats.base import ReadReport
+from entaug.methods.augment import augment_file
+from helpers.strategies import sentences
 
 TEXT = "Admission Date :\n\nThe patient had  Chest Pain and a CT of the chest .\n"
 CONCEPTS = 'c="chest pain" 3:3 3:4||t="problem"\nc="a ct of the chest" 3:6 3:10||t="test"\n'
@@ -112,14 +112,14 @@ def test_faults_are_named_with_file_and_line(tmp_path: Path, name: str) -> None:
     assert f"{tmp_path}/in/record-13.con:4: " in str(caught.value)
     assert message in str(caught.value)
     faults: list[InputError] = []
-    reading = Reading(on_fault=faults.append)
+    reading = ReadReport(on_fault=faults.append)
     assert len(list(open_file(tmp_path / "in").sentences(reading))) == 2, "the other mentions are read"
     assert len(faults) == 1
 
 
 def test_repairs_are_counted(tmp_path: Path) -> None:
     put(tmp_path / "in", concepts=f"{FAULTS['words'][0]}\n{FAULTS['lines'][0]}\n")
-    reading = Reading(repair=True)
+    reading = ReadReport(repair=True)
     [_, second] = open_file(tmp_path / "in").sentences(reading)
     assert second.mentions == SECOND.mentions[:1]
     assert dict(reading.repaired) == {

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 import entaug
 from conftest import examples
-from entaug.augmenters import create_augmenter
-from entaug.data import Mention, Sentence
+from entaug.commands.work.convert import convert_file
+from entaug.core.data import Mention, Sentence
 from entaug.errors import EntaugError, InputError, LossError
 from entaug.formats import find_format, open_file
-from entaug.formats.base import Reading
-from entaug.workflows.augment import augment_file
-from entaug.workflows.convert import convert_file
-from strategies import TEXT, WORDS, sentences
+from entaug.formats.base import ReadReport
+from entaug.methods import create_augmenter
+from entaug.methods.augment import augment_file
+from helpers.strategies import TEXT, WORDS, sentences
 
 
 def put(folder: Path, name: str, content: str | bytes) -> Path:
@@ -27,8 +27,8 @@ def put(folder: Path, name: str, content: str | bytes) -> Path:
     return path
 
 
-def read(path: Path, *, repair: bool = False, **options: Any) -> tuple[list[str], Reading]:
-    reading = Reading(repair=repair)
+def read(path: Path, *, repair: bool = False, **options: Any) -> tuple[list[str], ReadReport]:
+    reading = ReadReport(repair=repair)
     return [str(sentence) for sentence in open_file(path, "inline", **options).sentences(reading)], reading
 
 

@@ -11,14 +11,14 @@ import pytest
 
 import entaug
 from entaug import Mention, Sentence
-from entaug.cli.main import main
+from entaug.commands.main import main
+from entaug.commands.work.check import check_file
+from entaug.commands.work.convert import convert_file
+from entaug.commands.work.evaluate import evaluate_files
 from entaug.errors import InputError, InputWarning, LossError
 from entaug.formats import open_file, read_each
-from entaug.formats.base import NO_LABELS, NO_MENTION, Reading
-from entaug.workflows.augment import augment_file
-from entaug.workflows.check import check_file
-from entaug.workflows.convert import convert_file
-from entaug.workflows.evaluate import evaluate_files
+from entaug.formats.base import NO_LABELS, NO_MENTION, ReadReport
+from entaug.methods.augment import augment_file
 
 TOKENS = ["Mira", "Quill", "ran", "to", "Oslo", "."]
 TEXT = "Mira Quill ran to Oslo."
@@ -39,7 +39,7 @@ def whole(path: Path, value: Any) -> Path:
 
 def read(path: Path, **options: Any) -> tuple[list[Sentence], list[str]]:
     """The sentences of a file, and the notes on it."""
-    reading = Reading()
+    reading = ReadReport()
     return list(open_file(path, **options).sentences(reading)), sorted(reading.notes)
 
 
@@ -137,7 +137,7 @@ def test_labels_after_the_sample_of_another_layout_are_not_passed_over(tmp_path:
 def test_fields_beside_entities_stay_fields(tmp_path: Path) -> None:
     fields = {"tags": TAGS, "spans": OFFSETS, "ner_tags": [1, 0], "labels": ["x"], "annotations": {"a": [1]}}
     path = lines(tmp_path / "a.jsonl", {"tokens": TOKENS, "entities": [], **fields})
-    reading = Reading()
+    reading = ReadReport()
     [sentence] = open_file(path).sentences(reading)
     assert (sentence.mentions, dict(sentence.meta)) == ((), fields)
     assert list(reading.notes) == [NO_MENTION]

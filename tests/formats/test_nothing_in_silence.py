@@ -18,10 +18,10 @@ import pytest
 
 import entaug
 from conftest import examples
-from entaug.data import Mention, Sentence
+from entaug.core.data import Mention, Sentence
 from entaug.errors import EntaugError, MissingExtraError
 from entaug.formats import FORMATS, find_format, open_file
-from entaug.formats.base import Reading
+from entaug.formats.base import ReadReport
 from entaug.formats.buffered import BufferedFormat
 
 WORD, LABEL = re.compile("w[a-g]{3}"), re.compile("L[A-G]{3}")
@@ -95,7 +95,7 @@ def damage(text: str, rng: Random) -> str:
 
 def silent_faults(name: str, path: Path, known: Counter[str]) -> list[str]:
     """What stands in a file and is not read, or is read and does not stand there, with neither error nor new note."""
-    reading = Reading()
+    reading = ReadReport()
     try:
         opened = open_file(path, name)
         sentences = list(opened.sentences(reading))
@@ -127,7 +127,7 @@ def test_damaged_files_are_read_whole_or_the_rest_is_named(tmp_path: Path, name:
         entaug.write(corpus(name, columns=columns), path, name)
     except MissingExtraError as error:
         pytest.skip(str(error))
-    reading = Reading()
+    reading = ReadReport()
     assert len(list(open_file(path, name).sentences(reading))) >= 1
     assert not silent_faults(name, path, Counter())
     for seed in range(examples(600)):

@@ -16,9 +16,9 @@ import entaug
 from conftest import examples
 from entaug.errors import InputError, LossError
 from entaug.formats import open_file
-from entaug.formats.base import Reading
+from entaug.formats.base import ReadReport
 from entaug.formats.offsets import UnitDetector, characters_of, counter
-from strategies import sentences
+from helpers.strategies import sentences
 
 pytest.importorskip("spacy")
 
@@ -67,7 +67,7 @@ def put(path: Path, *records: Any) -> Path:
 
 def read(path: Path, **options: Any) -> tuple[list[list[str]], list[str]]:
     """The words of the mentions of each sentence, and the notes."""
-    reading = Reading()
+    reading = ReadReport()
     found = list(open_file(path, **options).sentences(reading))
     return [["".join(s.mention_tokens(m)) for m in s.mentions] for s in found], list(reading.notes)
 
@@ -123,7 +123,7 @@ def test_an_ambiguous_unit_is_said(tmp_path: Path, name: str) -> None:
 def test_a_minority_of_another_unit_is_said(tmp_path: Path) -> None:
     most = given_ranges(NAMES, ["Öttl", "Mira", "Rome"], "characters")
     path = put(tmp_path / "a.jsonl", doccano(NAMES, most), doccano(NAMES, given_ranges(NAMES, ["Köln"], "utf16")))
-    reading = Reading()
+    reading = ReadReport()
     with pytest.raises(InputError, match="Köln'") as caught:
         list(open_file(path).sentences(reading))
     assert caught.value.remedy == (

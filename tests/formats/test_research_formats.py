@@ -14,15 +14,15 @@ from hypothesis import strategies as st
 
 import entaug
 from conftest import examples
-from entaug.augmenters import create_augmenter
-from entaug.data import Mention, Sentence, split_fields
+from entaug.commands.work.convert import convert_file
+from entaug.core.data import Mention, Sentence, split_fields
 from entaug.errors import InputError, LossError, UnknownNameError
 from entaug.formats import open_file, target
-from entaug.formats.base import ENTITY_FIELDS, Reading
+from entaug.formats.base import ENTITY_FIELDS, ReadReport
 from entaug.formats.documents import DOCUMENT
-from entaug.workflows.augment import augment_file
-from entaug.workflows.convert import convert_file
-from strategies import TEXT, WORDS, sentences
+from entaug.methods import create_augmenter
+from entaug.methods.augment import augment_file
+from helpers.strategies import TEXT, WORDS, sentences
 
 LABELS = ("PER", "a-b", "é")
 
@@ -149,11 +149,11 @@ def test_w2ner_goes_on_after_a_fault_and_repairs(tmp_path: Path) -> None:
     bad = {"sentence": ["a", "b", "c"], "ner": [{"index": [2, 0], "type": "X"}, {"index": [0, 2], "type": "X"}]}
     path = put(tmp_path, "a.json", json.dumps([good, bad, {"sentence": [], "ner": []}, good]))
     faults: list[InputError] = []
-    reading = Reading(on_fault=faults.append)
+    reading = ReadReport(on_fault=faults.append)
     assert len(list(open_file(path).sentences(reading))) == 2
     assert len(faults) == 1
     assert reading.notes == {"empty sentence left out": 1}
-    reading = Reading(repair=True)
+    reading = ReadReport(repair=True)
     mended = list(open_file(path).sentences(reading))[1]
     assert mended.mentions == (Mention("X", [(0, 1), (2, 3)]),)
     assert reading.repaired == {"tokens of a mention put in order": 1, "mention that was given twice dropped": 1}
@@ -266,7 +266,7 @@ def test_bartner_faults(tmp_path: Path, case: str) -> None:
 def test_bartner_goes_on_after_a_fault_but_not_out_of_step(tmp_path: Path) -> None:
     path = put(tmp_path, "a.txt", "a b\n0,9 X\n\na b\n0,0 X|0,0 X\n\n\n\n\nc\n\n\nx\n0,0 X\ny\nz\n\n\n")
     faults: list[InputError] = []
-    reading = Reading(repair=True, on_fault=faults.append)
+    reading = ReadReport(repair=True, on_fault=faults.append)
     found = list(open_file(path, "bartner").sentences(reading))
     assert [s.tokens for s in found] == [("a", "b"), ("c",)]
     assert [f.line for f in faults] == [1, 15]
@@ -291,7 +291,7 @@ def test_bartner_reads_ranges_and_large_files(tmp_path: Path) -> None:
     path = put(tmp_path, "a.txt", text * 40_000)
     found = list(entaug.stream(path))
     assert plain(found) == plain([PAIN, BARE]) * 40_000
-    some = to.format.read(path, to.dialect, Reading(), len(text), 3 * len(text))
+    some = to.format.read(path, to.dialect, ReadReport(), len(text), 3 * len(text))
     assert plain(some) == plain([PAIN, BARE, PAIN, BARE])
 
 
@@ -411,7 +411,7 @@ def test_bartner_nested_faults(tmp_path: Path, case: str) -> None:
     assert str(caught.value).startswith(f"{path}:3: ")
     assert "\n" not in str(caught.value)
     faults: list[InputError] = []
-    assert len(list(open_file(path).sentences(Reading(on_fault=faults.append)))) >= 2
+    assert len(list(open_file(path).sentences(ReadReport(on_fault=faults.append)))) >= 2
     assert len(faults) == 1
 
 
@@ -422,7 +422,7 @@ def test_bartner_nested_repairs_and_empties(tmp_path: Path) -> None:
         '{"doc_key": "x", "sentences": [["a"], [], ["b"]], "ners": [[[0, 0, "X"], [0, 0, "X"]], [], []]}\n'
         '{"doc_key": "x-1", "sentences": [["c"]], "ners": [[]]}\n',
     )
-    reading = Reading(repair=True)
+    reading = ReadReport(repair=True)
     found = list(open_file(path).sentences(reading))
     assert [s.id for s in found] == ["x-1", "x-3", None]
     assert reading.repaired == {"mention that was given twice dropped": 1, "id of another sentence dropped": 1}

@@ -12,11 +12,11 @@ import pytest
 
 import entaug
 from conftest import EXAMPLE
-from entaug.cli.main import main
-from entaug.data import Mention, Sentence
+from entaug.commands.main import main
+from entaug.commands.work.convert import convert_file
+from entaug.core.data import Mention, Sentence
 from entaug.errors import InputError, OutputError, ParameterError
 from entaug.formats import open_file
-from entaug.workflows.convert import convert_file
 
 GOLD = list(entaug.read(EXAMPLE / "train.conll"))
 RICH = [

@@ -18,15 +18,15 @@ from hypothesis import strategies as st
 import entaug
 from conftest import examples
 from entaug import Edit, Mention, Sentence
-from entaug.data import split_fields
+from entaug.core.data import split_fields
 from entaug.errors import InputError, LossError, OutputError, ParameterError
 from entaug.formats import open_file
-from entaug.formats.base import ENTITY_FIELDS, Reading
+from entaug.formats.base import ENTITY_FIELDS, ReadReport
 from entaug.formats.documents import BEFORE
 from entaug.formats.spacy import packed
 from entaug.formats.spacy.docbin import DocBinFormat
 from entaug.formats.spacy.json import SpacyJson
-from strategies import TEXT, WORDS, sentences
+from helpers.strategies import TEXT, WORDS, sentences
 
 spacy = pytest.importorskip("spacy")
 
@@ -168,7 +168,7 @@ def foreign(tmp_path: Path) -> Path:
 def test_files_of_others(tmp_path: Path) -> None:
     path = foreign(tmp_path)
     opened = open_file(path)
-    reading = Reading()
+    reading = ReadReport()
     one, two = opened.sentences(reading)
     assert one.tokens == ("Ada", "sang", "in", "New", "York", "City", ".")
     assert one.spaces == ("  ", " ", "\n", " ", " ", " ", "")
@@ -273,7 +273,7 @@ def faults(raw: bytes, path: Path, tries: int) -> int:
         path.write_bytes(zlib.compress(bytes(changed)) if path.suffix == ".spacy" else bytes(changed))
         try:
             list(entaug.read(path))
-            list(open_file(path).sentences(Reading(on_fault=lambda _: None)))
+            list(open_file(path).sentences(ReadReport(on_fault=lambda _: None)))
         except InputError as error:
             assert path.name in str(error)  # noqa: PT017
             found += 1
@@ -439,7 +439,7 @@ def test_tuples_that_say_their_words(tmp_path: Path) -> None:
     within = Sentence(["x", "y"], [Mention("X", [(1, 2)])], spaces=["", ""])
     with pytest.raises(LossError, match="within the token"):
         SpacyJson().check(within, bare)
-    assert SpacyJson().carried(Sentence(["don't"]), bare).tokens == ("do", "n't")
+    assert SpacyJson().as_stored(Sentence(["don't"]), bare).tokens == ("do", "n't")
     nested = through([NESTED], path, form="tuples", format="spacy-json")
     assert nested[0].mentions == NESTED.mentions
     seen = Example.from_dict(nlp.make_doc("New York Times"), json.loads(path.read_text())[0][1]).reference
@@ -611,7 +611,7 @@ def test_faults_in_lines_are_told_one_by_one(tmp_path: Path) -> None:
     path = tmp_path / "bad.jsonl"
     path.write_text('["Ada", {"entities": []}]\n\n["Bo", {"entities": 5}]\n{"x"\n["Cy", {"entities": []}]\n')
     found: list[InputError] = []
-    sentences_ = list(open_file(path).sentences(Reading(on_fault=found.append)))
+    sentences_ = list(open_file(path).sentences(ReadReport(on_fault=found.append)))
     assert [s.tokens for s in sentences_] == [("Ada",), ("Cy",)]
     assert [error.line for error in found] == [3, 4]
 

@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 
 import entaug
 from conftest import examples
-from entaug.cli.main import main
-from entaug.data import Mention, Sentence
+from entaug.commands.main import main
+from entaug.commands.work.convert import convert_file
+from entaug.core.data import Mention, Sentence
 from entaug.errors import EntaugError, InputError, LossError, OutputError
 from entaug.formats import FORMATS, find_format, open_file
-from entaug.formats.base import Reading
-from entaug.workflows.augment import augment_file
-from entaug.workflows.convert import convert_file
-from strategies import sentences
+from entaug.formats.base import ReadReport
+from entaug.methods.augment import augment_file
+from helpers.strategies import sentences
 
 pytest.importorskip("spacy")
 
@@ -38,13 +38,13 @@ def surfaces(corpus: Any) -> list[tuple[str, str]]:
 
 
 def notes_of(path: Path, *, repair: bool = False, **options: Any) -> tuple[list[Sentence], dict[str, int]]:
-    reading = Reading(repair=repair)
+    reading = ReadReport(repair=repair)
     return list(open_file(path, **options).sentences(reading)), dict(reading.notes + reading.repaired)
 
 
 def faults_of(path: Path, format_name: str) -> list[str]:
     faults: list[InputError] = []
-    list(open_file(path, format_name).sentences(Reading(on_fault=faults.append)))
+    list(open_file(path, format_name).sentences(ReadReport(on_fault=faults.append)))
     return [str(fault) for fault in faults]
 
 

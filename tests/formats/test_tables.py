@@ -13,17 +13,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import entaug
-from command_line import fails
 from conftest import examples
-from entaug.augmenters import create_augmenter
-from entaug.cli.main import main
-from entaug.data import Mention, Sentence
+from entaug.commands.main import main
+from entaug.commands.work.convert import convert_file
+from entaug.core.data import Mention, Sentence
 from entaug.errors import EntaugError, InputError, LossError, OutputError, TagError
 from entaug.formats import open_file
-from entaug.formats.base import Reading
-from entaug.workflows.augment import augment_file
-from entaug.workflows.convert import convert_file
-from strategies import TEXT, sentences
+from entaug.formats.base import ReadReport
+from entaug.methods import create_augmenter
+from entaug.methods.augment import augment_file
+from helpers.command_line import fails
+from helpers.strategies import TEXT, sentences
 
 MIRA = Sentence(["Mira", "Quill", "ran"], [Mention("PER", [(0, 2)])])
 SHAPES: dict[str, tuple[str, str]] = {
@@ -57,7 +57,7 @@ def put(folder: Path, name: str, content: str | bytes) -> Path:
 
 
 def notes_of(path: Path, **options: Any) -> tuple[list[Sentence], dict[str, int]]:
-    reading = Reading()
+    reading = ReadReport()
     return list(open_file(path, **options).sentences(reading)), dict(reading.notes)
 
 

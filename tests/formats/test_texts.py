@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from conftest import examples
 from entaug import Edit, Mention, Sentence
-from entaug.data import split_fields
+from entaug.core.data import split_fields
 from entaug.errors import InputError, ParameterError
-from entaug.formats.base import ENTITY_FIELDS, Reading
+from entaug.formats.base import ENTITY_FIELDS, ReadReport
 from entaug.formats.documents import BEFORE, CharMention, Document, group_by_document, join_sentences
 from entaug.formats.segmentation import SegmentationOptions, _cuts, _load_pipeline, locate_tokens, split_document
 from helpers.counting import count_lines
@@ -33,7 +33,7 @@ STORY = Document(
 
 def test_texts_are_cut_and_come_back() -> None:
     lines = split_document(
-        STORY._replace(mentions=STORY.mentions[:2]), SegmentationOptions(split="lines", misaligned="cut"), Reading()
+        STORY._replace(mentions=STORY.mentions[:2]), SegmentationOptions(split="lines", misaligned="cut"), ReadReport()
     )
     assert [s.id for s in lines] == ["d1-1", "d1-2"]
     assert lines[0].tokens == ("Ada", "Byron", "-", "King", "sang", ".")
@@ -41,7 +41,9 @@ def test_texts_are_cut_and_come_back() -> None:
     assert lines[0].fields["source"] == "a book"
     assert lines[0].fields[ENTITY_FIELDS] == [{"note": "n"}]
     found = split_document(
-        STORY._replace(mentions=STORY.mentions[:2]), SegmentationOptions(split="sentences", misaligned="cut"), Reading()
+        STORY._replace(mentions=STORY.mentions[:2]),
+        SegmentationOptions(split="sentences", misaligned="cut"),
+        ReadReport(),
     )
     assert [s.tokens[0] for s in found] == ["Ada", "In", "She"]
     assert found[1].tokens[5:9] == ("e.g.", "5", "U.S.", "songs")
@@ -51,11 +53,11 @@ def test_texts_are_cut_and_come_back() -> None:
 
 
 def test_no_sentence_begins_within_a_mention() -> None:
-    found = split_document(STORY, SegmentationOptions(split="sentences", misaligned="cut"), Reading())
+    found = split_document(STORY, SegmentationOptions(split="sentences", misaligned="cut"), ReadReport())
     assert [s.tokens[0] for s in found] == ["Ada", "In"]
     assert join_sentences(found).mentions == [*STORY.mentions]
     apart = Document("a b\nc d\ne", [CharMention("X", ((0, 1), (6, 7)))], "d")
-    assert [s.tokens for s in split_document(apart, SegmentationOptions(split="lines"), Reading())] == [
+    assert [s.tokens for s in split_document(apart, SegmentationOptions(split="lines"), ReadReport())] == [
         ("a", "b", "c", "d"),
         ("e",),
     ]
@@ -63,9 +65,9 @@ def test_no_sentence_begins_within_a_mention() -> None:
 
 def test_what_is_misaligned() -> None:
     with pytest.raises(InputError, match=r"mention PER 'Ada Byron' \(2-11\) .* within the token 'Byron-King'") as told:
-        split_document(STORY._replace(tokens=STORY.text.split()), SegmentationOptions(), Reading())
+        split_document(STORY._replace(tokens=STORY.text.split()), SegmentationOptions(), ReadReport())
     assert "--misaligned cut" in str(told.value)
-    reading = Reading()
+    reading = ReadReport()
     [s] = split_document(STORY._replace(tokens=STORY.text.split()), SegmentationOptions(misaligned="skip"), reading)
     assert [m.label for m in s.mentions] == ["X"], "that of New York, ends within a token too"
     assert any("'Ada Byron' (2-11)" in note for note in reading.notes)
@@ -77,13 +79,13 @@ def test_what_is_misaligned() -> None:
 )
 def test_places_that_cannot_be(span: tuple[int, int], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        split_document(Document("Ada sang", [CharMention("X", (span,))]), SegmentationOptions(), Reading())
+        split_document(Document("Ada sang", [CharMention("X", (span,))]), SegmentationOptions(), ReadReport())
 
 
 def test_tokens_may_begin_and_end_with_white_space() -> None:
     text = Document(" a b  ", [CharMention("X", ((0, 2),)), CharMention("Y", ((3, 5),))], tokens=[" a", "b "])
     for split in ("none", "lines"):
-        reading = Reading()
+        reading = ReadReport()
         [s] = split_document(text, SegmentationOptions(split=split), reading)
         assert (s.tokens, s.spaces) == ((" a", "b "), (" ", " "))
         assert s.mentions == (Mention("X", [(0, 1)]), Mention("Y", [(1, 2)]))
@@ -91,13 +93,13 @@ def test_tokens_may_begin_and_end_with_white_space() -> None:
     assert locate_tokens(["a", "b"], "a, b") is None
     assert locate_tokens([], "") is None
     [s] = split_document(
-        text._replace(tokens=None, token_spans=[(1, 2), (3, 4)], mentions=()), SegmentationOptions(), Reading()
+        text._replace(tokens=None, token_spans=[(1, 2), (3, 4)], mentions=()), SegmentationOptions(), ReadReport()
     )
     assert (s.tokens, s.fields, s.spaces) == (("a", "b"), {BEFORE: " "}, (" ", "  "))
 
 
 def test_white_space_at_edges_is_left_out_and_counted() -> None:
-    reading = Reading()
+    reading = ReadReport()
     [s] = split_document(Document("Ada sang", [CharMention("X", ((0, 4),))]), SegmentationOptions(), reading)
     assert s.mentions == (Mention("X", [(0, 1)]),)
     assert reading.notes.total() == 1
@@ -106,23 +108,23 @@ def test_white_space_at_edges_is_left_out_and_counted() -> None:
 def test_what_is_given_twice() -> None:
     twice = Document("Ada", [CharMention("X", ((0, 3),)), CharMention("X", ((0, 3),))])
     with pytest.raises(InputError, match="given twice"):
-        split_document(twice, SegmentationOptions(), Reading())
-    reading = Reading(repair=True)
+        split_document(twice, SegmentationOptions(), ReadReport())
+    reading = ReadReport(repair=True)
     assert len(split_document(twice, SegmentationOptions(), reading)[0].mentions) == 1
     assert reading.repaired.total() == 1
 
 
 def test_nothing_but_white_space_is_no_sentence() -> None:
-    assert split_document(Document(" \n\t"), SegmentationOptions(), Reading()) == []
+    assert split_document(Document(" \n\t"), SegmentationOptions(), ReadReport()) == []
     with pytest.raises(ParameterError, match="no rules for the language 'qq'"):
-        split_document(Document("x"), SegmentationOptions("qq"), Reading())
+        split_document(Document("x"), SegmentationOptions("qq"), ReadReport())
     with pytest.raises(ParameterError, match="split must be one of"):
         SegmentationOptions(split="words")  # type: ignore[arg-type]
 
 
 def test_new_words_are_spaced_as_in_print_and_new_texts_are_their_own() -> None:
     sentences = split_document(
-        Document("Ada sang. She left.", id="d"), SegmentationOptions(split="sentences"), Reading()
+        Document("Ada sang. She left.", id="d"), SegmentationOptions(split="sentences"), ReadReport()
     )
     new = [
         s.edit([Edit(0, 1, ["Bo", "Li"])]).with_(
@@ -162,7 +164,7 @@ def texts(draw: Any) -> Document:
 @given(texts(), st.sampled_from(["none", "lines", "sentences"]))
 @settings(max_examples=examples(200), deadline=None)
 def test_any_text_comes_back(text: Document, split: Any) -> None:
-    sentences = split_document(text, SegmentationOptions(split=split, misaligned="cut"), Reading())
+    sentences = split_document(text, SegmentationOptions(split=split, misaligned="cut"), ReadReport())
     assert bool(sentences) == bool(text.text.strip())
     if sentences:
         [group] = group_by_document(sentences)
@@ -174,26 +176,29 @@ def test_any_text_comes_back(text: Document, split: Any) -> None:
 
 def test_sentences_begin_where_the_file_says() -> None:
     text = Document("  Ada sang. She left.\nOh", [CharMention("X", ((6, 15),))], "d")
-    found = split_document(text._replace(sentence_starts=(2, 12, 16)), SegmentationOptions(split="lines"), Reading())
+    found = split_document(text._replace(sentence_starts=(2, 12, 16)), SegmentationOptions(split="lines"), ReadReport())
     assert [s.text for s in found] == ["Ada sang. She ", "left.\nOh"], "not within a mention, and nowhere else"
     assert [
-        s.text for s in split_document(text._replace(sentence_starts=()), SegmentationOptions(split="lines"), Reading())
+        s.text
+        for s in split_document(text._replace(sentence_starts=()), SegmentationOptions(split="lines"), ReadReport())
     ] == [text.text.strip()]
-    assert len(split_document(text._replace(sentence_starts=(99,), mentions=()), SegmentationOptions(), Reading())) == 1
+    assert (
+        len(split_document(text._replace(sentence_starts=(99,), mentions=()), SegmentationOptions(), ReadReport())) == 1
+    )
 
 
 @pytest.mark.parametrize("span", [(0, 99), (3, 4), (0, 2), (0, 3)])
 def test_errors_name_the_line_of_a_mention(span: tuple[int, int]) -> None:
     mentions = [CharMention("X", ((0, 3),)), CharMention("X", (span,))]
     with pytest.raises(InputError) as told:
-        split_document(Document("Ada sang", mentions, mention_lines=[7, 9]), SegmentationOptions(), Reading())
+        split_document(Document("Ada sang", mentions, mention_lines=[7, 9]), SegmentationOptions(), ReadReport())
     assert told.value.line == 9
 
 
 def test_a_text_of_many_sentences_takes_work_by_its_length() -> None:
     def work(n: int) -> None:
         text = Document("Ada sang.\n" * n, [CharMention("X", ((10 * i, 10 * i + 3),)) for i in range(n)])
-        assert sum(len(s.mentions) for s in split_document(text, SegmentationOptions(split="lines"), Reading())) == n
+        assert sum(len(s.mentions) for s in split_document(text, SegmentationOptions(split="lines"), ReadReport())) == n
 
     work(100)
     assert count_lines(lambda: work(800)) < 9 * count_lines(lambda: work(100))
@@ -214,13 +219,15 @@ def test_tokens_and_sentences_are_those_of_spacy_as_it_comes(text: str) -> None:
     wanted = [[token.text for token in sentence if not token.is_space] for sentence in doc.sents]
     flat = [word for words in wanted for word in words]
     assert nlp.vocab.lex_attr_getters.keys() > _load_pipeline("en")[0].vocab.lex_attr_getters.keys()
-    assert [word for s in split_document(Document(text), SegmentationOptions(), Reading()) for word in s.tokens] == flat
+    assert [
+        word for s in split_document(Document(text), SegmentationOptions(), ReadReport()) for word in s.tokens
+    ] == flat
     # White space is no token of ours, so the finder of sentences is shown the words alone.
     words = [token.text for token in doc if not token.is_space]
     shown = nlp.get_pipe("sentencizer")(spacy.tokens.Doc(nlp.vocab, words=words))
     found = [
         len(s)
-        for s in split_document(Document(text.replace("\n", " ")), SegmentationOptions(split="sentences"), Reading())
+        for s in split_document(Document(text.replace("\n", " ")), SegmentationOptions(split="sentences"), ReadReport())
     ]
     assert found == ([len(sentence) for sentence in shown.sents] if words else [])
 
@@ -239,7 +246,7 @@ def tokens_of_spacy(text: str) -> list[str]:
 
 
 def tokens_of(text: str) -> list[str]:
-    [sentence] = split_document(Document(text, []), SegmentationOptions(), Reading())
+    [sentence] = split_document(Document(text, []), SegmentationOptions(), ReadReport())
     return list(sentence.tokens)
 
 

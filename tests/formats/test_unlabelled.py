@@ -15,7 +15,7 @@ pytest.importorskip("spacy")  # tokenises plain text
 
 import entaug
 from entaug import Mention, Sentence, read_unlabelled
-from entaug.corpus import UnlabelledText
+from entaug.core.corpus import UnlabelledText
 from entaug.errors import EntaugError, InputError, ParameterError
 
 GOLD = [

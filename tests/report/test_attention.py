@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from entaug import ACLM, Mention, Sentence, draw_attention_map
-from entaug.augmenters.generative.templates import AttentionMap
 from entaug.backends.fakes import FakeEncoder, FakeGenerator, FakeTagger
 from entaug.errors import ParameterError
+from entaug.methods.shared.templates import AttentionMap
 
 np = pytest.importorskip("numpy")
 pytest.importorskip("matplotlib")

@@ -17,12 +17,12 @@ from test_report import CELL, seeds, written
 
 import entaug
 from conftest import ROOT
-from entaug.augmented import AugmentedCorpus, AugmentedPair
-from entaug.cli.main import main
-from entaug.data import Mention, Sentence, split_fields
+from entaug.commands.main import main
+from entaug.commands.work.report import classify_inputs, write_html_report
+from entaug.core.data import Mention, Sentence, split_fields
 from entaug.errors import InputError, MissingExtraError, OutputError
-from entaug.experiment.records import read_run_records
-from entaug.quality import Quality
+from entaug.formats.augmented import AugmentedCorpus, AugmentedPair
+from entaug.metrics.quality import Quality
 from entaug.report.html import assembly, plots
 from entaug.report.html.assembly import render_html_report
 from entaug.report.html.changes import find_changes
@@ -31,7 +31,7 @@ from entaug.report.html.svg import draw_svg
 from entaug.report.html.template import read_part
 from entaug.report.markdown import report_parts
 from entaug.report.ratings import page as rating_page
-from entaug.workflows.report import classify_inputs, write_html_report
+from entaug.study.records import read_run_records
 
 
 def sentence(text: str, *mentions: tuple[str, int, int], **more: Any) -> Sentence:

@@ -16,12 +16,12 @@ import pytest
 from test_report import CELL, seeds, written
 
 from conftest import ROOT
-from entaug.cli.main import main
-from entaug.experiment.records import read_run_records
+from entaug.commands.main import main
 from entaug.formats import read
-from entaug.quality import measure_corpus
+from entaug.metrics.quality import measure_corpus
 from entaug.report.html.assembly import render_html_report
-from pages import examples, hard, many
+from entaug.study.records import read_run_records
+from helpers.pages import examples, hard, many
 
 
 @pytest.fixture(scope="module")

@@ -9,11 +9,11 @@ import pytest
 from test_html_browser import OpenedFile
 
 from entaug import Mention, Sentence
-from entaug.augmented import AugmentedCorpus, AugmentedPair
-from entaug.provenance import Provenance
-from entaug.relabelling import changed_mentions
+from entaug.core.provenance import Provenance
+from entaug.formats.augmented import AugmentedCorpus, AugmentedPair
 from entaug.report.html.assembly import render_html_report
 from entaug.report.html.data import report_data
+from entaug.teacher import changed_mentions
 
 
 def relabelled() -> AugmentedCorpus:

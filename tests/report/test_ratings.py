@@ -15,17 +15,17 @@ from hypothesis import strategies as st
 
 import entaug
 from conftest import EXAMPLE, examples
-from entaug.augmented import AugmentedCorpus, AugmentedPair
-from entaug.cli.main import main
-from entaug.data import Mention, Sentence
+from entaug.commands.main import main
+from entaug.commands.work.ratings import merge_ratings, write_rating_page
+from entaug.core.data import Mention, Sentence
+from entaug.core.provenance import Provenance
 from entaug.errors import InputError, OutputError, ParameterError, UnknownNameError
-from entaug.provenance import Provenance
+from entaug.formats.augmented import AugmentedCorpus, AugmentedPair
 from entaug.report.ratings.files import KeyItem, RatingKey, Ratings, key_text, read_key, read_ratings
 from entaug.report.ratings.page import render_rating_page
 from entaug.report.ratings.sampling import sample_items
 from entaug.report.ratings.scales import DEFAULT_SCALES, Scale, packaged_scales, read_scales
 from entaug.report.ratings.summary import ratings_markdown, ratings_table, summarize_ratings
-from entaug.workflows.ratings import merge_ratings, write_rating_page
 
 SCALES = [packaged_scales()[name] for name in DEFAULT_SCALES]
 FLUENT, RIGHT, DIVERSE = SCALES

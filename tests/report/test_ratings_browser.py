@@ -15,7 +15,7 @@ from entaug.report.ratings.files import key_text, read_key, read_ratings
 from entaug.report.ratings.page import render_rating_page
 from entaug.report.ratings.sampling import RatedItem, sample_items
 from entaug.report.ratings.scales import Scale, packaged_scales
-from pages import examples, hard
+from helpers.pages import examples, hard
 
 SCALES = [packaged_scales()[name] for name in ("fluent", "right", "diverse")]
 GROUP = packaged_scales()["entda"]

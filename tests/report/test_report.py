@@ -11,13 +11,13 @@ from typing import Any
 import orjson
 import pytest
 
-from entaug.cli.main import main
+from entaug.commands.main import main
 from entaug.errors import InputError
-from entaug.experiment.records import read_run_records
+from entaug.metrics.significance import Difference
 from entaug.report.comparison import Arm, ArmResult, Setting
 from entaug.report.markdown import markdown_report
 from entaug.report.recommendation import recommend
-from entaug.scoring.significance import Difference
+from entaug.study.records import read_run_records
 
 SENTENCES = 8
 

@@ -15,14 +15,14 @@ import pytest
 
 import entaug
 from conftest import ROOT
-from entaug.augmented import read_augmented
-from entaug.augmenters.base import Augmenter
-from entaug.cli.main import main
-from entaug.data import Sentence
+from entaug.commands.main import main
+from entaug.core.data import Sentence
 from entaug.errors import InputError, OutputError
+from entaug.files.review import read_review
 from entaug.filters import Filter
-from entaug.report.review import read_review
-from entaug.workflows.augment import augment_file
+from entaug.formats.augmented import read_augmented
+from entaug.methods.augment import augment_file
+from entaug.methods.base import Augmenter
 
 TRAIN = ROOT / "examples" / "corpus" / "train.conll"
 

@@ -13,7 +13,7 @@ import torch
 from entaug.errors import EntaugError, ParameterError
 from entaug.taggers.base import TaggerTrainingConfig
 from entaug.taggers.batches import batches, compute_in_batches, learning_rate_factor
-from entaug.taggers.bodies import EncoderBody
+from entaug.taggers.encoders import Encoder
 
 NUM_GOLD, NUM_ALL = 10, 40
 LENGTHS = [Random(i).randint(1, 30) for i in range(NUM_ALL)]
@@ -117,7 +117,7 @@ def test_the_rate_of_the_second_stage_may_be_that_of_the_first() -> None:
     [(2, 128, 2e-4), (6, 384, 2e-4), (12, 384, 1e-4), (6, 768, 5e-5), (12, 768, 5e-5), (24, 1024, 1.875e-5)],
 )
 def test_larger_encoders_have_a_lower_default_rate(layers: int, size: int, rate: float) -> None:
-    body = EncoderBody.__new__(EncoderBody)
+    body = Encoder.__new__(Encoder)
     torch.nn.Module.__init__(body)
     body.size = size
     body.model = SimpleNamespace(config=SimpleNamespace(num_hidden_layers=layers))

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-import tiny
 from conftest import EXAMPLE
-from entaug.data import Mention, Sentence
+from entaug.core.data import Mention, Sentence
 from entaug.errors import InputError, ParameterError, UnknownNameError
 from entaug.formats import read
 from entaug.taggers.base import TaggerTrainingConfig, create_tagger, load_tagger
 from entaug.taggers.ensemble import EnsembleTagger
+from helpers import tiny
 
 GOLD = list(read(EXAMPLE / "train.conll"))[:16]
 CONFIG = TaggerTrainingConfig(steps=30, batch_size=8, learning_rate=2e-3, head_learning_rate=5e-3, seed=4)

@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import entaug
-from entaug.data import Mention, Sentence
+from entaug.core.data import Mention, Sentence
 from entaug.errors import ParameterError
-from entaug.taggers.grid import GridHead
+from entaug.taggers.grid import GridDecoder
 from entaug.taggers.relations import MAX_MENTIONS, NNW, THW, decode, relations
 from helpers.counting import count_lines
-from strategies import LABELS, sentences
+from helpers.strategies import LABELS, sentences
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -35,9 +35,9 @@ def read_back(found: Iterable[Relation], paths: int = 100) -> tuple[Mention, ...
     return decode(nnw, thw, max_paths=paths)
 
 
-def small_head(labels: Iterable[str] = ("A", "B"), size: int = 12, seed: int = 0, hidden: int = 8) -> GridHead:
+def small_head(labels: Iterable[str] = ("A", "B"), size: int = 12, seed: int = 0, hidden: int = 8) -> GridDecoder:
     torch.manual_seed(seed)
-    return GridHead(size, list(labels), hidden=hidden, channels=8, biaffine=8, dropout=0.1)
+    return GridDecoder(size, list(labels), hidden=hidden, channels=8, biaffine=8, dropout=0.1)
 
 
 # ----------------------------------------------------------------------------------------------- mentions and relations
@@ -178,7 +178,7 @@ def test_what_cannot_be_is_refused() -> None:
         with pytest.raises(ParameterError, match="cannot begin"):
             decode([], [(tail, head, "A")])
     with pytest.raises(ParameterError, match="given twice"):
-        GridHead(4, ["A", "A"])
+        GridDecoder(4, ["A", "A"])
     for name, value in {
         "size": 0,
         "hidden": -1,
@@ -189,7 +189,7 @@ def test_what_cannot_be_is_refused() -> None:
         "weight": 0.0,
     }.items():
         with pytest.raises(ParameterError, match=name):
-            GridHead(**{"size": 4, "labels": ["A"], name: value})  # type: ignore[arg-type]
+            GridDecoder(**{"size": 4, "labels": ["A"], name: value})  # type: ignore[arg-type]
 
 
 @pytest.mark.corpora
@@ -247,7 +247,7 @@ def test_decoding_in_parts_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sum(map(len, whole)) > 5
     for n, mentions in zip(lengths, whole, strict=True):
         assert Sentence(["w"] * n, mentions).mentions == mentions
-    monkeypatch.setattr(GridHead, "CELLS", 1)
+    monkeypatch.setattr(GridDecoder, "CELLS", 1)
     assert head.decode(vectors, lengths) == whole
     assert head.decode(vectors[:0], []) == []
 
@@ -268,7 +268,7 @@ def test_loss_is_of_what_can_be_alone() -> None:
 
 
 def test_softmax_loss_by_hand() -> None:
-    head = GridHead(12, ["A", "B"], hidden=0, channels=4, biaffine=3, weight=1, residual=False, activation="softmax")
+    head = GridDecoder(12, ["A", "B"], hidden=0, channels=4, biaffine=3, weight=1, residual=False, activation="softmax")
     head.eval()
     vectors = torch.randn(2, 4, 12)
     scores = head.scores(vectors, [3, 4]).detach()
@@ -291,7 +291,7 @@ def test_softmax_loss_by_hand() -> None:
 
 
 def test_softmax_probabilities_of_a_cell_add_up_to_one_at_most() -> None:
-    head = GridHead(12, ["A", "B"], hidden=4, channels=4, biaffine=3, prior=0.4, activation="softmax").eval()
+    head = GridDecoder(12, ["A", "B"], hidden=4, channels=4, biaffine=3, prior=0.4, activation="softmax").eval()
     head.LEAST = 1e-30
     [soft] = head.probabilities(torch.randn(1, 5, 12), [5])
     total = torch.zeros(5, 5)
@@ -326,7 +326,7 @@ def test_bf16_autocast() -> None:
 
 
 def test_two_hundred_words() -> None:
-    head = GridHead(384, list("ABCDE"))
+    head = GridDecoder(384, list("ABCDE"))
     vectors = torch.randn(1, 200, 384)
     head.loss(vectors, [200], [head.targets(sentence(200, ("A", [(0, 1), (199, 200)])))]).backward()  # type: ignore[no-untyped-call]
     assert head.eval().decode(vectors, [200]) == [()]
@@ -358,7 +358,7 @@ def test_a_head_learns_twenty_sentences_by_heart(activation: Any) -> None:
     vectors = [table(torch.tensor([int(token[1:]) for token in one.tokens])) for one in gold]
     padded = torch.nn.utils.rnn.pad_sequence(vectors, batch_first=True)
     lengths = [len(one) for one in gold]
-    head = GridHead(32, ["A", "B"], hidden=64, channels=32, biaffine=32, dropout=0.0, activation=activation)
+    head = GridDecoder(32, ["A", "B"], hidden=64, channels=32, biaffine=32, dropout=0.0, activation=activation)
     targets = [head.targets(one) for one in gold]
     optimizer = torch.optim.AdamW(head.parameters(), lr=3e-3)
     for step in range(300):

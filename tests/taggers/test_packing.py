@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 import torch
 
-import tiny
 from conftest import EXAMPLE
 from entaug.formats import read
 from entaug.taggers.base import TaggerTrainingConfig, create_tagger
-from entaug.taggers.bodies import EncoderBody
+from entaug.taggers.encoders import Encoder
 from entaug.taggers.packing import FastDropout, can_pack, replace_dropout
+from helpers import tiny
 
 WORDS = [token for sentence in read(EXAMPLE / "train.conll") for token in sentence.tokens]
 BATCHES = {
@@ -32,8 +32,8 @@ def encoder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     return tiny.save(tmp_path_factory.mktemp("encoder") / request.param, request.param)
 
 
-def _bodies(encoder: Path, pooling: str = "first") -> tuple[EncoderBody, EncoderBody]:
-    packed, padded = EncoderBody(str(encoder), pooling), EncoderBody(str(encoder), pooling)
+def _bodies(encoder: Path, pooling: str = "first") -> tuple[Encoder, Encoder]:
+    packed, padded = Encoder(str(encoder), pooling), Encoder(str(encoder), pooling)
     assert packed.packs
     padded.packs = False
     padded.model.set_attn_implementation("eager")

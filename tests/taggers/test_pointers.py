@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import entaug
-from entaug.data import Mention, Sentence
+from entaug.core.data import Mention, Sentence
 from entaug.errors import InputError
 from entaug.taggers.pointers import MentionReader, Representation, delinearize, linearize, most_items, target_order
-from strategies import LABELS, sentences
+from helpers.strategies import LABELS, sentences
 
 REPRESENTATIONS: tuple[Representation, ...] = ("word", "bpe", "span")
 Spans = list[tuple[int, int]]

@@ -13,20 +13,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import entaug
-import tiny
-from command_line import fails
-from entaug.augmenters import create_augmenter
 from entaug.backends.resolve import check_name, resolve
-from entaug.cli.main import main
-from entaug.data import Mention, Sentence
+from entaug.commands.main import main
+from entaug.core.data import Mention, Sentence
+from entaug.core.label_names import label_in_words
+from entaug.core.soft_labels import TagProbabilities
 from entaug.errors import InputError, MissingModelError, ParameterError
 from entaug.filters import create_filters
-from entaug.label_names import label_in_words
-from entaug.relabelling import Relabeller, create_relabeller
-from entaug.relabelling.opinions import MentionOpinion
-from entaug.tag_probabilities import TagProbabilities
+from entaug.methods import create_augmenter
 from entaug.taggers.pretrained.base import PretrainedTagger, ScoredMention
 from entaug.taggers.pretrained.label_maps import parse_label_map, propose_label_map, split_name
+from entaug.teacher import Relabeller, create_relabeller
+from entaug.teacher.opinions import MentionOpinion
+from helpers import tiny
+from helpers.command_line import fails
 
 LABELS = ["PER", "LOC", "ORG"]
 

@@ -12,17 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import entaug
-import tiny
-from entaug.data import Mention, Sentence
+from entaug.core.data import Mention, Sentence
+from entaug.core.soft_labels import TagProbabilities
 from entaug.errors import EntaugError, InputError, ParameterError
-from entaug.scoring.span_f1 import score
-from entaug.tag_probabilities import TagProbabilities
+from entaug.metrics.span_f1 import score
 from entaug.taggers.architectures import W2NERTagger
 from entaug.taggers.base import TaggerTrainingConfig, create_tagger, load_tagger
 from entaug.taggers.ensemble import EnsembleTagger
-from entaug.taggers.grid import GridHead
+from entaug.taggers.grid import GridDecoder
 from entaug.taggers.relations import NNW, THW, RelationProbabilities, relations
-from strategies import sentences
+from helpers import tiny
+from helpers.strategies import sentences
 
 NAMES = [NNW, "THW-ADR", "THW-PART"]
 SENTENCE = Sentence("pain in left arm".split(), [Mention("ADR", [(0, 2), (3, 4)]), Mention("PART", [(2, 4)])])
@@ -130,7 +130,7 @@ def test_a_sentence_of_another_length_is_refused() -> None:
 
 def _head() -> Any:
     torch.manual_seed(1)
-    return GridHead(6, ["ADR", "PART"], hidden=4, channels=4, biaffine=4, dropout=0.0)
+    return GridDecoder(6, ["ADR", "PART"], hidden=4, channels=4, biaffine=4, dropout=0.0)
 
 
 def test_certain_soft_targets_are_hard_ones() -> None:
@@ -178,8 +178,8 @@ def params(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 def test_a_student_agrees_with_a_teacher_and_an_ensemble_averages(
     params: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def small_head(self: Any, size: int) -> GridHead:
-        return GridHead(size, self.labels_, hidden=48, channels=24, biaffine=32)
+    def small_head(self: Any, size: int) -> GridDecoder:
+        return GridDecoder(size, self.labels_, hidden=48, channels=24, biaffine=32)
 
     monkeypatch.setattr(W2NERTagger, "build_head", small_head)
     teacher = EnsembleTagger(member="w2ner", size=2, params=params).fit(GOLD, config=CONFIG)

@@ -11,19 +11,19 @@ import pytest
 import torch
 
 import entaug
-import tiny
 from conftest import EXAMPLE
-from entaug.augmenters.pseudo_labels import label_sentences
-from entaug.data import Mention, Sentence
+from entaug.core.data import Mention, Sentence
+from entaug.core.soft_labels import TagProbabilities
 from entaug.errors import InputError, ParameterError
-from entaug.scoring.span_f1 import score
-from entaug.tag_probabilities import TagProbabilities
+from entaug.methods.shared.pseudo_labels import label_sentences
+from entaug.metrics.span_f1 import score
 from entaug.taggers.architectures import Seq2SeqTagger
 from entaug.taggers.base import TaggerTrainingConfig, create_tagger, load_tagger
-from entaug.taggers.pointer_body import EncodedSentences, PointerBody, new_decoder
-from entaug.taggers.pointer_head import PointerHead
+from entaug.taggers.pointer_decoder import PointerDecoder
+from entaug.taggers.pointer_encoder import EncodedSentences, PointerEncoder, new_decoder
 from entaug.taggers.pointers import MentionReader, linearize
 from entaug.taggers.relations import RelationProbabilities
+from helpers import tiny
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -116,7 +116,7 @@ def test_other_architectures_train_predict_save_and_load(kind: str, folders: dic
 def test_a_frozen_encoder_keeps_its_weights_and_the_decoder_learns(kind: str, folders: dict[str, Path]) -> None:
     tagger = new_tagger(folders[kind], frozen=True)
     tagger.fit(MIXED, config=TaggerTrainingConfig(steps=2, learning_rate=1e-2, head_learning_rate=1e-2))
-    body, plain = tagger._body, PointerBody(str(folders[kind]))
+    body, plain = tagger._body, PointerEncoder(str(folders[kind]))
     table = plain.model.get_input_embeddings().weight
     assert torch.equal(body.model.get_input_embeddings().weight, table)
     for (name, own), (_, old) in zip(body.encoder.named_parameters(), plain.encoder.named_parameters(), strict=True):
@@ -148,7 +148,7 @@ def small_head(representation: Any = "word", size: int = 4) -> Any:
     class Config:
         hidden_size, num_attention_heads, intermediate_size = size, 2, 8
 
-    return PointerHead(
+    return PointerDecoder(
         torch.randn(4, size), ["A", "B"], representation=representation, decoder=new_decoder(Config, 1), scale=0.7
     ).eval()
 
@@ -248,7 +248,7 @@ def test_greedy_decoding_takes_the_likeliest_item_and_reports_its_probability() 
 
 
 def test_a_model_with_a_decoder_points_to_its_own_sub_words(folders: dict[str, Path]) -> None:
-    body = PointerBody(str(folders["bart"])).eval()
+    body = PointerEncoder(str(folders["bart"])).eval()
     batch = [body.prepare(sentence.tokens) for sentence in MIXED[:2]] + [body.prepare(["left"])]
     with torch.no_grad():
         encoded = body(batch)

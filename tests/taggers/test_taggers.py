@@ -18,13 +18,14 @@ import pytest
 import torch
 
 import entaug
-import tiny
 from conftest import EXAMPLE
-from entaug import tags
 from entaug.backends.transformers.base import shuffled_batches
 from entaug.backends.transformers.encoder import TransformersEncoder
-from entaug.cli.main import main
-from entaug.data import Mention, Sentence
+from entaug.commands.main import main
+from entaug.commands.work.evaluate import evaluate_files
+from entaug.commands.work.train import train_file
+from entaug.core import tags
+from entaug.core.data import Mention, Sentence
 from entaug.errors import (
     InputError,
     LossError,
@@ -34,13 +35,12 @@ from entaug.errors import (
     ParameterError,
     UnknownNameError,
 )
-from entaug.scoring.span_f1 import score
+from entaug.metrics.span_f1 import score
 from entaug.taggers.base import TAGGERS, TaggerTrainingConfig, create_tagger, load_tagger, overlap_of
-from entaug.taggers.bodies import EncoderBody
-from entaug.taggers.heads import CRFHead, LinearHead
-from entaug.taggers.static_body import StaticBody
-from entaug.workflows.evaluate import evaluate_files
-from entaug.workflows.train import train_file
+from entaug.taggers.decoders import CRFDecoder, LinearDecoder
+from entaug.taggers.encoders import Encoder
+from entaug.taggers.static_encoder import StaticEncoder
+from helpers import tiny
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -233,7 +233,7 @@ def test_embeddings_left_out_while_learning_change_nothing(bert: Path, monkeypat
 
     small = learned()
     shape = small._body.model.get_input_embeddings().weight.shape
-    monkeypatch.setattr(EncoderBody, "shrink", lambda self, prepared: None)
+    monkeypatch.setattr(Encoder, "shrink", lambda self, prepared: None)
     whole = learned()
     assert shape == whole._body.model.get_input_embeddings().weight.shape
     for (name, one), (_, other) in zip(small._body.state_dict().items(), whole._body.state_dict().items(), strict=True):
@@ -268,7 +268,7 @@ def test_batches_hold_every_sentence_once_a_pass() -> None:
 
 
 def test_words_have_the_vector_of_their_first_sub_word(encoder: Path) -> None:
-    body = EncoderBody(str(encoder)).eval()
+    body = Encoder(str(encoder)).eval()
     sentences = [s.tokens for s in GOLD[:6]]
     prepared = [body.prepare(tokens) for tokens in sentences]
     with torch.no_grad():
@@ -284,7 +284,7 @@ def test_words_have_the_vector_of_their_first_sub_word(encoder: Path) -> None:
 
 
 def test_words_have_the_highest_of_their_sub_words(encoder: Path) -> None:
-    body = EncoderBody(str(encoder), "max").eval()
+    body = Encoder(str(encoder), "max").eval()
     prepared = [body.prepare(s.tokens) for s in GOLD[:4]]
     with torch.no_grad():
         together = body(prepared)
@@ -297,7 +297,7 @@ def test_words_have_the_highest_of_their_sub_words(encoder: Path) -> None:
 
 
 def test_long_sentences_are_cut_between_words(encoder: Path) -> None:
-    body = EncoderBody(str(encoder)).eval()
+    body = Encoder(str(encoder)).eval()
     tokens = [token for s in GOLD for token in s.tokens][:150]
     pieces = body.prepare(tokens)
     assert len(pieces.rows) > 2
@@ -309,7 +309,7 @@ def test_long_sentences_are_cut_between_words(encoder: Path) -> None:
 
 
 def test_a_word_longer_than_the_model_is_cut(bert: Path) -> None:
-    body = EncoderBody(str(bert))
+    body = Encoder(str(bert))
     pieces = body.prepare(["a", "xq" * 200, "b"])
     assert max(map(len, pieces.rows)) <= body.max_length
     assert {owner for owners in pieces.word_indices for owner in owners} == {-1, 0, 1, 2}
@@ -317,13 +317,13 @@ def test_a_word_longer_than_the_model_is_cut(bert: Path) -> None:
 
 @pytest.mark.parametrize("odd", ["\u200b", "\u00ad", "\x7f", "\ufeff"])
 def test_words_of_which_the_tokenizer_makes_nothing(odd: str, encoder: Path) -> None:
-    body = EncoderBody(str(encoder)).eval()
+    body = Encoder(str(encoder)).eval()
     with torch.no_grad():
         assert body([body.prepare([odd]), body.prepare(["Ana", odd, odd, "left"])]).shape == (2, 4, 32)
 
 
 def test_static_words_are_told_by_vector_casing_and_characters(vectors: Path) -> None:
-    body = StaticBody(str(vectors), "abcdefgh")
+    body = StaticEncoder(str(vectors), "abcdefgh")
     fixed, characters, words = body.prepare(["Ana", "zzz-unknown", "KENT", "b2" * 40])
     assert words == [-1] * 4
     assert fixed.shape == (4, 20)
@@ -337,7 +337,7 @@ def test_static_words_are_told_by_vector_casing_and_characters(vectors: Path) ->
 
 @pytest.mark.parametrize("name", ["linear", "bilstm-crf", "w2ner"])
 def test_a_frozen_encoder_keeps_its_weights(name: str, bert: Path, vectors: Path, tmp_path: Path) -> None:
-    pretrained = EncoderBody(str(bert)).model.state_dict()
+    pretrained = Encoder(str(bert)).model.state_dict()
     before = {key: tensor for key, tensor in pretrained.items() if "pooler" not in key}  # which is random and unused
     few = TaggerTrainingConfig(steps=4, batch_size=8, learning_rate=1e-2)
     frozen = made(name, bert, vectors, frozen=True).fit(GOLD, config=few)
@@ -378,7 +378,7 @@ def test_word_vectors_are_trained_only_where_it_is_wanted(bert: Path, vectors: P
 
 
 def test_the_loss_of_a_linear_head_by_hand() -> None:
-    head = LinearHead(2, ["X"], dropout=0)
+    head = LinearDecoder(2, ["X"], dropout=0)
     with torch.no_grad():
         head.linear.weight.copy_(torch.tensor([[1.0, 0], [0, 1], [0, 0]]))
         head.linear.bias.zero_()
@@ -392,7 +392,7 @@ def test_the_loss_of_a_linear_head_by_hand() -> None:
 
 
 def test_stray_tags_open_mentions() -> None:
-    head = LinearHead(2, ["X", "Y"])
+    head = LinearDecoder(2, ["X", "Y"])
     number = {tag: i for i, tag in enumerate(head.tags)}
     found = head.mentions([number[t] for t in ["I-X", "I-X", "I-Y", "O", "B-Y", "B-Y"]])
     assert [(m.label, m.spans[0]) for m in found] == [("X", (0, 2)), ("Y", (2, 3)), ("Y", (4, 5)), ("Y", (5, 6))]
@@ -400,7 +400,7 @@ def test_stray_tags_open_mentions() -> None:
 
 def test_a_new_crf_never_goes_on_with_what_was_not_opened() -> None:
     torch.manual_seed(1)
-    head = CRFHead(4, ["X", "Y"], hidden=3).eval()
+    head = CRFDecoder(4, ["X", "Y"], hidden=3).eval()
     scores, mask = head._scores(torch.randn(30, 12, 4) * 5, [12] * 30)
     for path in head.crf.decode(scores, mask=mask):
         names = ["O", *(head.tags[i] for i in path)]

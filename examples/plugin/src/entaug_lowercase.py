@@ -5,9 +5,9 @@ from random import Random
 from typing import ClassVar
 
 from entaug import Edit, Sentence
-from entaug.augmenters.base import NO_CANDIDATE, Augmenter, MethodInfo, Rejection
-from entaug.params import Probability
-from entaug.rng import sample_positions
+from entaug.config.params import Probability
+from entaug.core.rng import sample_positions
+from entaug.methods.base import NO_CANDIDATE, Augmenter, MethodInfo, Rejection
 
 
 @dataclass(kw_only=True, eq=False)

@@ -15,7 +15,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Literal
 
-from entaug.params import validate
+from entaug.config.params import validate
 
 __all__ = ["ComputeSettings", "compute_settings", "set_compute_settings", "trim_heap", "use_compute_settings"]
 

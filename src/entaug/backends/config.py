@@ -9,8 +9,16 @@ from typing import Annotated, Literal
 
 from annotated_types import Interval
 
+from entaug.config.params import (
+    Check,
+    NonNegativeFloat,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    Probability,
+    validate,
+)
 from entaug.errors import ParameterError
-from entaug.params import Check, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, Probability, validate
 
 __all__ = ["BaseTrainingConfig", "DecodingConfig", "Seed", "TrainingConfig", "TrainingProgress"]
 

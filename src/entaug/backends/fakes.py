@@ -18,14 +18,14 @@ from entaug.backends.config import DecodingConfig, TrainingConfig, TrainingProgr
 from entaug.backends.instruct import Answer, ChatRequest, Usage
 from entaug.backends.name_protocols import Recognition
 from entaug.backends.protocols import Constituent, MaskedExample, MaskedText, Parse, TextPairs, match_case
-from entaug.data import Sentence
-from entaug.tags import is_tag
+from entaug.core.data import Sentence
+from entaug.core.tags import is_tag
 
 if TYPE_CHECKING:
     from numpy import float32
     from numpy.typing import NDArray
 
-    from entaug.tag_probabilities import TagProbabilities
+    from entaug.core.soft_labels import TagProbabilities
 
 __all__ = [
     "FakeCausalLM",
@@ -317,7 +317,7 @@ class FakeTagger:
 
     def tag_probabilities(self, sentences: Iterable[Sentence]) -> list[TagProbabilities]:
         """See `Tagger.tag_probabilities`: 0.9 for the tags that it predicts, and the rest for the others."""
-        from entaug.tag_probabilities import TagProbabilities
+        from entaug.core.soft_labels import TagProbabilities
 
         labels = sorted({mention.label for sentence in self._known.values() for mention in sentence.mentions})
         names = ["O", *(f"{prefix}-{label}" for label in labels for prefix in "BI")]

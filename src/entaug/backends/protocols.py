@@ -2,8 +2,8 @@
 
 Arguments and results are plain Python objects or NumPy arrays. Each method takes many texts: the implementation sorts,
 batches and removes duplicates, and returns results in the order of its arguments. No result depends on the other texts
-of the call. Texts for language models are running text, spaced as in print, as `entaug.alignment.detokenize` makes it
-from tokens. A token here is a token of the model's vocabulary (a sub-word); the tokens of a corpus are called words.
+of the call. Texts for language models are running text, spaced as in print, as `entaug.core.alignment.detokenize` makes
+it from tokens. A token here is a token of the model's vocabulary (a sub-word); the tokens of a corpus are called words.
 
 One file because the whole contract can so be read at once.
 """
@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol, Self, runtime_checkable
 
 from entaug.backends.config import DecodingConfig, TrainingConfig, TrainingProgress
-from entaug.data import Sentence
+from entaug.core.data import Sentence
 
 if TYPE_CHECKING:
     from numpy import float32
     from numpy.typing import NDArray
 
-    from entaug.tag_probabilities import TagProbabilities
+    from entaug.core.soft_labels import TagProbabilities
 
 __all__ = [
     "CausalLM",

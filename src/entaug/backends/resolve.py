@@ -23,10 +23,10 @@ from typing import Any
 
 from entaug.backends import name_protocols, protocols
 from entaug.backends.instruct import InstructModel
+from entaug.backends.models.catalogue import list_models, model_path
+from entaug.config.params import Check
+from entaug.config.registry import Registry, extra_of, import_object
 from entaug.errors import MissingExtraError, ParameterError, UnknownNameError
-from entaug.models.catalogue import list_models, model_path
-from entaug.params import Check
-from entaug.registry import Registry, extra_of, import_object
 
 __all__ = [
     "BACKENDS",

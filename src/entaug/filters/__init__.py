@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from inspect import isabstract
 from typing import Any
 
-from entaug.data import Sentence
+from entaug.config.params import construct, parse_assignments
+from entaug.config.registry import Registry
+from entaug.core.data import Sentence
 from entaug.filters.base import Filter, apply_filters
 from entaug.filters.consistency import Consistency
 from entaug.filters.models import Fluency, Similarity
 from entaug.filters.texts import Duplicates, Leakage, Mentions, Validity
-from entaug.params import construct, parse_assignments
-from entaug.registry import Registry
 
 __all__ = [
     "FILTERS",
@@ -50,7 +50,7 @@ FILTERS: Registry[type[Filter]] = Registry(
         "mentions": "entaug.filters.texts:Mentions",
         "consistency": "entaug.filters.consistency:Consistency",
         "leakage": "entaug.filters.texts:Leakage",
-        "guard": "entaug.guard.filter:LabelGuard",
+        "guard": "entaug.filters.label_guard.filter:LabelGuard",
     },
     group="entaug.filters",
     check=_check_filter,

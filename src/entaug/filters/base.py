@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Self
 
-from entaug.component import Component
-from entaug.data import Sentence
+from entaug.backends.component import Component
+from entaug.config.params import Check
+from entaug.core.data import Sentence
 from entaug.errors import InputError, ParameterError
-from entaug.params import Check
 
 __all__ = ["Filter", "HeldOut", "apply_filters"]
 

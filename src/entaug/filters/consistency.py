@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 from entaug.backends.protocols import Tagger
 from entaug.backends.resolve import is_alias
-from entaug.data import Sentence
+from entaug.config.params import Probability
+from entaug.core.data import Sentence
 from entaug.errors import InputError
 from entaug.filters.base import Filter
-from entaug.params import Probability
 
 __all__ = ["Consistency"]
 

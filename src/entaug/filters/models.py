@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from entaug.alignment import detokenize
 from entaug.backends.protocols import CausalLM, Encoder, MaskedLM
-from entaug.data import Sentence
+from entaug.config.params import Probability
+from entaug.core.alignment import detokenize
+from entaug.core.data import Sentence
 from entaug.errors import ParameterError
 from entaug.filters.base import Filter
-from entaug.params import Probability
-from entaug.scoring.bertscore import bertscore_among
-from entaug.scoring.likelihood import log_likelihood, pseudo_log_likelihood
-from entaug.scoring.near_duplicates import similarity
+from entaug.metrics.bertscore import bertscore_among
+from entaug.metrics.likelihood import log_likelihood, pseudo_log_likelihood
+from entaug.metrics.near_duplicates import similarity
 
 __all__ = ["Fluency", "Similarity"]
 
@@ -112,7 +112,7 @@ class Similarity(Filter):
     """Keep sentences that are neither too different from their source nor too similar to it.
 
     Args:
-        metric: ``"tokens"``, the share of common tokens in the same order (see `entaug.scoring.near_duplicates`);
+        metric: ``"tokens"``, the share of common tokens in the same order (see `entaug.metrics.near_duplicates`);
             ``"bertscore"``, BERTScore F1; ``"vectors"``, the cosine of sentence vectors.
         min_similarity: the minimum similarity; none for no limit.
         max_similarity: the maximum similarity; none for no limit.

@@ -9,12 +9,12 @@ from hashlib import blake2b
 from itertools import pairwise
 from typing import Any
 
-from entaug.data import Sentence
+from entaug.config.params import NonNegativeFloat, PositiveInt, Probability
+from entaug.core.data import Sentence
+from entaug.core.stopwords import StopWords, stop_words
 from entaug.errors import InputError, ParameterError
 from entaug.filters.base import Filter, HeldOut
-from entaug.params import NonNegativeFloat, PositiveInt, Probability
-from entaug.scoring.near_duplicates import NearDuplicateIndex, similarity
-from entaug.stopwords import StopWords, stop_words
+from entaug.metrics.near_duplicates import NearDuplicateIndex, similarity
 
 __all__ = ["Duplicates", "Leakage", "Mentions", "Validity"]
 
@@ -42,7 +42,7 @@ class Validity(Filter):
         balanced_brackets: whether brackets and quotes must be balanced.
         allow_repetition: whether a word may occur twice in a row.
         stop_words: a mention must not consist only of these: a language code, a file, or none; see
-            `entaug.stopwords.stop_words`.
+            `entaug.core.stopwords.stop_words`.
 
     Example:
         >>> gold = Sentence("Ada ( 36 ) left".split())
@@ -149,7 +149,7 @@ class Duplicates(Filter):
     would then depend on their order.
 
     Args:
-        threshold: sentences of this similarity or more are near-duplicates (see `entaug.scoring.near_duplicates`); none
+        threshold: sentences of this similarity or more are near-duplicates (see `entaug.metrics.near_duplicates`); none
             to reject equal sentences only.
 
     Example:
@@ -247,7 +247,7 @@ class Leakage(Filter):
 
     Args:
         held_out: the dev and test sentences; their mentions are not used.
-        threshold: sentences of this similarity or more are near-duplicates (see `entaug.scoring.near_duplicates`); none
+        threshold: sentences of this similarity or more are near-duplicates (see `entaug.metrics.near_duplicates`); none
             to reject equal sentences only.
         ngram_size: also reject sentences that share an n-gram of this many tokens with a held-out sentence, unless a
             training sentence contains it too; none for no such check.

@@ -7,18 +7,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from entaug.corpus import Corpus, CorpusStream
-from entaug.data import Sentence
+from entaug.config.params import Parameter, parameters
+from entaug.config.registry import Registry
+from entaug.core.corpus import Corpus, CorpusStream
+from entaug.core.data import Sentence
 from entaug.errors import InputError, OutputError, ParameterError, UnknownNameError
 from entaug.files.signatures import identify
 from entaug.files.streams import as_path, is_special, open_bytes, read_beginning, rereadable_path
-from entaug.formats.base import BaseFormat, Reading, note_lines, warn_of_notes
+from entaug.formats.base import BaseFormat, ReadReport, note_lines, warn_of_notes
 from entaug.formats.buffered import BufferedFormat
-from entaug.formats.opened import OpenedFile
-from entaug.params import Parameter, parameters
-from entaug.registry import Registry
+from entaug.formats.corpus_file import CorpusFile
 
-__all__ = ["FORMATS", "OpenedFile", "find_format", "open_file", "read", "read_each", "stream", "target", "write"]
+__all__ = ["FORMATS", "CorpusFile", "find_format", "open_file", "read", "read_each", "stream", "target", "write"]
 
 
 def _check_format(name: str, format_class: Any) -> None:
@@ -146,7 +146,7 @@ def _given_options(format_: BaseFormat, options: dict[str, Any]) -> dict[str, An
     return given
 
 
-def open_file(path: str | Path, format: str | None = None, **options: Any) -> OpenedFile:
+def open_file(path: str | Path, format: str | None = None, **options: Any) -> CorpusFile:
     """Determine the format and the layout of a file."""
     path = as_path(path)
     try:
@@ -164,14 +164,14 @@ def open_file(path: str | Path, format: str | None = None, **options: Any) -> Op
     try:
         found = find_format(format) if format else _detect_format(path)
         _refuse_foreign(path, found)
-        return OpenedFile(path, found, found.look(path, **_given_options(found, options)))
+        return CorpusFile(path, found, found.detect_dialect(path, **_given_options(found, options)))
     except OSError as error:  # a folder, or something in it, that may not be read
         remedy = "check its permissions"
         named = str(error.filename or path)
         raise InputError(f"cannot be read ({error.strerror or error})", path=named, remedy=remedy) from None
 
 
-def target(path: str | Path, format: str | None = None, like: OpenedFile | None = None, **options: Any) -> OpenedFile:
+def target(path: str | Path, format: str | None = None, like: CorpusFile | None = None, **options: Any) -> CorpusFile:
     """Determine the format and the layout to write a file in."""
     path = as_path(path)
     by_extension = _formats_by_extension(path)
@@ -202,7 +202,7 @@ def target(path: str | Path, format: str | None = None, like: OpenedFile | None 
             inherited = {"ids", "texts"} & detected.keys() & vars(dialect).keys() - given.keys()
         dialect = replace(dialect, **{name: detected[name] for name in inherited})
         dialect = chosen.prepared(dialect, like.beginning() if like.format.carries.columns else (), given)
-    return OpenedFile(path, chosen, dialect)
+    return CorpusFile(path, chosen, dialect)
 
 
 def read(path: str | Path, format: str | None = None, *, repair: bool = False, **options: Any) -> Corpus:
@@ -234,9 +234,9 @@ def read(path: str | Path, format: str | None = None, *, repair: bool = False, *
         return _read(opened, str(path), repair=repair)
 
 
-def _read(opened: OpenedFile, source: str, *, repair: bool) -> Corpus:
+def _read(opened: CorpusFile, source: str, *, repair: bool) -> Corpus:
     """Read a file into memory, and warn the caller's caller of the notes on it."""
-    reading = Reading(repair=repair)
+    reading = ReadReport(repair=repair)
     sentences = tuple(opened.sentences(reading))
     corpus = Corpus(sentences, source, note_lines(reading.notes))
     warn_of_notes(corpus.notes, source)
@@ -295,7 +295,7 @@ def stream(path: str | Path, format: str | None = None, *, repair: bool = False,
     opened = open_file(path, format, **options)
 
     def sentences() -> Iterator[Sentence]:
-        reading = Reading(repair=repair)
+        reading = ReadReport(repair=repair)
         yield from opened.sentences(reading)
         warn_of_notes(note_lines(reading.notes), str(path), 2)
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, TypeGuard
 
-from entaug.data import Sentence
+from entaug.core.data import Sentence
+from entaug.core.tags import canonical_scheme
 from entaug.errors import InputError, InputWarning, LossError
-from entaug.tags import canonical_scheme
 
 __all__ = [
     "BEFORE",
@@ -23,7 +23,7 @@ __all__ = [
     "BaseFormat",
     "Dialect",
     "FormatCapabilities",
-    "Reading",
+    "ReadReport",
     "are_columns",
     "before_of",
     "note_lines",
@@ -94,7 +94,7 @@ class Dialect(Protocol):
 
 
 @dataclass
-class Reading:
+class ReadReport:
     """Options and results of reading a file.
 
     Args:
@@ -220,7 +220,7 @@ class BaseFormat(abc.ABC):
         del path, dialect, options
         return {}
 
-    def look(self, path: Path, **options: Any) -> Any:
+    def detect_dialect(self, path: Path, **options: Any) -> Any:
         """Determine the dialect of a file.
 
         Args:
@@ -240,7 +240,7 @@ class BaseFormat(abc.ABC):
 
     @abc.abstractmethod
     def read(
-        self, path: Path, dialect: Any, reading: Reading, start: int = 0, stop: int | None = None
+        self, path: Path, dialect: Any, reading: ReadReport, start: int = 0, stop: int | None = None
     ) -> Iterator[Sentence]:
         """Read the sentences of a file.
 
@@ -293,7 +293,7 @@ class BaseFormat(abc.ABC):
             LossError: the format cannot represent the sentence.
         """
 
-    def carried(self, sentence: Sentence, dialect: Any) -> Sentence:
+    def as_stored(self, sentence: Sentence, dialect: Any) -> Sentence:
         """Return the sentence as it would be read back; by default unchanged.
 
         Args:

@@ -27,11 +27,11 @@ from typing import Any, Literal
 from xml.parsers import expat
 from xml.sax.saxutils import escape, quoteattr
 
-from entaug.data import Sentence, Span
+from entaug.core.data import Sentence, Span
 from entaug.errors import InputError, LossError
 from entaug.files.atomic import atomic_file
 from entaug.files.streams import is_kind, open_bytes, read_beginning, read_block
-from entaug.formats.base import BEFORE, ENTITY_FIELDS, FormatCapabilities, Reading
+from entaug.formats.base import BEFORE, ENTITY_FIELDS, FormatCapabilities, ReadReport
 from entaug.formats.buffered import BufferedFormat
 from entaug.formats.documents import DOCUMENT, NOT_IN_XML, CharMention, Document, join_sentences, named_documents
 from entaug.formats.quoted import Quote, locate_quotes
@@ -98,7 +98,7 @@ class BioC(BufferedFormat):
         records, _ = peek_records(path, 1)
         return any(_has_passages(record) for record in records)
 
-    def sentences(self, path: Path, dialect: BioCDialect, reading: Reading) -> Iterator[Sentence]:
+    def sentences(self, path: Path, dialect: BioCDialect, reading: ReadReport) -> Iterator[Sentence]:
         """See `entaug.formats.buffered.BufferedFormat.sentences`, in the order of the file."""
 
         def parse(_number: int, record: Any) -> Iterable[Sentence]:
@@ -114,8 +114,8 @@ class BioC(BufferedFormat):
         documents = _XmlDocuments(path, reading).read() if is_xml else _json_documents(path, reading)
         yield from read_records(path, documents, parse, reading, unit="" if is_xml else "document")
 
-    def carried(self, sentence: Sentence, dialect: BioCDialect) -> Sentence:
-        """See `entaug.formats.base.BaseFormat.carried`: tokenised again, and split at the boundaries of mentions."""
+    def as_stored(self, sentence: Sentence, dialect: BioCDialect) -> Sentence:
+        """See `entaug.formats.base.BaseFormat.as_stored`: tokenised again, and split at the boundaries of mentions."""
         text = join_sentences([sentence])
         read = retokenized(text._replace(mentions=[m._replace(fields={}) for m in text.mentions]), dialect)
         return sentence if read is None else read.with_(id=sentence.id).with_fields(sentence.fields)
@@ -146,7 +146,7 @@ class BioC(BufferedFormat):
         lost = [name for name in super().lost(sentence, dialect) if name not in written]
         others = {name for own in entity_fields(sentence) for name in own.keys() - _infons(own).keys() - {"id"}}
         lost += sorted(f"field {name!r} of mentions" for name in others if not name.startswith("_"))
-        return lost + ["tokens that are not spaCy's"] * (self.carried(sentence, dialect).tokens != sentence.tokens)
+        return lost + ["tokens that are not spaCy's"] * (self.as_stored(sentence, dialect).tokens != sentence.tokens)
 
     def write(self, sentences: Iterable[Sentence], path: Path, dialect: BioCDialect) -> None:
         """See `entaug.formats.buffered.BufferedFormat.write`."""
@@ -185,14 +185,14 @@ def _listed(value: Mapping[str, Any]) -> list[Any]:
     return only if type(only) is list else []
 
 
-def _note_collection(fields: Mapping[str, Any], reading: Reading) -> None:
+def _note_collection(fields: Mapping[str, Any], reading: ReadReport) -> None:
     """Note what a collection says of itself."""
     for name in ("source", "date", "key", "infons"):
         if fields.get(name):
             reading.notes[f"{name} of a BioC collection not kept"] += 1
 
 
-def _json_documents(path: Path, reading: Reading) -> Iterator[tuple[int, Any]]:
+def _json_documents(path: Path, reading: ReadReport) -> Iterator[tuple[int, Any]]:
     """Yield the documents of a JSON file with their numbers."""
     records, is_array = peek_records(path, 2)
     if len(records) > 1 and not is_array:
@@ -224,7 +224,7 @@ class _Element:
 class _XmlDocuments:
     """Reads the documents of an XML file as the objects that JSON has for them, with their lines."""
 
-    def __init__(self, path: Path, reading: Reading) -> None:
+    def __init__(self, path: Path, reading: ReadReport) -> None:
         self._path, self._reading = path, reading
         self._open: list[_Element] = []
         self._done: list[tuple[int, Any]] = []
@@ -292,7 +292,7 @@ class _XmlDocuments:
 class _Reader:
     """Reads a document from its object."""
 
-    def __init__(self, record: Mapping[str, Any], dialect: BioCDialect, reading: Reading) -> None:
+    def __init__(self, record: Mapping[str, Any], dialect: BioCDialect, reading: ReadReport) -> None:
         self._record, self._dialect, self._reading = record, dialect, reading
         self._text = ""
         self._mentions: list[CharMention] = []

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
-from entaug.corpus import is_made_key
-from entaug.data import Sentence
+from entaug.core.corpus import is_made_key
+from entaug.core.data import Sentence
 from entaug.formats.base import BEFORE, ENTITY_FIELDS, KEPT
 from entaug.formats.conll.tag_columns import LEVEL
 from entaug.formats.documents import CHAR_RANGES, DOCUMENT
@@ -56,7 +56,7 @@ def _without(fields: Any, names: Collection[str]) -> Any:
 
 
 def _is_made_id(sentence: Sentence) -> bool:
-    """Whether the id of a gold sentence is its key without one, as `entaug.corpus.with_keys` gives it."""
+    """Whether the id of a gold sentence is its key without one, as `entaug.core.corpus.with_keys` gives it."""
     id_ = sentence.id or ""
     return is_made_key(id_) and id_[:16] == sentence.fingerprint().hex()
 

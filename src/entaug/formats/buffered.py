@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from entaug.data import Sentence
+from entaug.core.data import Sentence
+from entaug.core.tags import flatten
 from entaug.errors import LossError, OutputError
 from entaug.files.atomic import atomic_path, follow_link
-from entaug.formats.base import ENTITY_FIELDS, BaseFormat, Reading
+from entaug.formats.base import ENTITY_FIELDS, BaseFormat, ReadReport
 from entaug.formats.jsonl import Jsonl, JsonlDialect
-from entaug.tags import flatten
 
 __all__ = ["BufferedFormat", "check_replaceable", "flattened", "write_buffered"]
 
@@ -49,7 +49,7 @@ class BufferedFormat(BaseFormat):
         return sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
 
     @abc.abstractmethod
-    def sentences(self, path: Path, dialect: Any, reading: Reading) -> Iterator[Sentence]:
+    def sentences(self, path: Path, dialect: Any, reading: ReadReport) -> Iterator[Sentence]:
         """Return the sentences of a file or folder.
 
         Args:
@@ -86,7 +86,7 @@ class BufferedFormat(BaseFormat):
             LossError: the format cannot represent it.
         """
         if not self.carries.discontinuous:
-            self.check_contiguous(self.carried(sentence, dialect))
+            self.check_contiguous(self.as_stored(sentence, dialect))
 
     def check_flat(self, sentence: Sentence, remedy: str) -> None:
         """Check that a sentence has neither nested nor discontinuous mentions.
@@ -105,14 +105,14 @@ class BufferedFormat(BaseFormat):
             raise
 
     def read(
-        self, path: Path, dialect: Any, reading: Reading, start: int = 0, stop: int | None = None
+        self, path: Path, dialect: Any, reading: ReadReport, start: int = 0, stop: int | None = None
     ) -> Iterator[Sentence]:
         """See `entaug.formats.base.BaseFormat`."""
         if stop is not None:
             return _LINES.read(path, JsonlDialect(), reading, start, stop)
         return self.sentences(path, dialect, reading)
 
-    def carried(self, sentence: Sentence, dialect: Any) -> Sentence:
+    def as_stored(self, sentence: Sentence, dialect: Any) -> Sentence:
         """Return the sentence with the mentions that the option `overlap` of the dialect keeps.
 
         Args:
@@ -129,7 +129,7 @@ class BufferedFormat(BaseFormat):
 
 
 def flattened(sentence: Sentence, overlap: str) -> Sentence:
-    """Return the sentence with the mentions that `entaug.tags.flatten` keeps, and their further fields."""
+    """Return the sentence with the mentions that `entaug.core.tags.flatten` keeps, and their further fields."""
     mentions = flatten(sentence.mentions, overlap)
     said = sentence.layout.get(ENTITY_FIELDS)
     if not (isinstance(said, list) and len(said) == len(sentence.mentions)):

@@ -22,11 +22,11 @@ from itertools import pairwise
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
-from entaug.data import Sentence, Span
+from entaug.core.data import Sentence, Span
 from entaug.errors import InputError, LossError, MissingExtraError, OutputError
 from entaug.files.atomic import atomic_file
 from entaug.files.streams import is_kind, read_beginning, read_bytes
-from entaug.formats.base import BEFORE, ENTITY_FIELDS, FormatCapabilities, Reading
+from entaug.formats.base import BEFORE, ENTITY_FIELDS, FormatCapabilities, ReadReport
 from entaug.formats.buffered import BufferedFormat
 from entaug.formats.documents import CHAR_RANGES, DOCUMENT, NOT_IN_XML, CharMention, Document, join_sentences
 from entaug.formats.records import as_object, parse_json, read_records
@@ -100,7 +100,7 @@ class CasFormat(BufferedFormat):
         types = _types_beside(path)
         return [path] if types is None or not _is_xmi(path) else [path, types]
 
-    def sentences(self, path: Path, dialect: CasDialect, reading: Reading) -> Iterator[Sentence]:
+    def sentences(self, path: Path, dialect: CasDialect, reading: ReadReport) -> Iterator[Sentence]:
         """See `entaug.formats.buffered.BufferedFormat.sentences`, in the order of the names of files in an archive."""
 
         def parse(_number: int, named: tuple[str, Any]) -> Iterable[Sentence]:
@@ -235,7 +235,7 @@ def _annotation_types(cas: Any) -> list[Any]:
     return [types[name] for name in sorted(types)]
 
 
-def _document(name: str, cas: Any, dialect: CasDialect, reading: Reading) -> Document:
+def _document(name: str, cas: Any, dialect: CasDialect, reading: ReadReport) -> Document:
     """The document of a CAS."""
     text = cas.sofa_string
     if type(text) is not str:

@@ -19,9 +19,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from entaug.data import Sentence, Span
+from entaug.core.data import Sentence, Span
+from entaug.core.spacing import is_unspaced_script
 from entaug.errors import InputError
-from entaug.formats.base import ENTITY_FIELDS, FormatCapabilities, Reading
+from entaug.formats.base import ENTITY_FIELDS, FormatCapabilities, ReadReport
 from entaug.formats.buffered import BufferedFormat
 from entaug.formats.documents import BEFORE, CharMention, Document
 from entaug.formats.records import (
@@ -37,7 +38,6 @@ from entaug.formats.records import (
 from entaug.formats.segmentation import SegmentationOptions
 from entaug.formats.text_records import char_mention, char_spans, cut_record, layout_text, token_spans
 from entaug.formats.token_records import pop_id
-from entaug.spacing import is_unspaced_script
 
 __all__ = ["Chat", "ChatDialect"]
 
@@ -126,7 +126,7 @@ class Chat(BufferedFormat):
         detected["with_ids"] = any(record.get("id") is not None for record in records)
         return detected
 
-    def sentences(self, path: Path, dialect: ChatDialect, reading: Reading) -> Iterator[Sentence]:
+    def sentences(self, path: Path, dialect: ChatDialect, reading: ReadReport) -> Iterator[Sentence]:
         """See `entaug.formats.buffered.BufferedFormat`; lines are streamed."""
         before, _, after = dialect.question.partition("{text}")
 
@@ -167,7 +167,7 @@ class Chat(BufferedFormat):
             return lost
         text, given = _mentions_in_order(sentence)
         pairs = [{"text": text[start:end], "type": label} for label, start, end in given]
-        found = _locate(text, pairs, replace(dialect, missing="skip"), Reading())
+        found = _locate(text, pairs, replace(dialect, missing="skip"), ReadReport())
         is_same = {(m.label, *m.spans[0]) for m in found} == {*given}
         return lost + ["place of a mention among several such words (offsets=true keeps it)"] * (not is_same)
 
@@ -273,7 +273,7 @@ def _entities(answer: str) -> list[dict[str, Any]]:
 
 
 def _locate(
-    text: str, entities: Iterable[Mapping[str, Any]], dialect: ChatDialect, reading: Reading
+    text: str, entities: Iterable[Mapping[str, Any]], dialect: ChatDialect, reading: ReadReport
 ) -> list[CharMention]:
     """The mentions of an answer in a text: by their offsets, or in the order of the answer."""
     found: list[CharMention] = []

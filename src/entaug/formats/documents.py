@@ -13,9 +13,9 @@ from itertools import groupby
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from entaug.data import Sentence, Span
+from entaug.core.data import Sentence, Span
+from entaug.core.spacing import infer_spaces
 from entaug.formats.base import BEFORE, ENTITY_FIELDS, before_of
-from entaug.spacing import infer_spaces
 
 __all__ = [
     "BEFORE",

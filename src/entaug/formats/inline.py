@@ -25,19 +25,19 @@ from typing import Any, Literal
 from xml.parsers import expat
 from xml.sax.saxutils import escape, quoteattr
 
-from entaug.data import Sentence, Span
+from entaug.core.data import Sentence, Span
+from entaug.core.spacing import infer_spaces
+from entaug.core.tags import Overlap, is_tag
 from entaug.errors import InputError, LossError
 from entaug.files.atomic import atomic_file
 from entaug.files.streams import decode_text, read_beginning, read_bytes
-from entaug.formats.base import BEFORE, ENTITY_FIELDS, FormatCapabilities, Reading, before_of
+from entaug.formats.base import BEFORE, ENTITY_FIELDS, FormatCapabilities, ReadReport, before_of
 from entaug.formats.buffered import BufferedFormat
 from entaug.formats.documents import DOCUMENT, CharMention, Document
 from entaug.formats.records import numbered_lines, read_records
 from entaug.formats.segmentation import SegmentationOptions, split_document
 from entaug.formats.text_records import char_spans
 from entaug.formats.token_records import entity_fields
-from entaug.spacing import infer_spaces
-from entaug.tags import Overlap, is_tag
 
 __all__ = ["Inline", "InlineDialect"]
 
@@ -149,7 +149,7 @@ class Inline(BufferedFormat):
         words = _detect_words(lines, InlineDialect(**{**vars(dialect), **given}))
         return {**detected, "words": words}
 
-    def sentences(self, path: Path, dialect: InlineDialect, reading: Reading) -> Iterator[Sentence]:
+    def sentences(self, path: Path, dialect: InlineDialect, reading: ReadReport) -> Iterator[Sentence]:
         """See `entaug.formats.buffered.BufferedFormat`."""
         dialect = replace(dialect, unit=dialect.unit or _unit_of(path))
 
@@ -164,7 +164,7 @@ class Inline(BufferedFormat):
     def check(self, sentence: Sentence, dialect: InlineDialect) -> None:
         """See `BufferedFormat.check`; raises LossError."""
         super().check(sentence, dialect)
-        _line(self.carried(sentence, dialect), dialect)
+        _line(self.as_stored(sentence, dialect), dialect)
 
     def lost(self, sentence: Sentence, dialect: InlineDialect) -> list[str]:
         """See `BaseFormat.lost`; white space that would be other words, and ids without an element."""
@@ -185,7 +185,7 @@ class Inline(BufferedFormat):
             if is_file and dialect.root:
                 out.write(f"<{dialect.root}>\n".encode())
             for sentence in sentences:
-                out.write(f"{_line(self.carried(sentence, dialect), dialect)}\n".encode())
+                out.write(f"{_line(self.as_stored(sentence, dialect), dialect)}\n".encode())
             if is_file and dialect.root:
                 out.write(f"</{dialect.root}>\n".encode())
 
@@ -218,7 +218,7 @@ def _detect_words(lines: Sequence[str], dialect: InlineDialect) -> str:
     attached = apart = 0
     for line in lines:
         try:
-            marked = _Marked(line, replace(dialect, unit="line", root=""), Reading(repair=True))
+            marked = _Marked(line, replace(dialect, unit="line", root=""), ReadReport(repair=True))
         except InputError:  # reported when it is read; or an element over several lines
             continue
         text = marked.text
@@ -241,7 +241,7 @@ def _detect_words(lines: Sequence[str], dialect: InlineDialect) -> str:
 class _Marked:
     """A text with its mentions, parsed from markup."""
 
-    def __init__(self, source: str, dialect: InlineDialect, reading: Reading) -> None:
+    def __init__(self, source: str, dialect: InlineDialect, reading: ReadReport) -> None:
         self._dialect, self._reading = dialect, reading
         self._structure = {name.lower() for name in (*dialect.structure, dialect.root, _WRAP)}
         self._parts: list[str] = []
@@ -373,7 +373,7 @@ class _Marked:
 
     # --------------------------------------------------------------------------------------------------- sentences
 
-    def sentences(self, reading: Reading) -> list[Sentence]:
+    def sentences(self, reading: ReadReport) -> list[Sentence]:
         """The sentences of the text."""
         dialect = self._dialect
         if self._left_out:

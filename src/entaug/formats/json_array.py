@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from entaug.data import Sentence
+from entaug.core.data import Sentence
 from entaug.errors import InputError
-from entaug.formats.base import FormatCapabilities, Reading
+from entaug.formats.base import FormatCapabilities, ReadReport
 from entaug.formats.buffered import BufferedFormat
 from entaug.formats.jsonl import Jsonl, JsonlDialect, detect_layout, parse_record
 from entaug.formats.label_fields import TOKEN_NAMES
@@ -61,7 +61,7 @@ class JsonArray(BufferedFormat):
             return {}
         return detect_layout(records, dialect, options)
 
-    def sentences(self, path: Path, dialect: JsonArrayDialect, reading: Reading) -> Iterator[Sentence]:
+    def sentences(self, path: Path, dialect: JsonArrayDialect, reading: ReadReport) -> Iterator[Sentence]:
         """See `entaug.formats.buffered.BufferedFormat`."""
 
         def parse(_number: int, record: Any) -> Iterable[Sentence]:

@@ -23,12 +23,14 @@ from typing import Any, Literal
 
 import orjson
 
-from entaug.alignment import align_spaces
-from entaug.corpus import is_made_key
-from entaug.data import Mention, Sentence, split_fields
+from entaug.config.params import validate
+from entaug.core.alignment import align_spaces
+from entaug.core.corpus import is_made_key
+from entaug.core.data import Mention, Sentence, split_fields
+from entaug.core.mentions import contiguous_mention
 from entaug.errors import InputError, LossError
 from entaug.files.streams import read_beginning, read_line_chunks
-from entaug.formats.base import BEFORE, ENTITY_FIELDS, BaseFormat, FormatCapabilities, Reading, are_columns
+from entaug.formats.base import BEFORE, ENTITY_FIELDS, BaseFormat, FormatCapabilities, ReadReport, are_columns
 from entaug.formats.label_fields import (
     ENTITY_NAMES,
     TOKEN_NAMES,
@@ -41,8 +43,6 @@ from entaug.formats.label_fields import (
     note_no_labels,
 )
 from entaug.formats.records import json_type, no_sentences, parse_json, to_json
-from entaug.mentions import contiguous_mention
-from entaug.params import validate
 
 __all__ = ["Jsonl", "JsonlDialect", "detect_layout", "parse_record"]
 
@@ -144,7 +144,7 @@ class Jsonl(BaseFormat):
         return detect_layout((line for _, lines in read_line_chunks(path) for line in lines), dialect, options)
 
     def read(
-        self, path: Path, dialect: JsonlDialect, reading: Reading, start: int = 0, stop: int | None = None
+        self, path: Path, dialect: JsonlDialect, reading: ReadReport, start: int = 0, stop: int | None = None
     ) -> Iterator[Sentence]:
         """See `entaug.formats.base.BaseFormat.read`."""
         is_own = dialect.is_own
@@ -361,7 +361,7 @@ def _parse_line(line: str) -> Any:
     return record
 
 
-def parse_record(record: Any, dialect: JsonlDialect, reading: Reading, *, is_own: bool) -> Sentence:
+def parse_record(record: Any, dialect: JsonlDialect, reading: ReadReport, *, is_own: bool) -> Sentence:
     """Return the sentence of a record; `is_own` is `JsonlDialect.is_own`, which is asked for each file only."""
     if type(record) is not dict:
         if record == [] and type(record) is list:
@@ -406,7 +406,7 @@ def _no_tokens(record: Mapping[str, Any], name: str) -> InputError:
     return InputError(f"no list {name!r} in the object", remedy=_EXAMPLE + more)
 
 
-def _in_own_form(record: Mapping[str, Any], dialect: JsonlDialect, reading: Reading) -> dict[str, Any]:
+def _in_own_form(record: Mapping[str, Any], dialect: JsonlDialect, reading: ReadReport) -> dict[str, Any]:
     """Return a record of another layout with the fields ``tokens`` and ``entities``."""
     own = dict(record)
     tokens = own.pop(dialect.token_field, None)

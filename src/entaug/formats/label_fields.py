@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
+from entaug.core.mentions import Mention
+from entaug.core.tags import SchemeDetector, is_tag
 from entaug.errors import InputError
-from entaug.formats.base import NO_LABELS, Reading
+from entaug.formats.base import NO_LABELS, ReadReport
 from entaug.formats.token_records import decode_tags
-from entaug.mentions import Mention
-from entaug.tags import SchemeDetector, is_tag
 
 __all__ = [
     "ENTITY_NAMES",
@@ -106,7 +106,7 @@ def unread_labels(record: Mapping[str, Any], read: Collection[str] = ()) -> list
     return [n for n in record if n in known and n not in read and record[n] and isinstance(record[n], (list, dict))]
 
 
-def note_no_labels(record: Mapping[str, Any], read: Collection[str], reading: Reading, options: str) -> None:
+def note_no_labels(record: Mapping[str, Any], read: Collection[str], reading: ReadReport, options: str) -> None:
     """Count a record without any label field; a field that seems to hold labels must not be passed over."""
     if unread := unread_labels(record, read):
         names = ", ".join(map(repr, unread))
@@ -133,7 +133,7 @@ def numbers_without_names(name: str) -> InputError:
 
 
 def mentions_of_tags(
-    tags: Any, n: int, name: str, names: Sequence[str], scheme: str, reading: Reading
+    tags: Any, n: int, name: str, names: Sequence[str], scheme: str, reading: ReadReport
 ) -> Iterable[Mention]:
     """Decode the tags of a record with `n` tokens; `name` is that of their field, `names` those of its numbers."""
     if not isinstance(tags, list) or len(tags) != n:

@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import accumulate, product
 from typing import Any, Literal, NamedTuple
 
-from entaug.data import Span
+from entaug.core.data import Span
+from entaug.core.spacing import is_unspaced_script, is_word_character
 from entaug.errors import InputError, LossError
 from entaug.formats.documents import CharMention, Document
-from entaug.spacing import is_unspaced_script, is_word_character
 
 __all__ = [
     "OffsetUnit",

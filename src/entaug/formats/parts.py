@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from entaug.data import Sentence
+from entaug.core.data import Sentence
 from entaug.files.streams import open_bytes, read_block
-from entaug.formats.base import Reading
-from entaug.formats.opened import OpenedFile
+from entaug.formats.base import ReadReport
+from entaug.formats.corpus_file import CorpusFile
 
 __all__ = ["Part", "parts_of"]
 
@@ -27,7 +27,7 @@ class Part:
     content: bytes | None = None
     held: tuple[Sentence, ...] | None = None
 
-    def sentences(self, file: OpenedFile, reading: Reading) -> Iterator[Sentence]:
+    def sentences(self, file: CorpusFile, reading: ReadReport) -> Iterator[Sentence]:
         """Read the sentences; errors name no line of the file, as the lines before are not known."""
         if self.held is not None:
             yield from self.held
@@ -43,7 +43,7 @@ class Part:
                 yield from file.format.read(copy, file.dialect, reading, len(before), stop)
 
 
-def parts_of(file: OpenedFile, reading: Reading, size: int) -> Iterator[Part]:
+def parts_of(file: CorpusFile, reading: ReadReport, size: int) -> Iterator[Part]:
     """Divide a file between sentences."""
     if not file.format.is_divisible:
         sentences = file.sentences(reading)

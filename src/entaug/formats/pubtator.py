@@ -20,11 +20,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from entaug.data import Sentence
+from entaug.core.data import Sentence
 from entaug.errors import InputError, LossError
 from entaug.files.atomic import atomic_file
 from entaug.files.streams import check_characters, encode_text, is_kind, read_line_chunks
-from entaug.formats.base import BEFORE, ENTITY_FIELDS, FormatCapabilities, Reading
+from entaug.formats.base import BEFORE, ENTITY_FIELDS, FormatCapabilities, ReadReport
 from entaug.formats.buffered import BufferedFormat
 from entaug.formats.documents import DOCUMENT, CharMention, Document, join_sentences, named_documents
 from entaug.formats.quoted import Quote, locate_quotes
@@ -82,7 +82,7 @@ class PubTator(BufferedFormat):
         """See `entaug.formats.base.BaseFormat.recognises`: whether the first line that is not empty is a title."""
         return is_kind(path, self.name)
 
-    def sentences(self, path: Path, dialect: PubTatorDialect, reading: Reading) -> Iterator[Sentence]:
+    def sentences(self, path: Path, dialect: PubTatorDialect, reading: ReadReport) -> Iterator[Sentence]:
         """See `entaug.formats.buffered.BufferedFormat.sentences`, in the order of the file."""
 
         def parse(_line: int, lines: _Lines | InputError) -> Iterable[Sentence]:
@@ -96,8 +96,8 @@ class PubTator(BufferedFormat):
 
         return read_records(path, _documents(path, reading.notes), parse, reading)
 
-    def carried(self, sentence: Sentence, dialect: PubTatorDialect) -> Sentence:
-        """See `entaug.formats.base.BaseFormat.carried`: tokenised again, and split at the boundaries of mentions."""
+    def as_stored(self, sentence: Sentence, dialect: PubTatorDialect) -> Sentence:
+        """See `entaug.formats.base.BaseFormat.as_stored`: tokenised again, and split at the boundaries of mentions."""
         text = join_sentences([sentence])
         mentions = [mention._replace(fields={}) for mention in text.mentions]
         read = retokenized(Document(_LINE_END.sub(" ", text.text), mentions), dialect)
@@ -137,7 +137,7 @@ class PubTator(BufferedFormat):
         lost += sorted(f"field {name!r} of mentions" for name in others if not name.startswith("_"))
         if sentence.id is not None and DOCUMENT not in sentence.fields and not _ID.fullmatch(sentence.id):
             lost.append("id")
-        if self.carried(sentence, dialect).tokens != sentence.tokens:
+        if self.as_stored(sentence, dialect).tokens != sentence.tokens:
             lost.append("tokens that are not spaCy's")
         return lost
 
@@ -179,7 +179,7 @@ def _documents(path: Path, notes: Counter[str]) -> Iterator[tuple[int, _Lines | 
         yield begun, current
 
 
-def _parse(lines: _Lines, reading: Reading) -> Document:
+def _parse(lines: _Lines, reading: ReadReport) -> Document:
     """Parse the annotations of a document; an error holds the faults of all its lines."""
     text = "\n".join(lines.texts.values())
     if "\t" in text:

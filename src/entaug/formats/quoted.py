@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from entaug.data import Span
+from entaug.core.data import Span
 from entaug.errors import InputError
-from entaug.formats.base import Reading
+from entaug.formats.base import ReadReport
 from entaug.formats.offsets import characters_of, title_of
 
 __all__ = ["Quote", "locate_quotes"]
@@ -25,7 +25,7 @@ class Quote(NamedTuple):
     line: int | None = None
 
 
-def locate_quotes(text: str, quotes: Sequence[Quote], reading: Reading) -> list[tuple[Span, ...]]:
+def locate_quotes(text: str, quotes: Sequence[Quote], reading: ReadReport) -> list[tuple[Span, ...]]:
     """The characters of each mention of a text."""
     wrong = [quote for quote in quotes if not _agrees(text, quote.spans, quote.words)]
     if not wrong:

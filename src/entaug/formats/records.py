@@ -16,11 +16,11 @@ from typing import Any, TypeVar
 
 import orjson
 
-from entaug.data import Sentence
+from entaug.core.data import Sentence
 from entaug.errors import InputError, LossError
 from entaug.files.atomic import atomic_file
 from entaug.files.streams import decode_text, read_beginning, read_bytes, read_line_chunks
-from entaug.formats.base import Reading
+from entaug.formats.base import ReadReport
 from entaug.formats.label_fields import TOKEN_NAMES
 
 __all__ = [
@@ -73,7 +73,7 @@ def read_records(
     path: Path | str | None,
     records: Iterable[tuple[int, T]],
     parse: Callable[[int, T], Iterable[Sentence]],
-    reading: Reading,
+    reading: ReadReport,
     *,
     unit: str | None = "",
     is_whole: bool = True,
@@ -97,7 +97,7 @@ def read_records(
         raise no_sentences(path, reading)
 
 
-def no_sentences(path: Path | str | None = None, reading: Reading | None = None) -> InputError:
+def no_sentences(path: Path | str | None = None, reading: ReadReport | None = None) -> InputError:
     """Create the error for a file without a sentence."""
     left_out = "; ".join(f"{what}: {count}" for what, count in reading.notes.items()) if reading else ""
     message = "no sentence in it" + (f" ({left_out})" if left_out else "")

@@ -14,12 +14,12 @@ from functools import cache, lru_cache
 from itertools import pairwise
 from typing import Any, Literal
 
-from entaug.data import Mention, Sentence, Span, split_fields
+from entaug.config.params import validate
+from entaug.core.data import Mention, Sentence, Span, split_fields
 from entaug.errors import InputError, MissingExtraError, ParameterError
-from entaug.formats.base import BEFORE, ENTITY_FIELDS, Reading
+from entaug.formats.base import BEFORE, ENTITY_FIELDS, ReadReport
 from entaug.formats.documents import CHAR_RANGES, DOCUMENT, CharMention, Document
 from entaug.formats.offsets import OffsetUnit, other_units, title_of
-from entaug.params import validate
 
 __all__ = ["OffsetOptions", "SegmentationOptions", "locate_tokens", "retokenized", "split_document"]
 
@@ -66,7 +66,7 @@ class OffsetOptions(SegmentationOptions):
     offsets: OffsetUnit = "auto"
     offsets_note: str = field(default="", compare=False)
 
-    def note_offsets(self, reading: Reading) -> None:
+    def note_offsets(self, reading: ReadReport) -> None:
         """Note what was decided about offsets, once a file."""
         if self.offsets_note:
             reading.notes[self.offsets_note] = 1
@@ -77,7 +77,7 @@ class OffsetOptions(SegmentationOptions):
         return "" if self.offsets in ("auto", "characters") else f", offsets in {title_of(self.offsets)}"
 
 
-def split_document(document: Document, options: SegmentationOptions, reading: Reading) -> list[Sentence]:
+def split_document(document: Document, options: SegmentationOptions, reading: ReadReport) -> list[Sentence]:
     """Split a document into sentences."""
     tokens = _tokenize(document, options.language)
     if options.split == "none" and document.sentence_starts is None and tokens:
@@ -108,7 +108,7 @@ def split_document(document: Document, options: SegmentationOptions, reading: Re
 def retokenized(document: Document, options: SegmentationOptions) -> Sentence | None:
     """Return a document as one sentence of the tokens that a format without tokens reads; None without a token."""
     whole = document._replace(tokens=None, sentence_starts=(0,))
-    return next(iter(split_document(whole, replace(options, misaligned="cut"), Reading(repair=True))), None)
+    return next(iter(split_document(whole, replace(options, misaligned="cut"), ReadReport(repair=True))), None)
 
 
 # ------------------------------------------------------------------------------------------------ tokens and sentences
@@ -252,7 +252,7 @@ def _sort(aligned: dict[Mention, CharMention]) -> list[AlignedMention]:
 
 
 def _align_mentions(
-    tokens: list[Span], document: Document, options: SegmentationOptions, reading: Reading
+    tokens: list[Span], document: Document, options: SegmentationOptions, reading: ReadReport
 ) -> tuple[list[Span], list[AlignedMention]]:
     """Align mentions with tokens, which are cut where the option says so; an error holds the faults of all mentions."""
     text = document.text
@@ -312,7 +312,7 @@ def _is_aligned(mention: CharMention, starts: set[int], ends: set[int]) -> bool:
     return start in starts and end in ends and start < end
 
 
-def _strip_mention(text: str, mention: CharMention, line: int | None, reading: Reading) -> CharMention:
+def _strip_mention(text: str, mention: CharMention, line: int | None, reading: ReadReport) -> CharMention:
     """A mention without white space at the edges of its ranges; an error where one is empty or outside the text."""
     spans = []
     for start, end in mention.spans:

@@ -14,18 +14,18 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal
 
-from entaug.data import Sentence
+from entaug.config.params import PositiveInt, validate
+from entaug.core.data import Sentence
 from entaug.errors import InputError, ParameterError
 from entaug.files.atomic import open_output
 from entaug.files.streams import encode_text, read_beginning, read_line_chunks
-from entaug.formats.base import BaseFormat, FormatCapabilities, Reading
+from entaug.formats.base import BaseFormat, FormatCapabilities, ReadReport
 from entaug.formats.buffered import BufferedFormat
 from entaug.formats.huggingface.dialect import HfDialect
 from entaug.formats.huggingface.format import Parquet
 from entaug.formats.huggingface.writer import create_table
 from entaug.formats.jsonl import Jsonl
 from entaug.formats.records import no_sentences
-from entaug.params import PositiveInt, validate
 
 __all__ = ["Shards", "ShardsDialect"]
 
@@ -97,7 +97,7 @@ class Shards(BufferedFormat):
         """See `entaug.formats.buffered.BufferedFormat.files`."""
         return [file for file, _ in _matches(path)]
 
-    def sentences(self, path: Path, dialect: ShardsDialect, reading: Reading) -> Iterator[Sentence]:
+    def sentences(self, path: Path, dialect: ShardsDialect, reading: ReadReport) -> Iterator[Sentence]:
         """See `entaug.formats.buffered.BufferedFormat.sentences`."""
         inner = _inner(dialect)
         schemes: dict[str, str] = {}  # that of the first file, which a later one may be too short to tell
@@ -106,7 +106,7 @@ class Shards(BufferedFormat):
         for file in _shards(path, dialect):
             if _is_empty(inner, file):
                 continue
-            is_empty, layout = False, inner.look(file, **schemes)
+            is_empty, layout = False, inner.detect_dialect(file, **schemes)
             if isinstance(layout, HfDialect):
                 schemes = {"scheme": layout.scheme}
             for sentence in inner.read(file, layout, reading):

@@ -15,15 +15,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from entaug.data import Sentence, Span
+from entaug.core.data import Sentence, Span
+from entaug.core.spacing import infer_spaces
 from entaug.errors import InputError, LossError
-from entaug.formats.base import ENTITY_FIELDS, BaseFormat, FormatCapabilities, Reading, before_of
+from entaug.formats.base import ENTITY_FIELDS, BaseFormat, FormatCapabilities, ReadReport, before_of
 from entaug.formats.documents import BEFORE, CHAR_RANGES, CharMention, Document
 from entaug.formats.offsets import UnitDetector, in_characters
 from entaug.formats.records import as_object, numbered_lines, parse_json, peek_records, read_array, read_records
 from entaug.formats.segmentation import OffsetOptions, SegmentationOptions, locate_tokens, split_document
 from entaug.formats.token_records import entity_fields, pop_id, without
-from entaug.spacing import infer_spaces
 
 __all__ = [
     "OTHER_TOKENS",
@@ -56,7 +56,7 @@ def char_mention(label: Any, start: Any, end: Any, fields: Mapping[str, Any]) ->
     return CharMention(label, ((start, end),), fields)
 
 
-def token_spans(tokens: Any, text: str, reading: Reading) -> list[Span] | None:
+def token_spans(tokens: Any, text: str, reading: ReadReport) -> list[Span] | None:
     """Locate the tokens of a field of a record in its text."""
     if type(tokens) is not list or not tokens or set(map(type, tokens)) != {str} or "" in tokens:
         return None
@@ -78,7 +78,7 @@ def text_record(
     return Document(text, mentions, pop_id(fields), fields, token_spans=spans)
 
 
-def cut_record(text: Document | None, cutting: SegmentationOptions, reading: Reading) -> Iterable[Sentence]:
+def cut_record(text: Document | None, cutting: SegmentationOptions, reading: ReadReport) -> Iterable[Sentence]:
     """Cut the text of a record into sentences."""
     if text is None:
         return ()
@@ -177,24 +177,24 @@ class TextLines(BaseFormat):
         """Whether a record is of this format; None if it is undecided."""
 
     @abc.abstractmethod
-    def parse(self, record: dict[str, Any], dialect: Any, reading: Reading) -> Document | None:
+    def parse(self, record: dict[str, Any], dialect: Any, reading: ReadReport) -> Document | None:
         """Return the text of a record; None for a record that is skipped and counted."""
 
     def add_ranges(self, record: dict[str, Any], dialect: Any, detector: UnitDetector) -> None:
         """Add the ranges of a record to the evidence for the unit of offsets."""
-        text = self.parse(record, dialect, Reading(repair=True))
+        text = self.parse(record, dialect, ReadReport(repair=True))
         if text is not None:
             ranges = ((start, end, None) for mention in text.mentions for start, end in mention.spans)
             detector.add(text.text, ranges, text.token_spans)
 
-    def replaced(self, path: Path, dialect: Any, reading: Reading) -> Mapping[int, dict[str, Any] | None]:
+    def replaced(self, path: Path, dialect: Any, reading: ReadReport) -> Mapping[int, dict[str, Any] | None]:
         """The records that are read in place of those of a file, by line; None for one that is left out."""
         del path, dialect, reading
         return {}
 
-    def look(self, path: Path, **options: Any) -> Any:
-        """See `entaug.formats.base.BaseFormat.look`; the unit of offsets is decided over the whole file."""
-        dialect = super().look(path, **options)
+    def detect_dialect(self, path: Path, **options: Any) -> Any:
+        """See `entaug.formats.base.BaseFormat.detect_dialect`; the unit of offsets is decided over the whole file."""
+        dialect = super().detect_dialect(path, **options)
         if dialect.offsets != "auto":
             return dialect
         detector = UnitDetector()
@@ -217,7 +217,7 @@ class TextLines(BaseFormat):
         return bool(records)
 
     def read(
-        self, path: Path, dialect: TextOptions, reading: Reading, start: int = 0, stop: int | None = None
+        self, path: Path, dialect: TextOptions, reading: ReadReport, start: int = 0, stop: int | None = None
     ) -> Iterator[Sentence]:
         """See `entaug.formats.base.BaseFormat.read`: the sentences of a file, streamed if each line is a record."""
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from entaug.alignment import align_spaces
-from entaug.data import Mention, Sentence
+from entaug.core.alignment import align_spaces
+from entaug.core.data import Mention, Sentence
+from entaug.core.tags import InvalidTag, decode_canonical
 from entaug.errors import InputError
-from entaug.formats.base import ENTITY_FIELDS, Reading, are_columns
-from entaug.tags import InvalidTag, decode_canonical
+from entaug.formats.base import ENTITY_FIELDS, ReadReport, are_columns
 
 __all__ = [
     "add_entity_fields",
@@ -62,7 +62,7 @@ def check_tokens(value: Any, name: str) -> tuple[str, ...]:
     return tuple(value)
 
 
-def decode_tags(tags: Sequence[Any], scheme: str, reading: Reading) -> tuple[Mention, ...]:
+def decode_tags(tags: Sequence[Any], scheme: str, reading: ReadReport) -> tuple[Mention, ...]:
     """Decode the tags of a record."""
     if not set(map(type, tags)) <= {str}:
         raise InputError("a tag that is no string", remedy="correct it")
@@ -72,7 +72,7 @@ def decode_tags(tags: Sequence[Any], scheme: str, reading: Reading) -> tuple[Men
         raise InputError(f"token {fault.index + 1}: {fault.message}", remedy=fault.remedy) from None
 
 
-def unique_mentions(mentions: Iterable[tuple[Mention, T]], reading: Reading) -> dict[Mention, T]:
+def unique_mentions(mentions: Iterable[tuple[Mention, T]], reading: ReadReport) -> dict[Mention, T]:
     """Sort mentions, and drop duplicates."""
     unique: dict[Mention, T] = {}
     for mention, value in mentions:

@@ -13,17 +13,17 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from entaug.alignment import align_spaces
-from entaug.data import Sentence
+from entaug.core.alignment import align_spaces
+from entaug.core.data import Sentence
+from entaug.core.spacing import is_unspaced_script
 from entaug.errors import EntaugError, InputError, escape_control_characters
 from entaug.files.folders import natural_sort_key, walk_files
 from entaug.files.streams import check_characters, read_beginning, read_bytes, read_line_chunks
 from entaug.formats import find_format, open_file
-from entaug.formats.base import NO_LABELS, NO_MENTION, Reading, note_lines, warn_of_notes
+from entaug.formats.base import NO_LABELS, NO_MENTION, ReadReport, note_lines, warn_of_notes
 from entaug.formats.documents import Document
 from entaug.formats.records import json_type, numbered_lines, parse_json, peek_records
 from entaug.formats.segmentation import SegmentationOptions, split_document
-from entaug.spacing import is_unspaced_script
 
 __all__ = ["Tokenizer", "read_unlabelled_file", "with_distinct_ids"]
 
@@ -167,7 +167,7 @@ class _Reader:
         for part in _AFTER_UNSPACED.split(text) if is_unspaced_script(text) else [text]:
             if not part.strip():
                 continue
-            for sentence in split_document(Document(part), self._options, Reading()):
+            for sentence in split_document(Document(part), self._options, ReadReport()):
                 words = sentence.text.strip()
                 if sentences and words[:1].islower() and text != text.lower():  # after an abbreviation, as "et al."
                     sentences[-1] += f" {words}"
@@ -219,7 +219,7 @@ class _Reader:
 
 def _read_labelled(path: Path) -> Iterator[Sentence]:
     """Read a file in a labelled format, without its labels."""
-    reading = Reading(repair=True)
+    reading = ReadReport(repair=True)
     for number, sentence in enumerate(open_file(path).sentences(reading), start=1):
         yield Sentence(
             sentence.tokens,

@@ -23,18 +23,18 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from entaug.data import Sentence, Span
+from entaug.config.params import validate
+from entaug.core.data import Sentence, Span
 from entaug.errors import InputError, LossError
 from entaug.files.atomic import atomic_file
 from entaug.files.streams import check_characters, encode_text, is_kind, read_beginning, read_line_chunks
-from entaug.formats.base import BEFORE, ENTITY_FIELDS, FormatCapabilities, Reading
+from entaug.formats.base import BEFORE, ENTITY_FIELDS, FormatCapabilities, ReadReport
 from entaug.formats.buffered import BufferedFormat
 from entaug.formats.documents import CHAR_RANGES, CharMention, Document
 from entaug.formats.records import read_records
 from entaug.formats.segmentation import SegmentationOptions, locate_tokens, split_document
 from entaug.formats.text_records import layout_text
 from entaug.formats.token_records import entity_fields
-from entaug.params import validate
 
 __all__ = ["WebAnno", "WebAnnoDialect"]
 
@@ -134,7 +134,7 @@ class WebAnno(BufferedFormat):
         feature = "value" if "value" in layer.features else next(iter(layer.features), "")
         return {"layer": layer.name, "feature": feature, "features": "|".join(layer.features)}
 
-    def sentences(self, path: Path, dialect: WebAnnoDialect, reading: Reading) -> Iterator[Sentence]:
+    def sentences(self, path: Path, dialect: WebAnnoDialect, reading: ReadReport) -> Iterator[Sentence]:
         """See `entaug.formats.buffered.BufferedFormat.sentences`, in the order of the file."""
         try:
             parser = _Parser(_heading(path), dialect, reading)
@@ -239,7 +239,7 @@ def _read_rows(path: Path, notes: Counter[str]) -> Iterator[tuple[int, _Rows]]:
 class _Parser:
     """Parses the sentences of a file."""
 
-    def __init__(self, heading: Sequence[str], dialect: WebAnnoDialect, reading: Reading) -> None:
+    def __init__(self, heading: Sequence[str], dialect: WebAnnoDialect, reading: ReadReport) -> None:
         layers = _layers(heading)
         layer = _choose_layer(layers, dialect.layer)
         if layer is None or (dialect.feature and dialect.feature not in layer.features):

@@ -6,10 +6,10 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from entaug.augmenters.generative.templates import AttentionMap
 from entaug.errors import MissingExtraError, ParameterError
 from entaug.files.atomic import atomic_file
 from entaug.files.streams import as_path
+from entaug.methods.shared.templates import AttentionMap
 
 __all__ = ["draw_attention_map"]
 

@@ -13,8 +13,8 @@ from statistics import fmean
 from typing import NamedTuple
 
 from entaug.errors import InputError
-from entaug.experiment.records import RunRecord
-from entaug.scoring.significance import Difference, paired_bootstrap
+from entaug.metrics.significance import Difference, paired_bootstrap
+from entaug.study.records import RunRecord
 
 __all__ = ["BASELINES", "GOLD", "GOLD_STEPS", "Arm", "ArmResult", "Setting", "compare_arms"]
 

@@ -10,12 +10,12 @@ from statistics import fmean, stdev
 import orjson
 
 from entaug.errors import InputError
-from entaug.experiment.records import RunRecord
-from entaug.quality.tables import markdown_table
+from entaug.metrics.quality.tables import markdown_table
+from entaug.metrics.significance import ONE_SEED, Difference, mean_interval
 from entaug.report.breakdowns import corpus_tables, dev_table, length_table, row_of, type_table
 from entaug.report.comparison import BASELINES, GOLD, Arm, ArmResult, Setting, compare_arms
 from entaug.report.recommendation import recommend
-from entaug.scoring.significance import ONE_SEED, Difference, mean_interval
+from entaug.study.records import RunRecord
 
 __all__ = ["ReportParts", "markdown_report", "report_parts"]
 
@@ -51,7 +51,7 @@ def markdown_report(
         by_type: whether to add tables of F1 by entity type.
         by_length: whether to add tables of F1 by number of tokens of the sentence: the last length of each bin but the
             last, for example ``(10, 20)``.
-        samples: number of resamples; see `entaug.scoring.significance.paired_bootstrap`.
+        samples: number of resamples; see `entaug.metrics.significance.paired_bootstrap`.
 
     Returns:
         A summary of all methods, a table for each setting, and notes on missing runs and leakage.
@@ -60,7 +60,7 @@ def markdown_report(
         InputError: there is no record, or runs of one setting have different test sets.
 
     Example:
-        >>> from entaug.scoring.span_f1 import Scores
+        >>> from entaug.metrics.span_f1 import Scores
         >>> record = RunRecord("k", "toy", 10, "linear", "gold", 0.0, 1, 30, 0, Scores({}, {}, {}, {}))
         >>> markdown_report([record]).splitlines()[0]
         '# Results of the runs'

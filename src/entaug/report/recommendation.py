@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 
+from entaug.metrics.significance import Difference
 from entaug.report.comparison import BASELINES, ArmResult, Setting
-from entaug.scoring.significance import Difference
 
 __all__ = ["recommend"]
 

@@ -15,19 +15,19 @@ from numpy.typing import NDArray
 from entaug.backends.resolve import resolve
 from entaug.backends.transformers.base import Batcher
 from entaug.backends.transformers.encoder import compute_attentions
-from entaug.data import Mention, Sentence
+from entaug.config.params import Check, NonNegativeInt, PositiveFloat, PositiveInt
+from entaug.core.data import Mention, Sentence
+from entaug.core.tags import Overlap
 from entaug.errors import InputError, ParameterError
-from entaug.params import Check, NonNegativeInt, PositiveFloat, PositiveInt
-from entaug.taggers.bodies import EncoderBody, encoder_folder
-from entaug.taggers.grid import GridHead
-from entaug.taggers.heads import CRFHead, LinearHead
+from entaug.taggers.decoders import CRFDecoder, LinearDecoder
+from entaug.taggers.encoders import Encoder, encoder_folder
+from entaug.taggers.grid import GridDecoder
 from entaug.taggers.neural import NeuralTagger
-from entaug.taggers.pointer_body import PointerBody, new_decoder
-from entaug.taggers.pointer_head import PointerHead
+from entaug.taggers.pointer_decoder import PointerDecoder
+from entaug.taggers.pointer_encoder import PointerEncoder, new_decoder
 from entaug.taggers.pointers import Representation
 from entaug.taggers.relations import RelationProbabilities
-from entaug.taggers.static_body import StaticBody
-from entaug.tags import Overlap
+from entaug.taggers.static_encoder import StaticEncoder
 
 __all__ = ["BiLSTMCRFTagger", "LinearTagger", "Seq2SeqTagger", "StaticBiLSTMCRFTagger", "W2NERTagger"]
 
@@ -45,7 +45,7 @@ class _EncoderTagger(NeuralTagger):
     """
 
     pooling: ClassVar[str] = "first"
-    body_class: ClassVar[type[EncoderBody]] = EncoderBody
+    body_class: ClassVar[type[Encoder]] = Encoder
 
     encoder: ModelName = "minilm"
     frozen: bool = False
@@ -55,12 +55,12 @@ class _EncoderTagger(NeuralTagger):
         super().check_requirements()
         encoder_folder(self.encoder)
 
-    def build_body(self, sentences: Sequence[Sentence]) -> EncoderBody:
+    def build_body(self, sentences: Sequence[Sentence]) -> Encoder:
         """See `entaug.taggers.neural.NeuralTagger.build_body`."""
         del sentences
         return self.body_class(self.encoder, self.pooling, frozen=self.frozen)
 
-    def restore_body(self, folder: Path, config: dict[str, Any]) -> EncoderBody:
+    def restore_body(self, folder: Path, config: dict[str, Any]) -> Encoder:
         """See `entaug.taggers.neural.NeuralTagger.restore_body`."""
         body = self.body_class(str(folder / "encoder"), self.pooling, frozen=self.frozen)
         body.name = config["body"]
@@ -87,16 +87,16 @@ class _CRFTagger(NeuralTagger):
         hidden: hidden size of the LSTM in each direction; 0 for no LSTM, a CRF over the word vectors alone.
         dropout: dropout probability before and after the LSTM.
         overlap: which of overlapping or discontinuous mentions to learn: ``"error"`` raises, see
-            `entaug.tags.flatten`.
+            `entaug.core.tags.flatten`.
     """
 
     hidden: NonNegativeInt = 200
     dropout: Dropout = 0.3
     overlap: Overlap = "error"
 
-    def build_head(self, size: int) -> CRFHead:
+    def build_head(self, size: int) -> CRFDecoder:
         """See `entaug.taggers.neural.NeuralTagger.build_head`."""
-        return CRFHead(size, self.labels_, hidden=self.hidden, dropout=self.dropout, overlap=self.overlap)
+        return CRFDecoder(size, self.labels_, hidden=self.hidden, dropout=self.dropout, overlap=self.overlap)
 
 
 @dataclass(kw_only=True, eq=False)
@@ -106,7 +106,7 @@ class LinearTagger(_EncoderTagger):
     Args:
         dropout: dropout probability of the word vectors.
         overlap: which of overlapping or discontinuous mentions to learn: ``"error"`` raises, see
-            `entaug.tags.flatten`.
+            `entaug.core.tags.flatten`.
     """
 
     name = "linear"
@@ -114,9 +114,9 @@ class LinearTagger(_EncoderTagger):
     dropout: Dropout = 0.1
     overlap: Overlap = "error"
 
-    def build_head(self, size: int) -> LinearHead:
+    def build_head(self, size: int) -> LinearDecoder:
         """See `entaug.taggers.neural.NeuralTagger.build_head`."""
-        return LinearHead(size, self.labels_, dropout=self.dropout, overlap=self.overlap)
+        return LinearDecoder(size, self.labels_, dropout=self.dropout, overlap=self.overlap)
 
 
 @dataclass(kw_only=True, eq=False)
@@ -145,15 +145,15 @@ class StaticBiLSTMCRFTagger(_CRFTagger):
         super().check_requirements()
         resolve("word_vectors", self.vectors)
 
-    def build_body(self, sentences: Sequence[Sentence]) -> StaticBody:
+    def build_body(self, sentences: Sequence[Sentence]) -> StaticEncoder:
         """See `entaug.taggers.neural.NeuralTagger.build_body`."""
         characters = {character for sentence in sentences for token in sentence.tokens for character in token}
         words = set() if self.frozen else {token.lower() for sentence in sentences for token in sentence.tokens}
-        return StaticBody(self.vectors, sorted(characters), vocabulary=sorted(words))
+        return StaticEncoder(self.vectors, sorted(characters), vocabulary=sorted(words))
 
-    def restore_body(self, folder: Path, config: dict[str, Any]) -> StaticBody:
+    def restore_body(self, folder: Path, config: dict[str, Any]) -> StaticEncoder:
         """See `entaug.taggers.neural.NeuralTagger.restore_body`."""
-        body = StaticBody(self.vectors, config["alphabet"], vocabulary=config.get("vocabulary") or ())
+        body = StaticEncoder(self.vectors, config["alphabet"], vocabulary=config.get("vocabulary") or ())
         if body.name != config["body"]:
             raise InputError(
                 f"was trained with the word vectors {config['body']}, but {self.vectors} is {body.name}",
@@ -171,7 +171,7 @@ class W2NERTagger(_EncoderTagger):
     `entaug.taggers.relations.RelationProbabilities`. Of tag probabilities it uses the weights of words alone, and
     learns the mentions.
 
-    The defaults differ from the paper: see `entaug.taggers.grid.GridHead`. Its own form, for its base models, is
+    The defaults differ from the paper: see `entaug.taggers.grid.GridDecoder`. Its own form, for its base models, is
     ``activation="softmax", residual=False, weight=1, hidden=256, channels=96, biaffine=512, dropout=0.5``.
 
     Args:
@@ -202,9 +202,9 @@ class W2NERTagger(_EncoderTagger):
         """See `entaug.taggers.neural.NeuralTagger.batch_cost`."""
         return length**2
 
-    def build_head(self, size: int) -> GridHead:
+    def build_head(self, size: int) -> GridDecoder:
         """See `entaug.taggers.neural.NeuralTagger.build_head`."""
-        return GridHead(
+        return GridDecoder(
             size,
             self.labels_,
             hidden=self.hidden,
@@ -252,18 +252,18 @@ class Seq2SeqTagger(_EncoderTagger):
     """
 
     name = "seq2seq"
-    body_class: ClassVar[type[EncoderBody]] = PointerBody
+    body_class: ClassVar[type[Encoder]] = PointerEncoder
     gives_probabilities: ClassVar[bool] = False
 
     representation: Representation = "word"
     layers: PositiveInt = 2
     dropout: Dropout = 0.3
 
-    def build_head(self, size: int) -> PointerHead:
+    def build_head(self, size: int) -> PointerDecoder:
         """See `entaug.taggers.neural.NeuralTagger.build_head`."""
         del size
         body = self._body
-        return PointerHead(
+        return PointerDecoder(
             body.initial_symbols(self.labels_),
             self.labels_,
             representation=self.representation,

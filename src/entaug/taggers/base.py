@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any, Literal, Protocol, Self, runtime_checkable
 
 from entaug.backends.config import BaseTrainingConfig, TrainingProgress
-from entaug.data import Sentence
+from entaug.config.params import PositiveFloat, PositiveInt, Probability, construct, parameters
+from entaug.config.registry import Registry
+from entaug.core.data import Sentence
+from entaug.core.soft_labels import TagProbabilities
 from entaug.errors import InputError, ParameterError, UnknownNameError
-from entaug.params import PositiveFloat, PositiveInt, Probability, construct, parameters
-from entaug.registry import Registry
-from entaug.tag_probabilities import TagProbabilities
 
 __all__ = [
     "TAGGERS",

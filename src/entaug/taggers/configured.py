@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from typing import Any, Self
 
 from entaug.backends.config import TrainingProgress
-from entaug.data import Sentence
+from entaug.config.params import construct, parameters
+from entaug.core.data import Sentence
 from entaug.errors import ParameterError, UnknownNameError
-from entaug.params import construct, parameters
 from entaug.taggers.base import TAGGERS, TaggerTrainingConfig, TrainableTagger, create_tagger
 
 __all__ = ["ConfiguredTagger", "configure_tagger"]

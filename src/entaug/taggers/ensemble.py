@@ -11,11 +11,11 @@ import numpy as np
 
 from entaug import _version
 from entaug.backends.config import TrainingProgress
-from entaug.data import Sentence
+from entaug.config.params import Configurable, PositiveInt, construct, parameters
+from entaug.core.data import Sentence
+from entaug.core.soft_labels import TagProbabilities, label_confidence
 from entaug.errors import ParameterError
 from entaug.files.atomic import atomic_folder
-from entaug.params import Configurable, PositiveInt, construct, parameters
-from entaug.tag_probabilities import TagProbabilities, label_confidence
 from entaug.taggers.base import (
     TAGGERS,
     TaggerTrainingConfig,

@@ -8,13 +8,13 @@ from typing import Literal, NamedTuple
 
 import torch
 
-from entaug.data import Mention, Sentence
+from entaug.core.data import Mention, Sentence
+from entaug.core.soft_labels import TagProbabilities
 from entaug.errors import ParameterError
-from entaug.tag_probabilities import TagProbabilities
-from entaug.taggers.heads import run_lstm
+from entaug.taggers.decoders import run_lstm
 from entaug.taggers.relations import NNW, THW, RelationProbabilities, relations
 
-__all__ = ["GridHead"]
+__all__ = ["GridDecoder"]
 
 BINS = 19
 DILATIONS = (1, 2, 3)
@@ -29,7 +29,7 @@ class GridTargets(NamedTuple):
     weights: torch.Tensor | None = None
 
 
-class GridHead(torch.nn.Module):
+class GridDecoder(torch.nn.Module):
     """Head for mentions of any shape, with the network of W2NER (Li et al. 2022)."""
 
     # A bidirectional LSTM; conditional layer normalisation, where the word of the row scales and shifts that of the

@@ -20,21 +20,15 @@ from entaug import _version
 from entaug.backends.config import TrainingProgress
 from entaug.backends.transformers.base import choose_device
 from entaug.backends.transformers.training import TrainingLoop, isolated_random_state
-from entaug.data import Mention, Sentence
+from entaug.config.params import Configurable, parameters
+from entaug.core.data import Mention, Sentence
+from entaug.core.soft_labels import TagProbabilities
 from entaug.errors import InputError, ParameterError
 from entaug.files.atomic import atomic_folder
-from entaug.params import Configurable, parameters
-from entaug.scoring.span_f1 import score
-from entaug.tag_probabilities import TagProbabilities
-from entaug.taggers.base import (
-    CONFIG_FILE,
-    TaggerTrainingConfig,
-    TrainingHistory,
-    damaged_tagger,
-    write_config,
-)
+from entaug.metrics.span_f1 import score
+from entaug.taggers.base import CONFIG_FILE, TaggerTrainingConfig, TrainingHistory, damaged_tagger, write_config
 from entaug.taggers.batches import batches, compute_in_batches, learning_rate_factor
-from entaug.taggers.bodies import EncoderBody
+from entaug.taggers.encoders import Encoder
 from entaug.taggers.packing import replace_dropout
 
 __all__ = ["NeuralTagger"]
@@ -260,7 +254,7 @@ class NeuralTagger(Configurable, abc.ABC):
         self._head.eval()
 
     def _choose_precision(self) -> torch.dtype:
-        model_type = self._body.model.config.model_type if isinstance(self._body, EncoderBody) else ""
+        model_type = self._body.model.config.model_type if isinstance(self._body, Encoder) else ""
         return choose_device(self.device, self.precision, model_type=model_type)[1]
 
     def _autocast(self) -> torch.autocast:
@@ -289,7 +283,7 @@ class NeuralTagger(Configurable, abc.ABC):
         with atomic_folder(Path(folder)) as new:
             self._body.save(new)
             weights = {f"head.{name}": tensor for name, tensor in self._head.state_dict().items()}
-            if not isinstance(self._body, EncoderBody):
+            if not isinstance(self._body, Encoder):
                 weights |= {f"body.{name}": tensor for name, tensor in self._body.state_dict().items()}
             save_file({name: tensor.contiguous().cpu() for name, tensor in weights.items()}, new / _WEIGHTS_FILE)
             config = {

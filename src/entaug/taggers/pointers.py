@@ -15,9 +15,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
-from entaug.data import Mention
+from entaug.core.data import Mention
+from entaug.core.mentions import Span
 from entaug.errors import InputError
-from entaug.mentions import Span
 
 __all__ = ["MentionReader", "Options", "Representation", "delinearize", "linearize", "most_items", "target_order"]
 

@@ -26,10 +26,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from entaug.data import Sentence
+from entaug.core.data import Sentence
+from entaug.core.mentions import Mention
+from entaug.core.soft_labels import to_float32, word_weights
 from entaug.errors import InputError, ParameterError
-from entaug.mentions import Mention
-from entaug.tag_probabilities import to_float32, word_weights
 
 __all__ = ["MAX_MENTIONS", "MAX_PATHS", "NNW", "THW", "RelationProbabilities", "decode", "relations"]
 
@@ -125,8 +125,8 @@ def _paths(
 class RelationProbabilities:
     """The probabilities of relations between the words of a sentence, where they are not about 0."""
 
-    # They are for mentions of any shape what `entaug.tag_probabilities.TagProbabilities` are for flat ones. A relation
-    # is independent of the others, as in `entaug.taggers.grid.GridHead`: the probabilities do not sum to 1.
+    # They are for mentions of any shape what `entaug.core.soft_labels.TagProbabilities` are for flat ones. A relation
+    # is independent of the others, as in `entaug.taggers.grid.GridDecoder`: the probabilities do not sum to 1.
 
     names: tuple[str, ...]
     num_words: int

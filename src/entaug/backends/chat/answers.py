@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from entaug.backends.instruct import Answer, ChatRequest
+from entaug.backends.models.catalogue import cache_dir
 from entaug.errors import OutputError
-from entaug.models.catalogue import cache_dir
 
 __all__ = ["AnswerCache", "request_key"]
 

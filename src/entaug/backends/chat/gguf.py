@@ -19,8 +19,8 @@ from urllib.error import URLError
 from urllib.request import ProxyHandler, build_opener
 
 from entaug.backends.chat.server import ChatServer
+from entaug.backends.models.digests import digest
 from entaug.errors import MissingModelError
-from entaug.models.digests import digest
 
 __all__ = ["LLAMA_SERVER", "GGUFModel", "server_command"]
 

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 
 from annotated_types import Interval
 
-from entaug.params import NonNegativeFloat, NonNegativeInt, PositiveFloat, parameters, validate
+from entaug.config.params import NonNegativeFloat, NonNegativeInt, PositiveFloat, parameters, validate
 
 __all__ = ["RequestSettings", "request_settings", "use_request_settings"]
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from entaug.backends.models.digests import digest
 from entaug.errors import MissingModelError
-from entaug.models.digests import digest
 
 __all__ = ["StaticWordVectors"]
 

@@ -20,9 +20,9 @@ from entaug.backends.lexicon.wordnet import TABLE
 from entaug.backends.lexicon.wordnet_any import ANY_SENSE_TABLE, compile_any_sense_table
 from entaug.backends.lexicon.wordnet_senses import compile_tagged_tables
 from entaug.backends.lexicon.wordnet_table import Database, compile_table
+from entaug.backends.models.catalogue import file_digest
+from entaug.backends.models.preparation import PreparationTask, Report
 from entaug.errors import MissingModelError
-from entaug.models.catalogue import file_digest
-from entaug.models.preparation import PreparationTask, Report
 
 __all__ = ["prepare_any_sense", "prepare_wordnet"]
 

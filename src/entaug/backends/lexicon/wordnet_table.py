@@ -121,7 +121,7 @@ _NEVER_BROUGHT = frozenset(
 )
 LEFT_ALONE = _CLOSED | _LEFT_ALONE
 """Words that have no synonyms: function words, and those whose usual meaning is not in WordNet."""
-Reading = tuple[str, str, str, int]  # lemma, part of speech, synset, count
+ReadReport = tuple[str, str, str, int]  # lemma, part of speech, synset, count
 
 
 @dataclass
@@ -144,8 +144,8 @@ class Database:
     # hold; `index.sense` has the same counts) nor a quick way through the whole database.
 
     def __init__(self, files: Path) -> None:
-        self.senses: defaultdict[tuple[str, str], list[Reading]] = defaultdict(list)
-        self.of_lemma: defaultdict[str, list[Reading]] = defaultdict(list)
+        self.senses: defaultdict[tuple[str, str], list[ReadReport]] = defaultdict(list)
+        self.of_lemma: defaultdict[str, list[ReadReport]] = defaultdict(list)
         self.synsets: dict[tuple[str, str], _Synset] = {}
         self.glosses: Counter[str] = Counter()
         self._read_senses(files / "index.sense")
@@ -215,12 +215,12 @@ class Database:
                 analyses[form].append((lemma, pos, frozenset(of_form)))
         return analyses
 
-    def is_name(self, readings: list[Reading]) -> bool:
+    def is_name(self, readings: list[ReadReport]) -> bool:
         """Whether a form is known as a name ("Begin") and not mostly seen as a common word."""
         names = [r for r in readings if all(w[:1].isupper() for w in self.synsets[r[1:3]].words if w.lower() == r[0])]
         return bool(names) and 5 * sum(r[3] for r in names) >= sum(r[3] for r in readings)
 
-    def share(self, readings: list[Reading], lemma: str, pos: str, other: str) -> float:
+    def share(self, readings: list[ReadReport], lemma: str, pos: str, other: str) -> float:
         """The share of the uses of some readings in which another word fits."""
         fits = 0.0
         for its_lemma, its_pos, offset, count in readings:
@@ -267,7 +267,7 @@ def compile_table(data: Database) -> dict[str, list[str]]:
     return table
 
 
-def synonyms_of(data: Database, lemma: str, pos: str, readings: list[Reading]) -> Iterator[tuple[str, int]]:
+def synonyms_of(data: Database, lemma: str, pos: str, readings: list[ReadReport]) -> Iterator[tuple[str, int]]:
     """The words that may stand for a lemma."""
     # A form that may be a verb and something else must be clearer: "lean" is not always to tilt.
     kinds = {its_pos for _, its_pos, _, _ in readings}

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import conllu
 
+from entaug.backends.models.digests import digest
 from entaug.backends.protocols import Parse
 from entaug.errors import InputError
-from entaug.models.digests import digest
 
 __all__ = ["ConlluParser"]
 

@@ -10,8 +10,8 @@ import spacy
 from spacy.tokens import Doc
 
 from entaug.backends.protocols import Parse
+from entaug.core.spacing import infer_spaces
 from entaug.errors import MissingModelError
-from entaug.spacing import infer_spaces
 
 __all__ = ["SpacyParser", "load_pipeline", "pipeline_languages", "pipeline_name", "words_to_doc"]
 

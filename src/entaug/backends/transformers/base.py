@@ -21,9 +21,9 @@ import transformers
 from safetensors import SafetensorError
 
 from entaug.backends.compute import compute_settings
+from entaug.backends.models.digests import digest
 from entaug.backends.transformers.vocabulary import card_languages, unread_share
 from entaug.errors import EntaugError, MissingModelError, ParameterError
-from entaug.models.digests import digest
 
 __all__ = [
     "Batcher",

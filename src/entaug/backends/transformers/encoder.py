@@ -8,14 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from entaug.backends.transformers.base import (
-    Batcher,
-    TorchBackend,
-    pad_rows,
-    tokenize_words,
-    torch,
-    transformers,
-)
+from entaug.backends.transformers.base import Batcher, TorchBackend, pad_rows, tokenize_words, torch, transformers
 from entaug.errors import ParameterError
 
 __all__ = ["TransformersEncoder", "compute_attentions"]

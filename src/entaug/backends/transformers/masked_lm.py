@@ -15,9 +15,9 @@ from entaug.backends.protocols import MaskedExample, MaskedText
 from entaug.backends.transformers.base import Batcher, load_model, torch, transformers
 from entaug.backends.transformers.trainable import FineTunable
 from entaug.backends.transformers.training import IGNORED, Row
+from entaug.core.spacing import is_unspaced_script
+from entaug.core.words import is_word
 from entaug.errors import MissingModelError
-from entaug.spacing import is_unspaced_script
-from entaug.words import is_word
 
 __all__ = ["TransformersMaskedLM"]
 

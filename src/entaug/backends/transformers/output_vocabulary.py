@@ -10,7 +10,7 @@ from typing import Any
 from entaug.backends.config import DecodingConfig
 from entaug.backends.transformers.base import torch
 from entaug.backends.transformers.constraints import MarkerConstraint, Phrase, PhraseConstraint
-from entaug.spacing import continues_word, is_unspaced_script
+from entaug.core.spacing import continues_word, is_unspaced_script
 
 __all__ = ["OutputVocabulary"]
 

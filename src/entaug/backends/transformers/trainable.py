@@ -13,14 +13,7 @@ from typing import Any, Generic, Self, TypeVar
 from entaug.backends.compute import trim_heap
 from entaug.backends.config import TrainingConfig, TrainingProgress
 from entaug.backends.transformers.base import TorchBackend, load_model, quiet, torch, transformers
-from entaug.backends.transformers.training import (
-    IGNORED,
-    FineTuningResult,
-    Row,
-    fine_tune,
-    read_weights,
-    save_weights,
-)
+from entaug.backends.transformers.training import IGNORED, FineTuningResult, Row, fine_tune, read_weights, save_weights
 from entaug.errors import InputError, ParameterError
 
 __all__ = ["MASK", "FineTunable", "TrainableModel"]

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from entaug.models.catalogue import MODELS, cache_dir
-from entaug.spacing import is_unspaced_script
+from entaug.backends.models.catalogue import MODELS, cache_dir
+from entaug.core.spacing import is_unspaced_script
 
 __all__ = ["card_languages", "unread_share"]
 

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import ctranslate2
 
 from entaug.backends.compute import compute_settings
+from entaug.backends.models.digests import digest
 from entaug.backends.translation.languages import TargetLanguage, missing_tokenizer_error, set_languages
 from entaug.backends.translation.splitting import TextPart, translate_in_parts
 from entaug.errors import EntaugError, MissingModelError, ParameterError
-from entaug.models.digests import digest
 
 __all__ = ["CTranslate2Translator"]
 

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from entaug.core.languages import LANGUAGE_NAMES
 from entaug.errors import MissingExtraError, ParameterError
-from entaug.languages import LANGUAGE_NAMES
 
 __all__ = [
     "TargetLanguage",

@@ -11,10 +11,11 @@ from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
-from entaug.data import Sentence
+from entaug.core.data import Sentence
+from entaug.core.spacing import infer_spaces
 from entaug.errors import InputError, LossError
 from entaug.files.streams import decode_text, read_bytes
-from entaug.formats.base import ENTITY_FIELDS, KEPT, Reading, before_of
+from entaug.formats.base import ENTITY_FIELDS, KEPT, ReadReport, before_of
 from entaug.formats.brat.standoff import (
     BYTE_ORDER_MARK,
     Faults,
@@ -34,7 +35,6 @@ from entaug.formats.brat.standoff import (
 from entaug.formats.documents import BEFORE, CHAR_RANGES, DOCUMENT, Document, group_by_document, join_sentences
 from entaug.formats.offsets import counter
 from entaug.formats.segmentation import SegmentationOptions, split_document
-from entaug.spacing import infer_spaces
 
 __all__ = [
     "PROVENANCE_SUFFIX",
@@ -59,7 +59,7 @@ def provenance_file(annotations: Path) -> Path:
 # ------------------------------------------------------------------------------------------------------------- reading
 
 
-def read_document(name: str, annotations: Path, dialect: SegmentationOptions, reading: Reading) -> list[Sentence]:
+def read_document(name: str, annotations: Path, dialect: SegmentationOptions, reading: ReadReport) -> list[Sentence]:
     """Read the sentences of a document."""
     faults = Faults(annotations, reading)
     text_file = annotations.with_suffix(".txt")
@@ -112,7 +112,7 @@ def _read_provenance(path: Path) -> list[tuple[int, Any]] | None:
 
 
 def _with_lines(
-    sentences: Sequence[Sentence], others: Sequence[OtherLine], layout: Mapping[str, Any], reading: Reading
+    sentences: Sequence[Sentence], others: Sequence[OtherLine], layout: Mapping[str, Any], reading: ReadReport
 ) -> list[Sentence]:
     """Add to each sentence the lines that are written back with it."""
     extras = [sentence.fields.get(ENTITY_FIELDS, []) for sentence in sentences]

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from entaug.data import Sentence
+from entaug.core.data import Sentence
 from entaug.errors import InputError, LossError
 from entaug.files.folders import (
     holds_document,
@@ -32,7 +32,7 @@ from entaug.files.folders import (
     walk_files,
     write_documents,
 )
-from entaug.formats.base import ENTITY_FIELDS, KEPT, FormatCapabilities, Reading
+from entaug.formats.base import ENTITY_FIELDS, KEPT, FormatCapabilities, ReadReport
 from entaug.formats.brat.documents import (
     PROVENANCE_SUFFIX,
     document_files,
@@ -81,12 +81,12 @@ class Brat(BufferedFormat):
 
     def files(self, path: Path) -> list[Path]:
         """See `entaug.formats.buffered.BufferedFormat.files`."""
-        annotations = [file for _, file in _pairs(path, Reading()) if isinstance(file, Path)]
+        annotations = [file for _, file in _pairs(path, ReadReport()) if isinstance(file, Path)]
         provenance = (provenance_file(file) for file in annotations)
         texts = (file.with_suffix(".txt") for file in annotations)
         return [*annotations, *texts, *(file for file in provenance if file.is_file())]
 
-    def sentences(self, path: Path, dialect: BratDialect, reading: Reading) -> Iterator[Sentence]:
+    def sentences(self, path: Path, dialect: BratDialect, reading: ReadReport) -> Iterator[Sentence]:
         """See `entaug.formats.buffered.BufferedFormat.sentences`; documents are in the order of their names."""
         seen: set[str | None] = set()
 
@@ -103,8 +103,8 @@ class Brat(BufferedFormat):
         """See `entaug.formats.buffered.BufferedFormat.replaceable`: pairs of files, and what is written beside them."""
         return holds_only(path, (PROVENANCE_SUFFIX, ".ann", ".txt"), {".ann", ".txt"})
 
-    def carried(self, sentence: Sentence, dialect: BratDialect) -> Sentence:
-        """See `entaug.formats.base.BaseFormat.carried`: tokenized again, and split at the boundaries of mentions."""
+    def as_stored(self, sentence: Sentence, dialect: BratDialect) -> Sentence:
+        """See `entaug.formats.base.BaseFormat.as_stored`: tokenized again, and split at the boundaries of mentions."""
         text = join_sentences([without_foreign_fields(sentence)])
         mentions = [m._replace(spans=to_ranges(text.text, m.spans), fields={}) for m in text.mentions]
         read = retokenized(Document(text.text, [m for m in mentions if m.spans]), dialect)
@@ -145,7 +145,7 @@ class Brat(BufferedFormat):
                 lost.append("fields of mentions")
         if sentence.id is not None and DOCUMENT not in sentence.fields and safe_file_name(sentence.id) != sentence.id:
             lost.append("id")
-        if self.carried(sentence, dialect).tokens != sentence.tokens:
+        if self.as_stored(sentence, dialect).tokens != sentence.tokens:
             lost.append("tokens that are not spaCy's")
         return lost
 
@@ -155,7 +155,7 @@ class Brat(BufferedFormat):
         write_documents((document_files(g, n) for n, g in enumerate(group_documents(sentences), start=1)), path)
 
 
-def _pairs(path: Path, reading: Reading) -> Iterator[tuple[str, Path | InputError]]:
+def _pairs(path: Path, reading: ReadReport) -> Iterator[tuple[str, Path | InputError]]:
     """Yield the name of each document with its ``.ann``, or with the error if a file of the pair is missing."""
     if path.is_dir():
         walked = walk_files(path, lambda reason: reading.notes.update([reason]))

@@ -11,9 +11,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from entaug.data import Span
+from entaug.core.data import Span
 from entaug.errors import InputError
-from entaug.formats.base import Reading
+from entaug.formats.base import ReadReport
 from entaug.formats.documents import CharMention
 from entaug.formats.offsets import characters_of
 
@@ -68,7 +68,7 @@ class OtherLine(NamedTuple):
 class Faults:
     """Collects the errors of a document; with ``--repair`` they are counted instead."""
 
-    def __init__(self, path: Path, reading: Reading) -> None:
+    def __init__(self, path: Path, reading: ReadReport) -> None:
         self.path, self.reading = path, reading
         self.found: list[InputError] = []
 

@@ -10,6 +10,8 @@ from itertools import islice, pairwise
 from pathlib import Path
 from typing import Literal
 
+from entaug.core.spacing import is_unspaced_script
+from entaug.core.tags import InvalidTag, SchemeDetector, decode_canonical, is_tag
 from entaug.errors import InputError, ParameterError
 from entaug.files.streams import find_in_file
 from entaug.formats.conll.dialect import ConllDialect
@@ -27,8 +29,6 @@ from entaug.formats.conll.lines import (
 )
 from entaug.formats.conll.tag_columns import extract_attribute
 from entaug.formats.records import no_sentences
-from entaug.spacing import is_unspaced_script
-from entaug.tags import InvalidTag, SchemeDetector, decode_canonical, is_tag
 
 __all__ = ["detect_dialect"]
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
-from entaug.params import Check, validate
-from entaug.tags import Overlap
+from entaug.config.params import Check, validate
+from entaug.core.tags import Overlap
 
 __all__ = ["ConllDialect"]
 
@@ -32,8 +32,8 @@ class ConllDialect:
             written anew.
         ids: whether ``# sent_id = ...`` comments hold the ids of sentences.
         texts: whether ``# text = ...`` comments hold the text of sentences with its white space.
-        overlap: which nested and discontinuous mentions to write, see `entaug.tags.flatten`; where there are several
-            tag columns, which of those that need more columns.
+        overlap: which nested and discontinuous mentions to write, see `entaug.core.tags.flatten`; where there are
+            several tag columns, which of those that need more columns.
         provenance: whether to write the provenance of augmented sentences as a comment.
         tag_columns: the columns of nested mentions, outermost first, as 1,2; they override `tag_column`.
         column_names: the names of all columns, where the file begins with ``# global.columns = ...``.

@@ -16,16 +16,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from entaug.data import Sentence
+from entaug.core.data import Sentence
+from entaug.core.tags import flatten
 from entaug.errors import ParameterError
-from entaug.formats.base import ENTITY_FIELDS, BaseFormat, FormatCapabilities, Reading
+from entaug.formats.base import ENTITY_FIELDS, BaseFormat, FormatCapabilities, ReadReport
 from entaug.formats.conll.detection import detect_dialect
 from entaug.formats.conll.dialect import ConllDialect
 from entaug.formats.conll.lines import last_break
 from entaug.formats.conll.reader import ConllReader
 from entaug.formats.conll.tag_columns import flatten_to_levels
 from entaug.formats.conll.writer import find_losses, format_sentence
-from entaug.tags import flatten
 
 __all__ = ["Conll"]
 
@@ -54,13 +54,13 @@ class Conll(BaseFormat):
         dialect: ConllDialect = super().dialect(**options)
         return dialect
 
-    def look(self, path: Path, **options: Any) -> ConllDialect:
-        """See `entaug.formats.base.BaseFormat.look`; raises InputError where no column holds tags."""
+    def detect_dialect(self, path: Path, **options: Any) -> ConllDialect:
+        """See `entaug.formats.base.BaseFormat.detect_dialect`; raises InputError where no column holds tags."""
         given = {name: value for name, value in options.items() if value is not None}
         return detect_dialect(path, self.dialect(**given), given)
 
     def read(
-        self, path: Path, dialect: ConllDialect, reading: Reading, start: int = 0, stop: int | None = None
+        self, path: Path, dialect: ConllDialect, reading: ReadReport, start: int = 0, stop: int | None = None
     ) -> Iterator[Sentence]:
         """See `entaug.formats.base.BaseFormat.read`."""
         return ConllReader(path, dialect, reading).sentences(start, stop)
@@ -69,8 +69,8 @@ class Conll(BaseFormat):
         """See `entaug.formats.base.BaseFormat.last_break`: after an empty line that ends the rows of a sentence."""
         return last_break(data)
 
-    def carried(self, sentence: Sentence, dialect: ConllDialect) -> Sentence:
-        """See `entaug.formats.base.BaseFormat.carried`; without the mentions that the option `overlap` excludes."""
+    def as_stored(self, sentence: Sentence, dialect: ConllDialect) -> Sentence:
+        """See `entaug.formats.base.BaseFormat.as_stored`; without the mentions that the option `overlap` excludes."""
         if dialect.overlap == "error" or sentence.is_flat:
             return sentence
         num_levels = len(dialect.tag_columns)

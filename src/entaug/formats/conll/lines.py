@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from entaug.core.tags import is_tag
 from entaug.files.streams import check_characters, read_line_chunks
 from entaug.formats.conll.dialect import ConllDialect
-from entaug.tags import is_tag
 
 __all__ = [
     "DOCSTART",

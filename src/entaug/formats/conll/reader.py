@@ -13,10 +13,13 @@ from typing import Any
 
 import orjson
 
-from entaug.alignment import align_spaces
-from entaug.data import Mention, Sentence
+from entaug.core.alignment import align_spaces
+from entaug.core.data import Mention, Sentence
+from entaug.core.provenance import Provenance
+from entaug.core.spacing import infer_spaces_of_characters
+from entaug.core.tags import InvalidTag, decode_canonical, is_tag
 from entaug.errors import InputError, TagError
-from entaug.formats.base import ENTITY_FIELDS, Reading
+from entaug.formats.base import ENTITY_FIELDS, ReadReport
 from entaug.formats.conll.dialect import ConllDialect
 from entaug.formats.conll.lines import (
     PROVENANCE_COMMENT,
@@ -32,9 +35,6 @@ from entaug.formats.conll.lines import (
 )
 from entaug.formats.conll.tag_columns import decode_levels, extract_attribute
 from entaug.formats.records import no_sentences
-from entaug.provenance import Provenance
-from entaug.spacing import infer_spaces_of_characters
-from entaug.tags import InvalidTag, decode_canonical, is_tag
 
 __all__ = ["EXTRA_ROWS", "ConllReader"]
 
@@ -49,7 +49,7 @@ class _RaggedRows(Exception):  # noqa: N818 - internal: converted to an InputErr
 class ConllReader:
     """Reads the sentences of a file."""
 
-    def __init__(self, path: Path, dialect: ConllDialect, reading: Reading) -> None:
+    def __init__(self, path: Path, dialect: ConllDialect, reading: ReadReport) -> None:
         self._path = path
         self._dialect = dialect
         self._reading = reading

@@ -6,12 +6,12 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from entaug.data import PLACEHOLDER, Mention, Sentence
+from entaug.core.data import PLACEHOLDER, Mention, Sentence
+from entaug.core.mentions import sorted_mentions
+from entaug.core.tags import InvalidTag, decode_canonical, encode_canonical, flatten
 from entaug.errors import LossError
 from entaug.formats.base import ENTITY_FIELDS
 from entaug.formats.conll.dialect import ConllDialect
-from entaug.mentions import sorted_mentions
-from entaug.tags import InvalidTag, decode_canonical, encode_canonical, flatten
 
 __all__ = [
     "LEVEL",

@@ -7,7 +7,8 @@ from typing import NoReturn
 
 import orjson
 
-from entaug.data import PLACEHOLDER, Sentence
+from entaug.core.data import PLACEHOLDER, Sentence
+from entaug.core.spacing import infer_spaces_of_characters
 from entaug.errors import LossError
 from entaug.formats.base import ENTITY_FIELDS
 from entaug.formats.conll.dialect import ConllDialect
@@ -23,7 +24,6 @@ from entaug.formats.conll.lines import (
 )
 from entaug.formats.conll.reader import EXTRA_ROWS
 from entaug.formats.conll.tag_columns import are_levels_written, encode_levels, insert_attribute
-from entaug.spacing import infer_spaces_of_characters
 
 __all__ = ["find_losses", "format_sentence"]
 

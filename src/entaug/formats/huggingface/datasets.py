@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from entaug.corpus import Corpus
-from entaug.data import Sentence
+from entaug.core.corpus import Corpus
+from entaug.core.data import Sentence
 from entaug.errors import InputError, MissingExtraError, ParameterError
-from entaug.formats.base import Reading, note_lines, warn_of_notes
+from entaug.formats.base import ReadReport, note_lines, warn_of_notes
 from entaug.formats.huggingface.dialect import Table, import_pyarrow
 from entaug.formats.huggingface.format import Parquet, features_of
 from entaug.formats.huggingface.reader import detect_dialect, read_table
@@ -72,7 +72,7 @@ def from_datasets(dataset: Any, *, repair: bool = False, **options: Any) -> Any:
     try:
         detected = detect_dialect(table, dialect, given)
         dialect = replace(dialect, **{name: value for name, value in detected.items() if name not in given})
-        reading = Reading(repair=repair)
+        reading = ReadReport(repair=repair)
         sentences = tuple(read_table(table, dialect, reading, None))
     except pa.ArrowException as error:
         raise InputError(f"cannot be read ({error})") from None
@@ -114,7 +114,7 @@ def to_datasets(sentences: Iterable[Sentence] | Mapping[str, Iterable[Sentence]]
         rows = list(sentences)
     for sentence in rows:
         format_.check(sentence, dialect)
-    table = create_table((format_.carried(sentence, dialect) for sentence in rows), dialect)
+    table = create_table((format_.as_stored(sentence, dialect) for sentence in rows), dialect)
 
     def dataset(part: Any, name: str | None) -> Any:
         split = None if name is None else datasets.NamedSplit(name)

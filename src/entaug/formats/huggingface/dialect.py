@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from entaug.config.params import validate
+from entaug.core.tags import Overlap
 from entaug.errors import MissingExtraError
-from entaug.params import validate
-from entaug.tags import Overlap
 
 __all__ = ["JSON_COLUMN", "HfDialect", "Table", "import_pyarrow"]
 
@@ -28,7 +28,7 @@ class HfDialect:
             nested or discontinuous mentions, else in tags.
         scheme: the scheme of the tags.
         names: the tags of the numbers, in order; missing ones are added when a table is written.
-        overlap: the treatment of nested and discontinuous mentions in writing, see `entaug.tags.flatten`.
+        overlap: the treatment of nested and discontinuous mentions in writing, see `entaug.core.tags.flatten`.
         split_name: the split to read from a folder with several splits.
         columns: the columns with a value per token.
         classes: the names that numbers stand for in other columns, by column.

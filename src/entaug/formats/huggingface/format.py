@@ -11,11 +11,11 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from entaug.data import Sentence
+from entaug.core.data import Sentence
 from entaug.errors import InputError, LossError, ParameterError
 from entaug.files.atomic import atomic_file
 from entaug.files.streams import read_beginning, read_bytes
-from entaug.formats.base import FormatCapabilities, Reading
+from entaug.formats.base import FormatCapabilities, ReadReport
 from entaug.formats.buffered import BufferedFormat
 from entaug.formats.huggingface.dialect import HfDialect, Table, import_pyarrow
 from entaug.formats.huggingface.reader import detect_dialect, read_table
@@ -55,14 +55,14 @@ class TableFormat(BufferedFormat):
         with _faults_named(path):
             return not any(len(batch) for batch in self.open_table(path, self.dialect()).batches(None))
 
-    def sentences(self, path: Path, dialect: HfDialect, reading: Reading) -> Iterator[Sentence]:
+    def sentences(self, path: Path, dialect: HfDialect, reading: ReadReport) -> Iterator[Sentence]:
         """See `entaug.formats.buffered.BufferedFormat.sentences`."""
         with _faults_named(path):
             yield from read_table(self.open_table(path, dialect), dialect, reading, path)
 
     def check(self, sentence: Sentence, dialect: HfDialect) -> None:
         """See `entaug.formats.buffered.BufferedFormat.check`: unsupported mentions, text that is not Unicode."""
-        kept = self.carried(sentence, dialect)
+        kept = self.as_stored(sentence, dialect)
         if dialect.mentions == "tags":
             self.check_flat(kept, "pass --overlap outermost or innermost, or write entities")
         try:
@@ -76,7 +76,7 @@ class TableFormat(BufferedFormat):
 
     def write(self, sentences: Iterable[Sentence], path: Path, dialect: HfDialect) -> None:
         """See `entaug.formats.buffered.BufferedFormat.write`."""
-        table = create_table((self.carried(sentence, dialect) for sentence in sentences), dialect)
+        table = create_table((self.as_stored(sentence, dialect) for sentence in sentences), dialect)
         self.write_table(table, path, dialect)
 
 

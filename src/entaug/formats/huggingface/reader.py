@@ -14,9 +14,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from entaug.data import Mention, Sentence, split_fields
+from entaug.core.data import Mention, Sentence, split_fields
 from entaug.errors import InputError
-from entaug.formats.base import Reading, are_columns
+from entaug.formats.base import ReadReport, are_columns
 from entaug.formats.huggingface.dialect import JSON_COLUMN, HfDialect, Table, import_pyarrow
 from entaug.formats.label_fields import (
     LABEL_NAMES,
@@ -31,14 +31,7 @@ from entaug.formats.label_fields import (
     numbers_without_names,
 )
 from entaug.formats.records import read_records
-from entaug.formats.token_records import (
-    add_entity_fields,
-    pop_columns,
-    pop_id,
-    pop_spaces,
-    unique_mentions,
-    without,
-)
+from entaug.formats.token_records import add_entity_fields, pop_columns, pop_id, pop_spaces, unique_mentions, without
 
 __all__ = ["detect_dialect", "read_table"]
 
@@ -164,7 +157,7 @@ def _rows(column: Any) -> list[Any]:
     return [values[a - first : b - first] for a, b in pairwise(bounds)]
 
 
-def read_table(table: Table, dialect: HfDialect, reading: Reading, path: Path | str | None) -> Iterator[Sentence]:
+def read_table(table: Table, dialect: HfDialect, reading: ReadReport, path: Path | str | None) -> Iterator[Sentence]:
     """Read the sentences of a table."""
     pa = import_pyarrow()
     types = {column.name: column.type for column in table.schema}
@@ -211,7 +204,9 @@ def _is_json(type_: Any) -> bool:
     return _is_text(type_) or any(test(type_) for test in tests)
 
 
-def _parse(row: dict[str, Any], dialect: HfDialect, classes: Mapping[str, Sequence[str]], reading: Reading) -> Sentence:
+def _parse(
+    row: dict[str, Any], dialect: HfDialect, classes: Mapping[str, Sequence[str]], reading: ReadReport
+) -> Sentence:
     tokens = row.pop(dialect.token_column)
     if not isinstance(tokens, list):
         raise InputError(f"no list in {dialect.token_column!r}", remedy="remove the row")

@@ -8,8 +8,8 @@ from typing import Any
 
 import orjson
 
-from entaug.alignment import align_spaces
-from entaug.data import Sentence
+from entaug.core.alignment import align_spaces
+from entaug.core.data import Sentence
 from entaug.formats.base import ENTITY_FIELDS
 from entaug.formats.huggingface.dialect import JSON_COLUMN, HfDialect, import_pyarrow
 from entaug.formats.label_fields import RESERVED

@@ -15,10 +15,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from entaug.data import Mention, Sentence
+from entaug.core.data import Mention, Sentence
 from entaug.errors import InputError, LossError
 from entaug.files.streams import check_characters, read_beginning, read_line_chunks
-from entaug.formats.base import BaseFormat, FormatCapabilities, Reading
+from entaug.formats.base import BaseFormat, FormatCapabilities, ReadReport
 from entaug.formats.records import read_records
 from entaug.formats.token_records import unique_mentions
 
@@ -64,7 +64,7 @@ class Bartner(BaseFormat):
         )
 
     def read(
-        self, path: Path, dialect: BartnerDialect, reading: Reading, start: int = 0, stop: int | None = None
+        self, path: Path, dialect: BartnerDialect, reading: ReadReport, start: int = 0, stop: int | None = None
     ) -> Iterator[Sentence]:
         """See `entaug.formats.base.BaseFormat.read`: the sentences of a file, streamed."""
         del dialect
@@ -128,7 +128,7 @@ def _step_fault(number: int, lines: list[str]) -> InputError | None:
     return None
 
 
-def _parse(number: int, lines: list[str], reading: Reading) -> Iterator[Sentence]:
+def _parse(number: int, lines: list[str], reading: ReadReport) -> Iterator[Sentence]:
     if fault := _step_fault(number, lines):
         raise fault
     tokens, mentions = lines[0].strip(), lines[1].strip()
@@ -141,7 +141,7 @@ def _parse(number: int, lines: list[str], reading: Reading) -> Iterator[Sentence
     yield Sentence(tuple(tokens.split(" ")), unique_mentions(found, reading))
 
 
-def _check_unlabelled(tokens: str, reading: Reading) -> None:
+def _check_unlabelled(tokens: str, reading: ReadReport) -> None:
     """Tell lines without mentions from lines of mentions that are where tokens are expected."""
     if _MENTIONS.fullmatch(tokens):
         raise InputError("a line of mentions where tokens are expected", remedy=_THREE_LINES)

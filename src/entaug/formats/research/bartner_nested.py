@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from entaug.data import Mention, Sentence, split_fields
+from entaug.core.data import Mention, Sentence, split_fields
 from entaug.errors import InputError
-from entaug.formats.base import ENTITY_FIELDS, FormatCapabilities, Reading
+from entaug.formats.base import ENTITY_FIELDS, FormatCapabilities, ReadReport
 from entaug.formats.buffered import BufferedFormat
 from entaug.formats.documents import DOCUMENT, group_by_document
 from entaug.formats.records import (
@@ -64,7 +64,7 @@ class BartnerNested(BufferedFormat):
         lists = first.get("sentences"), first.get("ners")
         return all(type(value) is list and set(map(type, value[:1])) <= {list} for value in lists)
 
-    def sentences(self, path: Path, dialect: BartnerNestedDialect, reading: Reading) -> Iterator[Sentence]:
+    def sentences(self, path: Path, dialect: BartnerNestedDialect, reading: ReadReport) -> Iterator[Sentence]:
         """See `entaug.formats.buffered.BufferedFormat`."""
         del dialect
         count = 0
@@ -107,7 +107,7 @@ def _document(line: str) -> dict[str, Any]:
     return record
 
 
-def _sentences(record: dict[str, Any], unnamed: str, reading: Reading) -> Iterator[Sentence | InputError]:
+def _sentences(record: dict[str, Any], unnamed: str, reading: ReadReport) -> Iterator[Sentence | InputError]:
     """Yield the sentences of a document, or their errors; `unnamed` is the name of a document without a key."""
     n = len(record["sentences"])
     key = None if record.get("doc_key") is None else str(record["doc_key"])
@@ -158,7 +158,7 @@ def _regular_ids(key: str | None, n: int) -> list[str | None]:
     return [key if key is None or n == 1 else f"{key}-{i + 1}" for i in range(n)]
 
 
-def _mentions(value: Any, reading: Reading) -> tuple[Mention, ...]:
+def _mentions(value: Any, reading: ReadReport) -> tuple[Mention, ...]:
     if type(value) is not list:
         raise InputError(f"mentions are a list, not {value!r}", remedy="write [[first, last, label], ...]")
     mentions = []

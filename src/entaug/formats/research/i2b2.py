@@ -20,18 +20,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from entaug.data import Mention, Sentence
+from entaug.core.data import Mention, Sentence
 from entaug.errors import InputError, LossError
-from entaug.files.folders import (
-    holds_document,
-    holds_only,
-    is_safe_name,
-    natural_sort_key,
-    walk_files,
-    write_documents,
-)
+from entaug.files.folders import holds_document, holds_only, is_safe_name, natural_sort_key, walk_files, write_documents
 from entaug.files.streams import check_characters, read_beginning, read_line_chunks
-from entaug.formats.base import FormatCapabilities, Reading
+from entaug.formats.base import FormatCapabilities, ReadReport
 from entaug.formats.buffered import BufferedFormat
 from entaug.formats.documents import DOCUMENT, group_by_document
 from entaug.formats.records import read_records
@@ -76,7 +69,7 @@ class I2b2(BufferedFormat):
         """See `entaug.formats.buffered.BufferedFormat.files`."""
         return [file for _, concepts in _concept_files(path) for file in (concepts, *_text_files(concepts))]
 
-    def sentences(self, path: Path, dialect: I2b2Dialect, reading: Reading) -> Iterator[Sentence]:
+    def sentences(self, path: Path, dialect: I2b2Dialect, reading: ReadReport) -> Iterator[Sentence]:
         """See `entaug.formats.buffered.BufferedFormat.sentences`; documents are in the order of their names."""
         del dialect
 
@@ -146,7 +139,7 @@ def _concept_files(path: Path) -> Iterator[tuple[str, Path]]:
         yield "/".join((*folders, stem)), files[name]
 
 
-def _read_document(name: str, concepts: Path, reading: Reading) -> Iterator[Sentence]:
+def _read_document(name: str, concepts: Path, reading: ReadReport) -> Iterator[Sentence]:
     """Yield the sentences of a document that have tokens."""
     if not is_safe_name(name):
         what = "a file name that is not UTF-8, or holds control characters"
@@ -184,7 +177,7 @@ def _lines(path: Path, notes: Counter[str]) -> list[str]:
     return lines
 
 
-def _parse_concept(text: str, lines: list[list[str]], reading: Reading) -> tuple[int, Mention | None]:
+def _parse_concept(text: str, lines: list[list[str]], reading: ReadReport) -> tuple[int, Mention | None]:
     """Parse a line of a file of concepts."""
     match = _CONCEPT.fullmatch(text)
     if match is None:

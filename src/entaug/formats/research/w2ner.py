@@ -14,9 +14,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from entaug.data import Mention, Sentence, Span, split_fields
+from entaug.core.data import Mention, Sentence, Span, split_fields
 from entaug.errors import InputError
-from entaug.formats.base import ENTITY_FIELDS, FormatCapabilities, Reading
+from entaug.formats.base import ENTITY_FIELDS, FormatCapabilities, ReadReport
 from entaug.formats.buffered import BufferedFormat
 from entaug.formats.label_fields import note_no_labels
 from entaug.formats.records import as_object, peek_records, read_array, read_records, to_json, write_array
@@ -70,7 +70,7 @@ class W2ner(BufferedFormat):
             and {*map(type, mentions[:1])} <= {dict}
         )
 
-    def sentences(self, path: Path, dialect: W2nerDialect, reading: Reading) -> Iterator[Sentence]:
+    def sentences(self, path: Path, dialect: W2nerDialect, reading: ReadReport) -> Iterator[Sentence]:
         """See `entaug.formats.buffered.BufferedFormat`."""
         del dialect
 
@@ -86,7 +86,7 @@ class W2ner(BufferedFormat):
         write_array(path, records, start=b"[", end=b"]\n")
 
 
-def _parse(record: dict[str, Any], reading: Reading) -> Iterator[Sentence]:
+def _parse(record: dict[str, Any], reading: ReadReport) -> Iterator[Sentence]:
     tokens, entities = check_tokens(record.get("sentence"), "sentence"), record.get("ner", [])
     if type(entities) is not list:
         raise InputError("'ner' is not a list", remedy='write [{"index": [0], "type": "X"}]')
@@ -108,7 +108,7 @@ def _parse(record: dict[str, Any], reading: Reading) -> Iterator[Sentence]:
     yield Sentence(tokens, mentions, id_, columns=columns, spaces=spaces, **split_fields(meta))
 
 
-def _mention(entity: Any, reading: Reading) -> Mention:
+def _mention(entity: Any, reading: ReadReport) -> Mention:
     if type(entity) is not dict:
         raise InputError(f"a mention must be an object, not {entity!r}", remedy=_MENTION)
     index, label = entity.get("index"), entity.get("type")

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from entaug.data import Sentence
+from entaug.config.params import validate
+from entaug.core.data import Sentence
+from entaug.core.tags import Overlap
 from entaug.errors import InputError
 from entaug.formats.base import FormatCapabilities
 from entaug.formats.buffered import BufferedFormat
-from entaug.params import validate
-from entaug.tags import Overlap
 
 __all__ = ["SpacyDialect", "SpacyFormat"]
 
@@ -25,7 +25,7 @@ class SpacyDialect:
         mentions: where mentions are: ``"ents"``, the entities; ``"spans"``, a group of spans; or ``"auto"``: a group of
             spans where any sentence has nested mentions, else the entities.
         spans_key: the name of the group of spans.
-        overlap: the treatment of nested and discontinuous mentions in writing, see `entaug.tags.flatten`.
+        overlap: the treatment of nested and discontinuous mentions in writing, see `entaug.core.tags.flatten`.
     """
 
     mentions: Literal["auto", "ents", "spans"] = "auto"
@@ -70,14 +70,14 @@ class SpacyFormat(BufferedFormat):
     def check(self, sentence: Sentence, dialect: Any) -> None:
         """See `entaug.formats.buffered.BufferedFormat.check`."""
         # No mention may be discontinuous, or nested if mentions are entities.
-        kept = self.carried(sentence, dialect)
+        kept = self.as_stored(sentence, dialect)
         self.check_contiguous(kept, "write JSON lines, or leave them out: --overlap outermost or innermost")
         if dialect.mentions == "ents":
             self.check_flat(kept, "pass --overlap outermost or innermost, or write spans")
 
     def resolve(self, sentences: Iterable[Sentence], dialect: Any) -> tuple[Iterable[Sentence], Any]:
         """Prepare sentences for writing."""
-        kept: Iterable[Sentence] = (BufferedFormat.carried(self, sentence, dialect) for sentence in sentences)
+        kept: Iterable[Sentence] = (BufferedFormat.as_stored(self, sentence, dialect) for sentence in sentences)
         if dialect.mentions == "auto":
             kept = list(kept)
             mentions = "ents" if all(sentence.is_flat for sentence in kept) else "spans"

@@ -16,11 +16,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from entaug.data import Sentence
+from entaug.core.data import Sentence
 from entaug.errors import LossError
 from entaug.files.atomic import atomic_file
 from entaug.files.streams import read_beginning
-from entaug.formats.base import ENTITY_FIELDS, Reading
+from entaug.formats.base import ENTITY_FIELDS, ReadReport
 from entaug.formats.documents import BEFORE
 from entaug.formats.records import read_records
 from entaug.formats.spacy.dialects import SpacyDialect, SpacyFormat
@@ -76,7 +76,7 @@ class DocBinFormat(SpacyFormat):
         groups = Counter(name for i in range(len(reader)) for name, spans in reader.groups(i).items() if spans)
         return self.detect_mentions(path, groups, reader.has_attribute("ENT_TYPE"), dialect, options)
 
-    def sentences(self, path: Path, dialect: DocBinDialect, reading: Reading) -> Iterator[Sentence]:
+    def sentences(self, path: Path, dialect: DocBinDialect, reading: ReadReport) -> Iterator[Sentence]:
         """See `entaug.formats.buffered.BufferedFormat`; documents without words are skipped and counted."""
         reader = DocBinReader(path)
 
@@ -93,7 +93,7 @@ class DocBinFormat(SpacyFormat):
         """See `entaug.formats.buffered.BufferedFormat.check`."""
         super().check(sentence, dialect)
         try:
-            words = words_of(self.carried(sentence, dialect))
+            words = words_of(self.as_stored(sentence, dialect))
             _packer().pack(_user_data(sentence, [], words.other_columns))
             "".join([*sentence.tokens, *(mention.label for mention in sentence.mentions)]).encode()
             "".join(str(value) for values in words.columns.values() for value in values).encode()

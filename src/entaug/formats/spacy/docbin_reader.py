@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from entaug.data import Sentence
+from entaug.core.data import Sentence
 from entaug.errors import InputError, MissingExtraError
 from entaug.files.streams import read_bytes
-from entaug.formats.base import NO_LABELS, Reading
+from entaug.formats.base import NO_LABELS, ReadReport
 from entaug.formats.spacy.packed import read_message, unpacked
 from entaug.formats.spacy.words import COLUMNS, WordMention, create_sentence, token_columns, tokens_of
 from entaug.formats.token_records import pop_columns, pop_id
@@ -139,7 +139,7 @@ class DocBinReader:
         column: list[int] = numbers[first:last].tolist()
         return column
 
-    def read_sentence(self, i: int, group: str | None, reading: Reading) -> Sentence | None:
+    def read_sentence(self, i: int, group: str | None, reading: ReadReport) -> Sentence | None:
         """Read a document as a sentence."""
         words = [self._string(number) for number in self._column(i, "ORTH")]
         flags = self._spaces[self._bounds[i] : self._bounds[i + 1]].astype(bool).tolist()
@@ -156,7 +156,7 @@ class DocBinReader:
         meta.pop("id", None)
         return create_sentence(tokens, mentions, columns, meta, id_, reading)
 
-    def _meta(self, i: int, reading: Reading) -> dict[str, Any]:
+    def _meta(self, i: int, reading: ReadReport) -> dict[str, Any]:
         """The entries of user_data of a document, and its categories."""
         meta: dict[str, Any] = {}
         others: list[Any] = []
@@ -197,7 +197,7 @@ class DocBinReader:
                 columns[name] = [self._string(value) for value in values]
         return columns
 
-    def _mentions(self, i: int, group: str | None, reading: Reading) -> list[WordMention]:
+    def _mentions(self, i: int, group: str | None, reading: ReadReport) -> list[WordMention]:
         """The mentions of a document."""
         n = self._bounds[i + 1] - self._bounds[i]
         spans = entities = self._entities(i, reading)
@@ -223,7 +223,7 @@ class DocBinReader:
             mentions.append(WordMention(start, end, self._string(label), fields))
         return mentions
 
-    def _entities(self, i: int, reading: Reading) -> list[tuple[int, int, int, int, int]]:
+    def _entities(self, i: int, reading: ReadReport) -> list[tuple[int, int, int, int, int]]:
         """The entities of a document: first word, the word after the last, and the numbers of label, kb_id and id."""
         types = self._column(i, "ENT_TYPE")
         if "ENT_IOB" not in self._index:

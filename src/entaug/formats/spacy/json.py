@@ -12,10 +12,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from entaug.data import Sentence, Span
+from entaug.core.data import Sentence, Span
+from entaug.core.tags import SchemeDetector
 from entaug.errors import InputError, LossError
 from entaug.files.streams import read_beginning
-from entaug.formats.base import Reading
+from entaug.formats.base import ReadReport
 from entaug.formats.documents import join_sentences
 from entaug.formats.offsets import UnitDetector
 from entaug.formats.records import (
@@ -31,7 +32,6 @@ from entaug.formats.segmentation import locate_tokens, split_document
 from entaug.formats.spacy.dialects import SpacyFormat
 from entaug.formats.spacy.json_forms import SpacyJsonDialect, form_of, has_unknown_fields, parse_record, to_records
 from entaug.formats.spacy.words import has_stale_tree
-from entaug.tags import SchemeDetector
 
 __all__ = ["SpacyJson", "SpacyJsonDialect"]
 
@@ -83,7 +83,7 @@ class SpacyJson(SpacyFormat):
             detected["scheme"] = evidence.scheme()
         return detected | self.detect_mentions(path, groups, has_entities, dialect, options)
 
-    def sentences(self, path: Path, dialect: SpacyJsonDialect, reading: Reading) -> Iterator[Sentence]:
+    def sentences(self, path: Path, dialect: SpacyJsonDialect, reading: ReadReport) -> Iterator[Sentence]:
         """See `entaug.formats.buffered.BufferedFormat`."""
 
         def parse(number: int, record: Any) -> Iterable[Sentence]:
@@ -100,15 +100,15 @@ class SpacyJson(SpacyFormat):
         array = read_array(path, _is_record, split_name=dialect.split_name)
         return read_records(path, array, parse, reading, unit="record")
 
-    def carried(self, sentence: Sentence, dialect: SpacyJsonDialect) -> Sentence:
-        """See `entaug.formats.base.BaseFormat.carried`."""
+    def as_stored(self, sentence: Sentence, dialect: SpacyJsonDialect) -> Sentence:
+        """See `entaug.formats.base.BaseFormat.as_stored`."""
         # The sentence with the mentions that are kept; tokenized again if tuples hold no words.
-        sentence = super().carried(sentence, dialect)
+        sentence = super().as_stored(sentence, dialect)
         if dialect.form != "tuples" or dialect.words:
             return sentence
         try:
             text = join_sentences([sentence])._replace(tokens=None)
-            found = split_document(text, dialect, Reading())
+            found = split_document(text, dialect, ReadReport())
         except InputError as error:
             remedy = "write words, which give the tokens, or pass --misaligned cut"
             raise LossError(error.message, path=f"sentence {sentence.key}", remedy=remedy) from None

@@ -17,10 +17,11 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, Literal, NamedTuple
 
-from entaug.alignment import align_spaces
-from entaug.data import Sentence
+from entaug.core.alignment import align_spaces
+from entaug.core.data import Sentence
+from entaug.core.spacing import infer_spaces
 from entaug.errors import InputError
-from entaug.formats.base import ENTITY_FIELDS, NO_LABELS, Reading
+from entaug.formats.base import ENTITY_FIELDS, NO_LABELS, ReadReport
 from entaug.formats.documents import BEFORE, DOCUMENT, CharMention, Document, group_by_document, join_sentences
 from entaug.formats.offsets import counter, in_characters
 from entaug.formats.segmentation import OffsetOptions, SegmentationOptions, split_document
@@ -28,7 +29,6 @@ from entaug.formats.spacy.dialects import SpacyDialect
 from entaug.formats.spacy.training import columns_of_words, mentions_of_tags, read_document, write_documents
 from entaug.formats.spacy.words import WordMention, create_sentence, token_columns, tokens_of, words_of
 from entaug.formats.token_records import pop_columns, pop_id, without
-from entaug.spacing import infer_spaces
 
 __all__ = ["SpacyJsonDialect", "form_of", "has_unknown_fields", "parse_record", "to_records"]
 
@@ -105,7 +105,7 @@ def form_of(record: Any) -> str | None:
 # ------------------------------------------------------------------------------------------------------------- reading
 
 
-def parse_record(record: Any, number: int, dialect: SpacyJsonDialect, reading: Reading) -> Iterable[Sentence]:
+def parse_record(record: Any, number: int, dialect: SpacyJsonDialect, reading: ReadReport) -> Iterable[Sentence]:
     """Read the sentences of a record."""
     form = form_of(record)
     if form == "training":
@@ -162,7 +162,7 @@ def _char_mentions(values: Any, name: str) -> list[CharMention]:
 
 
 def _select_mentions(
-    entities: list[CharMention], groups: Any, dialect: SpacyJsonDialect, reading: Reading
+    entities: list[CharMention], groups: Any, dialect: SpacyJsonDialect, reading: ReadReport
 ) -> tuple[list[CharMention], dict[str, Any]]:
     """Return the mentions of the dialect's group or entities, and the other groups of spans."""
     groups = {} if groups is None else groups
@@ -186,7 +186,7 @@ def _create(
     words: _PlacedWords | None,
     columns: Mapping[str, Sequence[str]],
     cutting: SegmentationOptions,
-    reading: Reading,
+    reading: ReadReport,
 ) -> Iterable[Sentence]:
     """Create the sentence of a text with known words; a text without words, or with a given split, is segmented."""
     if words is None:
@@ -209,7 +209,7 @@ def _create(
     return (create_sentence(tokens, mentions, token_columns(columns, tokens), meta, text.id, reading),)
 
 
-def _parse_tuple(record: Any, number: int, dialect: SpacyJsonDialect, reading: Reading) -> Iterable[Sentence]:
+def _parse_tuple(record: Any, number: int, dialect: SpacyJsonDialect, reading: ReadReport) -> Iterable[Sentence]:
     text, fields = record[0], dict(record[1])
     entities, words, flags = (fields.pop(name, None) for name in ("entities", "words", "spaces"))
     placed = tokens = None
@@ -242,7 +242,7 @@ def _parse_tuple(record: Any, number: int, dialect: SpacyJsonDialect, reading: R
     return _create(document, placed, {}, dialect, reading)
 
 
-def _parse_doc(record: Any, dialect: SpacyJsonDialect, reading: Reading) -> Iterator[Sentence]:
+def _parse_doc(record: Any, dialect: SpacyJsonDialect, reading: ReadReport) -> Iterator[Sentence]:
     fields = without(record, ("text", "tokens", "ents", "spans", "sents"))
     text, words = record["text"], record["tokens"]
     if not all(isinstance(word, dict) for word in words):

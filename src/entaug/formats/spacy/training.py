@@ -12,10 +12,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from entaug.alignment import align_spaces
-from entaug.data import Mention, Sentence
+from entaug.core.alignment import align_spaces
+from entaug.core.data import Mention, Sentence
+from entaug.core.tags import encode_canonical
 from entaug.errors import InputError
-from entaug.formats.base import NO_LABELS, Reading
+from entaug.formats.base import NO_LABELS, ReadReport
 from entaug.formats.documents import BEFORE, DOCUMENT
 from entaug.formats.spacy.words import (
     COLUMNS,
@@ -28,7 +29,6 @@ from entaug.formats.spacy.words import (
     words_of,
 )
 from entaug.formats.token_records import decode_tags, pop_columns, pop_id, without
-from entaug.tags import encode_canonical
 
 __all__ = ["columns_of_words", "mentions_of_tags", "read_document", "write_documents"]
 
@@ -41,7 +41,7 @@ _REMEDY = "write it as spaCy does"
 # ------------------------------------------------------------------------------------------------------------- reading
 
 
-def columns_of_words(words: Sequence[Mapping[str, Any]], reading: Reading) -> dict[str, list[str]]:
+def columns_of_words(words: Sequence[Mapping[str, Any]], reading: ReadReport) -> dict[str, list[str]]:
     """Read the annotation of words from their objects."""
     columns: dict[str, list[str]] = {}
     given: set[str] = set().union(*words)
@@ -62,7 +62,7 @@ def columns_of_words(words: Sequence[Mapping[str, Any]], reading: Reading) -> di
     return columns
 
 
-def mentions_of_tags(tags: Sequence[Any], scheme: str, reading: Reading) -> tuple[Mention, ...]:
+def mentions_of_tags(tags: Sequence[Any], scheme: str, reading: ReadReport) -> tuple[Mention, ...]:
     """Decode the tags of words."""
     known = ["O" if tag is None or tag == "-" else tag for tag in tags]
     unknown = sum(tag is None or tag == "-" for tag in tags)
@@ -73,7 +73,7 @@ def mentions_of_tags(tags: Sequence[Any], scheme: str, reading: Reading) -> tupl
     return decode_tags(known, scheme, reading)
 
 
-def read_document(record: Mapping[str, Any], scheme: str, reading: Reading) -> Iterator[Sentence]:
+def read_document(record: Mapping[str, Any], scheme: str, reading: ReadReport) -> Iterator[Sentence]:
     """Read the sentences of a document."""
     name = record.get("id") if type(record.get("id")) in (str, int) else None
     paragraphs = [(paragraph, list(_checked(paragraph["sentences"]))) for paragraph in record["paragraphs"]]

@@ -10,9 +10,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
-from entaug.data import PLACEHOLDER, Mention, Sentence, split_fields
+from entaug.core.data import PLACEHOLDER, Mention, Sentence, split_fields
 from entaug.errors import InputError
-from entaug.formats.base import Reading, before_of
+from entaug.formats.base import ReadReport, before_of
 from entaug.formats.documents import BEFORE
 from entaug.formats.token_records import add_entity_fields, entity_fields, unique_mentions
 
@@ -227,7 +227,7 @@ def create_sentence(
     columns: Mapping[str, Sequence[str]],
     meta: dict[str, Any],
     id_: str | None,
-    reading: Reading,
+    reading: ReadReport,
 ) -> Sentence:
     """Create a sentence from words."""
     placed = []

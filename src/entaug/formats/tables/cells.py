@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from entaug.errors import InputError, LossError
 from entaug.files.streams import read_beginning, read_bytes
-from entaug.formats.base import Reading
+from entaug.formats.base import ReadReport
 from entaug.formats.tables.dialect import SEPARATORS, Row, TableDialect
 from entaug.formats.tables.workbook import is_workbook, workbook_rows
 
@@ -128,7 +128,7 @@ def _split_rows(text: str, path: Path | None, separator: str, *, quoted: bool) -
         yield line, row
 
 
-def read_rows(path: Path, dialect: TableDialect, reading: Reading | None = None) -> Iterator[Row]:
+def read_rows(path: Path, dialect: TableDialect, reading: ReadReport | None = None) -> Iterator[Row]:
     """The rows of a file; one without any text is an empty list."""
     if is_workbook(path):
         rows = workbook_rows(path, dialect.sheet, reading)

@@ -7,11 +7,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+from entaug.core.tags import SchemeDetector, is_tag
 from entaug.errors import InputError
 from entaug.formats.tables.cells import is_list, parse_list, read_rows
 from entaug.formats.tables.dialect import Row, TableDialect
 from entaug.formats.tables.reader import single_rows, tags_of_cell, token_groups
-from entaug.tags import SchemeDetector, is_tag
 
 __all__ = ["LABEL_NAMES", "WORD_NAMES", "detect_columns", "detect_numbers", "detect_scheme", "normal_name"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from entaug.core.tags import Overlap
 from entaug.formats.documents import DOCUMENT
 from entaug.formats.segmentation import SegmentationOptions
-from entaug.tags import Overlap
 
 __all__ = ["SEPARATORS", "Row", "TableDialect", "is_json_field"]
 
@@ -39,7 +39,7 @@ class TableDialect(SegmentationOptions):
         names: the names of tags that are numbers, in order, as O,B-PER,I-PER.
         tokens: whether to write the tokens beside a text, so that the same tokens are read back.
         sheet: the sheet of a workbook; by default the first.
-        overlap: which nested mentions to write as tags, see `entaug.tags.flatten`.
+        overlap: which nested mentions to write as tags, see `entaug.core.tags.flatten`.
         columns: the names of all columns in order; those of the file that was read.
         number_prefix: the text before the number of a sentence.
         number_from: the first number.

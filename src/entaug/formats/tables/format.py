@@ -24,10 +24,11 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from entaug.data import Sentence
+from entaug.core.data import Sentence
+from entaug.core.tags import is_tag
 from entaug.errors import InputError, LossError
 from entaug.files.atomic import atomic_file
-from entaug.formats.base import ENTITY_FIELDS, FormatCapabilities, Reading
+from entaug.formats.base import ENTITY_FIELDS, FormatCapabilities, ReadReport
 from entaug.formats.buffered import BufferedFormat
 from entaug.formats.records import no_sentences, read_records
 from entaug.formats.tables.cells import (
@@ -52,7 +53,6 @@ from entaug.formats.tables.dialect import SEPARATORS, Row, TableDialect, is_json
 from entaug.formats.tables.reader import check_widths, parse_sentence, parse_tokens, single_rows, token_groups
 from entaug.formats.tables.workbook import is_workbook, write_workbook
 from entaug.formats.tables.writer import Places, rows_of
-from entaug.tags import is_tag
 
 __all__ = ["Table"]
 
@@ -103,16 +103,16 @@ class Table(BufferedFormat):
         dialect = replace(dialect, **detected)
         return detected | detect_numbers(path, dialect) | detect_scheme(path, dialect, options)
 
-    def look(self, path: Path, **options: Any) -> TableDialect:
-        """See `BaseFormat.look`; the names of columns are those of the table, in whichever case they were given."""
-        dialect: TableDialect = super().look(path, **options)
+    def detect_dialect(self, path: Path, **options: Any) -> TableDialect:
+        """See `BaseFormat.detect_dialect`; names of columns may be given in any case."""
+        dialect: TableDialect = super().detect_dialect(path, **options)
         names = {normal_name(name): name for name in reversed(dialect.columns)} | {
             name: name for name in dialect.columns
         }
         given = {option: getattr(dialect, option) for option in ("words", "labels", "sentence", "document")}
         return replace(dialect, **{o: names.get(name, names.get(normal_name(name), name)) for o, name in given.items()})
 
-    def sentences(self, path: Path, dialect: TableDialect, reading: Reading) -> Iterator[Sentence]:
+    def sentences(self, path: Path, dialect: TableDialect, reading: ReadReport) -> Iterator[Sentence]:
         """See `entaug.formats.buffered.BufferedFormat`."""
         rows = read_rows(path, dialect, reading)
         if dialect.has_heading:
@@ -130,16 +130,16 @@ class Table(BufferedFormat):
     def check(self, sentence: Sentence, dialect: TableDialect) -> None:
         """See `BufferedFormat.check`; raises LossError."""
         super().check(sentence, dialect)
-        carried = self.carried(sentence, dialect)
+        as_stored = self.as_stored(sentence, dialect)
         if dialect.is_tagged:
             tables = "where a row is a sentence (--to-layout rows=sentences)"
-            self.check_flat(carried, f"write JSON lines, or a table {tables}, or keep some with overlap=outermost")
+            self.check_flat(as_stored, f"write JSON lines, or a table {tables}, or keep some with overlap=outermost")
         subject = f"sentence {sentence.key}"
         if dialect.rows == "sentences" and dialect.cells == "strings":
-            for text in (*sentence.tokens, *(mention.label for mention in carried.mentions)):
+            for text in (*sentence.tokens, *(mention.label for mention in as_stored.mentions)):
                 if text.split() != [text]:
                     raise LossError(f"{text!r} holds white space", path=subject, remedy="write cells=lists or offsets")
-        for row in rows_of(carried, dialect, Places([carried], dialect)):
+        for row in rows_of(as_stored, dialect, Places([as_stored], dialect)):
             for cell in row:
                 check_cell(cell, dialect, subject)
 
@@ -164,7 +164,7 @@ class Table(BufferedFormat):
 
     def write(self, sentences: Iterable[Sentence], path: Path, dialect: TableDialect) -> None:
         """See `entaug.formats.buffered.BufferedFormat`."""
-        kept = [self.carried(sentence, dialect) for sentence in sentences]
+        kept = [self.as_stored(sentence, dialect) for sentence in sentences]
         places = Places(kept, dialect)
         heading = [list(places.names)] if dialect.has_heading else []
         rows = chain(heading, chain.from_iterable(rows_of(sentence, dialect, places) for sentence in kept))

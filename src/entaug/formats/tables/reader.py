@@ -6,16 +6,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from entaug.data import Sentence, split_fields
+from entaug.core.data import Sentence, split_fields
+from entaug.core.tags import InvalidTag, decode_canonical
 from entaug.errors import InputError, TagError
-from entaug.formats.base import Reading
+from entaug.formats.base import ReadReport
 from entaug.formats.documents import CharMention, Document
 from entaug.formats.segmentation import split_document
 from entaug.formats.tables.cells import is_list, parse_list
 from entaug.formats.tables.dialect import Row, TableDialect, is_json_field
 from entaug.formats.text_records import char_mention, token_spans
 from entaug.formats.token_records import decode_tags, pop_spaces
-from entaug.tags import InvalidTag, decode_canonical
 
 __all__ = ["check_widths", "parse_sentence", "parse_tokens", "single_rows", "tags_of_cell", "token_groups"]
 
@@ -28,7 +28,7 @@ def single_rows(rows: Iterator[Row]) -> Iterator[list[Row]]:
 
 
 def token_groups(
-    rows: Iterator[Row], dialect: TableDialect, reading: Reading | None, path: Path
+    rows: Iterator[Row], dialect: TableDialect, reading: ReadReport | None, path: Path
 ) -> Iterator[list[Row]]:
     """The rows of each sentence."""
     at = dialect.columns.index(dialect.sentence_column) if dialect.sentence_column else None
@@ -70,7 +70,7 @@ def check_widths(group: list[Row], dialect: TableDialect) -> None:
             raise InputError(what, line=line, remedy="correct the row, or quote the cell that holds a separator")
 
 
-def parse_tokens(group: list[Row], dialect: TableDialect, reading: Reading) -> Sentence:
+def parse_tokens(group: list[Row], dialect: TableDialect, reading: ReadReport) -> Sentence:
     """The sentence of rows of one token each."""
     columns = dict(zip(dialect.columns, zip(*(cells for _, cells in group), strict=True), strict=True))
     tokens, tags = columns.pop(dialect.words_column), [tag.strip() for tag in columns.pop(dialect.labels_column)]
@@ -99,7 +99,7 @@ def parse_tokens(group: list[Row], dialect: TableDialect, reading: Reading) -> S
     return Sentence(tokens, mentions, id_, columns=further)
 
 
-def parse_sentence(record: dict[str, Any], dialect: TableDialect, reading: Reading) -> Iterable[Sentence]:
+def parse_sentence(record: dict[str, Any], dialect: TableDialect, reading: ReadReport) -> Iterable[Sentence]:
     """The sentences of a row of one text."""
     words, labels = record.pop(dialect.words_column), record.pop(dialect.labels_column)
     id_ = record.pop(dialect.sentence_column, "") or None

@@ -13,7 +13,7 @@ from typing import Any
 from entaug.errors import InputError, LossError, MissingExtraError, OutputError
 from entaug.files.atomic import atomic_file
 from entaug.files.streams import read_beginning, read_bytes
-from entaug.formats.base import Reading
+from entaug.formats.base import ReadReport
 
 __all__ = ["is_workbook", "workbook_rows", "write_workbook"]
 
@@ -41,7 +41,7 @@ def _openpyxl() -> Any:
     return openpyxl
 
 
-def workbook_rows(path: Path, sheet: str, reading: Reading | None) -> Iterator[tuple[int, list[str]]]:
+def workbook_rows(path: Path, sheet: str, reading: ReadReport | None) -> Iterator[tuple[int, list[str]]]:
     """The numbered rows of a sheet; notes tell of other sheets, and of cells that are no text."""
     openpyxl = _openpyxl()
     data = read_bytes(path)
@@ -75,7 +75,7 @@ def workbook_rows(path: Path, sheet: str, reading: Reading | None) -> Iterator[t
         raise refused(f"{what:.200}", "save it as .xlsx or .csv again") from None
 
 
-def _text(cell: Any, number: int, path: Path, reading: Reading | None) -> str:
+def _text(cell: Any, number: int, path: Path, reading: ReadReport | None) -> str:
     value = cell.value
     if value is None or isinstance(value, str):
         if getattr(cell, "data_type", "s") == "f":

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from entaug.data import Sentence
+from entaug.core.data import Sentence
+from entaug.core.tags import encode_canonical
 from entaug.formats.base import ENTITY_FIELDS
 from entaug.formats.documents import BEFORE
 from entaug.formats.records import to_json
 from entaug.formats.tables.dialect import TableDialect, is_json_field
 from entaug.formats.text_records import char_spans, layout_text
-from entaug.tags import encode_canonical
 
 __all__ = ["Places", "rows_of"]
 

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from entaug.data import Sentence
+from entaug.core.data import Sentence
 from entaug.errors import InputError
-from entaug.formats.base import Reading
+from entaug.formats.base import ReadReport
 from entaug.formats.documents import CharMention, Document
 from entaug.formats.label_fields import is_entity, label_name, note_no_labels
 from entaug.formats.offsets import counter
@@ -106,7 +106,7 @@ class Doccano(TextLines):
                 detected.setdefault("field", field)
         return detected
 
-    def parse(self, record: dict[str, Any], dialect: DoccanoDialect, reading: Reading) -> Document:
+    def parse(self, record: dict[str, Any], dialect: DoccanoDialect, reading: ReadReport) -> Document:
         """See `entaug.formats.text_records.TextLines`."""
         key = dialect.text if dialect.text in record else "data" if "data" in record else "text"
         text = record.get(key)

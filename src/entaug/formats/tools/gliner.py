@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from entaug.alignment import align_spaces
-from entaug.data import Mention, Sentence, split_fields
+from entaug.config.params import validate
+from entaug.core.alignment import align_spaces
+from entaug.core.data import Mention, Sentence, split_fields
 from entaug.errors import InputError
-from entaug.formats.base import ENTITY_FIELDS, FormatCapabilities, Reading
+from entaug.formats.base import ENTITY_FIELDS, FormatCapabilities, ReadReport
 from entaug.formats.buffered import BufferedFormat
 from entaug.formats.documents import BEFORE
 from entaug.formats.records import (
@@ -30,7 +31,6 @@ from entaug.formats.records import (
 )
 from entaug.formats.text_records import add_other_fields, numeric_id
 from entaug.formats.token_records import pop_id, pop_spaces, unique_mentions, without
-from entaug.params import validate
 
 __all__ = ["Gliner", "GlinerDialect"]
 
@@ -82,7 +82,7 @@ class Gliner(BufferedFormat):
         layout = "array" if peek_records(path, 1)[1] else "lines"
         return {} if layout == _layout_of(path) else {"layout": layout}
 
-    def sentences(self, path: Path, dialect: GlinerDialect, reading: Reading) -> Iterator[Sentence]:
+    def sentences(self, path: Path, dialect: GlinerDialect, reading: ReadReport) -> Iterator[Sentence]:
         """See `entaug.formats.buffered.BufferedFormat`; lines are streamed."""
 
         def parse(_number: int, record: Any) -> Iterable[Sentence]:
@@ -114,7 +114,7 @@ def _layout_of(path: Path) -> str:
     return "lines" if suffixes and suffixes[-1] in (".jsonl", ".ndjson") else "array"
 
 
-def _parse(record: dict[str, Any], reading: Reading) -> Sentence:
+def _parse(record: dict[str, Any], reading: ReadReport) -> Sentence:
     tokens, entities = record.get("tokenized_text"), record.get("ner")
     if type(tokens) is not list:
         raise InputError("no list 'tokenized_text' in the object", remedy="give it a list of strings")

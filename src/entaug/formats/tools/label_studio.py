@@ -22,9 +22,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from entaug.data import Sentence
+from entaug.core.data import Sentence
 from entaug.errors import InputError
-from entaug.formats.base import FormatCapabilities, Reading
+from entaug.formats.base import FormatCapabilities, ReadReport
 from entaug.formats.buffered import BufferedFormat
 from entaug.formats.documents import CHAR_RANGES, Document, named_documents
 from entaug.formats.offsets import UnitDetector, characters_of, counter, title_of
@@ -111,9 +111,9 @@ class LabelStudio(BufferedFormat):
                 break
         return detected
 
-    def look(self, path: Path, **options: Any) -> Any:
-        """See `entaug.formats.base.BaseFormat.look`; the unit of offsets is decided over the whole file."""
-        dialect = super().look(path, **options)
+    def detect_dialect(self, path: Path, **options: Any) -> Any:
+        """See `entaug.formats.base.BaseFormat.detect_dialect`; the unit of offsets is decided over the whole file."""
+        dialect = super().detect_dialect(path, **options)
         if dialect.offsets != "auto":
             return dialect
         units = UnitDetector()
@@ -125,7 +125,7 @@ class LabelStudio(BufferedFormat):
                     units.add(text, ((v["start"], v["end"], v.get("text")) for v in (r["value"] for r in regions)))
         return replace(dialect, **units.decide())
 
-    def sentences(self, path: Path, dialect: LabelStudioDialect, reading: Reading) -> Iterator[Sentence]:
+    def sentences(self, path: Path, dialect: LabelStudioDialect, reading: ReadReport) -> Iterator[Sentence]:
         """See `entaug.formats.buffered.BufferedFormat`."""
         parse_task = _parse_min if dialect.layout == "min" else _parse_task
 
@@ -229,14 +229,14 @@ def _first_valid(annotations: Sequence[Mapping[str, Any]]) -> int:
     return next((i for i, annotation in enumerate(annotations) if not _is_cancelled(annotation)), len(annotations))
 
 
-def _count_unlabelled(values: Iterable[Any], reading: Reading) -> None:
+def _count_unlabelled(values: Iterable[Any], reading: ReadReport) -> None:
     """Count regions without a label, which <Labels allowEmpty> permits."""
     count = sum(_is_region_value(value) and not value["labels"] for value in values)
     if count:
         reading.notes["region without a label is no mention"] += count
 
 
-def _parse_task(task: dict[str, Any], dialect: LabelStudioDialect, reading: Reading) -> Document | None:
+def _parse_task(task: dict[str, Any], dialect: LabelStudioDialect, reading: ReadReport) -> Document | None:
     """Parse the text of a task; None if it is unlabelled."""
     data, annotations = task.get("data"), task.get(dialect.annotations)
     if type(data) is not dict:
@@ -270,7 +270,7 @@ def _parse_task(task: dict[str, Any], dialect: LabelStudioDialect, reading: Read
     return _text(dict(data), regions, pop_id(dict(task)), kept, dialect, reading)
 
 
-def _parse_min(task: dict[str, Any], dialect: LabelStudioDialect, reading: Reading) -> Document:
+def _parse_min(task: dict[str, Any], dialect: LabelStudioDialect, reading: ReadReport) -> Document:
     """Parse the text of a task of JSON-MIN, which has only the values of regions."""
     values = task.get(dialect.from_name, [])
     if type(values) is not list or not all(map(_is_region_value, values)):
@@ -286,7 +286,7 @@ def _text(
     id_: str | None,
     kept: Mapping[str, Any],
     dialect: LabelStudioDialect,
-    reading: Reading,
+    reading: ReadReport,
 ) -> Document:
     """A text with its mentions; `kept` are the other parts of its task."""
     key = _find_text(data, regions, dialect)
@@ -312,7 +312,7 @@ def _text(
     return Document(text, mentions, None if _OUR_ID.fullmatch(id_ or "") else id_, data, token_spans=spans)
 
 
-def _offsets(text: str, regions: Sequence[dict[str, Any]], unit: str, reading: Reading) -> list[tuple[Any, Any]]:
+def _offsets(text: str, regions: Sequence[dict[str, Any]], unit: str, reading: ReadReport) -> list[tuple[Any, Any]]:
     """The first character of each region and the one after its last."""
     words = [region["value"].get("text") for region in regions]
     given = [(region["value"]["start"], region["value"]["end"]) for region in regions]

@@ -19,9 +19,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from entaug.data import Mention, Sentence, Span
+from entaug.core.data import Mention, Sentence, Span
+from entaug.core.tags import flatten
 from entaug.errors import InputError, LossError
-from entaug.formats.base import Reading
+from entaug.formats.base import ReadReport
 from entaug.formats.documents import CharMention, Document
 from entaug.formats.label_fields import note_no_labels
 from entaug.formats.offsets import UnitDetector, characters_of, counter
@@ -39,7 +40,6 @@ from entaug.formats.text_records import (
     text_record,
 )
 from entaug.formats.token_records import without
-from entaug.tags import flatten
 
 __all__ = ["Prodigy", "ProdigyDialect"]
 
@@ -114,7 +114,7 @@ class Prodigy(TextLines):
             ranges = ((i.get("start"), i.get("end"), i.get("text")) for i in given if type(i) is dict)
             detector.add(record["text"], ranges)
 
-    def replaced(self, path: Path, dialect: ProdigyDialect, reading: Reading) -> Mapping[int, dict[str, Any] | None]:
+    def replaced(self, path: Path, dialect: ProdigyDialect, reading: ReadReport) -> Mapping[int, dict[str, Any] | None]:
         """See `entaug.formats.text_records.TextLines.replaced`: binary records, merged."""
         binary: defaultdict[Any, list[tuple[int, dict[str, Any]]]] = defaultdict(list)
         others: Counter[str] = Counter()
@@ -143,7 +143,7 @@ class Prodigy(TextLines):
                 replaced[own[0][0]] = _merge([record for _, record in own], dialect, reading)
         return replaced
 
-    def parse(self, record: dict[str, Any], dialect: ProdigyDialect, reading: Reading) -> Document | None:
+    def parse(self, record: dict[str, Any], dialect: ProdigyDialect, reading: ReadReport) -> Document | None:
         """See `entaug.formats.text_records.TextLines`."""
         answer = record.get("answer", "accept")
         if answer != "accept" and dialect.answers == "accept":
@@ -227,7 +227,7 @@ def _mention_of(span: Mapping[str, Any]) -> Mention:
     return Mention(span["label"], ((span["start"], span["end"]),))
 
 
-def _merge(records: Sequence[dict[str, Any]], dialect: ProdigyDialect, reading: Reading) -> dict[str, Any] | None:
+def _merge(records: Sequence[dict[str, Any]], dialect: ProdigyDialect, reading: ReadReport) -> dict[str, Any] | None:
     """The record of a text with the accepted spans of its binary records; None where none was accepted."""
     accepted = [record for record in records if record["answer"] == "accept"]
     rejected = [record for record in records if record["answer"] == "reject"]

@@ -8,15 +8,15 @@ from itertools import accumulate
 from random import Random
 from typing import Any
 
-from entaug.augmented import AugmentedCorpus, AugmentedPair
-from entaug.augmenters import METHODS
-from entaug.experiment.records import RunRecord
-from entaug.quality import GOLD, MEASURES, Quality
-from entaug.registry import import_object
+from entaug.config.registry import import_object
+from entaug.formats.augmented import AugmentedCorpus, AugmentedPair
+from entaug.methods import METHODS
+from entaug.metrics.quality import GOLD, MEASURES, Quality
 from entaug.report.html import plots
 from entaug.report.html.data import ScoreColumn, report_data, signature_of
 from entaug.report.html.template import render_page
 from entaug.report.markdown import report_parts
+from entaug.study.records import RunRecord
 
 __all__ = ["MAX_EXAMPLES", "notes_on_examples", "render_html_report"]
 

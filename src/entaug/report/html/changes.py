@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import pairwise
 
-from entaug.augmented import AugmentedPair
-from entaug.data import Sentence, Span
+from entaug.core.data import Sentence, Span
+from entaug.formats.augmented import AugmentedPair
 
 __all__ = ["Changes", "Mark", "Side", "find_changes"]
 

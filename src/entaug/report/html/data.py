@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any
 
-from entaug.augmented import AugmentedCorpus, AugmentedPair
-from entaug.data import Sentence
+from entaug.core.data import Sentence
 from entaug.files.json_text import json_text
-from entaug.relabelling import DETAILS, changed_mentions
+from entaug.formats.augmented import AugmentedCorpus, AugmentedPair
 from entaug.report.html.changes import Changes, find_changes
+from entaug.teacher import DETAILS, changed_mentions
 
 __all__ = ["ReportData", "ScoreColumn", "encode_sentence", "report_data", "safe_json", "signature_of"]
 

@@ -9,9 +9,9 @@ from itertools import cycle
 from statistics import quantiles
 from typing import TYPE_CHECKING, Any
 
-from entaug.augmented import AugmentedCorpus
-from entaug.data import Sentence
-from entaug.quality import GOLD
+from entaug.core.data import Sentence
+from entaug.formats.augmented import AugmentedCorpus
+from entaug.metrics.quality import GOLD
 from entaug.report.comparison import BASELINES, GOLD_STEPS, ArmResult, Setting
 from entaug.report.html.svg import COLOURS, add_labels, draw_svg
 

@@ -9,7 +9,7 @@ from importlib.resources import files
 from typing import Any
 
 from entaug._version import __version__
-from entaug.registry import import_object
+from entaug.config.registry import import_object
 
 __all__ = ["read_part", "render_page", "template_environment"]
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
-from entaug.data import Sentence
+from entaug.core.data import Sentence
+from entaug.core.spacing import PRINTED_FORMS, infer_spaces
 from entaug.report.html.data import encode_sentence, safe_json
 from entaug.report.html.template import render_page
 from entaug.report.ratings.sampling import RatedItem
 from entaug.report.ratings.scales import HIGHEST, LOWEST, Scale
-from entaug.spacing import PRINTED_FORMS, infer_spaces
 
 __all__ = ["SCRIPTS", "RatingPage", "render_rating_page"]
 

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, zip_longest
 
-from entaug.augmented import AugmentedCorpus, AugmentedPair
-from entaug.data import Sentence
+from entaug.core.data import Sentence
+from entaug.core.rng import Streams
 from entaug.errors import ParameterError
-from entaug.quality import GOLD
+from entaug.formats.augmented import AugmentedCorpus, AugmentedPair
+from entaug.metrics.quality import GOLD
 from entaug.report.ratings.scales import Scale
-from entaug.rng import Streams
 
 __all__ = ["RatedItem", "sample_items"]
 

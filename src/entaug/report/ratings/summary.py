@@ -7,10 +7,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from entaug.errors import ParameterError
-from entaug.quality.tables import markdown_table
+from entaug.metrics.agreement import krippendorff_alpha
+from entaug.metrics.quality.tables import markdown_table
 from entaug.report.ratings.files import Ratings
 from entaug.report.ratings.scales import HIGHEST, Scale
-from entaug.scoring.agreement import krippendorff_alpha
 
 __all__ = [
     "Agreement",

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from entaug.backends.config import TrainingProgress
-from entaug.data import Sentence
+from entaug.backends.language_check import LoadedModel, check_languages
+from entaug.core.data import Sentence
+from entaug.core.mentions import Mention
+from entaug.core.soft_labels import TagProbabilities, label_confidence
 from entaug.errors import ParameterError
-from entaug.language_check import LoadedModel, check_languages
-from entaug.mentions import Mention
-from entaug.tag_probabilities import TagProbabilities, label_confidence
 from entaug.taggers.pretrained.label_maps import LabelMap, propose_label_map, split_name
 
 __all__ = ["PretrainedTagger", "ScoredMention"]

@@ -9,10 +9,10 @@ from typing import Any
 from entaug.backends.compute import compute_settings
 from entaug.backends.transformers.base import choose_device, find_model, model_name, quiet
 from entaug.backends.transformers.vocabulary import card_languages
-from entaug.data import Sentence
+from entaug.core.data import Sentence
+from entaug.core.label_names import label_in_words
+from entaug.core.mentions import Mention
 from entaug.errors import MissingExtraError, MissingModelError
-from entaug.label_names import label_in_words
-from entaug.mentions import Mention
 from entaug.taggers.pretrained.base import PretrainedTagger, ScoredMention
 
 __all__ = ["GLiNERTagger"]

@@ -17,12 +17,12 @@ from entaug.backends.transformers.base import (
     torch,
     transformers,
 )
-from entaug.data import Sentence
+from entaug.core.data import Sentence
+from entaug.core.mentions import Mention
+from entaug.core.soft_labels import TagProbabilities
+from entaug.core.tags import split_tag
 from entaug.errors import MissingModelError
-from entaug.mentions import Mention
-from entaug.tag_probabilities import TagProbabilities
 from entaug.taggers.pretrained.base import PretrainedTagger, ScoredMention
-from entaug.tags import split_tag
 
 __all__ = ["HuggingFaceTagger"]
 

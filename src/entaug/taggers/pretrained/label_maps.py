@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from entaug.data import Sentence
+from entaug.core.data import Sentence
+from entaug.core.mentions import Mention
 from entaug.errors import ParameterError
-from entaug.mentions import Mention
 
 __all__ = ["LabelMap", "parse_label_map", "propose_label_map", "split_name"]
 

@@ -7,12 +7,12 @@ from typing import Any
 
 from spacy.tokens import Doc
 
+from entaug.backends.models.catalogue import MODELS, model_path
 from entaug.backends.parsers.spacy import load_pipeline, pipeline_languages, pipeline_name
-from entaug.data import Sentence
+from entaug.core.data import Sentence
+from entaug.core.mentions import Mention
+from entaug.core.spacing import infer_spaces
 from entaug.errors import MissingModelError
-from entaug.mentions import Mention
-from entaug.models.catalogue import MODELS, model_path
-from entaug.spacing import infer_spaces
 from entaug.taggers.pretrained.base import PretrainedTagger, ScoredMention
 
 __all__ = ["SpacyTagger"]

@@ -1,1 +1,0 @@
-"""Augmentation methods that train a language model on the corpus."""

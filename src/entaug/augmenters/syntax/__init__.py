@@ -1,1 +1,0 @@
-"""Augmentation methods based on dependency and constituency trees."""

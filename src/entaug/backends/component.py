@@ -1,0 +1,209 @@
+"""Base of augmenters and filters: parameters, backends, fitting and signature."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar, Self
+
+from entaug.backends.language_check import LoadedModel, check_languages
+from entaug.backends.resolve import BACKENDS, resolve
+from entaug.config.params import Configurable, Parameter, parameters
+from entaug.core.data import Sentence
+from entaug.errors import EntaugError, MissingExtraError, MissingModelError
+
+__all__ = ["Component"]
+
+_TRAINED = frozenset({"tagger", "token_lm"})
+
+
+class _KnowsGivenParameters:
+    """Base of classes whose objects know which parameters were given."""
+
+    _given: frozenset[str]
+
+    def __new__(cls, *args: Any, **given: Any) -> Self:
+        """Create an object."""
+        del args
+        new = super().__new__(cls)
+        new._given = frozenset(given)
+        return new
+
+
+@dataclass(kw_only=True, eq=False)
+class Component(Configurable, _KnowsGivenParameters):
+    """Base of dataclasses with checked parameters, some of which may be backends.
+
+    A field that has the name of a kind of backend (`entaug.backends.resolve.BACKENDS`) holds a backend or the name of
+    one. `load` resolves it into the attribute of the same name with an underscore behind it (``masked_lm_``), unless
+    `_uses_backend` says that it is not needed.
+    """
+
+    name: ClassVar[str]
+    """The name in the registry."""
+    presets: ClassVar[Mapping[str, Mapping[str, object]]] = {}
+    """Of a class with a field ``preset``: for each preset the values of the fields that are not given.
+
+    None counts as not given where it is the default. A preset of a paper is an `entaug.config.presets.Preset`.
+    """
+
+    def __post_init__(self) -> None:
+        self._loaded_params: list[Any] | None = None
+        self._is_fitted = False
+        self._set_by_preset: set[str] = set()
+        defaults = {parameter.name: parameter.default for parameter in self._parameters()}
+        for name, value in self.presets.get(str(getattr(self, "preset", "")), {}).items():
+            if name not in self._given or (getattr(self, name) is None and defaults[name] is None):
+                setattr(self, name, value)
+                self._set_by_preset.add(name)
+        super().__post_init__()
+
+    def _parameters(self) -> tuple[Parameter, ...]:
+        cls: Any = type(self)
+        return parameters(cls)
+
+    # -------------------------------------------------------------------------------------------------- for subclasses
+
+    def _uses_backend(self, kind: str) -> bool:
+        """Whether the backend of a field is needed with the present parameters."""
+        del kind
+        return True
+
+    def _models(self) -> list[LoadedModel]:
+        """The loaded models that read the text of the corpus as it is; what is trained on it from scratch is not."""
+        kinds = [parameter.name for parameter in self._parameters() if parameter.name in BACKENDS]
+        return [
+            LoadedModel(kind, getattr(self, kind), getattr(self, f"{kind}_"), self._option(kind))
+            for kind in kinds
+            if kind not in _TRAINED and self._uses_backend(kind) and hasattr(self, f"{kind}_")
+        ]
+
+    def _option(self, kind: str) -> str:
+        """The option that names another backend, for messages."""
+        return "--filter" if kind == "filters" else f"--{kind.replace('_', '-')}"
+
+    def _load(self) -> None:
+        """Resolve the backends."""
+        kinds = [parameter.name for parameter in self._parameters() if parameter.name in BACKENDS]
+        loaders = {kind: partial(resolve, kind, getattr(self, kind)) for kind in kinds if self._uses_backend(kind)}
+        for kind, backend in self._load_models(loaders).items():
+            setattr(self, f"{kind}_", backend)
+
+    def _load_models(self, loaders: Mapping[str, Callable[[], Any]]) -> dict[str, Any]:
+        """Load models; the error for missing ones of a preset names all of them, and the options to replace them."""
+        models, missing = {}, {}
+        for name, load in loaders.items():
+            try:
+                models[name] = load()
+                getattr(models[name], "check_requirements", lambda: None)()  # a tagger needs its encoder only later
+            except (MissingExtraError, MissingModelError) as error:
+                if name not in self._models_of_preset:
+                    raise
+                missing[name] = error
+        if missing:
+            raise self._missing_models_error(missing)
+        return models
+
+    @property
+    def _models_of_preset(self) -> set[str]:
+        """The parameters whose models were set by a preset that is not the default."""
+        [default] = [p.default for p in self._parameters() if p.name == "preset"] or [None]
+        return self._set_by_preset if getattr(self, "preset", None) != default else set()
+
+    def _missing_models_error(self, missing: Mapping[str, EntaugError]) -> EntaugError:
+        preset: Any = getattr(self, "preset", None)
+        names = [f"{name.replace('_', ' ')} {getattr(self, name)}" for name in missing]
+        [first, *_] = missing.values()
+        reason = ": ".join(filter(None, (first.path, first.message)))
+        options = " ".join(f"{self._option(name)} NAME" for name in missing)
+        return MissingModelError(
+            f"the preset {preset!r} of {self.name} needs what is not on this machine: {', '.join(names)} ({reason})",
+            remedy=f"install it, or replace the models alone and keep all other settings: --preset {preset} {options}",
+        )
+
+    # ------------------------------------------------------------------------------------------------------- for users
+
+    def check_languages(self, sentences: Iterable[Sentence]) -> None:
+        """Check that the loaded models serve the language of a corpus.
+
+        Args:
+            sentences: the sentences.
+
+        Raises:
+            InputError: a model serves another language, and `entaug.backends.compute` is not set to allow it.
+        """
+        for _ in check_languages(sentences, self._models()):
+            pass
+
+    @property
+    def kinds_by_default(self) -> set[str]:
+        """The kinds of backends that are used with the present parameters, also those of ``"auto"`` if prepared."""
+        kinds = [parameter.name for parameter in self._parameters() if parameter.name in BACKENDS]
+        return {kind for kind in kinds if self._uses_backend(kind) or getattr(self, kind) == "auto"}
+
+    def model_notes(self) -> list[str]:
+        """Return what loaded models have to say to the user, for example which labels those of a tagger stand for.
+
+        Returns:
+            Lines of text, from their attribute ``notes``, which is optional.
+        """
+        models = [getattr(self, f"{parameter.name}_", None) for parameter in self._parameters()]
+        models += [getattr(model, "tagger", None) for model in models]  # that of a teacher
+        notes = [getattr(model, "notes", ()) for model in models]
+        return list(dict.fromkeys(note for one in notes if isinstance(one, list | tuple) for note in one))
+
+    @property
+    def uses_models(self) -> bool:
+        """Whether models compute for this component, once it is loaded; lists of words are none."""
+        kinds = [p.name for p in self._parameters() if p.name in BACKENDS and p.name != "lexicon"]
+        return any(getattr(self, f"{kind}_", None) is not None for kind in kinds)
+
+    @property
+    def is_fitted(self) -> bool:
+        """Whether `fit` has been called with the present backends and filters."""
+        return self._is_fitted
+
+    def get_params(self, *, loaded: bool = False) -> dict[str, Any]:
+        """Return the parameters as plain values, without those that only name a place on this machine.
+
+        Args:
+            loaded: name the backends that `load` has resolved instead of those that were given.
+
+        Returns:
+            The values by name; a backend given as an instance is represented by its name.
+        """
+        values = {}
+        for parameter in self._parameters():
+            if parameter.metadata.get("local"):
+                continue
+            name = parameter.name
+            value = getattr(self, name)
+            values[name] = self._plain(name, getattr(self, f"{name}_", value) if loaded else value)
+        return values
+
+    def _plain(self, name: str, value: Any) -> Any:
+        """Represent the value of a parameter as a number, a string, a boolean or None."""
+        if value is None or isinstance(value, bool | int | float | str):
+            return value
+        if isinstance(value, list | tuple):
+            return "+".join(str(self._plain(name, item)) for item in value)
+        return getattr(value, "name", None) or type(value).__name__
+
+    def load(self) -> Self:
+        """Check the parameters and load the backends; nothing is loaded twice.
+
+        Returns:
+            The object itself.
+
+        Raises:
+            ParameterError: a parameter has an invalid value.
+            MissingModelError: the files of a backend are not on this machine.
+            MissingExtraError: a backend needs an optional dependency that is not installed.
+        """
+        self.validate()
+        params = [getattr(self, parameter.name) for parameter in self._parameters()]
+        if params != self._loaded_params:
+            self._load()
+            self._loaded_params = params
+        return self

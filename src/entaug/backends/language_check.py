@@ -1,0 +1,106 @@
+"""Whether the models of a method, a filter or a measure serve the language of a corpus."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any, NamedTuple
+
+from entaug.backends.compute import compute_settings
+from entaug.backends.models.catalogue import MODELS
+from entaug.backends.resolve import starter_model
+from entaug.core.alignment import detokenize
+from entaug.core.data import Sentence
+from entaug.core.languages import LanguageProfile, language_name
+from entaug.errors import InputError
+
+__all__ = ["LoadedModel", "check_languages", "language_mismatch", "note_on_encoder", "served_languages"]
+
+_PROFILED = 2000  # sentences by which a note on an encoder is decided
+_SAMPLE = 200  # sentences whose tokens are compared with the vocabulary of a model
+_MAX_UNREAD = 0.3  # share of unknown tokens; where a model knows the language there are hardly any
+_ANY_LANGUAGE = "pass --any-language (in Python: use_compute_settings(any_language=True)) to use it nevertheless"
+# The parameters of taggers by kind of backend, and what to name where theirs is of another language.
+_ENCODERS = {
+    "encoder": ("encoder", "a multilingual one, such as multilingual-e5,"),
+    "word_vectors": ("vectors", "vectors of its language"),
+}
+
+
+class LoadedModel(NamedTuple):
+    """A model that a component uses."""
+
+    kind: str
+    given: Any
+    backend: Any
+    option: str
+
+
+def served_languages(model: LoadedModel) -> frozenset[str] | None:
+    """Return the languages of the text that a model serves."""
+    # They are those of the list of starter models, or those that the backend states itself by an attribute `languages`,
+    # which is optional: models of transformers have a card, pipelines of spaCy their metadata.
+    name = starter_model(model.kind, model.given) if isinstance(model.given, str) else None
+    if name is not None:
+        return frozenset(MODELS[name].languages) or None
+    languages = getattr(model.backend, "languages", None)
+    if languages is None and isinstance(language := getattr(model.backend, "language", None), str):
+        languages = {language}
+    return frozenset(languages) if languages else None
+
+
+def language_mismatch(model: LoadedModel, profile: LanguageProfile, sample: Sequence[Sentence]) -> str | None:
+    """Return why a model cannot be used for a corpus."""
+    name = model.given if isinstance(model.given, str) else getattr(model.backend, "name", type(model.backend).__name__)
+    what = f"the {model.kind.replace('_', ' ').replace(' lm', ' LM')} {name}"
+    if languages := served_languages(model):
+        reason = profile.mismatch(languages)
+        names = [language_name(code) for code in sorted(languages)]
+        shown = " and ".join(names) if len(names) <= 3 else f"{len(names)} languages"
+        return reason and f"{what} serves {shown}, and the text {reason}"
+    measure = getattr(model.backend, "unread_share", None)
+    if measure is None:
+        return None
+    share = measure([detokenize(sentence.tokens, sentence.spaces) for sentence in sample])
+    if share <= _MAX_UNREAD:
+        return None
+    looks = f", which looks {language_name(profile.language)}" if profile.language else ""
+    return f"the vocabulary of {what} does not know {share:.0%} of the text{looks}"
+
+
+def check_languages(
+    sentences: Iterable[Sentence], models: Sequence[LoadedModel], source: str | None = None
+) -> Iterator[Sentence]:
+    """Pass on the sentences of a corpus, and check at its end that models serve its language."""
+    if not models or compute_settings().any_language:
+        yield from sentences
+        return
+    profile, sample = LanguageProfile(), []
+    for number, sentence in enumerate(sentences):
+        profile.add(sentence)
+        if number < _SAMPLE:
+            sample.append(sentence)
+        yield sentence
+    mismatches = {model.option: language_mismatch(model, profile, sample) for model in models}
+    options = [option for option, mismatch in mismatches.items() if mismatch]
+    if options:
+        remedy = f"name another with {' and '.join(options)}, or {_ANY_LANGUAGE}"
+        raise InputError(str(mismatches[options[0]]), path=source, remedy=remedy)
+
+
+def note_on_encoder(tagger: Any, sentences: Iterable[Sentence]) -> list[str]:
+    """Return a note if the starter encoder of a tagger, or its word vectors, are of another language than a corpus."""
+    # Such a tagger learns something, so this is no error.
+    if compute_settings().any_language:
+        return []
+    tagger = getattr(tagger, "typical_member", tagger)
+    given = {kind: getattr(tagger, name, None) for kind, (name, _) in _ENCODERS.items()}
+    named = {kind: name for kind, name in given.items() if isinstance(name, str) and starter_model(kind, name)}
+    if not named:
+        return []
+    sample = list(islice(sentences, _PROFILED))
+    profile = LanguageProfile(sample)
+    for kind, name in named.items():
+        if mismatch := language_mismatch(LoadedModel(kind, name, None, ""), profile, ()):
+            return [f"{mismatch}; {_ENCODERS[kind][1]} would learn more"]
+    return []

@@ -1,0 +1,202 @@
+"""The entry point of the program: selects the command, parses its options, reports errors on one line."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import difflib
+import io
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from itertools import takewhile
+from typing import Any, NoReturn
+
+from entaug._version import __version__
+from entaug.backends.chat.settings import use_request_settings
+from entaug.backends.compute import use_compute_settings
+from entaug.commands.command import Command
+from entaug.commands.options import compute_options
+from entaug.commands.output import ExitCode, print_warnings
+from entaug.commands.requests import request_options
+from entaug.config.registry import Registry, extra_of
+from entaug.errors import EntaugError, OutputError
+
+__all__ = ["COMMANDS", "build_parser", "main"]
+
+COMMANDS: Registry[Command] = Registry(
+    "command",
+    {
+        name: f"entaug.commands.{name}:COMMAND"
+        for name in (
+            "augment",
+            "merge",
+            "auto",
+            "methods",
+            "prompts",
+            "mentions",
+            "check",
+            "convert",
+            "formats",
+            "models",
+            "filter",
+            "filters",
+            "relabel",
+            "quality",
+            "subset",
+            "suggest",
+            "train",
+            "predict",
+            "evaluate",
+            "experiment",
+            "report",
+            "rate",
+            "ratings",
+        )
+    },
+)
+"""The commands; each is a module of this package."""
+
+_EXIT_CODES = """exit codes:
+  0    success
+  1    check found errors in the corpus
+  2    wrong usage, invalid input, or a missing library or model
+  3    the output exists or cannot be written
+  130  interrupted (Ctrl-C); run the same command again to resume
+  141  standard output was closed by its reader
+"""
+
+
+class _Parser(argparse.ArgumentParser):
+    """An argparse parser with one-line errors; no abbreviations, because their meaning would depend on the method."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter, **options)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        self._check_options([] if args is None else list(args))
+        return super().parse_known_args(args, namespace)
+
+    def _check_options(self, args: list[str]) -> None:
+        """Report options that do not exist, before others that are missing for that reason."""
+        known = {option for action in self._actions for option in action.option_strings}
+        own = takewhile(lambda arg: arg.startswith("-"), args) if self._subparsers else args
+        for arg in takewhile(lambda arg: arg != "--", own):
+            option = arg.partition("=")[0]
+            if option.startswith("--") and " " not in option and option not in known:
+                near = difflib.get_close_matches(option, [one for one in known if one.startswith("--")], n=1)
+                self.error(f"unrecognized arguments: {option}{f'; did you mean {near[0]}?' if near else ''}")
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(ExitCode.BAD_INPUT, f"{self.prog}: error: {message}; see {self.prog} --help\n")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the program."""
+    argv = list(sys.argv[1:] if argv is None else argv)
+    _prepare_streams()
+    interruption = _Interruption()
+    try:
+        args = _parse(argv)
+        settings = use_compute_settings(**compute_options(args)), use_request_settings(**request_options(args))
+        with settings[0], settings[1], print_warnings():
+            code: int = args.run(args)
+        sys.stdout.flush()
+    except BaseException as error:  # noqa: BLE001 - what an interruption becomes in a library is not known
+        if not (interruption.received or isinstance(error, KeyboardInterrupt)):
+            return _report(error)
+        is_resumable = bool(argv) and argv[0] in COMMANDS and COMMANDS[argv[0]].is_resumable
+        sys.stderr.write(f"entaug: interrupted{'; run the same command again to resume' if is_resumable else ''}\n")
+        return ExitCode.INTERRUPTED
+    return code
+
+
+class _Interruption:
+    """Makes the signals that ask the process to end raise ``KeyboardInterrupt``, and records that one was received."""
+
+    # The record is needed because a library's C code may replace the exception: matplotlib raises `ValueError` where a
+    # Python function that it calls is interrupted.
+
+    def __init__(self) -> None:
+        self.received = False
+        with contextlib.suppress(ValueError):  # only the main thread may set handlers
+            for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+                number = getattr(signal, name, None)
+                # A shell lets a command in the background ("&") ignore Ctrl-C, and nohup lets it ignore SIGHUP.
+                if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
+                    signal.signal(number, self._receive)
+
+    def _receive(self, *_: object) -> None:
+        self.received = True
+        raise KeyboardInterrupt
+
+
+def _prepare_streams() -> None:
+    """Give the process the standard streams that it was started without, and write any character to the others."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            # Writing to standard output then fails with an OSError; and no file of ours gets its number.
+            flags = os.O_WRONLY if name == "stderr" else os.O_RDONLY
+            setattr(sys, name, open(os.open(os.devnull, flags), mode, encoding="utf-8"))  # noqa: SIM115, PTH123
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
+def _parse(argv: Sequence[str]) -> argparse.Namespace:
+    """Parse the arguments; if a command takes several inputs, they may precede and follow options."""
+    if argv and not argv[0].startswith("-"):
+        argv = [COMMANDS.canonical(argv[0]), *argv[1:]]
+    parser = build_parser(argv)
+    args, others = parser.parse_known_args(argv)
+    inputs = getattr(args, "several_inputs", None)
+    if others and (inputs is None or any(other.startswith("-") for other in others)):
+        parser.error(f"unrecognized arguments: {' '.join(others)}")
+    if others:
+        getattr(args, inputs or "").extend(others)
+    return args
+
+
+def build_parser(argv: Sequence[str] = ()) -> argparse.ArgumentParser:
+    """Build the parser of the program."""
+    parser = _Parser(
+        prog="entaug",
+        description="Data augmentation for named-entity recognition with correct labels.",
+        epilog=_EXIT_CODES,
+    )
+    parser.add_argument("--version", action="version", version=f"entaug {__version__}")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=_Parser)
+    chosen = [COMMANDS.canonical(argv[0])] if argv and not argv[0].startswith("-") else list(COMMANDS)
+    for name in chosen:
+        command = COMMANDS[name]
+        own = commands.add_parser(
+            name, help=command.summary, description=command.description or command.summary, epilog=_EXIT_CODES
+        )
+        if not (argv and argv[0].startswith("-")):  # the list of commands needs no options
+            command.add_options(own, argv)
+        own.set_defaults(run=command.run)
+    return parser
+
+
+def _report(error: BaseException) -> int:
+    """Report an error on one line and return its exit code; errors that are faults of the program are raised again."""
+    if isinstance(error, ModuleNotFoundError):
+        error = extra_of(error) or error
+    if isinstance(error, BrokenPipeError):
+        # Python flushes standard output once more at exit: discard that.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ExitCode.BROKEN_PIPE
+    if isinstance(error, OSError):
+        # An OSError without a file name comes from standard output.
+        if error.filename is None:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        what = "standard output: cannot be written" if error.filename is None else f"{error.filename}: cannot be used"
+        error = OutputError(f"{what} ({error.strerror})")
+    if not isinstance(error, EntaugError):
+        raise error
+    sys.stderr.write(f"entaug: error: {error}\n")
+    return ExitCode.BAD_OUTPUT if isinstance(error, OutputError) else ExitCode.BAD_INPUT
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,147 @@
+"""The workflow behind ``entaug check``: validate a corpus."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from entaug.backends.language_check import LoadedModel, check_languages
+from entaug.backends.processes import number_of_processes
+from entaug.backends.protocols import ConstituencyParser
+from entaug.backends.resolve import resolve
+from entaug.core.data import Sentence
+from entaug.core.progress import Progress, no_progress
+from entaug.errors import InputError
+from entaug.files.streams import name_original, rereadable_path
+from entaug.formats import CorpusFile, open_file
+from entaug.formats.base import ReadReport
+from entaug.formats.file_job import Options, read_sentences
+from entaug.methods.statistics import CorpusStatistics, PhraseCounts
+from entaug.methods.surveys import Irregular, Sharing, SurveyJob
+
+__all__ = ["CheckSummary", "check_file"]
+
+_WINDOW = 256  # sentences that are parsed together
+
+
+@dataclass
+class CheckSummary:
+    """Result of `check_file`."""
+
+    input: str
+    format: str = ""
+    counts: CorpusStatistics = field(default_factory=CorpusStatistics)
+    errors: list[str] = field(default_factory=list)
+    repaired: Counter[str] = field(default_factory=Counter)
+    notes: Counter[str] = field(default_factory=Counter)
+    repeated: int = 0
+    phrases: PhraseCounts | None = None
+
+
+def check_file(
+    input: str | Path,
+    *,
+    repair: bool = False,
+    from_format: str | None = None,
+    read_options: Options = None,
+    phrases: ConstituencyParser | str | None = None,
+    on_error: Callable[[str], object] | None = None,
+    jobs: int | None = 1,
+    progress: Progress = no_progress,
+) -> CheckSummary:
+    r"""Read a file and report every error in it.
+
+    Args:
+        input: the file, or ``"-"``.
+        repair: count what ``--repair`` would repair instead of reporting it as an error.
+        from_format: its format; None to detect it.
+        read_options: options of its format.
+        phrases: a parser, or its name, to count phrases by category as well.
+        on_error: called with the message of each error immediately.
+        jobs: the number of processes, see `entaug.augment_file`; a file with an error is read again by one, and phrases
+            are counted by one.
+        progress: the progress callback.
+
+    Returns:
+        Counts and errors. Errors inside the file are not raised.
+
+    Raises:
+        InputError: the file cannot be read at all, or the parser does not serve its language.
+        MissingModelError: the model of the parser is not on this machine.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> file = pathlib.Path(tempfile.mkdtemp(), "train.conll")
+        >>> _ = file.write_text("Ada B-PER\nsings O\n\nBo I-PER\n")
+        >>> summary = check_file(file)
+        >>> summary.counts.sentences, len(summary.errors)
+        (1, 1)
+    """
+    summary = CheckSummary(str(input))
+    parser: ConstituencyParser | None = None
+    models: list[LoadedModel] = []
+    if phrases is not None:
+        parser, summary.phrases = resolve("constituency_parser", phrases), PhraseCounts()
+        models = [LoadedModel("constituency_parser", phrases, parser, "--phrases")]
+    with rereadable_path(input) as path:
+
+        def add_error(error: InputError) -> None:
+            name_original(error, path, input)
+            summary.errors.append(str(error))
+            if on_error:
+                on_error(str(error))
+
+        reading = ReadReport(repair=repair, on_fault=add_error)
+        contents: set[int] = set()
+        waiting: list[Sentence] = []  # sentences that are not parsed yet
+        try:
+            source = open_file(path, from_format, **(read_options or {}))
+            summary.format = source.dialect.describe()
+            if _check_in_parts(source, summary, repair, number_of_processes(jobs, source.size), progress):
+                return summary
+            sentences = check_languages(read_sentences(source, reading, "checking", progress), models, str(input))
+            for sentence in sentences:
+                summary.counts.add(sentence)
+                contents.add(hash((sentence.tokens, sentence.mentions)))
+                waiting.append(sentence)
+                if len(waiting) == _WINDOW:
+                    _count_phrases(waiting, parser, summary.phrases)
+        except InputError as error:
+            if error.line is None:
+                raise
+            add_error(error)
+        _count_phrases(waiting, parser, summary.phrases)
+        summary.repaired, summary.notes = reading.repaired, reading.notes
+        summary.repeated = summary.counts.sentences - len(contents)
+    return summary
+
+
+def _check_in_parts(source: CorpusFile, summary: CheckSummary, repair: bool, jobs: int, progress: Progress) -> bool:
+    """Check a file by several processes; whether it is valid, so that all has been counted."""
+    if jobs == 1 or summary.phrases is not None:
+        return False
+    reading = ReadReport(repair=repair)
+    counts = CorpusStatistics()
+    contents: set[int] = set()
+    job = SurveyJob(source, None, repair, fingerprints="all")
+    try:
+        with Sharing.start(jobs, source) as sharing:
+            assert sharing is not None
+            for survey in sharing.surveys(job, reading, "checking", progress):
+                counts.update(survey.before)
+                contents.update(survey.fingerprints)
+    except Irregular:
+        return False
+    summary.counts, summary.repaired, summary.notes = counts, reading.repaired, reading.notes
+    summary.repeated = counts.sentences - len(contents)
+    return True
+
+
+def _count_phrases(waiting: list[Sentence], parser: ConstituencyParser | None, counts: PhraseCounts | None) -> None:
+    """Count the phrases of the waiting sentences, which are then no longer waiting."""
+    if waiting and parser is not None and counts is not None:
+        for sentence, phrases in zip(waiting, parser.parse([s.tokens for s in waiting]), strict=True):
+            counts.add(sentence, phrases)
+    waiting.clear()

@@ -1,0 +1,145 @@
+"""The workflow behind ``entaug mentions``: new mentions by an instruct model, as a list for the method ``mr``."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from entaug.backends.instruct import HOW_TO_NAME, InstructModel, Usage
+from entaug.backends.prompts import packaged_prompt, read_prompt
+from entaug.backends.resolve import resolve
+from entaug.core.data import Sentence
+from entaug.core.progress import Progress, no_progress
+from entaug.errors import EntaugError, ParameterError, UnknownNameError
+from entaug.files.streams import rereadable_path
+from entaug.formats import open_file
+from entaug.formats.base import ReadReport, note_lines
+from entaug.formats.file_job import Options, check_output, read_sentences, require_mentions, write_text
+from entaug.methods.shared.new_mentions import NewMentions, write_mentions
+
+__all__ = ["MentionsSummary", "mentions_file"]
+
+
+@dataclass
+class MentionsSummary:
+    """Result of `mentions_file`."""
+
+    input: str
+    output: str
+    generator: str
+    written: dict[str, int] = field(default_factory=dict)
+    missing: dict[str, int] = field(default_factory=dict)
+    rejected: Counter[str] = field(default_factory=Counter)
+    failed: Counter[str] = field(default_factory=Counter)
+    repaired: Counter[str] = field(default_factory=Counter)
+    notes: list[str] = field(default_factory=list)
+    usage: Usage = field(default_factory=Usage)
+    seconds: float = 0.0
+
+
+def mentions_file(
+    input: str | Path,
+    output: str | Path,
+    generator: str | InstructModel,
+    *,
+    labels: Sequence[str] = (),
+    number: int = 100,
+    rounds: int = 5,
+    temperature: float = 0.8,
+    seed: int = 0,
+    prompt: str | Path | None = None,
+    held_out: Iterable[Sentence] = (),
+    force: bool = False,
+    repair: bool = False,
+    from_format: str | None = None,
+    read_options: Options = None,
+    progress: Progress = no_progress,
+) -> MentionsSummary:
+    r"""Write new mentions of the types of a corpus, one a line in JSON, as ``mr`` reads them.
+
+    Args:
+        input: the training file.
+        output: the new list, or ``"-"`` for standard output.
+        generator: an instruct model, or its name: ``http://HOST:PORT/v1#MODEL``, or ``FILE.gguf``.
+        labels: the types; by default all of the corpus.
+        number: how many mentions of each type.
+        rounds: how often the model is asked again for those that are missing.
+        temperature: temperature of sampling.
+        seed: the random seed.
+        prompt: a file with the prompt, in place of the packaged one.
+        held_out: dev and test sentences, mentions of which are left out.
+        force: replace an output that exists.
+        repair: repair invalid tag sequences of the input.
+        from_format: the format of the input; None to detect it.
+        read_options: options of the input's format.
+        progress: the progress callback.
+
+    Returns:
+        A summary with counts.
+
+    Raises:
+        InputError: the input or the prompt is invalid.
+        OutputError: the output exists or cannot be written.
+        UnknownNameError: the corpus has no mentions of a type.
+        ParameterError: the generator is no instruct model.
+        EntaugError: no mention was accepted.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> from entaug.backends.fakes import FakeInstructModel
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> _ = (folder / "train.conll").write_text("Ada B-PER\nsings O\n")
+        >>> model = FakeInstructModel(answer=lambda request: "Bo\nEve")
+        >>> mentions_file(folder / "train.conll", folder / "new.jsonl", model, number=2).written
+        {'PER': 2}
+        >>> (folder / "new.jsonl").read_text().splitlines()
+        ['{"mention":"Bo","label":"PER"}', '{"mention":"Eve","label":"PER"}']
+    """
+    begun = time.monotonic()
+    check_output(output, input, force=force)
+    text = packaged_prompt("mentions") if prompt is None else read_prompt(prompt, "mentions")
+    reading = ReadReport(repair=repair)
+    with rereadable_path(input) as path:
+        source = open_file(path, from_format, **(read_options or {}))
+        corpus = list(read_sentences(source, reading, progress=progress))
+    require_mentions(corpus, input)
+    known = sorted({mention.label for sentence in corpus for mention in sentence.mentions})
+    for label in labels:
+        if label not in known:
+            raise UnknownNameError("type: the corpus has none that is called", label, known)
+    model = resolve("generator", generator)
+    if not isinstance(model, InstructModel):
+        problem = f"{model.name} is a model to fine-tune, not to ask"
+        raise ParameterError(problem, parameter="generator", remedy=HOW_TO_NAME)
+    summary = MentionsSummary(str(input), str(output), model.name, repaired=reading.repaired)
+    summary.notes += note_lines(reading.notes)
+    if model.remote_host:
+        summary.notes.append(f"mentions of the corpus are sent to {model.remote_host}")
+    excluded = list(held_out)
+    results: list[NewMentions] = []
+    settings: dict[str, Any] = {"rounds": rounds, "temperature": temperature, "seed": seed, "held_out": excluded}
+    for done, label in enumerate(labels or known):
+        progress(f"asking for {label}", done, len(labels or known))
+        results.append(write_mentions(model, text, corpus, label, number, **settings))
+    for new in results:
+        summary.written[new.label] = len(new.texts)
+        summary.rejected.update(new.rejected)
+        summary.failed.update(new.failed)
+        if len(new.texts) < number:
+            summary.missing[new.label] = number - len(new.texts)
+    summary.usage = model.usage
+    summary.notes += [f"language model: {line}" for line in model.usage.describe()]
+    if not any(summary.written.values()):
+        reasons = (summary.rejected + summary.failed).most_common(1)
+        reason = f" (most often: {reasons[0][0]})" if reasons else ""
+        raise EntaugError(f"no new mention was accepted{reason}", path=str(input), remedy="try another model or prompt")
+    records = [{"mention": text, "label": new.label} for new in results for text in new.texts]
+    write_text("".join(orjson.dumps(record).decode() + "\n" for record in records), output, force=force)
+    summary.seconds = time.monotonic() - begun
+    return summary

@@ -1,0 +1,185 @@
+"""The workflow behind ``entaug predict``: label text with a trained tagger."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+
+from entaug.backends.protocols import Tagger
+from entaug.backends.resolve import is_alias
+from entaug.commands.work.evaluate import load_trained_tagger
+from entaug.core.data import Sentence
+from entaug.core.languages import language_name
+from entaug.core.progress import Progress, no_progress
+from entaug.errors import InputError, ParameterError
+from entaug.files.streams import STDIN, as_path, read_beginning, rereadable_path
+from entaug.formats import read
+from entaug.formats.file_job import Options, as_predictions, check_apart, check_output, open_target
+from entaug.formats.unlabelled import Tokenizer, read_unlabelled_file, with_distinct_ids
+from entaug.formats.unlabelled_text import corpus_tokenizer, note_layouts, running_text_language
+from entaug.methods.shared.pseudo_labels import label_sentences
+from entaug.teacher.storage import require_soft_labels
+
+__all__ = ["PredictSummary", "predict_file"]
+
+_WINDOW = 256  # sentences that are held in memory; the first ones also show the language of the text
+
+
+@dataclass
+class PredictSummary:
+    """Result of `predict_file`."""
+
+    input: list[str]
+    output: str
+    to_format: str
+    tagger: str
+    sentences: int = 0
+    tokens: int = 0
+    mentions: Counter[str] = field(default_factory=Counter)
+    confidence: float = 0.0
+    notes: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+
+def predict_file(
+    tagger: str | Path | Tagger,
+    text: str | Path | Iterable[str | Path],
+    output: str | Path,
+    *,
+    train: str | Path | None = None,
+    probabilities: bool = False,
+    language: str | None = None,
+    force: bool = False,
+    to_format: str | None = None,
+    write_options: Options = None,
+    progress: Progress = no_progress,
+) -> PredictSummary:
+    r"""Write the sentences of a text with the mentions that a trained tagger predicts.
+
+    Every sentence is written, in the order of the text. The field ``confidence`` of a sentence is the geometric mean,
+    over its words, of the probability of the likeliest tag. In Label Studio, the labels are predictions of tasks
+    without annotations.
+
+    Args:
+        tagger: the folder of a trained tagger; a model of another library, see `entaug.evaluate_files`; or a trained
+            tagger.
+        text: a file or several: plain text (one sentence a line, or running text), a folder of it, one token a line,
+            JSON lines with ``text`` or ``tokens``, or a file in any labelled format, whose labels are dropped.
+        output: the file to write, or ``"-"``.
+        train: the training file: running text is tokenised as it is, and the labels of a model of another library are
+            mapped to its labels; None to tokenise by the rules of spaCy.
+        probabilities: also write the probabilities of the tags, which JSON Lines and Parquet store.
+        language: the language of running text; None for that of the training sentences or, without these, of the
+            text, see `entaug.formats.unlabelled_text.running_text_language`.
+        force: replace an output that exists.
+        to_format: the format of the output; None for that of its extension, or else CoNLL.
+        write_options: options of the output's format.
+        progress: the progress callback.
+
+    Returns:
+        A summary with counts.
+
+    Raises:
+        InputError: there is no tagger in the folder, or a file cannot be read or holds no sentence.
+        ParameterError: the tagger must be trained first, or needs a training file.
+        LossError: the format of the output cannot store the predicted mentions, or the probabilities.
+        OutputError: the output exists or cannot be written.
+
+    Example:
+        >>> import tempfile
+        >>> from entaug.backends.fakes import FakeTagger
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> gold = [Sentence.from_iob("Ada left Rome .".split(), ["B-PER", "O", "B-LOC", "O"])]
+        >>> _ = (folder / "news.txt").write_text("It rained. Ada left Rome.")
+        >>> summary = predict_file(FakeTagger().fit(gold), folder / "news.txt", folder / "labelled.jsonl")
+        >>> summary.sentences, sorted(summary.mentions.items())
+        (2, [('LOC', 1), ('PER', 1)])
+    """
+    begun = time.monotonic()
+    paths = [as_path(path) for path in ([text] if isinstance(text, (str, Path)) else text)]
+    if not paths:
+        raise ParameterError("no text is given", remedy="name a file")
+    name = str(tagger) if isinstance(tagger, (str, Path)) else tagger.name
+    if tagger == name and ":" in name and is_alias("tagger", name) and train is None:
+        message = f"the labels of {name} must be mapped to yours"
+        raise ParameterError(message, remedy="name your training file with --train")
+    if len({str(path) for path in paths}) < len(paths):
+        raise ParameterError("a text is named twice", remedy="name each file once")
+    for path in paths:
+        if str(path) != STDIN and not path.exists():  # before any sentence is labelled
+            raise InputError("no such file", path=str(path), remedy="check the path")
+    check_output(output, STDIN, force=force, folders=True)
+    check_apart([output], [*paths, train, name if Path(name).is_dir() else None])
+    to = as_predictions(open_target(output, to_format, None, write_options, force=force), write_options)
+    if probabilities:
+        require_soft_labels(to)
+    summary = PredictSummary([str(path) for path in paths], str(output), to.dialect.describe(), name)
+    gold = [] if train is None else list(read(train, repair=True))
+    reader = _Reader(gold, language)
+    sentences = with_distinct_ids(reader.read(paths))
+    window = list(islice(sentences, _WINDOW))
+    trained = tagger
+    if isinstance(trained, (str, Path)):
+        trained = load_trained_tagger(name, gold if is_alias("tagger", name) else window, summary.notes.append)
+    total = 0.0
+    with to.writer(force=force) as writer:
+        while window:
+            # The mentions are those of `predict`, which `entaug evaluate` scores too; the likeliest valid tags differ.
+            labelled = label_sentences(window, trained)
+            for sentence, (soft, confidence) in zip(trained.predict(window), labelled, strict=True):
+                layout = soft.layout if probabilities else {}
+                meta = {"confidence": round(confidence, 4)}
+                writer.write(sentence.with_(layout=layout, meta=meta))
+                summary.mentions.update(mention.label for mention in sentence.mentions)
+                summary.tokens += len(sentence)
+                total += confidence
+            summary.sentences += len(window)
+            progress("labelling", summary.sentences, None)
+            window = list(islice(sentences, _WINDOW))
+    summary.notes += note_layouts(reader.layouts)
+    if reader.languages and not gold:
+        names = " and ".join(map(language_name, sorted(reader.languages)))
+        note = f"the text was tokenised by the rules of spaCy for {names}"
+        summary.notes.append(f"{note}; if your training sentences were tokenised otherwise, name them with --train")
+    summary.confidence = round(total / summary.sentences, 4)
+    summary.seconds = time.monotonic() - begun
+    return summary
+
+
+class _Reader:
+    """Reads files, each by the rules of its language where none is given, and records how they were read."""
+
+    def __init__(self, gold: Sequence[Sentence], language: str | None) -> None:
+        self._gold = gold
+        self._language = language or (running_text_language(gold) if gold else None)
+        self._tokenizers: dict[str, Tokenizer] = {}
+        self.languages: set[str] = set()  # those whose rules were needed
+        self.layouts: Counter[str] = Counter()
+
+    def read(self, paths: Iterable[Path]) -> Iterator[Sentence]:
+        """Read the sentences of the files, which have ids of their own in each file only."""
+        for path in paths:
+            with rereadable_path(path) as file:
+                language = self._language or _language_of(file)
+                yield from read_unlabelled_file(file, self._tokenizer(language), language, self.layouts)
+
+    def _tokenizer(self, language: str) -> Tokenizer:
+        if language not in self._tokenizers:
+            self._tokenizers[language] = corpus_tokenizer(self._gold, language)
+        tokenize = self._tokenizers[language]
+
+        def recorded(text: str) -> Sequence[str]:
+            self.languages.add(language)
+            return tokenize(text)
+
+        return recorded
+
+
+def _language_of(file: Path) -> str:
+    """The language of the beginning of a text; English for a folder or an empty file."""
+    words = [] if file.is_dir() else read_beginning(file).decode("utf-8", "replace").split()
+    return running_text_language([Sentence(words)] if words else [])

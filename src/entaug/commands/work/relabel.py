@@ -1,0 +1,150 @@
+"""The workflow behind ``entaug relabel``: a teacher checks and completes the labels of augmented sentences."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from entaug.core.progress import Progress, no_progress
+from entaug.errors import ParameterError
+from entaug.formats.file_job import Options, check_apart, check_loss_kinds, check_output, check_rejected_output
+from entaug.formats.pairs import open_pairs, write_kept
+from entaug.methods.statistics import CorpusStatistics
+from entaug.teacher import Relabeller, count_changes, create_relabeller
+
+__all__ = ["RelabelSummary", "relabel_file"]
+
+_WINDOW = 64  # sentences between two reports of progress
+
+
+@dataclass
+class RelabelSummary:
+    """Result of `relabel_file`."""
+
+    input: str
+    output: str
+    from_format: str
+    to_format: str
+    teacher: str
+    gold: int = 0
+    augmented: int = 0
+    kept: int = 0
+    changed: int = 0
+    relabelled: Counter[str] = field(default_factory=Counter)
+    rejected: Counter[str] = field(default_factory=Counter)
+    before: CorpusStatistics = field(default_factory=CorpusStatistics)
+    after: CorpusStatistics = field(default_factory=CorpusStatistics)
+    repaired: Counter[str] = field(default_factory=Counter)
+    notes: Counter[str] = field(default_factory=Counter)
+    seconds: float = 0.0
+
+
+def relabel_file(
+    input: str | Path,
+    output: str | Path,
+    teacher: str | Relabeller = "ensemble",
+    *,
+    gold: str | Path | None = None,
+    rejected: str | Path | None = None,
+    lose: Collection[str] = (),
+    force: bool = False,
+    repair: bool = False,
+    from_format: str | None = None,
+    to_format: str | None = None,
+    read_options: Options = None,
+    write_options: Options = None,
+    progress: Progress = no_progress,
+) -> RelabelSummary:
+    """Relabel the augmented sentences of a file; gold sentences stay as they are, and so does the order.
+
+    Args:
+        input: augmented sentences, with or without the gold ones; or ``"-"``.
+        output: the file for the sentences, or ``"-"``.
+        teacher: the teacher, in any form that `entaug.teacher.create_relabeller` accepts.
+        gold: the file that was augmented; required if the input holds augmented sentences only, or no provenance.
+        rejected: a JSON Lines file for the rejected sentences, with the reason in ``entaug.rejected``.
+        lose: kinds of content to drop if another format cannot store them; see `entaug.convert_file`.
+        force: replace files that exist.
+        repair: repair invalid tag sequences.
+        from_format: the format of the input; None to detect it.
+        to_format: the format of the output; None for the format of its extension, or else of the input.
+        read_options: options of the format of the input and the gold file.
+        write_options: options of the output's format.
+        progress: the progress callback.
+
+    Returns:
+        A summary with counts.
+
+    Raises:
+        ParameterError: no teacher is given, or it cannot do what is asked.
+        InputError: the input is invalid, or holds no augmented sentence.
+        LossError: the output's format cannot store some content, for example probabilities of tags.
+        OutputError: an output exists or cannot be written; then none is written.
+
+    Example:
+        >>> import entaug, pathlib, tempfile
+        >>> from entaug import Mention, Sentence
+        >>> from entaug.backends.fakes import FakeTagger
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> gold = Sentence("Ada left Rome".split(), [Mention("PER", [(0, 1)]), Mention("LOC", [(2, 3)])])
+        >>> _ = entaug.write([gold], folder / "gold.jsonl")
+        >>> _ = entaug.write([gold.with_(mentions=gold.mentions[:1])], folder / "new.jsonl")
+        >>> teacher = Relabeller(tagger=FakeTagger())
+        >>> new, out = folder / "new.jsonl", folder / "out.jsonl"
+        >>> summary = relabel_file(new, out, teacher, gold=folder / "gold.jsonl")
+        >>> dict(summary.relabelled)
+        {'added: LOC': 1}
+    """
+    begun = time.monotonic()
+    relabeller = create_relabeller(teacher)
+    if relabeller is None:
+        raise ParameterError("no teacher is given", remedy="name one with --teacher, for example ensemble")
+    check_loss_kinds(lose)
+    check_apart([output, rejected], [gold])
+    check_output(output, input, force=force, folders=True)
+    rejected_path = check_rejected_output(rejected, input, output, force=force)
+    relabeller.load()
+    with open_pairs(
+        input,
+        output,
+        gold,
+        force=force,
+        repair=repair,
+        from_format=from_format,
+        to_format=to_format,
+        read_options=read_options,
+        write_options=write_options,
+        progress=progress,
+    ) as file:
+        progress("training the teacher", 0, None)
+        relabeller.fit(file.gold)
+        sentences = list(file.sentences)
+        reasons = [None if pair is None else pair.rejection for pair in file.pairs]  # rejections by an earlier run stay
+        pending = [i for i, pair in enumerate(file.pairs) if pair is not None and reasons[i] is None]
+        for start in range(0, len(pending), _WINDOW):
+            window = pending[start : start + _WINDOW]
+            for i, result in zip(window, relabeller.relabel([sentences[i] for i in window]), strict=True):
+                sentences[i], reasons[i] = result
+            progress("relabelling", start + len(window), len(pending))
+        write_kept(file, sentences, reasons, rejected_path, lose, force=force)
+    summary = RelabelSummary(
+        str(input), str(output), file.source.dialect.describe(), file.to.dialect.describe(), relabeller.signature
+    )
+    summary.repaired, summary.notes = file.reading.repaired, file.reading.notes
+    summary.notes.update(relabeller.model_notes())
+    summary.gold = file.pairs.count(None)
+    summary.augmented = len(file.pairs) - summary.gold
+    summary.rejected.update(reason for reason in reasons if reason is not None)
+    summary.kept = summary.augmented - summary.rejected.total()
+    kept = [sentence for sentence, reason in zip(sentences, reasons, strict=True) if reason is None]
+    for i in pending:
+        if reasons[i] is None:
+            changes = count_changes(sentences[i])
+            summary.relabelled.update(changes)
+            summary.changed += bool(changes)
+    summary.before, summary.after = CorpusStatistics.of(file.sentences), CorpusStatistics.of(kept)
+    summary.seconds = time.monotonic() - begun
+    return summary

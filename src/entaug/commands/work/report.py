@@ -1,0 +1,173 @@
+"""The functions behind ``entaug report``. They print nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from entaug.core.progress import Progress, no_progress
+from entaug.errors import InputError, ParameterError
+from entaug.files.streams import STDIN, read_beginning
+from entaug.formats.augmented import AugmentedCorpus, read_augmented
+from entaug.formats.file_job import check_apart, check_output, write_text
+from entaug.metrics.quality import Quality, measure_corpus
+from entaug.report.html.assembly import notes_on_examples, render_html_report
+from entaug.report.markdown import markdown_report
+from entaug.study.records import is_run_record, read_run_records
+
+__all__ = ["ReportInputs", "ReportSummary", "classify_inputs", "write_html_report", "write_markdown_report"]
+
+
+@dataclass(frozen=True)
+class ReportInputs:
+    """Inputs of a report by kind."""
+
+    runs: tuple[str, ...] = ()
+    augmented: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass
+class ReportSummary:
+    """Result of `write_html_report`."""
+
+    output: str
+    pairs: int = 0
+    methods: dict[str, int] = field(default_factory=dict)
+    runs: int = 0
+    notes: list[str] = field(default_factory=list)
+
+
+def classify_inputs(inputs: Iterable[str | Path]) -> ReportInputs:
+    """Separate results of experiments from files of sentences by their content."""
+    runs: list[str] = []
+    augmented: list[str] = []
+    notes: list[str] = []
+    for given in map(str, inputs):
+        path = Path(given)
+        if not path.exists():
+            raise InputError("no such file or folder", path=given, remedy="check the path")
+        file = path / "runs.jsonl" if path.is_dir() else path
+        if path.is_dir() and not file.is_file():
+            augmented.append(given)  # a folder of a format
+        elif start := read_beginning(file, 1 << 20).lstrip():
+            (runs if file.name == "runs.jsonl" or _has_records(start) else augmented).append(given)
+        else:
+            is_run = path.is_dir() or file.name == "runs.jsonl"
+            notes.append(f"{given} {'holds no record of a run yet' if is_run else 'is empty'}")
+    return ReportInputs(tuple(runs), tuple(augmented), tuple(notes))
+
+
+def _has_records(start: bytes) -> bool:
+    try:
+        return is_run_record(orjson.loads(start.partition(b"\n")[0]))
+    except orjson.JSONDecodeError:
+        return False
+
+
+def write_markdown_report(
+    inputs: Iterable[str | Path],
+    output: str | Path = "-",
+    *,
+    by_type: bool = False,
+    by_length: Sequence[int] = (),
+    force: bool = False,
+) -> None:
+    """Write a report on experiments in Markdown; see `entaug.markdown_report`."""
+    inputs = list(inputs)
+    check_apart([output], (Path(path, "runs.jsonl") if Path(path).is_dir() else path for path in inputs))
+    write_text(markdown_report(read_run_records(inputs), by_type=by_type, by_length=by_length), output, force=force)
+
+
+def write_html_report(
+    inputs: str | Path | Iterable[str | Path],
+    output: str | Path,
+    *,
+    gold: str | Path | None = None,
+    models: bool = True,
+    title: str | None = None,
+    by_type: bool = False,
+    by_length: Sequence[int] = (),
+    force: bool = False,
+    progress: Progress = no_progress,
+    **options: Any,
+) -> ReportSummary:
+    """Write a report on augmented files and experiments as one page of HTML.
+
+    Of more than 20,000 augmented sentences, as many drawn at random are shown as examples; counts, measures and plots
+    are of all.
+
+    Args:
+        inputs: augmented files in any format, also those of rejected sentences; folders of experiments or their
+            ``runs.jsonl``. Their kind is detected from the content.
+        output: the file to write.
+        gold: the file that was augmented; required if the inputs hold augmented sentences only.
+        models: whether to include measures that need language models and encoders (perplexity, similarity ...).
+        title: title of the page.
+        by_type: whether to add tables of F1 by entity type.
+        by_length: the bins of tables of F1 by length of the sentence; see `entaug.markdown_report`.
+        force: replace an existing file.
+        progress: called with the stage, the number of finished texts and their total.
+        options: options for reading augmented files; see `entaug.read_augmented`.
+
+    Returns:
+        A summary.
+
+    Raises:
+        InputError: an input is missing or invalid.
+        MissingExtraError: a library that the report needs is not installed.
+        OutputError: the output exists, is an input, or cannot be written.
+        ParameterError: an input is not a path.
+
+    Example:
+        >>> import entaug, tempfile
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> gold = [entaug.Sentence("a b c d e".split())]
+        >>> _ = entaug.write([*gold, *entaug.create_augmenter("sis").augment(gold)], folder / "new.jsonl")
+        >>> write_html_report([folder / "new.jsonl"], folder / "report.html", models=False).methods
+        {'sis': 1}
+    """
+    paths = [inputs] if isinstance(inputs, str | Path) else list(inputs)
+    if not all(isinstance(path, str | Path) for path in paths):
+        raise ParameterError(
+            "inputs must be paths of files", remedy="write the sentences to a file first: entaug.write"
+        )
+    classified = classify_inputs(paths)
+    # Check before measuring, which takes minutes. A report may be in an experiment's folder, but not in a corpus's.
+    check_output(output, STDIN, force=force)
+    for path in (*classified.augmented, *(p for p in classified.runs if Path(p).is_file()), *([gold] if gold else [])):
+        check_output(output, path, force=force)
+    progress("reading", 0, None)
+    records = read_run_records(classified.runs)
+    corpus = AugmentedCorpus()
+    if classified.augmented or gold is not None:
+        corpus = read_augmented(classified.augmented, gold, **options)
+    qualities: list[Quality] = []
+    if any(corpus.methods.values()):
+        without: dict[str, Any] = {} if models else {"causal_lm": None, "encoder": None}
+        qualities = measure_corpus(corpus, progress=progress, **without)
+    names = [Path(path).stem for path in classified.augmented]
+    default_title = f"Augmented sentences: {', '.join(names)}" if 0 < len(names) < 4 else "Augmented sentences"
+    notes = list(classified.notes)
+    page = render_html_report(
+        corpus,
+        records,
+        qualities=qualities,
+        title=title or default_title,
+        notes=notes,
+        by_type=by_type,
+        by_length=by_length,
+    )
+    write_text(page, output, force=force)
+    notes += [*corpus.notes, *notes_on_examples(corpus), *(note for quality in qualities[:1] for note in quality.notes)]
+    return ReportSummary(
+        output=str(output),
+        pairs=sum(map(len, corpus.methods.values())),
+        methods={name: sum(pair.rejection is None for pair in pairs) for name, pairs in corpus.methods.items()},
+        runs=len(records),
+        notes=list(dict.fromkeys(notes)),
+    )

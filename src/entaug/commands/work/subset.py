@@ -1,0 +1,127 @@
+"""The workflow behind ``entaug subset``: draw low-resource subsets of a corpus."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from entaug.core.corpus import Corpus
+from entaug.core.data import Sentence
+from entaug.core.progress import Progress, no_progress
+from entaug.files.atomic import output_error
+from entaug.files.streams import STDIN, rereadable_path
+from entaug.formats import open_file
+from entaug.formats.base import ReadReport
+from entaug.formats.file_job import Options, check_output, read_sentences, settle_losses
+from entaug.methods.statistics import CorpusStatistics
+from entaug.study.subsets import draw, rest
+
+__all__ = ["SubsetFile", "SubsetSummary", "subset_file"]
+
+
+@dataclass
+class SubsetFile:
+    """A file that `subset_file` wrote."""
+
+    path: str
+    counts: CorpusStatistics
+
+
+@dataclass
+class SubsetSummary:
+    """Result of `subset_file`."""
+
+    input: str
+    format: str
+    how: str
+    seed: int
+    counts: CorpusStatistics = field(default_factory=CorpusStatistics)
+    files: list[SubsetFile] = field(default_factory=list)
+    lost: Counter[str] = field(default_factory=Counter)
+    repaired: Counter[str] = field(default_factory=Counter)
+    notes: Counter[str] = field(default_factory=Counter)
+
+
+def subset_file(
+    input: str | Path,
+    folder: str | Path,
+    sizes: Sequence[float],
+    *,
+    how: str = "progressive",
+    seed: int = 0,
+    with_rest: bool = False,
+    force: bool = False,
+    repair: bool = False,
+    from_format: str | None = None,
+    read_options: Options = None,
+    progress: Progress = no_progress,
+) -> SubsetSummary:
+    r"""Write subsets of a file in its format and layout: ``FOLDER/train.100.conll`` of ``train.conll``.
+
+    Args:
+        input: the file, or ``"-"``.
+        folder: the folder for the subsets; created where it does not exist.
+        sizes: the number of sentences of each; see `entaug.study.subsets.draw`.
+        how: the sampling strategy: a key of `entaug.study.subsets.STRATEGIES`.
+        seed: the random seed.
+        with_rest: also write the sentences that are in no subset, as ``FOLDER/train.rest.conll``.
+        force: replace files that exist.
+        repair: repair invalid tag sequences.
+        from_format: the format of the input; None to detect it.
+        read_options: options of the input's format.
+        progress: the progress callback.
+
+    Returns:
+        A summary with counts.
+
+    Raises:
+        InputError: the input is invalid, or smaller than a subset.
+        OutputError: a file exists or cannot be written; then no subset is written.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> _ = (folder / "train.conll").write_text("Ada B-PER\nsings O\n\n" * 8)
+        >>> summary = subset_file(folder / "train.conll", folder, [2, 4])
+        >>> [(pathlib.Path(file.path).name, file.counts.sentences) for file in summary.files]
+        [('train.2.conll', 2), ('train.4.conll', 4)]
+    """
+    with rereadable_path(input) as path:
+        source = open_file(path, from_format, **(read_options or {}))
+        reading = ReadReport(repair=repair)
+        corpus = Corpus(read_sentences(source, reading, progress=progress))
+        parts: dict[Any, list[Sentence]] = {**draw(how, corpus, sizes, seed)}
+        if with_rest:
+            parts["rest"] = rest(corpus, *parts.values())
+        summary = SubsetSummary(str(input), source.dialect.describe(), how, seed, CorpusStatistics.of(corpus))
+        summary.repaired, summary.notes = reading.repaired, reading.notes
+        for sentence in {id(sentence): sentence for part in parts.values() for sentence in part}.values():
+            summary.lost.update(source.lost(sentence))
+        summary.notes.update(settle_losses(summary.lost, ["all"], source))
+        name = path.name.removesuffix(".gz")
+        suffix = Path(name).suffix + path.name[len(name) :]
+        if str(input) == STDIN:  # standard input has no extension, but the subsets need one
+            suffix = source.format.extensions[0]
+        _create(Path(folder))
+        targets = {part: replace(source, path=Path(folder, f"{Path(name).stem}.{part}{suffix}")) for part in parts}
+        for to in targets.values():
+            check_output(to.path, input, force=force, folders=True)
+            to.check_target(force=force)
+        with contextlib.ExitStack() as stack:  # move all files into place together
+            for part, sentences in parts.items():
+                writer = stack.enter_context(targets[part].writer(force=force))
+                for sentence in sentences:
+                    writer.write(sentence)
+                summary.files.append(SubsetFile(str(targets[part].path), CorpusStatistics.of(sentences)))
+    return summary
+
+
+def _create(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise output_error(folder, error) from None

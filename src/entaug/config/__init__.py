@@ -1,0 +1,1 @@
+"""Parameters and their constraints, registries of named things, presets."""

@@ -1,0 +1,1 @@
+"""The core: sentences and mentions, the operations that rewrite them, tags, spacing, words and languages."""

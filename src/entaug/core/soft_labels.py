@@ -1,0 +1,183 @@
+"""Probabilities of tags: soft labels, and how sure a teacher is of each word."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from entaug.core.data import Sentence
+from entaug.core.mentions import Mention
+from entaug.core.tags import decode
+from entaug.errors import InputError
+
+__all__ = ["TagProbabilities", "best_valid_tags", "label_confidence"]
+
+FIELD = "tag_probabilities"
+"""The field of a sentence, in files and in `Sentence.layout`, that holds the probabilities of its tags."""
+
+_LEAST = 0.001  # smaller probabilities are left out
+_FLOOR = 1e-6  # smaller ones count as this one in `TagProbabilities.mentions`
+
+
+@dataclass(frozen=True, eq=False)
+class TagProbabilities:
+    """The probabilities of the IOB2 tags of each word of a sentence."""
+
+    tags: tuple[str, ...]
+    values: NDArray[np.float32]
+    weights: NDArray[np.float32] | None = None
+
+    def __init__(self, tags: Sequence[str], values: ArrayLike, weights: ArrayLike | None = None) -> None:
+        tags = tuple(tags)
+        if not all(tag == "O" or (tag[:2] in ("B-", "I-") and len(tag) > 2) for tag in map(str, tags)):
+            raise InputError(f"tag probabilities of tags that are not IOB2: {', '.join(map(str, tags))}")
+        if "O" not in tags or len(set(tags)) < len(tags):
+            raise InputError(f"tag probabilities need distinct tags with O among them, not {', '.join(tags)}")
+        matrix = to_float32(values)
+        if matrix.ndim != 2 or matrix.shape[1] != len(tags):
+            raise InputError(f"tag probabilities of shape {matrix.shape} for {len(tags)} tags")
+        sums = matrix.sum(axis=1)
+        if not (np.isfinite(sums).all() and (matrix >= 0).all() and (sums > 0).all()):
+            raise InputError("tag probabilities must be numbers of at least 0, and not 0 for all tags of a word")
+        object.__setattr__(self, "tags", tags)
+        object.__setattr__(self, "values", matrix / sums[:, None])
+        object.__setattr__(self, "weights", None if weights is None else word_weights(weights, len(matrix)))
+
+    @property
+    def confidences(self) -> NDArray[np.float32]:
+        """The probability of the likeliest tag of each word (words,)."""
+        confidences: NDArray[np.float32] = self.values.max(axis=1)
+        return confidences
+
+    def best_tags(self) -> list[str]:
+        """The likeliest tag of each word."""
+        return [self.tags[i] for i in self.values.argmax(axis=1)]
+
+    def mentions(self) -> tuple[Mention, ...]:
+        """The mentions of the likeliest valid sequence of tags; see `best_valid_tags`."""
+        floors = np.full(self.values.shape, _FLOOR)
+        for column, tag in enumerate(self.tags):
+            # Where a word can only be inside a mention that nothing begins, it begins one, as in conlleval.
+            if tag.startswith("B-") and f"I-{tag[2:]}" in self.tags:
+                floors[:, column] *= 1 + self.values[:, self.tags.index(f"I-{tag[2:]}")]
+        log_probs = np.log(np.maximum(self.values, floors))
+        return decode([self.tags[i] for i in best_valid_tags(log_probs, self.tags)])
+
+    def label(self, sentence: Sentence) -> Sentence:
+        """Return a copy of a sentence with `mentions` and these probabilities."""
+        # The mentions are computed before the probabilities are rounded to four digits: where two tags of a word are
+        # equal after rounding, the rounded probabilities may yield other mentions.
+        return self.attach_to(sentence.with_(mentions=self.mentions()))
+
+    def aligned(self, tags: Sequence[str]) -> NDArray[np.float32]:
+        """The probabilities for another list of tags."""
+        column = {tag: i for i, tag in enumerate(tags)}
+        result = np.zeros((len(self.values), len(tags)), np.float32)
+        for i, tag in enumerate(self.tags):
+            result[:, column.get(tag, column["O"])] += self.values[:, i]
+        return result
+
+    @classmethod
+    def from_sentence(cls, sentence: Sentence) -> Self | None:
+        """Read the probabilities of a sentence."""
+        data = sentence.layout.get(FIELD)
+        if data is None:
+            return None
+        probabilities = cls.from_dict(data)
+        if len(probabilities.values) != len(sentence):
+            raise InputError(f"there are tag probabilities of {len(probabilities.values)} words for {len(sentence)}")
+        return probabilities
+
+    def attach_to(self, sentence: Sentence) -> Sentence:
+        """Return a copy of a sentence with these probabilities, in place of those that it has."""
+        return sentence.with_(layout={**sentence.layout, FIELD: self.to_dict()})
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Create probabilities from a dictionary as files hold it; the inverse of `to_dict`."""
+        try:
+            tags, ids, values = list(data["tags"]), data["ids"], data["values"]
+            matrix = np.zeros((len(ids), len(tags)), np.float32)
+            for row, columns, numbers in zip(matrix, ids, values, strict=True):
+                for column, number in zip(columns, numbers, strict=True):
+                    if column < 0:
+                        raise IndexError(f"there is no tag {column}")
+                    row[column] = number
+            return cls(tags, matrix, data.get("weights"))
+        except (AttributeError, LookupError, OverflowError, TypeError, ValueError) as error:
+            raise InputError(f"no tag probabilities as entaug writes them ({error})") from None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the probabilities as a dictionary that can be written as JSON or Parquet."""
+        kept = (self.values >= _LEAST) | (self.values == self.values.max(axis=1, keepdims=True))
+        ids = [np.flatnonzero(row).tolist() for row in kept]
+        values = [[round(float(x), 4) for x in row[columns]] for row, columns in zip(self.values, ids, strict=True)]
+        data: dict[str, Any] = {"tags": list(self.tags), "ids": ids, "values": values}
+        if self.weights is not None:
+            data["weights"] = [round(float(x), 4) for x in self.weights]
+        return data
+
+
+def label_confidence(sentence: Sentence, probabilities: TagProbabilities) -> float:
+    """Compute how likely the mentions of a sentence are."""
+    if not sentence.is_flat or not {mention.label for mention in sentence.mentions} <= {
+        t[2:] for t in probabilities.tags
+    }:
+        return 0.0
+    columns = [probabilities.tags.index(tag) for tag in sentence.iob()]
+    if not columns:
+        return 1.0
+    chosen = probabilities.values[np.arange(len(columns)), columns]
+    return float(np.exp(np.log(np.maximum(chosen, 1e-12)).mean()))
+
+
+def word_weights(weights: ArrayLike, num_words: int) -> NDArray[np.float32]:
+    """Check the weights of words in the loss of a training."""
+    array = to_float32(weights)
+    if array.shape != (num_words,) or not np.isfinite(array).all() or (array < 0).any():
+        raise InputError("weights of words must be numbers of at least 0, one for each word")
+    return array
+
+
+def to_float32(values: ArrayLike) -> NDArray[np.float32]:
+    """Convert numbers; those that are too large become infinite, without a warning."""
+    with np.errstate(over="ignore"):
+        return np.asarray(values, np.float32)
+
+
+def best_valid_tags(scores: NDArray[Any], tags: tuple[str, ...]) -> list[int]:
+    """The sequence of IOB2 tags with the highest sum of scores among the valid ones (Viterbi)."""
+    # In a valid sequence an `I-` tag follows only a `B-` or `I-` tag of its type. The likeliest tag of each word by
+    # itself often breaks this at the edges of mentions.
+    if not len(scores):
+        return []
+    inside, penalties = _transitions(tags)
+    totals = np.where(inside, -np.inf, scores[0])
+    pointers = []
+    for row in scores[1:]:
+        candidates = totals[:, None] + penalties
+        best = candidates.argmax(axis=0)
+        pointers.append(best)
+        totals = candidates[best, _indices(len(tags))] + row
+    sequence = [int(totals.argmax())]
+    for previous in reversed(pointers):
+        sequence.append(int(previous[sequence[-1]]))
+    return sequence[::-1]
+
+
+@lru_cache(maxsize=64)
+def _transitions(tags: tuple[str, ...]) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+    """Which tags are I- tags, and 0 or minus infinity for each pair of a tag and the next one."""
+    inside = np.array([tag.startswith("I-") for tag in tags])
+    labels = np.array([tag[2:] for tag in tags])
+    return inside, np.where(inside & (labels[:, None] != labels), -np.inf, 0.0)
+
+
+@lru_cache(maxsize=64)
+def _indices(n: int) -> NDArray[np.intp]:
+    return np.arange(n)

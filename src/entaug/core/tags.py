@@ -1,0 +1,321 @@
+"""Tag schemes: mentions from tags, and tags from mentions. No other module knows the prefixes of tags.
+
+This is one file because the rules of the schemes are variations of one another and are read side by side.
+
+========  =======================================================================================
+scheme    how a mention of label X over three tokens, and over one token, is written
+========  =======================================================================================
+IOB1      I-X I-X I-X, I-X; B-X only where the preceding mention is adjacent and has the same label
+IOB2      B-X I-X I-X, B-X (also called BIO)
+IOBES     B-X I-X E-X, S-X (also called BIOES)
+BILOU     B-X I-X L-X, U-X
+BMES      B-X M-X E-X, S-X (also called BMEOS; usual where tokens are Chinese characters)
+========  =======================================================================================
+
+Ramshaw and Marcus (1995); Ratinov and Roth (2009) for BILOU.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Literal, get_args
+
+from entaug.core.mentions import Mention, contiguous_mention, is_flat
+from entaug.errors import LossError, ParameterError, TagError, UnknownNameError
+
+__all__ = [
+    "OVERLAP",
+    "SCHEMES",
+    "InvalidTag",
+    "Overlap",
+    "SchemeDetector",
+    "canonical_scheme",
+    "decode",
+    "decode_canonical",
+    "encode",
+    "encode_canonical",
+    "flatten",
+    "is_tag",
+    "position_tags",
+    "split_tag",
+]
+
+Overlap = Literal["error", "outermost", "innermost"]
+"""How to treat nested and discontinuous mentions where only flat ones can be written; see `flatten`."""
+
+# For each scheme the prefixes of the first, inner and last token of a longer mention, and of a mention of one token.
+_LETTERS = {
+    "IOB1": ("I", "I", "I", "I"),
+    "IOB2": ("B", "I", "I", "B"),
+    "IOBES": ("B", "I", "E", "S"),
+    "BILOU": ("B", "I", "L", "U"),
+    "BMES": ("B", "M", "E", "S"),
+}
+_ALIASES = {
+    "BIO": "IOB2",
+    "IOB": "IOB1",
+    "BIOES": "IOBES",
+    "BILUO": "BILOU",
+    "BMEOS": "BMES",
+    "BMESO": "BMES",
+    "BMOES": "BMES",
+}
+SCHEMES = tuple(_LETTERS)
+OVERLAP = get_args(Overlap)
+_PREFIXES = frozenset("BIESLUM")
+_CORRECT_OR_REPAIR = "correct it, or pass --repair to start a mention there"
+
+
+def canonical_scheme(name: str) -> str:
+    """Return the canonical name of a tag scheme."""
+    upper = name.upper()
+    upper = _ALIASES.get(upper, upper)
+    if upper not in _LETTERS:
+        raise UnknownNameError("tag scheme", name, [*SCHEMES, *_ALIASES])
+    return upper
+
+
+def is_tag(text: str) -> bool:
+    """Return whether a string looks like a tag of any scheme."""
+    return text == "O" or (len(text) > 2 and text[1] == "-" and text[0] in _PREFIXES)
+
+
+def split_tag(tag: str) -> tuple[str, str]:
+    """Split a tag of any scheme into its place in a mention and its label."""
+    if tag == "O":
+        return "O", ""
+    return ("B" if tag[0] in "BSU" else "I", tag[2:]) if is_tag(tag) else ("I", tag)
+
+
+class InvalidTag(Exception):  # noqa: N818 - internal: readers convert it to a TagError with a line
+    """A tag of a sequence breaks the scheme."""
+
+    def __init__(self, index: int, message: str, remedy: str) -> None:
+        super().__init__(message)
+        self.index = index
+        self.message = message
+        self.remedy = remedy
+
+
+def decode(tags: Sequence[str], scheme: str = "IOB2", repairs: Counter[str] | None = None) -> tuple[Mention, ...]:
+    """Convert tags to mentions."""
+    try:
+        return decode_canonical(tags, canonical_scheme(scheme), repairs)
+    except InvalidTag as error:
+        raise TagError(f"token {error.index + 1}: {error.message}", remedy=error.remedy) from None
+
+
+def decode_canonical(tags: Sequence[str], scheme: str, repairs: Counter[str] | None) -> tuple[Mention, ...]:
+    """Convert tags to mentions as `decode`, for readers of files."""
+    if tags.count("O") == len(tags):
+        return ()
+    if scheme == "IOB2":
+        return _decode_iob2(tags, repairs)
+    if scheme == "IOB1":
+        return _decode_iob1(tags, repairs)
+    return _decode_closed(tags, scheme, repairs)
+
+
+def _split(tags: Sequence[str], index: int, prefixes: str) -> tuple[str, str]:
+    """The prefix and the label of a tag."""
+    tag = tags[index]
+    prefix, dash, label = tag[:1], tag[1:2], tag[2:]
+    if dash != "-" or not label or prefix not in prefixes:
+        remedy = "name its scheme with --scheme" if is_tag(tag) else "correct it, or name the tag column"
+        allowed = ", ".join(f"{x}-TYPE" for x in prefixes)
+        raise InvalidTag(index, f"unknown tag {tag!r} (allowed: O and {allowed})", remedy)
+    return prefix, label
+
+
+def _decode_iob2(tags: Sequence[str], repairs: Counter[str] | None) -> tuple[Mention, ...]:
+    mentions = []
+    open_label, start, end = "", 0, -1
+    for i, tag in enumerate(tags):
+        if tag == "O":
+            continue
+        if i == end and tag[:2] == "I-" and tag[2:] == open_label:
+            end = i + 1
+            continue
+        prefix, label = _split(tags, i, "BI")
+        if prefix == "I":
+            if repairs is None:
+                where = "at the start of the sentence" if i == 0 else f"after {tags[i - 1]}"
+                raise InvalidTag(i, f"{tag} {where}: there is no {label} mention to continue", _CORRECT_OR_REPAIR)
+            repairs["I- that continues no mention"] += 1
+        if open_label:
+            mentions.append(contiguous_mention(open_label, start, end))
+        open_label, start, end = label, i, i + 1
+    mentions.append(contiguous_mention(open_label, start, end))
+    return tuple(mentions)
+
+
+def _decode_iob1(tags: Sequence[str], repairs: Counter[str] | None) -> tuple[Mention, ...]:
+    mentions = []
+    open_label, start, end = "", 0, -1
+    for i, tag in enumerate(tags):
+        if tag == "O":
+            continue
+        prefix, label = _split(tags, i, "IB")
+        is_adjacent = i == end and label == open_label
+        if prefix == "I" and is_adjacent:
+            end = i + 1
+            continue
+        if prefix == "B" and not is_adjacent:
+            if repairs is None:
+                remedy = "if the file is IOB2, pass --scheme IOB2; else correct it or pass --repair"
+                message = f"{tag} where IOB1 has I-{label}: no {label} mention ends directly before it"
+                raise InvalidTag(i, message, remedy)
+            repairs["B- that separates no mentions"] += 1
+        if open_label:
+            mentions.append(contiguous_mention(open_label, start, end))
+        open_label, start, end = label, i, i + 1
+    mentions.append(contiguous_mention(open_label, start, end))
+    return tuple(mentions)
+
+
+def _decode_closed(tags: Sequence[str], scheme: str, repairs: Counter[str] | None) -> tuple[Mention, ...]:
+    """Decode IOBES, BILOU and BMES, in which the last token of a mention is marked."""
+    begin, inside, last, single = _LETTERS[scheme]
+    prefixes = begin + inside + last + single
+    mentions: list[Mention] = []
+    open_label, start = "", 0
+
+    def report(i: int, message: str, description: str) -> None:
+        if repairs is None:
+            raise InvalidTag(i, message, _CORRECT_OR_REPAIR)
+        repairs[description] += 1
+
+    for i, tag in enumerate(tags):
+        prefix, label = ("O", "") if tag == "O" else _split(tags, i, prefixes)
+        continues = prefix in (inside, last) and label == open_label
+        if open_label and not continues:
+            report(i, f"{tag} where {inside}-{open_label} or {last}-{open_label} must follow", "mention not closed")
+            mentions.append(contiguous_mention(open_label, start, i))
+            open_label = ""
+        if prefix == single:
+            mentions.append(contiguous_mention(label, i, i + 1))
+        elif prefix != "O" and not open_label:
+            if prefix != begin:
+                message = f"{tag}: there is no {label} mention to continue"
+                report(i, message, f"{prefix}- that continues no mention")
+            open_label, start = label, i
+        if prefix == last:
+            mentions.append(contiguous_mention(label, start, i + 1))
+            open_label = ""
+    if open_label:
+        report(len(tags) - 1, f"the sentence ends inside a {open_label} mention", "mention not closed")
+        mentions.append(contiguous_mention(open_label, start, len(tags)))
+    return tuple(mentions)
+
+
+def flatten(mentions: Sequence[Mention], overlap: str) -> list[Mention]:
+    """Reduce mentions to flat ones, which tags can represent."""
+    if overlap not in OVERLAP:
+        raise ParameterError(f"overlap must be one of {', '.join(OVERLAP)}, not {overlap!r}")
+    if overlap == "error":
+        end = 0
+        for mention in mentions:
+            kind = "nested" if mention.is_contiguous else "discontinuous"
+            if kind == "discontinuous" or mention.start < end:
+                raise LossError(
+                    f"a {kind} mention ({mention.label} {list(mention.spans)}) cannot be written as tags",
+                    remedy="write JSON lines, or choose which mentions to keep: --overlap outermost or innermost",
+                )
+            end = mention.end
+        return list(mentions)
+    sign = -1 if overlap == "outermost" else 1
+    kept: list[Mention] = []
+    covered: set[int] = set()
+    for mention in sorted((m for m in mentions if m.is_contiguous), key=lambda m: sign * (m.end - m.start)):
+        positions = mention.positions()
+        if covered.isdisjoint(positions):
+            covered.update(positions)
+            kept.append(mention)
+    return sorted(kept, key=lambda m: m.start)
+
+
+def encode(length: int, mentions: Sequence[Mention], scheme: str = "IOB2", overlap: str = "error") -> list[str]:
+    """Convert mentions to tags."""
+    if not mentions:
+        return ["O"] * length
+    flat = mentions if is_flat(mentions) else flatten(mentions, overlap)
+    return encode_canonical(length, flat, canonical_scheme(scheme))
+
+
+def encode_canonical(length: int, mentions: Iterable[Mention], scheme: str) -> list[str]:
+    """Convert mentions to tags without checks, for writers of files."""
+    tags = ["O"] * length
+    begin, inside, last, single = _LETTERS[scheme]
+    previous: tuple[str, int] | None = None
+    for mention in mentions:
+        label = mention.label
+        start, end = mention.spans[0]
+        if end - start == 1:
+            tags[start] = f"{single}-{label}"
+        else:
+            tags[start] = f"{begin}-{label}"
+            if end - start > 2:
+                tags[start + 1 : end - 1] = [f"{inside}-{label}"] * (end - start - 2)
+            tags[end - 1] = f"{last}-{label}"
+        if begin == inside and previous == (label, start):  # IOB1 separates adjacent mentions of one label
+            tags[start] = f"B-{label}"
+        previous = (label, end)
+    return tags
+
+
+def position_tags(length: int, mentions: Sequence[Mention]) -> list[str]:
+    """Return the IOB2 tags of all mentions that cover each token."""
+    # The first token of a mention has B, every other one I, also after the gap of a discontinuous mention.
+    if is_flat(mentions):
+        return encode_canonical(length, mentions, "IOB2")
+    tags_by_token: dict[int, list[str]] = {}
+    for mention in mentions:
+        for i in mention.positions():
+            tags_by_token.setdefault(i, []).append(("B-" if i == mention.start else "I-") + mention.label)
+    return ["|".join(sorted(tags_by_token.get(i, ("O",)))) for i in range(length)]
+
+
+class SchemeDetector:
+    """Detects the tag scheme of a file from its tags."""
+
+    # A single mention usually decides: one that begins with I- indicates IOB1; one that ends with E-, or a single S-,
+    # IOBES, or with M- BMES; L- or U- BILOU; B- after O IOB2, if no tag closes the mention.
+
+    def __init__(self) -> None:
+        self._initial_prefixes: Counter[str] = Counter()
+        self._prefixes: Counter[str] = Counter()
+
+    def update(self, tags: Iterable[str]) -> None:
+        """Add the tags of a sentence."""
+        previous = "O"
+        for tag in tags:
+            if tag != "O":
+                self._prefixes[tag[:1]] += 1
+                if previous[2:] != tag[2:]:
+                    self._initial_prefixes[tag[:1]] += 1
+            previous = tag
+
+    @property
+    def has_mentions(self) -> bool:
+        """Whether any mention has been seen."""
+        return bool(self._prefixes)
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether further tags are unlikely to change the result."""
+        # IOBES and BMES differ only in mentions of three tokens and more.
+        has_end = self._prefixes["E"] or self._prefixes["S"]
+        return self.has_mentions and not (has_end and not self._prefixes["I"] and not self._prefixes["M"])
+
+    def scheme(self) -> str:
+        """Return the most likely scheme; IOB2 if no mention has been seen."""
+        if self._prefixes["L"] or self._prefixes["U"]:
+            return "BILOU"
+        if self._prefixes["M"]:
+            return "BMES"
+        if self._prefixes["E"] or self._prefixes["S"]:
+            return "IOBES"
+        # In IOB1 a mention that follows no other begins with I-, in IOB2 with B-. In a file with both, the majority
+        # decides, and the reader reports the others as errors.
+        return "IOB1" if self._initial_prefixes["I"] > self._initial_prefixes["B"] else "IOB2"

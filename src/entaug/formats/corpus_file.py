@@ -1,0 +1,201 @@
+"""Files with their format and layout: uniform reading and writing of all formats."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, islice
+from pathlib import Path
+from typing import BinaryIO
+
+from entaug.core.data import Sentence
+from entaug.core.provenance import Provenance
+from entaug.errors import EntaugError, InputError, OutputError
+from entaug.files.atomic import move_file, open_output, output_error
+from entaug.files.streams import encode_text, is_special, is_stdout
+from entaug.formats.base import NO_MENTION, BaseFormat, Dialect, ReadReport
+from entaug.formats.bookkeeping import BOOKKEEPING, note_on_bookkeeping, without_bookkeeping
+from entaug.formats.buffered import BufferedFormat, check_replaceable, write_buffered
+
+__all__ = ["CorpusFile", "SentenceWriter"]
+
+_SAMPLE_BYTES = 1 << 18  # bytes read to estimate the number of sentences of a file
+_SAMPLE_SIZE = 100  # sentences that a layout is prepared for
+
+
+def _noting_no_mention(sentences: Iterator[Sentence], reading: ReadReport) -> Iterator[Sentence]:
+    """Yield the sentences of a file, and note at its end that none has a mention."""
+    is_empty = True
+    for sentence in sentences:
+        is_empty = False
+        yield sentence
+        if sentence.mentions:
+            yield from sentences
+            return
+    if not is_empty:
+        reading.notes[NO_MENTION] = 1
+
+
+class SentenceWriter:
+    """Appends sentences to a stream."""
+
+    def __init__(self, file: CorpusFile, stream: BinaryIO) -> None:
+        self._file = file
+        self._stream = stream
+        self.count = 0
+
+    def write(self, sentence: Sentence) -> None:
+        """Append a sentence."""
+        self.write_text(self._file.encode(sentence))
+
+    def write_text(self, text: str, count: int = 1) -> None:
+        """Append sentences that are encoded already."""
+        if count:
+            self._stream.write(encode_text(text if self.count else self._file.heading + text))
+            self.count += count
+
+
+@dataclass(frozen=True)
+class CorpusFile:
+    """A file to read or to write: its path, format and layout."""
+
+    path: Path
+    format: BaseFormat
+    dialect: Dialect
+
+    @property
+    def heading(self) -> str:
+        """The text at the beginning of a file of this layout, before its first sentence."""
+        return getattr(self.dialect, "heading", "")
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether the format is written as a folder."""
+        return isinstance(self.format, BufferedFormat) and self.format.folder
+
+    # --------------------------------------------------------------------------------------------------------- reading
+
+    def sentences(self, reading: ReadReport | None = None) -> Iterator[Sentence]:
+        """Return the sentences, read lazily."""
+        reading = reading or ReadReport()
+        return _noting_no_mention(self.format.read(self.path, self.dialect, reading), reading)
+
+    def beginning(self) -> Iterator[Sentence]:
+        """The first sentences, without those that have errors, which are reported when the file is read."""
+        reading = ReadReport(repair=True, on_fault=lambda _: None)
+        with contextlib.suppress(EntaugError, OSError):
+            yield from islice(self.sentences(reading), _SAMPLE_SIZE)
+
+    def source_files(self) -> list[Path]:
+        """Return the files that are read; several if the format is a folder."""
+        return self.format.files(self.path) if isinstance(self.format, BufferedFormat) else [self.path]
+
+    @property
+    def size(self) -> int:
+        """The size of these files in bytes; a link that leads nowhere counts nothing, and is an error in reading."""
+        return sum(file.stat().st_size for file in self.source_files() if file.exists())
+
+    def estimated_sentences(self) -> int | None:
+        """Return the approximate number of sentences, from the beginning of the file; None if it is unknown."""
+        if self.path.suffix == ".gz" or isinstance(self.format, BufferedFormat):
+            return None
+        size = self.path.stat().st_size
+        if not size:
+            return None
+        sample = min(size, _SAMPLE_BYTES)
+        faults: list[InputError] = []  # reported when the file is read
+        reading = ReadReport(repair=True, on_fault=faults.append)
+        count = sum(1 for _ in self.format.read(self.path, self.dialect, reading, 0, sample))
+        return round(count * size / sample) or None
+
+    # --------------------------------------------------------------------------------------------------------- writing
+
+    def as_stored(self, sentence: Sentence) -> Sentence:
+        """Return a sentence as it would be read back after writing."""
+        return self.format.as_stored(sentence, self.dialect)
+
+    def encode(self, sentence: Sentence) -> str:
+        """Return the text of a sentence, ready to be appended to a file."""
+        return self.format.dump(sentence, self.dialect)
+
+    def lost(self, sentence: Sentence) -> list[str]:
+        """Return descriptions of the parts of a sentence that its text does not represent."""
+        lost = self.format.lost(sentence, self.dialect)
+        if not lost or (of_user := without_bookkeeping(sentence)) is sentence:
+            return lost
+        content = set(self.format.lost(of_user, self.dialect))
+        return [name if name in content else BOOKKEEPING + name for name in lost]
+
+    def note_on_bookkeeping(self, lost: Mapping[str, int]) -> str | None:
+        """Return the note on bookkeeping among losses, given with the number of sentences; None if there is none."""
+        return note_on_bookkeeping(lost, self.format.title, self.dialect)
+
+    @property
+    def keeps_keys(self) -> bool:
+        """Whether augmented sentences name their sources, and gold ones have a place for the ids named."""
+        new = Sentence(["a"], id="a", provenance=Provenance("a"))
+        return not (self.format.names_documents or self.format.lost(new, self.dialect))
+
+    def check_target(self, *, force: bool) -> None:
+        """Check that the path is of the kind that the format is written as, before any work."""
+        path, title, folder = self.path, self.format.title, self.is_folder
+        if isinstance(self.format, BufferedFormat):
+            if is_stdout(path) or is_special(path):
+                remedy = f"name a {'folder' if folder else 'file'} to write to"
+                raise OutputError(f"{title} cannot be written to a stream", remedy=remedy)
+            if folder and path.is_dir():
+                check_replaceable(self.format, path, force=force)
+        if folder and path.is_file():
+            raise OutputError("is a file, and a folder is to be written", path=str(path), remedy="name another")
+        if not folder and path.is_dir():
+            raise OutputError("is a directory", path=str(path), remedy="name a file in it")
+
+    @contextlib.contextmanager
+    def writer(self, *, force: bool = False) -> Iterator[SentenceWriter]:
+        """Write sentences one by one; the file or folder is moved into place when the block ends without an error."""
+        if not isinstance(self.format, BufferedFormat):
+            with open_output(self.path) as stream:
+                yield SentenceWriter(self, stream)
+            return
+        with tempfile.TemporaryDirectory(prefix="entaug-") as folder:
+            draft = Path(folder, "draft.jsonl")
+            try:
+                with draft.open("wb") as stream:
+                    yield SentenceWriter(self, stream)
+            except OSError as error:
+                if error.filename is not None:
+                    raise
+                raise output_error(self.path, error) from None  # of the draft; nobody knows its name
+            self.finish(draft, force=force)
+
+    def write(self, sentences: Iterable[Sentence], *, force: bool = False) -> int:
+        """Write all sentences."""
+        if isinstance(self.format, BufferedFormat):
+            return write_buffered(self.format, self.dialect, sentences, self.path, force=force)
+        sample: Sequence[Sentence]
+        if isinstance(sentences, Sequence):
+            sample = sentences
+        else:
+            rest = iter(sentences)
+            sample = list(islice(rest, _SAMPLE_SIZE))
+            sentences = chain(sample, rest)
+        file = replace(self, dialect=self.format.prepared(self.dialect, sample))
+        with file.writer() as writer:
+            for sentence in sentences:
+                writer.write(sentence)
+        return writer.count
+
+    def read_draft(self, draft: Path, start: int = 0, stop: int | None = None) -> Iterator[Sentence]:
+        """Return the sentences of a draft, as they will be read from the finished file."""
+        return self.format.read(
+            draft, self.dialect, ReadReport(), start, draft.stat().st_size if stop is None else stop
+        )
+
+    def finish(self, draft: Path, *, force: bool = False) -> None:
+        """Create the file or folder from a draft, which holds the heading and the text of each sentence."""
+        if isinstance(self.format, BufferedFormat):
+            write_buffered(self.format, self.dialect, self.read_draft(draft), self.path, force=force)
+        else:
+            move_file(draft, self.path)

@@ -1,0 +1,336 @@
+"""Combination of several methods, their text form (``mr:copies=2+lm:top_k=5``), and the function `augment`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from entaug.config.params import construct, parse_assignments
+from entaug.core.corpus import Corpus
+from entaug.core.data import Sentence
+from entaug.errors import ParameterError
+from entaug.filters import Filter
+from entaug.methods import METHODS
+from entaug.methods.base import Augmenter, source_of
+from entaug.methods.run import Run
+from entaug.methods.survey import LearnedPart
+from entaug.methods.types import OutputTarget, RunStatistics
+from entaug.teacher import Relabeller, create_relabeller
+
+__all__ = ["CombinedAugmenter", "augment", "parse_methods"]
+
+
+@dataclass
+class CombinedParts:
+    """The knowledge that several methods learned from a part of a corpus."""
+
+    parts: list[LearnedPart]
+
+    def update(self, other: CombinedParts) -> None:
+        """Add what was learned from the next part."""
+        for part, more in zip(self.parts, other.parts, strict=True):
+            part.update(more)
+
+
+class CombinedAugmenter:
+    """A combination of several augmenters with the interface of one.
+
+    Each augmenter contributes its own ``copies`` of every source sentence, in the given order. If two augmenters
+    generate the same sentence, it is kept once. Provenance names the method that generated a sentence.
+
+    Args:
+        augmenters: two or more; no two of the same method and seed.
+
+    Attributes:
+        statistics_: the counts of the latest run (`RunStatistics`).
+
+    Raises:
+        ParameterError: two augmenters would generate the same sentences.
+
+    Example:
+        >>> from entaug import MentionReplacement, ShuffleWithinSegments
+        >>> combined = CombinedAugmenter([MentionReplacement(copies=2), ShuffleWithinSegments()])
+        >>> combined.name, combined.copies
+        ('mr+sis', 3)
+    """
+
+    def __init__(self, augmenters: Iterable[Augmenter]) -> None:
+        self.augmenters = tuple(augmenters)
+        self._progress: Callable[[int, int, float], None] | None = None
+        kinds = [(augmenter.name, augmenter.seed) for augmenter in self.augmenters]
+        if repeated := [name for name, seed in kinds if kinds.count((name, seed)) > 1]:
+            raise ParameterError(
+                f"{repeated[0]} occurs twice with the same seed",
+                remedy=f"give them different seeds: {repeated[0]}:seed=1+{repeated[0]}:seed=2",
+            )
+
+    @property
+    def name(self) -> str:
+        """The names of the methods, joined by ``+``."""
+        return "+".join(augmenter.name for augmenter in self.augmenters)
+
+    @property
+    def copies(self) -> int:
+        """The number of augmented sentences requested per source sentence."""
+        return sum(augmenter.copies or 1 for augmenter in self.augmenters)
+
+    @property
+    def signature(self) -> str:
+        """The signatures of the methods."""
+        return " + ".join(augmenter.signature for augmenter in self.augmenters)
+
+    @property
+    def filters_(self) -> list[Filter]:
+        """The filters of all methods, once they are loaded."""
+        return [filter_ for augmenter in self.augmenters for filter_ in augmenter.filters_]
+
+    @property
+    def teacher_(self) -> Relabeller | None:
+        """The first teacher of the methods, once they are loaded; they usually share one."""
+        return next((augmenter.teacher_ for augmenter in self.augmenters if augmenter.teacher_), None)
+
+    @property
+    def progress(self) -> Callable[[int, int, float], None] | None:
+        """See `Augmenter`; set for all methods."""
+        return self._progress
+
+    @progress.setter
+    def progress(self, progress: Callable[[int, int, float], None] | None) -> None:
+        self._progress = progress
+        for augmenter in self.augmenters:
+            augmenter.progress = progress
+
+    @property
+    def is_fitted(self) -> bool:
+        """Whether all methods are fitted."""
+        return all(augmenter.is_fitted for augmenter in self.augmenters)
+
+    def load(self) -> Self:
+        """See `entaug.backends.component.Component.load`."""
+        for augmenter in self.augmenters:
+            augmenter.load()
+        return self
+
+    def fit(self, corpus: Iterable[Sentence]) -> Self:
+        """Fit all methods.
+
+        Args:
+            corpus: the training sentences; read once and held in memory.
+
+        Returns:
+            This augmenter.
+
+        Raises:
+            ParameterError: a parameter has an invalid value.
+            InputError: the corpus has nothing that one of the methods can use.
+        """
+        gold = corpus if isinstance(corpus, Sequence) else Corpus(corpus, source_of(corpus))
+        for augmenter in self.augmenters:
+            augmenter.fit(gold)
+        return self
+
+    @property
+    def uses_models(self) -> bool:
+        """Whether one of the methods uses models; see `entaug.backends.component.Component`."""
+        return any(augmenter.uses_models for augmenter in self.augmenters)
+
+    @property
+    def learns_in_parts(self) -> bool:
+        """Whether all methods can learn from parts of a corpus; see `Augmenter`."""
+        return all(augmenter.learns_in_parts for augmenter in self.augmenters)
+
+    def learn(self, corpus: Iterable[Sentence]) -> CombinedParts:
+        """Learn from a part of the training sentences; see `Augmenter.learn`.
+
+        Args:
+            corpus: the sentences; read once and held in memory.
+
+        Returns:
+            What the methods learned.
+        """
+        gold = list(corpus)
+        return CombinedParts([augmenter.learn(gold) for augmenter in self.augmenters])
+
+    def fit_learned(self, learned: CombinedParts, source: str | None = None) -> Self:
+        """Fit all methods to what was learned; see `Augmenter.fit_learned`.
+
+        Args:
+            learned: what was learned; not to be used afterwards.
+            source: the origin of the corpus, for messages.
+
+        Returns:
+            This augmenter.
+
+        Raises:
+            InputError: see `fit`.
+        """
+        for augmenter, part in zip(self.augmenters, learned.parts, strict=True):
+            augmenter.fit_learned(part, source)
+        return self
+
+    def fitted_state(self, corpus: Iterable[Sentence] | None = None) -> dict[str, Any]:
+        """Return the fitted methods as plain values; see `Augmenter.fitted_state`.
+
+        Args:
+            corpus: the training sentences, if `fit` was called with an iterator; read by several methods.
+
+        Returns:
+            The values of all methods.
+
+        Raises:
+            ParameterError: one of them is not fitted, or cannot be saved yet.
+        """
+        return {"methods": [augmenter.fitted_state(corpus) for augmenter in self.augmenters]}
+
+    def hold_out(self, sentences: Iterable[Sentence]) -> bool:
+        """Name the dev and test sentences for all methods; see `Augmenter.hold_out`.
+
+        Args:
+            sentences: the sentences.
+
+        Returns:
+            Whether one of the methods uses them.
+        """
+        held_out = list(sentences)
+        used = [augmenter.hold_out(held_out) for augmenter in self.augmenters]
+        return any(used)
+
+    def notes(self) -> list[str]:
+        """Return notes on the fitted corpus for the user.
+
+        Returns:
+            The notes of all methods.
+        """
+        return list(dict.fromkeys(note for augmenter in self.augmenters for note in augmenter.notes()))
+
+    def advice(self, statistics: RunStatistics) -> list[str]:
+        """Return notes on the augmented sentences for the user.
+
+        Args:
+            statistics: the counts of a run.
+
+        Returns:
+            The advice of all methods.
+        """
+        return [line for augmenter in self.augmenters for line in augmenter.advice(statistics)]
+
+    def augment(self, corpus: Iterable[Sentence]) -> Iterator[Sentence]:
+        """Generate augmented sentences; see `Augmenter.augment`.
+
+        Args:
+            corpus: the training sentences; read once, streamed.
+
+        Yields:
+            For each source the sentences of the first method, then those of the second, and so on.
+
+        Raises:
+            ParameterError: a parameter has an invalid value, or a method must be fitted first.
+        """
+        yield from self.run().sentences(corpus)
+
+    def run(
+        self, *, target: OutputTarget | None = None, excluded: Callable[[int, str | None], bool] | None = None
+    ) -> Run:
+        """Create a run; see `Augmenter.run`.
+
+        Args:
+            target: see `Run`.
+            excluded: see `Run`.
+
+        Returns:
+            The run of all methods.
+
+        Raises:
+            ParameterError: a parameter has an invalid value, or a method must be fitted first.
+        """
+        for augmenter in self.augmenters:
+            augmenter.check_ready()
+        run = Run(self.augmenters, target=target, excluded=excluded)
+        self.statistics_ = run.statistics
+        return run
+
+
+def parse_methods(text: str, **parameters: Any) -> Augmenter | CombinedAugmenter:
+    """Create an augmenter from the text form of one or more methods.
+
+    Args:
+        text: names of methods joined by ``+`` or ``,``, each optionally with parameters after a colon:
+            ``mr``, ``mr,sis``, ``mr:copies=2,p=0.5+lm:top_k=5``.
+        parameters: parameters of every method, unless the text sets them; ``unlabelled`` only of those that have it.
+
+    Returns:
+        The augmenter of a single method, or a `CombinedAugmenter`; not fitted.
+
+    Raises:
+        UnknownNameError: there is no such method, or a method has no such parameter.
+        ParameterError: a parameter has an invalid value, or the text names no method.
+
+    Example:
+        >>> [(a.name, a.copies, a.seed) for a in parse_methods("mr:copies=2+sis", seed=7).augmenters]
+        [('mr', 2, 7), ('sis', 1, 7)]
+    """
+    parameters = _with_one_teacher(parameters)
+    assignments: list[tuple[str, list[str]]] = []
+    for part in filter(None, map(str.strip, re.split(r"[+,]", text))):
+        name, colon, first = part.partition(":")
+        if "=" not in name:
+            assignments.append((name.strip(), [first] if colon and first else []))
+        elif assignments:
+            assignments[-1][1].append(part)
+        else:
+            raise ParameterError(
+                f"{text!r} does not begin with the name of a method", remedy="for example mr:copies=2+sis"
+            )
+    if not assignments:
+        raise ParameterError("no method is given", remedy="for example mr, or mr:copies=2+sis")
+    augmenters = []
+    need_text = [name for name, _ in assignments if hasattr(METHODS[name], "unlabelled")]
+    for name, texts in assignments:
+        cls = METHODS[name]
+        without = () if name in need_text or not need_text else ("unlabelled",)
+        shared = {key: value for key, value in parameters.items() if key not in without}
+        augmenters.append(construct(cls, name, {**shared, **parse_assignments(cls, name, texts)}))
+    return augmenters[0] if len(augmenters) == 1 else CombinedAugmenter(augmenters)
+
+
+def _with_one_teacher(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Create the teacher once, so that all methods share it and it is trained once."""
+    if isinstance(teacher := parameters.get("teacher"), str):
+        return {**parameters, "teacher": create_relabeller(teacher)}
+    return parameters
+
+
+def augment(
+    corpus: Iterable[Sentence], method: str | Augmenter | Sequence[str | Augmenter], **parameters: Any
+) -> Corpus:
+    """Fit one or more methods on a corpus and return the augmented sentences.
+
+    Args:
+        corpus: the training sentences.
+        method: a method in the text form of `parse_methods` (``"mr"``, ``"mr:copies=2+sis"``), an augmenter, or several
+            of these.
+        parameters: parameters of every method given as text, unless the text sets them.
+
+    Returns:
+        The augmented sentences, without the gold ones, each with a unique id and its provenance.
+
+    Raises:
+        UnknownNameError: there is no such method, or a method has no such parameter.
+        ParameterError: a parameter has an invalid value.
+        InputError: the corpus has nothing that a method can use.
+
+    Example:
+        >>> from entaug import Mention
+        >>> gold = [Sentence([name, "sings"], [Mention("PER", [(0, 1)])]) for name in ("Ada", "Bo")]
+        >>> [" ".join(sentence.tokens) for sentence in augment(gold, "mr", p=1.0)]
+        ['Bo sings', 'Ada sings']
+    """
+    gold = corpus if isinstance(corpus, Sequence) else Corpus(corpus, source_of(corpus))
+    parameters = _with_one_teacher(parameters)
+    augmenters: list[Augmenter] = []
+    for item in [method] if isinstance(method, str | Augmenter) else method:
+        augmenter = parse_methods(item, **parameters) if isinstance(item, str) else item
+        augmenters += augmenter.augmenters if isinstance(augmenter, CombinedAugmenter) else [augmenter]
+    return Corpus(CombinedAugmenter(augmenters).fit(gold).augment(gold))

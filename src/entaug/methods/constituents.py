@@ -1,0 +1,318 @@
+"""CR: phrases exchanged for phrases of their category (Sutiono and Hahn-Powell 2022, section 3.4)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Annotated, ClassVar, Literal, NamedTuple
+
+from entaug.backends.protocols import CausalLM, ConstituencyParser, MaskedLM
+from entaug.config.params import PositiveInt, Subset
+from entaug.config.presets import ONLY_IF_SET
+from entaug.core.alignment import detokenize
+from entaug.core.data import Edit, Sentence, Span
+from entaug.core.provenance import Provenance
+from entaug.methods.base import Augmenter, MethodInfo, Rejection, Request
+from entaug.methods.paper_presets import CR_PAPER
+from entaug.methods.shared.prose_detection import NOT_PROSE, SentenceKinds
+from entaug.methods.shared.span_exchange import (
+    CaseAdjuster,
+    batches_by_candidates,
+    exchange_edit,
+    has_balanced_brackets,
+    keeps_mentions_whole,
+)
+from entaug.metrics.candidate_selection import CandidateSet, select_best, select_best_left_to_right
+from entaug.metrics.texts import count_words
+
+__all__ = ["CATEGORIES", "ConstituencyReplacement"]
+
+CATEGORIES = ("NP", "VP", "PP", "ADJP", "ADVP")
+
+_NO_PHRASE = Rejection("no replaceable phrase with a mention", final=True)
+_MAX_CANDIDATES = 2048  # candidates scored together
+_MIN_DONORS = 4  # phrases of the same kind; if there are fewer, all that agree count
+_MAX_DRAWS = 8  # random draws of a donor before the suitable ones are listed
+
+_Phrases = dict[
+    Span, tuple[str, ...]
+]  # the categories of each range of a sentence; the category of the outer phrase first
+
+
+class _Donor(NamedTuple):
+    """A phrase of the corpus."""
+
+    sentence: int
+    span: Span
+
+
+@dataclass(kw_only=True, eq=False)
+class ConstituencyReplacement(Augmenter):
+    """Replace phrases that contain a mention by phrases of the same category from other sentences, with their mentions.
+
+    All sentences are parsed. Phrases of a sentence are drawn from those of the given categories that contain at least
+    one mention and cut none; each is replaced by a random phrase of the same category from another sentence. Replaced
+    phrases do not overlap, and no phrase is replaced by one with the same words and mentions.
+
+    The paper reports that replaced noun phrases reduce coherence and that verb and prepositional phrases work best. It
+    suggests a language model for the selection; see `scorer`.
+
+    Args:
+        num_replacements: the number of phrases to replace (p in the paper: 1, 3 or 5), if the sentence has enough.
+        categories: the categories, joined by ``+``: one or more of NP, VP, PP, ADJP, ADVP.
+        allow_whole_sentence: whether the replaced or inserted phrase may cover all words of its sentence (all but
+            punctuation); the result may then be another sentence of the corpus.
+        scorer: ``"causal"`` or ``"masked"``: draw `num_candidates` candidates and select the one with the highest
+            log-likelihood per word under this kind of language model; none to draw a single candidate, as in the paper.
+        num_candidates: the number of candidates for the scorer.
+        require_mention: whether inserted phrases must contain a mention; the paper requires it of replaced ones only.
+        normalize_boundaries: whether words that move to or from the beginning of a sentence are recased, and phrases
+            with unbalanced brackets are not exchanged.
+        same_form: whether a phrase is replaced only by one that agrees with the rest of the sentence as it does, where
+            the parser knows: a noun phrase of the same number, a verb phrase of the same verb form, tense and person;
+            and preferably one of the same kind (pronoun, name or noun; the same preposition; ending with a mention of
+            the same label). The paper asks for the same category only.
+        skip_headlines: whether headlines and table rows are neither changed nor taken phrases from; see
+            `entaug.methods.shared.prose_detection`. The paper has no such rule.
+        constituency_parser: a `ConstituencyParser` or its name: ``"projected"``, ``"link-grammar"``, ``"stanza:en"``
+            (as in the paper).
+        causal_lm: a `CausalLM` or its name; used with ``scorer="causal"``.
+        masked_lm: a `MaskedLM` or its name; used with ``scorer="masked"``.
+        preset: ``"starter"``; or ``"paper"``, which sets what the paper says (``entaug methods cr --preset paper``)
+            unless it is given.
+
+    Example:
+        >>> from entaug import Mention
+        >>> from entaug.backends.fakes import FakeConstituencyParser
+        >>> gold = [
+        ...     Sentence("Ada sings well".split(), [Mention("PER", [(0, 1)])]),
+        ...     Sentence("Rome burns".split(), [Mention("LOC", [(0, 1)])]),
+        ... ]
+        >>> method = ConstituencyReplacement(constituency_parser=FakeConstituencyParser()).fit(gold)
+        >>> [(" ".join(s.tokens), s.iob()) for s in method.augment(gold)]
+        [('Rome sings well', ['B-LOC', 'O', 'O']), ('Ada burns', ['B-PER', 'O'])]
+    """
+
+    num_replacements: PositiveInt = 1
+    categories: Annotated[str, Subset(CATEGORIES)] = "NP+VP+PP+ADJP+ADVP"
+    allow_whole_sentence: bool = False
+    scorer: Literal["causal", "masked"] | None = None
+    num_candidates: PositiveInt = 5
+    require_mention: bool = False
+    normalize_boundaries: bool = True
+    same_form: bool = True
+    skip_headlines: bool = True
+    constituency_parser: ConstituencyParser | str = "projected"
+    causal_lm: CausalLM | str = "smollm2"
+    masked_lm: MaskedLM | str = "mpnet-mlm"
+    preset: Literal["starter", "paper"] = field(default="starter", metadata=ONLY_IF_SET)
+    constituency_parser_: ConstituencyParser = field(init=False, repr=False)
+    causal_lm_: CausalLM = field(init=False, repr=False)
+    masked_lm_: MaskedLM = field(init=False, repr=False)
+
+    presets: ClassVar[Mapping[str, Mapping[str, object]]] = {"starter": {}, "paper": CR_PAPER}
+
+    info: ClassVar[MethodInfo] = MethodInfo(
+        name="cr",
+        long_name="constituency-replacement",
+        summary="phrases replaced by phrases of the same category from other sentences",
+        paper="Sutiono and Hahn-Powell 2022, Syntax-driven Data Augmentation for Named Entity Recognition",
+        keeps_mentions=False,
+        needs_fit=True,
+        needs_mentions=True,
+        needs=("constituency_parser",),
+        may_need=("causal_lm", "masked_lm"),
+        cost="parsing the corpus once; with a scorer one pass of a language model per candidate",
+    )
+
+    def _uses_backend(self, kind: str) -> bool:
+        return kind in {"constituency_parser", f"{self.scorer}_lm"}
+
+    # --------------------------------------------------------------------------------------------------------- fitting
+
+    def _fit(self, corpus: Iterable[Sentence]) -> None:
+        # The result must not depend on the order of the corpus, nor on the order of equal sentences.
+        distinct = {s.fingerprint(): s for s in sorted(corpus, key=lambda s: (s.id or "", s.spaces or ()))}
+        self.gold_ = [distinct[key] for key in sorted(distinct)]
+        self._index = {s.fingerprint(): i for i, s in enumerate(self.gold_)}
+        self._case = CaseAdjuster(self.gold_)
+        self._kinds = SentenceKinds(self.gold_) if self.skip_headlines else None
+        self.pool_: dict[str, list[_Donor]] = defaultdict(list)
+        for index, phrases in enumerate(self._phrases(self.gold_)):
+            if self._is_left_alone(self.gold_[index]):
+                continue
+            for span, categories in phrases.items():
+                if not self.require_mention or _has_mention(self.gold_[index], span):
+                    for category in categories:
+                        for key in _pool_keys(category):
+                            self.pool_[key].append(_Donor(index, span))
+
+    def _phrases(self, sentences: Sequence[Sentence]) -> list[_Phrases]:
+        """Return the exchangeable ranges of each sentence, with their categories."""
+        categories = set(self.categories.split("+"))
+        parses = self.constituency_parser_.parse([s.tokens for s in sentences])
+        phrase_lists = []
+        for sentence, parse in zip(sentences, parses, strict=True):
+            phrases: _Phrases = {}
+            for phrase in parse:
+                span = (phrase.start, phrase.end)
+                if phrase.category in categories and self._is_exchangeable(sentence, span):
+                    # A phrase with a single part has the same range as that part; the outer one comes first.
+                    category = phrase.category
+                    if self.same_form and phrase.form:
+                        category = f"{category}:{phrase.form}#{_last_label(sentence, span)}"
+                    phrases[span] = tuple(dict.fromkeys((*phrases.get(span, ()), category)))
+            phrase_lists.append(phrases)
+        return phrase_lists
+
+    def _is_exchangeable(self, sentence: Sentence, span: Span) -> bool:
+        if not keeps_mentions_whole(sentence, span):
+            return False
+        if not self.allow_whole_sentence and _is_whole_sentence(sentence, span):
+            return False
+        return not self.normalize_boundaries or has_balanced_brackets(sentence.tokens[slice(*span)])
+
+    def notes(self) -> list[str]:
+        """See `Augmenter.notes`."""
+        donors = {donor.sentence for of_category in self.pool_.values() for donor in of_category}
+        left_alone = sum(map(self._is_left_alone, self.gold_))
+        without = len(self.gold_) - len(donors) - left_alone
+        notes = super().notes()
+        if without:
+            notes.append(f"{without} sentences have no phrase that can be exchanged")
+        if left_alone:
+            notes.append(f"{left_alone} headlines and table rows are left alone")
+        return notes
+
+    def _is_left_alone(self, sentence: Sentence) -> bool:
+        """Whether a sentence is a headline or a row of a table, which are not parsed well nor read well in others."""
+        return self._kinds is not None and self._kinds.kind(sentence) != "prose"
+
+    # ------------------------------------------------------------------------------------------------------- augmenting
+
+    def _rewrite_batch(self, requests: Sequence[Request]) -> Sequence[Sentence | Rejection]:
+        phrase_lists = self._phrases([request.sentence for request in requests])
+        candidates = [self._candidates(r, phrases) for r, phrases in zip(requests, phrase_lists, strict=True)]
+        reasons = [NOT_PROSE if self._is_left_alone(request.sentence) else _NO_PHRASE for request in requests]
+        if self.scorer:
+            return self._select(candidates, reasons)
+        return [of[0] if of else reason for of, reason in zip(candidates, reasons, strict=True)]
+
+    def _candidates(self, request: Request, phrases: _Phrases) -> list[Sentence]:
+        """Return distinct new versions of a sentence; empty if nothing can be exchanged."""
+        sentence = request.sentence
+        if self._is_left_alone(sentence):
+            return []
+        own = self._index.get(sentence.fingerprint())
+        targets = [span for span in sorted(phrases) if _has_mention(sentence, span)]
+        candidates: dict[object, Sentence] = {}
+        for _ in range(self.num_candidates if self.scorer else 1):
+            new = self._exchange(sentence, own, targets, phrases, request.rng)
+            if new is not None:
+                candidates.setdefault((new.tokens, new.mentions), new)
+        return list(candidates.values())
+
+    def _exchange(
+        self, sentence: Sentence, own: int | None, targets: list[Span], phrases: _Phrases, rng: Random
+    ) -> Sentence | None:
+        edits: list[Edit] = []
+        details: list[dict[str, object]] = []
+        tokens = self._case.tokens if self.normalize_boundaries else None
+        for target in rng.sample(targets, len(targets)):
+            if any(target[0] < end and start < target[1] for start, end, *_ in edits):
+                continue
+            category = phrases[target][rng.randrange(len(phrases[target]))]
+            donor = self._draw_donor(sentence, own, target, category, rng)
+            if donor is None:
+                continue
+            source = self.gold_[donor.sentence]
+            edits.append(exchange_edit(sentence, source, target, donor.span, tokens))
+            details.append(
+                {
+                    "category": category.partition(":")[0],
+                    "out": list(target),
+                    "from": source.key,
+                    "into": list(donor.span),
+                }
+            )
+            if len(edits) == self.num_replacements:
+                break
+        if not edits:
+            return None
+        sources = tuple(dict.fromkeys(str(detail["from"]) for detail in details))
+        return sentence.edit(edits).with_(provenance=Provenance(sources=sources, details={"grafts": details}))
+
+    def _draw_donor(
+        self, sentence: Sentence, own: int | None, target: Span, category: str, rng: Random
+    ) -> _Donor | None:
+        """Draw a random phrase of another sentence with other words or mentions."""
+        content = _content(sentence, target)
+
+        def is_suitable(donor: _Donor) -> bool:
+            return donor.sentence != own and _content(self.gold_[donor.sentence], donor.span) != content
+
+        for key in _pool_keys(category):
+            pool = self.pool_.get(key, [])
+            if len(pool) < _MIN_DONORS and key != _pool_keys(category)[-1]:
+                continue
+            for _ in range(_MAX_DRAWS if pool else 0):  # nearly every draw is suitable
+                donor = pool[rng.randrange(len(pool))]
+                if is_suitable(donor):
+                    return donor
+            if suitable := [donor for donor in pool if is_suitable(donor)]:
+                return suitable[rng.randrange(len(suitable))]
+        return None
+
+    def _select(self, candidates: list[list[Sentence]], reasons: Sequence[Rejection]) -> list[Sentence | Rejection]:
+        """Select the candidate with the highest log-likelihood per word for each request; give reasons for others."""
+        results: list[Sentence | Rejection] = list(reasons)
+        for batch in batches_by_candidates(enumerate(candidates), _MAX_CANDIDATES):
+            sets = [
+                CandidateSet(
+                    [detokenize(s.tokens, s.spaces) for s in candidates[i]],
+                    [count_words(s.tokens) for s in candidates[i]],
+                )
+                for i in batch
+            ]
+            if self.scorer == "masked":
+                selections = select_best(sets, 1, self.masked_lm_)
+            else:
+                selections = select_best_left_to_right(sets, 1, self.causal_lm_)
+            for i, selection in zip(batch, selections, strict=True):
+                best = candidates[i][selection.best[0]]
+                assert best.provenance is not None
+                assert selection.score is not None
+                scores = {"lm_score": round(selection.score, 4), "candidates": len(candidates[i])}
+                results[i] = best.with_(provenance=best.provenance.with_details(**scores))
+        return results
+
+
+def _pool_keys(category: str) -> tuple[str, ...]:
+    """The pools of a category: for one with a form also that of the form alone, and that of what must agree."""
+    kind, mark, _ = category.partition("#")
+    return (category, kind, kind.partition("/")[0]) if mark else (category,)
+
+
+def _last_label(sentence: Sentence, span: Span) -> str:
+    """The label of the mention with which a phrase ends; empty if it ends with none."""
+    return next((m.label for m in sentence.mentions if m.end == span[1]), "")
+
+
+def _content(sentence: Sentence, span: Span) -> object:
+    """Return the lower-cased words of a range, and its mentions."""
+    start, end = span
+    mentions = [m.shift(-start) for m in sentence.mentions if start <= m.start and m.end <= end]
+    return [word.lower() for word in sentence.tokens[start:end]], [(m.label, m.spans) for m in mentions]
+
+
+def _has_mention(sentence: Sentence, span: Span) -> bool:
+    """Whether a mention begins in a range."""
+    return any(span[0] <= mention.start < span[1] for mention in sentence.mentions)
+
+
+def _is_whole_sentence(sentence: Sentence, span: Span) -> bool:
+    """Whether there is only punctuation outside a range."""
+    outside = (*sentence.tokens[: span[0]], *sentence.tokens[span[1] :])
+    return not any(c.isalnum() for word in outside for c in word)

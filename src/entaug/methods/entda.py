@@ -1,0 +1,262 @@
+"""EnTDA: new sentences generated from lists of mentions (Hu et al., Findings of ACL 2023)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import ClassVar, Literal
+
+from entaug.backends.protocols import Generator
+from entaug.config.params import NonNegativeFloat, PositiveInt
+from entaug.core.alignment import detokenize
+from entaug.core.data import Sentence
+from entaug.methods.base import NO_CANDIDATE, MethodInfo, Rejection, Request
+from entaug.methods.paper_presets import ENTDA_PAPER
+from entaug.methods.shared.generative import (
+    COPIED,
+    TOO_SIMILAR,
+    UNFINISHED,
+    GeneratedTexts,
+    GenerativeAugmenter,
+    replace_tokens,
+    token_similarity,
+)
+from entaug.methods.shared.mention_matching import KnownMentions, MentionGroup, group_mentions, match_mentions
+from entaug.methods.shared.prompting import PromptedAugmenter, Query
+
+__all__ = ["EnTDA", "apply_operation", "format_mention_list"]
+
+_SIMILAR_SIBLING = Rejection("too similar to another text from the same list")
+
+
+@dataclass(kw_only=True, eq=False)
+class EnTDA(GenerativeAugmenter, PromptedAugmenter):
+    """Change the list of a sentence's mentions and generate a new sentence from it.
+
+    The generator is trained to generate each training sentence from the list of its mentions and their types. For new
+    sentences a mention of the list is added, deleted, replaced by another of its type, or two are swapped. A text is
+    accepted only if it contains every mention of the list unambiguously, and no other known mention. Overlapping
+    mentions are listed, changed and matched together; so are the parts of a discontinuous mention.
+
+    An instruct model (a server or a GGUF file) is not trained: it is asked by a prompt with lists and sentences of the
+    corpus as examples, and its texts are checked in the same way.
+
+    Sentences without mentions are not augmented. Up to `num_beams` copies of a sentence share a list, and each takes
+    one of the texts generated from it; rejected texts are generated again from another list.
+
+    Args:
+        operation: ``"add"``, ``"delete"``, ``"replace"``, ``"swap"``; ``"all"`` for one of each in turn; or ``"none"``.
+            An operation that cannot be applied, or would leave no mention, is skipped.
+        decoding: ``"sample"`` (starter, with the most diverse texts); ``"diverse_beam_search"``, the beam search of the
+            paper with a penalty on ranks; ``"beam_search"``, without this penalty.
+        num_beams: the number of texts generated from a list.
+        diversity_penalty: the penalty per rank in diverse beam search, gamma in the paper.
+        top_k: for sampling, the number of most likely tokens to sample from.
+        unlisted_mentions: the treatment of texts with a known mention that is not in the list: ``"drop"`` the text;
+            ``"label"`` the mention if it always has the same label in the corpus, and otherwise drop the text; or
+            ``"keep"`` the text without this check.
+        preset: ``"starter"``: SmolLM2, at most 10 epochs; ``"paper"``: all settings of the paper, among them T5-base, 3
+            epochs and diverse beam search (``entaug methods entda --preset paper``), unless they are given.
+
+    Example:
+        >>> from entaug import Mention
+        >>> from entaug.backends.fakes import FakeGenerator
+        >>> gold = [
+        ...     Sentence("Ada sings loud".split(), [Mention("PER", [(0, 1)])]),
+        ...     Sentence("Bo knows Rome".split(), [Mention("PER", [(0, 1)]), Mention("LOC", [(2, 3)])]),
+        ... ]
+        >>> method = EnTDA(operation="replace", generator=FakeGenerator(["sleeps"]), guard=False)
+        >>> [(" ".join(s.tokens), len(s.mentions)) for s in method.fit(gold).augment(gold[:1])]
+        [('PER : Bo sleeps', 1)]
+    """
+
+    operation: Literal["all", "add", "delete", "replace", "swap", "none"] = "all"
+    decoding: Literal["diverse_beam_search", "beam_search", "sample"] | None = None
+    num_beams: PositiveInt = 3
+    diversity_penalty: NonNegativeFloat = 10.0
+    top_k: PositiveInt = 20
+    unlisted_mentions: Literal["drop", "label", "keep"] = "drop"
+    preset: Literal["starter", "paper"] = "starter"
+
+    presets: ClassVar[Mapping[str, Mapping[str, object]]] = {
+        "starter": {"generator": "smollm2", "epochs": 10, "batch_size": 8, "decoding": "sample", "constrained": True},
+        "paper": ENTDA_PAPER,
+    }
+
+    info: ClassVar[MethodInfo] = MethodInfo(
+        name="entda",
+        long_name="entity-to-text",
+        summary="new sentences generated from modified lists of mentions",
+        paper="Hu et al. 2023, Entity-to-Text based Data Augmentation for various Named Entity Recognition Tasks",
+        keeps_mentions=False,
+        needs_fit=True,
+        needs_mentions=True,
+        writes_words=True,
+        wrong_labels=(2, 30),
+        needs=("generator",),
+        cost="fine-tuning a generator (minutes per hundred sentences on a CPU), then seconds per sentence",
+    )
+
+    # --------------------------------------------------------------------------------------------------------- fitting
+
+    def _fit(self, corpus: Iterable[Sentence]) -> None:
+        gold = sorted(corpus, key=lambda s: s.fingerprint())  # the result does not depend on the order of the corpus
+        groups = [group_mentions(sentence) for sentence in gold]
+        pools: defaultdict[str, dict[MentionGroup, None]] = defaultdict(dict)
+        for group in (group for of_sentence in groups for group in of_sentence):
+            pools[group.label][group] = None
+        self.pools_ = {label: list(pool) for label, pool in pools.items()}
+        self._known = KnownMentions(gold) if self.unlisted_mentions != "keep" else None
+        self._unwanted = self._known.texts() if self._known and self.unlisted_mentions == "drop" else []
+        fragments = [fragment for of_sentence in groups for group in of_sentence for fragment in group.fragments]
+        self.texts_ = GeneratedTexts(gold, fragments)
+        # Sentences are detokenized like the list, because they must contain the mentions of the list.
+        sources: dict[tuple[str, str], Sentence] = {}
+        for sentence, of_sentence in zip(gold, groups, strict=True):
+            if of_sentence:
+                sources.setdefault((format_mention_list(of_sentence), detokenize(sentence.tokens)), sentence)
+        self.pairs_ = pairs = list(sources)
+        self._labels = ", ".join(sorted(self.pools_))
+        self.trained_: Generator | None = None
+        if pairs and not self._is_prompted:
+            self.trained_ = self._train(self.generator_, pairs, pairs, **self._languages(sources.values()))
+
+    # ------------------------------------------------------------------------------------------------------- augmenting
+
+    def _rewrite_batch(self, requests: Sequence[Request]) -> Sequence[Sentence | Rejection]:
+        batches = self._share_lists(requests)
+        lists: list[list[MentionGroup]] = []
+        for batch in batches:
+            groups = group_mentions(batch[0].sentence)
+            lists.append(self._change(groups, batch[0].rng) if groups else [])
+        nonempty = [i for i, groups in enumerate(lists) if groups]
+        seeds = [batches[i][0].rng.getrandbits(32) for i in nonempty]
+        generated: list[Sequence[str | Rejection]] = [[] for _ in batches]
+        if self._is_prompted:
+            queries = [self._queries(batches[i], lists[i], seed) for i, seed in zip(nonempty, seeds, strict=True)]
+            answers = iter(self._ask([query for of_list in queries for query in of_list]))
+            for i, of_list in zip(nonempty, queries, strict=True):
+                generated[i] = [next(answers) for _ in of_list]
+        elif nonempty and self.trained_ is not None:
+            decoding = self._decoding(
+                self.decoding or "sample",
+                self.num_beams,
+                num_return_sequences=self.num_beams,
+                diversity_penalty=float(self.diversity_penalty),
+                top_k=self.top_k,
+            )
+            inputs = [format_mention_list(lists[i]) for i in nonempty]
+            required = [[list(map(detokenize, group.fragments)) for group in lists[i]] for i in nonempty]
+            languages = self._languages(batches[i][0].sentence for i in nonempty)
+            text_lists = self.trained_.generate(
+                inputs, decoding, seeds, required if self.constrained else None, self._unwanted, **languages
+            )
+            for i, texts in zip(nonempty, text_lists, strict=True):
+                generated[i] = texts
+        return [
+            result
+            for batch, groups, texts in zip(batches, lists, generated, strict=True)
+            for result in self._distribute(batch, groups, texts)
+        ]
+
+    def _queries(self, batch: Sequence[Request], groups: Sequence[MentionGroup], seed: int) -> list[Query]:
+        """Return a query for each copy that shares a list; the sentence itself is never an example."""
+        own = detokenize(batch[0].sentence.tokens)
+        others = [pair for pair in self.pairs_ if pair[1] != own]
+        queries = []
+        for copy in range(len(batch)):
+            rng = Random(f"{seed} {copy}")
+            shown = rng.sample(others, min(self._num_examples, len(others)))
+            values = {"mentions": format_mention_list(groups), "labels": self._labels}
+            turns = [({"mentions": mentions}, text) for mentions, text in shown]
+            queries.append(Query(values, turns, rng.getrandbits(31)))
+        return queries
+
+    def _share_lists(self, requests: Sequence[Request]) -> list[list[Request]]:
+        """Group the requests for copies of a sentence that share a list: at most `num_beams` per group."""
+        batches: list[list[Request]] = []
+        for request in requests:
+            last = batches[-1][-1] if batches else None
+            # If the corpus repeats a sentence directly, the repetition starts again with the first copy.
+            if (
+                last is not None
+                and last.sentence is request.sentence
+                and last.copy < request.copy
+                and (last.copy - 1) // self.num_beams == (request.copy - 1) // self.num_beams
+            ):
+                batches[-1].append(request)
+            else:
+                batches.append([request])
+        return batches
+
+    def _distribute(
+        self, batch: Sequence[Request], groups: Sequence[MentionGroup], texts: Sequence[str | Rejection]
+    ) -> list[Sentence | Rejection]:
+        """Return one result for each request, the accepted ones first."""
+        if not groups:
+            return [NO_CANDIDATE] * len(batch)
+        accepted: list[Sentence] = []
+        rejected: list[Rejection] = []
+        for beam, text in enumerate(texts, start=1):
+            result = text if isinstance(text, Rejection) else self._parse(batch[0].sentence, groups, text, beam)
+            if isinstance(result, Rejection):
+                rejected.append(result)
+            elif any(token_similarity(result.tokens, other.tokens) >= self.max_similarity for other in accepted):
+                rejected.append(_SIMILAR_SIBLING)
+            else:
+                accepted.append(result)
+        results: list[Sentence | Rejection] = [*accepted, *rejected, *[UNFINISHED] * len(batch)]
+        return results[: len(batch)]
+
+    def _parse(self, source: Sentence, groups: Sequence[MentionGroup], text: str, beam: int) -> Sentence | Rejection:
+        """Parse a generated text; return a sentence or a rejection."""
+        tokens = self.texts_.tokenize(text)
+        if not tokens:
+            return UNFINISHED
+        if self.texts_.is_copy(tokens):
+            return COPIED
+        mentions = match_mentions(tokens, groups, self._known, label=self.unlisted_mentions == "label")
+        if isinstance(mentions, str):
+            return Rejection(mentions)
+        if token_similarity(source.tokens, tokens) >= self.max_similarity:
+            return TOO_SIMILAR
+        return replace_tokens(source, tokens, mentions, list=format_mention_list(groups), beam=beam)
+
+    def _change(self, groups: list[MentionGroup], rng: Random) -> list[MentionGroup]:
+        """Apply the operations to a list."""
+        for operation in ("add", "delete", "replace", "swap") if self.operation == "all" else (self.operation,):
+            groups = apply_operation(operation, groups, self.pools_, rng)
+        return groups
+
+
+def apply_operation(
+    operation: str, groups: list[MentionGroup], pools: dict[str, list[MentionGroup]], rng: Random
+) -> list[MentionGroup]:
+    """Apply one operation to a list of mentions (section 4.1 of the paper)."""
+    i = rng.randrange(len(groups))
+    if operation in ("add", "replace"):
+        others = [group for group in pools.get(groups[i].label, ()) if group not in groups]
+        if others:
+            new = others[rng.randrange(len(others))]
+            return [*groups, new] if operation == "add" else [*groups[:i], new, *groups[i + 1 :]]
+    elif operation == "delete" and len(groups) > 1:
+        return [*groups[:i], *groups[i + 1 :]]
+    elif operation == "swap" and len(groups) > 1:
+        j = (i + 1 + rng.randrange(len(groups) - 1)) % len(groups)
+        swapped = list(groups)
+        swapped[i], swapped[j] = groups[j], groups[i]
+        return swapped
+    return list(groups)
+
+
+def format_mention_list(groups: Sequence[MentionGroup]) -> str:
+    """Format a list of mentions with their types as the generator reads it."""
+    return " | ".join(
+        " & ".join(
+            f"{label}: {' ... '.join(map(detokenize, group.mention_parts(index)))}"
+            for index, (label, _) in enumerate(group.mentions)
+        )
+        for group in groups
+    )

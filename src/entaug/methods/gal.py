@@ -1,0 +1,188 @@
+"""GAL: new sentences in the style of the corpus, labelled by a teacher (He et al., TACL 2022)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+from entaug.backends.config import DecodingConfig
+from entaug.backends.instruct import InstructModel
+from entaug.backends.protocols import Generator
+from entaug.config.params import PositiveFloat, PositiveInt, PositiveShare
+from entaug.core.alignment import detokenize
+from entaug.core.data import Sentence
+from entaug.core.rng import Streams
+from entaug.errors import ParameterError
+from entaug.methods.base import MethodInfo, Rejection, Request
+from entaug.methods.shared.generative import (
+    COPIED,
+    UNFINISHED,
+    GeneratedTexts,
+    distinct_sentences,
+    replace_tokens,
+    token_similarity,
+)
+from entaug.methods.shared.prompting import PromptedAugmenter, Query
+from entaug.teacher import Relabeller, create_relabeller
+
+__all__ = ["GAL"]
+
+_TOO_SIMILAR = Rejection("too similar to a training sentence in its prompt")
+_TOO_SHORT = Rejection("fewer words than any training sentence")
+_TOO_LONG = Rejection("much longer than any training sentence")
+_REPETITIVE = Rejection("the same words again and again")
+
+_MAX_LENGTH_RATIO = 1.2  # to the longest training sentence
+_MIN_DISTINCT = 0.5  # share of distinct words
+
+
+class _Example(NamedTuple):
+    """A training sentence as it stands in prompts."""
+
+    sentence: Sentence
+    text: str
+
+
+@dataclass(kw_only=True, eq=False)
+class GAL(PromptedAugmenter):
+    """Let a language model write further sentences like those of the corpus, and a teacher label them.
+
+    The model reads a few training sentences, one a line, the source last, and writes the next line. It is not trained.
+    The new sentences have no labels of their own: `teacher`, an ensemble of taggers trained on the corpus unless
+    another one is named, labels them, with the probabilities of all tags. So the method takes the place of unlabelled
+    text in self-training where there is none, and pays most with a teacher that is better than the tagger to be
+    trained, for example one with a larger encoder.
+
+    The paper fine-tunes a language model on unlabelled text of the task and samples from it without a prompt. Here the
+    prompt takes the place of fine-tuning, which a few hundred sentences are too few for.
+
+    Args:
+        generator: a `Generator` or its name (starter: smollm2); or an `entaug.backends.instruct.InstructModel`,
+            ``http://HOST:PORT/v1#MODEL`` for a model behind a server with an OpenAI-compatible interface, or
+            ``FILE.gguf``.
+        top_k: the number of most likely sub-words to sample from.
+        max_similarity: the similarity to a training sentence in the prompt, as a share of common words, from which on
+            texts are rejected.
+        teacher: the teacher, with ``labels=teacher``; see `Augmenter`. With none, the sentences have no labels.
+
+    Example:
+        >>> from entaug import Mention
+        >>> from entaug.backends.fakes import FakeInstructModel, FakeTagger
+        >>> gold = [Sentence("Ada sings well".split(), [Mention("PER", [(0, 1)])])]
+        >>> model = FakeInstructModel(answer=lambda request: "Nobody sings sadly")
+        >>> teacher = Relabeller(tagger=FakeTagger(), labels="teacher")
+        >>> [new] = GAL(generator=model, teacher=teacher).fit(gold).augment(gold)
+        >>> print(new)
+        Nobody sings sadly
+    """
+
+    generator: Generator | InstructModel | str | None = "smollm2"
+    top_k: PositiveInt = 50
+    temperature: PositiveFloat = 1.0
+    max_new_tokens: PositiveInt = 96
+    max_similarity: PositiveShare = 0.8
+    max_attempts: PositiveInt = 4
+    teacher: str | Relabeller | None = "ensemble:labels=teacher"
+
+    info: ClassVar[MethodInfo] = MethodInfo(
+        name="gal",
+        long_name="generate-annotate-and-learn",
+        summary="new sentences in the style of the corpus by a language model, labelled by a teacher",
+        paper="He et al. 2022, Generate, Annotate, and Learn: NLP with Synthetic Text",
+        keeps_mentions=False,
+        has_labels=False,
+        needs_fit=True,
+        needs_mentions=True,
+        unconditioned=True,
+        needs=("generator",),
+        may_need=("tagger",),
+        cost="training an ensemble of taggers (minutes on a CPU), then a second per sentence",
+    )
+
+    # ------------------------------------------------------------------------------------------------------- parameters
+
+    def _check(self) -> None:
+        super()._check()
+        teacher = create_relabeller(self.teacher)
+        if teacher is not None and teacher.labels != "teacher":
+            raise ParameterError(
+                f"{self.name} writes sentences without labels, and the teacher adds few of them with "
+                f"labels={teacher.labels}",
+                parameter="teacher",
+                remedy="give labels=teacher",
+            )
+
+    # -------------------------------------------------------------------------------------------------------------- fit
+
+    def _fit(self, corpus: Iterable[Sentence]) -> None:
+        gold = distinct_sentences(corpus)
+        self.texts_ = GeneratedTexts(gold, (s.mention_tokens(m) for s in gold for m in s.mentions if m.is_contiguous))
+        self._examples = [_Example(sentence, detokenize(sentence.tokens)) for sentence in gold]
+        lengths = [len(sentence) for sentence in gold]
+        self._shortest, self._longest = min(lengths), _MAX_LENGTH_RATIO * max(lengths)
+        self._streams = Streams(self.seed, f"{self.name} examples")
+
+    # ---------------------------------------------------------------------------------------------------------- augment
+
+    def _rewrite_batch(self, requests: Sequence[Request]) -> Sequence[Sentence | Rejection]:
+        prompts = [self._examples_for(request) for request in requests]
+        seeds = [request.rng.getrandbits(31) for request in requests]
+        texts = self._write([[example.text for example in prompt] for prompt in prompts], seeds)
+        return [self._accept(*arguments) for arguments in zip(requests, texts, prompts, strict=True)]
+
+    def _examples_for(self, request: Request) -> list[_Example]:
+        """Return the training sentences of a prompt, the source last: the same for all first drafts of a source."""
+        copy = request.copy if request.attempt else 0
+        rng = self._streams.stream(f"{request.sentence.key} {request.attempt}", copy)
+        own = request.sentence.fingerprint()
+        drawn = rng.sample(self._examples, min(self._num_examples, len(self._examples)))
+        others = [example for example in drawn if example.sentence.fingerprint() != own][: self._num_examples - 1]
+        return [*others, _Example(request.sentence, detokenize(request.sentence.tokens))]
+
+    def _write(self, prompts: Sequence[Sequence[str]], seeds: Sequence[int]) -> list[str | Rejection]:
+        """Return a text for each prompt."""
+        inputs = ["\n".join(lines) for lines in prompts]
+        if self._is_prompted:
+            return self._ask([Query({"examples": text}, (), seed) for text, seed in zip(inputs, seeds, strict=True)])
+        decoding = DecodingConfig(
+            strategy="sample",
+            num_beams=1,
+            top_k=self.top_k,
+            temperature=float(self.temperature),
+            max_new_tokens=self.max_new_tokens,
+        )
+        outputs = self.generator_.generate(inputs, decoding, seeds)
+        return [texts[0] if texts and texts[0].strip() else UNFINISHED for texts in outputs]
+
+    def _accept(self, request: Request, text: str | Rejection, examples: Sequence[_Example]) -> Sentence | Rejection:
+        """Return the new sentence, or the reason why a text is not accepted."""
+        if isinstance(text, Rejection):
+            return text
+        tokens = self.texts_.tokenize(text.partition("\n")[0])
+        rejection = self._check_length(tokens) or self._check_copies(tokens, examples)
+        if rejection is not None:
+            return rejection
+        sources = tuple(example.sentence.key for example in examples[:-1])
+        return replace_tokens(request.sentence, tokens, (), sources, unconditioned=True)
+
+    def _check_length(self, tokens: Sequence[str]) -> Rejection | None:
+        if len(tokens) < self._shortest:
+            return _TOO_SHORT
+        if len(tokens) > self._longest:
+            return _TOO_LONG
+        return _REPETITIVE if len(set(tokens)) < _MIN_DISTINCT * len(tokens) else None
+
+    def _check_copies(self, tokens: Sequence[str], examples: Sequence[_Example]) -> Rejection | None:
+        if self.texts_.is_copy(tokens):
+            return COPIED
+        similarities = (token_similarity(example.sentence.tokens, tokens) for example in examples)
+        return _TOO_SIMILAR if max(similarities) >= self.max_similarity else None
+
+    # ------------------------------------------------------------------------------------------------------------ notes
+
+    def notes(self) -> list[str]:
+        """See `Augmenter.notes`."""
+        if self.teacher_ is not None:
+            return super().notes()
+        return [*super().notes(), "there is no teacher, so the new sentences have no labels"]

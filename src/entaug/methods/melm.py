@@ -1,0 +1,275 @@
+"""MELM: words of mentions replaced by a masked language model with label tokens (Zhou et al., ACL 2022)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
+from random import Random
+from typing import ClassVar, Literal
+
+from entaug.backends.protocols import MaskedExample, MaskedLM, TrainableMaskedLM
+from entaug.config.params import NonNegativeFloat, PositiveInt, PositiveShare, Probability
+from entaug.core.alignment import align_subwords, detokenize
+from entaug.core.data import Edit, Mention, Sentence
+from entaug.core.rng import Streams
+from entaug.core.stopwords import StopWords, stop_words
+from entaug.core.words import is_word, may_replace
+from entaug.errors import ParameterError
+from entaug.filters.label_guard import name_knowledge
+from entaug.filters.label_guard.name_usage import is_beginning
+from entaug.methods.base import NO_CANDIDATE, NOT_SEEN, MethodInfo, Rejection, Request
+from entaug.methods.paper_presets import MELM_PAPER
+from entaug.methods.shared.generative import distinct_sentences
+from entaug.methods.shared.linearization import join_parts, label_token, label_tokens, wrap_tokens
+from entaug.methods.shared.trainable import TrainableAugmenter
+
+__all__ = ["MaskedEntityLM"]
+
+_NO_FILL = Rejection("no suitable other word")
+_IMPLAUSIBLE = Rejection("a changed mention is implausible as a whole")
+_MUCH_WORSE = 3.0  # in log-probability for each word, than the mention of the source
+_MORE = 10  # multiple of `max_rank` that is predicted if words must fit the type
+
+
+@dataclass(kw_only=True, eq=False)
+class MaskedEntityLM(TrainableAugmenter):
+    """Replace words of mentions by predictions of a masked language model trained on the labelled sentences.
+
+    Sentences are linearized: each word of a mention is surrounded by two label tokens, whose embeddings are initialised
+    from the words of the label. The model is trained to predict masked words of mentions, different ones in each epoch.
+    For augmentation, about half of the words of a sentence's mentions are masked, and each is replaced by one of the
+    most likely predictions except the first. Words are replaced by whole alphabetic words only.
+    Mentions therefore keep their number, labels and lengths, and no label token remains in a sentence. Words with
+    other characters than letters (numbers, codes) are not replaced. Several copies correspond to several rounds of the
+    paper.
+
+    With the label guard a changed mention must be one of its type as a whole. Words are replaced from left to right,
+    each in the sight of the words before it, by words that mentions of the type have in the same place and as the same
+    part of speech (a head by a head), or a name by a name. A mention that the corpus does not have is refused if the
+    model, as it was before training, finds it much less likely than the one in its place.
+
+    (The paper masks sub-words. Here whole words are masked, because predicted sub-words rarely form a word.)
+
+    Args:
+        mask_ratio: the mean share of the words of a mention that are masked; at least one per sentence.
+        mask_std: the standard deviation of their number, in words.
+        train_mask_ratio: for training, the probability of masking each word of a mention.
+        min_rank: the rank of the first prediction that is used; the paper skips the most likely one.
+        max_rank: the rank of the last prediction that is used.
+        stop_words: stop words, which can only replace stop words: a language code, or a path to a word list; none for
+            no stop words.
+        masked_lm: a `TrainableMaskedLM` or its name.
+        preset: ``"starter"``: MPNet, at most 6 epochs; ``"paper"``: all settings of the paper, among them XLM-R-base,
+            20 epochs and a filter (``entaug methods melm --preset paper``), unless they are given.
+
+    Example:
+        >>> from entaug import Mention
+        >>> from entaug.backends.fakes import FakeMaskedLM
+        >>> gold = [Sentence("Ada sings in Rome".split(), [Mention("PER", [(0, 1)]), Mention("LOC", [(3, 4)])])]
+        >>> method = MaskedEntityLM(mask_ratio=1.0, mask_std=0.0, masked_lm=FakeMaskedLM(["Bo", "Oslo"]), guard=False)
+        >>> [new] = method.fit(gold).augment(gold)
+        >>> new.tokens[1:3], new.iob()
+        (('sings', 'in'), ['B-PER', 'O', 'O', 'B-LOC'])
+    """
+
+    mask_ratio: Probability = 0.5
+    mask_std: NonNegativeFloat = 1.0
+    train_mask_ratio: PositiveShare = 0.7
+    min_rank: PositiveInt = 2
+    max_rank: PositiveInt = 5
+    stop_words: StopWords | None = "en"
+    masked_lm: MaskedLM | str | None = None
+    preset: Literal["starter", "paper"] = "starter"
+    masked_lm_: MaskedLM = field(init=False, repr=False)
+
+    presets: ClassVar[Mapping[str, Mapping[str, object]]] = {
+        "starter": {"masked_lm": "mpnet-mlm", "epochs": 6, "batch_size": 8},
+        "paper": MELM_PAPER,
+    }
+
+    info: ClassVar[MethodInfo] = MethodInfo(
+        name="melm",
+        long_name="masked-entity-language-modeling",
+        summary="words of mentions replaced by a masked language model trained on the labelled sentences",
+        paper="Zhou et al. 2022, MELM: Data Augmentation with Masked Entity Language Modeling for Low-Resource NER",
+        keeps_length=True,
+        keeps_order=True,
+        nested=False,
+        discontinuous=False,
+        needs_fit=True,
+        needs_mentions=True,
+        writes_words=True,
+        wrong_labels=(3, 30),
+        needs=("masked_lm",),
+        cost="fine-tuning a masked language model (minutes per hundred sentences on a CPU), then one pass per sentence",
+    )
+
+    def _check(self) -> None:
+        if self.min_rank > self.max_rank:
+            raise ParameterError(f"min_rank must not be above max_rank, but {self.min_rank} is above {self.max_rank}")
+
+    def _load(self) -> None:
+        super()._load()
+        if not isinstance(self.masked_lm_, TrainableMaskedLM):
+            raise ParameterError(
+                f"the masked language model {self.masked_lm_.name} cannot be trained", remedy="use mpnet-mlm"
+            )
+
+    # --------------------------------------------------------------------------------------------------------- fitting
+
+    def _fit(self, corpus: Iterable[Sentence]) -> None:
+        corpus = list(corpus)
+        self._name_evidence = name_knowledge(self.guard_, corpus)
+        self._source_log_probs: dict[tuple[Sentence, Mention], float] = {}
+        gold = distinct_sentences(sentence for sentence in corpus if sentence.mentions)
+        self.markers_ = label_tokens(mention.label for sentence in gold for mention in sentence.mentions)
+        streams = Streams(self.seed, f"{self.name} learning")
+
+        def texts(epoch: int) -> list[MaskedExample]:
+            return [self._training_text(s, streams.stream(s.fingerprint().hex(), epoch + 1)) for s in gold]
+
+        model = self.masked_lm_
+        assert isinstance(model, TrainableMaskedLM)
+        key = ([s.fingerprint() for s in gold], self.train_mask_ratio)
+        self.trained_: MaskedLM = self._train(model, texts, key, self.markers_) if gold else model
+
+    def _training_text(self, sentence: Sentence, rng: Random) -> MaskedExample:
+        """Linearize a sentence and mask some words of mentions, at least one."""
+        inside = [i for i, outside in enumerate(sentence.outside_mask()) if not outside]
+        masked = sorted({i for i in inside if rng.random() < self.train_mask_ratio} or {rng.choice(inside)})
+        first, *rest = self._texts_between(sentence, masked)
+        parts = [(first, False)]
+        for i, text in zip(masked, rest, strict=True):
+            parts += [(f" {sentence.tokens[i]}", True), (text, False)]
+        return parts
+
+    def _texts_between(self, sentence: Sentence, positions: Collection[int]) -> list[str]:
+        """Return the texts of a linearized sentence before, between and after some positions within mentions."""
+        texts: list[str] = []
+        parts: list[str] = []
+
+        def add() -> None:
+            texts.append((" " if texts else "") + join_parts(parts, self.markers_))
+
+        for i, wrapped in enumerate(wrap_tokens(sentence)):
+            if i in positions:
+                before, _, after = wrapped
+                parts.append(before)
+                add()
+                parts = [after]
+            else:
+                parts += wrapped
+        add()
+        return texts
+
+    # ------------------------------------------------------------------------------------------------------- augmenting
+
+    def _rewrite_batch(self, requests: Sequence[Request]) -> Sequence[Sentence | Rejection]:
+        results: list[Sentence | Rejection] = []
+        masked: dict[int, list[int]] = {}
+        for i, (sentence, rng, *_) in enumerate(requests):
+            is_known = all(label_token(f"B-{mention.label}") in self.markers_ for mention in sentence.mentions)
+            results.append(NO_CANDIDATE if is_known else NOT_SEEN)
+            if is_known and (positions := self._sample_positions(sentence, rng)):
+                masked[i] = positions
+        for i, new in self._fill({i: requests[i] for i in masked}, masked).items():
+            results[i] = new
+        if self.uses_guard:
+            self._check_mentions(requests, results)
+        return results
+
+    def _sample_positions(self, sentence: Sentence, rng: Random) -> list[int]:
+        """Sample the positions to mask, some of each mention."""
+        sampled: list[int] = []
+        candidates = [[i for i in mention.positions() if is_word(sentence.tokens[i])] for mention in sentence.mentions]
+        for positions in candidates:
+            count = min(len(positions), max(0, round(rng.gauss(self.mask_ratio * len(positions), self.mask_std))))
+            sampled += rng.sample(positions, count)
+        if not sampled and (all_positions := [i for positions in candidates for i in positions]):
+            sampled = [all_positions[rng.randrange(len(all_positions))]]
+        return sorted(sampled)
+
+    def _fill(
+        self, requests: Mapping[int, Request], masked: Mapping[int, Sequence[int]]
+    ) -> dict[int, Sentence | Rejection]:
+        """Fill the masked positions: all at once, or with the guard one by one, so that words fit each other."""
+        current = {i: request.sentence for i, request in requests.items()}
+        pending = {i: list(positions) for i, positions in masked.items()}
+        num_predictions = self.max_rank * (_MORE if self.uses_guard else 1) + 1
+        while unfinished := [i for i, positions in pending.items() if positions]:
+            texts = [self._gapped(current[i], pending[i]) for i in unfinished]
+            predictions = self.trained_.fill(texts, num_predictions, first_only=self.uses_guard)
+            for i, of_sentence in zip(unfinished, predictions, strict=True):
+                for candidates in of_sentence:
+                    current[i] = self._replace(current[i], pending[i].pop(0), candidates, requests[i].rng)
+                if not self.uses_guard:
+                    pending[i].clear()  # a text that is too long has fewer gaps
+        changed = {i: new for i, new in current.items() if new.tokens != requests[i].sentence.tokens}
+        return {i: changed.get(i, _NO_FILL) for i in requests}
+
+    def _gapped(self, sentence: Sentence, positions: Sequence[int]) -> list[str | None]:
+        """Return a linearized sentence with gaps at some positions."""
+        *before, last = self._texts_between(sentence, positions)
+        # Label tokens and words are separated by spaces; the rest is detokenized.
+        return [*(part for text in before for part in (text + " ", None)), last]
+
+    def _replace(self, sentence: Sentence, i: int, candidates: Sequence[tuple[str, float]], rng: Random) -> Sentence:
+        """Replace a word of a mention by one of the candidates, if one is suitable."""
+        stop, tokens, original = stop_words(self.stop_words), sentence.tokens, sentence.tokens[i]
+        # Exclude the original, the neighbouring words, and stop words, which are rarely names.
+        excluded = {token.lower() for token in tokens[max(0, i - 1) : i + 2]}
+        excluded |= set() if original.lower() in stop else stop
+        if self.uses_guard:
+            [mention] = [mention for mention in sentence.mentions if mention.start <= i < mention.end]
+            words = tokens[mention.start : mention.end]
+            keeps_type = partial(self._name_evidence.keeps_type, words, i - mention.start, label=mention.label)
+            candidates = list(islice((c for c in candidates if keeps_type(new=c[0])), self.max_rank))
+        in_ranks = candidates[self.min_rank - 1 : self.max_rank]
+        fills = [word for word, _ in in_ranks if word.lower() not in excluded and may_replace(word, original)]
+        if not fills:
+            return sentence
+        word = self._name_evidence.cased(fills[rng.randrange(len(fills))], original, is_first=is_beginning(tokens, i))
+        return sentence.edit([Edit(i, i + 1, (word,))])
+
+    # ------------------------------------------------------------------------------------------------- whole mentions
+
+    def _check_mentions(self, requests: Sequence[Request], results: list[Sentence | Rejection]) -> None:
+        """Reject drafts with a changed mention that reads much worse than the one in its place."""
+        asked = [
+            (i, new, mention)
+            for i, (new, (source, *_)) in enumerate(zip(results, requests, strict=True))
+            if isinstance(new, Sentence)
+            for mention in new.mentions
+            if self._is_in_doubt(mention, new, source)
+        ]
+        sources = [(requests[i].sentence, mention) for i, _, mention in asked]
+        known = self._source_log_probs
+        unknown = list(dict.fromkeys(pair for pair in sources if pair not in known))
+        known.update(zip(unknown, self._log_probs(unknown), strict=True))
+        drafts = self._log_probs([(new, mention) for _, new, mention in asked])
+        for (i, *_), now, source in zip(asked, drafts, sources, strict=True):
+            if now < known[source] - _MUCH_WORSE:
+                results[i] = _IMPLAUSIBLE
+
+    def _is_in_doubt(self, mention: Mention, new: Sentence, source: Sentence) -> bool:
+        words, name_evidence = new.mention_tokens(mention), self._name_evidence
+        return (
+            len(words) > 1
+            and words != source.tokens[mention.start : mention.end]
+            and not name_evidence.is_known(words, mention.label)
+            and not name_evidence.is_recognized(words, mention.label)
+        )
+
+    def _log_probs(self, mentions: Sequence[tuple[Sentence, Mention]]) -> list[float]:
+        """Return the log-probability of each mention in its sentence, sub-word by sub-word, for each word."""
+        texts = [detokenize(sentence.tokens, sentence.spaces) for sentence, _ in mentions]
+        requests = []
+        for text, (sentence, mention), pieces in zip(
+            texts, mentions, self.masked_lm_.token_offsets(texts), strict=True
+        ):
+            owners = align_subwords(pieces, sentence.tokens, sentence.spaces)
+            requests.append((text, [n for n, i in enumerate(owners) if mention.start <= i < mention.end]))
+        values = self.masked_lm_.token_log_probs(requests)
+        return [float(v.sum()) / (m.end - m.start) for v, (_, m) in zip(values, mentions, strict=True)]

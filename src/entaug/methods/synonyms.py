@@ -1,0 +1,276 @@
+"""Replacement of words by synonyms: SR (Dai and Adel 2020, aclanthology.org/2020.coling-main.343)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any, ClassVar, Literal
+
+from entaug.backends.dependency_trees import base_relations
+from entaug.backends.extended_protocols import SenseLexicon
+from entaug.backends.protocols import DependencyParser, Lexicon, Parse
+from entaug.backends.resolve import preparing_command, resolve_prepared
+from entaug.config.params import Probability
+from entaug.config.presets import ONLY_IF_SET
+from entaug.core.data import Edit, Mention, Sentence
+from entaug.core.rng import sample_positions
+from entaug.core.stopwords import StopWords, stop_words
+from entaug.errors import ParameterError
+from entaug.filters.label_guard.uncased_names import UncasedNames
+from entaug.methods.base import Augmenter, MethodInfo, Rejection, Request
+from entaug.methods.paper_presets import SR_PAPER
+from entaug.methods.shared.prose_detection import NOT_PROSE, SentenceKinds
+
+__all__ = ["SynonymReplacement"]
+
+_NO_SYNONYM = Rejection("no word with a suitable synonym", final=True)
+# In the English corpora tested, 3.6 to 7.1 % of the lower-case words outside mentions have a synonym in WordNet's
+# table; in German, Spanish, Dutch, Turkish, Russian and Croatian ones at most 1.2 %.
+_AUTO, _STARTER_PARSER, _STARTER_CASES = "auto", "en_core_web_sm", "smollm2"
+_FIXED = frozenset({"compound", "flat", "fixed", "goeswith", "prt", "nk", "pnc"})
+_COMPLEMENTS = frozenset(
+    {"xcomp", "ccomp", "acomp", "oprd", "prt", "dative", "iobj", "expl", "oc", "svp", "pcomp", "attr"}
+)
+_VERBS = frozenset({"VERB", "AUX"})
+_Synonyms = tuple[tuple[str, ...], ...]
+_FEW, _ENOUGH_WORDS, _MANY_WORDS = 0.02, 500, 20_000
+
+
+@dataclass(kw_only=True, eq=False)
+class SynonymReplacement(Augmenter):
+    """Replace tokens by synonyms from a lexicon.
+
+    A synonym of several words extends the mention around it. The reference code uses synonyms of any sense and part of
+    speech. Here a parser tells the part of speech of each word, and a synonym must have the first sense of the word in
+    common; without a parser it must fit the word in most of its uses, whatever its part of speech (see
+    `entaug.backends.lexicon.wordnet`). With a parser words are left alone that a synonym could break: nouns before
+    nouns, and verbs with a particle or a complement of their own ("keep hurting"). Words that look like names are not
+    replaced: in English, capitalised words inside a mention or within the sentence; in a corpus without capitals all
+    words of mentions, and outside those that are mostly in mentions or that a list of words has with a capital.
+
+    Args:
+        p: the probability of replacing each token that has a synonym; at least one is replaced.
+        lexicon: a `Lexicon` or its name.
+        stop_words: words that are not replaced: a language code, or a path to a word list. Lexicons usually have no
+            synonyms for function words in any case.
+        inside_mentions: whether tokens of mentions are replaced.
+        skip_headlines: whether headlines and table rows are left alone; see `entaug.methods.shared.prose_detection`.
+            The paper has no such rule.
+        dependency_parser: a `DependencyParser`, the name of a spaCy pipeline, or a CoNLL-U file, for parts of speech;
+            none to do without. ``"auto"`` is the starter parser, where it is prepared and the lexicon is English and
+            knows parts of speech.
+        senses: which synonyms: ``"usual"``, as above; or ``"any"``, with the lexicon ``wordnet-any``: those of any
+            sense and part of speech, not inflected, also for words that look like names and where an article does not
+            fit, as in the reference code.
+        preset: ``"starter"``; or ``"paper"``, which sets what the paper says (``entaug methods sr --preset paper``)
+            unless it is given.
+
+    Example:
+        >>> from entaug.backends.fakes import FakeLexicon
+        >>> gold = [Sentence("a fine film".split(), [Mention("WORK", [(2, 3)])])]
+        >>> [new] = SynonymReplacement(p=1.0, lexicon=FakeLexicon({"film": ["motion picture"]})).augment(gold)
+        >>> new.tokens, new.iob()
+        (('a', 'fine', 'motion', 'picture'), ['O', 'O', 'B-WORK', 'I-WORK'])
+    """
+
+    p: Probability = 0.3
+    lexicon: Lexicon | str = "wordnet"
+    stop_words: StopWords | None = None
+    inside_mentions: bool = True
+    skip_headlines: bool = True
+    dependency_parser: DependencyParser | str | None = "auto"
+    senses: Literal["usual", "any"] = field(default="usual", metadata=ONLY_IF_SET)
+    preset: Literal["starter", "paper"] = field(default="starter", metadata=ONLY_IF_SET)
+    lexicon_: Lexicon = field(init=False, repr=False)
+    dependency_parser_: DependencyParser | None = field(init=False, repr=False)
+
+    presets: ClassVar[Mapping[str, Mapping[str, object]]] = {"starter": {}, "paper": SR_PAPER}
+
+    _words = _known = 0
+    _uncased_names = UncasedNames()
+
+    info: ClassVar[MethodInfo] = MethodInfo(
+        name="sr",
+        long_name="synonym-replacement",
+        summary="English words replaced by synonyms in the same form",
+        paper="Dai and Adel 2020, An Analysis of Simple Data Augmentation for Named Entity Recognition",
+        keeps_order=True,
+        needs=("lexicon",),
+        may_need=("dependency_parser",),
+        cost="parsing: hundreds of sentences per second; without a parser tens of thousands",
+    )
+
+    def _uses_backend(self, kind: str) -> bool:
+        return kind != "dependency_parser" or self.dependency_parser not in (None, _AUTO)
+
+    def _load(self) -> None:
+        super()._load()
+        if self.dependency_parser == _AUTO and _knows_english_tags(self.lexicon_):
+            self.dependency_parser_ = resolve_prepared("dependency_parser", _STARTER_PARSER)
+        elif not self._uses_backend("dependency_parser"):
+            self.dependency_parser_ = None
+        if self.senses == "any" and not isinstance(self.lexicon_, SenseLexicon):
+            raise ParameterError(
+                f"the lexicon {self.lexicon_.name} does not list synonyms of any sense",
+                parameter="senses",
+                remedy="use senses=usual, or the lexicon wordnet-any",
+            )
+        self._kinds = SentenceKinds(())  # of a corpus that is not known
+        self._uncased_names = UncasedNames()
+
+    def _fit(self, corpus: Iterable[Sentence]) -> None:
+        """Count known words, to detect a corpus in another language than the lexicon's."""
+        self._words = self._known = 0
+        self._uncased_names = UncasedNames()
+        self._kinds = SentenceKinds(self._counted(corpus))
+        if self._uncased_names.is_needed and self.lexicon_.language == "en":
+            self._uncased_names.use_list(resolve_prepared("word_cases", _STARTER_CASES))
+
+    def _counted(self, corpus: Iterable[Sentence]) -> Iterator[Sentence]:
+        """Yield sentences; count the known words of the first ones."""
+        for sentence in corpus:
+            yield sentence
+            self._uncased_names.add(sentence)
+            if self._words >= _MANY_WORDS:
+                continue
+            for token, free in zip(sentence.tokens, sentence.outside_mask(), strict=True):
+                if free and token[0].isalpha() and token == token.lower():
+                    self._words += 1
+                    self._known += bool(self.lexicon_.synonyms(token))
+
+    def get_params(self, *, loaded: bool = False) -> dict[str, Any]:
+        """See `Component.get_params`: also the list of words that tells names in a corpus without capitals."""
+        params = super().get_params(loaded=loaded)
+        return (
+            {**params, "word_cases": self._uncased_names.list_name}
+            if loaded and self._uncased_names.list_name
+            else params
+        )
+
+    def _state(self) -> dict[str, Any]:
+        return {
+            "words": self._words,
+            "known": self._known,
+            "kinds": self._kinds.state(),
+            "names": self._uncased_names.state(),
+        }
+
+    def _restore(self, state: Mapping[str, Any]) -> None:
+        self._words, self._known = state["words"], state["known"]
+        self._kinds = SentenceKinds.from_state(state["kinds"])
+        self._uncased_names = UncasedNames.from_state(state["names"])
+
+    def notes(self) -> list[str]:
+        """See `Augmenter.notes`."""
+        notes = super().notes()
+        if self.dependency_parser == _AUTO and self.dependency_parser_ is None and _knows_english_tags(self.lexicon_):
+            notes.append(f"without parts of speech; for better synonyms run: entaug models prepare {_STARTER_PARSER}")
+        names = self._uncased_names
+        if names.is_needed and names.list_name is None and self.lexicon_.language == "en" and self.senses == "usual":
+            command = preparing_command("word_cases", _STARTER_CASES)
+            notes.append(
+                f"the corpus has no capitals, so mentions alone tell which words are names; for a list run: {command}"
+            )
+        if self._words < _ENOUGH_WORDS or self._known >= _FEW * self._words:
+            return notes
+        share, name, language = f"{self._known / self._words:.1%}", self.lexicon_.name, self.lexicon_.language
+        return [
+            *notes,
+            f"only {share} of the words have a synonym in {name}: is the corpus in its language, {language}?",
+        ]
+
+    def _rewrite_batch(self, requests: Sequence[Request]) -> Sequence[Sentence | Rejection]:
+        if self.dependency_parser_ is None:
+            return [self._rewrite(request.sentence, request.rng) for request in requests]
+        parses = self.dependency_parser_.parse([request.sentence.tokens for request in requests])
+        return [
+            self._rewrite(request.sentence, request.rng, parse) for request, parse in zip(requests, parses, strict=True)
+        ]
+
+    def _rewrite(self, sentence: Sentence, rng: Random, parse: Parse | None = None) -> Sentence | Rejection:
+        if self.skip_headlines and self._kinds.kind(sentence) != "prose":
+            return NOT_PROSE
+        if self.senses == "any":
+            return self._replace(sentence, rng, self._choices_of_any_sense(sentence))
+        lookup, stop = self.lexicon_.synonyms, stop_words(self.stop_words)
+        tokens = sentence.tokens
+        positions = range(len(tokens)) if parse is None else _replaceable_words(parse)
+        choices = [
+            (i, synonyms)
+            for i in positions
+            if (synonyms := lookup(tokens[i]) if parse is None else lookup(tokens[i], parse.tags[i]))
+            and tokens[i].lower() not in stop
+        ]
+        if choices and sentence.mentions:
+            free = sentence.outside_mask()
+            if self.inside_mentions and not self._uncased_names.is_needed:
+                choices = [(i, synonyms) for i, synonyms in choices if free[i] or not tokens[i][:1].isupper()]
+            else:
+                choices = [(i, synonyms) for i, synonyms in choices if free[i]]
+        [names] = self._uncased_names.places([sentence])
+        choices = [(i, synonyms) for i, synonyms in choices if i not in names]
+        if self.lexicon_.language == "en":
+            choices = [(i, fit) for i, synonyms in choices if (fit := _fitting_synonyms(tokens, i, synonyms))]
+        return self._replace(sentence, rng, choices)
+
+    def _choices_of_any_sense(self, sentence: Sentence) -> list[tuple[int, _Synonyms]]:
+        assert isinstance(self.lexicon_, SenseLexicon)
+        stop, free = stop_words(self.stop_words), sentence.outside_mask()
+        return [
+            (i, synonyms)
+            for i, token in enumerate(sentence.tokens)
+            if (free[i] or self.inside_mentions) and token.lower() not in stop
+            if (synonyms := self.lexicon_.synonyms_of_any_sense(token))
+        ]
+
+    def _replace(self, sentence: Sentence, rng: Random, choices: list[tuple[int, _Synonyms]]) -> Sentence | Rejection:
+        """Replace some of the words that have synonyms."""
+        if not choices:
+            return _NO_SYNONYM
+        edits = []
+        for k in sample_positions(rng, len(choices), self.p):
+            i, synonyms = choices[k]
+            words = synonyms[int(rng.random() * len(synonyms))]
+            if len(words) == 1:
+                edits.append(Edit(i, i + 1, words))
+            else:
+                # A mention of only this token is replaced as a whole, so the edit must include it.
+                whole = [Mention(m.label, ((0, len(words)),)) for m in sentence.mentions if m.spans == ((i, i + 1),)]
+                edits.append(Edit(i, i + 1, words, whole))
+        return sentence.edit(edits)
+
+
+def _knows_english_tags(lexicon: Lexicon) -> bool:
+    return lexicon.language == "en" and lexicon.knows_tags
+
+
+def _replaceable_words(parse: Parse) -> list[int]:
+    """The words that are part of no compound, particle verb or the like, and verbs without clauses as complements."""
+    names = base_relations(parse)
+    fixed = {i for i, name in enumerate(names) if name in _FIXED}
+    for i, head in enumerate(parse.heads):
+        if (names[i] in _COMPLEMENTS and parse.tags[head] in _VERBS) or (
+            names[i] == "compound" and parse.tags[i] == "ADP"
+        ):
+            fixed.add(head)
+    return [i for i in range(len(names)) if i not in fixed]
+
+
+def _fitting_synonyms(
+    tokens: tuple[str, ...], i: int, synonyms: tuple[tuple[str, ...], ...]
+) -> tuple[tuple[str, ...], ...]:
+    """Return the synonyms that fit a position of an English sentence: none for names, "an" only before vowels."""
+    if tokens[i][:1].isupper() and (i or tokens[i].isupper()):
+        return ()
+    article = tokens[i - 1].lower() if i else ""
+    if article not in ("a", "an"):
+        return synonyms
+    return tuple(words for words in synonyms if _takes_an(words[0]) == (article == "an"))
+
+
+def _takes_an(word: str) -> bool:
+    word = word.lower()
+    if word.startswith(("hour", "honest", "honor", "honour", "heir")):
+        return True
+    return word[0] in "aeiou" and not word.startswith(("uni", "use", "usu", "uti", "ura", "eu", "ewe", "one", "once"))

@@ -1,0 +1,334 @@
+"""Precision, recall and F1 of predicted mentions.
+
+A predicted mention is correct if its label and its spans equal those of a gold mention of the same sentence; there is
+no partial credit. Flat, nested and discontinuous mentions are scored alike. Counts are summed over sentences before
+anything is divided.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from typing import Any
+
+from entaug.core.data import Mention, Sentence
+from entaug.errors import InputError
+
+__all__ = ["MENTION_KINDS", "SENTENCE_LENGTHS", "MatchCounts", "Scores", "score", "score_table"]
+
+MENTION_KINDS = ("flat", "outer", "inner", "discontinuous")
+"""Relations of a mention to the others of its sentence; see `score`."""
+
+SENTENCE_LENGTHS = (10, 20, 30, 50)
+"""The last length of each bin of `Scores.by_sentence_length` but the last, in tokens."""
+
+_LONGEST_MENTION = 5  # tokens; longer mentions are counted with those of this length
+_SENTENCE_BINS = ("1-10", "11-20", "21-30", "31-50", "51+")
+_COUNTS = ("correct", "predicted", "gold")
+_PARTS = ("by_type", "by_mention_length", "by_sentence_length", "by_kind")
+_REMEDY = "give both the same sentences in the same order"
+
+
+@dataclass(frozen=True, slots=True)
+class MatchCounts:
+    """Numbers of mentions from which precision, recall and F1 are computed; each is 0 where it is undefined.
+
+    Args:
+        correct: predicted mentions that are correct.
+        predicted: predicted mentions.
+        gold: mentions of the gold annotation.
+
+    Example:
+        >>> total = MatchCounts(1, 2, 1) + MatchCounts(0, 0, 2)
+        >>> total, total.precision, round(total.f1, 2)
+        (MatchCounts(correct=1, predicted=2, gold=3), 0.5, 0.4)
+    """
+
+    correct: int = 0
+    predicted: int = 0
+    gold: int = 0
+
+    def __add__(self, other: MatchCounts) -> MatchCounts:
+        """Sum of the counts."""
+        return MatchCounts(self.correct + other.correct, self.predicted + other.predicted, self.gold + other.gold)
+
+    def __iter__(self) -> Iterator[int]:
+        """Yield correct, predicted, gold."""
+        return iter((self.correct, self.predicted, self.gold))
+
+    @property
+    def precision(self) -> float:
+        """Share of the predicted mentions that are correct."""
+        return self.correct / self.predicted if self.predicted else 0.0
+
+    @property
+    def recall(self) -> float:
+        """Share of the gold mentions that were predicted."""
+        return self.correct / self.gold if self.gold else 0.0
+
+    @property
+    def f1(self) -> float:
+        """Harmonic mean of precision and recall."""
+        total = self.predicted + self.gold
+        return 2 * self.correct / total if total else 0.0
+
+    def to_dict(self) -> dict[str, float]:
+        """Convert to counts and measures by name, for JSON.
+
+        Returns:
+            ``correct``, ``predicted``, ``gold``, ``precision``, ``recall`` and ``f1``.
+        """
+        return {name: getattr(self, name) for name in (*_COUNTS, "precision", "recall", "f1")}
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Scores of a prediction.
+
+    Args:
+        by_type: counts by label of the gold and the predicted mentions.
+        by_mention_length: counts by number of tokens of the mention, gaps left out: ``"1"`` to ``"4"``, ``"5+"``.
+        by_sentence_length: counts by number of tokens of the sentence: ``"1-10"``, ``"11-20"``, ``"21-30"``,
+            ``"31-50"``, ``"51+"``.
+        by_kind: counts by the names in `MENTION_KINDS`; see `score`.
+        sentences: counts of each sentence, in order; empty when read back without them.
+        lengths: number of tokens of each sentence, in order; empty when read back without them.
+
+    Example:
+        >>> counts = {"LOC": MatchCounts(3, 4, 5)}
+        >>> Scores(counts, {}, {}, {}).micro.precision
+        0.75
+    """
+
+    by_type: Mapping[str, MatchCounts]
+    by_mention_length: Mapping[str, MatchCounts]
+    by_sentence_length: Mapping[str, MatchCounts]
+    by_kind: Mapping[str, MatchCounts]
+    sentences: tuple[MatchCounts, ...] = field(default=(), repr=False)
+    lengths: tuple[int, ...] = field(default=(), repr=False)
+
+    @property
+    def micro(self) -> MatchCounts:
+        """Counts of all mentions."""
+        return sum(self.by_type.values(), MatchCounts())
+
+    @property
+    def macro(self) -> float:
+        """Mean F1 over the labels, including labels that occur in the prediction only (F1 0).
+
+        Equals the F1 of ``macro avg`` in seqeval's report; 0 where there is no mention at all.
+        """
+        return sum(counts.f1 for counts in self.by_type.values()) / len(self.by_type) if self.by_type else 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Convert to plain values for JSON, without the counts of sentences; for those see `sentence_counts`.
+
+        Returns:
+            ``micro``, ``macro`` and the counts by type, length and kind.
+        """
+        parts = {name: {key: c.to_dict() for key, c in getattr(self, name).items()} for name in _PARTS}
+        return {"micro": self.micro.to_dict(), "macro": self.macro, **parts}
+
+    def sentence_counts(self) -> dict[str, list[int]]:
+        """Convert the counts of sentences to lists.
+
+        Returns:
+            A mapping with the lists ``correct``, ``predicted`` and ``gold``, and ``tokens`` if lengths are known.
+        """
+        lists = {name: [getattr(counts, name) for counts in self.sentences] for name in _COUNTS}
+        return {**lists, "tokens": list(self.lengths)} if self.lengths else lists
+
+    def length_counts(self, ends: Sequence[int]) -> dict[str, MatchCounts]:
+        """Counts by number of tokens of the sentence, with bins of the caller's choice.
+
+        Args:
+            ends: the last length of each bin but the last, increasing.
+
+        Returns:
+            The counts by bin, for example ``"1-10"`` and ``"11+"``; empty if lengths are not known.
+
+        Example:
+            >>> s = Sentence(["In", "Rome"], [Mention("LOC", [(1, 2)])])
+            >>> score([s], [s]).length_counts([4])
+            {'1-4': MatchCounts(correct=1, predicted=1, gold=1), '5+': MatchCounts(correct=0, predicted=0, gold=0)}
+        """
+        if not self.lengths:
+            return {}
+        starts = [1, *(end + 1 for end in ends)]
+        names = [f"{start}-{end}" for start, end in zip(starts, ends, strict=False)] + [f"{starts[-1]}+"]
+        counts = dict.fromkeys(names, MatchCounts())
+        for length, of_sentence in zip(self.lengths, self.sentences, strict=True):
+            counts[names[sum(length > end for end in ends)]] += of_sentence
+        return counts
+
+    @classmethod
+    def from_dict(cls, scores: Mapping[str, Any], sentences: Mapping[str, Sequence[int]] | None = None) -> Scores:
+        """Rebuild scores from the output of `to_dict`.
+
+        Args:
+            scores: output of `to_dict`.
+            sentences: output of `sentence_counts`, if it was kept.
+
+        Returns:
+            The scores.
+
+        Raises:
+            InputError: a part is missing, a count is invalid, or counts contradict one another.
+
+        Example:
+            >>> s = Sentence(["Rome"], [Mention("LOC", [(0, 1)])])
+            >>> scores = score([s], [s])
+            >>> Scores.from_dict(scores.to_dict(), scores.sentence_counts()) == scores
+            True
+        """
+        try:
+            parts = {
+                name: {str(key): MatchCounts(*(c[count] for count in _COUNTS)) for key, c in scores[name].items()}
+                for name in _PARTS
+            }
+        except (AttributeError, LookupError, TypeError):
+            raise InputError(f"scores need {', '.join(_PARTS)}, each with counts by name") from None
+        rows = [tuple(counts) for part in parts.values() for counts in part.values()]
+        if any(type(n) is not int or n < 0 for row in rows for n in row):
+            raise InputError("a count must be a whole number of at least 0")
+        lengths = tuple((sentences or {}).get("tokens", ()))
+        restored = cls(**parts, sentences=() if sentences is None else _from_lists(sentences), lengths=lengths)
+        if lengths and (len(lengths) != len(restored.sentences) or any(type(n) is not int or n < 1 for n in lengths)):
+            raise InputError("tokens must be a number of at least 1 for each sentence")
+        if sentences is not None and sum(restored.sentences, MatchCounts()) != restored.micro:
+            raise InputError("the counts of the sentences do not add up to those of the types")
+        return restored
+
+
+def _from_lists(lists: Mapping[str, Sequence[int]]) -> tuple[MatchCounts, ...]:
+    try:
+        rows = tuple(MatchCounts(*row) for row in zip(*(lists[name] for name in _COUNTS), strict=True))
+    except (LookupError, TypeError, ValueError):
+        raise InputError(f"counts of sentences need three lists of one length: {', '.join(_COUNTS)}") from None
+    for row in rows:
+        if any(type(n) is not int for n in row) or not 0 <= row.correct <= min(row.predicted, row.gold):
+            raise InputError(f"counts that cannot be: {tuple(row)}")
+    return rows
+
+
+def score(gold: Iterable[Sentence], predicted: Iterable[Sentence]) -> Scores:
+    """Compare predicted mentions with gold mentions.
+
+    The kind of a mention is ``"discontinuous"`` if it has a gap; else ``"inner"`` if all its tokens lie in a larger
+    mention; else ``"outer"`` if it contains an inner one; else ``"flat"``. A gold mention has its kind among the gold
+    mentions, predicted or not; a wrong prediction has its kind among the predicted mentions. So each mention counts
+    once, and the kinds add up to the total.
+
+    Args:
+        gold: the annotated sentences.
+        predicted: the same sentences in the same order, with predicted mentions.
+
+    Returns:
+        The scores, with counts by label, mention length, sentence length, kind and sentence.
+
+    Raises:
+        InputError: the numbers of sentences or their tokens differ; the message gives the number of the sentence.
+
+    Example:
+        >>> tokens = ["New", "York", "Times"]
+        >>> gold = Sentence(tokens, [Mention("ORG", [(0, 3)]), Mention("LOC", [(0, 2)])])
+        >>> scores = score([gold], [Sentence(tokens, [Mention("ORG", [(0, 3)])])])
+        >>> scores.micro, scores.macro, scores.by_kind["inner"].recall
+        (MatchCounts(correct=1, predicted=1, gold=2), 0.5, 0.0)
+    """
+    # Numbers of mentions by field of `MatchCounts`, part of `Scores` and key.
+    counters: dict[str, dict[str, Counter[Any]]] = {name: {part: Counter() for part in _PARTS} for name in _COUNTS}
+    by_sentence: list[MatchCounts] = []
+    lengths: list[int] = []
+    for gold_sentence, other in _pairs(gold, predicted):
+        gold_mentions, predicted_mentions = set(gold_sentence.mentions), set(other.mentions)
+        groups = (gold_mentions & predicted_mentions, predicted_mentions, gold_mentions)
+        by_sentence.append(MatchCounts(*map(len, groups)))
+        lengths.append(len(gold_sentence))
+        if not (gold_mentions or predicted_mentions):
+            continue
+        kinds = {**_kinds(other), **_kinds(gold_sentence)}
+        sentence_bin = sum(len(gold_sentence) > end for end in SENTENCE_LENGTHS)
+        for name, mentions in zip(_COUNTS, groups, strict=True):
+            for mention in mentions:
+                length = min(len(mention.positions()), _LONGEST_MENTION)
+                for part, key in zip(_PARTS, (mention.label, length, sentence_bin, kinds[mention]), strict=True):
+                    counters[name][part][key] += 1
+    parts = [
+        {
+            key: MatchCounts(*(counters[name][part][key] for name in _COUNTS))
+            for key in sorted(counters["predicted"][part].keys() | counters["gold"][part].keys())
+        }
+        for part in _PARTS
+    ]
+    by_type, by_length, by_bin, by_kind = parts
+    return Scores(
+        by_type,
+        {f"{n}{'+' if n == _LONGEST_MENTION else ''}": counts for n, counts in by_length.items()},
+        {_SENTENCE_BINS[n]: counts for n, counts in by_bin.items()},
+        {kind: by_kind[kind] for kind in MENTION_KINDS if kind in by_kind},
+        tuple(by_sentence),
+        tuple(lengths),
+    )
+
+
+def _pairs(gold: Iterable[Sentence], predicted: Iterable[Sentence]) -> Iterator[tuple[Sentence, Sentence]]:
+    for number, (sentence, other) in enumerate(zip_longest(gold, predicted), start=1):
+        if sentence is None or other is None:
+            more, less = ("predicted", "gold") if sentence is None else ("gold", "predicted")
+            message = f"the {less} sentences end after {number - 1}, there are more {more} ones"
+            raise InputError(message, remedy=_REMEDY)
+        if sentence.tokens != other.tokens:
+            difference = _first_difference(sentence.tokens, other.tokens)
+            message = f"sentence {number} has other tokens in gold than predicted: {difference}"
+            raise InputError(message, remedy=_REMEDY)
+        yield sentence, other
+
+
+def _first_difference(gold: tuple[str, ...], predicted: tuple[str, ...]) -> str:
+    for i, (a, b) in enumerate(zip(gold, predicted, strict=False), start=1):
+        if a != b:
+            return f"token {i} is {a!r} and {b!r}"
+    return f"{len(gold)} and {len(predicted)} of them"
+
+
+def _kinds(sentence: Sentence) -> dict[Mention, str]:
+    """The kind of each mention of a sentence."""
+    if sentence.is_flat:
+        return dict.fromkeys(sentence.mentions, "flat")
+    kinds = {}
+    for mention in sentence.mentions:
+        if not mention.is_contiguous:
+            kinds[mention] = "discontinuous"
+        elif any(_inside(mention, other) for other in sentence.mentions):
+            kinds[mention] = "inner"
+        else:
+            contains = any(other.is_contiguous and _inside(other, mention) for other in sentence.mentions)
+            kinds[mention] = "outer" if contains else "flat"
+    return kinds
+
+
+def _inside(mention: Mention, other: Mention) -> bool:
+    """Whether a contiguous mention lies in a span of another mention that covers more."""
+    if other.spans == mention.spans:
+        return False
+    return any(start <= mention.start and mention.end <= end for start, end in other.spans)
+
+
+def score_table(scores: Scores) -> str:
+    """Format scores as a text table, in percentage points."""
+    lines = [f"{'':<20} {'precision':>9} {'recall':>8} {'F1':>8} {'gold':>8} {'predicted':>10} {'correct':>8}"]
+
+    def add(name: str, c: MatchCounts) -> None:
+        points = f"{100 * c.precision:>9.1f} {100 * c.recall:>8.1f} {100 * c.f1:>8.1f}"
+        lines.append(f"{name:<20} {points} {c.gold:>8,} {c.predicted:>10,} {c.correct:>8,}")
+
+    add("micro", scores.micro)
+    lines.append(f"{'macro':<20} {'':>9} {'':>8} {100 * scores.macro:>8.1f}")
+    for part in _PARTS:
+        lines.append(part.replace("_", " "))
+        for name, counts in getattr(scores, part).items():
+            add(f"  {name}", counts)
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,296 @@
+"""The data of an experiment: corpora are read and checked, subsets drawn, and all written to files for the runs."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from entaug.core.corpus import Corpus
+from entaug.core.data import Sentence
+from entaug.errors import EntaugError, InputError, ParameterError, UnknownNameError
+from entaug.files.atomic import atomic_file, output_error
+from entaug.formats import open_file, read, write
+from entaug.study.plan import CorpusPlan, DrawnPart, Plan
+from entaug.study.subsets import draw, rest
+from entaug.study.values import PATIENCE
+
+__all__ = ["DataSplit", "count_shared", "file_digest", "prepare_splits", "short_hash"]
+
+_DIGESTS: dict[Path, str] = {}
+
+
+@dataclass(frozen=True)
+class DataSplit:
+    """A subset of a corpus with its test and development set, as files of the experiment."""
+
+    corpus: CorpusPlan
+    size: int
+    train: Path
+    test: Path
+    dev: Path | None
+    leaks: Mapping[str, int]
+    unlabelled: Path | None = None
+    tests: Mapping[str, Path] = field(default_factory=dict)
+    subset_seed: int | None = None
+
+
+def prepare_splits(plan: Plan) -> list[DataSplit]:
+    """Read the corpora, draw the subsets, and write the files of the runs."""
+    splits: dict[str, list[DataSplit]] = {}
+    for i, corpus in enumerate(plan.corpora):
+        if not corpus.mix:
+            splits[corpus.name] = list(_CorpusSplitter(plan, i, corpus).splits())
+    for i, corpus in enumerate(plan.corpora):
+        if corpus.mix:
+            splits[corpus.name] = list(_CorpusSplitter(plan, i, corpus).mixed([splits[name] for name in corpus.mix]))
+    return [split for corpus in plan.corpora for split in splits[corpus.name]]
+
+
+class _CorpusSplitter:
+    """Prepares the data of one corpus."""
+
+    def __init__(self, plan: Plan, number: int, corpus: CorpusPlan) -> None:
+        self.plan = plan
+        self.number = number
+        self.corpus = corpus
+        self.folder = plan.output / "data"
+
+    def splits(self) -> Iterator[DataSplit]:
+        corpus = self.corpus
+        assert corpus.train is not None
+        train = list(self.read(corpus.train))
+        if corpus.language:
+            train = [sentence.with_(meta={"language": corpus.language, **sentence.meta}) for sentence in train]
+        given = {f"test {name}".strip(): list(self.read(path)) for name, path in corpus.test_files.items()}
+        if isinstance(corpus.dev, Path):
+            given["dev"] = list(self.read(corpus.dev))
+        self.check_dev(given)
+        train = self.without_leaks(train, given)
+        subsets = {seed: self.draw_subsets(train, seed) for seed in corpus.subset_seeds}
+        drawn, unlabelled = self.draw_parts(
+            rest(train, *(some for by_size in subsets.values() for some in by_size.values()))
+        )
+        parts = {**given, **drawn}
+        parts = {name: self.cut_test(part) if name.startswith("test") else part for name, part in parts.items()}
+        self.check_parts(train, parts)
+        for seed, by_size in subsets.items():
+            for size, subset in by_size.items():
+                free = self.without_labels(unlabelled, [subset, *parts.values()])
+                yield self.split(subset, parts, free, size=size, seed=seed if len(subsets) > 1 else None)
+
+    def mixed(self, members: Sequence[Sequence[DataSplit]]) -> Iterator[DataSplit]:
+        """The splits of a mixed corpus: of each size and subset seed, those of its members together."""
+        seeds = {tuple(dict.fromkeys(split.subset_seed for split in splits)) for splits in members}
+        if len(seeds) > 1 or len(set(map(len, members))) > 1:
+            message = f"the corpora of {self.corpus.name} have other numbers of sizes, or other subset seeds"
+            raise self.error("mix", message, "give them the same subset_seed, and as many sizes")
+        for splits in zip(*members, strict=True):
+            train, dev, unlabelled = (
+                [sentence for path in paths if path for sentence in read(path)]
+                for paths in zip(*((split.train, split.dev, split.unlabelled) for split in splits), strict=True)
+            )
+            parts = {"dev": dev} if all(split.dev for split in splits) else {}
+            for split in splits:
+                for name, path in split.tests.items() if split.tests else [("", split.test)]:
+                    title = f"{split.corpus.name} {name}".strip()
+                    parts[f"test {title}"] = list(read(path))
+            train = self.without_leaks(train, parts)
+            yield self.split(train, parts, unlabelled, size=len(train), seed=splits[0].subset_seed)
+
+    def draw_subsets(self, train: list[Sentence], seed: int) -> dict[int, list[Sentence]]:
+        """Draw the subsets of all sizes by one seed."""
+        corpus = self.corpus
+        sizes = corpus.sizes or (len(train),)
+        if max(sizes) > len(train):
+            message = f"a subset of {max(sizes):,} is larger than {corpus.name} with {len(train):,} sentences"
+            raise self.error("sizes", message)
+        try:
+            subsets = draw(corpus.subset, train, sizes, seed)
+        except EntaugError as error:
+            raise self.error("sizes", error.message, error.remedy) from None
+        self.check_amounts(min(subsets))
+        for size, subset in subsets.items():
+            if not any(sentence.mentions for sentence in subset):
+                raise self.error("sizes", f"the {size} sentences drawn from {corpus.name} have no mentions")
+        return subsets
+
+    def split(
+        self,
+        subset: list[Sentence],
+        parts: Mapping[str, list[Sentence]],
+        unlabelled: list[Sentence],
+        *,
+        size: int,
+        seed: int | None,
+    ) -> DataSplit:
+        """Write the files of a split."""
+        name = self.corpus.name
+        stem = f"{name}.{size}" if seed is None else f"{name}.{size}.{seed}"
+        files = {part: self.write(f"{name}.{part.replace(' ', '.')}", sentences) for part, sentences in parts.items()}
+        tests = {part.removeprefix("test").strip(): path for part, path in files.items() if part.startswith("test")}
+        return DataSplit(
+            corpus=self.corpus,
+            size=size,
+            train=self.write(f"{stem}.train", subset),
+            test=next(iter(tests.values())),
+            dev=files.get("dev"),
+            leaks={part: count_shared(subset, sentences) for part, sentences in sorted(parts.items())},
+            unlabelled=self.write(f"{stem}.unlabelled", unlabelled) if unlabelled else None,
+            tests={} if "" in tests else tests,
+            subset_seed=seed,
+        )
+
+    def check_parts(self, train: list[Sentence], parts: Mapping[str, list[Sentence]]) -> None:
+        for name, sentences in parts.items():
+            if not any(sentence.mentions for sentence in sentences):
+                raise self.error(name.split()[0], f"{name} of {self.corpus.name} has no mentions")
+        self.check_types(train, parts)
+        self.check_nesting(train)
+
+    def read(self, path: Path) -> Corpus:
+        options, code = dict(self.corpus.options), self.corpus.language_code
+        key = "options"
+        try:
+            if code and "language" not in options and hasattr(open_file(path, **options).dialect, "language"):
+                options["language"], key = code, "language"
+            return read(path, **options)
+        except (ParameterError, UnknownNameError, TypeError) as error:
+            raise self.error(key, f"these options cannot be used ({error})") from None
+
+    def check_dev(self, given: Mapping[str, list[Sentence]]) -> None:
+        """Refuse a dev set that is the test set or a part of it, under whatever name or format of the file."""
+        if self.corpus.dev_in_test == "allow" or not given.get("dev"):
+            return
+        dev = {(s.tokens, s.mentions) for s in given["dev"]}
+        for test in ({(s.tokens, s.mentions) for s in part} for name, part in given.items() if name != "dev"):
+            if not dev <= test:
+                continue
+            what = "the same sentences as" if dev == test else f"{len(given['dev']):,} sentences that are all in"
+            raise self.error(
+                "dev",
+                f"dev of {self.corpus.name} has {what} its test set, and what is selected on dev fits it too well",
+                'name another dev file, draw one by dev = {rest = 300}, or set dev_in_test = "allow"',
+            )
+
+    def without_leaks(self, train: list[Sentence], given: Mapping[str, list[Sentence]]) -> list[Sentence]:
+        tokens = {sentence.tokens for part in given.values() for sentence in part}
+        leaking = [sentence for sentence in train if sentence.tokens in tokens]
+        if leaking and self.plan.leakage == "error":
+            example = " ".join(leaking[0].tokens)[:60]
+            message = f"{len(leaking)} sentences of train stand in dev or test too, one is {example!r}"
+            raise self.error("mix" if self.corpus.mix else "train", message, 'remove them, or set leakage = "drop"')
+        return [s for s in train if s.tokens not in tokens] if self.plan.leakage == "drop" else train
+
+    def cut_test(self, test: list[Sentence]) -> list[Sentence]:
+        limit = self.corpus.max_test
+        if limit is None or limit >= len(test):
+            return test
+        order = list(range(len(test)))
+        Random(f"test {self.corpus.subset_seeds[0]}").shuffle(order)
+        return [test[i] for i in sorted(order[:limit])]
+
+    def without_labels(self, sentences: list[Sentence], others: Sequence[Sequence[Sentence]]) -> list[Sentence]:
+        """Sentences without their mentions, and without those that are among others, or are there twice."""
+        seen = {sentence.tokens for part in others for sentence in part}
+        kept = []
+        for sentence in sentences:
+            if sentence.tokens not in seen:
+                seen.add(sentence.tokens)
+                kept.append(Sentence(sentence.tokens, spaces=sentence.spaces))
+        return kept
+
+    def draw_parts(self, unused: list[Sentence]) -> tuple[dict[str, list[Sentence]], list[Sentence]]:
+        """Draw test, dev and unlabelled sentences where the plan says so."""
+        # In this order, so that the former stay the same when the latter are added.
+        order = list(range(len(unused)))
+        Random(f"rest {self.corpus.subset_seeds[0]}").shuffle(order)
+        parts = {}
+        corpus = self.corpus
+        for name, part in (("test", corpus.test), ("dev", corpus.dev), ("unlabelled", corpus.unlabelled)):
+            if not isinstance(part, DrawnPart):
+                continue
+            if part.rest > len(order):
+                message = f"{name} asks for {part.rest:,} sentences, and {len(order):,} are left unused"
+                raise self.error(name, message)
+            parts[name] = [unused[i] for i in sorted(order[: part.rest])]
+            order = order[part.rest :]
+        unlabelled = parts.pop("unlabelled", [])
+        if isinstance(corpus.unlabelled, Path):
+            unlabelled = list(self.read(corpus.unlabelled))
+        return parts, unlabelled
+
+    def check_types(self, train: list[Sentence], parts: Mapping[str, list[Sentence]]) -> None:
+        known = {mention.label for sentence in train for mention in sentence.mentions}
+        for name, sentences in parts.items():
+            unknown = {m.label for sentence in sentences for m in sentence.mentions} - known
+            if unknown and self.corpus.missing_types == "error":
+                message = f"{name} of {self.corpus.name} has types that train lacks ({', '.join(sorted(unknown)[:5])})"
+                raise self.error(name.split()[0], message, 'make the types agree, or set missing_types = "allow"')
+
+    def check_amounts(self, size: int) -> None:
+        for method in self.plan.methods:
+            i = method.table
+            if not self.corpus.includes(method) or method.amounts == PATIENCE or round(min(method.amounts) * size):
+                continue
+            is_own = self.plan.lines.line_of("methods", i, "amounts") != self.plan.lines.line_of("methods", i, "")
+            raise self.plan.error(
+                ("methods", i, "amounts") if is_own else ("", 0, "amounts"),
+                f"an amount of {min(method.amounts)} is not even one sentence for {size} of {self.corpus.name}",
+                "give a larger amount, or larger sizes",
+            )
+
+    def check_nesting(self, train: list[Sentence]) -> None:
+        if self.corpus.overlap is not None or all(sentence.is_flat for sentence in train):
+            return
+        for tagger in self.plan.taggers:
+            if tagger.is_flat_only and self.corpus.includes(tagger):
+                raise self.error(
+                    "train",
+                    f"{self.corpus.name} has nested or discontinuous mentions, which {tagger.label} cannot learn",
+                    'set overlap = "outermost" for the corpus, or its taggers to one that can, such as w2ner',
+                )
+
+    def write(self, name: str, sentences: Sequence[Sentence]) -> Path:
+        """Write a part, unless a file with the same content exists, which running processes may read."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise output_error(self.folder, error) from None
+        path = self.folder / f"{name}.jsonl"
+        with tempfile.TemporaryDirectory(prefix="entaug-") as scratch:
+            made = Path(scratch, path.name)
+            write(sentences, made)
+            content = made.read_bytes()
+        if path.exists() and path.read_bytes() == content:
+            return path
+        with atomic_file(path) as out:
+            out.write(content)
+        _DIGESTS.pop(path, None)
+        return path
+
+    def error(self, key: str, message: str, remedy: str | None = None) -> InputError:
+        return self.plan.error(("corpora", self.number, key), message, remedy or "correct the plan")
+
+
+def count_shared(sentences: Iterable[Sentence], others: Iterable[Sentence]) -> int:
+    """Count the sentences that have the same tokens as one of the others."""
+    tokens = {sentence.tokens for sentence in others}
+    return sum(sentence.tokens in tokens for sentence in sentences)
+
+
+def file_digest(path: Path) -> str:
+    """The hash of the content of a file, computed once per process."""
+    if path not in _DIGESTS:
+        _DIGESTS[path] = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+    return _DIGESTS[path]
+
+
+def short_hash(value: Any) -> str:
+    """The hash of a JSON value."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]

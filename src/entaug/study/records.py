@@ -1,0 +1,237 @@
+"""Records of runs: the schema of a line of ``runs.jsonl``, reading, and the records of an experiment on disk.
+
+A record is one tagger trained on one arm with one seed, and its scores. Arms are ``gold`` (the epochs of the plan on
+the gold sentences alone), ``gold-steps`` (gold alone, for as many steps as the other arms of the same amount),
+``duplicate`` (gold repeated), the labels of teachers, and the labels of methods.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import orjson
+
+from entaug.config.params import Check, construct, parameters, validate
+from entaug.errors import InputError, ParameterError
+from entaug.files.atomic import atomic_file
+from entaug.metrics.span_f1 import Scores
+
+__all__ = ["RECORDS_FILE", "RecordStore", "RunRecord", "is_run_record", "read_run_records"]
+
+RECORDS_FILE = "runs.jsonl"
+_OTHERS_FILE = "other-runs.jsonl"
+_TIMES_FILE = "times.jsonl"
+_REMEDY = "delete the line; the experiment repeats the run"
+
+LeakCounts = Annotated[
+    Mapping[str, int], Check(lambda counts: all(type(n) is int for n in counts.values()), "integers by name")
+]
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """Result of one run."""
+
+    key: str
+    corpus: str
+    size: int
+    tagger: str
+    arm: str
+    amount: float
+    seed: int
+    steps: int
+    new: int
+    test: Scores
+    tests: Mapping[str, Scores] = field(default_factory=dict)
+    subset_seed: int | None = None
+    leaks: LeakCounts = field(default_factory=dict)
+    search: str = "list"
+    group: str = ""
+    chosen: bool = False
+    environment: Mapping[str, Any] = field(default_factory=dict)
+    dev: Scores | None = None
+    new_in_test: int = 0
+    config: Mapping[str, Any] = field(default_factory=dict)
+    path: str | None = field(default=None, compare=False)
+    line: int | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        validate(self)
+
+    @property
+    def is_teacher(self) -> bool:
+        """Whether the run tested a teacher."""
+        arm = self.config.get("arm")
+        return isinstance(arm, Mapping) and "ensemble" in arm
+
+    def to_dict(self) -> dict[str, Any]:
+        """Convert to plain values for JSON."""
+        amount = int(self.amount) if self.amount == int(self.amount) else self.amount
+        return {
+            **{name: getattr(self, name) for name in ("key", "corpus", "size", "tagger", "arm")},
+            "amount": amount,
+            "seed": self.seed,
+            **({} if self.subset_seed is None else {"subset_seed": self.subset_seed}),
+            "leaks": dict(self.leaks),
+            "steps": self.steps,
+            "sentences": {"gold": self.size, "new": self.new},
+            "test_sentences": len(self.test.sentences),
+            "dev": self.dev.to_dict() if self.dev else None,
+            "test": self.test.to_dict(),
+            "test_counts": self.test.sentence_counts(),
+            **({"tests": {name: _with_counts(scores) for name, scores in self.tests.items()}} if self.tests else {}),
+            "search": self.search,
+            **({"group": self.group} if self.group else {}),
+            "new_in_test": self.new_in_test,
+            "config": dict(self.config),
+            "environment": dict(self.environment),
+            **({"chosen": True} if self.chosen else {}),
+        }
+
+    @classmethod
+    def from_dict(cls, value: Any, path: str | None = None, line: int | None = None) -> RunRecord:
+        """Rebuild a record from the output of `to_dict`."""
+        try:
+            values = {p.name: value[p.name] for p in parameters(RunRecord) if p.name in value}
+            values |= {"new": value["sentences"]["new"], "path": path, "line": line}
+            values["test"] = Scores.from_dict(value["test"], value["test_counts"])
+            if "tests" in values:
+                tests = value["tests"].items()
+                values["tests"] = {name: Scores.from_dict(scores, scores["test_counts"]) for name, scores in tests}
+            if values.get("dev") is not None:
+                values["dev"] = Scores.from_dict(value["dev"])
+            return construct(cls, "a record", values)
+        except (LookupError, TypeError):
+            message = "a record must be a JSON object with sentences (with a number for new), test and test_counts"
+        except (ParameterError, InputError) as error:
+            message = error.message
+        raise InputError(message, path=path, line=line, remedy=_REMEDY) from None
+
+
+def _with_counts(scores: Scores) -> dict[str, Any]:
+    return {**scores.to_dict(), "test_counts": scores.sentence_counts()}
+
+
+def is_run_record(value: object) -> bool:
+    """Whether a JSON value is meant as the record of a run, valid or not."""
+    return isinstance(value, dict) and {"arm", "tagger", "key"} <= value.keys()
+
+
+def read_run_records(paths: Iterable[str | Path]) -> list[RunRecord]:
+    """Read the records of one or more experiments.
+
+    Args:
+        paths: folders with a ``runs.jsonl``, or such files.
+
+    Returns:
+        The records; of several with the same key and labels the last. A run with several test sets gives one record for
+        each, with the name of the test set added to that of the corpus. An incomplete last line, left by a killed run,
+        is ignored.
+
+    Raises:
+        InputError: a file is missing or has no record, or a record is faulty.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> file = pathlib.Path(tempfile.mkdtemp(), "runs.jsonl")
+        >>> _ = file.write_text("")
+        >>> read_run_records([file])
+        Traceback (most recent call last):
+        ...
+        entaug.errors.InputError: ...runs.jsonl: holds no record of a run; let the experiment make some first
+    """
+    records: dict[Any, RunRecord] = {}
+    for path in paths:
+        file = Path(path, RECORDS_FILE) if Path(path).is_dir() else Path(path)
+        try:
+            lines = file.read_bytes().split(b"\n")
+        except OSError as error:
+            remedy = "name the output folder of an experiment"
+            raise InputError(f"cannot be read ({error.strerror})", path=str(file), remedy=remedy) from None
+        for number, line in enumerate(lines, start=1):
+            if not line.strip():
+                continue
+            try:
+                value = orjson.loads(line)
+            except orjson.JSONDecodeError as error:
+                if number == len(lines):  # incomplete: it does not end in a line feed
+                    continue
+                raise InputError(f"no JSON ({error})", path=str(file), line=number, remedy=_REMEDY) from None
+            for record in _by_test(RunRecord.from_dict(value, str(file), number)):
+                # Arms, methods and corpora may share a run, each under its own labels.
+                labels = (record.key, record.corpus, record.size, record.tagger, record.arm, record.amount, record.seed)
+                records.pop(labels, None)
+                records[labels] = record
+        if not any(record.path == str(file) for record in records.values()):
+            raise InputError("holds no record of a run", path=str(file), remedy="let the experiment make some first")
+    return list(records.values())
+
+
+def _by_test(record: RunRecord) -> Iterator[RunRecord]:
+    """A record for each test set."""
+    if not record.tests:
+        yield record
+    for name, scores in record.tests.items():
+        leaks = {"test": record.leaks.get(f"test {name}", 0)}
+        if "dev" in record.leaks:
+            leaks["dev"] = record.leaks["dev"]
+        yield replace(record, corpus=f"{record.corpus} on {name}", test=scores, tests={}, leaks=leaks)
+
+
+class RecordStore:
+    """The records of an experiment on disk: appended one by one, sorted at the end."""
+
+    # Faulty lines are ignored, so that their runs are repeated.
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.records: dict[str, RunRecord] = {}
+        for name in (_OTHERS_FILE, RECORDS_FILE):
+            self.records.update((record.key, record) for record in _valid_records(folder / name))
+        self._is_torn = _ends_in_a_torn_line(folder / RECORDS_FILE)
+
+    def append(self, record: RunRecord, seconds: float) -> None:
+        """Write a record; it is on disk when this returns."""
+        self.records[record.key] = record
+        time = {"key": record.key, "seconds": round(seconds, 2)}
+        for name, value in ((_TIMES_FILE, time), (RECORDS_FILE, record.to_dict())):
+            with (self.folder / name).open("ab") as stream:
+                if name == RECORDS_FILE and self._is_torn:  # a killed run left half a line
+                    stream.write(b"\n")
+                    self._is_torn = False
+                stream.write(_to_line(value))
+                stream.flush()
+                os.fsync(stream.fileno())
+
+    def sort(self, labels: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
+        """Write the records of an experiment in its order and under its labels; move all others to another file."""
+        ordered = [replace(self.records[key], **fields) for key, fields in labels if key in self.records]
+        keys = {key for key, _ in labels}
+        others = [record for key, record in sorted(self.records.items()) if key not in keys]
+        for name, records in ((_OTHERS_FILE, others), (RECORDS_FILE, ordered)):
+            if records or (self.folder / name).exists():
+                with atomic_file(self.folder / name) as stream:
+                    stream.writelines(_to_line(record.to_dict()) for record in records)
+        self._is_torn = False
+
+
+def _to_line(value: Mapping[str, Any]) -> bytes:
+    return json.dumps(value, ensure_ascii=False).encode() + b"\n"
+
+
+def _valid_records(path: Path) -> Iterator[RunRecord]:
+    for line in path.read_bytes().splitlines() if path.exists() else ():
+        try:
+            yield RunRecord.from_dict(orjson.loads(line))
+        except (ValueError, InputError):
+            continue
+
+
+def _ends_in_a_torn_line(path: Path) -> bool:
+    content = path.read_bytes() if path.exists() else b""
+    return bool(content) and not content.endswith(b"\n")

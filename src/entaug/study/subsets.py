@@ -1,0 +1,150 @@
+"""Low-resource subsets of a corpus, drawn as in the literature.
+
+Subsets keep the order of the corpus, and depend on the seed only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from random import Random
+from typing import Literal, get_args
+
+from entaug.core.data import Sentence
+from entaug.core.rng import Streams
+from entaug.errors import InputError, ParameterError, UnknownNameError
+
+__all__ = ["STRATEGIES", "Strategy", "draw", "first", "fraction", "progressive", "rest", "stratified"]
+
+Strategy = Literal["progressive", "first", "fraction", "stratified"]
+STRATEGIES: tuple[str, ...] = get_args(Strategy)
+"""Names of the strategies; each is a function of this module."""
+
+
+def first(corpus: Sequence[Sentence], n: int) -> list[Sentence]:
+    """Take the first sentences (Sutiono and Hahn-Powell 2022: 50, 150, 500)."""
+    _check_sizes(corpus, [n])
+    return list(corpus[:n])
+
+
+def fraction(corpus: Sequence[Sentence], share: float, seed: int = 0) -> list[Sentence]:
+    """Draw a share of the sentences at random (Hu et al. 2023, EnTDA: 10 %)."""
+    return _draw_fraction(corpus, _size_of_share(corpus, share), seed)
+
+
+def _draw_fraction(corpus: Sequence[Sentence], n: int, seed: int) -> list[Sentence]:
+    return _select(corpus, _stream(seed, "fraction", n).sample(range(len(corpus)), n))
+
+
+def progressive(corpus: Sequence[Sentence], sizes: Iterable[int], seed: int = 0) -> dict[int, list[Sentence]]:
+    """Draw random subsets, each a part of the next larger one (CASSI: 100, 250, 500, 750, 1k, 2k, 4k)."""
+    # A subset does not depend on which other sizes are drawn.
+    sizes = _check_sizes(corpus, sizes)
+    order = list(range(len(corpus)))
+    _stream(seed, "progressive").shuffle(order)
+    return {n: _select(corpus, order[:n]) for n in sizes}
+
+
+def stratified(corpus: Sequence[Sentence], sizes: int | Iterable[int], seed: int = 0) -> dict[int, list[Sentence]]:
+    """Draw subsets in which each entity type has about the same share of sentences as in the corpus."""
+    # Iterative stratification (Sechidis, Tsoumakas and Vlahavas 2011; ACLM: 100, 200, 500, 1000): the rarest of the
+    # remaining types is next; each sentence with it goes to the part that lacks most of it, the subset or the rest.
+    # Here parts have exact sizes, so a full part gets no more. Each subset is drawn from the next larger one.
+    sizes = _check_sizes(corpus, [sizes] if isinstance(sizes, int) else sizes)
+    subsets: dict[int, list[Sentence]] = {}
+    pool = list(range(len(corpus)))
+    for n in reversed(sizes):
+        pool = sorted(_draw_stratified(corpus, pool, n, _stream(seed, "stratified", n)))
+        subsets[n] = _select(corpus, pool)
+    return {n: subsets[n] for n in sizes}
+
+
+def _draw_stratified(corpus: Sequence[Sentence], pool: list[int], n: int, rng: Random) -> list[int]:
+    """Draw the indices of `n` sentences of the pool."""
+    sentences_of: dict[str, list[int]] = {}
+    types: dict[int, set[str]] = {}
+    for i in pool:
+        types[i] = {mention.label for mention in corpus[i].mentions}
+        for label in sorted(types[i]):
+            sentences_of.setdefault(label, []).append(i)
+    # Part 0 is the subset, part 1 the rest: free places, and sentences of each type that they still need.
+    free = [n, len(pool) - n]
+    share = n / len(pool)
+    needed = {label: [share * len(members), (1 - share) * len(members)] for label, members in sentences_of.items()}
+    remaining = {label: len(members) for label, members in sentences_of.items()}
+    subset: list[int] = []
+    unassigned = set(pool)
+    while labels := sorted(label for label, count in remaining.items() if count):
+        fewest = min(remaining[label] for label in labels)
+        label = rng.choice([label for label in labels if remaining[label] == fewest])
+        members = [i for i in sentences_of[label] if i in unassigned]
+        rng.shuffle(members)
+        for i in members:
+            needs = {part: (needed[label][part], free[part]) for part in (0, 1) if free[part]}
+            most = max(needs.values())
+            part = rng.choice([part for part, need in needs.items() if need == most])
+            unassigned.discard(i)
+            free[part] -= 1
+            if part == 0:
+                subset.append(i)
+            for other in types[i]:
+                needed[other][part] -= 1
+                remaining[other] -= 1
+    return [*subset, *rng.sample(sorted(unassigned), free[0])]
+
+
+def rest(corpus: Iterable[Sentence], *subsets: Iterable[Sentence]) -> list[Sentence]:
+    """Return the sentences whose tokens are in none of the subsets, from which a test set may be drawn."""
+    # All copies of a sentence that is in a subset are excluded, so that no test sentence was seen in training.
+    seen = {sentence.tokens for subset in subsets for sentence in subset}
+    return [sentence for sentence in corpus if sentence.tokens not in seen]
+
+
+def draw(strategy: str, corpus: Sequence[Sentence], sizes: Iterable[float], seed: int = 0) -> dict[int, list[Sentence]]:
+    """Draw subsets of several sizes."""
+    if strategy not in STRATEGIES:
+        raise UnknownNameError("strategy of drawing subsets:", strategy, STRATEGIES)
+    if strategy == "fraction":
+        sizes = [_size_of_share(corpus, size) if 0 < size < 1 else size for size in sizes]
+    sizes = _check_sizes(corpus, sizes)
+    if strategy == "progressive":
+        return progressive(corpus, sizes, seed)
+    if strategy == "stratified":
+        return stratified(corpus, sizes, seed)
+    return {n: first(corpus, n) if strategy == "first" else _draw_fraction(corpus, n, seed) for n in sizes}
+
+
+def _check_sizes(corpus: Sequence[Sentence], sizes: Iterable[float]) -> list[int]:
+    """Check sizes, and return them sorted and without duplicates."""
+    checked = set()
+    for size in sizes:
+        if type(size) is not int or size < 1:
+            raise ParameterError(
+                f"the size of a subset must be an integer of at least 1, not {size!r}",
+                remedy="use the strategy fraction for shares" if 0 < size < 1 else None,
+            )
+        checked.add(size)
+    if not checked:
+        raise ParameterError("there are no sizes", remedy="give the number of sentences of a subset")
+    if max(checked) > len(corpus):
+        message = f"a subset of {max(checked):,} sentences is larger than the corpus of {len(corpus):,}"
+        raise InputError(message, remedy="use a smaller size")
+    return sorted(checked)
+
+
+def _size_of_share(corpus: Sequence[Sentence], share: float) -> int:
+    if not 0 < share <= 1:
+        raise ParameterError(f"share must be above 0 and at most 1, not {share!r}", parameter="share")
+    n = int(share * len(corpus) + 0.5)
+    if n < 1:
+        raise InputError(
+            f"a share of {share} of {len(corpus):,} sentences is not even one", remedy="use a larger share"
+        )
+    return n
+
+
+def _stream(seed: int, strategy: str, n: int = 0) -> Random:
+    return Streams(seed, f"subset-{strategy}").stream(str(n), 1)
+
+
+def _select(corpus: Sequence[Sentence], indices: Iterable[int]) -> list[Sentence]:
+    return [corpus[i] for i in sorted(indices)]

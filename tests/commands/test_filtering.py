@@ -1,0 +1,251 @@
+"""`entaug filter` and `augment --filter`: what was made is judged, counted and written, in whatever format."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import entaug
+from conftest import EXAMPLE
+from entaug import Mention, Sentence
+from entaug.commands.main import main
+from entaug.commands.work.filter import filter_file
+from entaug.core.data import split_fields
+from entaug.errors import InputError, OutputError, ParameterError
+from entaug.filters import Leakage, create_filters
+from entaug.methods.augment import augment_file
+from entaug.methods.replacement import LabelWiseTokenReplacement
+from helpers.command_line import fails, repeated
+
+TRAIN, NESTED = EXAMPLE / "train.conll", EXAMPLE / "nested.jsonl"
+PER, LOC = Mention("PER", [(0, 1)]), Mention("LOC", [(2, 3)])
+GOLD = [
+    Sentence("Ada left Rome ( again )".split(), [PER, LOC], id="a"),
+    Sentence("Bo left Oslo".split(), [PER, LOC], id="b"),
+]
+
+
+def made(text: str, source: str, **told: object) -> Sentence:
+    meta = {"entaug": {"method": "mr", "sources": [source], **told}}
+    return Sentence(text.split(), [PER, LOC], id=f"new {text}", **split_fields(meta))
+
+
+NEW = [
+    made("Bo left Rome ( again )", "a"),
+    made("Ada left Rome ( again (", "a"),
+    made("bo LEFT oslo", "b"),
+    made("Ada left Oslo", "b"),
+]
+GOOD = [NEW[0], NEW[3]]
+
+
+def written(folder: Path, name: str, sentences: list[Sentence]) -> Path:
+    path = folder / name
+    entaug.write(sentences, path)
+    return path
+
+
+def test_good_and_gold_sentences_stay_in_place_and_the_others_go_with_why(tmp_path: Path) -> None:
+    file = written(tmp_path, "all.jsonl", [GOLD[0], *NEW[:2], GOLD[1], *NEW[2:]])
+    before = file.read_bytes()
+    out, rejected = tmp_path / "out.jsonl", tmp_path / "rejected.jsonl"
+    summary = filter_file(file, out, create_filters("validity+duplicates"), rejected=rejected)
+    assert list(entaug.read(out)) == [GOLD[0], NEW[0], GOLD[1], NEW[3]]
+    assert file.read_bytes() == before
+    lines = before.splitlines(keepends=True)
+    assert out.read_bytes() == b"".join(lines[i] for i in (0, 1, 3, 5)), "what is kept is kept to the byte"
+    assert [(s.tokens, s.fields["entaug"]) for s in entaug.read(rejected)] == [
+        (s.tokens, {**s.fields["entaug"], "rejected": reason})
+        for s, reason in (
+            (NEW[1], "validity: unbalanced brackets or quotes"),
+            (NEW[2], "duplicates: duplicate of its source"),
+        )
+    ]
+    assert (summary.gold, summary.filtered, summary.kept, summary.after.sentences) == (2, 4, 2, 4)
+    assert summary.rejected == {
+        "validity: unbalanced brackets or quotes": 1,
+        "duplicates: duplicate of its source": 1,
+    }
+    assert [text.partition(":")[0] for text in summary.filters] == ["validity", "duplicates"]
+    # What was refused once stays so.
+    again = filter_file(rejected, tmp_path / "none.jsonl", create_filters("mentions:match_words=false"), gold=file)
+    assert (again.kept, again.rejected) == (0, summary.rejected)
+
+
+def test_new_sentences_alone_and_without_provenance(tmp_path: Path) -> None:
+    gold = written(tmp_path, "gold.jsonl", GOLD)
+    alone = written(tmp_path, "new.jsonl", NEW)
+    summary = filter_file(alone, tmp_path / "out.jsonl", create_filters("validity+duplicates"), gold=gold)
+    assert list(entaug.read(tmp_path / "out.jsonl")) == GOOD
+    assert summary.gold == 0
+    with pytest.raises(InputError, match=r"new.jsonl: 4 augmented sentences have no known source.*--gold"):
+        filter_file(alone, tmp_path / "2.jsonl", create_filters("mentions"))
+    with pytest.raises(InputError, match="no gold sentences for the duplicates filter"):
+        filter_file(alone, tmp_path / "2.jsonl", create_filters("duplicates"))
+    # Known by the gold file alone: what does not need a source can judge.
+    plain = [Sentence(s.tokens, s.mentions) for s in (*GOLD, *NEW)]
+    theirs = written(tmp_path, "theirs.conll", plain)
+    conll = written(tmp_path, "gold.conll", plain[:2])
+    filter_file(theirs, tmp_path / "out.conll", create_filters("validity+duplicates"), gold=conll)
+    assert [s.tokens for s in entaug.read(tmp_path / "out.conll")] == [s.tokens for s in (*GOLD, *GOOD)]
+    with pytest.raises(
+        InputError, match="4 augmented sentences have no known source, which the filter mentions needs; remove"
+    ):
+        filter_file(theirs, tmp_path / "2.conll", create_filters("mentions"), gold=conll)
+    with pytest.raises(
+        InputError, match=r"theirs.conll: holds no augmented sentence that says so; name the file .* --gold"
+    ):
+        filter_file(theirs, tmp_path / "2.conll", create_filters("validity"))
+    with pytest.raises(InputError, match=r"gold.conll: holds no augmented sentence"):
+        filter_file(conll, tmp_path / "2.conll", create_filters("validity"), gold=theirs)
+    assert not list(tmp_path.glob("2.*"))
+
+
+def test_what_was_written_from_nothing_is_not_held_against_another_sentence(tmp_path: Path) -> None:
+    free = made("ada left rome ( again )", "a", unconditioned=True)
+    file = written(tmp_path, "all.jsonl", [*GOLD, free])
+    summary = filter_file(file, tmp_path / "out.jsonl", create_filters("duplicates"))
+    assert summary.rejected == {"duplicates: duplicate of another gold sentence": 1}
+    with pytest.raises(InputError, match="remove that filter"):
+        filter_file(file, tmp_path / "2.jsonl", create_filters("similarity"))
+
+
+def test_nothing_is_left_where_something_fails(tmp_path: Path) -> None:
+    file = written(tmp_path, "all.jsonl", [*GOLD, *NEW])
+    filters = create_filters("validity")
+    with pytest.raises(ParameterError, match="no filter is given"):
+        filter_file(file, tmp_path / "out.jsonl", [])
+    with pytest.raises(OutputError, match="is the input"):
+        filter_file(file, file, filters, force=True)
+    with pytest.raises(OutputError, match="is the input"):
+        filter_file(file, tmp_path / "out.jsonl", filters, rejected=file, force=True)
+    with pytest.raises(OutputError, match="is the output already"):
+        filter_file(file, tmp_path / "out.jsonl", filters, rejected=tmp_path / "out.jsonl")
+    nested = Sentence("a b c".split(), [Mention("X", [(0, 2)]), Mention("Y", [(1, 2)])])
+    deep = written(tmp_path, "deep.jsonl", [nested, *NEW])
+    with pytest.raises(entaug.EntaugError, match="nested"):
+        filter_file(deep, tmp_path / "out.conll", filters, rejected=tmp_path / "r.jsonl", lose=["all"])
+    assert {path.name for path in tmp_path.iterdir()} == {"all.jsonl", "deep.jsonl"}
+    (tmp_path / "out.jsonl").write_text("mine")
+    with pytest.raises(OutputError, match="--force"):
+        filter_file(file, tmp_path / "out.jsonl", filters)
+
+
+@pytest.mark.parametrize("name", ["out.conll", "out.jsonl", "out.spacy", "brat"])
+def test_filtering_afterwards_gives_what_a_format_holds(tmp_path: Path, name: str) -> None:
+    """In each kind of format; of one attempt a draft, to judge afterwards is to judge at once."""
+    gold = TRAIN if name != "brat" else NESTED
+    options: dict[str, Any] = {"to_format": "brat"} if name == "brat" else {}
+    if name == "out.conll":
+        options["write_options"] = {"provenance": True}
+    filters = "validity:balanced_brackets=false"
+    free, at_once, after = (tmp_path / f"{part}{name}" for part in ("free-", "once-", "after-"))
+    augment_file(gold, free, LabelWiseTokenReplacement(max_attempts=1, seed=4), **options)
+    method = LabelWiseTokenReplacement(max_attempts=1, seed=4, filters=filters)
+    told = augment_file(gold, at_once, method, **options)
+    summary = filter_file(free, after, create_filters(filters))
+    refused = {reason: n for reason, n in told.statistics.rejected.items() if reason.startswith("validity: ")}
+    assert summary.rejected == refused
+    assert sum(refused.values()) > 0
+    kept, wanted = list(entaug.read(after)), list(entaug.read(at_once))
+    assert [(s.tokens, s.mentions) for s in kept] == [(s.tokens, s.mentions) for s in wanted]
+    assert sum(s.provenance is not None for s in kept) == summary.kept > 0
+
+
+def test_a_filtered_run_that_is_interrupted_goes_on_to_the_same_bytes(tmp_path: Path) -> None:
+    gold = repeated(tmp_path, 12)
+    held = [Sentence(s.tokens[:-1]) for s in entaug.read(gold)[:5]]
+
+    def method(held_out: list[Sentence]) -> LabelWiseTokenReplacement:
+        filters = create_filters("validity+similarity:min_similarity=0.6+leakage", held_out)
+        return LabelWiseTokenReplacement(filters=filters, max_attempts=3)
+
+    def stopping(n: int) -> Callable[[str, int, int | None], None]:
+        def progress(what: str, done: int, total: int | None) -> None:
+            if what == "augmenting" and done >= n:
+                raise KeyboardInterrupt
+
+        return progress
+
+    wanted = augment_file(gold, tmp_path / "whole.conll", method(held))
+    with pytest.raises(KeyboardInterrupt):
+        augment_file(gold, tmp_path / "out.conll", method(held), progress=stopping(600))
+    # The same held-out sentences in another order are the same run; others are not.
+    with pytest.raises(OutputError, match="with other input or options"):
+        augment_file(gold, tmp_path / "out.conll", method(held[1:]))
+    summary = augment_file(gold, tmp_path / "out.conll", method(held[::-1]))
+    assert summary.resumed_at > 0
+    assert (tmp_path / "out.conll").read_bytes() == (tmp_path / "whole.conll").read_bytes()
+    assert summary.statistics == wanted.statistics
+    assert any(reason.startswith("similarity: ") for reason in summary.statistics.rejected)
+
+
+# -------------------------------------------------------------------------------------------------- the command line
+
+
+def test_augment_with_filters_says_what_each_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out, held = tmp_path / "out.jsonl", tmp_path / "held.conll"
+    first = next(iter(entaug.read(TRAIN)))
+    entaug.write([first], held)
+    asked = [
+        "--filter",
+        "validity:balanced_brackets=false",
+        "--filters",
+        "similarity:min_similarity=0.9+leakage:threshold=none,ngram_size=2",
+    ]
+    argv = ["augment", str(TRAIN), "-m", "lwtr", *asked, "--held-out", str(held), "-o", str(out)]
+    assert main(argv) == 0
+    said = capsys.readouterr().err
+    lines = [line.split()[2].rstrip(":") for line in said.splitlines() if line.startswith("  rejected by ")]
+    assert lines == ["validity", "similarity"]
+    assert "too different from its source: " in said
+    [signature] = {s.fields["entaug"]["signature"] for s in entaug.read(out) if s.provenance is not None}
+    digest = Leakage(held_out=[first]).signature.partition("held_out=")[2][:16]
+    assert f"+leakage:held_out={digest},ngram_size=2|" in signature
+    assert str(tmp_path) not in signature
+    assert main([*argv, "--force", "--json"]) == 0
+    rejected = json.loads(capsys.readouterr().out)["statistics"]["rejected"]
+    assert rejected["similarity: too different from its source"] > 0
+
+
+def test_filter_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = written(tmp_path, "all.jsonl", [*GOLD, *NEW])
+    out = tmp_path / "out.jsonl"
+    argv = ["filter", str(file), "-o", str(out), "--filter", "validity", "--filter", "duplicates"]
+    assert main([*argv, "--rejected", str(tmp_path / "r.jsonl")]) == 0
+    said = capsys.readouterr().err
+    assert "2 of 4 augmented sentences kept, and 2 gold sentences: 4 written" in said
+    assert "  rejected by validity: 1 (unbalanced brackets or quotes: 1)" in said
+    assert "  rejected by duplicates: 1 (duplicate of its source: 1)" in said
+    assert len(entaug.read(tmp_path / "r.jsonl")) == 2
+    assert "exists" in fails(capsys, 3, *argv)
+    assert main([*argv, "--force", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["rejected"]["duplicates: duplicate of its source"] == 1
+    assert "no filter is given" in fails(capsys, 2, "filter", str(file))
+    assert "did you mean 'balanced_brackets'" in fails(
+        capsys, 2, "filter", str(file), "--filter", "validity:balance=false"
+    )
+    assert "--filter leakage" in fails(capsys, 2, *argv, "--force", "--held-out", str(file))
+    nowhere = fails(capsys, 2, *argv, "--force", "--filter", "leakage", "--held-out", str(tmp_path / "nowhere.conll"))
+    assert "nowhere.conll" in nowhere
+    to_conll = ["filter", str(file), "-o", str(tmp_path / "o.conll"), "--filter", "validity", "--lose", "id"]
+    assert main([*to_conll, "--provenance"]) == 0
+    assert "# entaug" in (tmp_path / "o.conll").read_text(), "provenance stays"
+
+
+def test_the_list_of_filters(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["filters"]) == 0
+    said = capsys.readouterr().out
+    assert "mentions:match_words=true" in said
+    assert main(["filters", "leakage"]) == 0
+    said = capsys.readouterr().out
+    assert "(from --held-out FILE)" in said
+    assert "duplicate of a held-out sentence" in said
+    assert main(["filters", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert {one["name"]: one["parameters"] for one in listed}["mentions"] == {"match_words": True}
+    assert "fluency" in fails(capsys, 2, "filters", "fluensy")

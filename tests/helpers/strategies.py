@@ -1,0 +1,73 @@
+"""Hypothesis strategies for sentences: flat, nested and discontinuous."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+from hypothesis import strategies as st
+
+from entaug.core.data import Edit, Mention, Sentence
+
+LABELS = ("PER", "ORG", "LOC-x")
+WORDS = st.sampled_from(
+    "the a of Ada Byron ran fast 's , . New York IL-2 é 東京 👩‍🔬 ﷺ e\u0301 \u200b \xa0x".split(" ")
+)
+# Any text that a file can hold; surrogates cannot be written as UTF-8.
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=6)
+
+
+@st.composite
+def spans(draw: Callable[[Any], Any], n: int, gaps: bool = True) -> list[tuple[int, int]]:
+    cuts = draw(st.lists(st.integers(0, n), min_size=2, max_size=6 if gaps else 2, unique=True).map(sorted))
+    cuts = cuts[: len(cuts) // 2 * 2]
+    return list(zip(cuts[::2], cuts[1::2], strict=True))
+
+
+@st.composite
+def sentences(
+    draw: Callable[[Any], Any],
+    words: st.SearchStrategy[str] = WORDS,
+    flat: bool = False,
+    gaps: bool = True,
+    labels: tuple[str, ...] = LABELS,
+    max_tokens: int = 12,
+) -> Sentence:
+    tokens = draw(st.lists(words, min_size=1, max_size=max_tokens))
+    n = len(tokens)
+    if flat:
+        cuts = sorted(draw(st.sets(st.integers(0, n), max_size=6)))
+        pieces = list(itertools.pairwise(cuts))
+        chosen = [piece for piece in pieces if draw(st.booleans())]
+        mentions = [Mention(draw(st.sampled_from(labels)), (piece,)) for piece in chosen]
+    else:
+        pairs = st.builds(Mention, st.sampled_from(labels), spans(n, gaps=gaps))
+        mentions = draw(st.lists(pairs, max_size=4, unique=True))
+    extra: dict[str, Any] = {}
+    if draw(st.booleans()):
+        extra["columns"] = {"1": tuple(str(i) for i in range(n))}
+    if draw(st.booleans()):
+        extra["spaces"] = tuple(draw(st.lists(st.sampled_from(["", " "]), min_size=n, max_size=n)))
+    return Sentence(tuple(tokens), tuple(mentions), **extra)
+
+
+@st.composite
+def edited(draw: Callable[[Any], Any]) -> tuple[Sentence, list[Edit]]:
+    """A sentence and edits that do not overlap (but may cut mentions)."""
+    sentence = draw(sentences())
+    n = len(sentence)
+    cuts = sorted(draw(st.lists(st.integers(0, n), max_size=6)))
+    ranges = list(zip(cuts[::2], cuts[1::2], strict=False))
+    edits: list[Edit] = []
+    for start, end in ranges:
+        last = edits[-1] if edits else None
+        if last and start == end == last.end == last.start:
+            continue
+        size = draw(st.sampled_from([end - start, end - start, 0, 1, 2, 3]))
+        new = [f"new{len(edits)}{i}" for i in range(size)]
+        brought = None
+        if size and draw(st.booleans()):
+            brought = tuple(draw(st.lists(st.builds(Mention, st.just("NEW"), spans(size)), max_size=2, unique=True)))
+        edits.append(Edit(start, end, new, brought))
+    return sentence, draw(st.permutations(edits))

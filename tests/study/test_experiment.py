@@ -1,0 +1,626 @@
+"""Experiments: plans that are refused, baselines and amounts, records that survive any kill."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import entaug
+from conftest import EXAMPLE, ROOT
+from entaug.backends.processes import interrupts_blocked
+from entaug.commands.main import main
+from entaug.core.data import Mention, Sentence
+from entaug.errors import InputError, MissingModelError, ParameterError
+from entaug.files.locks import lock
+from entaug.metrics.span_f1 import MatchCounts, Scores
+from entaug.report.markdown import markdown_report
+from entaug.study.data import prepare_splits
+from entaug.study.reading import read_plan
+from entaug.study.records import RecordStore, RunRecord, read_run_records
+from entaug.study.runner import _run_error, run_experiment
+from entaug.study.runs import execute_run
+from entaug.study.schedule import Schedule
+from entaug.study.specification import RunSpec
+from entaug.study.values import copies_for, patience_amounts
+from helpers import tiny
+from helpers.counting import wait_until
+
+TRAIN, DEV, TEST = (EXAMPLE / f"{name}.conll" for name in ("train", "dev", "test"))
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny.save(tmp_path_factory.mktemp("encoder") / "bert", "bert")
+
+
+def write_plan(folder: Path, encoder: Path, top: str = "", corpus: str = "", methods: str | None = None) -> Path:
+    plan = folder / "plan.toml"
+    own = '[[methods]]\nname = "mr"\n' if methods is None else methods
+    plan.write_text(
+        f"""{top}
+[training]
+epochs = 1
+batch_size = 8
+learning_rate = 2e-3
+[[taggers]]
+name = "linear"
+encoder = "{encoder}"
+precision = "fp32"
+[[corpora]]
+name = "toy"
+train = "{TRAIN}"
+dev = "{DEV}"
+test = "{TEST}"
+{corpus or "sizes = [16]"}
+{own}""",
+        encoding="utf-8",
+    )
+    return plan
+
+
+# --------------------------------------------------------------------------------------------------------------- plans
+
+
+@pytest.mark.parametrize(
+    ("change", "line", "message"),
+    [
+        (("seeds = [1]", "seeds = []"), "seeds = []", "seeds must be a list of distinct integers"),
+        (("seeds = [1]", "seeds = [1, 1]"), "seeds", "distinct"),
+        (("seeds = [1]", "sedes = [1]"), "sedes", "did you mean 'seeds'"),
+        (("seeds = [1]", 'seeds = [1]\nleakage = "hide"'), "leakage", "leakage"),
+        (("seeds = [1]", 'seeds = [1]\nbaselines = ["duplicate"]'), "baselines", "a list with gold"),
+        (("seeds = [1]", "seeds = [1]\nthreads = 0"), "threads", "threads must be an integer of at least 1, not 0"),
+        (("seeds = [1]", "seeds = [1]\namounts = [0]"), "amounts", "amounts must be a list"),
+        (("seeds = [1]", 'seeds = [1]\namounts = "patient"'), "amounts", "patience"),
+        (("epochs = 1", "epochs = 0"), "epochs", "epochs must be"),
+        (("epochs = 1", "epoch = 1"), "epoch", "did you mean 'epochs'"),
+        (('name = "linear"', 'name = "linaer"'), "linaer", "did you mean 'linear'"),
+        (('precision = "fp32"', "hiden = 3"), "hiden", "hiden"),
+        (('name = "mr"', 'name = "mrr"'), "mrr", "mrr"),
+        (('name = "mr"', 'name = "mr"\np = 7'), "p = 7", "p must"),
+        (('name = "mr"', 'name = "mr"\ncopies = 2'), "copies", "use amounts"),
+        (('name = "mr"', 'name = "mr"\n[[methods]]\nname = "mr"'), "[[methods]]", "is there already"),
+        (('name = "mr"', 'name = "mr"\nlabel = "gold"'), "label", "is there already"),
+        (("test.conll", "tset.conll"), "test =", "there is no file"),
+        (("sizes = [16]", "sizes = [16000]"), "sizes", "larger than toy"),
+        (("sizes = [16]", "sizes = [0.5]"), "sizes", "positive integers"),
+        (("sizes = [16]", 'sizes = [16]\nsubset = "frist"'), "subset", "did you mean 'first'"),
+        (("sizes = [16]", 'sizes = [16]\nmethods = ["sr"]'), "methods", "sr"),
+        (("sizes = [16]", "size = [16]"), "size =", "did you mean 'sizes'"),
+        (("sizes = [16]", "sizes = [16]\noptions = {tag_colum = 1}"), "options", "options"),
+        (("seeds = [1]", "seeds = [99999999999999999999]"), "seeds", "below 2\\^63"),
+        (("seeds = [1]", "seeds = [1]\nname = 3"), "name", "name must be a text"),
+        (("seeds = [1]", 'seeds = [1]\noutput = "~nobody-of-this-name/x"'), "output", "no such user"),
+        (("seeds = [1]", "seeds = [1]\namounts = [1, 1.0]"), "amounts", "distinct"),
+        (("seeds = [1]", "seeds = [1]\namounts = [0.01]"), "amounts", "not even one sentence for 16 of toy"),
+        (('name = "mr"', 'name = "mr"\namounts = [0.01]'), "amounts", "not even one sentence"),
+        (("learning_rate = 2e-3", "learning_rate = true"), "learning_rate", "learning_rate must be"),
+        (("learning_rate = 2e-3", "warmup_ratio = true"), "warmup_ratio", "warmup_ratio must be"),
+        (('name = "linear"', 'label = "x"'), "[[taggers]]", "a tagger needs the parameter name"),
+        (('precision = "fp32"', "labels_ = 1"), "labels_", "unknown parameter of linear: 'labels_'"),
+        (('name = "linear"', 'name = "bilstm-crf"\nhidden = -1'), "hidden", "hidden must be"),
+        (('name = "toy"', 'name = "/toy"'), "name", "no slashes"),
+        (('name = "toy"', 'name = "../toy"'), "name", "no slashes"),
+        (('name = "toy"', 'name = "a\\u0000b"'), "name", "a text of at most"),
+        (('name = "toy"', f'name = "{"x" * 300}"'), "name", "at most 100 bytes"),
+        (('name = "mr"', f'name = "mr"\nlabel = "{"é" * 60}"'), "label", "at most 100 bytes"),
+        (("sizes = [16]", 'sizes = [1.0]\nsubset = "fraction"'), "sizes", "shares"),
+        (("sizes = [16]", 'sizes = [0.0001]\nsubset = "fraction"'), "sizes", "not even one"),
+        (("sizes = [16]", 'sizes = [16]\noptions = {scheme = "x"}'), "options", "tag scheme"),
+        (("sizes = [16]", 'sizes = [16]\n[corpora.options]\nscheme = "x"'), "[corpora.options]", "tag scheme"),
+        (("[training]\nepochs = 1", '["training"]\n"epochs" = 0'), '"epochs"', "epochs must be"),
+        (("sizes = [16]", "sizes = [99]\ntest = {rest = 50}"), "TWICE", "TOML"),
+    ],
+)
+def test_bad_plans_are_refused_before_any_work(
+    change: tuple[str, str], line: str, message: str, encoder: Path, tmp_path: Path
+) -> None:
+    plan = write_plan(tmp_path, encoder, "seeds = [1]")
+    text = plan.read_text()
+    assert change[0] in text
+    plan.write_text(text.replace(change[0], change[1], 1))
+    with pytest.raises(InputError, match=message) as caught:
+        run_experiment(plan)
+    assert str(caught.value).startswith(f"{plan}:")
+    assert caught.value.line is not None
+    if line != "TWICE":
+        where = plan.read_text().splitlines()[caught.value.line - 1]
+        table = where.startswith("[")
+        assert table or line.split(" ", maxsplit=1)[0] in where, (where, str(caught.value))
+    assert not (tmp_path / "plan").exists() or not (tmp_path / "plan" / "runs.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        (b"training.epochs = 0\n", 1, "epochs must be"),
+        (b"seeds = [1]\ntraining = {epochs = 0}\n", 2, "epochs must be"),
+        (b"seeds = [1]\ncorpora = [\n{name = 3}]\n", 2, "name must be a text"),
+        (b"\xef\xbb\xbfseeds = []\n", 1, "seeds must be"),
+        (b"a = " + b"[" * 3000 + b"]" * 3000, None, "nested too deeply"),
+        (b"\xff", None, "not UTF-8"),
+        (b"", None, "no .*corpora"),
+    ],
+)
+def test_faults_have_their_line_however_toml_is_written(
+    text: bytes, line: int | None, message: str, tmp_path: Path
+) -> None:
+    (tmp_path / "plan.toml").write_bytes(text)
+    with pytest.raises(InputError, match=message) as caught:
+        read_plan(tmp_path / "plan.toml")
+    assert caught.value.line == line
+
+
+def test_names_of_corpora_differ_by_more_than_case(encoder: Path, tmp_path: Path) -> None:
+    plan = write_plan(tmp_path, encoder, corpus='[[corpora]]\nname = "Toy"')
+    same = f'train = "{TRAIN}"\ntest = "{TEST}"\n'
+    plan.write_text(plan.read_text().replace('name = "Toy"\n', f'name = "Toy"\n{same}'))
+    with pytest.raises(InputError, match="'Toy' is there already, among the corpora"):
+        read_plan(plan)
+    # Baselines are names of arms: a corpus may have such a name.
+    plan.write_text(plan.read_text().replace('"Toy"', '"gold"'))
+    assert [corpus.name for corpus in read_plan(plan).corpora] == ["toy", "gold"]
+
+
+def test_what_a_run_needs_is_looked_for_before_any_work(encoder: Path, tmp_path: Path) -> None:
+    plan = write_plan(tmp_path, encoder)
+    text = plan.read_text()
+    plan.write_text(text.replace('precision = "fp32"', 'device = "cude"'))
+    with pytest.raises(ParameterError, match=r"plan.toml:9: no device 'cude' here"):
+        run_experiment(plan, jobs=1)
+    plan.write_text(text.replace(str(encoder), "/no/such/folder"))
+    with pytest.raises(MissingModelError, match=r"plan.toml:8: '/no/such/folder' is neither"):
+        run_experiment(plan, jobs=1)
+    assert not (tmp_path / "plan" / "runs.jsonl").exists()
+
+
+def test_a_dev_set_is_asked_for_where_something_is_chosen_by_it(encoder: Path, tmp_path: Path) -> None:
+    plan = write_plan(tmp_path, encoder, 'seeds = [1]\namounts = "patience"')
+    plan.write_text(plan.read_text().replace(f'dev = "{DEV}"\n', ""))
+    with pytest.raises(InputError, match="has no dev set, and the amount of mr is chosen by dev"):
+        run_experiment(plan)
+    plan.write_text(plan.read_text().replace("sizes = [16]", "sizes = [16]\ndev = {rest = 20}"))
+    [cell] = prepare_splits(read_plan(plan))
+    assert cell.dev is not None
+    train = {s.tokens for s in entaug.read(cell.train)}
+    assert not train & {s.tokens for s in entaug.read(cell.dev)}
+    assert len(entaug.read(cell.dev)) == 20
+
+
+def test_types_that_train_lacks_are_refused_or_allowed(encoder: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.conll"
+    other.write_text("Kent\tB-COUNTY\nis\tO\n\n")
+    plan = write_plan(tmp_path, encoder, "seeds = [1]")
+    text = plan.read_text().replace(str(TEST), str(other))
+    plan.write_text(text)
+    with pytest.raises(InputError, match=r"test of toy has types that train lacks \(COUNTY\)"):
+        run_experiment(plan)
+    plan.write_text(text.replace("sizes = [16]", 'sizes = [16]\nmissing_types = "allow"'))
+    assert len(prepare_splits(read_plan(plan))) == 1
+
+
+def test_a_dev_set_that_is_the_test_set_is_refused_unless_told(encoder: Path, tmp_path: Path) -> None:
+    plan = write_plan(tmp_path, encoder, "seeds = [1]")
+    original = plan.read_text()
+    test = list(entaug.read(TEST))
+    # The same path; the same content in another format and order; a part of it.
+    copy, part, mixed = (tmp_path / f"{name}.jsonl" for name in ("copy", "part", "mixed"))
+    entaug.write(test[::-1], copy)
+    entaug.write(test[:5], part)
+    entaug.write([*test[:5], *entaug.read(DEV)], mixed)
+    line = original.splitlines().index(f'dev = "{DEV}"') + 1
+    for path, what in (
+        (TEST, "the same sentences as"),
+        (copy, "the same sentences as"),
+        (part, "5 sentences that are"),
+    ):
+        plan.write_text(original.replace(str(DEV), str(path)))
+        with pytest.raises(InputError, match=rf"plan.toml:{line}: dev of toy has {what} .*; .*dev_in_test = \"allow\""):
+            run_experiment(plan, check_only=True)
+        plan.write_text(plan.read_text().replace("sizes = [16]", 'sizes = [16]\ndev_in_test = "allow"'))
+        assert len(prepare_splits(read_plan(plan))) == 1
+    # Single sentences that dev and test share by chance are no reason to refuse.
+    plan.write_text(original.replace(str(DEV), str(mixed)))
+    assert len(prepare_splits(read_plan(plan))) == 1
+
+
+def test_training_sentences_of_dev_and_test_are_told_dropped_or_refused(encoder: Path, tmp_path: Path) -> None:
+    gold = list(entaug.read(TRAIN))
+    leaky = tmp_path / "leaky.conll"
+    entaug.write([*entaug.read(TEST), *gold[:3]], leaky)
+    plan = write_plan(tmp_path, encoder, "seeds = [1]", "LEAK = 1")
+    text = plan.read_text().replace(str(TEST), str(leaky)).replace("LEAK = 1", "")
+    plan.write_text(text)
+    [cell] = prepare_splits(read_plan(plan))
+    assert cell.leaks == {"dev": 0, "test": 3}
+    said = run_experiment(plan, check_only=True).warnings
+    assert said == [f"toy: 3 of the {len(gold)} training sentences stand in test too"]
+    assert cell.size == len(gold)
+    plan.write_text('leakage = "drop"\n' + text)
+    [cell] = prepare_splits(read_plan(plan))
+    assert cell.leaks == {"dev": 0, "test": 0}
+    assert cell.size == len(gold) - 3
+    plan.write_text('leakage = "error"\n' + text)
+    with pytest.raises(InputError, match="3 sentences of train stand in dev or test too"):
+        prepare_splits(read_plan(plan))
+
+
+def test_test_and_dev_are_drawn_from_what_no_subset_uses(encoder: Path, tmp_path: Path) -> None:
+    plan = write_plan(tmp_path, encoder, "seeds = [1]", "sizes = [10, 30]")
+    plan.write_text(plan.read_text().replace(f'"{TEST}"', "{rest = 30}").replace(f'"{DEV}"', "{rest = 15}"))
+    small, large = prepare_splits(read_plan(plan))
+    assert (small.size, large.size) == (10, 30)
+    parts = [{s.tokens for s in entaug.read(path)} for path in (large.train, large.test, large.dev) if path]
+    assert [len(part) for part in parts] == [30, 30, 15]
+    assert len(set.union(*parts)) == 75
+    assert {s.tokens for s in entaug.read(small.train)} < parts[0]
+    assert small.test == large.test
+    plan.write_text(plan.read_text().replace("{rest = 30}", "{rest = 300}"))
+    with pytest.raises(InputError, match="test asks for 300 sentences, and 70 are left"):
+        prepare_splits(read_plan(plan))
+
+
+# ---------------------------------------------------------------------------------------------------------------- runs
+
+
+def schedule_of(folder: Path, encoder: Path, top: str, methods: str | None = None, corpus: str = "") -> Schedule:
+    plan = read_plan(write_plan(folder, encoder, top, corpus, methods))
+    return Schedule(plan, prepare_splits(plan))
+
+
+def test_every_arm_of_an_amount_takes_the_same_steps(encoder: Path, tmp_path: Path) -> None:
+    methods = '[[methods]]\nname = "mr"\n[[methods]]\nname = "lwtr"\np = 0.5\nlabel = "lwtr half"\namounts = [0.5, 3]\n'
+    runs = schedule_of(tmp_path, encoder, "seeds = [1, 2]\namounts = [1]", methods).runs
+    told = {(run.arm, run.amount): run.steps for run in runs}
+    assert told == {
+        ("gold", 0): 2,  # 16 sentences, 8 a step, one epoch
+        ("gold-steps", 1): 4,
+        ("duplicate", 1): 4,
+        ("mr", 1): 4,
+        ("gold-steps", 0.5): 3,
+        ("duplicate", 0.5): 3,
+        ("lwtr half", 0.5): 3,
+        ("gold-steps", 3): 8,
+        ("duplicate", 3): 8,
+        ("lwtr half", 3): 8,
+    }
+    assert len(runs) == 2 * len(told)
+    assert len({run.key for run in runs}) == len(runs)
+
+
+def test_what_is_added_to_gold(encoder: Path, tmp_path: Path) -> None:
+    methods = '[[methods]]\nname = "lwtr"\namounts = [0.5, 2]\n'
+    runs = schedule_of(tmp_path, encoder, "seeds = [4]", methods).runs
+    for run in runs:
+        record, seconds = execute_run(run)
+        assert seconds > 0
+        assert record.key == run.key
+        assert record.steps == run.steps
+        assert record.to_dict()["sentences"]["gold"] == 16
+        expected = {"gold": 0, "gold-steps": 0}.get(run.arm, round(16 * run.amount))
+        assert record.new == expected, run.arm
+        line = record.to_dict()
+        assert line["test_sentences"] == len(line["test_counts"]["gold"]) == len(entaug.read(TEST))
+        assert RunRecord.from_dict(json.loads(json.dumps(line))).to_dict() == line
+        scores = record.test
+        assert scores.micro == sum(scores.sentences, MatchCounts())
+    # Both amounts share one file, which holds what `entaug augment` makes of the subset and nothing else.
+    [made] = (tmp_path / "plan" / "augmented").glob("*.jsonl")
+    [train] = {run.split.train for run in runs}
+    direct = entaug.LabelWiseTokenReplacement(copies=2, seed=4).fit(entaug.read(train))
+    assert [s.tokens for s in entaug.read(made)] == [s.tokens for s in direct.augment(entaug.read(train))]
+
+
+def test_the_same_run_gives_the_same_record(encoder: Path, tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    found = []
+    for folder in ("a", "b"):
+        run = schedule_of(tmp_path / folder, encoder, "seeds = [1]").runs[-1]
+        found.append(json.dumps(execute_run(run)[0].to_dict()))
+    assert found[0] == found[1]
+
+
+def test_keys_follow_what_matters_and_nothing_else(encoder: Path, tmp_path: Path) -> None:
+    def keys(top: str, methods: str, corpus: str = "sizes = [16]") -> set[str]:
+        return {run.key for run in schedule_of(tmp_path, encoder, top, methods, corpus).runs}
+
+    base = keys("seeds = [1]", '[[methods]]\nname = "mr"\n')
+    assert base == keys("seeds = [1]", '[[methods]]\nname = "mr"\nlabel = "another"\n')
+    more = keys("seeds = [1, 2]", '[[methods]]\nname = "mr"\n')
+    assert base < more
+    changed = keys("seeds = [1]", '[[methods]]\nname = "mr"\np = 0.5\n')
+    assert len(base & changed) == len(base) - 1  # the baselines are the same
+    assert not base & keys("seeds = [1]", '[[methods]]\nname = "mr"\n', 'sizes = [16]\nsubset = "first"')
+    # Gold for as many steps is one run, whichever amounts come to as many.
+    few = schedule_of(tmp_path, encoder, "seeds = [1]\namounts = [0.9, 1]", None, "sizes = [16]").runs
+    assert len({run.key for run in few if run.arm == "gold-steps"}) == 1
+
+
+def test_amounts_of_the_patience_rule() -> None:
+    assert patience_amounts(999) == [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]
+    assert patience_amounts(1000)[:5] == [0.25, 0.5, 0.75, 1, 2]
+    assert [copies_for(a, "patience") for a in (0.25, 1, 2, 3, 4, 7, 10)] == [1, 1, 3, 3, 6, 10, 10]
+    assert [copies_for(a, (0.5, 2.0)) for a in (0.5, 2)] == [2, 2]
+
+
+def f1_record(run: RunSpec, f1: float) -> RunRecord:
+    counts = MatchCounts(round(f1 * 100), 100, 100)
+    scores = Scores({"X": counts}, {"1": counts}, {"1-10": counts}, {"flat": counts}, (counts,))
+    without_sentences = replace(scores, sentences=())
+    return RunRecord(key=run.key, **run.labels(), steps=run.steps, new=0, test=scores, dev=without_sentences)
+
+
+def labels_of(runs: Sequence[RunSpec]) -> list[tuple[str, dict[str, Any]]]:
+    return [(run.key, run.labels()) for run in runs]
+
+
+def test_the_patience_rule_stops_after_three_amounts_that_are_no_better(encoder: Path, tmp_path: Path) -> None:
+    schedule = schedule_of(tmp_path, encoder, 'seeds = [1, 2]\namounts = "patience"')
+    by_amount = {1: 0.5, 2: 0.7, 3: 0.6, 4: 0.7, 5: 0.69, 6: 0.9}
+    records: dict[str, RunRecord] = {}
+    tried: list[float] = []
+    while True:
+        schedule.advance(records)
+        new = [run for run in schedule.runs if run.arm == "mr" and run.key not in records]
+        if not new:
+            break
+        assert {run.seed for run in new} == {1, 2}
+        tried.append(new[0].amount)
+        for run in new:
+            # An amount is not judged before all its seeds are there.
+            records[run.key] = f1_record(run, by_amount[int(run.amount)])
+            if run.seed == 1:
+                known = len(schedule.runs)
+                schedule.advance(records)
+                assert len(schedule.runs) == known
+    assert tried == [1, 2, 3, 4, 5]  # 2 is the best; 3, 4 (only as good) and 5 are no better
+    told = {(run.arm, run.amount) for run in schedule.runs if run.arm in ("gold-steps", "duplicate")}
+    assert told == {("gold-steps", 2), ("duplicate", 2)}
+    assert schedule.chosen == {r.key for r in schedule.runs if (r.arm, r.amount) == ("mr", 2)}
+
+
+# ------------------------------------------------------------------------------------------------------------- records
+
+
+def test_records_survive_half_a_line_and_a_change_of_plan(encoder: Path, tmp_path: Path) -> None:
+    schedule = schedule_of(tmp_path, encoder, "seeds = [1, 2]")
+    folder = tmp_path / "plan"
+    records = RecordStore(folder)
+    for run in reversed(schedule.runs):
+        records.append(f1_record(run, 0.5), 1.0)
+    whole = (folder / "runs.jsonl").read_bytes()
+    (folder / "runs.jsonl").write_bytes(whole[:-20])  # killed in the middle of the last record
+    again = RecordStore(folder)
+    assert len(again.records) == len(schedule.runs) - 1
+    again.append(f1_record(schedule.runs[0], 0.5), 1.0)
+    assert len(RecordStore(folder).records) == len(schedule.runs)
+    again.sort(labels_of(schedule.runs))
+    lines = [json.loads(line) for line in (folder / "runs.jsonl").read_text().splitlines()]
+    assert [line["key"] for line in lines] == [run.key for run in schedule.runs]
+    assert lines[0]["arm"] == "gold"
+    # Fewer runs in the plan: the others are put aside, and come back with it.
+    fewer = [run for run in schedule.runs if run.seed == 1]
+    RecordStore(folder).sort(labels_of(fewer))
+    assert len((folder / "runs.jsonl").read_text().splitlines()) == len(fewer)
+    assert len((folder / "other-runs.jsonl").read_text().splitlines()) == len(schedule.runs) - len(fewer)
+    assert len(RecordStore(folder).records) == len(schedule.runs)
+
+
+def test_lines_that_are_no_records_are_passed_over(encoder: Path, tmp_path: Path) -> None:
+    runs = schedule_of(tmp_path, encoder, "seeds = [1]").runs
+    record = replace(f1_record(runs[0], 0.5), dev=None)
+    good = record.to_dict()
+    bad = [
+        b"\xff\xfe",
+        b"[1]",
+        b"[" * 100_000,
+        b'{"key": "x"}',
+        json.dumps({**good, "key": "y", "dev": 3}).encode(),
+        json.dumps({**good, "key": "z", "test": {"by_type": {"X": {}}}}).encode(),
+    ]
+    (tmp_path / "plan" / "runs.jsonl").write_bytes(b"\n".join([*bad, json.dumps(good).encode(), b""]))
+    assert RecordStore(tmp_path / "plan").records == {record.key: record}
+
+
+# ------------------------------------------------------------------------------------------------------------ failures
+
+
+def test_a_run_that_breaks_off_is_one_line_and_finished_runs_are_kept(
+    encoder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = write_plan(tmp_path, encoder, 'seeds = [1]\nbaselines = ["gold"]')
+    (tmp_path / "plan").mkdir()
+    (tmp_path / "plan" / "augmented").write_text("a file where a folder should be")
+    assert main(["experiment", str(plan), "--jobs", "1"]) == 3
+    said = capsys.readouterr().err.splitlines()
+    assert said[0].startswith("1 of 2 runs")
+    assert said[1].startswith("entaug: error: the run toy, 16, linear, mr 1N, seed 1 could not use a file")
+    assert said[1].endswith("finished runs are kept")
+    assert len(said) == 2
+    assert len((tmp_path / "plan" / "runs.jsonl").read_text().splitlines()) == 1
+    # Where the folder for all of it cannot be made, that is told too.
+    shutil.rmtree(tmp_path / "plan")
+    (tmp_path / "plan").write_text("")
+    assert main(["experiment", str(plan), "--jobs", "1"]) == 3
+    assert "plan/data: cannot be written (Not a directory); make the folder first" in capsys.readouterr().err
+
+
+def test_a_second_process_says_that_it_waits(encoder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    runs = schedule_of(tmp_path, encoder, "seeds = [1]").runs
+    records = RecordStore(tmp_path / "plan")
+    for run in runs:
+        records.append(f1_record(run, 0.5), 1.0)
+    with ThreadPoolExecutor(1) as other:
+        with lock(tmp_path / "plan" / "runs.jsonl"):
+            done = other.submit(main, ["experiment", str(tmp_path / "plan.toml")])
+            time.sleep(1)
+            assert not done.done()
+        assert done.result() == 0
+    said = capsys.readouterr().err.splitlines()
+    assert said[0] == f"waiting: another process is running {tmp_path / 'plan'}"
+    assert said[-2].startswith("4 runs done, 4 of them before")
+
+
+def test_errors_name_their_run(encoder: Path, tmp_path: Path) -> None:
+    gold, *_, new = schedule_of(tmp_path, encoder, "seeds = [7]").runs
+    told = _run_error(new, InputError("nothing to do", path="x", line=3, remedy="use another"))
+    assert str(told) == "x:3: nothing to do (in the run toy, 16, linear, mr 1N, seed 7); use another"
+    told = _run_error(gold, ValueError("one\ntwo"))
+    assert str(told).startswith("the run toy, 16, linear, gold, seed 7 failed (ValueError: one two); correct it")
+    assert "perhaps for lack of memory" in str(_run_error(gold, BrokenProcessPool()))
+
+
+def test_processes_for_runs_never_hear_ctrl_c() -> None:
+    ask = "import signal; print(signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, []))"
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [])
+    with interrupts_blocked():
+        assert subprocess.run([sys.executable, "-c", ask], capture_output=True, check=True).stdout == b"True\n"
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == before
+
+
+def test_ctrl_c_ends_an_experiment_and_all_its_processes(encoder: Path, tmp_path: Path) -> None:
+    plan = write_plan(tmp_path, encoder, "seeds = [1, 2, 3]")
+    plan.write_text(plan.read_text().replace("epochs = 1", "epochs = 1000"))
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-m", "entaug", "experiment", str(plan), "--jobs", "1"]
+    # A shell lets what it starts in the background ignore Ctrl-C, and that is handed down; what is caught is not.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    # In a group of its own, which gets the signal whole, as from a terminal.
+    with subprocess.Popen(command, stderr=subprocess.PIPE, env=environment, start_new_session=True) as process:
+        lock_file = tmp_path / "plan" / ".runs.jsonl.lock"
+        wait_until(lock_file.exists)
+        signal.signal(signal.SIGINT, before)
+        time.sleep(0.3)  # a process for runs is beginning
+        os.killpg(process.pid, signal.SIGINT)
+        _, said = process.communicate(timeout=600)
+    assert process.returncode == 130
+    assert said == b"entaug: interrupted; run the same command again to resume\n"
+    assert not lock_file.exists()
+
+    def is_left() -> bool:
+        with contextlib.suppress(ProcessLookupError):  # raised once nobody of the group is left
+            os.killpg(process.pid, 0)
+            return True
+        return False
+
+    wait_until(lambda: not is_left())
+
+
+# -------------------------------------------------------------------------------------------------------- command line
+
+
+def table_of(folder: Path) -> str:
+    return markdown_report(read_run_records([folder]))
+
+
+def test_an_experiment_from_plan_to_report(encoder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plan = write_plan(tmp_path, encoder, "seeds = [1, 2]")
+    assert main(["experiment", str(plan), "--check"]) == 0
+    assert "valid; 8 runs with 28 steps" in capsys.readouterr().err
+    assert not (tmp_path / "plan" / "runs.jsonl").exists()
+    assert main(["experiment", str(plan), "--jobs", "2", "--device", "cpu"]) == 0
+    assert "8 runs done, 0 of them before" in capsys.readouterr().err
+    first = (tmp_path / "plan" / "runs.jsonl").read_bytes()
+    assert main(["experiment", str(plan), "--jobs", "1", "--device", "cpu"]) == 0
+    assert "8 runs done, 8 of them before" in capsys.readouterr().err
+    assert (tmp_path / "plan" / "runs.jsonl").read_bytes() == first
+    text = table_of(tmp_path / "plan")
+    assert "| mr |" in text.replace("mr N", "mr").replace("mr 1N", "mr") or "mr" in text
+    assert "toy" in text
+    # A corpus of two types, one of which comes to nothing in dev, is no reason to fail; nor are files of one sentence.
+    assert main(["experiment", str(plan), "--jobs", "0"]) == 2
+
+
+@pytest.mark.slow
+def test_killed_at_any_moment_and_run_again_the_table_is_the_same(encoder: Path, tmp_path: Path) -> None:
+    for name in ("whole", "killed"):
+        (tmp_path / name).mkdir()
+    whole, killed = (write_plan(tmp_path / name, encoder, "seeds = [1, 2]") for name in ("whole", "killed"))
+    run_experiment(whole, jobs=1)
+    command = [sys.executable, "-m", "entaug", "experiment", str(killed), "--jobs", "1"]
+    rng = random.Random(5)
+    kills = 0
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"}
+    for _ in range(10):
+        process = subprocess.Popen(command, stderr=subprocess.PIPE, env=environment)
+        with_line = rng.random() < 0.5
+        if with_line and process.stderr is not None:
+            process.stderr.readline()  # right after a record was written
+        else:
+            time.sleep(rng.uniform(0.5, 8))
+        kills += process.poll() is None
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        if process.stderr is not None:
+            process.stderr.close()
+    assert kills >= 1
+    run_experiment(killed, jobs=2)
+    names = ("runs.jsonl",)
+    for name in names:
+        assert (tmp_path / "whole" / "plan" / name).read_bytes() == (tmp_path / "killed" / "plan" / name).read_bytes()
+    assert table_of(tmp_path / "whole" / "plan") == table_of(tmp_path / "killed" / "plan")
+
+
+def test_nested_corpora_need_a_tagger_that_can_or_a_choice(encoder: Path, tmp_path: Path) -> None:
+    nested = tmp_path / "nested.jsonl"
+    sentences = [
+        Sentence(["the", f"city{i}", "university"], [Mention("ORG", [(0, 3)]), Mention("LOC", [(1, 2)])])
+        for i in range(30)
+    ]
+    entaug.write(sentences, nested)
+    plan = write_plan(tmp_path, encoder, "seeds = [1]", 'sizes = [12]\noverlap = "outermost"')
+    text = plan.read_text().replace(str(TRAIN), str(nested)).replace(f'"{DEV}"', "{rest = 6}")
+    plan.write_text(text.replace(f'"{TEST}"', "{rest = 10}"))
+    state = run_experiment(plan, jobs=1)
+    assert state.done == state.total == 4
+    without = plan.read_text().replace('overlap = "outermost"', "")
+    plan.write_text(without)
+    with pytest.raises(InputError, match="nested or discontinuous mentions, which linear cannot learn"):
+        run_experiment(plan, jobs=1)
+
+
+def test_a_run_that_fails_does_not_keep_the_others_from_being_done(encoder: Path, tmp_path: Path) -> None:
+    same = tmp_path / "same.jsonl"
+    entaug.write([Sentence([f"w{i}", "in", "Kent"], [Mention("LOC", [(2, 3)])]) for i in range(30)], same)
+    methods = '[[methods]]\nname = "mr"\n[[methods]]\nname = "lwtr"\np = 1\n'
+    plan = write_plan(tmp_path, encoder, "seeds = [1]", "sizes = [12]", methods)
+    text = plan.read_text().replace(str(TRAIN), str(same)).replace(f'"{DEV}"', "{rest = 6}")
+    plan.write_text(text.replace(f'"{TEST}"', "{rest = 10}"))
+    with pytest.raises(InputError, match=r"\(in the run toy, 12, linear, mr 1N, seed 1\)"):
+        run_experiment(plan, jobs=1)
+    done = [json.loads(line)["arm"] for line in (tmp_path / "plan" / "runs.jsonl").read_text().splitlines()]
+    assert done == ["gold", "gold-steps", "duplicate", "lwtr"]
+
+
+def test_what_a_killed_experiment_left_among_its_data_is_removed(tmp_path: Path) -> None:
+    code = f"""
+import os, signal, sys
+from pathlib import Path
+from entaug import Sentence
+from entaug.experiment.data import _CorpusSplitter
+splitter = object.__new__(_CorpusSplitter)
+splitter.folder = Path({str(tmp_path / "data")!r})
+if len(sys.argv) > 1:  # just before the part is moved into place
+    sys.addaudithook(lambda event, args: event == "os.rename" and os.kill(os.getpid(), signal.SIGKILL))
+splitter.write("toy.dev", [Sentence(["Ada"])])
+"""
+    assert subprocess.run([sys.executable, "-c", code, "killed"], check=False).returncode == -signal.SIGKILL
+    assert not (tmp_path / "data" / "toy.dev.jsonl").exists()
+    subprocess.run([sys.executable, "-c", code], check=True)
+    assert [path.name for path in (tmp_path / "data").iterdir()] == ["toy.dev.jsonl"]

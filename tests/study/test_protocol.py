@@ -1,0 +1,376 @@
+"""Protocols of papers in plans: several test sets, several draws, mixed corpora, hyperparameters by size, grids."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import entaug
+from conftest import EXAMPLE
+from entaug import Mention, Sentence
+from entaug.errors import InputError
+from entaug.metrics.span_f1 import MatchCounts, Scores
+from entaug.report.breakdowns import corpus_tables
+from entaug.report.comparison import Setting, compare_arms
+from entaug.report.markdown import markdown_report
+from entaug.study.data import prepare_splits
+from entaug.study.reading import read_plan
+from entaug.study.records import RunRecord, read_run_records
+from entaug.study.runner import _execution_order
+from entaug.study.runs import execute_run
+from entaug.study.schedule import Schedule
+from entaug.study.smoke import smallest_plan
+from helpers import tiny
+
+TRAIN, DEV, TEST = (EXAMPLE / f"{name}.conll" for name in ("train", "dev", "test"))
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny.save(tmp_path_factory.mktemp("encoder") / "bert", "bert")
+
+
+@pytest.fixture
+def schedule_of(encoder: Path, tmp_path: Path) -> Any:
+    def build(corpora: str, top: str = "seeds = [1]", training: str = "steps = 2", rest: str = "") -> Schedule:
+        path = tmp_path / "plan.toml"
+        tagger = f'[[taggers]]\nname = "linear"\nencoder = "{encoder}"\nprecision = "fp32"\n'
+        path.write_text(f"{top}\n[training]\nbatch_size = 8\n{training}\n{tagger}{corpora}\n{rest}", encoding="utf-8")
+        plan = read_plan(path)
+        return Schedule(plan, prepare_splits(plan))
+
+    return build
+
+
+def corpus(name: str = "toy", **keys: str) -> str:
+    values = {"train": f'"{TRAIN}"', "test": f'"{TEST}"', "sizes": "[16]", "missing_types": '"allow"', **keys}
+    lines = [f"{key} = {value}" for key, value in values.items() if value]
+    return "\n".join(["[[corpora]]", f'name = "{name}"', *lines, ""])
+
+
+MIX = '[[corpora]]\nname = "both"\nmix = ["a", "b"]\nmissing_types = "allow"\n'
+
+
+# ---------------------------------------------------------------------------------------------------- several test sets
+
+
+def test_a_tagger_is_tested_on_all_test_sets_of_its_corpus(schedule_of: Any, tmp_path: Path) -> None:
+    [run] = schedule_of(corpus(test=f'{{ news = "{TEST}", law = "{DEV}" }}')).runs
+    record, _ = execute_run(run)
+    assert list(record.tests) == ["news", "law"]
+    assert record.test == record.tests["news"]
+    line = json.dumps(record.to_dict())
+    assert RunRecord.from_dict(json.loads(line)) == record
+    (tmp_path / "runs.jsonl").write_text(line + "\n")
+    news, law = read_run_records([tmp_path])
+    assert (news.corpus, law.corpus) == ("toy on news", "toy on law")
+    assert (news.test, law.test) == (record.tests["news"], record.tests["law"])
+    assert law.leaks == {"test": run.split.leaks["test law"]}
+    # As if it had been trained for each.
+    [alone] = schedule_of(corpus(test=f'"{DEV}"')).runs
+    assert execute_run(alone)[0].test == law.test
+    assert alone.key != run.key
+
+
+def test_one_test_set_has_no_name_in_records(schedule_of: Any) -> None:
+    [run] = schedule_of(corpus()).runs
+    assert "tests" not in run.config()
+    assert {"tests", "subset_seed", "group"}.isdisjoint(execute_run(run)[0].to_dict())
+
+
+# -------------------------------------------------------------------------------------------------------- several draws
+
+
+def test_results_are_averaged_over_draws_of_the_gold_sentences(schedule_of: Any, tmp_path: Path) -> None:
+    schedule = schedule_of(
+        corpus(subset_seed="[1, 2, 3]", test="{ rest = 10 }", dev="{ rest = 10 }"), top="seeds = [4, 5]"
+    )
+    assert [(run.split.subset_seed, run.seed) for run in schedule.runs] == [(d, s) for d in (1, 2, 3) for s in (4, 5)]
+    assert len({run.key for run in schedule.runs}) == 6
+    assert len({run.split.test for run in schedule.runs}) == 1
+    test, dev = (
+        {s.tokens for s in entaug.read(path)} for path in (schedule.runs[0].split.test, schedule.runs[0].split.dev)
+    )
+    subsets = [{s.tokens for s in entaug.read(path)} for path in sorted({run.split.train for run in schedule.runs})]
+    assert len(subsets) == 3
+    assert subsets[0] != subsets[1] != subsets[2]
+    assert not (test | dev) & set().union(*subsets)
+    records = [record_of(run, f1=run.split.subset_seed * 10) for run in schedule.runs]
+    (tmp_path / "runs.jsonl").write_text("".join(json.dumps(record.to_dict()) + "\n" for record in records))
+    [(setting, [gold])] = compare_arms(read_run_records([tmp_path])).items()
+    assert setting == Setting("toy", 16, "linear")
+    assert len(gold.records) == 6
+    assert gold.f1 == pytest.approx(0.2)
+    assert "20.0 ± 8.9" in markdown_report(records)
+    [(_, [partly])] = compare_arms([*records[:2], *records[3:]]).items()
+    assert partly.notes == ()  # records that were built in memory have no file that says which seeds there are
+
+
+# -------------------------------------------------------------------------------------------------------- mixed corpora
+
+
+def test_a_mixed_corpus_has_the_sentences_and_the_test_sets_of_others(schedule_of: Any) -> None:
+    text = corpus("a", dev=f'"{DEV}"') + corpus("b", train=f'"{DEV}"', test=f'"{TRAIN}"', sizes="[8]", dev=f'"{TEST}"')
+    runs = {run.split.corpus.name: run for run in schedule_of(text + MIX).runs}
+    a, b, both = (runs[name].split for name in ("a", "b", "both"))
+    assert both.size == 24
+    assert list(entaug.read(both.train)) == [*entaug.read(a.train), *entaug.read(b.train)]
+    assert both.dev
+    assert len(list(entaug.read(both.dev))) == len(list(entaug.read(DEV))) + len(list(entaug.read(TEST)))
+    assert {name: list(entaug.read(path)) for name, path in both.tests.items()} == {
+        "a": list(entaug.read(a.test)),
+        "b": list(entaug.read(b.test)),
+    }
+    assert both.leaks["test b"] == 16  # the sentences of a are in the test set of b
+    only_mixed = corpus("a", taggers="[]") + corpus("b", taggers="[]") + MIX
+    assert {run.split.corpus.name for run in schedule_of(only_mixed).runs} == {"both"}
+
+
+# ---------------------------------------------------------------------------------------------- hyperparameters by size
+
+
+def test_hyperparameters_may_depend_on_the_number_of_gold_sentences(schedule_of: Any) -> None:
+    training = (
+        "epochs = 3\nlearning_rate = 1e-3\nwarmup_steps = 7\nby_size = { 24 = { epochs = 2 }, 40 = { batch_size = 4 } }"
+    )
+    runs = schedule_of(corpus(sizes="[16, 24, 40]"), training=training).runs
+    trained = {run.split.size: run.training for run in runs}
+    assert {size: (t.steps, t.batch_size) for size, t in trained.items()} == {16: (6, 8), 24: (6, 8), 40: (30, 4)}
+    assert {t.learning_rate for t in trained.values()} == {1e-3}
+    assert [t.num_warmup_steps(100) for t in trained.values()] == [7, 7, 7]
+    assert runs[0].config()["training"]["warmup_steps"] == 7
+
+
+def test_keys_of_runs_do_not_depend_on_options_that_are_not_used(schedule_of: Any) -> None:
+    [run] = schedule_of(corpus()).runs
+    assert "warmup_steps" not in run.config()["training"]
+    [same] = schedule_of(corpus(), training="steps = 2\nby_size = { 17 = { steps = 5 } }").runs
+    assert same.key == run.key
+
+
+# ---------------------------------------------------------------------------------------------------------------- grids
+
+
+def test_the_best_cell_of_a_grid_is_chosen_on_dev(schedule_of: Any) -> None:
+    rest = '[[methods]]\nname = "sr"\nlabel = "synonyms"\namounts = [1, 2]\n[methods.grid]\np = [0.1, 0.5]\n'
+    schedule = schedule_of(corpus(dev=f'"{DEV}"', methods='["synonyms"]'), top="seeds = [1, 2]", rest=rest)
+    cells = [(f"synonyms p={p}", amount) for p in (0.1, 0.5) for amount in (1, 2)]
+    assert [(run.arm, run.amount) for run in schedule.runs if run.seed == 1] == [("gold", 0), *cells]
+    assert [run.method.params["p"] for run in schedule.runs if run.method] == [0.1] * 4 + [0.5] * 4
+    records: dict[str, RunRecord] = {}
+    schedule.advance(records)
+    for run in schedule.runs:
+        schedule.advance(records)
+        assert not schedule.chosen
+        best = (run.arm, run.amount) == ("synonyms p=0.1", 2)
+        records[run.key] = record_of(run, f1=60 if best else 50, dev=60 if best else 50)
+    schedule.advance(records)
+    chosen = [run for run in schedule.runs if run.key in schedule.chosen]
+    assert {(run.arm, run.amount) for run in chosen} == {("synonyms p=0.1", 2)}
+    assert {(run.arm, run.amount) for run in schedule.runs} - {("gold", 0), *cells} == {
+        ("gold-steps", 2),
+        ("duplicate", 2),
+    }
+    for run in schedule.runs:
+        records.setdefault(run.key, record_of(run, f1=50, dev=50))
+    finished = [replace(records[run.key], **run.labels(), chosen=run.key in schedule.chosen) for run in schedule.runs]
+    report = markdown_report(finished)
+    assert "| synonyms |" in report
+    assert "+10.0" in report
+    assert "(chosen on dev)" in report
+    waiting = markdown_report([record for record in finished if not record.chosen])
+    assert "synonyms: nothing has been chosen on dev yet" in waiting
+
+
+def record_of(run: Any, f1: float, dev: float | None = None) -> RunRecord:
+    """A record with a given F1 in points, without training."""
+
+    def scores(points: float) -> Scores:
+        correct = [int(i < points) for i in range(100)]
+        counts = tuple(MatchCounts(c, 1, 1) for c in correct)
+        return Scores({"X": sum(counts, MatchCounts())}, {}, {}, {}, counts)
+
+    return RunRecord(
+        key=run.key,
+        **run.labels(),
+        steps=run.steps,
+        new=1,
+        test=scores(f1),
+        dev=None if dev is None else scores(dev),
+        search=run.search,
+    )
+
+
+# -------------------------------------------------------------------------- folders, languages, parameters by corpus
+
+
+@pytest.mark.parametrize("format_", ["brat", "i2b2", "datasets", "shards"])
+def test_corpora_may_be_folders(schedule_of: Any, tmp_path: Path, format_: str) -> None:
+    sentences = list(entaug.read(TRAIN))[:24]
+    if format_ == "shards":
+        (tmp_path / "train").mkdir()
+        for name, part in (("part-1.jsonl", sentences[:12]), ("part-2.jsonl", sentences[12:])):
+            entaug.write(part, Path(tmp_path, "train", name))
+    else:
+        entaug.write(sentences, tmp_path / "train", format_)
+    keys = dict.fromkeys(("train", "test", "dev", "unlabelled"), '"train"')
+    text = corpus(**keys, sizes="[16]", dev_in_test='"allow"') + f'options = {{ format = "{format_}" }}\n'
+    rest = '[[methods]]\nname = "mr"\n'
+    [gold, mr] = schedule_of(text, top='seeds = [1]\nbaselines = ["gold"]', rest=rest).runs
+    assert execute_run(mr)[0].new
+    assert len(entaug.read(gold.split.test)) == len(sentences)
+    again = schedule_of(text, top='seeds = [1]\nbaselines = ["gold"]', rest=rest).runs
+    assert [run.key for run in again] == [gold.key, mr.key]
+    if format_ == "brat":  # what is in the files names the run, not where they are
+        [note] = list((tmp_path / "train").glob("*1.txt"))[:1]
+        note.write_text(note.read_text().replace(".", "!"))
+        changed = schedule_of(text, top='seeds = [1]\nbaselines = ["gold"]', rest=rest).runs
+        assert changed[0].key != gold.key
+
+
+def test_a_folder_without_a_corpus_is_an_error(schedule_of: Any, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match="is a directory of no known format"):
+        schedule_of(corpus(train='"empty"'))
+
+
+ACLM = '[[methods]]\nname = "aclm"\nlabel = "ACLM"\n'
+
+
+def test_the_language_of_a_corpus_reaches_its_methods(schedule_of: Any, tmp_path: Path) -> None:
+    entaug.write([Sentence(["Nein"], id="x", meta={"language": "fr"}), *entaug.read(TRAIN)], tmp_path / "t.jsonl")
+    german = corpus("a", language='"de"', train='"t.jsonl"', sizes="[8]", subset='"first"')
+    text = german + corpus("b", language='"hi_IN"', sizes="[8]") + corpus("c") + MIX
+    runs = schedule_of(text, rest=ACLM + 'generator = "smollm2"\n').runs
+    first = {run.split.corpus.name: run for run in runs if run.method}
+    languages = {name: [s.meta.get("language") for s in entaug.read(r.split.train)] for name, r in first.items()}
+    assert languages == {
+        "a": ["fr", *["de"] * 7],  # a sentence knows its own language best
+        "b": ["hi_IN"] * 8,
+        "c": [None] * 16,
+        "both": ["fr", *["de"] * 7, *["hi_IN"] * 8],
+    }
+    assert {name: run.method.params.get("stop_words") for name, run in first.items()} == {
+        "a": "de",
+        "b": "hi",
+        "c": None,
+        "both": None,
+    }
+    assert not any("language" in s.meta for s in entaug.read(first["a"].split.test))  # it may be another one
+
+
+def test_texts_without_tokens_are_tokenised_by_the_language(schedule_of: Any, tmp_path: Path) -> None:
+    (tmp_path / "brat").mkdir()
+    text = "Das ist z.B. Rom.\n" * 10
+    (tmp_path / "brat" / "a.txt").write_text(text)
+    places = [match.start() for match in re.finditer("Rom", text)]
+    lines = [f"T{i}\tLOC {at} {at + 3}\tRom\n" for i, at in enumerate(places, start=1)]
+    (tmp_path / "brat" / "a.ann").write_text("".join(lines))
+    entaug.write([Sentence(["Rom"], [Mention("LOC", [(0, 1)])])], tmp_path / "test.jsonl")
+    keys = {"train": '"brat"', "test": '"test.jsonl"', "sizes": ""}
+    found = {}
+    for name, own in (("de", {"language": '"de"'}), ("en", {})):
+        run = schedule_of(corpus(name, **keys, **own)).runs[0]
+        found[name] = {token for s in entaug.read(run.split.train) for token in s.tokens}
+    assert "z.B." in found["de"]
+    assert "z.B." not in found["en"]
+
+
+def test_a_method_with_parameters_by_corpus_is_one_row(schedule_of: Any) -> None:
+    rest = '[[methods]]\nname = "lwtr"\nlabel = "LwTR"\np = 0.3\n[methods.by_corpus]\nb = { p = 0.5 }\n'
+    schedule = schedule_of(corpus("a") + corpus("b"), top='seeds = [1, 2]\nbaselines = ["gold"]', rest=rest)
+    used = {run.split.corpus.name: run.method.params for run in schedule.runs if run.method}
+    assert used == {"a": {"p": 0.3}, "b": {"p": 0.5}}
+    alone = schedule_of(corpus("b"), top="seeds = [1]", rest='[[methods]]\nname = "lwtr"\np = 0.5\n')
+    assert {run.key for run in alone.runs if run.method} <= {run.key for run in schedule.runs}
+    records = [record_of(run, f1=60 if run.split.corpus.name == "a" else 40) for run in schedule.runs]
+    [table] = corpus_tables(compare_arms(records))
+    [row] = [line for line in table.splitlines() if "LwTR" in line]
+    assert row.split("|")[-2].strip() == "50.0"
+
+
+def test_the_smallest_plan_keeps_parameters_by_corpus(schedule_of: Any, tmp_path: Path) -> None:
+    rest = '[[methods]]\nname = "lwtr"\n[methods.by_corpus.toy]\np = 0.5\nmax_attempts = 7\n'
+    plan = schedule_of(corpus(), rest=rest).plan
+    [method] = smallest_plan(plan, tmp_path / "out").methods
+    assert method.on(plan.corpora[0]).params == {"p": 0.5, "max_attempts": 1}
+
+
+# --------------------------------------------------------------------------------------------------------------- faults
+
+
+@pytest.mark.parametrize(
+    ("corpora", "rest", "message"),
+    [
+        (corpus(subset='"first"', subset_seed="[1, 2]"), "", "the seed has no effect on the subset"),
+        (corpus(subset_seed="[1, 1]"), "", "subset_seed must be a list of distinct integers"),
+        (corpus(sizes="", subset_seed="[1, 2]"), "", "the seed has no effect on the subset"),
+        (corpus(test='{ news = "nowhere.conll" }'), "", "there is no file"),
+        (corpus(test="{ rest = 10, other = 3 }"), "", "other"),
+        (corpus("a") + corpus("b") + MIX.replace('"b"]', '"c"]'), "", "unknown corpora 'c'"),
+        (corpus("a") + corpus("b") + MIX + "sizes = [3]\n", "", "so it takes no sizes"),
+        (corpus("a", sizes="[8, 16]") + corpus("b") + MIX, "", "other numbers of sizes"),
+        ('[[corpora]]\nname = "a"\n', "", "a corpus needs train"),
+        (corpus(), '[[methods]]\nname = "mr"\ngrid = { nothing = [1] }\n', "nothing"),
+        (corpus(), '[[methods]]\nname = "mr"\ngrid = { p = 3 }\n', "grid must be lists of values by name"),
+        (corpus(), '[[methods]]\nname = "lwtr"\np = 0.1\ngrid = { p = [0.3] }\n', "p is given twice"),
+        (corpus(), '[[methods]]\nname = "lwtr"\ngrid = { p = [0.3, 0.4] }\n', "the corpus toy has no dev set"),
+        (
+            corpus(dev=f'"{DEV}"'),
+            '[[methods]]\nname = "lwtr"\namounts = "patience"\ngrid = { p = [0.3] }\n',
+            "a grid needs a method with parameters, and a list of amounts",
+        ),
+        (corpus(language='"German"'), "", "language must be a code as de or de_DE"),
+        (corpus("a") + corpus("b") + MIX + 'language = "de"\n', "", "so it takes no language"),
+        (corpus(language='"de"'), ACLM + 'language = "en"\n', "language is given twice, for the corpus toy"),
+        (
+            corpus(language='"de"'),
+            ACLM + '[methods.by_corpus.toy]\nlanguage = "en"\n',
+            "language is given twice, for the corpus toy",
+        ),
+        (
+            corpus(),
+            '[[methods]]\nname = "lwtr"\nby_corpus = { toi = {} }\n',
+            "unknown corpora 'toi'; did you mean 'toy'",
+        ),
+        (corpus(), '[[methods]]\nname = "lwtr"\nby_corpus = { toy = 3 }\n', "by_corpus must be tables of parameters"),
+        (corpus(), '[[methods]]\nname = "lwtr"\nby_corpus = { toy = { q = 3 } }\n', "unknown parameter of lwtr: 'q'"),
+        (corpus(), '[[methods]]\nname = "lwtr"\nby_corpus = { toy = { p = 3 } }\n', "p must be"),
+        (corpus(), '[[methods]]\nname = "lwtr"\nby_corpus = { toy = { seed = 3 } }\n', "seed cannot be given here"),
+        (
+            corpus(dev=f'"{DEV}"'),
+            '[[methods]]\nname = "lwtr"\ngrid = { p = [0.3] }\nby_corpus = { toy = { p = 0.1 } }\n',
+            "p is given twice",
+        ),
+        (
+            corpus(),
+            '[[methods]]\nname = "mr"\n[[methods]]\nlabel = "x"\ncombine = ["mr"]\nby_corpus = { toy = {} }\n',
+            "by_corpus needs a method with parameters",
+        ),
+    ],
+)
+def test_faults_are_refused(schedule_of: Any, corpora: str, rest: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        schedule_of(corpora, rest=rest)
+
+
+@pytest.mark.parametrize("by_size", ["3", "{ few = { epochs = 2 } }", "{ 10 = 3 }", "{ 10 = { epoch = 2 } }"])
+def test_faulty_tables_by_size_are_refused(schedule_of: Any, by_size: str) -> None:
+    with pytest.raises(InputError, match=r"by_size|epoch"):
+        schedule_of(corpus(), training=f"by_size = {by_size}")
+
+
+# ------------------------------------------------------------------------------------------------------ order of runs
+
+
+def test_the_first_seed_is_complete_first_and_corpora_alternate(schedule_of: Any) -> None:
+    method = '[[methods]]\nname = "mr"\namounts = [1]\n'
+    runs = schedule_of(corpus("a") + corpus("b"), top='seeds = [7, 5]\nbaselines = ["gold"]', rest=method).runs
+    order = [(run.seed, run.arm, run.split.corpus.name) for run in _execution_order(runs)]
+    assert order == [(seed, arm, name) for seed in (7, 5) for arm in ("gold", "mr") for name in ("a", "b")]
+    assert sorted(map(id, _execution_order(runs))) == sorted(map(id, runs))

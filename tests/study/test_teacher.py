@@ -1,0 +1,201 @@
+"""Arms with a teacher: self-training, labels of the teacher, methods whose sentences are used together."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import entaug
+from conftest import EXAMPLE
+from entaug.core.soft_labels import TagProbabilities
+from entaug.errors import InputError
+from entaug.report.comparison import compare_arms
+from entaug.report.recommendation import recommend
+from entaug.study.data import prepare_splits
+from entaug.study.reading import read_plan
+from entaug.study.runner import _check_requirements
+from entaug.study.runs import _new_sentences, execute_run
+from entaug.study.schedule import Schedule
+from entaug.study.specification import RunSpec
+from entaug.taggers.base import load_tagger
+from helpers import tiny
+
+TRAIN, DEV, TEST = (EXAMPLE / f"{name}.conll" for name in ("train", "dev", "test"))
+METHODS = """
+[[methods]]
+name = "selftrain"
+label = "self soft"
+labels = "teacher"
+amounts = [1]
+training = { schedule = "staged", gold_learning_rate = 1e-3 }
+[[methods]]
+name = "selftrain"
+label = "self hard"
+labels = "teacher-hard"
+[[methods]]
+name = "mr"
+label = "mr soft"
+labels = "teacher"
+amounts = [2]
+[[methods]]
+combine = ["self soft", "mr soft"]
+label = "both"
+"""
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny.save(tmp_path_factory.mktemp("encoder") / "bert", "bert")
+
+
+def write_plan(folder: Path, encoder: Path, methods: str = METHODS, unlabelled: str | None = None) -> Path:
+    plan = folder / "plan.toml"
+    text = f"""
+seeds = [1, 2]
+baselines = ["gold", "ensemble"]
+[training]
+steps = 3
+batch_size = 8
+learning_rate = 2e-3
+[[teachers]]
+size = 2
+[[taggers]]
+name = "linear"
+encoder = "{encoder}"
+precision = "fp32"
+[[corpora]]
+name = "toy"
+train = "{TRAIN}"
+test = "{TEST}"
+sizes = [16]
+max_test = 12
+unlabelled = {unlabelled or "{ rest = 20 }"}
+missing_types = "allow"
+{methods}"""
+    plan.write_text(text, encoding="utf-8")
+    return plan
+
+
+def runs_of(plan: Path) -> dict[tuple[str, int], RunSpec]:
+    read = read_plan(plan)
+    return {(run.arm, run.seed): run for run in Schedule(read, prepare_splits(read)).runs}
+
+
+def test_arms_learn_from_the_teacher_and_its_taggers_are_trained_once(
+    encoder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = runs_of(write_plan(tmp_path, encoder))
+    assert {arm for arm, _ in runs} == {"gold", "ensemble", "self soft", "self hard", "mr soft", "both"}
+    assert {run.steps for run in runs.values()} == {3}
+    assert len({run.key for run in runs.values()}) == len(runs)
+    records = {name: execute_run(run)[0] for name, run in runs.items()}
+    # Seeds 1 and 2 have teachers of the seeds 1 and 2, and 2 and 3; the taggers of the gold runs are among them.
+    teachers = [path for path in (tmp_path / "plan" / "teachers").iterdir() if path.is_dir()]
+    assert sorted(path.name.split(".")[-2] for path in teachers) == ["1", "2", "3"]
+    assert all(len(record.test.sentences) == 12 for record in records.values())
+    assert records["self soft", 1].new == 16
+    assert records["both", 1].new == records["self soft", 1].new + records["mr soft", 1].new
+    # Whether a teacher was there already makes no difference.
+    shutil.rmtree(tmp_path / "plan" / "teachers")
+    for name in (("both", 2), ("gold", 2)):
+        again = execute_run(runs[name])[0]
+        assert again.to_dict() == records[name].to_dict()
+
+
+def test_new_sentences_have_the_labels_that_the_plan_asks_for(encoder: Path, tmp_path: Path) -> None:
+    runs = runs_of(write_plan(tmp_path, encoder))
+    gold = list(entaug.read(runs["gold", 1].split.train))
+    soft, hard, mr, both = (_new_sentences(runs[arm, 1], gold) for arm in ("self soft", "self hard", "mr soft", "both"))
+    members = [load_tagger(path) for path in sorted((tmp_path / "plan" / "teachers").iterdir()) if path.is_dir()]
+    for sentence in soft:
+        probabilities = TagProbabilities.from_sentence(sentence)
+        assert probabilities is not None
+        means = np.mean([m.tag_probabilities([sentence])[0].aligned(probabilities.tags) for m in members], axis=0)
+        assert probabilities.values == pytest.approx(means, abs=2e-3)
+        # Not those of `probabilities`, which are rounded: two tags may be alike to four digits.
+        assert sentence.mentions == TagProbabilities(probabilities.tags, means).mentions()
+    assert [s.mentions for s in hard] == [s.mentions for s in soft]
+    assert all(TagProbabilities.from_sentence(s) is None for s in hard)
+    assert all(TagProbabilities.from_sentence(s) is not None and s.provenance and s.mentions for s in mr)
+    assert [s.tokens for s in both] == [s.tokens for s in [*soft, *mr]]
+    assert runs["self soft", 1].training.schedule == "staged"
+    assert runs["gold", 1].training.schedule == runs["both", 1].training.schedule == "shuffled"
+
+
+def test_unlabelled_sentences_are_never_those_of_train_or_test(encoder: Path, tmp_path: Path) -> None:
+    everything = tmp_path / "all.jsonl"
+    train, test = list(entaug.read(TRAIN)), list(entaug.read(TEST))
+    entaug.write([*train, *test, *train], everything)
+    run = runs_of(write_plan(tmp_path, encoder, unlabelled=f'"{everything}"'))["self soft", 1]
+    assert run.split.unlabelled is not None
+    unlabelled = list(entaug.read(run.split.unlabelled))
+    used = {s.tokens for path in (run.split.train, run.split.test) for s in entaug.read(path)}
+    assert unlabelled
+    assert not used & {s.tokens for s in unlabelled}
+    assert len({s.tokens for s in unlabelled}) == len(unlabelled)
+    assert not any(s.mentions for s in unlabelled)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("unlabelled = { rest = 20 }\n", "", "has no unlabelled sentences for self soft"),
+        ('combine = ["self soft", "mr soft"]', 'combine = ["self soft", "mr sft"]', "did you mean 'mr soft'"),
+        ('combine = ["self soft", "mr soft"]', 'name = "mr"\ncombine = ["mr soft"]', "either a name or combine"),
+        ('labels = "teacher-hard"', "", "labels of the teacher"),
+        ('schedule = "staged"', 'schedule = "stages"', "schedule must be"),
+        ("gold_learning_rate", "gold_lerning_rate", "did you mean 'gold_learning_rate'"),
+        ('labels = "teacher-hard"', 'labels = "techer"', "labels must be"),
+        ("size = 2", "size = 0", "size must be"),
+        ("size = 2", "sized = 2", "sized"),
+        ("size = 2", 'seeds = "mine"', "seeds must be"),
+        ("rest = 20", "rest = 20000", "unlabelled asks for 20,000 sentences"),
+        ('label = "both"', 'label = "ensemble"', "is there already, among the teachers"),
+        ('labels = "teacher-hard"', 'labels = "teacher-hard"\nteacher = "ensembl"', "did you mean 'ensemble'"),
+        ("size = 2", "size = 2\n[[teachers]]\nsize = 3", "is there already, among the teachers"),
+    ],
+)
+def test_faulty_arms_are_refused(old: str, new: str, message: str, encoder: Path, tmp_path: Path) -> None:
+    plan = write_plan(tmp_path, encoder)
+    text = plan.read_text()
+    assert old in text
+    plan.write_text(text.replace(old, new, 1))
+    with pytest.raises(InputError, match=message) as caught:
+        prepare_splits(read_plan(plan))
+    assert caught.value.line
+
+
+def test_requirements_of_arms_without_an_augmenter(encoder: Path, tmp_path: Path) -> None:
+    plan: Any = read_plan(write_plan(tmp_path, encoder))
+    assert _check_requirements(plan, prepare_splits(plan)) == []
+
+
+def test_a_teacher_may_be_another_tagger_that_all_runs_share(encoder: Path, tmp_path: Path) -> None:
+    plan = write_plan(tmp_path, encoder)
+    larger = tiny.save(tmp_path / "larger", "bert")
+    own = f'[[teachers]]\nsize = 1\nseeds = "shared"\nencoder = "{larger}"\nprecision = "fp32"\n'
+    own += "training = { steps = 2 }"
+    plan.write_text(plan.read_text().replace("[[teachers]]\nsize = 2", own, 1))
+    runs = runs_of(plan)
+    records = {name: execute_run(runs[name])[0] for name in (("self soft", 1), ("self soft", 2), ("ensemble", 1))}
+    teachers = [path for path in (tmp_path / "plan" / "teachers").iterdir() if path.is_dir()]
+    assert len(teachers) == 1
+    assert load_tagger(teachers[0]).history_.steps == 2  # type: ignore[attr-defined]
+    assert records["self soft", 1].key != records["self soft", 2].key
+    assert records["self soft", 1].config["arm"]["teacher"]["seeds"] == [1]
+
+
+def test_reports_show_a_teacher_without_recommending_it(encoder: Path, tmp_path: Path) -> None:
+    runs = runs_of(write_plan(tmp_path, encoder))
+    records = [execute_run(runs[arm, seed])[0] for arm in ("gold", "ensemble") for seed in (1, 2)]
+    assert [record.is_teacher for record in records] == [False, False, True, True]
+    [results] = compare_arms(records).values()
+    assert [str(result.arm) for result in results] == ["gold", "ensemble"]
+    assert results[1].difference is None
+    assert results[1].gain_over_gold is not None
+    assert results[1].notes == ("a teacher, not a tagger of this setting",)
+    assert "ensemble" not in recommend(compare_arms(records))
