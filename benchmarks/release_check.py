@@ -37,10 +37,10 @@ APART = ("dev", "docs", "llama-cpp", "gliner")  # not for users, compiled for lo
 LOAD = """
 import entaug
 from entaug.errors import MissingExtraError
-from entaug.augmenters import METHODS
+from entaug.methods import METHODS
 from entaug.filters import FILTERS
 from entaug.formats import FORMATS
-from entaug.quality.registry import MEASURES
+from entaug.metrics.quality.registry import MEASURES
 from entaug.taggers.base import TAGGERS
 loaded, missing = 0, set()
 for registry in (METHODS, FILTERS, FORMATS, MEASURES, TAGGERS):

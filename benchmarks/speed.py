@@ -122,7 +122,7 @@ def start_up(runs: int, *command: str) -> float:
 _PEAK = "next(line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM'))"
 _MEASURED = f"""
 import resource, sys
-from entaug.cli.main import main
+from entaug.commands.main import main
 code = main()
 times = [sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
 print(times[0], sum(times), {_PEAK})

@@ -87,7 +87,7 @@ def child(source: str) -> None:
 
 def start_child(source: Path, begun: Path | None) -> subprocess.Popen[str]:
     more = {"TOY_BEGUN": str(begun)} if begun else {}
-    path = os.pathsep.join(map(str, [Path(models.__file__).parents[2], ROOT / "tests", ROOT / "tests" / "models"]))
+    path = os.pathsep.join(map(str, [Path(models.__file__).parents[2], ROOT / "tests", ROOT / "tests" / "backends"]))
     code = f"import test_models; test_models.child({str(source)!r})"
     return subprocess.Popen(
         [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": path, **more}, stdout=subprocess.PIPE, text=True
@@ -707,7 +707,7 @@ def test_the_table() -> None:
     for name, asset in models.MODELS.items():
         assert "." not in name
         module, _, function = asset.preparer.partition(":")
-        file = Path(models.__file__).parents[1] / Path(*module.split(".")[1:]).with_suffix(".py")
+        file = Path(models.__file__).parents[2] / Path(*module.split(".")[1:]).with_suffix(".py")
         assert f"def {function}(" in file.read_text(), "named, not imported: that may need an extra"
         assert asset.kind in BACKENDS
         for wheel in asset.wheels:

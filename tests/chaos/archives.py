@@ -32,7 +32,7 @@ WORDS = b"".join(b"word%d\n" % number for number in range(500))
 def trial(rng: Random, folder: Path, tools: Tools) -> Counts:
     """One source with some hostile members, then a good one."""
     del tools
-    sys.path.append(str(ROOT / "tests" / "models"))
+    sys.path.append(str(ROOT / "tests" / "backends"))
     try:
         import test_models
     finally:

@@ -21,7 +21,7 @@ def refuse(*args, **kwargs):
 socket.socket.connect = socket.socket.connect_ex = socket.getaddrinfo = refuse
 if sys.argv[1] == "probe":
     socket.create_connection(("localhost", 9))
-from entaug.cli.main import main
+from entaug.commands.main import main
 sys.exit(main(sys.argv[1:]))
 """
 TRAIN = str(EXAMPLE / "train.conll")

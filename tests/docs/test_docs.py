@@ -144,7 +144,7 @@ def test_the_worked_example_works(monkeypatch: pytest.MonkeyPatch) -> None:
         assert doctest.DocTestRunner().run(case).failed == 0
 
     monkeypatch.setitem(METHODS._built_in, "wd", "entaug_example:WordDropout")
-    monkeypatch.syspath_prepend(ROOT / "tests" / "augmenters")
+    monkeypatch.syspath_prepend(ROOT / "tests" / "methods")
     import test_conformance as suite
 
     assert dataclasses.is_dataclass(cls)

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_conformance import corpus
 
 import entaug
 from conftest import ROOT, examples
@@ -36,7 +35,7 @@ from entaug.methods import METHODS
 from entaug.methods.base import Augmenter
 from entaug.methods.replacement import LabelWiseTokenReplacement, MentionReplacement
 from entaug.methods.shuffling import ShuffleWithinSegments
-from helpers.faked_methods import make
+from helpers.faked_methods import corpus_of, make
 from helpers.strategies import sentences
 
 PER = [Mention("PER", [(0, 1)])]
@@ -317,7 +316,7 @@ def test_a_verdict_depends_on_the_sentence_and_its_source_alone(name: str, data:
 @ALL
 @pytest.mark.parametrize("by", sorted(METHODS))
 def test_each_filter_with_each_method(name: str, by: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    gold = corpus(by)
+    gold = corpus_of(by)
     if METHODS[by].info.unconditioned and MADE[name]().needs_source:
         with pytest.raises(
             ParameterError, match=f"{by} generates sentences without a source, which the filter {name} needs"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import entaug
+from conftest import EXAMPLE
 from entaug import Sentence
 from entaug.backends.fakes import (
     FakeConstituencyParser,
@@ -23,7 +25,7 @@ from entaug.backends.protocols import RoundTrip
 from entaug.methods import METHODS, create_augmenter
 from entaug.methods.base import Augmenter
 
-__all__ = ["make", "needs_of"]
+__all__ = ["corpus_of", "make", "needs_of"]
 
 COMMON = ("the", "of", "in", "and", "to", "a", "for", "is", "was", "ran", "fast", "at", "on", "by", "with", "from")
 FAKES: dict[str, Any] = {
@@ -71,3 +73,15 @@ def needs_of(name: str) -> dict[str, Any]:
 def make(name: str, **params: Any) -> Augmenter:
     """A method with what it needs."""
     return create_augmenter(name, **{**needs_of(name), **params})
+
+
+def corpus_of(name: str) -> list[Sentence]:
+    """What the method can work on: flat sentences, and the others where it says so."""
+    info = METHODS[name].info
+    gold = list(entaug.read(EXAMPLE / "train.conll"))
+    more = list(entaug.read(EXAMPLE / "nested.jsonl"))
+    return gold + [
+        s
+        for s in more
+        if (info.discontinuous or all(m.is_contiguous for m in s.mentions)) and (info.nested or s.is_flat)
+    ]

@@ -25,22 +25,10 @@ from entaug.config.params import parameters
 from entaug.errors import InputError, ParameterError, UnknownNameError
 from entaug.methods import METHODS
 from entaug.methods.base import Augmenter
-from helpers.faked_methods import make, needs_of
+from helpers.faked_methods import corpus_of, make, needs_of
 from helpers.strategies import sentences
 
 ALL = pytest.mark.parametrize("name", sorted(METHODS))
-
-
-def corpus(name: str) -> list[Sentence]:
-    """What the method can work on: flat sentences, and the others where it says so."""
-    info = METHODS[name].info
-    gold = list(entaug.read(EXAMPLE / "train.conll"))
-    more = list(entaug.read(EXAMPLE / "nested.jsonl"))
-    return gold + [
-        s
-        for s in more
-        if (info.discontinuous or all(m.is_contiguous for m in s.mentions)) and (info.nested or s.is_flat)
-    ]
 
 
 def contents(made: Iterable[Sentence]) -> list[tuple[Any, ...]]:
@@ -75,7 +63,7 @@ def test_declares_itself(name: str) -> None:
 
 @ALL
 def test_constructor_loads_nothing_and_parameters_make_it_again(name: str) -> None:
-    gold = corpus(name)
+    gold = corpus_of(name)
     first = make(name, seed=3)
     assert not [field for field in vars(first) if field.endswith("_")]
     again = make(name, **{k: v for k, v in first.get_params().items() if k not in needs_of(name)})
@@ -85,7 +73,7 @@ def test_constructor_loads_nothing_and_parameters_make_it_again(name: str) -> No
 
 @ALL
 def test_output_is_new_valid_and_signed(name: str) -> None:
-    gold = corpus(name)
+    gold = corpus_of(name)
     augmenter = make(name, copies=3, seed=5).fit(gold)
     made = list(augmenter.augment(gold))
     assert len(made) > len(gold) / 2, "it does something"
@@ -109,7 +97,7 @@ def test_output_is_new_valid_and_signed(name: str) -> None:
 
 @ALL
 def test_keeps_what_it_says_it_keeps(name: str) -> None:
-    gold = corpus(name)
+    gold = corpus_of(name)
     assert any(s.mentions for s in gold)
     keeps(name, gold, make(name, copies=2).fit(gold).augment(gold))
 
@@ -189,7 +177,7 @@ def test_refuses_what_it_cannot_do(name: str, kind: str) -> None:
     with pytest.raises(InputError, match=kind):
         make(name).fit([of_kind])
     # Among others it is left out, and counted under a reason that says so.
-    gold = [*corpus(name), of_kind]
+    gold = [*corpus_of(name), of_kind]
     augmenter = make(name).fit(gold)
     assert "kind" not in by_source(augmenter.augment(gold))
     assert any(kind in reason for reason in augmenter.statistics_.missing)
@@ -197,7 +185,7 @@ def test_refuses_what_it_cannot_do(name: str, kind: str) -> None:
 
 @ALL
 def test_neither_batches_nor_order_nor_company_change_what_is_made(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    gold = corpus(name)
+    gold = corpus_of(name)
     augmenter = make(name, copies=2, seed=11).fit(gold)
     wanted = by_source(augmenter.augment(gold))
     for window in (1, 7, 1000):
@@ -219,7 +207,7 @@ def test_neither_batches_nor_order_nor_company_change_what_is_made(name: str, mo
 
 @ALL
 def test_seeds_matter(name: str) -> None:
-    gold = corpus(name)
+    gold = corpus_of(name)
     one, two = (contents(make(name, seed=s).fit(gold).augment(gold)) for s in (1, 2))
     if METHODS[name].info.draws:
         assert one != two
@@ -229,7 +217,7 @@ def test_seeds_matter(name: str) -> None:
 
 @ALL
 def test_global_random_states_and_input_are_untouched(name: str) -> None:
-    gold = corpus(name)
+    gold = corpus_of(name)
     before = [repr(s) for s in gold]
     random.seed(1)
     np.random.seed(1)
@@ -256,7 +244,7 @@ def test_bad_parameters_are_refused_before_any_work(name: str) -> None:
             make(name, **bad)
     if METHODS[name].info.needs_fit:
         with pytest.raises(ParameterError, match="fit"):
-            list(make(name).augment(corpus(name)))
+            list(make(name).augment(corpus_of(name)))
     if METHODS[name].info.needs_mentions:
         with pytest.raises(InputError, match="no mention"):
             make(name).fit([Sentence(["no", "mention"])])
@@ -264,7 +252,7 @@ def test_bad_parameters_are_refused_before_any_work(name: str) -> None:
 
 @ALL
 def test_draws_anew_each_epoch_on_line(name: str) -> None:
-    gold = corpus(name)
+    gold = corpus_of(name)
     if not METHODS[name].info.draws:
         with pytest.raises(ParameterError, match="same sentences in every epoch"):
             entaug.OnlineDataset(gold, make(name).fit(gold))
@@ -299,7 +287,7 @@ def test_any_corpus_gives_valid_sentences(name: str, data: st.DataObject) -> Non
 @ALL
 def test_fitted_methods_can_be_pickled(name: str) -> None:
     """Worker processes that are spawned get a pickled copy."""
-    gold = corpus(name)
+    gold = corpus_of(name)
     method = make(name).fit(gold)
     again = pickle.loads(pickle.dumps(method))  # noqa: S301 - our own object
     assert contents(again.augment(gold)) == contents(method.augment(gold))
@@ -308,7 +296,7 @@ def test_fitted_methods_can_be_pickled(name: str) -> None:
 @pytest.mark.parametrize("name", ["sis", "mr", "lwtr", "crop", "cr"])
 def test_only_duplicates_depend_on_the_number_of_copies_and_the_order(name: str) -> None:
     """As docs/reproducibility.md says."""
-    gold = corpus(name)
+    gold = corpus_of(name)
     once = contents(make(name, copies=1).fit(gold).augment(gold))
     threefold = list(make(name, copies=3).fit(gold).augment(gold))
     firsts = contents(s for s in threefold if s.provenance and s.provenance.copy == 1)

@@ -203,7 +203,7 @@ def test_no_held_out_sentence_is_trained_on(files: Path) -> None:
 
 
 def test_recipes_of_another_language_are_left_out(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from entaug.study.auto import search as choice
+    from entaug.study.auto import search
 
     class EnglishLM(FakeMaskedLM):
         languages = ("en",)
@@ -211,7 +211,7 @@ def test_recipes_of_another_language_are_left_out(files: Path, monkeypatch: pyte
     def create(method: str, **params: Any) -> Any:
         return create_augmenter(method, **({"masked_lm": EnglishLM()} if method == "lm" else {}), **params)
 
-    monkeypatch.setattr(choice, "create_augmenter", create)
+    monkeypatch.setattr(search, "create_augmenter", create)
     german = "der Hund und die Katze sind nicht in dem Haus".split()
     gold = [Sentence([*s.tokens, *german], s.mentions) for s in corpus(0, 60)]
     entaug.write(gold, files / "train.conll")
@@ -449,7 +449,7 @@ def steady(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """Options with which time passes as trainings take steps."""
     monkeypatch.setitem(TAGGERS._built_in, "steady", f"{__name__}:SteadyTagger")
     monkeypatch.setattr(SteadyTagger, "now", 0.0)
-    for module in ("choice", "tracking"):
+    for module in ("search", "tracking"):
         monkeypatch.setattr(f"entaug.study.auto.{module}._clock", lambda: SteadyTagger.now)
     return {"tagger": "steady", "teacher_encoder": "large", "folds": 0, "steps": 10}
 

@@ -613,7 +613,7 @@ def test_what_a_killed_experiment_left_among_its_data_is_removed(tmp_path: Path)
 import os, signal, sys
 from pathlib import Path
 from entaug import Sentence
-from entaug.experiment.data import _CorpusSplitter
+from entaug.study.data import _CorpusSplitter
 splitter = object.__new__(_CorpusSplitter)
 splitter.folder = Path({str(tmp_path / "data")!r})
 if len(sys.argv) > 1:  # just before the part is moved into place
