@@ -87,7 +87,7 @@ def child(source: str) -> None:
 
 def start_child(source: Path, begun: Path | None) -> subprocess.Popen[str]:
     more = {"TOY_BEGUN": str(begun)} if begun else {}
-    path = os.pathsep.join(map(str, [Path(models.__file__).parents[2], ROOT / "tests", ROOT / "tests" / "backends"]))
+    path = os.pathsep.join(map(str, [Path(models.__file__).parents[3], ROOT / "tests", ROOT / "tests" / "backends"]))
     code = f"import test_models; test_models.child({str(source)!r})"
     return subprocess.Popen(
         [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": path, **more}, stdout=subprocess.PIPE, text=True
