@@ -53,7 +53,7 @@ def measure(split: DataSplit, seed: int, options: dict[str, Any], folder: Path) 
         "corpus": split.corpus.name,
         "size": split.size,
         "tagger": tagger,
-        "amount": 0.0,
+        "ratio": 0.0,
         "seed": seed,
         "leaks": split.leaks,
         "steps": summary["steps"],

@@ -453,7 +453,7 @@ def models(folder: Path) -> Found:
 _PLAN = """\
 output = "runs"
 seeds = [1]
-amounts = [1]
+ratios = [1]
 threads = 1
 
 [training]

@@ -19,12 +19,11 @@ from entaug.report.breakdowns import corpus_tables
 from entaug.report.comparison import Setting, compare_arms
 from entaug.report.markdown import markdown_report
 from entaug.study.data import prepare_splits
+from entaug.study.engine import _execution_order, smallest_plan
 from entaug.study.reading import read_plan
 from entaug.study.records import RunRecord, read_run_records
-from entaug.study.runner import _execution_order
 from entaug.study.runs import execute_run
 from entaug.study.schedule import Schedule
-from entaug.study.smoke import smallest_plan
 from helpers import tiny
 
 TRAIN, DEV, TEST = (EXAMPLE / f"{name}.conll" for name in ("train", "dev", "test"))
@@ -157,22 +156,22 @@ def test_keys_of_runs_do_not_depend_on_options_that_are_not_used(schedule_of: An
 
 
 def test_the_best_cell_of_a_grid_is_chosen_on_dev(schedule_of: Any) -> None:
-    rest = '[[methods]]\nname = "sr"\nlabel = "synonyms"\namounts = [1, 2]\n[methods.grid]\np = [0.1, 0.5]\n'
+    rest = '[[methods]]\nname = "sr"\nlabel = "synonyms"\nratios = [1, 2]\n[methods.grid]\np = [0.1, 0.5]\n'
     schedule = schedule_of(corpus(dev=f'"{DEV}"', methods='["synonyms"]'), top="seeds = [1, 2]", rest=rest)
-    cells = [(f"synonyms p={p}", amount) for p in (0.1, 0.5) for amount in (1, 2)]
-    assert [(run.arm, run.amount) for run in schedule.runs if run.seed == 1] == [("gold", 0), *cells]
+    cells = [(f"synonyms p={p}", ratio) for p in (0.1, 0.5) for ratio in (1, 2)]
+    assert [(run.arm, run.ratio) for run in schedule.runs if run.seed == 1] == [("gold", 0), *cells]
     assert [run.method.params["p"] for run in schedule.runs if run.method] == [0.1] * 4 + [0.5] * 4
     records: dict[str, RunRecord] = {}
     schedule.advance(records)
     for run in schedule.runs:
         schedule.advance(records)
         assert not schedule.chosen
-        best = (run.arm, run.amount) == ("synonyms p=0.1", 2)
+        best = (run.arm, run.ratio) == ("synonyms p=0.1", 2)
         records[run.key] = record_of(run, f1=60 if best else 50, dev=60 if best else 50)
     schedule.advance(records)
     chosen = [run for run in schedule.runs if run.key in schedule.chosen]
-    assert {(run.arm, run.amount) for run in chosen} == {("synonyms p=0.1", 2)}
-    assert {(run.arm, run.amount) for run in schedule.runs} - {("gold", 0), *cells} == {
+    assert {(run.arm, run.ratio) for run in chosen} == {("synonyms p=0.1", 2)}
+    assert {(run.arm, run.ratio) for run in schedule.runs} - {("gold", 0), *cells} == {
         ("gold-steps", 2),
         ("duplicate", 2),
     }
@@ -322,8 +321,8 @@ def test_the_smallest_plan_keeps_parameters_by_corpus(schedule_of: Any, tmp_path
         (corpus(), '[[methods]]\nname = "lwtr"\ngrid = { p = [0.3, 0.4] }\n', "the corpus toy has no dev set"),
         (
             corpus(dev=f'"{DEV}"'),
-            '[[methods]]\nname = "lwtr"\namounts = "patience"\ngrid = { p = [0.3] }\n',
-            "a grid needs a method with parameters, and a list of amounts",
+            '[[methods]]\nname = "lwtr"\nratios = "patience"\ngrid = { p = [0.3] }\n',
+            "a grid needs a method with parameters, and a list of ratios",
         ),
         (corpus(language='"German"'), "", "language must be a code as de or de_DE"),
         (corpus("a") + corpus("b") + MIX + 'language = "de"\n', "", "so it takes no language"),
@@ -369,7 +368,7 @@ def test_faulty_tables_by_size_are_refused(schedule_of: Any, by_size: str) -> No
 
 
 def test_the_first_seed_is_complete_first_and_corpora_alternate(schedule_of: Any) -> None:
-    method = '[[methods]]\nname = "mr"\namounts = [1]\n'
+    method = '[[methods]]\nname = "mr"\nratios = [1]\n'
     runs = schedule_of(corpus("a") + corpus("b"), top='seeds = [7, 5]\nbaselines = ["gold"]', rest=method).runs
     order = [(run.seed, run.arm, run.split.corpus.name) for run in _execution_order(runs)]
     assert order == [(seed, arm, name) for seed in (7, 5) for arm in ("gold", "mr") for name in ("a", "b")]

@@ -16,11 +16,10 @@ from entaug.errors import InputError
 from entaug.report.comparison import compare_arms
 from entaug.report.recommendation import recommend
 from entaug.study.data import prepare_splits
+from entaug.study.engine import _check_requirements
 from entaug.study.reading import read_plan
-from entaug.study.runner import _check_requirements
-from entaug.study.runs import _new_sentences, execute_run
+from entaug.study.runs import RunSpec, _new_sentences, execute_run
 from entaug.study.schedule import Schedule
-from entaug.study.specification import RunSpec
 from entaug.taggers.base import load_tagger
 from helpers import tiny
 
@@ -30,7 +29,7 @@ METHODS = """
 name = "selftrain"
 label = "self soft"
 labels = "teacher"
-amounts = [1]
+ratios = [1]
 training = { schedule = "staged", gold_learning_rate = 1e-3 }
 [[methods]]
 name = "selftrain"
@@ -40,7 +39,7 @@ labels = "teacher-hard"
 name = "mr"
 label = "mr soft"
 labels = "teacher"
-amounts = [2]
+ratios = [2]
 [[methods]]
 combine = ["self soft", "mr soft"]
 label = "both"

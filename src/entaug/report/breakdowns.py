@@ -1,4 +1,4 @@
-"""Tables that break the F1 of arms down: by type, by length of the sentence, by corpus, and by amount on dev."""
+"""Tables that break the F1 of arms down: by type, by length of the sentence, by corpus, and by ratio on dev."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from entaug.report.comparison import Arm, ArmResult, Setting
 __all__ = ["corpus_tables", "dev_table", "length_table", "row_of", "type_table"]
 
 Row = tuple[str, float | None]
-"""A method and its amount; None for the amount, or parameters and amount, that were chosen on dev."""
+"""A method and its ratio; None for the ratio, or parameters and ratio, that were chosen on dev."""
 
 
 def row_of(result: ArmResult) -> Row:
     """The row, or the column, of an arm in tables of several settings."""
-    return result.method, None if result.is_searched else result.arm.amount
+    return result.method, None if result.is_searched else result.arm.ratio
 
 
 def type_table(arms: Sequence[ArmResult]) -> str:
@@ -54,21 +54,21 @@ def _breakdown(
 
 
 def dev_table(arms: Sequence[ArmResult]) -> str:
-    """Mean micro-F1 on dev by amount, of methods that were run with several amounts."""
+    """Mean micro-F1 on dev by ratio, of methods that were run with several ratios."""
     curves: dict[str, dict[float, float]] = defaultdict(dict)
     for result in arms:
         scores = [record.dev for record in result.records if record.dev]
-        if scores and result.arm.amount:
-            curves[result.arm.name][result.arm.amount] = fmean(dev.micro.f1 for dev in scores)
+        if scores and result.arm.ratio:
+            curves[result.arm.name][result.arm.ratio] = fmean(dev.micro.f1 for dev in scores)
     curves = {name: curve for name, curve in curves.items() if len(curve) > 1}
     if not curves:
         return ""
-    amounts = sorted({amount for curve in curves.values() for amount in curve})
+    ratios = sorted({ratio for curve in curves.values() for ratio in curve})
     rows = [
-        [name, *(f"{100 * curve[amount]:.1f}" if amount in curve else "-" for amount in amounts)]
+        [name, *(f"{100 * curve[ratio]:.1f}" if ratio in curve else "-" for ratio in ratios)]
         for name, curve in curves.items()
     ]
-    return markdown_table(["F1 on dev", *(f"{amount:g}N" for amount in amounts)], rows)
+    return markdown_table(["F1 on dev", *(f"{ratio:g}N" for ratio in ratios)], rows)
 
 
 def corpus_tables(results: Mapping[Setting, Sequence[ArmResult]]) -> list[str]:
@@ -96,8 +96,8 @@ def _corpus_table(settings: Sequence[Setting], size: int | None, results: Mappin
         cells = ["-" if value is None else f"{100 * value:.1f}" for value in values]
         # An average over some of the corpora could not be compared with the others.
         average = f"{100 * fmean(known):.1f}" if len(known) == len(values) else "-"
-        name, amount = row
-        rows.append([f"{name} (chosen on dev)" if amount is None else str(Arm(name, amount)), *cells, average])
+        name, ratio = row
+        rows.append([f"{name} (chosen on dev)" if ratio is None else str(Arm(name, ratio)), *cells, average])
     title = settings[0].tagger if size is None else f"{settings[0].tagger}, {size:,}"
     names = [s.corpus if size is not None else f"{s.corpus}, {s.size:,}" for s in settings]
     return markdown_table([f"F1, {title}", *names, "average"], rows)

@@ -28,7 +28,7 @@ _LEGEND = (
 
 Results = Mapping[Setting, Sequence[ArmResult]]
 Column = tuple[str, float | None]
-"""A column of the summary: a method and its amount; None for the amount chosen on dev."""
+"""A column of the summary: a method and its ratio; None for the ratio chosen on dev."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def markdown_report(
     """Format the results of experiments as Markdown.
 
     Args:
-        records: the records of runs; of several with equal setting, arm, amount and seed the last counts.
+        records: the records of runs; of several with equal setting, arm, ratio and seed the last counts.
         by_type: whether to add tables of F1 by entity type.
         by_length: whether to add tables of F1 by number of tokens of the sentence: the last length of each bin but the
             last, for example ``(10, 20)``.
@@ -76,7 +76,7 @@ def report_parts(
     """The parts of `markdown_report`, which documents the arguments."""
     if not records:
         raise InputError("there are no runs to report on", remedy="name the output folder of an experiment")
-    last = {(r.corpus, r.size, r.tagger, r.arm, r.amount, r.subset_seed, r.seed): r for r in records}
+    last = {(r.corpus, r.size, r.tagger, r.arm, r.ratio, r.subset_seed, r.seed): r for r in records}
     latest = list(last.values())
     results = compare_arms(latest, samples)
     tables = {}
@@ -115,13 +115,13 @@ def _summary(results: Results) -> list[str]:
     if not columns:
         return ["No method could be compared with gold alone at equal steps yet.\n"]
     ordered = sorted(columns, key=lambda column: Arm(column[0], -1.0 if column[1] is None else column[1]).sort_key)
-    amounts = Counter(name for name, _ in ordered)
+    ratios = Counter(name for name, _ in ordered)
 
     def title(column: Column) -> str:
-        name, amount = column
-        if amounts[name] == 1:
+        name, ratio = column
+        if ratios[name] == 1:
             return name
-        return f"{name} (chosen on dev)" if amount is None else str(Arm(name, amount))
+        return f"{name} (chosen on dev)" if ratio is None else str(Arm(name, ratio))
 
     rows = []
     for setting, differences in by_setting.items():
@@ -174,7 +174,7 @@ def _chance(results: Results) -> list[str]:
 def _arm_table(arms: Iterable[ArmResult]) -> str:
     head = [
         "arm",
-        "amount",
+        "ratio",
         "new",
         "F1",
         "macro F1",
@@ -192,7 +192,7 @@ def _arm_table(arms: Iterable[ArmResult]) -> str:
         rows.append(
             [
                 arm.name,
-                "-" if arm.name == GOLD else f"{arm.amount:g}N{' (chosen on dev)' if result.is_chosen else ''}",
+                "-" if arm.name == GOLD else f"{arm.ratio:g}N{' (chosen on dev)' if result.is_chosen else ''}",
                 f"{fmean(record.new for record in result.records):,.0f}",
                 _mean_and_deviation([record.test.micro.f1 for record in result.records]),
                 _mean_and_deviation([record.test.macro for record in result.records]),

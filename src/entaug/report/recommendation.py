@@ -30,8 +30,8 @@ def recommend(results: Mapping[Setting, Sequence[ArmResult]]) -> str:
         gains = [(result, difference) for result, difference in tested if difference.verdict == "helps"]
         if gains:
             result, best = max(gains, key=lambda pair: pair[1].gain)
-            is_only_amount = len({other.arm.amount for other, _ in of_setting if other.arm.name == result.arm.name}) < 2
-            name = result.arm.name if is_only_amount else str(result.arm)
+            is_only_ratio = len({other.arm.ratio for other, _ in of_setting if other.arm.name == result.arm.name}) < 2
+            name = result.arm.name if is_only_ratio else str(result.arm)
             gains_of[name].append((names[setting], best))
         elif differences and _is_undecided(differences):
             undecided.append(names[setting])
@@ -74,7 +74,7 @@ def _use(name: str, gains: Sequence[tuple[str, Difference]]) -> str:
 
 
 def _methods(arms: Sequence[ArmResult]) -> list[tuple[ArmResult, Difference]]:
-    """The methods with a comparison; of the amounts searched on dev only the chosen one."""
+    """The methods with a comparison; of the ratios searched on dev only the chosen one."""
     return [
         (result, result.difference)
         for result in arms

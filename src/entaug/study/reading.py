@@ -4,27 +4,32 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from entaug.config.params import construct, parameters
 from entaug.errors import EntaugError, InputError, ParameterError, UnknownNameError
 from entaug.methods import METHODS
-from entaug.study.lines import Position, TomlLines
-from entaug.study.plan import CorpusPlan, DrawnPart, MethodPlan, Plan, TaggerPlan, TeacherPlan
-from entaug.study.values import PATIENCE
+from entaug.study.plan import (
+    PATIENCE,
+    CorpusPlan,
+    DrawnPart,
+    MethodPlan,
+    Plan,
+    PlanLines,
+    TaggerPlan,
+    TeacherPlan,
+    with_hidden,
+)
 from entaug.taggers.base import TaggerTrainingConfig
 
 __all__ = ["key_of_error", "read_plan"]
 
 T = TypeVar("T")
 
-PositionOf = Callable[[str], Position]
-"""Returns the position of a key of a table."""
-
-_RESERVED_FOR_METHODS = {"copies": "use amounts", "seed": "use the seeds of the plan"}
+_RESERVED_FOR_METHODS = {"copies": "use ratios", "seed": "use the seeds of the plan"}
 _RESERVED_FOR_TRAINING = {"seed": "use the seeds of the plan"}
 
 
@@ -44,7 +49,11 @@ def read_plan(path: str | Path) -> Plan:
         raise InputError(f"is not TOML ({error})", path=str(path), line=line, remedy="correct it") from None
     except RecursionError:
         raise InputError("is nested too deeply", path=str(path), remedy="correct it") from None
-    return _PlanReader(path, TomlLines(text)).read(data)
+    reader = _PlanReader(PlanLines(text, path))
+    plan = with_hidden(reader.read(data), lines=reader.lines)
+    for i, corpus in enumerate(plan.corpora):
+        reader.check_selections(plan, i, corpus)
+    return plan
 
 
 def key_of_error(error: EntaugError, table: Mapping[str, Any]) -> str:
@@ -57,8 +66,12 @@ def key_of_error(error: EntaugError, table: Mapping[str, Any]) -> str:
     return keys[0] if keys else ""
 
 
-def _always(position: Position) -> PositionOf:
-    return lambda _: position
+class _At(NamedTuple):
+    """A table of the plan; with a key, everything in it stands at this key of the table."""
+
+    table: str
+    number: int = 0
+    key: str | None = None
 
 
 @dataclass(frozen=True)
@@ -71,155 +84,154 @@ class _Trainings:
 class _PlanReader:
     """Constructs the tables of a plan."""
 
-    def __init__(self, path: Path, lines: TomlLines) -> None:
-        self.path = path
+    def __init__(self, lines: PlanLines) -> None:
         self.lines = lines
+        self.folder = lines.path.parent
 
-    def error(self, position: Position, message: str, remedy: str | None) -> InputError:
-        line = self.lines.line_of(*position)
-        return InputError(message, path=str(self.path), line=line, remedy=remedy or "correct it")
+    def error(self, at: _At, key: str, error: EntaugError) -> InputError:
+        """The error of a key of a table, with its place in the plan."""
+        return self.lines.error(at.table, at.number, key if at.key is None else at.key, error.message, error.remedy)
 
     def read(self, data: Mapping[str, Any]) -> Plan:
-        top = {"name": self.path.stem, "output": self.path.stem, **data}
-        top["output"] = self.resolve(top["output"], ("", 0, "output"))
-        training = self.trainings(top.pop("training", {}), _Trainings(), lambda key: ("training", 0, key))
-        names = ("corpora", "taggers", "methods", "teachers")
-        corpora, taggers, methods, teachers = (self.tables(top, name) for name in names)
-        plan = self.construct(Plan, "the plan", {**top, "training": training.training}, lambda key: ("", 0, key))
+        path = self.lines.path
+        top = {"name": path.stem, "output": path.stem, **data}
+        top["output"] = self.resolve(top["output"], _At("", 0, "output"))
+        training = self.trainings(top.pop("training", {}), _Trainings(), _At("training"))
+        corpora, taggers, methods, teachers = (
+            self.tables(top, name) for name in ("corpora", "taggers", "methods", "teachers")
+        )
+        plan = self.construct(Plan, "the plan", {**top, "training": training.training}, _At(""))
         plan = replace(
             plan,
             taggers=tuple(self.tagger(i, t, training) for i, t in enumerate(taggers or [{"name": "linear"}])),
-            methods=tuple(cell for i, t in enumerate(methods) for cell in self.methods(i, t, plan.amounts)),
+            methods=tuple(cell for i, t in enumerate(methods) for cell in self.methods(i, t, plan.ratios)),
             teachers=tuple(self.teacher(i, t, training) for i, t in enumerate(teachers or [{}])),
             corpora=tuple(self.corpus(i, t) for i, t in enumerate(corpora)),
         )
         if not plan.corpora:
-            raise self.error(("", 0, ""), "the plan has no [[corpora]]", "add one with name, train and test")
-        self.check_distinct("taggers", [tagger.label for tagger in plan.taggers])
-        self.check_distinct("methods", [method.label for method in plan.methods])
-        self.check_distinct("corpora", [corpus.name for corpus in plan.corpora])
-        self.check_distinct("teachers", [teacher.label for teacher in plan.teachers])
-        corpus_names = [corpus.name for corpus in plan.corpora]
+            raise self.lines.error("", 0, "", "the plan has no [[corpora]]", "add one with name, train and test")
+        names = [corpus.name for corpus in plan.corpora]
+        for table, labels in (
+            ("taggers", [tagger.label for tagger in plan.taggers]),
+            ("methods", [method.label for method in plan.methods]),
+            ("corpora", names),
+            ("teachers", [teacher.label for teacher in plan.teachers]),
+        ):
+            self.check_distinct(table, labels)
         for method in plan.methods:
-            for name in method.by_corpus.keys() - set(corpus_names):
-                error = UnknownNameError("corpora", name, corpus_names)
-                raise self.error(("methods", method.table, "by_corpus"), error.message, error.remedy)
-        for i, corpus in enumerate(plan.corpora):
-            self.check_selections(plan, i, corpus)
-        object.__setattr__(plan, "path", self.path)
-        object.__setattr__(plan, "lines", self.lines)
+            for name in method.by_corpus:
+                self.check_known("corpora", name, names, _At("methods", method.table, "by_corpus"))
         return plan
 
-    def construct(self, cls: type[T], name: str, values: Mapping[str, Any], position: PositionOf) -> T:
+    def construct(self, cls: type[T], name: str, values: Mapping[str, Any], at: _At) -> T:
         values = {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
         try:
             return construct(cls, name, values)
         except (ParameterError, UnknownNameError) as error:
-            raise self.error(position(key_of_error(error, values)), error.message, error.remedy) from None
+            raise self.error(at, key_of_error(error, values), error) from None
 
     def tables(self, data: dict[str, Any], name: str) -> list[dict[str, Any]]:
         tables = data.pop(name, [])
         if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
-            raise self.error((name, 0, ""), f"{name} must be tables", f"write [[{name}]]")
+            raise self.lines.error(name, 0, "", f"{name} must be tables", f"write [[{name}]]")
         return [dict(table) for table in tables]
 
-    def resolve(self, value: Any, position: Position) -> Any:
+    def resolve(self, value: Any, at: _At) -> Any:
         """Make a path relative to the folder of the plan; what is no path stays, for the check to refuse it."""
         if not isinstance(value, str) or not value or "\0" in value:
             return value
         try:
-            return self.path.parent / Path(value).expanduser()
+            return self.folder / Path(value).expanduser()
         except RuntimeError:
-            raise self.error(position, f"there is no such user ({value})", "give a whole path") from None
+            fault = InputError(f"there is no such user ({value})", remedy="give a whole path")
+            raise self.error(at, "", fault) from None
 
     def corpus(self, i: int, table: dict[str, Any]) -> CorpusPlan:
         for key in ("train", "test", "dev", "unlabelled"):
-            position = ("corpora", i, key)
+            at = _At("corpora", i, key)
             part = table.get(key)
             if key == "test" and isinstance(part, dict) and not isinstance(part.get("rest"), int):
-                table[key] = {name: self.resolve(file, position) for name, file in part.items()}
+                table[key] = {name: self.resolve(file, at) for name, file in part.items()}
             elif isinstance(part, dict):
-                table[key] = self.construct(DrawnPart, key, part, _always(position))
+                table[key] = self.construct(DrawnPart, key, part, at)
             elif key in table:
-                table[key] = self.resolve(part, position)
-        return self.construct(CorpusPlan, "a corpus", table, lambda key: ("corpora", i, key))
+                table[key] = self.resolve(part, at)
+        return self.construct(CorpusPlan, "a corpus", table, _At("corpora", i))
 
     def tagger(self, i: int, table: dict[str, Any], training: _Trainings) -> TaggerPlan:
-        own = self.trainings(table.pop("training", {}), training, _always(("taggers", i, "training")))
-        return self.component(TaggerPlan, "a tagger", {**table, **vars(own)}, lambda key: ("taggers", i, key))
+        own = self.trainings(table.pop("training", {}), training, _At("taggers", i, "training"))
+        return self.component(TaggerPlan, "a tagger", {**table, **vars(own)}, _At("taggers", i))
 
     def teacher(self, i: int, table: dict[str, Any], training: _Trainings) -> TeacherPlan:
         """A teacher: keys that it does not define are those of its tagger."""
         own: dict[str, Any] = {key: table.pop(key) for key in ("label", "size", "seeds") if key in table}
         if table:
-            position = _always(("teachers", i, ""))
-            table |= vars(self.trainings(table.get("training", {}), training, position))
-            own["tagger"] = self.component(TaggerPlan, "a teacher", {"name": "linear", **table}, position)
-        return self.construct(TeacherPlan, "a teacher", own, lambda key: ("teachers", i, key))
+            at = _At("teachers", i, "")
+            table |= vars(self.trainings(table.get("training", {}), training, at))
+            own["tagger"] = self.component(TaggerPlan, "a teacher", {"name": "linear", **table}, at)
+        return self.construct(TeacherPlan, "a teacher", own, _At("teachers", i))
 
-    def methods(self, i: int, table: dict[str, Any], amounts: Any) -> list[MethodPlan]:
+    def methods(self, i: int, table: dict[str, Any], ratios: Any) -> list[MethodPlan]:
         """The method of a table, or those of its grid."""
-        method = self.method(i, table, amounts)
-        object.__setattr__(method, "table", i)
+        method = with_hidden(self.method(_At("methods", i), table, ratios), table=i)
         try:
             cells = method.cells
             for cell in cells if method.grid else ():
                 cell.create()
         except EntaugError as error:
-            raise self.error(("methods", i, "grid"), error.message, error.remedy) from None
+            raise self.error(_At("methods", i), "grid", error) from None
         return cells
 
-    def method(self, i: int, table: dict[str, Any], amounts: Any) -> MethodPlan:
-        def position(key: str) -> Position:
-            return "methods", i, key
-
-        self.check_reserved(table, _RESERVED_FOR_METHODS, position)
-        self.training(table.get("training", {}), TaggerTrainingConfig(), lambda _: position("training"))
+    def method(self, at: _At, table: dict[str, Any], ratios: Any) -> MethodPlan:
+        self.check_reserved(table, _RESERVED_FOR_METHODS, at)
+        self.training(table.get("training", {}), TaggerTrainingConfig(), at._replace(key="training"))
         by_corpus = table.get("by_corpus")
         own_tables = [own for own in by_corpus.values() if isinstance(own, dict)] if isinstance(by_corpus, dict) else []
         for own in own_tables:
-            self.check_reserved(own, _RESERVED_FOR_METHODS, lambda _: position("by_corpus"))
+            self.check_reserved(own, _RESERVED_FOR_METHODS, at._replace(key="by_corpus"))
         for parameter in parameters(METHODS[table["name"]]) if table.get("name") in METHODS else ():
             for values in (table, *own_tables) if "relative" in parameter.metadata else ():
                 if parameter.name in values:
-                    values[parameter.name] = parameter.metadata["relative"](values[parameter.name], self.path.parent)
-        return self.component(MethodPlan, "a method", {"amounts": amounts, **table}, position)
+                    values[parameter.name] = parameter.metadata["relative"](values[parameter.name], self.folder)
+        return self.component(MethodPlan, "a method", {"ratios": ratios, **table}, at)
 
-    def component(self, cls: type[T], name: str, table: dict[str, Any], position: PositionOf) -> T:
+    def component(self, cls: type[T], name: str, table: dict[str, Any], at: _At) -> T:
         """A tagger or a method: keys that the plan does not define are its parameters."""
         defined = {f.name for f in fields(cls)} - {"params"}  # type: ignore[arg-type]
         values = {key: value for key, value in table.items() if key in defined}
         values["params"] = {key: value for key, value in table.items() if key not in defined}
-        component: Any = self.construct(cls, name, {"label": table.get("name"), **values}, position)
+        component: Any = self.construct(cls, name, {"label": table.get("name"), **values}, at)
         try:
             if getattr(component, "makes_sentences", True):
                 component.create()
         except EntaugError as error:
-            raise self.error(position(key_of_error(error, table)), error.message, error.remedy) from None
+            raise self.error(at, key_of_error(error, table), error) from None
         return component  # type: ignore[no-any-return]
 
-    def training(self, table: Any, base: TaggerTrainingConfig, position: PositionOf) -> TaggerTrainingConfig:
+    def training(self, table: Any, base: TaggerTrainingConfig, at: _At) -> TaggerTrainingConfig:
         if not isinstance(table, dict):
-            raise self.error(position(""), "training must be a table", "write training = {epochs = 20}")
-        self.check_reserved(table, _RESERVED_FOR_TRAINING, position)
-        return self.construct(TaggerTrainingConfig, "training", {**vars(base), **table}, position)
+            error = InputError("training must be a table", remedy="write training = {epochs = 20}")
+            raise self.error(at, "", error)
+        self.check_reserved(table, _RESERVED_FOR_TRAINING, at)
+        return self.construct(TaggerTrainingConfig, "training", {**vars(base), **table}, at)
 
-    def trainings(self, table: Any, base: _Trainings, position: PositionOf) -> _Trainings:
+    def trainings(self, table: Any, base: _Trainings, at: _At) -> _Trainings:
         """The hyperparameters of a table, and those that depend on the number of sentences."""
         scale_above: Any = table.pop("scale_above", base.scale_above) if isinstance(table, dict) else None
         by_size: Any = table.pop("by_size", {}) if isinstance(table, dict) else {}
-        training = self.training(table, base.training, position)
+        training = self.training(table, base.training, at)
         sizes = dict(base.by_size) if not table else {}
+        at = at if at.key is not None else at._replace(key="by_size")
         for size, changes in by_size.items() if isinstance(by_size, dict) else [("", None)]:
             if not str(size).isdecimal() or not isinstance(changes, dict):
                 message = "by_size must be tables of hyperparameters by number of gold sentences"
-                raise self.error(position("by_size"), message, "write by_size = {500 = {epochs = 20}}")
-            sizes[int(size)] = self.training(changes, training, lambda _: position("by_size"))
+                raise self.error(at, "", InputError(message, remedy="write by_size = {500 = {epochs = 20}}"))
+            sizes[int(size)] = self.training(changes, training, at)
         return _Trainings(training, dict(sorted(sizes.items())), scale_above)
 
-    def check_reserved(self, table: Mapping[str, Any], remedies: Mapping[str, str], position: PositionOf) -> None:
+    def check_reserved(self, table: Mapping[str, Any], remedies: Mapping[str, str], at: _At) -> None:
         for key in remedies.keys() & table.keys():
-            raise self.error(position(key), f"{key} cannot be given here", remedies[key])
+            raise self.error(at, key, InputError(f"{key} cannot be given here", remedy=remedies[key]))
 
     def check_distinct(self, table: str, labels: Sequence[str]) -> None:
         # Names of corpora become names of files, and some file systems ignore case.
@@ -227,40 +239,43 @@ class _PlanReader:
         for i, label in enumerate(labels):
             if keys[i] in keys[:i]:
                 remedy = f"give it another {'name' if table == 'corpora' else 'label'}"
-                raise self.error((table, i, ""), f"{label!r} is there already, among the {table}", remedy)
+                raise self.lines.error(table, i, "", f"{label!r} is there already, among the {table}", remedy)
+
+    def check_known(self, kind: str, name: object, known: Sequence[str], at: _At) -> None:
+        if name not in known:
+            raise self.error(at, "", UnknownNameError(kind, str(name), known))
 
     def check_selections(self, plan: Plan, i: int, corpus: CorpusPlan) -> None:
         """Check that a corpus selects taggers and methods of the plan, and has a dev set if they need one."""
-        for key in ("taggers", "methods"):
-            labels = [component.label for component in getattr(plan, key)]
-            labels += sorted({method.group for method in plan.methods if method.group} if key == "methods" else ())
+        groups = sorted({method.group for method in plan.methods if method.group})
+        for key, others in (("taggers", []), ("methods", groups)):
+            labels = [*(component.label for component in getattr(plan, key)), *others]
             for label in getattr(corpus, key) or ():
-                if label not in labels:
-                    error = UnknownNameError(key, str(label), labels)
-                    raise self.error(("corpora", i, key), error.message, error.remedy)
-        for method in filter(corpus.includes, plan.methods):
+                self.check_known(key, label, labels, _At("corpora", i, key))
+        used = list(filter(corpus.includes, plan.methods))
+        for method in used:
             self.check_on_corpus(corpus, method)
-        sources = [corpus] if not corpus.mix else self.members(plan, i, corpus)
+        simple = {other.name: other for other in plan.corpora if not other.mix}
+        for name in corpus.mix:
+            self.check_known("corpora", name, list(simple), _At("corpora", i, "mix"))
+        sources = [simple[name] for name in corpus.mix] or [corpus]
         for method in plan.methods:
-            self.check_combined(plan, method.table, method)
-            has_unlabelled = any(source.unlabelled is not None for source in sources)
-            if corpus.includes(method) and method.is_self_training and not has_unlabelled:
+            self.check_labels(plan, method)
+            if method in used and method.is_self_training and all(source.unlabelled is None for source in sources):
                 message = f"the corpus {corpus.name} has no unlabelled sentences for {method.label}"
-                raise self.error(("corpora", i, ""), message, 'add unlabelled = "FILE", or unlabelled = {rest = 1000}')
+                remedy = 'add unlabelled = "FILE", or unlabelled = {rest = 1000}'
+                raise self.lines.error("corpora", i, "", message, remedy)
         by_dev = [
             f"the epoch of {tagger.label}"
-            for tagger in plan.taggers
-            if corpus.includes(tagger)
-            and any(training.checkpoint == "best" for training in (tagger.training, *tagger.by_size.values()))
+            for tagger in filter(corpus.includes, plan.taggers)
+            if any(training.checkpoint == "best" for training in (tagger.training, *tagger.by_size.values()))
         ]
-        by_dev += [f"the amount of {m.label}" for m in plan.methods if m.amounts == PATIENCE and corpus.includes(m)]
-        by_dev += [f"the cell of the grid {m.group}" for m in plan.methods if m.group and corpus.includes(m)]
+        by_dev += [f"the ratio of {method.label}" for method in used if method.ratios == PATIENCE]
+        by_dev += [f"the cell of the grid {method.group}" for method in used if method.group]
         if by_dev and any(source.dev is None for source in sources):
-            raise self.error(
-                ("corpora", i, ""),
-                f"the corpus {corpus.name} has no dev set, and {by_dev[0]} is chosen by dev",
-                'add dev = "FILE", or dev = {rest = 300} to draw one from the unused part of train',
-            )
+            message = f"the corpus {corpus.name} has no dev set, and {by_dev[0]} is chosen by dev"
+            remedy = 'add dev = "FILE", or dev = {rest = 300} to draw one from the unused part of train'
+            raise self.lines.error("corpora", i, "", message, remedy)
 
     def check_on_corpus(self, corpus: CorpusPlan, method: MethodPlan) -> None:
         """Check the parameters that a method has on a corpus."""
@@ -274,28 +289,17 @@ class _PlanReader:
                 raise ParameterError(message, remedy="leave it out of the method")
             own.create()
         except EntaugError as error:
-            raise self.error(("methods", method.table, key), error.message, error.remedy) from None
+            raise self.error(_At("methods", method.table), key, error) from None
 
-    def members(self, plan: Plan, i: int, corpus: CorpusPlan) -> list[CorpusPlan]:
-        """The corpora that a mixed one consists of."""
-        simple = {other.name: other for other in plan.corpora if not other.mix}
-        for name in corpus.mix:
-            if name not in simple:
-                error = UnknownNameError("corpora", str(name), simple)
-                raise self.error(("corpora", i, "mix"), error.message, error.remedy)
-        return [simple[name] for name in corpus.mix]
-
-    def check_combined(self, plan: Plan, i: int, method: MethodPlan) -> None:
+    def check_labels(self, plan: Plan, method: MethodPlan) -> None:
         """Check the labels that a method refers to, and its own."""
+        at = _At("methods", method.table)
         teachers = [teacher.label for teacher in plan.teachers]
-        if method.teacher is not None and method.teacher not in teachers:
-            unknown = UnknownNameError("teacher", method.teacher, teachers)
-            raise self.error(("methods", i, "teacher"), unknown.message, unknown.remedy)
+        if method.teacher is not None:
+            self.check_known("teacher", method.teacher, teachers, at._replace(key="teacher"))
         if method.label in teachers:
             message = f"{method.label!r} is there already, among the teachers"
-            raise self.error(("methods", i, "label"), message, "give it another label")
+            raise self.error(at, "label", InputError(message, remedy="give it another label"))
         simple = [other.label for other in plan.methods if not other.combine]
         for label in method.combine:
-            if label not in simple:
-                error = UnknownNameError("methods", str(label), simple)
-                raise self.error(("methods", i, "combine"), error.message, error.remedy)
+            self.check_known("methods", label, simple, at._replace(key="combine"))

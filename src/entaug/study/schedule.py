@@ -8,23 +8,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from entaug.study.data import DataSplit
-from entaug.study.plan import MethodPlan, Plan, TaggerPlan
+from entaug.study.plan import ENSEMBLE, PATIENCE, MethodPlan, Plan, TaggerPlan, patience_ratios
 from entaug.study.records import RunRecord
-from entaug.study.specification import RunSpec
-from entaug.study.values import ENSEMBLE, PATIENCE, patience_amounts
+from entaug.study.runs import RunSpec
 
 __all__ = ["Schedule"]
 
-_PATIENCE = 3  # amounts without a better mean F1 on dev after which the patience rule stops
+_PATIENCE = 3  # ratios without a better mean F1 on dev after which the patience rule stops
 
 
 Candidate = tuple[MethodPlan, float]
-"""A method and an amount."""
+"""A method and a ratio."""
 
 
 @dataclass
 class _Search:
-    """A choice by the mean F1 on dev: of the amount by the patience rule, or of a cell of a grid."""
+    """A choice by the mean F1 on dev: of the ratio by the patience rule, or of a cell of a grid."""
 
     splits: tuple[DataSplit, ...]
     tagger: TaggerPlan
@@ -66,13 +65,13 @@ class Schedule:
                 continue
             best = finished.index(max(finished))
             if not search.untried or len(search.tried) - 1 - best >= _PATIENCE:
-                method, amount = search.tried[best]
-                self.chosen |= {run.key for run in self._runs_of(search, (method, amount))}
-                self._add_with_baselines(search.splits, search.tagger, method, amount)
+                method, ratio = search.tried[best]
+                self.chosen |= {run.key for run in self._runs_of(search, (method, ratio))}
+                self._add_with_baselines(search.splits, search.tagger, method, ratio)
                 continue
-            method, amount = search.untried.pop(0)
-            search.tried.append((method, amount))
-            self._add(search.splits, search.tagger, method.label, amount, method)
+            method, ratio = search.untried.pop(0)
+            search.tried.append((method, ratio))
+            self._add(search.splits, search.tagger, method.label, ratio, method)
             self._searches.append(search)
 
     def _add_arms(self, splits: Sequence[DataSplit], tagger: TaggerPlan) -> None:
@@ -83,35 +82,35 @@ class Schedule:
         grids: dict[str, list[Candidate]] = defaultdict(list)
         for method in filter(splits[0].corpus.includes, self.plan.methods):
             if method.group:
-                grids[method.group] += [(method, float(amount)) for amount in sorted(method.amounts)]
-            elif method.amounts == PATIENCE:
-                first, *others = [(method, amount) for amount in patience_amounts(splits[0].size)]
+                grids[method.group] += [(method, float(ratio)) for ratio in sorted(method.ratios)]
+            elif method.ratios == PATIENCE:
+                first, *others = [(method, ratio) for ratio in patience_ratios(splits[0].size)]
                 self._start_search(_Search(tuple(splits), tagger, others, [first]))
             else:
-                for amount in sorted(method.amounts):
-                    self._add_with_baselines(splits, tagger, method, float(amount))
+                for ratio in sorted(method.ratios):
+                    self._add_with_baselines(splits, tagger, method, float(ratio))
         for cells in grids.values():
             self._start_search(_Search(tuple(splits), tagger, [], cells))
 
     def _start_search(self, search: _Search) -> None:
         self._searches.append(search)
-        for method, amount in search.tried:
-            self._add(search.splits, search.tagger, method.label, amount, method)
+        for method, ratio in search.tried:
+            self._add(search.splits, search.tagger, method.label, ratio, method)
 
     def _add_with_baselines(
-        self, splits: Sequence[DataSplit], tagger: TaggerPlan, method: MethodPlan, amount: float
+        self, splits: Sequence[DataSplit], tagger: TaggerPlan, method: MethodPlan, ratio: float
     ) -> None:
         for baseline in ("gold-steps", "duplicate"):
             if baseline in self.plan.baselines:
-                self._add(splits, tagger, baseline, amount)
-        self._add(splits, tagger, method.label, amount, method)
+                self._add(splits, tagger, baseline, ratio)
+        self._add(splits, tagger, method.label, ratio, method)
 
     def _add(
         self,
         splits: Sequence[DataSplit],
         tagger: TaggerPlan,
         arm: str,
-        amount: float,
+        ratio: float,
         method: MethodPlan | None = None,
     ) -> None:
         """Add one run per subset and seed, unless it is there."""
@@ -120,21 +119,21 @@ class Schedule:
         parts = tuple(other for other in plan.methods if other.label in labels) or ((method,) if method else ())
         for split in splits:
             for seed in plan.seeds:
-                identity = (split.train, tagger.label, arm, amount, seed)
+                identity = (split.train, tagger.label, arm, ratio, seed)
                 if identity not in self._known:
                     self._known.add(identity)
                     own = method and method.on(split.corpus)
                     own_parts = tuple(part.on(split.corpus) for part in parts)
                     self.runs.append(
                         RunSpec(
-                            split, tagger, arm, amount, seed, own, plan.threads, plan.output, own_parts, plan.teachers
+                            split, tagger, arm, ratio, seed, own, plan.threads, plan.output, own_parts, plan.teachers
                         )
                     )
 
     def _runs_of(self, search: _Search, candidate: Candidate) -> list[RunSpec]:
-        method, amount = candidate
-        wanted = [(split.train, search.tagger, method.label, amount) for split in search.splits]
-        return [run for run in self.runs if (run.split.train, run.tagger, run.arm, run.amount) in wanted]
+        method, ratio = candidate
+        wanted = [(split.train, search.tagger, method.label, ratio) for split in search.splits]
+        return [run for run in self.runs if (run.split.train, run.tagger, run.arm, run.ratio) in wanted]
 
     def _mean_dev_f1(self, search: _Search, candidate: Candidate, records: Mapping[str, RunRecord]) -> float | None:
         """The mean over subsets and seeds; None until all runs are finished."""

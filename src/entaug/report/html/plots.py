@@ -178,10 +178,10 @@ def scatter_plot(
 
 
 def f1_plot(setting: Setting, results: Sequence[ArmResult], number: int = 0) -> Plot | None:
-    """Plot F1 against the amount of new sentences, with intervals, for the arms of a setting."""
+    """Plot F1 against the ratio of new sentences, with intervals, for the arms of a setting."""
     # Intervals are those of the gain over `gold-steps`, around the F1 of the arm: an interval that does not reach the
     # F1 of `gold-steps` shows a difference.
-    base = {result.arm.amount: 100 * result.f1 for result in results if result.arm.name == GOLD_STEPS}
+    base = {result.arm.ratio: 100 * result.f1 for result in results if result.arm.name == GOLD_STEPS}
     arms: dict[str, list[ArmResult]] = {}
     for result in results:
         if result.arm.name not in BASELINES[:2]:
@@ -189,7 +189,7 @@ def f1_plot(setting: Setting, results: Sequence[ArmResult], number: int = 0) -> 
     if not (arms or base):
         return None
     shown = [result for some in arms.values() for result in some]
-    has_lines = len({result.arm.amount for result in shown}) > 1
+    has_lines = len({result.arm.ratio for result in shown}) > 1
     has_single_seed = any(result.difference is not None and result.difference.seeds == 1 for result in shown)
     title = f"F1 on {setting}"
     limits = _limits([*(100 * result.f1 for result in shown), *base.values()], [_interval(r, base) for r in shown])
@@ -215,7 +215,7 @@ def f1_plot(setting: Setting, results: Sequence[ArmResult], number: int = 0) -> 
         "Whiskers are the 95 % interval of the gain over gold alone at equal steps: "
         "where they do not reach the line of gold alone, a difference is seen."
         + (" With one seed they do not cover the variance of training: no verdict." if has_single_seed else ""),
-        draw_svg(draw, width=5.6, height=height, name=f"amounts-{number}", title=title),
+        draw_svg(draw, width=5.6, height=height, name=f"ratios-{number}", title=title),
         ("arm", "F1", "95 % interval", "verdict"),
         tuple(rows),
     )
@@ -224,14 +224,14 @@ def f1_plot(setting: Setting, results: Sequence[ArmResult], number: int = 0) -> 
 def _interval(result: ArmResult, base: Mapping[float, float]) -> Interval | None:
     """The interval of the gain, moved to the F1 of the arm, in points."""
     difference = result.difference
-    if difference is None or result.arm.amount not in base:
+    if difference is None or result.arm.ratio not in base:
         return None
     offset = result.f1 - difference.gain
     return 100 * (offset + difference.low), 100 * (offset + difference.high)
 
 
 def _draw_rows(axes: Axes, arms: Mapping[str, Sequence[ArmResult]], base: Mapping[float, float]) -> None:
-    """A row for each arm, where all have one amount."""
+    """A row for each arm, where all have one ratio."""
     for f1 in base.values():
         axes.axvline(f1, color=COLOURS["gold"], lw=2, label="gold alone, equal steps")
     for row, results in enumerate(arms.values()):
@@ -246,24 +246,24 @@ def _draw_rows(axes: Axes, arms: Mapping[str, Sequence[ArmResult]], base: Mappin
 
 
 def _draw_lines(axes: Axes, arms: Mapping[str, Sequence[ArmResult]], base: Mapping[float, float]) -> None:
-    """A line for each arm over its amounts."""
+    """A line for each arm over its ratios."""
     if base:
-        f1s = [base[amount] for amount in sorted(base)]
+        f1s = [base[ratio] for ratio in sorted(base)]
         label = "gold alone, equal steps"
         axes.plot(sorted(base), f1s, "-", marker="_", lw=2, color=COLOURS["gold"], label=label)
     for number, (name, results) in enumerate(arms.items()):
         colour, marker = COLOURS[f"series-{number % 8}"], _LINE_MARKERS[number % 8]
-        ordered = sorted(results, key=lambda result: result.arm.amount)
+        ordered = sorted(results, key=lambda result: result.arm.ratio)
         shift = 1 + 0.012 * (number - (len(arms) - 1) / 2)  # keeps whiskers apart
-        xs = [result.arm.amount * shift for result in ordered]
+        xs = [result.arm.ratio * shift for result in ordered]
         f1s = [100 * result.f1 for result in ordered]
         axes.plot(xs, f1s, "-", marker=marker, ms=6, lw=1.3, color=colour, label=name)
         for x, result in zip(xs, ordered, strict=True):
             if interval := _interval(result, base):
                 axes.plot([x, x], interval, "-", lw=1.1, color=colour, alpha=0.7)
-    amounts = sorted({result.arm.amount for results in arms.values() for result in results})
-    if len(amounts) <= 12:
-        axes.set_xticks(amounts, [f"{amount:g}" for amount in amounts])
+    ratios = sorted({result.arm.ratio for results in arms.values() for result in results})
+    if len(ratios) <= 12:
+        axes.set_xticks(ratios, [f"{ratio:g}" for ratio in ratios])
     axes.set_xlabel("new sentences per gold sentence")
     axes.set_ylabel("micro-F1")
     axes.grid(axis="y")
