@@ -25,7 +25,7 @@ from conftest import EXAMPLE, ROOT
 from entaug.backends.processes import interrupts_blocked
 from entaug.commands.main import main
 from entaug.core.data import Mention, Sentence
-from entaug.errors import InputError, MissingModelError, ParameterError
+from entaug.errors import EntaugError, InputError, MissingModelError, ParameterError
 from entaug.files.locks import lock
 from entaug.metrics.span_f1 import MatchCounts, Scores
 from entaug.report.markdown import markdown_report
@@ -133,7 +133,7 @@ def test_bad_plans_are_refused_before_any_work(
     text = plan.read_text()
     assert change[0] in text
     plan.write_text(text.replace(change[0], change[1], 1))
-    with pytest.raises(InputError, match=message) as caught:
+    with pytest.raises(EntaugError, match=message) as caught:
         run_experiment(plan)
     assert str(caught.value).startswith(f"{plan}:")
     assert caught.value.line is not None
@@ -160,7 +160,7 @@ def test_faults_have_their_line_however_toml_is_written(
     text: bytes, line: int | None, message: str, tmp_path: Path
 ) -> None:
     (tmp_path / "plan.toml").write_bytes(text)
-    with pytest.raises(InputError, match=message) as caught:
+    with pytest.raises(EntaugError, match=message) as caught:
         read_plan(tmp_path / "plan.toml")
     assert caught.value.line == line
 
@@ -169,7 +169,7 @@ def test_names_of_corpora_differ_by_more_than_case(encoder: Path, tmp_path: Path
     plan = write_plan(tmp_path, encoder, corpus='[[corpora]]\nname = "Toy"')
     same = f'train = "{TRAIN}"\ntest = "{TEST}"\n'
     plan.write_text(plan.read_text().replace('name = "Toy"\n', f'name = "Toy"\n{same}'))
-    with pytest.raises(InputError, match="'Toy' is there already, among the corpora"):
+    with pytest.raises(EntaugError, match="'Toy' is there already, among the corpora"):
         read_plan(plan)
     # Baselines are names of arms: a corpus may have such a name.
     plan.write_text(plan.read_text().replace('"Toy"', '"gold"'))
@@ -191,7 +191,7 @@ def test_what_a_run_needs_is_looked_for_before_any_work(encoder: Path, tmp_path:
 def test_a_dev_set_is_asked_for_where_something_is_chosen_by_it(encoder: Path, tmp_path: Path) -> None:
     plan = write_plan(tmp_path, encoder, 'seeds = [1]\nratios = "patience"')
     plan.write_text(plan.read_text().replace(f'dev = "{DEV}"\n', ""))
-    with pytest.raises(InputError, match="has no dev set, and the ratio of mr is chosen by dev"):
+    with pytest.raises(EntaugError, match="has no dev set, and the ratio of mr is chosen by dev"):
         run_experiment(plan)
     plan.write_text(plan.read_text().replace("sizes = [16]", "sizes = [16]\ndev = {rest = 20}"))
     [cell] = prepare_splits(read_plan(plan))
@@ -207,7 +207,7 @@ def test_types_that_train_lacks_are_refused_or_allowed(encoder: Path, tmp_path: 
     plan = write_plan(tmp_path, encoder, "seeds = [1]")
     text = plan.read_text().replace(str(TEST), str(other))
     plan.write_text(text)
-    with pytest.raises(InputError, match=r"test of toy has types that train lacks \(COUNTY\)"):
+    with pytest.raises(EntaugError, match=r"test of toy has types that train lacks \(COUNTY\)"):
         run_experiment(plan)
     plan.write_text(text.replace("sizes = [16]", 'sizes = [16]\nmissing_types = "allow"'))
     assert len(prepare_splits(read_plan(plan))) == 1
@@ -229,7 +229,9 @@ def test_a_dev_set_that_is_the_test_set_is_refused_unless_told(encoder: Path, tm
         (part, "5 sentences that are"),
     ):
         plan.write_text(original.replace(str(DEV), str(path)))
-        with pytest.raises(InputError, match=rf"plan.toml:{line}: dev of toy has {what} .*; .*dev_in_test = \"allow\""):
+        with pytest.raises(
+            EntaugError, match=rf"plan.toml:{line}: dev of toy has {what} .*; .*dev_in_test = \"allow\""
+        ):
             run_experiment(plan, check_only=True)
         plan.write_text(plan.read_text().replace("sizes = [16]", 'sizes = [16]\ndev_in_test = "allow"'))
         assert len(prepare_splits(read_plan(plan))) == 1
@@ -255,7 +257,7 @@ def test_training_sentences_of_dev_and_test_are_told_dropped_or_refused(encoder:
     assert cell.leaks == {"dev": 0, "test": 0}
     assert cell.size == len(gold) - 3
     plan.write_text('leakage = "error"\n' + text)
-    with pytest.raises(InputError, match="3 sentences of train stand in dev or test too"):
+    with pytest.raises(EntaugError, match="3 sentences of train stand in dev or test too"):
         prepare_splits(read_plan(plan))
 
 
@@ -270,7 +272,7 @@ def test_test_and_dev_are_drawn_from_what_no_subset_uses(encoder: Path, tmp_path
     assert {s.tokens for s in entaug.read(small.train)} < parts[0]
     assert small.test == large.test
     plan.write_text(plan.read_text().replace("{rest = 30}", "{rest = 300}"))
-    with pytest.raises(InputError, match="test asks for 300 sentences, and 70 are left"):
+    with pytest.raises(EntaugError, match="test asks for 300 sentences, and 70 are left"):
         prepare_splits(read_plan(plan))
 
 
@@ -590,7 +592,7 @@ def test_nested_corpora_need_a_tagger_that_can_or_a_choice(encoder: Path, tmp_pa
     assert state.runs_done == state.runs == 4
     without = plan.read_text().replace('overlap = "outermost"', "")
     plan.write_text(without)
-    with pytest.raises(InputError, match="nested or discontinuous mentions, which linear cannot learn"):
+    with pytest.raises(EntaugError, match="nested or discontinuous mentions, which linear cannot learn"):
         run_experiment(plan, jobs=1)
 
 
@@ -601,7 +603,7 @@ def test_a_run_that_fails_does_not_keep_the_others_from_being_done(encoder: Path
     plan = write_plan(tmp_path, encoder, "seeds = [1]", "sizes = [12]", methods)
     text = plan.read_text().replace(str(TRAIN), str(same)).replace(f'"{DEV}"', "{rest = 6}")
     plan.write_text(text.replace(f'"{TEST}"', "{rest = 10}"))
-    with pytest.raises(InputError, match=r"\(in the run toy, 12, linear, mr 1N, seed 1\)"):
+    with pytest.raises(EntaugError, match=r"\(in the run toy, 12, linear, mr 1N, seed 1\)"):
         run_experiment(plan, jobs=1)
     done = [json.loads(line)["arm"] for line in (tmp_path / "plan" / "runs.jsonl").read_text().splitlines()]
     assert done == ["gold", "gold-steps", "duplicate", "lwtr"]

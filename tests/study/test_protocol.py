@@ -13,7 +13,7 @@ import pytest
 import entaug
 from conftest import EXAMPLE
 from entaug import Mention, Sentence
-from entaug.errors import InputError
+from entaug.errors import EntaugError
 from entaug.metrics.span_f1 import MatchCounts, Scores
 from entaug.report.breakdowns import corpus_tables
 from entaug.report.comparison import Setting, compare_arms
@@ -234,7 +234,7 @@ def test_corpora_may_be_folders(schedule_of: Any, tmp_path: Path, format_: str) 
 
 def test_a_folder_without_a_corpus_is_an_error(schedule_of: Any, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    with pytest.raises(InputError, match="is a directory of no known format"):
+    with pytest.raises(EntaugError, match="is a directory of no known format"):
         schedule_of(corpus(train='"empty"'))
 
 
@@ -354,13 +354,13 @@ def test_the_smallest_plan_keeps_parameters_by_corpus(schedule_of: Any, tmp_path
     ],
 )
 def test_faults_are_refused(schedule_of: Any, corpora: str, rest: str, message: str) -> None:
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(EntaugError, match=message):
         schedule_of(corpora, rest=rest)
 
 
 @pytest.mark.parametrize("by_size", ["3", "{ few = { epochs = 2 } }", "{ 10 = 3 }", "{ 10 = { epoch = 2 } }"])
 def test_faulty_tables_by_size_are_refused(schedule_of: Any, by_size: str) -> None:
-    with pytest.raises(InputError, match=r"by_size|epoch"):
+    with pytest.raises(EntaugError, match=r"by_size|epoch"):
         schedule_of(corpus(), training=f"by_size = {by_size}")
 
 

@@ -16,7 +16,7 @@ import pytest
 from conftest import EXAMPLE, ROOT
 from entaug.commands.main import main
 from entaug.config.params import parameters
-from entaug.errors import InputError
+from entaug.errors import EntaugError
 from entaug.methods import METHODS
 from entaug.study import engine
 from entaug.study.data import prepare_splits
@@ -141,7 +141,7 @@ def test_rates_fall_with_the_number_of_training_sentences(plan_file: Path) -> No
     rates = {run.ratio: run.training.learning_rate for run in runs}
     assert rates == pytest.approx({2: 2e-4 / 3, 5: 2e-4 / 6})
     plan_file.write_text(text.replace("epochs = 50\n", "scale_above = 100\n", 1), encoding="utf-8")
-    with pytest.raises(InputError, match="give learning_rate"):
+    with pytest.raises(EntaugError, match="give learning_rate"):
         read_plan(plan_file)
 
 

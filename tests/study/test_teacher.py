@@ -12,7 +12,7 @@ import pytest
 import entaug
 from conftest import EXAMPLE
 from entaug.core.soft_labels import TagProbabilities
-from entaug.errors import InputError
+from entaug.errors import EntaugError
 from entaug.report.comparison import compare_arms
 from entaug.report.recommendation import recommend
 from entaug.study.data import prepare_splits
@@ -163,7 +163,7 @@ def test_faulty_arms_are_refused(old: str, new: str, message: str, encoder: Path
     text = plan.read_text()
     assert old in text
     plan.write_text(text.replace(old, new, 1))
-    with pytest.raises(InputError, match=message) as caught:
+    with pytest.raises(EntaugError, match=message) as caught:
         prepare_splits(read_plan(plan))
     assert caught.value.line
 

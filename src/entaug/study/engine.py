@@ -29,7 +29,7 @@ from entaug.methods import METHODS
 from entaug.methods.shared.generative import GenerativeAugmenter
 from entaug.study.data import DataSplit, prepare_splits
 from entaug.study.plan import CorpusPlan, DrawnPart, MethodPlan, Plan, TaggerPlan, with_hidden
-from entaug.study.reading import key_of_error, read_plan
+from entaug.study.reading import read_plan
 from entaug.study.records import RECORDS_FILE, RecordStore, RunRecord
 from entaug.study.runs import RunSpec, execute_run
 from entaug.study.schedule import Schedule
@@ -218,13 +218,8 @@ def _check_requirements(plan: Plan, splits: Sequence[DataSplit]) -> list[str]:
     checks += [("methods", method.table, method.params, partial(_load, method, some)) for method, some in used.values()]
     notes: list[str] = []
     for table, number, params, check in checks:
-        try:
+        with plan.lines.at(table, number, params):
             notes += check() or []
-        except EntaugError as error:
-            if error.path is None:
-                error.path = str(plan.lines.path)
-                error.line = plan.lines.line_of(table, number, key_of_error(error, params))
-            raise
     return notes
 
 

@@ -5,37 +5,32 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 from entaug.config.params import Check, PositiveInt, parameters, validate
 from entaug.core.stopwords import listed_languages
-from entaug.errors import InputError, ParameterError
+from entaug.errors import EntaugError, InputError, ParameterError
 from entaug.methods import METHODS, create_augmenter
 from entaug.methods.base import Augmenter
 from entaug.study.subsets import Strategy
 from entaug.taggers.base import TaggerTrainingConfig, TrainableTagger, create_tagger, overlap_of, with_overlap
 
 __all__ = [
-    "BASELINES",
-    "ENSEMBLE",
-    "PATIENCE",
-    "SELF_TRAINING",
     "CorpusPlan",
     "DrawnPart",
     "MethodPlan",
     "Plan",
-    "PlanLines",
     "TaggerPlan",
     "TeacherPlan",
     "copies_for",
     "patience_ratios",
-    "with_hidden",
 ]
 
 T = TypeVar("T")
@@ -167,6 +162,29 @@ class PlanLines:
         """The error for a key of a table."""
         line = self.line_of(table, number, key)
         return InputError(message, path=str(self.path), line=line, remedy=remedy or "correct the plan")
+
+    @contextlib.contextmanager
+    def at(self, table: str, number: int = 0, values: Collection[str] = (), key: str | None = None) -> Iterator[None]:
+        """Give errors of the block, which is about a table with some values, the place of the key that is at fault."""
+        try:
+            yield
+        except EntaugError as error:
+            if error.path is None:
+                error.path = str(self.path)
+                error.line = self.line_of(table, number, _key_of_error(error, values) if key is None else key)
+                error.remedy = error.remedy or "correct the plan"
+            raise
+
+
+def _key_of_error(error: EntaugError, table: Collection[str]) -> str:
+    """The key of a table that an error is about, or ""."""
+    if isinstance(error, ParameterError) and error.parameter is not None:
+        return error.parameter
+    texts = table.items() if isinstance(table, Mapping) else ()
+    keys = [key for key in table if repr(key) in error.message]
+    keys += [key for key, value in texts if isinstance(value, str) and repr(value) in error.message]
+    keys += [key for key in table if re.search(rf"\b{re.escape(key)}\b", error.message)]
+    return next(iter(keys), "")
 
 
 # --------------------------------------------------------------------------------------------------------------- tables
