@@ -21,11 +21,25 @@ from entaug.core.data import Mention, Sentence
 from entaug.core.provenance import Provenance
 from entaug.errors import InputError, OutputError, ParameterError, UnknownNameError
 from entaug.formats.augmented import AugmentedCorpus, AugmentedPair
-from entaug.report.ratings.files import KeyItem, RatingKey, Ratings, key_text, read_key, read_ratings
-from entaug.report.ratings.page import render_rating_page
-from entaug.report.ratings.sampling import sample_items
-from entaug.report.ratings.scales import DEFAULT_SCALES, Scale, packaged_scales, read_scales
-from entaug.report.ratings.summary import ratings_markdown, ratings_table, summarize_ratings
+from entaug.report.ratings.page import (
+    DEFAULT_SCALES,
+    Scale,
+    packaged_scales,
+    read_scales,
+    render_rating_page,
+    sample_items,
+)
+from entaug.report.ratings.results import (
+    KeyItem,
+    RatingKey,
+    Ratings,
+    key_text,
+    ratings_markdown,
+    ratings_table,
+    read_key,
+    read_ratings,
+    summarize_ratings,
+)
 
 SCALES = [packaged_scales()[name] for name in DEFAULT_SCALES]
 FLUENT, RIGHT, DIVERSE = SCALES

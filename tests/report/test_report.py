@@ -15,8 +15,7 @@ from entaug.commands.main import main
 from entaug.errors import InputError
 from entaug.metrics.significance import Difference
 from entaug.report.comparison import Arm, ArmResult, Setting
-from entaug.report.markdown import markdown_report
-from entaug.report.recommendation import recommend
+from entaug.report.markdown import markdown_report, recommend
 from entaug.study.records import read_run_records
 
 SENTENCES = 8
@@ -35,7 +34,7 @@ def record(arm: str, ratio: float, seed: int, right: int | list[int], **more: An
         "size": 100,
         "tagger": "linear",
         "arm": arm,
-        "ratio": ratio,
+        "amount": ratio,
         "seed": seed,
         "steps": 240,
         "sentences": {"gold": 100, "new": round(99 * ratio)},
@@ -48,7 +47,7 @@ def record(arm: str, ratio: float, seed: int, right: int | list[int], **more: An
         "environment": {"python": "3.12"},
         **more,
     }
-    name = repr([made[k] for k in ("corpus", "size", "tagger", "arm", "ratio", "seed")])
+    name = repr([made[k] for k in ("corpus", "size", "tagger", "arm", "amount", "seed")])
     return {"key": hashlib.sha256(name.encode()).hexdigest()[:16], **made}
 
 

@@ -15,9 +15,8 @@ from conftest import EXAMPLE
 from entaug import Mention, Sentence
 from entaug.errors import EntaugError
 from entaug.metrics.span_f1 import MatchCounts, Scores
-from entaug.report.breakdowns import corpus_tables
 from entaug.report.comparison import Setting, compare_arms
-from entaug.report.markdown import markdown_report
+from entaug.report.markdown import corpus_tables, markdown_report
 from entaug.study.data import prepare_splits
 from entaug.study.engine import _execution_order, smallest_plan
 from entaug.study.reading import read_plan

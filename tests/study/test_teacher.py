@@ -14,7 +14,7 @@ from conftest import EXAMPLE
 from entaug.core.soft_labels import TagProbabilities
 from entaug.errors import EntaugError
 from entaug.report.comparison import compare_arms
-from entaug.report.recommendation import recommend
+from entaug.report.markdown import recommend
 from entaug.study.data import prepare_splits
 from entaug.study.engine import _check_requirements
 from entaug.study.reading import read_plan

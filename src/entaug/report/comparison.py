@@ -92,6 +92,16 @@ class ArmResult:
         """Whether this ratio was chosen on dev."""
         return any(record.chosen for record in self.records)
 
+    @property
+    def row(self) -> tuple[str, float | None]:
+        """The row in tables of several settings: the method and its ratio; None for what was chosen on dev."""
+        return self.method, None if self.is_searched else self.arm.ratio
+
+    @property
+    def shown_difference(self) -> Difference | None:
+        """The difference, if summaries show it: of what is searched on dev only what was chosen."""
+        return self.difference if self.is_chosen or not self.is_searched else None
+
 
 def compare_arms(records: Sequence[RunRecord], samples: int = 1000) -> dict[Setting, list[ArmResult]]:
     """Compare the arms of each setting."""

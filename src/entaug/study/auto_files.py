@@ -21,7 +21,7 @@ from entaug.files.mention_lists import parse_specification
 from entaug.formats import write
 from entaug.formats.augmented import read_augmented
 from entaug.metrics.quality import measure_corpus
-from entaug.report.html.assembly import render_html_report
+from entaug.report.html.page import render_html_report
 from entaug.study.choice import GOLD, LEAST_GAIN, RISK, TOLERATED_LOSS, Gain, SearchSize
 from entaug.study.data import file_digest
 
