@@ -152,7 +152,7 @@ def test_bad_plans_are_refused_before_any_work(
         (b"seeds = [1]\ncorpora = [\n{name = 3}]\n", 2, "name must be a text"),
         (b"\xef\xbb\xbfseeds = []\n", 1, "seeds must be"),
         (b"a = " + b"[" * 3000 + b"]" * 3000, None, "nested too deeply"),
-        (b"\xff", None, "not UTF-8"),
+        (b"\xff", 1, "not UTF-8"),
         (b"", None, "no .*corpora"),
     ],
 )

@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import orjson
 
+from entaug.config.toml_lines import read_toml
 from entaug.core.corpus import with_keys
 from entaug.core.data import Sentence
 from entaug.errors import InputError
@@ -188,30 +189,22 @@ def _to_toml(value: Any) -> str:
 def read_plan_file(path: str | Path) -> dict[str, Any]:
     """Read the plan of a finished choice: arguments of `entaug.auto`."""
     path = Path(path)
-
-    def fault(message: str, remedy: str | None = None) -> InputError:
-        return InputError(message, path=str(path), remedy=remedy)
-
-    try:
-        table = tomllib.loads(path.read_text("utf-8"))
-    except OSError as error:
-        raise fault(f"cannot be read ({error.strerror})") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise fault(f"no TOML ({error})", "name a training file, or a plan") from None
+    fault = partial(InputError, path=str(path))
+    table, _ = read_toml(path, "name a training file, or a plan")
     digests = table.pop(_DIGESTS, {})
     if unknown := sorted(table.keys() - set(_PLAN_KEYS)):
-        raise fault(f"unknown key {unknown[0]!r}", f"there are: {', '.join(_PLAN_KEYS)}")
+        raise fault(f"unknown key {unknown[0]!r}", remedy=f"there are: {', '.join(_PLAN_KEYS)}")
     if not isinstance(table.get("train"), str) or not isinstance(digests, dict):
-        raise fault("names no training file", 'add train = "FILE"')
+        raise fault("names no training file", remedy='add train = "FILE"')
     for name in ("unlabelled", "held_out", "mentions", "recipes"):
         value = table.get(name, [])
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-            raise fault(f"{name} must be a list of strings", "correct the plan")
+            raise fault(f"{name} must be a list of strings", remedy="correct the plan")
     for name, digest in digests.items():
         file = path.parent / name
         if not file.exists() or file_digest(file) != digest:
             what = "has changed since the plan was written" if file.exists() else "does not exist"
-            raise fault(f"{file} {what}", "restore it, or delete its line to use it as it is")
+            raise fault(f"{file} {what}", remedy="restore it, or delete its line to use it as it is")
     for key in _FILES.keys() & table.keys():
         value = table[key]
         table[key] = [str(path.parent / name) for name in value] if _FILES[key] else str(path.parent / value)

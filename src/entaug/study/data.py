@@ -262,7 +262,8 @@ class _CorpusSplitter:
             lines, own = self.plan.lines, ("methods", method.table)
             place = own if lines.line_of(*own, "ratios") != lines.line_of(*own, "") else ("", 0)
             message = f"a ratio of {min(method.ratios)} is not even one sentence for {size} of {self.corpus.name}"
-            raise lines.error(*place, "ratios", message, "give a larger ratio, or larger sizes")
+            with lines.at(*place, key="ratios"):
+                raise InputError(message, remedy="give a larger ratio, or larger sizes")
 
     def check_nesting(self, train: list[Sentence]) -> None:
         if self.corpus.overlap is not None or all(sentence.is_flat for sentence in train):
@@ -279,7 +280,8 @@ class _CorpusSplitter:
         return write_part(self.folder, name, sentences)
 
     def error(self, key: str, message: str, remedy: str | None = None) -> InputError:
-        return self.plan.lines.error("corpora", self.number, key, message, remedy)
+        line = self.plan.lines.line_of("corpora", self.number, key)
+        return InputError(message, path=str(self.plan.lines.path), line=line, remedy=remedy or "correct the plan")
 
 
 def write_part(folder: Path, name: str, sentences: Sequence[Sentence]) -> Path:

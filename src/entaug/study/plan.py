@@ -5,18 +5,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import math
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 from entaug.config.params import Check, PositiveInt, parameters, validate
+from entaug.config.toml_lines import TomlLines
 from entaug.core.stopwords import listed_languages
-from entaug.errors import EntaugError, InputError, ParameterError
+from entaug.errors import ParameterError
 from entaug.methods import METHODS, create_augmenter
 from entaug.methods.base import Augmenter
 from entaug.study.subsets import Strategy
@@ -129,62 +129,6 @@ def copies_for(ratio: float, ratios: tuple[float, ...] | str) -> int:
     if isinstance(ratios, str):
         return next(step for step in (1, 3, 6, _MAX_COPIES) if step >= ratio)
     return math.ceil(max(ratios))
-
-
-class PlanLines:
-    """Line numbers of the tables and keys of a TOML file, which ``tomllib`` does not report."""
-
-    def __init__(self, text: str = "", path: Path = Path()) -> None:
-        self.path = path
-        self._lines: dict[tuple[str, int, str], int] = {}  # by name of a table, its number, and a key or ""
-        counts: dict[str, int] = {}
-        table, number = "", 0
-        for line, content in enumerate(text.split("\n"), start=1):
-            if header := re.match(r"\s*\[\[?([\s\w.\-\"']+)\]", content):
-                table = re.sub(r"[\s\"']", "", header[1])
-                number = counts.get(table, 0)
-                counts[table] = number + 1
-                self._lines.setdefault((table, number, ""), line)
-                parent, _, child = table.rpartition(".")
-                if parent:  # [corpora.options] belongs to the last of [[corpora]]
-                    self._lines.setdefault((parent, max(0, counts.get(parent, 0) - 1), child), line)
-            elif key := re.match(r"\s*[\"']?([\w\-]+)[\"']?\s*(?:=|\.\s*[\"']?([\w\-]+))", content):
-                self._lines.setdefault((table, number, key[1]), line)
-                if key[2] and not table:  # training.epochs = 3
-                    self._lines.setdefault((key[1], 0, key[2]), line)
-
-    def line_of(self, table: str, number: int, key: str) -> int | None:
-        """The line of a key; else of its table; else of the key that holds the table, as in ``corpora = [{...}]``."""
-        positions = [(table, number, key), (table, number, ""), ("", 0, table)]
-        return next((self._lines[position] for position in positions if position in self._lines), None)
-
-    def error(self, table: str, number: int, key: str, message: str, remedy: str | None = None) -> InputError:
-        """The error for a key of a table."""
-        line = self.line_of(table, number, key)
-        return InputError(message, path=str(self.path), line=line, remedy=remedy or "correct the plan")
-
-    @contextlib.contextmanager
-    def at(self, table: str, number: int = 0, values: Collection[str] = (), key: str | None = None) -> Iterator[None]:
-        """Give errors of the block, which is about a table with some values, the place of the key that is at fault."""
-        try:
-            yield
-        except EntaugError as error:
-            if error.path is None:
-                error.path = str(self.path)
-                error.line = self.line_of(table, number, _key_of_error(error, values) if key is None else key)
-                error.remedy = error.remedy or "correct the plan"
-            raise
-
-
-def _key_of_error(error: EntaugError, table: Collection[str]) -> str:
-    """The key of a table that an error is about, or ""."""
-    if isinstance(error, ParameterError) and error.parameter is not None:
-        return error.parameter
-    texts = table.items() if isinstance(table, Mapping) else ()
-    keys = [key for key in table if repr(key) in error.message]
-    keys += [key for key, value in texts if isinstance(value, str) and repr(value) in error.message]
-    keys += [key for key in table if re.search(rf"\b{re.escape(key)}\b", error.message)]
-    return next(iter(keys), "")
 
 
 # --------------------------------------------------------------------------------------------------------------- tables
@@ -468,4 +412,4 @@ class Plan(_Table):
     corpora: tuple[CorpusPlan, ...] = ()
     taggers: tuple[TaggerPlan, ...] = ()
     methods: tuple[MethodPlan, ...] = ()
-    lines: PlanLines = field(default_factory=PlanLines, init=False)
+    lines: TomlLines = field(default_factory=TomlLines, init=False)

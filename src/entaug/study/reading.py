@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 from entaug.config.params import construct, parameters
+from entaug.config.toml_lines import TomlLines, read_toml
 from entaug.errors import InputError, ParameterError, UnknownNameError
 from entaug.methods import METHODS
-from entaug.study import plan as tables
-from entaug.study.plan import CorpusPlan, DrawnPart, MethodPlan, Plan, TaggerPlan, TeacherPlan, with_hidden
+from entaug.study.plan import (
+    PATIENCE,
+    CorpusPlan,
+    DrawnPart,
+    MethodPlan,
+    Plan,
+    TaggerPlan,
+    TeacherPlan,
+    with_hidden,
+)
 from entaug.taggers.base import TaggerTrainingConfig
 
 __all__ = ["read_plan"]
@@ -26,21 +33,7 @@ _RESERVED_FOR_TRAINING = {"seed": "use the seeds of the plan"}
 
 def read_plan(path: str | Path) -> Plan:
     """Read and check a plan; the files of corpora must exist, but are not read yet."""
-    path = Path(path)
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-        data = tomllib.loads(text)
-    except OSError as error:
-        raise InputError(f"cannot be read ({error.strerror})", path=str(path), remedy="check the path") from None
-    except UnicodeDecodeError:
-        raise InputError("is not UTF-8", path=str(path), remedy="save it as UTF-8") from None
-    except tomllib.TOMLDecodeError as error:
-        position = re.search(r"at line (\d+)", str(error))
-        line = int(position[1]) if position else None
-        raise InputError(f"is not TOML ({error})", path=str(path), line=line, remedy="correct it") from None
-    except RecursionError:
-        raise InputError("is nested too deeply", path=str(path), remedy="correct it") from None
-    lines = tables.PlanLines(text, path)
+    data, lines = read_toml(Path(path), "correct the plan")
     plan = with_hidden(_PlanReader(lines).read(data), lines=lines)
     _check(plan)
     return plan
@@ -56,7 +49,7 @@ class _Trainings:
 class _PlanReader:
     """Constructs the tables of a plan."""
 
-    def __init__(self, lines: tables.PlanLines) -> None:
+    def __init__(self, lines: TomlLines) -> None:
         self.at = lines.at
         self.folder = lines.path.parent
         self.name = lines.path.stem
@@ -90,7 +83,8 @@ class _PlanReader:
         with self.at(""):
             if not corpora:
                 raise InputError("the plan has no [[corpora]]", remedy="add one with name, train and test")
-        return replace(plan, **{name: tuple(components) for name, components in found.items()})
+        components: dict[str, Any] = {name: tuple(some) for name, some in found.items()}
+        return replace(plan, **components)
 
     def tables(self, data: dict[str, Any], name: str) -> Iterator[dict[str, Any]]:
         given = data.pop(name, [])
@@ -256,7 +250,7 @@ def _check_needs(plan: Plan, corpus: CorpusPlan, sources: Sequence[CorpusPlan]) 
         for tagger in filter(corpus.includes, plan.taggers)
         if any(training.checkpoint == "best" for training in (tagger.training, *tagger.by_size.values()))
     ]
-    by_dev += [f"the ratio of {method.label}" for method in used if method.ratios == tables.PATIENCE]
+    by_dev += [f"the ratio of {method.label}" for method in used if method.ratios == PATIENCE]
     by_dev += [f"the cell of the grid {method.group}" for method in used if method.group]
     if by_dev and any(source.dev is None for source in sources):
         message = f"the corpus {corpus.name} has no dev set, and {by_dev[0]} is chosen by dev"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import re
 import warnings
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle
 from statistics import quantiles
@@ -22,7 +23,7 @@ from entaug.report.comparison import BASELINES, GOLD_STEPS, ArmResult, Setting
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["COLOURS", "Plot", "add_labels", "draw_svg", "f1_plot", "label_plot", "length_plot", "scatter_plot"]
+__all__ = ["COLOURS", "Plot", "draw_svg", "f1_plot", "figure", "label_plot", "length_plot", "scatter_plot"]
 
 # ------------------------------------------------------------------------------------------------------------------ SVG
 
@@ -37,7 +38,6 @@ _ATTRIBUTES = {
     *("stroke-linejoin", "text-anchor", "opacity", "font-size", "font-weight"),
 }
 _STYLE: Any = {
-    "svg.fonttype": "none",
     "axes.axisbelow": True,
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -52,7 +52,6 @@ _STYLE: Any = {
     "legend.fontsize": 9,
     "legend.labelcolor": COLOURS["ink"],
     "text.color": COLOURS["ink"],
-    "text.parse_math": False,
     "xtick.color": COLOURS["line"],
     "ytick.color": COLOURS["line"],
     "xtick.labelcolor": COLOURS["muted"],
@@ -61,26 +60,32 @@ _STYLE: Any = {
 }
 
 
-def draw_svg(draw: Callable[[Axes], None], *, width: float, height: float, name: str, title: str) -> str:
-    """Draw a figure as an ``svg`` element."""
+@contextlib.contextmanager
+def figure(width: float, height: float, salt: str, style: Mapping[str, Any] | None = None) -> Iterator[Axes]:
+    """The axes of a figure that does not depend on the settings of the user; text stays text."""
     try:
         import matplotlib as mpl
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError:
         raise MissingExtraError("matplotlib", "report") from None
-    stream = io.StringIO()
     with mpl.rc_context(), warnings.catch_warnings():
-        mpl.rcdefaults()  # independent of the user's settings
-        mpl.rcParams.update({**_STYLE, "svg.hashsalt": name})
-        warnings.filterwarnings("ignore", "Glyph")  # browsers have letters that matplotlib's font lacks
-        figure = Figure(figsize=(width, height), layout="constrained")
-        FigureCanvasAgg(figure)  # measures text
-        axes = figure.add_subplot()
+        mpl.rcdefaults()
+        mpl.rcParams.update({"svg.fonttype": "none", "text.parse_math": False, **(style or {}), "svg.hashsalt": salt})
+        warnings.filterwarnings("ignore", "Glyph")  # letters that matplotlib's font lacks
+        drawn = Figure(figsize=(width, height), layout="constrained")
+        FigureCanvasAgg(drawn)  # measures text
+        yield drawn.add_subplot()
+
+
+def draw_svg(draw: Callable[[Axes], None], *, width: float, height: float, name: str, title: str) -> str:
+    """Draw a figure as an ``svg`` element."""
+    stream = io.StringIO()
+    with figure(width, height, name, _STYLE) as axes:
         draw(axes)
         axes.tick_params(which="both", length=0)
         metadata = dict.fromkeys(("Date", "Creator", "Format", "Type"))
-        figure.savefig(stream, format="svg", transparent=True, metadata=metadata)
+        axes.figure.savefig(stream, format="svg", transparent=True, metadata=metadata)
     return _convert(stream.getvalue(), title)
 
 
@@ -117,7 +122,7 @@ def _convert(svg: str, title: str) -> str:
     return ET.tostring(root, encoding="unicode")
 
 
-def add_labels(axes: Any, points: Sequence[tuple[float, float, str]]) -> None:
+def _add_labels(axes: Any, points: Sequence[tuple[float, float, str]]) -> None:
     """Add labels beside points, each on the side where it overlaps least with points and other labels."""
     from matplotlib.transforms import Bbox
 
@@ -301,7 +306,7 @@ def scatter_plot(
         axes.set_xlabel(x_label)
         axes.set_ylabel(y_label)
         axes.grid()
-        add_labels(axes, known)
+        _add_labels(axes, known)
 
     return Plot(
         title,

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from hashlib import blake2b
 from importlib.resources import files
 from itertools import chain, zip_longest
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
+from entaug.config.params import Check, construct, validate
+from entaug.config.toml_lines import read_toml
 from entaug.core.data import Sentence
 from entaug.core.rng import Streams
 from entaug.core.spacing import PRINTED_FORMS, infer_spaces
-from entaug.errors import InputError, ParameterError, UnknownNameError
-from entaug.files.streams import decode_text, read_bytes
+from entaug.errors import ParameterError, UnknownNameError
 from entaug.formats.augmented import AugmentedCorpus, AugmentedPair
 from entaug.metrics.quality import GOLD
 from entaug.report.html.examples import encode_sentence, safe_json
@@ -38,27 +39,27 @@ Judges = Literal["text", "pair", "group"]
 _REMEDY = "see: entaug rate --list-scales"
 
 
+def _is_line(text: object, longest: int = 500) -> bool:
+    return isinstance(text, str) and bool(text.strip()) and len(text) <= longest and text.isprintable()
+
+
 @dataclass(frozen=True)
 class Scale:
     """A scale from 1 to 5."""
 
-    name: str
-    question: str
-    anchors: tuple[str, ...]
+    name: Annotated[str, Check(partial(_is_line, longest=40), "one line of 1 to 40 characters")]
+    question: Annotated[str, Check(_is_line, "one line of 1 to 500 characters")]
+    anchors: Annotated[
+        tuple[str, ...],
+        Check(
+            lambda anchors: len(anchors) in (2, HIGHEST) and all(map(_is_line, anchors)),
+            f"a list of 2 or {HIGHEST} texts of one line, those of 1 and 5 or of each rating",
+        ),
+    ]
     judges: Judges = "text"
 
     def __post_init__(self) -> None:
-        for what, text, longest in (("name", self.name, 40), ("question", self.question, 500)):
-            if not isinstance(text, str) or not text.strip() or len(text) > longest or not text.isprintable():
-                message = f"the {what} of a scale must be one line of 1 to {longest} characters, not {text!r:.60}"
-                raise ParameterError(message, parameter=what)
-        is_text = all(isinstance(anchor, str) and anchor.strip() and anchor.isprintable() for anchor in self.anchors)
-        if len(self.anchors) not in (2, HIGHEST) or not is_text:
-            message = f"the anchors of the scale {self.name!r} must be 2 or {HIGHEST} texts of one line"
-            raise ParameterError(message, parameter="anchors", remedy="give those of 1 and 5, or of each rating")
-        if self.judges not in get_args(Judges):
-            message = f"the scale {self.name!r} judges {self.judges!r}"
-            raise ParameterError(message, parameter="judges", remedy=f"choose from {', '.join(get_args(Judges))}")
+        validate(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the scale as a dictionary that can be written as JSON."""
@@ -67,13 +68,10 @@ class Scale:
     @classmethod
     def from_dict(cls, data: Any) -> Scale:
         """Create a scale from a dictionary, as files hold it."""
-        known = {"name", "question", "anchors", "judges"}
-        if not isinstance(data, dict) or not {"name", "question", "anchors"} <= set(data) <= known:
-            remedy = "give question, anchors and, if it is not a text by itself, judges"
-            raise ParameterError(f"not a scale: {data!r:.60}", remedy=remedy)
-        if not isinstance(data["anchors"], list | tuple):
-            raise ParameterError(f"the anchors of the scale {data['name']!r} must be a list of texts")
-        return cls(**{**data, "anchors": tuple(data["anchors"])})
+        if not isinstance(data, dict):
+            raise ParameterError(f"not a scale: {data!r:.60}", remedy="give question, anchors and perhaps judges")
+        values = {name: tuple(value) if isinstance(value, list) else value for name, value in data.items()}
+        return construct(cls, "a scale", values)
 
 
 def packaged_scales_text() -> str:
@@ -96,22 +94,13 @@ def read_scales(value: str | Path) -> list[Scale]:
             if name not in packaged:
                 raise UnknownNameError("scale", name, packaged)
         return check_scales([packaged[name] for name in names])
-    path = Path(value)
-    text = decode_text(read_bytes(path), path)
-    try:
-        table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"is not a TOML file ({error})", path=str(path), remedy=_REMEDY) from None
+    table, lines = read_toml(Path(value), _REMEDY)
     scales = []
     for name, keys in table.items():
-        try:
+        with lines.at(name, key=""):
             scales.append(Scale.from_dict({**keys, "name": name} if isinstance(keys, dict) else keys))
-        except ParameterError as error:
-            raise InputError(error.message, path=str(path), line=_line(text, name), remedy=error.remedy) from None
-    try:
+    with lines.at("", key=""):
         return check_scales(scales)
-    except ParameterError as error:
-        raise InputError(error.message, path=str(path), remedy=error.remedy) from None
 
 
 def check_scales(scales: Sequence[Scale]) -> list[Scale]:
@@ -127,13 +116,6 @@ def check_scales(scales: Sequence[Scale]) -> list[Scale]:
         message = f"the scale {groups[0]!r} judges groups of texts, and {other!r} single texts"
         raise ParameterError(message, remedy="write two pages")
     return list(scales)
-
-
-def _line(text: str, name: str) -> int | None:
-    """The line of the table of a scale; None if it is not plain to see."""
-    pattern = re.compile(rf"""^\s*\[?\s*["']?{re.escape(name)}["']?\s*[\]=]""", re.MULTILINE)
-    match = pattern.search(text)
-    return text.count("\n", 0, match.end()) + 1 if match else None
 
 
 # --------------------------------------------------------------------------------------------------------------- sample

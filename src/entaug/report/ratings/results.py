@@ -300,10 +300,11 @@ def summarize_ratings(ratings: Ratings, *, samples: int = 1000, seed: int = 0) -
     for scale in key.scales:
         units = [_unit(ratings, n, scale.name) for n, item in enumerate(key.items) if scale.name in item.scales]
         pairable = [unit for unit in units if len(unit) > 1]
-        alphas = [krippendorff_alpha(units, level) for level in ("ordinal", "interval")]
-        agreement[scale.name] = Agreement(*alphas, len(pairable), sum(map(len, pairable)))
-        if note := _note_on_agreement(scale.name, agreement[scale.name], units):
-            notes.append(note)
+        ordinal, interval = (krippendorff_alpha(units, level) for level in ("ordinal", "interval"))
+        agreement[scale.name] = Agreement(ordinal, interval, len(pairable), sum(map(len, pairable)))
+        if ordinal is None and any(units):
+            why = "all ratings are equal" if pairable else "no text has the ratings of two raters"
+            notes.append(f"{scale.name}: {why}, so agreement is undefined")
     if len(ratings.raters) == 1:
         notes = ["one rater: agreement needs the files of two or more"]
     raters = tuple(_count(ratings, name) for name in ratings.raters)
@@ -334,14 +335,6 @@ def _mean_rating(units: Iterable[Sequence[int]], expected: int, samples: int, se
             means[start : start + len(drawn)] = resampled[:, 0] / resampled[:, 1]
         low, high = map(float, np.quantile(means, [0.025, 0.975]))
     return MeanRating(float(total / count), low, high, len(rated), int(count), expected - int(count))
-
-
-def _note_on_agreement(scale: str, agreement: Agreement, units: Iterable[Sequence[int]]) -> str | None:
-    if agreement.ordinal is not None or not any(units):
-        return None
-    if not agreement.items:
-        return f"{scale}: no text has the ratings of two raters, so agreement is undefined"
-    return f"{scale}: all ratings are equal, so agreement is undefined"
 
 
 def _count(ratings: Ratings, name: str) -> RaterCount:
