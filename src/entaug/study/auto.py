@@ -27,24 +27,9 @@ from entaug.formats import read, read_each
 from entaug.formats.file_job import require_mentions
 from entaug.formats.unlabelled_text import read_unlabelled
 from entaug.methods import create_augmenter
-from entaug.study.auto_files import AutoSummary, write_output
-from entaug.study.choice import (
-    FINALISTS,
-    GOLD,
-    RECIPES,
-    TEACHER,
-    TEACHER_SIZE,
-    Gain,
-    Outcome,
-    Recipe,
-    SearchSize,
-    applicable_recipes,
-    choose,
-    estimate_gains,
-    largest_affordable,
-    prior_gains,
-    search_sizes,
-)
+from entaug.study import choice
+from entaug.study.auto_files import PLAN_KEYS, AutoSummary, write_output
+from entaug.study.choice import GOLD, RECIPES, TEACHER, TEACHER_SIZE, Gain, Outcome, Recipe, SearchSize
 from entaug.study.data import DataSplit, file_digest, short_hash, write_part
 from entaug.study.engine import OVERHEAD, STUDENT, TEACHER_ENCODER, ProgressCallback, Tracker
 from entaug.study.plan import SELF_TRAINING, CorpusPlan, MethodPlan, TaggerPlan, TeacherPlan, with_hidden
@@ -144,29 +129,18 @@ def auto(
         ...
         entaug.errors.ParameterError: folds must be an integer of at least 2, or 0, not 1
     """
-    begun = time.monotonic()
+    begun, given = time.monotonic(), locals()
+    arguments: dict[str, Any] = {name: given[name] for name in PLAN_KEYS}
+    for name in ("unlabelled", "held_out", "mentions"):
+        value = arguments[name]
+        arguments[name] = [str(path) for path in ([value] if isinstance(value, str | Path) else value)]
+    for name in ("train", "dev", "encoder", "teacher_encoder"):
+        arguments[name] = None if arguments[name] is None else str(arguments[name])
+    arguments["recipes"] = None if recipes is None else list(recipes)
+    arguments["read_options"] = {key: value for key, value in (read_options or {}).items() if value is not None}
     output = Path(output)
     _check_numbers(budget=budget, folds=folds, repeats=repeats, steps=steps)
     check_new_folder(output)
-    arguments: dict[str, Any] = {
-        "train": str(train),
-        "unlabelled": _as_strings(unlabelled),
-        "dev": None if dev is None else str(dev),
-        "held_out": _as_strings(held_out),
-        "drop_held_out": drop_held_out,
-        "mentions": _as_strings(mentions),
-        "encoder": str(encoder),
-        "teacher_encoder": None if teacher_encoder is None else str(teacher_encoder),
-        "tagger": tagger,
-        "recipes": None if recipes is None else list(recipes),
-        "folds": folds,
-        "repeats": repeats,
-        "steps": steps,
-        "seed": seed,
-        "repair": repair,
-        "from_format": from_format,
-        "read_options": {name: value for name, value in (read_options or {}).items() if value is not None},
-    }
     inputs = _read_inputs(arguments)
     arguments["tagger"] = tagger or ("linear" if all(sentence.is_flat for sentence in inputs.gold) else "w2ner")
     for name in filter(None, (encoder, teacher_encoder)):
@@ -183,20 +157,14 @@ def auto(
         return replace(search.execute(), seconds=time.monotonic() - begun)
 
 
-def _as_strings(paths: str | Path | Sequence[str | Path]) -> list[str]:
-    return [str(path) for path in ([paths] if isinstance(paths, str | Path) else paths)]
-
-
 def _check_numbers(**numbers: float | None) -> None:
     for name, value in numbers.items():
-        if value is None:
-            continue
         if name == "budget":
-            is_valid, expected = value > 0, "above 0"
-        elif name == "folds":
-            is_valid, expected = type(value) is int and value >= 0 and value != 1, "an integer of at least 2, or 0"
+            is_valid, expected = value is None or value > 0, "above 0"
         else:
-            is_valid, expected = type(value) is int and value >= 1, "an integer of at least 1"
+            least = {"folds": 2}.get(name, 1)
+            is_valid = value is None or (type(value) is int and (value >= least or (name == "folds" and not value)))
+            expected = f"an integer of at least {least}{', or 0' if name == 'folds' else ''}"
         if not is_valid:
             raise ParameterError(f"{name} must be {expected}, not {value!r}", parameter=name)
 
@@ -349,7 +317,7 @@ class _Search:
         size = self._size([recipe.cost for recipe in recipes], seconds, teacher_cost)
         recipes = recipes[: size.recipes]
         gains, gold_f1, teacher_f1 = self._measure(recipes, size)
-        chosen = choose(gains)
+        chosen = choice.choose(gains)
         recipe = None if chosen is None else RECIPES[chosen.recipe]
         self.tracker.plan(*self._work(SearchSize(0, len(recipes), 0), recipes, recipe))
         augmented, tagger = self._train_final(recipe)
@@ -522,7 +490,7 @@ class _Search:
         """The recipes that can be tried, and notes on the others."""
         names = self.arguments["recipes"]
         wanted = {recipe.method for recipe in RECIPES.values() if names is None or recipe.name in names}
-        recipes, notes = applicable_recipes(
+        recipes, notes = choice.applicable_recipes(
             names,
             has_unlabelled=bool(self.inputs.unlabelled),
             has_probabilities=self.has_probabilities,
@@ -558,7 +526,9 @@ class _Search:
                 cost = seconds * OVERHEAD * self._fold_steps() / self.steps
                 # The first training, the final teacher, and the other final trainings.
                 ends = seconds * (1 + teacher_cost + OVERHEAD * (TEACHER_SIZE - 1 + max(costs, default=1)))
-                affordable = largest_affordable(candidates, (60 * self.budget - ends) / cost, costs, teacher_cost)
+                affordable = choice.largest_affordable(
+                    candidates, (60 * self.budget - ends) / cost, costs, teacher_cost
+                )
                 size = affordable or SearchSize(0, num_recipes, 0)
                 least = candidates[0].num_trainings(costs, teacher_cost) * cost + ends
                 minutes = least / 60 if affordable is None else 0.0
@@ -573,7 +543,9 @@ class _Search:
         """The sizes that the arguments allow, from the smallest to the largest."""
         number, repeats = self.arguments["folds"], self.arguments["repeats"]
         has_dev = self.inputs.dev is not None
-        candidates = search_sizes(num_recipes, has_dev=has_dev) if number != 0 else [SearchSize(0, num_recipes, 0)]
+        candidates = (
+            choice.search_sizes(num_recipes, has_dev=has_dev) if number != 0 else [SearchSize(0, num_recipes, 0)]
+        )
         return [
             replace(size, folds=size.folds if has_dev or not number else number, repeats=repeats or size.repeats)
             for size in candidates
@@ -587,16 +559,16 @@ class _Search:
         is_larger = has_teacher and self._bytes_of(TEACHER) >= _LARGER * self._bytes_of(GOLD)
         priors = {recipe.name: recipe.prior(is_teacher_larger=is_larger) for recipe in recipes}
         if not size.is_measured:
-            return prior_gains(priors), None, None
+            return choice.prior_gains(priors), None, None
         gains: list[Gain] = []
         outcomes: list[Outcome] = []
         self.tracker.plan(*self._work(size, recipes, _likely_recipe(priors, size)))
         for repeat in range(size.repeats):
-            best = sorted(gains, key=lambda gain: -gain.expected)[:FINALISTS]
+            best = sorted(gains, key=lambda gain: -gain.expected)[: choice.FINALISTS]
             finalists = {gain.recipe for gain in best}
             tried = [recipe for recipe in recipes if not repeat or recipe.name in finalists]
             outcomes.append(self._measure_once(tried, size, repeat))
-            gains = estimate_gains(outcomes, priors)
+            gains = choice.estimate_gains(outcomes, priors)
         gold_f1 = _mean_f1([counts for outcome in outcomes for counts in outcome.gold])
         teacher_f1 = _mean_f1([outcome.recipes[TEACHER] for outcome in outcomes]) if has_teacher else None
         return gains, gold_f1, teacher_f1
@@ -665,7 +637,7 @@ def _likely_recipe(priors: Mapping[str, float], size: SearchSize) -> Recipe | No
     """The recipe that is chosen if nothing is measured; otherwise the one with the highest prior gain."""
     if size.is_measured:
         return RECIPES[max(priors, key=lambda name: priors[name])]
-    chosen = choose(prior_gains(priors))
+    chosen = choice.choose(choice.prior_gains(priors))
     return None if chosen is None else RECIPES[chosen.recipe]
 
 

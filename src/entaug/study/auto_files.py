@@ -26,12 +26,12 @@ from entaug.report.html.page import render_html_report
 from entaug.study.choice import GOLD, LEAST_GAIN, RISK, TOLERATED_LOSS, Gain, SearchSize
 from entaug.study.data import file_digest
 
-__all__ = ["AutoSummary", "read_plan_file", "write_output"]
+__all__ = ["PLAN_KEYS", "AutoSummary", "read_plan_file", "write_output"]
 
 _DIGESTS = "digests"
 _FILES = {"train": False, "dev": False, "unlabelled": True, "held_out": True, "mentions": True}
 """The arguments that name files, and whether they are lists."""
-_PLAN_KEYS = (
+PLAN_KEYS = (
     *("train", "unlabelled", "dev", "held_out", "drop_held_out", "mentions", "encoder", "teacher_encoder", "tagger"),
     *("recipes", "folds", "repeats", "steps", "seed", "repair", "from_format", "read_options"),
 )
@@ -157,7 +157,7 @@ def _plan_text(arguments: Mapping[str, Any], digests: Mapping[str, str], folder:
 
     lines = [f"# To repeat this choice: entaug auto plan.toml -o NEW-FOLDER. It chose: {recipe}"]
     tables: dict[str, Mapping[str, Any]] = {}
-    for name in _PLAN_KEYS:
+    for name in PLAN_KEYS:
         value = arguments[name]
         if value is None or (name != "recipes" and (value is False or value in ([], {}))):
             continue
@@ -192,8 +192,8 @@ def read_plan_file(path: str | Path) -> dict[str, Any]:
     fault = partial(InputError, path=str(path))
     table, _ = read_toml(path, "name a training file, or a plan")
     digests = table.pop(_DIGESTS, {})
-    if unknown := sorted(table.keys() - set(_PLAN_KEYS)):
-        raise fault(f"unknown key {unknown[0]!r}", remedy=f"there are: {', '.join(_PLAN_KEYS)}")
+    if unknown := sorted(table.keys() - set(PLAN_KEYS)):
+        raise fault(f"unknown key {unknown[0]!r}", remedy=f"there are: {', '.join(PLAN_KEYS)}")
     if not isinstance(table.get("train"), str) or not isinstance(digests, dict):
         raise fault("names no training file", remedy='add train = "FILE"')
     for name in ("unlabelled", "held_out", "mentions", "recipes"):
