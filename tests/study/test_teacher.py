@@ -132,6 +132,7 @@ def test_unlabelled_sentences_are_never_those_of_train_or_test(encoder: Path, tm
     run = runs_of(write_plan(tmp_path, encoder, unlabelled=f'"{everything}"'))["self soft", 1]
     assert run.split.unlabelled is not None
     unlabelled = list(entaug.read(run.split.unlabelled))
+    assert run.split.test is not None
     used = {s.tokens for path in (run.split.train, run.split.test) for s in entaug.read(path)}
     assert unlabelled
     assert not used & {s.tokens for s in unlabelled}

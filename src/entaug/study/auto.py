@@ -378,7 +378,8 @@ class _Search:
         if encoder := self.arguments["teacher_encoder"]:
             own = replace(student, params={"encoder": encoder})
             teacher = with_hidden(replace(teacher, size=1, tagger=own), first_seed=first + TEACHER_SIZE + 1)
-        method, parts = None, ()
+        method: MethodPlan | None = None
+        parts: tuple[MethodPlan, ...] = ()
         if name in RECIPES:
             method, parts = self._method(RECIPES[name], split, steps)
         return RunSpec(

@@ -61,7 +61,7 @@ _STYLE: Any = {
 
 
 @contextlib.contextmanager
-def figure(width: float, height: float, salt: str, style: Mapping[str, Any] | None = None) -> Iterator[Axes]:
+def figure(width: float, height: float, salt: str, style: Mapping[str, Any] | None = None) -> Iterator[Any]:
     """The axes of a figure that does not depend on the settings of the user; text stays text."""
     try:
         import matplotlib as mpl
@@ -71,7 +71,8 @@ def figure(width: float, height: float, salt: str, style: Mapping[str, Any] | No
         raise MissingExtraError("matplotlib", "report") from None
     with mpl.rc_context(), warnings.catch_warnings():
         mpl.rcdefaults()
-        mpl.rcParams.update({"svg.fonttype": "none", "text.parse_math": False, **(style or {}), "svg.hashsalt": salt})
+        parameters: Any = {"svg.fonttype": "none", "text.parse_math": False, **(style or {}), "svg.hashsalt": salt}
+        mpl.rcParams.update(parameters)
         warnings.filterwarnings("ignore", "Glyph")  # letters that matplotlib's font lacks
         drawn = Figure(figsize=(width, height), layout="constrained")
         FigureCanvasAgg(drawn)  # measures text
