@@ -29,11 +29,10 @@ from entaug import __version__, auto
 from entaug.core.data import Sentence
 from entaug.formats import read
 from entaug.metrics.span_f1 import Scores, score
-from entaug.study.auto.trainings import Trainer
 from entaug.study.data import DataSplit, file_digest, prepare_splits, short_hash
 from entaug.study.reading import read_plan
 from entaug.study.records import RecordStore, RunRecord
-from entaug.taggers.base import TrainableTagger, load_tagger
+from entaug.taggers.base import TaggerTrainingConfig, TrainableTagger, create_tagger, load_tagger
 
 
 def measure(split: DataSplit, seed: int, options: dict[str, Any], folder: Path) -> tuple[list[RunRecord], float]:
@@ -47,8 +46,8 @@ def measure(split: DataSplit, seed: int, options: dict[str, Any], folder: Path) 
         auto(split.train, output, unlabelled=unlabelled, seed=seed, **given)
     summary = orjson.loads((output / "summary.json").read_bytes())
     tagger = orjson.loads((output / "tagger" / "tagger.json").read_bytes())["tagger"]
-    trainer = Trainer(tagger=tagger, params={"encoder": given["encoder"]}, has_probabilities=True, seed=seed)
-    baseline = trainer.train(gold, trainer.config(summary["steps"], 0, 0))
+    config = TaggerTrainingConfig(steps=summary["steps"], seed=seed)
+    baseline = create_tagger(tagger, encoder=given["encoder"]).fit(gold, config=config)
     common: dict[str, Any] = {
         "corpus": split.corpus.name,
         "size": split.size,

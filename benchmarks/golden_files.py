@@ -37,7 +37,7 @@ from entaug.commands.work.train import train_file
 from entaug.errors import EntaugError, LossError
 from entaug.formats import FORMATS, find_format, open_file
 from entaug.metrics.likelihood import log_likelihood
-from entaug.study.runner import run_experiment
+from entaug.study.engine import run_experiment
 from entaug.taggers.base import TaggerTrainingConfig, create_tagger
 from golden import ROOT, SEED, commit, corpus, digest, environment, recorded, store
 
