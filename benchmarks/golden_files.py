@@ -429,7 +429,9 @@ def taggers(folder: Path) -> Found:
             "losses": [round(float(one), 6) for one in getattr(tagger, "history_").losses],  # noqa: B009
         }
     kept = create_tagger("linear")
-    kept.fit(corpus("train")[:30], corpus("dev"), TaggerTrainingConfig(epochs=3, checkpoint="best", seed=SEED))
+    kept.fit(
+        corpus("train")[:30], corpus("dev"), TaggerTrainingConfig(epochs=3, batch_size=16, checkpoint="best", seed=SEED)
+    )
     found["linear, the best epoch"] = of_sentences(kept.predict(corpus("dev")))
     return found
 
@@ -496,7 +498,7 @@ def experiment(folder: Path) -> Found:
         EXAMPLE / "train.conll",
         folder / "tagger",
         tagger,
-        config=TaggerTrainingConfig(steps=20, seed=SEED),
+        config=TaggerTrainingConfig(steps=20, batch_size=16, seed=SEED),
     )
     outcome = entaug.evaluate_files(EXAMPLE / "dev.conll", folder / "tagger")
     found["kept"] = [summary.sentences, summary.labels, *outcome.micro]
