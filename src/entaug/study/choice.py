@@ -26,16 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = [
-    "FINALISTS",
-    "GOLD",
-    "LEAST_GAIN",
-    "PRIOR_SD",
     "RECIPES",
-    "RISK",
-    "SHARED",
-    "TEACHER",
-    "TEACHER_SIZE",
-    "TOLERATED_LOSS",
     "Gain",
     "Outcome",
     "Recipe",
@@ -43,10 +34,7 @@ __all__ = [
     "applicable_recipes",
     "choose",
     "estimate_gains",
-    "largest_affordable",
     "prior_gains",
-    "search_sizes",
-    "shrink",
 ]
 
 GOLD = "gold"

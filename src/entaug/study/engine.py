@@ -35,18 +35,7 @@ from entaug.study.runs import RunSpec, execute_run
 from entaug.study.schedule import Schedule
 from entaug.taggers.base import TaggerTrainingConfig
 
-__all__ = [
-    "OVERHEAD",
-    "STUDENT",
-    "TEACHER_ENCODER",
-    "ProgressCallback",
-    "SettingProgress",
-    "StudyProgress",
-    "Tracker",
-    "run_experiment",
-    "smallest_plan",
-    "smoke_test",
-]
+__all__ = ["ProgressCallback", "StudyProgress", "Tracker", "run_experiment", "smallest_plan", "smoke_test"]
 
 OVERHEAD = 1.25  # augmenting, labelling and predicting, as a share of the time for training
 STUDENT, TEACHER_ENCODER = "encoder", "teacher encoder"

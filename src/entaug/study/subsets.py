@@ -15,19 +15,7 @@ from entaug.core.data import Sentence
 from entaug.core.rng import Streams
 from entaug.errors import InputError, ParameterError, UnknownNameError
 
-__all__ = [
-    "STRATEGIES",
-    "Strategy",
-    "content_key",
-    "draw",
-    "first",
-    "folds",
-    "fraction",
-    "partition",
-    "progressive",
-    "rest",
-    "stratified",
-]
+__all__ = ["STRATEGIES", "draw", "first", "folds", "fraction", "partition", "progressive", "rest", "stratified"]
 
 Strategy = Literal["progressive", "first", "fraction", "stratified"]
 STRATEGIES: tuple[str, ...] = get_args(Strategy)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from hashlib import blake2b
@@ -306,27 +306,29 @@ def _labels(corpus: AugmentedCorpus) -> list[str]:
     return sorted(gold | rest, key=lambda label: (-gold[label], -rest[label], label))
 
 
-def _own_scores(corpus: AugmentedCorpus, changes: Mapping[str, Sequence[Changes]]) -> list[ScoreColumn]:
-    """The share of changed words, and the scores in provenance."""
-    columns: list[ScoreColumn] = []
+def _own_scores(corpus: AugmentedCorpus, changes: Mapping[str, Sequence[Changes]]) -> Iterator[ScoreColumn]:
+    """The share of changed words, and the scores in provenance, as far as any sentence has them."""
+    pairs = [pair for some in corpus.methods.values() for pair in some]
+    keys = {key: None for pair in pairs for key, value in pair.provenance.details.items() if type(value) is float}
     shares = {
         method: [None if change.changed is None else 100 * change.changed for change in some]
         for method, some in changes.items()
     }
-    if any(value is not None for values in shares.values() for value in values):
-        description = "Share of the words of the augmented sentence that are not in the same place in its source."
-        columns.append(ScoreColumn("changed", "words changed, %", description, shares))
-    disagreements = {method: [_disagreement(pair) for pair in pairs] for method, pairs in corpus.methods.items()}
-    if any(value is not None for values in disagreements.values() for value in values):
-        description = "How improbable a teacher finds the least probable label of the sentence, from 0 to 1."
-        columns.append(ScoreColumn(_DISAGREEMENT, "disagreement of the teacher", description, disagreements))
-    details = {method: [pair.provenance.details for pair in pairs] for method, pairs in corpus.methods.items()}
-    keys = {key: None for some in details.values() for own in some for key, v in own.items() if type(v) is float}
+    description = "Share of the words of the augmented sentence that are not in the same place in its source."
+    columns = [ScoreColumn("changed", "words changed, %", description, shares)]
+    description = "How improbable a teacher finds the least probable label of the sentence, from 0 to 1."
+    values = {method: [_disagreement(pair) for pair in some] for method, some in corpus.methods.items()}
+    columns.append(ScoreColumn(_DISAGREEMENT, "disagreement of the teacher", description, values))
+    description = "A score that the method recorded when it selected the sentence."
     for key in keys:
-        values = {method: [_number(own.get(key)) for own in some] for method, some in details.items()}
-        description = "A score that the method recorded when it selected the sentence."
+        values = {
+            method: [_number(pair.provenance.details.get(key)) for pair in some]
+            for method, some in corpus.methods.items()
+        }
         columns.append(ScoreColumn(f"own:{key}", f"{key} of the method", description, values))
-    return columns
+    for column in columns:
+        if any(value is not None for some in column.values.values() for value in some):
+            yield column
 
 
 def _disagreement(pair: AugmentedPair) -> float | None:

@@ -77,15 +77,13 @@ class Ratings:
         for rater, ratings in self.raters.items():
             for (number, scale), rating in sorted(ratings.items(), key=lambda entry: entry[0]):
                 item = self.key.items[number]
-                yield {
-                    "rater": rater,
-                    "item": number + 1,
-                    "method": item.method,
-                    "texts": list(item.texts),
-                    "original": item.original,
-                    "scale": scale,
-                    "rating": rating,
-                }
+                what = {"method": item.method, "texts": list(item.texts), "original": item.original}
+                yield {"rater": rater, "item": number + 1, **what, "scale": scale, "rating": rating}
+
+
+def _key_of(item: RatedItem) -> KeyItem:
+    texts = tuple(text.id if text.id is not None else text.fingerprint().hex() for text in item.texts)
+    return KeyItem(item.method, item.scales, texts, None if item.original is None else item.original.key)
 
 
 def key_text(page: str, scales: Sequence[Scale], items: Iterable[RatedItem], seed: int) -> str:
@@ -96,15 +94,7 @@ def key_text(page: str, scales: Sequence[Scale], items: Iterable[RatedItem], see
         "page": page,
         "seed": seed,
         "scales": [scale.to_dict() for scale in scales],
-        "items": [
-            {
-                "method": item.method,
-                "scales": list(item.scales),
-                "texts": [text.id if text.id is not None else text.fingerprint().hex() for text in item.texts],
-                "original": item.original.key if item.original is not None else None,
-            }
-            for item in items
-        ],
+        "items": [asdict(_key_of(item)) for item in items],
     }
     return json_text(data, indent=True) + "\n"
 
@@ -174,9 +164,8 @@ def read_ratings(paths: Iterable[str | Path], key: RatingKey) -> Ratings:
                 continue
             number, scale, rating = _read_rating(data, key, path, line)
             if (number, scale) in lines:
-                message = (
-                    f"item {number + 1} is rated twice on the scale {scale!r}; first in line {lines[number, scale]}"
-                )
+                first = f"first in line {lines[number, scale]}"
+                message = f"item {number + 1} is rated twice on the scale {scale!r}; {first}"
                 raise InputError(message, path=str(path), line=line, remedy=_REMEDY)
             lines[number, scale] = line
             raters[rater][number, scale] = rating
