@@ -38,6 +38,7 @@ from entaug.taggers.base import TaggerTrainingConfig, TrainableTagger, create_ta
 def measure(split: DataSplit, seed: int, options: dict[str, Any], folder: Path) -> tuple[list[RunRecord], float]:
     """Run `auto` and train on gold alone; return the records of both and the duration."""
     start = time.monotonic()
+    assert split.test is not None
     gold, test = list(read(split.train)), list(read(split.test))
     output = folder / f"{split.train.stem}.{seed}.{short_hash(options)}"
     unlabelled = [split.unlabelled] if options["unlabelled"] and split.unlabelled else []
@@ -46,8 +47,8 @@ def measure(split: DataSplit, seed: int, options: dict[str, Any], folder: Path) 
         auto(split.train, output, unlabelled=unlabelled, seed=seed, **given)
     summary = orjson.loads((output / "summary.json").read_bytes())
     tagger = orjson.loads((output / "tagger" / "tagger.json").read_bytes())["tagger"]
-    config = TaggerTrainingConfig(steps=summary["steps"], seed=seed)
-    baseline = create_tagger(tagger, encoder=given["encoder"]).fit(gold, config=config)
+    training = TaggerTrainingConfig(steps=summary["steps"], seed=seed)
+    baseline = create_tagger(tagger, encoder=given["encoder"]).fit(gold, config=training)
     common: dict[str, Any] = {
         "corpus": split.corpus.name,
         "size": split.size,

@@ -490,13 +490,13 @@ class _Search:
     def _recipes(self) -> list[Recipe]:
         """The recipes that can be tried, and notes on the others."""
         names = self.arguments["recipes"]
-        wanted = {recipe.method for recipe in RECIPES.values() if names is None or recipe.name in names}
+        methods = [recipe.method for recipe in RECIPES.values() if names is None or recipe.name in names]
         recipes, notes = choice.applicable_recipes(
             names,
             has_unlabelled=bool(self.inputs.unlabelled),
             has_probabilities=self.has_probabilities,
             shapes=self.inputs.shapes,
-            available=[method for method in wanted if method and self._is_available(method)],
+            available=[method for method in dict.fromkeys(methods) if method and self._is_available(method)],
         )
         self.notes += notes
         if self.inputs.unlabelled and self.arguments["teacher_encoder"] is None:

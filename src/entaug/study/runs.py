@@ -75,7 +75,7 @@ class RunSpec:
         return next(t for t in self.teachers if part.teacher in (None, t.label))
 
     def teacher_config(self, teacher: TeacherPlan) -> dict[str, Any]:
-        """What the labels of a teacher depend on besides the gold sentences."""
+        """Everything but the gold sentences that the labels of a teacher depend on."""
         members = teacher.members(self.tagger, self.seed)
         tagger = members[0][0]
         training = tagger.training_of(self.split.num_gold)
