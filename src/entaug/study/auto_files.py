@@ -1,4 +1,4 @@
-"""What `entaug.auto` writes: the summary of its choice, the folder of the result, and the plan that repeats it."""
+"""The files that `entaug.auto` writes: the folder of the result with its summary, and the plan that repeats it."""
 
 from __future__ import annotations
 

@@ -218,7 +218,6 @@ RISK = 0.05
 
 _SAMPLES = 1000
 _LEAST_ERROR = 0.5  # points: results that are equal by chance are not without error
-_CHUNK = 100
 
 
 @dataclass(frozen=True)
@@ -259,16 +258,12 @@ def estimate_gains(outcomes: Sequence[Outcome], priors: Mapping[str, float]) -> 
     import numpy as np
 
     names = list(priors)
-    ones = np.ones((1, len(outcomes[0].folds)))
-    measured = _gains(outcomes, names, ones)[0]
-    rng = np.random.default_rng(0)
-    n = ones.shape[1]
-    draws = []
-    for _ in range(0, _SAMPLES, _CHUNK):
-        drawn = rng.integers(n, size=(_CHUNK, n)) + n * np.arange(_CHUNK)[:, None]
-        weights = np.bincount(drawn.ravel(), minlength=_CHUNK * n).reshape(_CHUNK, n).astype(np.float64)
-        draws.append(_gains(outcomes, names, weights))
-    noise = np.atleast_2d(np.cov(np.concatenate(draws), rowvar=False)) + _training_noise(outcomes, names)
+    n = len(outcomes[0].folds)
+    measured = _gains(outcomes, names, np.ones((1, n)))[0]
+    drawn = np.random.default_rng(0).integers(n, size=(_SAMPLES, n))
+    weights = np.stack([np.bincount(draw, minlength=n).astype(np.float64) for draw in drawn])
+    draws = _gains(outcomes, names, weights)
+    noise = np.atleast_2d(np.cov(draws, rowvar=False)) + _training_noise(outcomes, names)
     noise += _LEAST_ERROR**2 * np.eye(len(names))
     expected, deviations = shrink(measured, noise, [priors[name] for name in names])
     errors = np.sqrt(np.diag(noise))

@@ -171,7 +171,12 @@ def run_experiment(
     splits = prepare_splits(plan)
     schedule = Schedule(plan, splits)
     by_corpus = {split.corpus.name: split for split in splits}
-    for note in _notes_on_encoders(plan, by_corpus):
+    notes: dict[str, None] = {}
+    for name, split in by_corpus.items():
+        gold = list(read(split.train))
+        for tagger in filter(split.corpus.includes, plan.taggers):
+            notes |= dict.fromkeys(f"{name}: {note}" for note in note_on_encoder(tagger.create(), gold))
+    for note in notes:
         report(note)
     if check_only:
         return _progress(schedule, {}, set(), 0.0)
@@ -180,16 +185,6 @@ def run_experiment(
     plan.output.mkdir(parents=True, exist_ok=True)
     with lock(plan.output / RECORDS_FILE, on_wait):
         return _execute(plan, schedule, jobs or _default_jobs(plan.threads), progress)
-
-
-def _notes_on_encoders(plan: Plan, splits: Mapping[str, DataSplit]) -> list[str]:
-    """Notes on starter encoders of another language than a corpus, each once."""
-    notes: dict[str, None] = {}
-    for name, split in splits.items():
-        gold = list(read(split.train))
-        for tagger in filter(split.corpus.includes, plan.taggers):
-            notes |= dict.fromkeys(f"{name}: {note}" for note in note_on_encoder(tagger.create(), gold))
-    return list(notes)
 
 
 def _check_requirements(plan: Plan, splits: Sequence[DataSplit]) -> list[str]:

@@ -261,9 +261,7 @@ def _sentences_of(run: RunSpec, part: MethodPlan, gold: list[Sentence], rng: Ran
 
 def _label(sentences: Sequence[Sentence], teacher: TrainableTagger, part: MethodPlan) -> list[Sentence]:
     """Give sentences the labels of the teacher."""
-    if not isinstance(teacher, EnsembleTagger):  # it gives no probabilities
-        return teacher.predict(sentences)
-    if part.labels == "teacher-hard":
+    if part.labels == "teacher-hard" or not isinstance(teacher, EnsembleTagger):  # one that gives no probabilities
         return teacher.predict(sentences)
     has_relations = hasattr(teacher.typical_member, "relation_probabilities")
     compute: Any = teacher.relation_probabilities if has_relations else teacher.tag_probabilities
@@ -335,7 +333,6 @@ def _teacher(
     """The teacher of a run; its taggers are trained as far as they are not there yet."""
     members = teacher.members(run.tagger, run.seed)
     if not gives_probabilities(members[0][0].name):
-        members = members[:1]
         return _gold_tagger(run, *members[0], gold, progress)
     return EnsembleTagger.of(_gold_tagger(run, tagger, seed, gold, progress) for tagger, seed in members)
 

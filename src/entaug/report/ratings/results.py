@@ -1,4 +1,4 @@
-"""What raters exported from a page, read by its key; the means of methods, and how far the raters agree."""
+"""The ratings that were exported from a page, read by its key; the means of methods, and how far the raters agree."""
 
 from __future__ import annotations
 
@@ -219,8 +219,6 @@ def _read_rating(data: Mapping[str, Any], key: RatingKey, path: Path, line: int)
 
 # -------------------------------------------------------------------------------------------------------------- summary
 
-_CHUNK = 256  # resamples computed at once, which bounds the memory
-
 
 @dataclass(frozen=True)
 class MeanRating:
@@ -317,12 +315,8 @@ def _mean_rating(units: Iterable[Sequence[int]], expected: int, samples: int, se
     low = high = None
     if len(rated) > 1:
         rng = np.random.default_rng(seed)
-        means = np.empty(samples)
-        for start in range(0, samples, _CHUNK):
-            drawn = rng.integers(len(rated), size=(min(_CHUNK, samples - start), len(rated)))
-            resampled = sums[drawn].sum(1)
-            means[start : start + len(drawn)] = resampled[:, 0] / resampled[:, 1]
-        low, high = map(float, np.quantile(means, [0.025, 0.975]))
+        resampled = sums[rng.integers(len(rated), size=(samples, len(rated)))].sum(1)
+        low, high = map(float, np.quantile(resampled[:, 0] / resampled[:, 1], [0.025, 0.975]))
     return MeanRating(float(total / count), low, high, len(rated), int(count), expected - int(count))
 
 
