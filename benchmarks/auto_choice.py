@@ -13,8 +13,7 @@ from pathlib import Path
 import numpy as np
 from scipy.special import ndtr
 
-from entaug.study.auto.catalogue import applicable_recipes
-from entaug.study.auto.selection import LEAST_GAIN, RISK, TOLERATED_LOSS, shrink
+from entaug.study.choice import LEAST_GAIN, RISK, TOLERATED_LOSS, applicable_recipes, shrink
 
 CORPORA = 20_000
 PRIORS = [recipe.prior_gain for recipe in applicable_recipes(None, has_unlabelled=True, has_probabilities=True)[0]]

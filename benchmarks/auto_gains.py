@@ -29,16 +29,16 @@ from entaug import __version__, auto
 from entaug.core.data import Sentence
 from entaug.formats import read
 from entaug.metrics.span_f1 import Scores, score
-from entaug.study.auto.trainings import Trainer
 from entaug.study.data import DataSplit, file_digest, prepare_splits, short_hash
 from entaug.study.reading import read_plan
 from entaug.study.records import RecordStore, RunRecord
-from entaug.taggers.base import TrainableTagger, load_tagger
+from entaug.taggers.base import TaggerTrainingConfig, TrainableTagger, create_tagger, load_tagger
 
 
 def measure(split: DataSplit, seed: int, options: dict[str, Any], folder: Path) -> tuple[list[RunRecord], float]:
     """Run `auto` and train on gold alone; return the records of both and the duration."""
     start = time.monotonic()
+    assert split.test is not None
     gold, test = list(read(split.train)), list(read(split.test))
     output = folder / f"{split.train.stem}.{seed}.{short_hash(options)}"
     unlabelled = [split.unlabelled] if options["unlabelled"] and split.unlabelled else []
@@ -47,13 +47,13 @@ def measure(split: DataSplit, seed: int, options: dict[str, Any], folder: Path) 
         auto(split.train, output, unlabelled=unlabelled, seed=seed, **given)
     summary = orjson.loads((output / "summary.json").read_bytes())
     tagger = orjson.loads((output / "tagger" / "tagger.json").read_bytes())["tagger"]
-    trainer = Trainer(tagger=tagger, params={"encoder": given["encoder"]}, has_probabilities=True, seed=seed)
-    baseline = trainer.train(gold, trainer.config(summary["steps"], 0, 0))
+    training = TaggerTrainingConfig(steps=summary["steps"], seed=seed)
+    baseline = create_tagger(tagger, encoder=given["encoder"]).fit(gold, config=training)
     common: dict[str, Any] = {
         "corpus": split.corpus.name,
         "size": split.size,
         "tagger": tagger,
-        "amount": 0.0,
+        "ratio": 0.0,
         "seed": seed,
         "leaks": split.leaks,
         "steps": summary["steps"],

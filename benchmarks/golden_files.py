@@ -37,7 +37,7 @@ from entaug.commands.work.train import train_file
 from entaug.errors import EntaugError, LossError
 from entaug.formats import FORMATS, find_format, open_file
 from entaug.metrics.likelihood import log_likelihood
-from entaug.study.runner import run_experiment
+from entaug.study.engine import run_experiment
 from entaug.taggers.base import TaggerTrainingConfig, create_tagger
 from golden import ROOT, SEED, commit, corpus, digest, environment, recorded, store
 
@@ -429,7 +429,9 @@ def taggers(folder: Path) -> Found:
             "losses": [round(float(one), 6) for one in getattr(tagger, "history_").losses],  # noqa: B009
         }
     kept = create_tagger("linear")
-    kept.fit(corpus("train")[:30], corpus("dev"), TaggerTrainingConfig(epochs=3, checkpoint="best", seed=SEED))
+    kept.fit(
+        corpus("train")[:30], corpus("dev"), TaggerTrainingConfig(epochs=3, batch_size=16, checkpoint="best", seed=SEED)
+    )
     found["linear, the best epoch"] = of_sentences(kept.predict(corpus("dev")))
     return found
 
@@ -453,7 +455,7 @@ def models(folder: Path) -> Found:
 _PLAN = """\
 output = "runs"
 seeds = [1]
-amounts = [1]
+ratios = [1]
 threads = 1
 
 [training]
@@ -496,7 +498,7 @@ def experiment(folder: Path) -> Found:
         EXAMPLE / "train.conll",
         folder / "tagger",
         tagger,
-        config=TaggerTrainingConfig(steps=20, seed=SEED),
+        config=TaggerTrainingConfig(steps=20, batch_size=16, seed=SEED),
     )
     outcome = entaug.evaluate_files(EXAMPLE / "dev.conll", folder / "tagger")
     found["kept"] = [summary.sentences, summary.labels, *outcome.micro]

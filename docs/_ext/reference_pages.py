@@ -26,7 +26,7 @@ from entaug.formats.buffered import BufferedFormat
 from entaug.methods import METHODS
 from entaug.metrics.quality import MEASURES
 from entaug.metrics.quality.base import Measure
-from entaug.study.auto.catalogue import RECIPES
+from entaug.study.choice import RECIPES
 from page_text import MEASURED, ROOT, first_sentence, links_to_pages, options_table, rows_of, table
 
 __all__ = [

@@ -52,7 +52,7 @@ from .metrics.significance import Difference, paired_bootstrap
 from .metrics.span_f1 import MatchCounts, Scores, score
 from .report.attention import draw_attention_map
 from .report.markdown import markdown_report
-from .study.auto.runner import auto
+from .study.auto import auto
 from .study.records import read_run_records
 from .teacher import Relabeller
 from .teacher.confidence import filter_by_confidence

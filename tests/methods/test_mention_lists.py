@@ -454,9 +454,9 @@ def test_lists_in_plans_are_relative_to_the_plan_and_known_by_content(tmp_path: 
     assert method.identity == identity
     (tmp_path / "a.txt").write_text("Bonn\nOslo\nKiel")
     assert method.identity != identity
-    assert MethodPlan(name="mr", label="mr", amounts=(1,), params={"p": 0.5}).identity == {"p": 0.5}
-    with pytest.raises(InputError, match=r"plan\.toml:3: .*b\.txt: no such file"):
+    assert MethodPlan(name="mr", label="mr", ratios=(1,), params={"p": 0.5}).identity == {"p": 0.5}
+    with pytest.raises(ParameterError, match=r"plan\.toml:3: .*b\.txt: no such file"):
         read_plan(plan('["b.txt=LOC"]'))
     (tmp_path / "a.txt").write_bytes(b"Oslo\n\xff")
-    with pytest.raises(InputError, match=r"plan\.toml:3: .*a\.txt:2: not UTF-8"):
+    with pytest.raises(ParameterError, match=r"plan\.toml:3: .*a\.txt:2: not UTF-8"):
         read_plan(plan('"a.txt=LOC"'))

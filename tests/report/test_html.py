@@ -23,12 +23,10 @@ from entaug.core.data import Mention, Sentence, split_fields
 from entaug.errors import InputError, MissingExtraError, OutputError
 from entaug.formats.augmented import AugmentedCorpus, AugmentedPair
 from entaug.metrics.quality import Quality
-from entaug.report.html import assembly, plots
-from entaug.report.html.assembly import render_html_report
-from entaug.report.html.changes import find_changes
-from entaug.report.html.data import report_data
-from entaug.report.html.svg import draw_svg
-from entaug.report.html.template import read_part
+from entaug.report.html import page, plots
+from entaug.report.html.examples import find_changes, report_data
+from entaug.report.html.page import read_part, render_html_report
+from entaug.report.html.plots import draw_svg
 from entaug.report.markdown import report_parts
 from entaug.report.ratings import page as rating_page
 from entaug.study.records import read_run_records
@@ -280,7 +278,7 @@ def test_of_many_examples_a_sample_is_shown(monkeypatch: pytest.MonkeyPatch) -> 
     made = AugmentedCorpus([GOLD], {"lwtr": pairs("l", 40), "mr": pairs("m", 2), "sis": pairs("s", 30)})
     kept = {name: [i for i, pair in enumerate(some) if pair.rejection is None] for name, some in made.methods.items()}
     qualities = [Quality(name, len(some), {}, {"length": [float(i) for i in some]}) for name, some in kept.items()]
-    monkeypatch.setattr("entaug.report.html.assembly.MAX_EXAMPLES", 12)
+    monkeypatch.setattr("entaug.report.html.page.MAX_EXAMPLES", 12)
     text = render_html_report(made, qualities=qualities)
     assert text == render_html_report(made, qualities=qualities)
     data = json.loads(re.findall(r'data-digest="\w+">(.*?)</script>', text)[0])
@@ -291,7 +289,7 @@ def test_of_many_examples_a_sample_is_shown(monkeypatch: pytest.MonkeyPatch) -> 
     assert [pair["v"][place] for pair in data["pairs"]] == [None if i % 3 == 0 else i for _, i in shown]
     assert "of 72 augmented sentences, 12 drawn at random are shown as examples" in text
     assert "<b>47</b> new sentences" in text  # counts are of all
-    monkeypatch.setattr("entaug.report.html.assembly.MAX_EXAMPLES", 72)
+    monkeypatch.setattr("entaug.report.html.page.MAX_EXAMPLES", 72)
     assert "drawn at random" not in render_html_report(made, qualities=qualities)
 
 
@@ -432,7 +430,7 @@ def test_every_colour_of_text_can_be_read(theme: int) -> None:
 def test_the_parts_of_the_page_are_package_data() -> None:
     for name in ("page.html", "rate.html"):
         assert read_part(name).startswith("<!doctype html>")
-    for name in ("page.css", "page.html", "rate.css", "rate.html", *assembly._SCRIPTS, *rating_page.SCRIPTS):
+    for name in ("page.css", "page.html", "rate.css", "rate.html", *page._SCRIPTS, *rating_page.SCRIPTS):
         lines = (ROOT / "src/entaug/report/html" / name).read_text().splitlines()
         assert len(lines) <= 600
 

@@ -19,7 +19,7 @@ from conftest import ROOT
 from entaug.commands.main import main
 from entaug.formats import read
 from entaug.metrics.quality import measure_corpus
-from entaug.report.html.assembly import render_html_report
+from entaug.report.html.page import render_html_report
 from entaug.study.records import read_run_records
 from helpers.pages import examples, hard, many
 

@@ -11,8 +11,8 @@ from test_html_browser import OpenedFile
 from entaug import Mention, Sentence
 from entaug.core.provenance import Provenance
 from entaug.formats.augmented import AugmentedCorpus, AugmentedPair
-from entaug.report.html.assembly import render_html_report
-from entaug.report.html.data import report_data
+from entaug.report.html.examples import report_data
+from entaug.report.html.page import render_html_report
 from entaug.teacher import changed_mentions
 
 

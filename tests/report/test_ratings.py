@@ -19,13 +19,27 @@ from entaug.commands.main import main
 from entaug.commands.work.ratings import merge_ratings, write_rating_page
 from entaug.core.data import Mention, Sentence
 from entaug.core.provenance import Provenance
-from entaug.errors import InputError, OutputError, ParameterError, UnknownNameError
+from entaug.errors import EntaugError, InputError, OutputError, ParameterError, UnknownNameError
 from entaug.formats.augmented import AugmentedCorpus, AugmentedPair
-from entaug.report.ratings.files import KeyItem, RatingKey, Ratings, key_text, read_key, read_ratings
-from entaug.report.ratings.page import render_rating_page
-from entaug.report.ratings.sampling import sample_items
-from entaug.report.ratings.scales import DEFAULT_SCALES, Scale, packaged_scales, read_scales
-from entaug.report.ratings.summary import ratings_markdown, ratings_table, summarize_ratings
+from entaug.report.ratings.page import (
+    DEFAULT_SCALES,
+    Scale,
+    packaged_scales,
+    read_scales,
+    render_rating_page,
+    sample_items,
+)
+from entaug.report.ratings.results import (
+    KeyItem,
+    RatingKey,
+    Ratings,
+    key_text,
+    ratings_markdown,
+    ratings_table,
+    read_key,
+    read_ratings,
+    summarize_ratings,
+)
 
 SCALES = [packaged_scales()[name] for name in DEFAULT_SCALES]
 FLUENT, RIGHT, DIVERSE = SCALES
@@ -158,18 +172,18 @@ def test_scales_of_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("[a", "is not a TOML file"),
+        ("[a", "is not TOML"),
         ("", "no scale is given"),
         ("x = 1", ":1: not a scale: 1"),
-        ("\n[a]\nquestion = 'x'", ":2: not a scale"),
-        ("[a]\nquestion = 'x'\nanchors = ['n', 'y']\ncolour = 1", ":1: not a scale"),
-        ("[a]\nquestion = 'x'\nanchors = 'ny'", "must be a list of texts"),
-        ("[a]\nquestion = 'x'\nanchors = ['n', 'm', 'y']", "must be 2 or 5 texts of one line"),
-        ("[a]\nquestion = 'x'\nanchors = ['n', 3]", "must be 2 or 5 texts of one line"),
-        ("[a]\nquestion = ''\nanchors = ['n', 'y']", "the question of a scale must be one line"),
-        ("[a]\nquestion = 3\nanchors = ['n', 'y']", "the question of a scale must be one line"),
-        ('["a\\nb"]\nquestion = "x"\nanchors = ["n", "y"]', "the name of a scale must be one line"),
-        ("[a]\nquestion = 'x'\nanchors = ['n', 'y']\njudges = 'style'", "choose from text, pair, group"),
+        ("\n[a]\nquestion = 'x'", ":2: a scale needs the parameter anchors"),
+        ("[a]\nquestion = 'x'\nanchors = ['n', 'y']\ncolour = 1", "unknown parameter of a scale: 'colour'"),
+        ("[a]\nquestion = 'x'\nanchors = 'ny'", ":1: anchors must be a list of 2 or 5 texts of one line"),
+        ("[a]\nquestion = 'x'\nanchors = ['n', 'm', 'y']", ":1: anchors must be a list of 2 or 5 texts of one line"),
+        ("[a]\nquestion = 'x'\nanchors = ['n', 3]", ":1: anchors must be a list of 2 or 5 texts of one line"),
+        ("[a]\nquestion = ''\nanchors = ['n', 'y']", ":1: question must be one line"),
+        ("[a]\nquestion = 3\nanchors = ['n', 'y']", ":1: question must be one line"),
+        ('["a\\nb"]\nquestion = "x"\nanchors = ["n", "y"]', "name must be one line"),
+        ("[a]\nquestion = 'x'\nanchors = ['n', 'y']\njudges = 'style'", ":1: judges must be"),
         (
             "[a]\nquestion='x'\nanchors=['n','y']\njudges='group'\n[b]\nquestion='x'\nanchors=['n','y']",
             "'a' judges groups of texts, and 'b' single texts; write two pages",
@@ -179,7 +193,7 @@ def test_scales_of_a_file(tmp_path: Path) -> None:
 def test_faulty_files_of_scales_are_reported_on_one_line(tmp_path: Path, content: str, message: str) -> None:
     file = tmp_path / "mine.toml"
     file.write_text(content, "utf-8")
-    with pytest.raises(InputError, match=re.escape(message)) as error:
+    with pytest.raises(EntaugError, match=re.escape(message)) as error:
         read_scales(file)
     assert str(error.value).startswith(str(file))
     assert "\n" not in str(error.value)

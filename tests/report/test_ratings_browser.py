@@ -11,10 +11,8 @@ from typing import Any
 import pytest
 
 from conftest import ROOT
-from entaug.report.ratings.files import key_text, read_key, read_ratings
-from entaug.report.ratings.page import render_rating_page
-from entaug.report.ratings.sampling import RatedItem, sample_items
-from entaug.report.ratings.scales import Scale, packaged_scales
+from entaug.report.ratings.page import RatedItem, Scale, packaged_scales, render_rating_page, sample_items
+from entaug.report.ratings.results import key_text, read_key, read_ratings
 from helpers.pages import examples, hard
 
 SCALES = [packaged_scales()[name] for name in ("fluent", "right", "diverse")]

@@ -15,14 +15,13 @@ from entaug.commands.main import main
 from entaug.errors import InputError
 from entaug.metrics.significance import Difference
 from entaug.report.comparison import Arm, ArmResult, Setting
-from entaug.report.markdown import markdown_report
-from entaug.report.recommendation import recommend
+from entaug.report.markdown import markdown_report, recommend
 from entaug.study.records import read_run_records
 
 SENTENCES = 8
 
 
-def record(arm: str, amount: float, seed: int, right: int | list[int], **more: Any) -> dict[str, Any]:
+def record(arm: str, ratio: float, seed: int, right: int | list[int], **more: Any) -> dict[str, Any]:
     """A run that finds so many of the ten mentions of each sentence (so F1 is a tenth of it), or of one a sentence."""
     correct = [right] * SENTENCES if isinstance(right, int) else right
     of_each = [10 if isinstance(right, int) else 1] * len(correct)
@@ -35,10 +34,10 @@ def record(arm: str, amount: float, seed: int, right: int | list[int], **more: A
         "size": 100,
         "tagger": "linear",
         "arm": arm,
-        "amount": amount,
+        "amount": ratio,
         "seed": seed,
         "steps": 240,
-        "sentences": {"gold": 100, "new": round(99 * amount)},
+        "sentences": {"gold": 100, "new": round(99 * ratio)},
         "test_sentences": len(correct),
         "dev": None,
         "test": scores,
@@ -67,8 +66,8 @@ def rows(text: str, arm: str) -> list[list[str]]:
     return [re.split(r" \| ", line[2:-2]) for line in text.splitlines() if line.startswith(f"| {arm} |")]
 
 
-def seeds(arm: str, amount: float, right: Iterable[int], **more: Any) -> list[dict[str, Any]]:
-    return [record(arm, amount, seed, r, **more) for seed, r in enumerate(right, start=1)]
+def seeds(arm: str, ratio: float, right: Iterable[int], **more: Any) -> list[dict[str, Any]]:
+    return [record(arm, ratio, seed, r, **more) for seed, r in enumerate(right, start=1)]
 
 
 CELL = [
@@ -339,7 +338,7 @@ def test_f1_by_length_of_the_sentence(tmp_path: Path) -> None:
         told(tmp_path, [one])
 
 
-def test_f1_on_dev_by_amount(tmp_path: Path) -> None:
+def test_f1_on_dev_by_ratio(tmp_path: Path) -> None:
     def on_dev(f1: int, one: dict[str, Any]) -> dict[str, Any]:
         return {**one, "dev": seeds("gold", 0, [f1])[0]["test"]}
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import sys
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, ClassVar
@@ -21,9 +23,8 @@ from entaug.core.data import Mention, Sentence
 from entaug.core.soft_labels import TagProbabilities
 from entaug.errors import InputError, OutputError, ParameterError
 from entaug.methods import create_augmenter
-from entaug.study.auto.catalogue import Recipe
-from entaug.study.auto.tracking import AutoProgress
-from entaug.study.auto.trainings import Trainer
+from entaug.study.choice import RECIPES
+from entaug.study.engine import StudyProgress
 from entaug.taggers.base import TAGGERS, TaggerTrainingConfig, load_tagger
 from helpers import tiny
 
@@ -203,15 +204,13 @@ def test_no_held_out_sentence_is_trained_on(files: Path) -> None:
 
 
 def test_recipes_of_another_language_are_left_out(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from entaug.study.auto import search
-
     class EnglishLM(FakeMaskedLM):
         languages = ("en",)
 
     def create(method: str, **params: Any) -> Any:
         return create_augmenter(method, **({"masked_lm": EnglishLM()} if method == "lm" else {}), **params)
 
-    monkeypatch.setattr(search, "create_augmenter", create)
+    monkeypatch.setattr(sys.modules["entaug.study.auto"], "create_augmenter", create)
     german = "der Hund und die Katze sind nicht in dem Haus".split()
     gold = [Sentence([*s.tokens, *german], s.mentions) for s in corpus(0, 60)]
     entaug.write(gold, files / "train.conll")
@@ -237,7 +236,7 @@ def test_an_interrupted_run_goes_on_and_gives_the_same_bytes(files: Path) -> Non
     trainings = len(OracleTagger.trained)
     count, stop_at = 0, 1
 
-    def interrupt(state: AutoProgress) -> None:
+    def interrupt(state: StudyProgress) -> None:
         nonlocal count
         count += 1
         if count == stop_at:
@@ -262,20 +261,20 @@ def test_an_interrupted_run_goes_on_and_gives_the_same_bytes(files: Path) -> Non
 def test_a_file_cut_off_by_a_kill_is_no_obstacle(files: Path) -> None:
     run(files, "whole")
 
-    def stop(state: AutoProgress) -> None:
+    def stop(state: StudyProgress) -> None:
         if "fold 2" in state.phase:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         run(files, progress=stop)
-    with (files / "out.partial" / "trainings.jsonl").open("ab") as stream:
+    with (files / "out.partial" / "runs.jsonl").open("ab") as stream:
         stream.write(b'{"repeat":0,"fold":1,"rec')
     run(files)
     assert contents(files / "out") == contents(files / "whole")
 
 
 def test_what_another_call_left_is_not_mixed_in(files: Path) -> None:
-    def stop(state: AutoProgress) -> None:
+    def stop(state: StudyProgress) -> None:
         if "fold 1" in state.phase:
             raise KeyboardInterrupt
 
@@ -344,13 +343,13 @@ def test_the_budget_limits_the_choice_in_a_fixed_order_and_is_kept(
     files: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = iter(range(10**6))
-    monkeypatch.setattr("entaug.study.auto.search._clock", lambda: 600.0 * next(clock))  # ten minutes a training
-    assert not run(files, "small", budget=60).design.is_measured
+    monkeypatch.setattr("entaug.study.runs._clock", lambda: 600.0 * next(clock))  # ten minutes a training
+    assert not run(files, "small", budget=60).size.is_measured
     summary = run(files, "medium", budget=60 + 10 * 1.25 * 12)
-    assert (summary.design.folds, summary.design.recipes, summary.design.repeats) == (3, 1, 1)
+    assert (summary.size.folds, summary.size.recipes, summary.size.repeats) == (3, 1, 1)
     assert [gain.recipe for gain in summary.gains] == ["self"]
 
-    def stop(state: AutoProgress) -> None:
+    def stop(state: StudyProgress) -> None:
         if "fold 2" in state.phase:
             raise KeyboardInterrupt
 
@@ -449,28 +448,28 @@ def steady(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """Options with which time passes as trainings take steps."""
     monkeypatch.setitem(TAGGERS._built_in, "steady", f"{__name__}:SteadyTagger")
     monkeypatch.setattr(SteadyTagger, "now", 0.0)
-    for module in ("search", "tracking"):
-        monkeypatch.setattr(f"entaug.study.auto.{module}._clock", lambda: SteadyTagger.now)
+    for module in ("auto", "engine", "runs"):
+        monkeypatch.setattr(sys.modules[f"entaug.study.{module}"], "_clock", lambda: SteadyTagger.now)
     return {"tagger": "steady", "teacher_encoder": "large", "folds": 0, "steps": 10}
 
 
 def test_progress_and_time_are_those_of_the_whole(files: Path, steady: dict[str, Any]) -> None:
     """Also without folds: the first training, the teacher's and the student's; and before them how long it takes."""
-    states: list[AutoProgress] = []
+    states: list[StudyProgress] = []
     times: list[float] = []
 
-    def watch(state: AutoProgress) -> None:
+    def watch(state: StudyProgress) -> None:
         states.append(state)
         times.append(SteadyTagger.now)
 
     run(files, progress=watch, **steady)
-    assert {state.total for state in states} == {30}
-    done = [state.done for state in states]
+    assert {state.steps for state in states} == {30}
+    done = [state.steps_done for state in states]
     assert done == sorted(done)
     assert (done[0], done[-1]) == (0, 30)
     # Eight steps of the teacher are tried; six of the first training tell how long its steps take.
     first = next(state for state in states if state.seconds_left is not None)
-    assert (first.phase, first.done) == ("training on all gold sentences", 6)
+    assert (first.phase, first.steps_done) == ("training on all gold sentences", 6)
     assert first.seconds_left == 1.25 * (4 * 1 + 10 * 4 + 10 * 1)
     assert first.seconds_in_all == 8 * 4 + 6 + first.seconds_left
     assert {state.seconds_in_all for state in states} == {None, first.seconds_in_all}
@@ -481,31 +480,31 @@ def test_progress_and_time_are_those_of_the_whole(files: Path, steady: dict[str,
 
 
 def test_time_left_where_an_earlier_run_has_done_a_part(files: Path, steady: dict[str, Any]) -> None:
-    def stop(state: AutoProgress) -> None:
-        if "teacher on all" in state.phase and state.done > 12:
+    def stop(state: StudyProgress) -> None:
+        if "teacher on all" in state.phase and state.steps_done > 12:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         run(files, progress=stop, **steady)
-    states: list[AutoProgress] = []
+    states: list[StudyProgress] = []
     run(files, progress=states.append, **steady)
     begun = next(state for state in states if "teacher on all" in state.phase)
-    assert (begun.done, begun.total) == (10, 30)
+    assert (begun.steps_done, begun.steps) == (10, 30)
     assert begun.seconds_left == 1.25 * (10 * 4 + 10 * 1), "the pace is known from then on"
 
 
 def test_time_left_of_folds(files: Path, steady: dict[str, Any]) -> None:
-    states: list[AutoProgress] = []
+    states: list[StudyProgress] = []
     run(files, progress=states.append, **(steady | {"folds": 3, "recipes": ["self"], "repeats": 1}))
     # The first trainings; in each fold three taggers, a teacher and a student; the student.
-    assert {state.total for state in states} == {10 * (2 + 3 * 5 + 1)}
+    assert {state.steps for state in states} == {10 * (2 + 3 * 5 + 1)}
     folds = next(state for state in states if state.phase.startswith("fold 1"))
     assert folds.seconds_left == 1.25 * 10 * (3 * (4 * 1 + 4) + 1)
 
 
 def test_no_time_is_told_that_depends_on_a_budget(files: Path, steady: dict[str, Any]) -> None:
     """Before the first training, nothing is known of the folds."""
-    states: list[AutoProgress] = []
+    states: list[StudyProgress] = []
     run(files, progress=states.append, **(steady | {"folds": 3, "recipes": ["self"], "budget": 1000}))
     assert all(state.seconds_left is None for state in states if "all gold sentences" in state.phase)
     assert next(state for state in states if state.phase.startswith("fold 1")).seconds_left
@@ -522,7 +521,7 @@ def test_a_run_with_a_teacher_of_its_own_is_resumed(files: Path) -> None:
     run(files, "whole", **options)
     for phase in ("training the teacher", "fold 1 of 3: teacher", "fold 2 of 3: self", "final training"):
 
-        def stop(state: AutoProgress, phase: str = phase) -> None:
+        def stop(state: StudyProgress, phase: str = phase) -> None:
             if phase in state.phase:
                 raise KeyboardInterrupt
 
@@ -534,17 +533,17 @@ def test_a_run_with_a_teacher_of_its_own_is_resumed(files: Path) -> None:
 
 def test_a_slow_teacher_is_part_of_the_budget(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # The clock is read before and after each training: the first takes ten minutes, the teacher twenty.
-    times = iter((0, 600, 600, 1800))
-    monkeypatch.setattr("entaug.study.auto.search._clock", lambda: next(times))
+    times = itertools.chain((0, 600, 600, 1800), itertools.repeat(1800))
+    monkeypatch.setattr("entaug.study.runs._clock", lambda: next(times))
     least = 10 * (1 + 2 + 1.25 * 3) + 10 * 1.25 * 3 * (3 + 2 + 1)
     summary = run(files, teacher_encoder="large", recipes=["self"], budget=least + 1)
-    assert (summary.design.folds, summary.design.recipes, summary.design.repeats) == (3, 1, 1)
-    times = iter((0, 600, 600, 1800))
-    assert run(files, "less", teacher_encoder="large", recipes=["self"], budget=least - 1).design.folds == 0
+    assert (summary.size.folds, summary.size.recipes, summary.size.repeats) == (3, 1, 1)
+    times = itertools.chain((0, 600, 600, 1800), itertools.repeat(1800))
+    assert run(files, "less", teacher_encoder="large", recipes=["self"], budget=least - 1).size.folds == 0
 
 
 def _plan(path: Path) -> dict[str, Any]:
-    from entaug.study.auto.plan_file import read_plan_file
+    from entaug.study.auto_files import read_plan_file
 
     return read_plan_file(path)
 
@@ -565,6 +564,7 @@ def test_the_plan_keeps_how_files_are_read(files: Path, capsys: pytest.CaptureFi
 
 def test_a_tagger_without_probabilities_gets_hard_labels(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(OracleTagger, "flat", False)
+    monkeypatch.setattr(OracleTagger, "gives_probabilities", False, raising=False)
     summary = run(files, recipes=["self", "self-hard", "sis"])
     assert [gain.recipe for gain in summary.gains] == ["self-hard", "sis"]
     assert any("self is not tried: its soft labels need" in note for note in summary.notes)
@@ -650,11 +650,11 @@ def test_lists_are_measured_without_held_out_mentions(files: Path) -> None:
     assert 'mentions = ["../names.txt=PER"]' in plan
 
 
-def test_recipes_say_how_many_sentences_a_method_makes() -> None:
-    trainer = Trainer(tagger="oracle", params={}, has_probabilities=True)
-    for copies, steps, expected in ((2, 100, 40), (7, 100, 140), (7, 10, 80)):  # a training of 10 steps takes 80
-        recipe = Recipe(name="some", prior_gain=0, method="mr", copies=copies)
-        assert len(trainer.augment(recipe, corpus(0, 20), [], steps, 0)) == expected
+def test_recipes_say_how_many_sentences_a_method_makes(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for copies, steps, expected in ((2, 100, 120), (7, 100, 420), (7, 10, 60)):  # a training of 10 steps takes 80
+        monkeypatch.setitem(RECIPES, "mr", replace(RECIPES["mr"], prior_gain=9.0, copies=copies))
+        summary = run(files, f"out-{copies}-{steps}", recipes=["mr"], folds=0, steps=steps)
+        assert summary.augmented == expected
 
 
 def test_lists_are_used_without_the_mentions_of_test_sentences(files: Path) -> None:

@@ -13,18 +13,16 @@ import pytest
 import entaug
 from conftest import EXAMPLE
 from entaug import Mention, Sentence
-from entaug.errors import InputError
+from entaug.errors import EntaugError
 from entaug.metrics.span_f1 import MatchCounts, Scores
-from entaug.report.breakdowns import corpus_tables
 from entaug.report.comparison import Setting, compare_arms
-from entaug.report.markdown import markdown_report
+from entaug.report.markdown import corpus_tables, markdown_report
 from entaug.study.data import prepare_splits
+from entaug.study.engine import _execution_order, smallest_plan
 from entaug.study.reading import read_plan
 from entaug.study.records import RunRecord, read_run_records
-from entaug.study.runner import _execution_order
 from entaug.study.runs import execute_run
 from entaug.study.schedule import Schedule
-from entaug.study.smoke import smallest_plan
 from helpers import tiny
 
 TRAIN, DEV, TEST = (EXAMPLE / f"{name}.conll" for name in ("train", "dev", "test"))
@@ -111,6 +109,27 @@ def test_results_are_averaged_over_draws_of_the_gold_sentences(schedule_of: Any,
     assert partly.notes == ()  # records that were built in memory have no file that says which seeds there are
 
 
+# ----------------------------------------------------------------------------------------------------- cross-validation
+
+
+def test_folds_take_the_place_of_a_test_set(schedule_of: Any, tmp_path: Path) -> None:
+    runs = schedule_of(corpus(test="", folds="3", sizes="[18]"), top='seeds = [1]\nbaselines = ["gold"]').runs
+    assert [run.split.fold for run in runs] == [(1, 3), (2, 3), (3, 3)]
+    held_out = [[sentence.tokens for sentence in entaug.read(run.split.test)] for run in runs]
+    assert [len(fold) for fold in held_out] == [6, 6, 6]
+    for run, fold in zip(runs, held_out, strict=True):
+        assert run.split.num_gold == 12
+        assert not {sentence.tokens for sentence in entaug.read(run.split.train)} & set(fold)
+    lines = [json.dumps(execute_run(run)[0].to_dict()) for run in runs]
+    (tmp_path / "runs.jsonl").write_text("\n".join(lines))
+    [joined] = read_run_records([tmp_path])
+    assert (joined.fold, joined.size, len(joined.test.sentences)) == (None, 18, 18)
+    assert sum(joined.test.sentences, MatchCounts()) == joined.test.micro
+    # A run that lacks a fold is missing.
+    (tmp_path / "runs.jsonl").write_text("\n".join(lines[:2]))
+    assert read_run_records([tmp_path]) == []
+
+
 # -------------------------------------------------------------------------------------------------------- mixed corpora
 
 
@@ -157,22 +176,22 @@ def test_keys_of_runs_do_not_depend_on_options_that_are_not_used(schedule_of: An
 
 
 def test_the_best_cell_of_a_grid_is_chosen_on_dev(schedule_of: Any) -> None:
-    rest = '[[methods]]\nname = "sr"\nlabel = "synonyms"\namounts = [1, 2]\n[methods.grid]\np = [0.1, 0.5]\n'
+    rest = '[[methods]]\nname = "sr"\nlabel = "synonyms"\nratios = [1, 2]\n[methods.grid]\np = [0.1, 0.5]\n'
     schedule = schedule_of(corpus(dev=f'"{DEV}"', methods='["synonyms"]'), top="seeds = [1, 2]", rest=rest)
-    cells = [(f"synonyms p={p}", amount) for p in (0.1, 0.5) for amount in (1, 2)]
-    assert [(run.arm, run.amount) for run in schedule.runs if run.seed == 1] == [("gold", 0), *cells]
+    cells = [(f"synonyms p={p}", ratio) for p in (0.1, 0.5) for ratio in (1, 2)]
+    assert [(run.arm, run.ratio) for run in schedule.runs if run.seed == 1] == [("gold", 0), *cells]
     assert [run.method.params["p"] for run in schedule.runs if run.method] == [0.1] * 4 + [0.5] * 4
     records: dict[str, RunRecord] = {}
     schedule.advance(records)
     for run in schedule.runs:
         schedule.advance(records)
         assert not schedule.chosen
-        best = (run.arm, run.amount) == ("synonyms p=0.1", 2)
+        best = (run.arm, run.ratio) == ("synonyms p=0.1", 2)
         records[run.key] = record_of(run, f1=60 if best else 50, dev=60 if best else 50)
     schedule.advance(records)
     chosen = [run for run in schedule.runs if run.key in schedule.chosen]
-    assert {(run.arm, run.amount) for run in chosen} == {("synonyms p=0.1", 2)}
-    assert {(run.arm, run.amount) for run in schedule.runs} - {("gold", 0), *cells} == {
+    assert {(run.arm, run.ratio) for run in chosen} == {("synonyms p=0.1", 2)}
+    assert {(run.arm, run.ratio) for run in schedule.runs} - {("gold", 0), *cells} == {
         ("gold-steps", 2),
         ("duplicate", 2),
     }
@@ -235,7 +254,7 @@ def test_corpora_may_be_folders(schedule_of: Any, tmp_path: Path, format_: str) 
 
 def test_a_folder_without_a_corpus_is_an_error(schedule_of: Any, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    with pytest.raises(InputError, match="is a directory of no known format"):
+    with pytest.raises(EntaugError, match="is a directory of no known format"):
         schedule_of(corpus(train='"empty"'))
 
 
@@ -310,6 +329,10 @@ def test_the_smallest_plan_keeps_parameters_by_corpus(schedule_of: Any, tmp_path
         (corpus(subset='"first"', subset_seed="[1, 2]"), "", "the seed has no effect on the subset"),
         (corpus(subset_seed="[1, 1]"), "", "subset_seed must be a list of distinct integers"),
         (corpus(sizes="", subset_seed="[1, 2]"), "", "the seed has no effect on the subset"),
+        (corpus(folds="3"), "", "folds are tested on each other, so there is no test set"),
+        (corpus(test="", folds="1"), "", "folds must be an integer of at least 2"),
+        (corpus(test="", folds="3", subset_seed="[1, 2]"), "", "draws would be tested on different sentences"),
+        (corpus("a", test="", folds="2") + corpus("b", test="", folds="2") + MIX, "", "the corpora of both have folds"),
         (corpus(test='{ news = "nowhere.conll" }'), "", "there is no file"),
         (corpus(test="{ rest = 10, other = 3 }"), "", "other"),
         (corpus("a") + corpus("b") + MIX.replace('"b"]', '"c"]'), "", "unknown corpora 'c'"),
@@ -322,8 +345,8 @@ def test_the_smallest_plan_keeps_parameters_by_corpus(schedule_of: Any, tmp_path
         (corpus(), '[[methods]]\nname = "lwtr"\ngrid = { p = [0.3, 0.4] }\n', "the corpus toy has no dev set"),
         (
             corpus(dev=f'"{DEV}"'),
-            '[[methods]]\nname = "lwtr"\namounts = "patience"\ngrid = { p = [0.3] }\n',
-            "a grid needs a method with parameters, and a list of amounts",
+            '[[methods]]\nname = "lwtr"\nratios = "patience"\ngrid = { p = [0.3] }\n',
+            "a grid needs a method with parameters, and a list of ratios",
         ),
         (corpus(language='"German"'), "", "language must be a code as de or de_DE"),
         (corpus("a") + corpus("b") + MIX + 'language = "de"\n', "", "so it takes no language"),
@@ -355,13 +378,13 @@ def test_the_smallest_plan_keeps_parameters_by_corpus(schedule_of: Any, tmp_path
     ],
 )
 def test_faults_are_refused(schedule_of: Any, corpora: str, rest: str, message: str) -> None:
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(EntaugError, match=message):
         schedule_of(corpora, rest=rest)
 
 
 @pytest.mark.parametrize("by_size", ["3", "{ few = { epochs = 2 } }", "{ 10 = 3 }", "{ 10 = { epoch = 2 } }"])
 def test_faulty_tables_by_size_are_refused(schedule_of: Any, by_size: str) -> None:
-    with pytest.raises(InputError, match=r"by_size|epoch"):
+    with pytest.raises(EntaugError, match=r"by_size|epoch"):
         schedule_of(corpus(), training=f"by_size = {by_size}")
 
 
@@ -369,7 +392,7 @@ def test_faulty_tables_by_size_are_refused(schedule_of: Any, by_size: str) -> No
 
 
 def test_the_first_seed_is_complete_first_and_corpora_alternate(schedule_of: Any) -> None:
-    method = '[[methods]]\nname = "mr"\namounts = [1]\n'
+    method = '[[methods]]\nname = "mr"\nratios = [1]\n'
     runs = schedule_of(corpus("a") + corpus("b"), top='seeds = [7, 5]\nbaselines = ["gold"]', rest=method).runs
     order = [(run.seed, run.arm, run.split.corpus.name) for run in _execution_order(runs)]
     assert order == [(seed, arm, name) for seed in (7, 5) for arm in ("gold", "mr") for name in ("a", "b")]

@@ -12,10 +12,19 @@ from hypothesis import strategies as st
 
 from entaug.core.data import Mention, Sentence
 from entaug.errors import ParameterError, UnknownNameError
-from entaug.study.auto.catalogue import RECIPES, applicable_recipes
-from entaug.study.auto.folds import content_key, default_steps, partition
-from entaug.study.auto.search_size import SearchSize, designs, largest_affordable
-from entaug.study.auto.selection import Outcome, choose, estimate_gains, prior_gains
+from entaug.study.choice import (
+    RECIPES,
+    Outcome,
+    SearchSize,
+    applicable_recipes,
+    choose,
+    estimate_gains,
+    largest_affordable,
+    prior_gains,
+    search_sizes,
+)
+from entaug.study.subsets import content_key, partition
+from entaug.taggers.base import default_steps
 
 PRIORS = {"self": 2.0, "mr": 1.5}
 
@@ -137,18 +146,18 @@ def test_equal_text_has_the_same_key_however_it_was_tokenised() -> None:
     assert content_key(Sentence(["New", "York", "."])) == content_key(Sentence(["new", "York."]))
 
 
-def test_larger_budgets_give_larger_designs() -> None:
+def test_larger_budgets_give_larger_search_sizes() -> None:
     for has_dev, costs in itertools.product((False, True), ([1] * 6, [6, 1, 1, 1, 1, 1])):
-        candidates = designs(6, has_dev=has_dev)
+        candidates = search_sizes(6, has_dev=has_dev)
         sizes = [design.num_trainings(costs) for design in candidates]
         assert sizes == sorted(set(sizes))
         assert largest_affordable(candidates, sizes[0] - 1, costs) is None
         assert [largest_affordable(candidates, size, costs) for size in sizes] == candidates
-    assert designs(6, has_dev=False)[-1] == SearchSize(5, 6, 2)
+    assert search_sizes(6, has_dev=False)[-1] == SearchSize(5, 6, 2)
     assert SearchSize(5, 6, 2).num_trainings([1] * 6) == 5 * (3 + 6) + 5 * (3 + 3)
     # The recipe that takes six times as long may be among those that are measured again.
     assert SearchSize(5, 6, 2).num_trainings([1, 6, 1, 1, 1, 1]) == 5 * (3 + 11) + 5 * (3 + 8)
-    assert designs(0, has_dev=False)[0].num_trainings([]) == 0
+    assert search_sizes(0, has_dev=False)[0].num_trainings([]) == 0
 
 
 def test_steps_grow_slower_than_the_corpus() -> None:

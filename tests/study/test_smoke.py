@@ -16,15 +16,15 @@ import pytest
 from conftest import EXAMPLE, ROOT
 from entaug.commands.main import main
 from entaug.config.params import parameters
-from entaug.errors import InputError
+from entaug.errors import EntaugError
 from entaug.methods import METHODS
-from entaug.study import smoke
+from entaug.study import engine
 from entaug.study.data import prepare_splits
+from entaug.study.engine import smallest_plan
 from entaug.study.plan import MethodPlan, Plan, TaggerPlan
 from entaug.study.reading import read_plan
 from entaug.study.runs import execute_run
 from entaug.study.schedule import Schedule
-from entaug.study.smoke import smallest_plan
 from helpers import tiny
 
 PAPERS = ROOT / "benchmarks" / "papers"
@@ -58,7 +58,7 @@ def plan_file(models: dict[str, str], tmp_path: Path) -> Path:
     path.write_text(
         f"""
         seeds = [3, 4]
-        amounts = [2, 5]
+        ratios = [2, 5]
         [training]
         epochs = 50
         by_size = {{ 20 = {{ epochs = 20 }} }}
@@ -72,7 +72,7 @@ def plan_file(models: dict[str, str], tmp_path: Path) -> Path:
         grid = {{ p = [0.1, 0.9] }}
         [[methods]]
         name = "daga"
-        amounts = "patience"
+        ratios = "patience"
         epochs = 30
         [[corpora]]
         name = "a"
@@ -94,7 +94,7 @@ def test_the_smallest_form_has_every_arm_once(plan_file: Path, tmp_path: Path) -
     runs = Schedule(small, prepare_splits(small)).runs
     assert {run.arm for run in runs} == {"gold", "mr p=0.1", "mr p=0.9", "daga", "gold-steps", "duplicate"}
     assert {(run.seed, run.split.size, run.steps) for run in runs} == {(3, 24, 2)}
-    assert {run.amount for run in runs} == {0, 1}
+    assert {run.ratio for run in runs} == {0, 1}
     assert [method.params.get("epochs") for method in small.methods] == [None, None, 1]
     assert {method.params["max_attempts"] for method in small.methods} == {1}
     assert [method.group for method in small.methods] == ["mr", "mr", ""]
@@ -105,7 +105,7 @@ def test_the_smallest_form_has_every_arm_once(plan_file: Path, tmp_path: Path) -
 def test_errors_of_the_smallest_form_name_the_line_of_the_plan(plan_file: Path, tmp_path: Path) -> None:
     small = smallest_plan(read_plan(plan_file), tmp_path / "out")
     line = 1 + plan_file.read_text(encoding="utf-8").split("\n").index("        [[methods]]")
-    assert f"{plan_file}:{line}:" in str(small.error(("methods", 0, ""), "wrong"))
+    assert (small.lines.path, small.lines.line_of("methods", 0, "")) == (plan_file, line)
 
 
 def corpus(text: str) -> str:
@@ -138,10 +138,10 @@ def test_rates_fall_with_the_number_of_training_sentences(plan_file: Path) -> No
         assert training.epochs == (50 if size < 20 else 20)
     plan = replace(read_plan(plan_file), seeds=(1,))
     runs = [run for run in Schedule(plan, prepare_splits(plan)).runs if run.arm == "mr p=0.1"]
-    rates = {run.amount: run.training.learning_rate for run in runs}
+    rates = {run.ratio: run.training.learning_rate for run in runs}
     assert rates == pytest.approx({2: 2e-4 / 3, 5: 2e-4 / 6})
     plan_file.write_text(text.replace("epochs = 50\n", "scale_above = 100\n", 1), encoding="utf-8")
-    with pytest.raises(InputError, match="give learning_rate"):
+    with pytest.raises(EntaugError, match="give learning_rate"):
         read_plan(plan_file)
 
 
@@ -214,7 +214,7 @@ def test_small_twins_run(
     path: Path, corpora: Path, models: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each arm of a twin in its smallest form, with tiny models in place of those that would be trained for minutes."""
-    monkeypatch.setattr(smoke, "_SIZE", 10)
+    monkeypatch.setattr(engine, "_SMOKE_SIZE", 10)
     plan = _with_models(smallest_plan(read_plan(path), tmp_path / "out"), models)
     for run in Schedule(plan, prepare_splits(plan)).runs:
         record, _ = execute_run(run)

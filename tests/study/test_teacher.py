@@ -12,15 +12,14 @@ import pytest
 import entaug
 from conftest import EXAMPLE
 from entaug.core.soft_labels import TagProbabilities
-from entaug.errors import InputError
+from entaug.errors import EntaugError
 from entaug.report.comparison import compare_arms
-from entaug.report.recommendation import recommend
+from entaug.report.markdown import recommend
 from entaug.study.data import prepare_splits
+from entaug.study.engine import _check_requirements
 from entaug.study.reading import read_plan
-from entaug.study.runner import _check_requirements
-from entaug.study.runs import _new_sentences, execute_run
+from entaug.study.runs import RunSpec, _new_sentences, execute_run
 from entaug.study.schedule import Schedule
-from entaug.study.specification import RunSpec
 from entaug.taggers.base import load_tagger
 from helpers import tiny
 
@@ -30,7 +29,7 @@ METHODS = """
 name = "selftrain"
 label = "self soft"
 labels = "teacher"
-amounts = [1]
+ratios = [1]
 training = { schedule = "staged", gold_learning_rate = 1e-3 }
 [[methods]]
 name = "selftrain"
@@ -40,7 +39,7 @@ labels = "teacher-hard"
 name = "mr"
 label = "mr soft"
 labels = "teacher"
-amounts = [2]
+ratios = [2]
 [[methods]]
 combine = ["self soft", "mr soft"]
 label = "both"
@@ -133,6 +132,7 @@ def test_unlabelled_sentences_are_never_those_of_train_or_test(encoder: Path, tm
     run = runs_of(write_plan(tmp_path, encoder, unlabelled=f'"{everything}"'))["self soft", 1]
     assert run.split.unlabelled is not None
     unlabelled = list(entaug.read(run.split.unlabelled))
+    assert run.split.test is not None
     used = {s.tokens for path in (run.split.train, run.split.test) for s in entaug.read(path)}
     assert unlabelled
     assert not used & {s.tokens for s in unlabelled}
@@ -164,7 +164,7 @@ def test_faulty_arms_are_refused(old: str, new: str, message: str, encoder: Path
     text = plan.read_text()
     assert old in text
     plan.write_text(text.replace(old, new, 1))
-    with pytest.raises(InputError, match=message) as caught:
+    with pytest.raises(EntaugError, match=message) as caught:
         prepare_splits(read_plan(plan))
     assert caught.value.line
 

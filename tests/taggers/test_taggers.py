@@ -578,7 +578,7 @@ def test_train_and_evaluate(bert: Path, tmp_path: Path, capsys: pytest.CaptureFi
     ]
     assert main([*train, "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert told["steps"] == 3 * 7
+    assert told["steps"] == 3 * 13
     assert told["labels"] == ["EVENT", "LOC", "ORG", "PER", "PRODUCT"]
     assert main(["evaluate", str(EXAMPLE / "dev.conll"), str(folder), "--json"]) == 0
     scores = json.loads(capsys.readouterr().out)

@@ -12,8 +12,8 @@ from entaug.commands import options, output
 from entaug.commands.command import Command
 
 if TYPE_CHECKING:
-    from entaug.study.auto.summary import AutoSummary
-    from entaug.study.auto.tracking import AutoProgress
+    from entaug.study.auto_files import AutoSummary
+    from entaug.study.engine import StudyProgress
 
 __all__ = ["COMMAND"]
 
@@ -78,8 +78,8 @@ def _add_options(parser: argparse.ArgumentParser, _argv: Sequence[str]) -> None:
 
 
 def _run(args: argparse.Namespace) -> int:
-    from entaug.study.auto.plan_file import read_plan_file
-    from entaug.study.auto.runner import auto
+    from entaug.study.auto import auto
+    from entaug.study.auto_files import read_plan_file
 
     given: dict[str, Any] = {name: getattr(args, name) for name in (*_REPEATED, *_GIVEN) if hasattr(args, name)}
     reading = options.read_options(args)
@@ -118,13 +118,13 @@ def _print_summary(summary: AutoSummary) -> None:
 
 
 @contextlib.contextmanager
-def _live_progress() -> Iterator[Callable[[AutoProgress], None]]:
+def _live_progress() -> Iterator[Callable[[StudyProgress], None]]:
     """Show the phase and the time left of the whole: one line on a terminal, a line for each phase in a pipe."""
     if not sys.stderr.isatty():
         phase = ""
         is_estimated = False
 
-        def print_lines(state: AutoProgress) -> None:
+        def print_lines(state: StudyProgress) -> None:
             nonlocal phase, is_estimated
             if state.phase != phase:
                 phase = state.phase
@@ -141,7 +141,7 @@ def _live_progress() -> Iterator[Callable[[AutoProgress], None]]:
     with Live(console=Console(stderr=True), refresh_per_second=2, transient=True) as live:
         is_estimated = False
 
-        def update(state: AutoProgress) -> None:
+        def update(state: StudyProgress) -> None:
             nonlocal is_estimated
             if state.seconds_in_all is not None and not is_estimated:
                 is_estimated = True
@@ -151,13 +151,13 @@ def _live_progress() -> Iterator[Callable[[AutoProgress], None]]:
         yield update
 
 
-def _estimate(state: AutoProgress) -> str:
-    return f"this will take about {_minutes(state.seconds_in_all or 0)} in all, for {state.total:,} steps"
+def _estimate(state: StudyProgress) -> str:
+    return f"this will take about {_minutes(state.seconds_in_all or 0)} in all, for {state.steps:,} steps"
 
 
-def _describe(state: AutoProgress) -> str:
+def _describe(state: StudyProgress) -> str:
     left = f", about {_minutes(state.seconds_left)} left" if state.seconds_left else ""
-    return f"{state.done:,} of {state.total:,} steps{left}"
+    return f"{state.steps_done:,} of {state.steps:,} steps{left}"
 
 
 def _minutes(seconds: float) -> str:

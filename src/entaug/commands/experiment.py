@@ -13,7 +13,7 @@ from entaug.commands.command import Command
 from entaug.errors import ParameterError
 
 if TYPE_CHECKING:
-    from entaug.study.runner import ExperimentProgress
+    from entaug.study.engine import StudyProgress
 
 __all__ = ["COMMAND"]
 
@@ -33,9 +33,8 @@ def _add_options(parser: argparse.ArgumentParser, _argv: Sequence[str]) -> None:
 
 
 def _run(args: argparse.Namespace) -> int:
+    from entaug.study.engine import run_experiment, smoke_test
     from entaug.study.reading import read_plan
-    from entaug.study.runner import run_experiment
-    from entaug.study.smoke import smoke_test
 
     if args.jobs is not None and args.jobs < 1:
         raise ParameterError(f"--jobs must be at least 1, not {args.jobs}")
@@ -43,14 +42,14 @@ def _run(args: argparse.Namespace) -> int:
     if args.check:
         state = run_experiment(plan, check_only=True, report=_print_note)
         _print_leaks(state)
-        runs, steps = output.quantity(state.total, "run"), output.quantity(state.steps_left, "step")
+        runs, steps = output.quantity(state.runs, "run"), output.quantity(state.steps, "step")
         output.print_message(f"{args.plan}: valid; {runs} with {steps} in total")
         return output.ExitCode.OK
     if args.smoke_test:
         with _live_table() as watch:
             state = smoke_test(plan, progress=watch)
         output.print_message(
-            f"{args.plan}: all of {output.quantity(state.done, 'run')} finished; their scores mean nothing"
+            f"{args.plan}: all of {output.quantity(state.runs_done, 'run')} finished; their scores mean nothing"
         )
         return output.ExitCode.OK
     with _live_table() as watch:
@@ -64,7 +63,7 @@ def _run(args: argparse.Namespace) -> int:
         )
     _print_leaks(state)
     output.print_message(
-        f"{output.quantity(state.done, 'run')} done, {state.previously_done:,} of them before: {plan.output}"
+        f"{output.quantity(state.runs_done, 'run')} done, {state.previously_done:,} of them before: {plan.output}"
     )
     output.print_message(f"see: entaug report {plan.output}")
     return output.ExitCode.OK
@@ -74,22 +73,22 @@ def _print_note(note: str) -> None:
     output.print_message(f"note: {note}")
 
 
-def _print_leaks(state: ExperimentProgress) -> None:
+def _print_leaks(state: StudyProgress) -> None:
     for warning in state.warnings:
         output.print_message(f"leak: {warning}")
 
 
 @contextlib.contextmanager
-def _live_table() -> Iterator[Callable[[ExperimentProgress], None]]:
+def _live_table() -> Iterator[Callable[[StudyProgress], None]]:
     """Show a live table on a terminal, and a line for each finished run in a pipe."""
     if not sys.stderr.isatty():
         finished = 0
 
-        def print_line(state: ExperimentProgress) -> None:
+        def print_line(state: StudyProgress) -> None:
             nonlocal finished
-            if state.done > finished:
-                finished = state.done
-                output.print_message(f"{state.done} of {state.total} runs{_remaining(state)}")
+            if state.runs_done > finished:
+                finished = state.runs_done
+                output.print_message(f"{state.runs_done} of {state.runs} runs{_remaining(state)}")
 
         yield print_line
         return
@@ -100,17 +99,17 @@ def _live_table() -> Iterator[Callable[[ExperimentProgress], None]]:
         yield lambda state: live.update(_table(state))
 
 
-def _remaining(state: ExperimentProgress) -> str:
-    if state.seconds_left is None or state.done == state.total:
+def _remaining(state: StudyProgress) -> str:
+    if state.seconds_left is None or state.runs_done == state.runs:
         return ""
     minutes, seconds = divmod(round(state.seconds_left), 60)
     return f", about {minutes // 60}:{minutes % 60:02}:{seconds:02} left"
 
 
-def _table(state: ExperimentProgress) -> Any:
+def _table(state: StudyProgress) -> Any:
     from rich.table import Table
 
-    caption = f"{state.done} of {state.total} runs{_remaining(state)}"
+    caption = f"{state.runs_done} of {state.runs} runs{_remaining(state)}"
     table = Table("corpus", "size", "tagger", "runs", "gold F1", caption=caption)
     for (corpus, size, tagger), row in state.settings.items():
         means = {arm: sum(scores) / len(scores) for arm, scores in row.test_f1.items()}

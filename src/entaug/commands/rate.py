@@ -43,7 +43,7 @@ def _add_options(parser: argparse.ArgumentParser, _argv: Sequence[str]) -> None:
 
 def _run(args: argparse.Namespace) -> int:
     from entaug.commands.work.ratings import write_rating_page
-    from entaug.report.ratings.scales import packaged_scales_text, read_scales
+    from entaug.report.ratings.page import packaged_scales_text, read_scales
 
     if args.list_scales:
         sys.stdout.write(packaged_scales_text())

@@ -109,6 +109,14 @@ class Scores:
     sentences: tuple[MatchCounts, ...] = field(default=(), repr=False)
     lengths: tuple[int, ...] = field(default=(), repr=False)
 
+    def __add__(self, other: Scores) -> Scores:
+        """Scores of the sentences of both."""
+        parts = {}
+        for name in _PARTS:
+            one, two = getattr(self, name), getattr(other, name)
+            parts[name] = {key: one.get(key, MatchCounts()) + two.get(key, MatchCounts()) for key in {**one, **two}}
+        return Scores(**parts, sentences=self.sentences + other.sentences, lengths=self.lengths + other.lengths)
+
     @property
     def micro(self) -> MatchCounts:
         """Counts of all mentions."""

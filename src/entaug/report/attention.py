@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 from typing import Any
 
-from entaug.errors import MissingExtraError, ParameterError
+from entaug.errors import ParameterError
 from entaug.files.atomic import atomic_file
 from entaug.files.streams import as_path
 from entaug.methods.shared.templates import AttentionMap
+from entaug.report.html.plots import figure
 
 __all__ = ["draw_attention_map"]
 
-_METADATA: dict[str, dict[str, Any]] = {
-    ".pdf": {"CreationDate": None},
-    ".png": {},
-    ".svg": {"Date": None},
-}  # no time in it
+# No time in it.
+_METADATA: dict[str, dict[str, Any]] = {".pdf": {"CreationDate": None}, ".png": {}, ".svg": {"Date": None}}
 
 
 def draw_attention_map(attention: AttentionMap, path: str | Path) -> None:
@@ -46,26 +43,14 @@ def draw_attention_map(attention: AttentionMap, path: str | Path) -> None:
     sentence = attention.sentence
     if not sentence.mentions:
         raise ParameterError("the sentence has no mentions, so no word is a keyword")
-    try:
-        import matplotlib as mpl
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtraError("matplotlib", "report") from None
     rows = [(i, mention.label) for mention in sentence.mentions for i in mention.positions()]
     width = len(sentence.tokens)
-    with mpl.rc_context(), warnings.catch_warnings():
-        mpl.rcdefaults()  # independent of the user's settings
-        mpl.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "attention", "text.parse_math": False})
-        warnings.filterwarnings("ignore", "Glyph")  # letters that matplotlib's font lacks
-        figure = Figure(figsize=(2 + 0.3 * width, 1.4 + 0.3 * len(rows)), layout="constrained")
-        FigureCanvasAgg(figure)
-        axes = figure.add_subplot()
+    with figure(2 + 0.3 * width, 1.4 + 0.3 * len(rows), "attention") as axes:
         picture = axes.imshow(attention.weights[[i for i, _ in rows]], cmap="Blues", vmin=0, aspect="auto")
         axes.set_yticks(range(len(rows)), [f"{sentence.tokens[i]} ({label})" for i, label in rows])
         axes.set_xticks(range(width), sentence.tokens, rotation=90)
         for i in attention.keywords:
             axes.get_xticklabels()[i].set_fontweight("bold")
-        figure.colorbar(picture, label="attention")
+        axes.figure.colorbar(picture, label="attention")
         with atomic_file(path) as out:
-            figure.savefig(out, format=path.suffix[1:], metadata=_METADATA[path.suffix])
+            axes.figure.savefig(out, format=path.suffix[1:], metadata=_METADATA[path.suffix])

@@ -45,15 +45,15 @@ class Arm(NamedTuple):
     """A baseline or a method, and the number of new sentences per gold sentence."""
 
     name: str
-    amount: float
+    ratio: float
 
     def __str__(self) -> str:
-        return f"{self.name} {self.amount:g}N" if self.amount else self.name
+        return f"{self.name} {self.ratio:g}N" if self.ratio else self.name
 
     @property
     def sort_key(self) -> tuple[int, str, float]:
-        """Baselines first, then methods by name and amount."""
-        return BASELINES.index(self.name) if self.name in BASELINES else len(BASELINES), self.name, self.amount
+        """Baselines first, then methods by name and ratio."""
+        return BASELINES.index(self.name) if self.name in BASELINES else len(BASELINES), self.name, self.ratio
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class ArmResult:
 
     @property
     def is_searched(self) -> bool:
-        """Whether the amount of this method, or its parameters, are chosen on dev."""
+        """Whether the ratio of this method, or its parameters, are chosen on dev."""
         return any(record.search != "list" for record in self.records)
 
     @property
@@ -89,8 +89,18 @@ class ArmResult:
 
     @property
     def is_chosen(self) -> bool:
-        """Whether this amount was chosen on dev."""
+        """Whether this ratio was chosen on dev."""
         return any(record.chosen for record in self.records)
+
+    @property
+    def row(self) -> tuple[str, float | None]:
+        """The row in tables of several settings: the method and its ratio; None for what was chosen on dev."""
+        return self.method, None if self.is_searched else self.arm.ratio
+
+    @property
+    def shown_difference(self) -> Difference | None:
+        """The difference, if summaries show it: of what is searched on dev only what was chosen."""
+        return self.difference if self.is_chosen or not self.is_searched else None
 
 
 def compare_arms(records: Sequence[RunRecord], samples: int = 1000) -> dict[Setting, list[ArmResult]]:
@@ -119,7 +129,7 @@ def _compare(records: Sequence[RunRecord], expected_seeds: set[_Seed], samples: 
                 line=record.line,
                 remedy="report on experiments with different test sets separately",
             )
-        arms[Arm(record.arm, record.amount)][_seed_of(record)] = record
+        arms[Arm(record.arm, record.ratio)][_seed_of(record)] = record
     gold = arms.get(Arm(GOLD, 0.0), {})
     results = []
     for arm in sorted(arms, key=lambda arm: arm.sort_key):
@@ -137,7 +147,7 @@ def _compare(records: Sequence[RunRecord], expected_seeds: set[_Seed], samples: 
         if is_teacher:
             notes.append("a teacher, not a tagger of this setting")
         elif arm.name not in (GOLD, GOLD_STEPS):
-            difference, base_f1, problems = _difference(runs, arms.get(Arm(GOLD_STEPS, arm.amount), {}), samples)
+            difference, base_f1, problems = _difference(runs, arms.get(Arm(GOLD_STEPS, arm.ratio), {}), samples)
             # What was tried on dev and not chosen needs no run to compare with.
             not_chosen = all(run.search != "list" and not run.chosen for run in runs.values())
             notes += [] if not_chosen and difference is None else problems

@@ -1,23 +1,23 @@
-"""Reports on experiments in Markdown."""
+"""Reports on experiments in Markdown: tables, what they advise, and what is missing."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
+from typing import Any
 
 import orjson
 
 from entaug.errors import InputError
 from entaug.metrics.quality.tables import markdown_table
 from entaug.metrics.significance import ONE_SEED, Difference, mean_interval
-from entaug.report.breakdowns import corpus_tables, dev_table, length_table, row_of, type_table
+from entaug.metrics.span_f1 import MatchCounts, Scores
 from entaug.report.comparison import BASELINES, GOLD, Arm, ArmResult, Setting, compare_arms
-from entaug.report.recommendation import recommend
 from entaug.study.records import RunRecord
 
-__all__ = ["ReportParts", "markdown_report", "report_parts"]
+__all__ = ["corpus_tables", "markdown_report", "recommend", "report_parts"]
 
 _SIGNS = {"helps": "↑", "hurts": "↓", "no difference seen": "=", ONE_SEED: "(one seed)"}
 _LEGEND = (
@@ -26,9 +26,15 @@ _LEGEND = (
     "One seed gives no verdict. The interval of the mean treats the settings as a sample of all settings.\n"
 )
 
+_ARM_COLUMNS = (
+    "arm|ratio|new|F1|macro F1|over gold, equal epochs|over gold, equal steps|relative|95 % interval|p|verdict"
+)
+_ENOUGH_SEEDS = 3  # with fewer, an interval that contains 0 decides nothing
+_ONE_SIDED = 0.025  # how often an interval lies above 0 where there is no effect
+
 Results = Mapping[Setting, Sequence[ArmResult]]
-Column = tuple[str, float | None]
-"""A column of the summary: a method and its amount; None for the amount chosen on dev."""
+Row = tuple[str, float | None]
+"""A method and its ratio; None for the ratio, or parameters and ratio, that were chosen on dev."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +53,7 @@ def markdown_report(
     """Format the results of experiments as Markdown.
 
     Args:
-        records: the records of runs; of several with equal setting, arm, amount and seed the last counts.
+        records: the records of runs; of several with equal setting, arm, ratio and seed the last counts.
         by_type: whether to add tables of F1 by entity type.
         by_length: whether to add tables of F1 by number of tokens of the sentence: the last length of each bin but the
             last, for example ``(10, 20)``.
@@ -76,17 +82,25 @@ def report_parts(
     """The parts of `markdown_report`, which documents the arguments."""
     if not records:
         raise InputError("there are no runs to report on", remedy="name the output folder of an experiment")
-    last = {(r.corpus, r.size, r.tagger, r.arm, r.amount, r.subset_seed, r.seed): r for r in records}
+    last = {(r.corpus, r.size, r.tagger, r.arm, r.ratio, r.subset_seed, r.seed): r for r in records}
     latest = list(last.values())
     results = compare_arms(latest, samples)
     tables = {}
     for setting, arms in results.items():
-        parts = [_arm_table(arms), dev_table(arms)]
-        parts += [type_table(arms)] if by_type else []
-        parts += [length_table(arms, by_length)] if by_length else []
+        parts = [_arm_table(arms), _dev_table(arms)]
+        if by_type:
+            parts.append(_breakdown("F1 by type", arms, lambda scores: scores.by_type, str))
+        if by_length:
+            title = "F1 by tokens of the sentence"
+            parts.append(_breakdown(title, arms, lambda s: s.length_counts(by_length) or s.by_sentence_length, _first))
         tables[setting] = "\n".join(filter(None, parts))
     notes = [*_missing(results), *_leakage(results), *_environments(latest, len(records) - len(latest))]
     return ReportParts(results, [*_summary(results), *_chance(results), *corpus_tables(results)], tables, notes)
+
+
+def _first(lengths: str) -> int:
+    """The first length of a bin, such as 1-10 or 51+."""
+    return int(lengths.rstrip("+").partition("-")[0])
 
 
 def _points(share: float) -> str:
@@ -98,30 +112,24 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-def _columns(arms: Iterable[ArmResult]) -> dict[Column, Difference]:
-    """The differences of a setting in the summary: of what is searched on dev only what was chosen."""
-    return {
-        row_of(result): result.difference
-        for result in arms
-        if result.difference is not None and (result.is_chosen or not result.is_searched)
-    }
-
-
 def _summary(results: Results) -> list[str]:
-    by_setting = {setting: _columns(arms) for setting, arms in results.items()}
+    by_setting = {
+        setting: {result.row: result.shown_difference for result in arms if result.shown_difference}
+        for setting, arms in results.items()
+    }
     columns = {column for differences in by_setting.values() for column in differences}
     if all(result.arm.name == GOLD for arms in results.values() for result in arms):
         return []  # taggers are compared, not methods
     if not columns:
         return ["No method could be compared with gold alone at equal steps yet.\n"]
     ordered = sorted(columns, key=lambda column: Arm(column[0], -1.0 if column[1] is None else column[1]).sort_key)
-    amounts = Counter(name for name, _ in ordered)
+    ratios = Counter(name for name, _ in ordered)
 
-    def title(column: Column) -> str:
-        name, amount = column
-        if amounts[name] == 1:
+    def title(column: Row) -> str:
+        name, ratio = column
+        if ratios[name] == 1:
             return name
-        return f"{name} (chosen on dev)" if amount is None else str(Arm(name, amount))
+        return f"{name} (chosen on dev)" if ratio is None else str(Arm(name, ratio))
 
     rows = []
     for setting, differences in by_setting.items():
@@ -172,19 +180,6 @@ def _chance(results: Results) -> list[str]:
 
 
 def _arm_table(arms: Iterable[ArmResult]) -> str:
-    head = [
-        "arm",
-        "amount",
-        "new",
-        "F1",
-        "macro F1",
-        "over gold, equal epochs",
-        "over gold, equal steps",
-        "relative",
-        "95 % interval",
-        "p",
-        "verdict",
-    ]
     rows = []
     for result in arms:
         arm, difference = result.arm, result.difference
@@ -192,7 +187,7 @@ def _arm_table(arms: Iterable[ArmResult]) -> str:
         rows.append(
             [
                 arm.name,
-                "-" if arm.name == GOLD else f"{arm.amount:g}N{' (chosen on dev)' if result.is_chosen else ''}",
+                "-" if arm.name == GOLD else f"{arm.ratio:g}N{' (chosen on dev)' if result.is_chosen else ''}",
                 f"{fmean(record.new for record in result.records):,.0f}",
                 _mean_and_deviation([record.test.micro.f1 for record in result.records]),
                 _mean_and_deviation([record.test.macro for record in result.records]),
@@ -204,7 +199,7 @@ def _arm_table(arms: Iterable[ArmResult]) -> str:
                 "; ".join([*verdict, *result.notes]) or "-",
             ]
         )
-    return markdown_table(head, rows)
+    return markdown_table(_ARM_COLUMNS.split("|"), rows)
 
 
 def _relative(gain: float, base: float | None) -> str:
@@ -258,3 +253,154 @@ def _environments(records: Sequence[RunRecord], replaced: int) -> list[str]:
     if texts:
         parts.append("Environments:\n\n" + "".join(f"- `{text}`\n" for text in sorted(texts)))
     return parts
+
+
+# ---------------------------------------------------------------------------------------------------- tables of parts
+
+
+def _breakdown(
+    title: str,
+    arms: Sequence[ArmResult],
+    parts: Callable[[Scores], Mapping[str, MatchCounts]],
+    order: Callable[[str], Any],
+) -> str:
+    """F1 by the parts of scores, the mean over seeds."""
+    by_arm = [[parts(record.test) for record in result.records] for result in arms]
+    columns = sorted({name for some in by_arm for counts in some for name in counts}, key=order)
+    rows = [
+        [str(result.arm), *(f"{100 * fmean(c[name].f1 if name in c else 0.0 for c in some):.1f}" for name in columns)]
+        for result, some in zip(arms, by_arm, strict=True)
+    ]
+    return markdown_table([title, *columns], rows)
+
+
+def _dev_table(arms: Sequence[ArmResult]) -> str:
+    """Mean micro-F1 on dev by ratio, of methods that were run with several ratios."""
+    curves: dict[str, dict[float, float]] = defaultdict(dict)
+    for result in arms:
+        scores = [record.dev for record in result.records if record.dev]
+        if scores and result.arm.ratio:
+            curves[result.arm.name][result.arm.ratio] = fmean(dev.micro.f1 for dev in scores)
+    curves = {name: curve for name, curve in curves.items() if len(curve) > 1}
+    if not curves:
+        return ""
+    ratios = sorted({ratio for curve in curves.values() for ratio in curve})
+    rows = [
+        [name, *(f"{100 * curve[ratio]:.1f}" if ratio in curve else "-" for ratio in ratios)]
+        for name, curve in curves.items()
+    ]
+    return markdown_table(["F1 on dev", *(f"{ratio:g}N" for ratio in ratios)], rows)
+
+
+def corpus_tables(results: Mapping[Setting, Sequence[ArmResult]]) -> list[str]:
+    """Tables of micro-F1 with arms as rows, corpora as columns, and their average."""
+    # There is a table for each tagger, and for each number of gold sentences if a corpus has several.
+    sizes: dict[str, set[int]] = defaultdict(set)
+    for setting in results:
+        sizes[setting.corpus].add(setting.size)
+    several = any(len(some) > 1 for some in sizes.values())
+    groups: dict[tuple[str, int | None], list[Setting]] = defaultdict(list)
+    for setting in results:
+        groups[setting.tagger, setting.size if several else None].append(setting)
+    return [_corpus_table(settings, size, results) for (_, size), settings in groups.items() if len(settings) > 1]
+
+
+def _corpus_table(settings: Sequence[Setting], size: int | None, results: Mapping[Setting, Sequence[ArmResult]]) -> str:
+    f1 = {setting: {r.row: r.f1 for r in results[setting] if r.is_chosen or not r.is_searched} for setting in settings}
+    rows = []
+    order = {result.row: result.arm.sort_key for setting in settings for result in results[setting]}
+    for row in sorted({row for of_setting in f1.values() for row in of_setting}, key=lambda row: order[row]):
+        values = [f1[setting].get(row) for setting in settings]
+        known = [value for value in values if value is not None]
+        cells = ["-" if value is None else f"{100 * value:.1f}" for value in values]
+        # An average over some of the corpora could not be compared with the others.
+        average = f"{100 * fmean(known):.1f}" if len(known) == len(values) else "-"
+        name, ratio = row
+        rows.append([f"{name} (chosen on dev)" if ratio is None else str(Arm(name, ratio)), *cells, average])
+    title = settings[0].tagger if size is None else f"{settings[0].tagger}, {size:,}"
+    names = [s.corpus if size is not None else f"{s.corpus}, {s.size:,}" for s in settings]
+    return markdown_table([f"F1, {title}", *names, "average"], rows)
+
+
+# --------------------------------------------------------------------------------------------------------------- advice
+
+
+def recommend(results: Mapping[Setting, Sequence[ArmResult]]) -> str:
+    """Say which method to use in which setting."""
+    # A method is recommended where its interval at equal steps lies above 0: of several the one with the largest gain.
+    # Gold alone is recommended where three seeds show no gain of any method.
+    names = _names(results)
+    methods = {
+        setting: [(r, r.shown_difference) for r in arms if r.shown_difference and r.arm.name not in BASELINES]
+        for setting, arms in results.items()
+    }
+    comparisons = [d for of_setting in methods.values() for _, d in of_setting if d.seeds > 1]
+    gains_of: dict[str, list[tuple[str, Difference]]] = defaultdict(list)
+    others, undecided, empty = [], [], []
+    num_seeds: set[int] = set()  # of the undecided settings
+    for setting, of_setting in methods.items():
+        differences = [difference for _, difference in of_setting]
+        tested = [(result, difference) for result, difference in of_setting if difference.seeds > 1]
+        gains = [(result, difference) for result, difference in tested if difference.verdict == "helps"]
+        if gains:
+            result, best = max(gains, key=lambda pair: pair[1].gain)
+            is_only_ratio = len({other.arm.ratio for other, _ in of_setting if other.arm.name == result.arm.name}) < 2
+            name = result.arm.name if is_only_ratio else str(result.arm)
+            gains_of[name].append((names[setting], best))
+        elif differences and _is_undecided(differences):
+            undecided.append(names[setting])
+            num_seeds.add(max(difference.seeds for difference in differences))
+        elif tested:
+            others.append(names[setting])
+        else:
+            empty.append(names[setting])
+    parts = [_use(name, where) for name, where in gains_of.items()]
+    found = len([d for d in comparisons if d.verdict == "helps"])
+    if found and found <= _ONE_SIDED * len(comparisons):
+        times = "once" if found == 1 else f"{found} times"
+        parts.append(f"but repeat it with other seeds, because chance alone shows that {times} in {len(comparisons)}")
+    if others:
+        where = "on the others " if parts else f"on {_and(others)} " if undecided or empty else ""
+        parts.append(f"{where}keep gold alone" + ("" if parts else ": no method showed a gain at equal steps"))
+    if undecided:
+        where = f"on {_and(undecided)} " if parts or empty or len(undecided) == 1 else ""
+        so_far = {(1,): "one seed", (2,): "two seeds", (1, 2): "one or two seeds"}[tuple(sorted(num_seeds))]
+        parts.append(f"{where}run three seeds before you choose ({so_far} so far)")
+    if empty:
+        parts.append(f"on {_and(empty)} no method was compared yet")
+    sentence = "; ".join(parts)
+    return f"{sentence[:1].upper()}{sentence[1:]}."
+
+
+def _is_undecided(differences: Sequence[Difference]) -> bool:
+    """Whether no comparison of a setting has enough seeds, and more could show a gain."""
+    return all(d.seeds < _ENOUGH_SEEDS for d in differences) and any(d.verdict != "hurts" for d in differences)
+
+
+def _use(name: str, gains: Sequence[tuple[str, Difference]]) -> str:
+    """The advice to use a method in settings with such gains."""
+    if len(gains) == 1:
+        [(setting, gain)] = gains
+        interval = f"{_unsigned(gain.low)} to {_unsigned(gain.high)}"
+        return f"use {name} on {setting}: +{_unsigned(gain.gain)} F1 ({interval}) at equal steps"
+    where = [f"{setting} (+{_unsigned(g.gain)}: {_unsigned(g.low)} to {_unsigned(g.high)})" for setting, g in gains]
+    return f"use {name} on {_and(where)}, in points of F1 at equal steps"
+
+
+def _names(settings: Collection[Setting]) -> dict[Setting, str]:
+    """A short name for each setting: of its corpus, size and tagger only what tells settings apart."""
+    names = {}
+    for setting in settings:
+        others = [other for other in settings if other.corpus == setting.corpus]
+        parts = [f"{setting.size:,} sentences"] if len({other.size for other in others}) > 1 else []
+        parts += [setting.tagger] if len({other.tagger for other in others}) > 1 else []
+        names[setting] = setting.corpus + (f" with {' and '.join(parts)}" if parts else "")
+    return names
+
+
+def _unsigned(share: float) -> str:
+    return f"{round(100 * share, 1) + 0.0:.1f}"
+
+
+def _and(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

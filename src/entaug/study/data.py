@@ -16,39 +16,49 @@ from entaug.core.data import Sentence
 from entaug.errors import EntaugError, InputError, ParameterError, UnknownNameError
 from entaug.files.atomic import atomic_file, output_error
 from entaug.formats import open_file, read, write
-from entaug.study.plan import CorpusPlan, DrawnPart, Plan
-from entaug.study.subsets import draw, rest
-from entaug.study.values import PATIENCE
+from entaug.study.plan import PATIENCE, CorpusPlan, DrawnPart, Plan
+from entaug.study.subsets import draw, folds, rest
 
-__all__ = ["DataSplit", "count_shared", "file_digest", "prepare_splits", "short_hash"]
+__all__ = ["DataSplit", "count_shared", "file_digest", "prepare_splits", "short_hash", "write_part"]
 
-_DIGESTS: dict[Path, str] = {}
+_DIGESTS: dict[tuple[Path, int, int], str] = {}  # by path, time of the last change, and size
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class DataSplit:
     """A subset of a corpus with its test and development set, as files of the experiment."""
 
     corpus: CorpusPlan
     size: int
+    num_gold: int  # fewer than the size where a fold is held out
     train: Path
-    test: Path
-    dev: Path | None
-    leaks: Mapping[str, int]
+    test: Path | None
+    dev: Path | None = None
+    leaks: Mapping[str, int] = field(default_factory=dict)
     unlabelled: Path | None = None
     tests: Mapping[str, Path] = field(default_factory=dict)
     subset_seed: int | None = None
+    fold: tuple[int, int] | None = None  # its number from 1, and the number of folds
+    others: tuple[Path, ...] = ()  # further held-out sentences, which no run is tested on
+
+    @property
+    def test_files(self) -> Mapping[str, Path]:
+        """The test files by name; a single one has the name ""."""
+        return self.tests or ({} if self.test is None else {"": self.test})
+
+    @property
+    def held_out(self) -> list[Path]:
+        """The files of all sentences that a method must not learn from."""
+        return [*self.test_files.values(), *([self.dev] if self.dev else []), *self.others]
 
 
 def prepare_splits(plan: Plan) -> list[DataSplit]:
     """Read the corpora, draw the subsets, and write the files of the runs."""
     splits: dict[str, list[DataSplit]] = {}
-    for i, corpus in enumerate(plan.corpora):
-        if not corpus.mix:
-            splits[corpus.name] = list(_CorpusSplitter(plan, i, corpus).splits())
-    for i, corpus in enumerate(plan.corpora):
-        if corpus.mix:
-            splits[corpus.name] = list(_CorpusSplitter(plan, i, corpus).mixed([splits[name] for name in corpus.mix]))
+    for i, corpus in sorted(enumerate(plan.corpora), key=lambda item: bool(item[1].mix)):
+        splitter = _CorpusSplitter(plan, i, corpus)
+        members = [splits[name] for name in corpus.mix]
+        splits[corpus.name] = list(splitter.mixed(members) if members else splitter.splits())
     return [split for corpus in plan.corpora for split in splits[corpus.name]]
 
 
@@ -82,7 +92,12 @@ class _CorpusSplitter:
         for seed, by_size in subsets.items():
             for size, subset in by_size.items():
                 free = self.without_labels(unlabelled, [subset, *parts.values()])
-                yield self.split(subset, parts, free, size=size, seed=seed if len(subsets) > 1 else None)
+                own: dict[str, Any] = {"size": size, "seed": seed if len(subsets) > 1 else None}
+                if corpus.folds is None:
+                    yield self.split(subset, parts, free, **own)
+                    continue
+                for number, (outside, inside) in enumerate(folds(subset, corpus.folds, seed), start=1):
+                    yield self.split(outside, {**parts, "test": inside}, free, **own, fold=(number, corpus.folds))
 
     def mixed(self, members: Sequence[Sequence[DataSplit]]) -> Iterator[DataSplit]:
         """The splits of a mixed corpus: of each size and subset seed, those of its members together."""
@@ -90,6 +105,8 @@ class _CorpusSplitter:
         if len(seeds) > 1 or len(set(map(len, members))) > 1:
             message = f"the corpora of {self.corpus.name} have other numbers of sizes, or other subset seeds"
             raise self.error("mix", message, "give them the same subset_seed, and as many sizes")
+        if any(split.fold for splits in members for split in splits):
+            raise self.error("mix", f"the corpora of {self.corpus.name} have folds", "give them test sets instead")
         for splits in zip(*members, strict=True):
             train, dev, unlabelled = (
                 [sentence for path in paths if path for sentence in read(path)]
@@ -97,7 +114,7 @@ class _CorpusSplitter:
             )
             parts = {"dev": dev} if all(split.dev for split in splits) else {}
             for split in splits:
-                for name, path in split.tests.items() if split.tests else [("", split.test)]:
+                for name, path in split.test_files.items():
                     title = f"{split.corpus.name} {name}".strip()
                     parts[f"test {title}"] = list(read(path))
             train = self.without_leaks(train, parts)
@@ -114,7 +131,7 @@ class _CorpusSplitter:
             subsets = draw(corpus.subset, train, sizes, seed)
         except EntaugError as error:
             raise self.error("sizes", error.message, error.remedy) from None
-        self.check_amounts(min(subsets))
+        self.check_ratios(min(subsets))
         for size, subset in subsets.items():
             if not any(sentence.mentions for sentence in subset):
                 raise self.error("sizes", f"the {size} sentences drawn from {corpus.name} have no mentions")
@@ -128,15 +145,19 @@ class _CorpusSplitter:
         *,
         size: int,
         seed: int | None,
+        fold: tuple[int, int] | None = None,
     ) -> DataSplit:
         """Write the files of a split."""
         name = self.corpus.name
         stem = f"{name}.{size}" if seed is None else f"{name}.{size}.{seed}"
+        if fold:
+            stem = name = f"{stem}.fold-{fold[0]}"
         files = {part: self.write(f"{name}.{part.replace(' ', '.')}", sentences) for part, sentences in parts.items()}
         tests = {part.removeprefix("test").strip(): path for part, path in files.items() if part.startswith("test")}
         return DataSplit(
             corpus=self.corpus,
             size=size,
+            num_gold=len(subset),
             train=self.write(f"{stem}.train", subset),
             test=next(iter(tests.values())),
             dev=files.get("dev"),
@@ -144,6 +165,7 @@ class _CorpusSplitter:
             unlabelled=self.write(f"{stem}.unlabelled", unlabelled) if unlabelled else None,
             tests={} if "" in tests else tests,
             subset_seed=seed,
+            fold=fold,
         )
 
     def check_parts(self, train: list[Sentence], parts: Mapping[str, list[Sentence]]) -> None:
@@ -233,17 +255,15 @@ class _CorpusSplitter:
                 message = f"{name} of {self.corpus.name} has types that train lacks ({', '.join(sorted(unknown)[:5])})"
                 raise self.error(name.split()[0], message, 'make the types agree, or set missing_types = "allow"')
 
-    def check_amounts(self, size: int) -> None:
+    def check_ratios(self, size: int) -> None:
         for method in self.plan.methods:
-            i = method.table
-            if not self.corpus.includes(method) or method.amounts == PATIENCE or round(min(method.amounts) * size):
+            if not self.corpus.includes(method) or method.ratios == PATIENCE or round(min(method.ratios) * size):
                 continue
-            is_own = self.plan.lines.line_of("methods", i, "amounts") != self.plan.lines.line_of("methods", i, "")
-            raise self.plan.error(
-                ("methods", i, "amounts") if is_own else ("", 0, "amounts"),
-                f"an amount of {min(method.amounts)} is not even one sentence for {size} of {self.corpus.name}",
-                "give a larger amount, or larger sizes",
-            )
+            lines, own = self.plan.lines, ("methods", method.table)
+            place = own if lines.line_of(*own, "ratios") != lines.line_of(*own, "") else ("", 0)
+            message = f"a ratio of {min(method.ratios)} is not even one sentence for {size} of {self.corpus.name}"
+            with lines.at(*place, key="ratios"):
+                raise InputError(message, remedy="give a larger ratio, or larger sizes")
 
     def check_nesting(self, train: list[Sentence]) -> None:
         if self.corpus.overlap is not None or all(sentence.is_flat for sentence in train):
@@ -257,25 +277,28 @@ class _CorpusSplitter:
                 )
 
     def write(self, name: str, sentences: Sequence[Sentence]) -> Path:
-        """Write a part, unless a file with the same content exists, which running processes may read."""
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise output_error(self.folder, error) from None
-        path = self.folder / f"{name}.jsonl"
-        with tempfile.TemporaryDirectory(prefix="entaug-") as scratch:
-            made = Path(scratch, path.name)
-            write(sentences, made)
-            content = made.read_bytes()
-        if path.exists() and path.read_bytes() == content:
-            return path
-        with atomic_file(path) as out:
-            out.write(content)
-        _DIGESTS.pop(path, None)
-        return path
+        return write_part(self.folder, name, sentences)
 
     def error(self, key: str, message: str, remedy: str | None = None) -> InputError:
-        return self.plan.error(("corpora", self.number, key), message, remedy or "correct the plan")
+        line = self.plan.lines.line_of("corpora", self.number, key)
+        return InputError(message, path=str(self.plan.lines.path), line=line, remedy=remedy or "correct the plan")
+
+
+def write_part(folder: Path, name: str, sentences: Sequence[Sentence]) -> Path:
+    """Write a part of the data, unless a file with the same content exists, which running processes may read."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise output_error(folder, error) from None
+    path = folder / f"{name}.jsonl"
+    with tempfile.TemporaryDirectory(prefix="entaug-") as scratch:
+        made = Path(scratch, path.name)
+        write(sentences, made)
+        content = made.read_bytes()
+    if not path.exists() or path.read_bytes() != content:
+        with atomic_file(path) as out:
+            out.write(content)
+    return path
 
 
 def count_shared(sentences: Iterable[Sentence], others: Iterable[Sentence]) -> int:
@@ -285,10 +308,14 @@ def count_shared(sentences: Iterable[Sentence], others: Iterable[Sentence]) -> i
 
 
 def file_digest(path: Path) -> str:
-    """The hash of the content of a file, computed once per process."""
-    if path not in _DIGESTS:
-        _DIGESTS[path] = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
-    return _DIGESTS[path]
+    """The hash of the content of a file, or of all files of a folder."""
+    if path.is_dir():
+        return short_hash([file_digest(file) for file in sorted(path.rglob("*")) if file.is_file()])
+    status = path.stat()
+    key = path, status.st_mtime_ns, status.st_size
+    if key not in _DIGESTS:
+        _DIGESTS[key] = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+    return _DIGESTS[key]
 
 
 def short_hash(value: Any) -> str:

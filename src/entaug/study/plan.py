@@ -6,36 +6,20 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
-from entaug.config.params import PositiveInt, parameters, validate
+from entaug.config.params import Check, PositiveInt, parameters, validate
+from entaug.config.toml_lines import TomlLines
 from entaug.core.stopwords import listed_languages
-from entaug.errors import InputError, ParameterError
+from entaug.errors import ParameterError
 from entaug.methods import METHODS, create_augmenter
 from entaug.methods.base import Augmenter
-from entaug.study.lines import Position, TomlLines
 from entaug.study.subsets import Strategy
-from entaug.study.values import (
-    BASELINES,
-    ENSEMBLE,
-    PATIENCE,
-    Amounts,
-    Baselines,
-    ByCorpus,
-    CorpusName,
-    Grid,
-    InputFile,
-    Label,
-    LanguageCode,
-    Seeds,
-    SubsetSeeds,
-    TestFiles,
-    are_distinct,
-)
 from entaug.taggers.base import TaggerTrainingConfig, TrainableTagger, create_tagger, overlap_of, with_overlap
 
 __all__ = [
@@ -45,9 +29,109 @@ __all__ = [
     "Plan",
     "TaggerPlan",
     "TeacherPlan",
+    "copies_for",
+    "patience_ratios",
 ]
 
+T = TypeVar("T")
+
+PATIENCE = "patience"
+"""The ratios of a method that are chosen by the patience rule."""
+BASELINES = ("gold", "gold-steps", "duplicate")
+"""The arms without a method."""
+ENSEMBLE = "ensemble"
+"""The teacher itself as an arm."""
 SELF_TRAINING = "selftrain"
+"""The method whose new sentences are the unlabelled ones of the corpus."""
+_MAX_COPIES = 10  # the largest ratio that the patience rule tries: CASSI, section 3.2.2
+_LARGE = 1000  # sentences from which on the patience rule starts with quarters
+
+
+# ------------------------------------------------------------------------------------------------------- values of keys
+
+
+def _is_label(value: str) -> bool:
+    return bool(value.strip()) and "|" not in value and value.isprintable() and len(value.encode()) <= 100
+
+
+def _is_corpus_name(value: str) -> bool:
+    return _is_label(value) and not re.search(r"[/\\]", value) and not value.startswith(".")
+
+
+def _are_distinct(values: Collection[object], is_valid: Callable[[Any], bool]) -> bool:
+    return bool(values) and all(map(is_valid, values)) and len(set(values)) == len(values)
+
+
+def _are_seeds(value: Collection[object]) -> bool:
+    return _are_distinct(value, lambda seed: type(seed) is int and abs(seed) < 2**63)
+
+
+def _are_ratios(value: object) -> bool:
+    return value == PATIENCE or (
+        isinstance(value, tuple) and _are_distinct(value, lambda x: type(x) in (int, float) and 0 < x <= 100)
+    )
+
+
+def _is_corpus(path: Path) -> bool:
+    try:
+        exists = path.is_file() or path.is_dir()
+    except OSError:  # for example a name that is too long
+        exists = False
+    if not exists:
+        raise ParameterError(
+            f"there is no file or folder {path}", remedy="paths are relative to the folder of the plan"
+        )
+    return True
+
+
+_LABEL = "a text of at most 100 bytes without | and control characters"
+_SEEDS = "a list of distinct integers below 2^63"
+Label = Annotated[str, Check(_is_label, _LABEL)]
+CorpusName = Annotated[str, Check(_is_corpus_name, f"{_LABEL} that can begin a file name: no slashes, no . in front")]
+Seeds = Annotated[tuple[int, ...], Check(_are_seeds, _SEEDS)]
+SubsetSeeds = Annotated[Any, Check(lambda value: _are_seeds(value if isinstance(value, tuple) else (value,)), _SEEDS)]
+Ratios = Annotated[Any, Check(_are_ratios, f'a list of distinct numbers above 0 up to 100, or "{PATIENCE}"')]
+Folds = Annotated[int, Check(lambda folds: folds > 1, "an integer of at least 2")]
+LanguageCode = Annotated[str, Check(re.compile(r"[a-z]{2,3}([-_][A-Za-z]+)?").fullmatch, "a code as de or de_DE")]
+ByCorpus = Annotated[
+    Mapping[str, Any],
+    Check(lambda tables: all(isinstance(table, dict) for table in tables.values()), "tables of parameters by corpus"),
+]
+Grid = Annotated[
+    Mapping[str, Any],
+    Check(lambda grid: all(isinstance(values, list) and values for values in grid.values()), "lists of values by name"),
+]
+Baselines = Annotated[
+    tuple[str, ...],
+    Check(
+        lambda value: "gold" in value and set(value) <= {*BASELINES, ENSEMBLE},
+        f"a list with gold, out of {', '.join((*BASELINES, ENSEMBLE))}",
+    ),
+]
+InputFile = Annotated[Path, Check(_is_corpus, "an existing file or folder")]
+"""A corpus: a file, or the folder of a format of folders."""
+TestFiles = Annotated[
+    Mapping[str, Path],
+    Check(
+        lambda files: bool(files) and all(_is_corpus_name(name) and _is_corpus(path) for name, path in files.items()),
+        "existing files or folders by name",
+    ),
+]
+
+
+def patience_ratios(size: int) -> list[float]:
+    """The ratios that the patience rule tries, in order."""
+    return [*([0.25, 0.5, 0.75] if size >= _LARGE else []), *map(float, range(1, _MAX_COPIES + 1))]
+
+
+def copies_for(ratio: float, ratios: tuple[float, ...] | str) -> int:
+    """The number of copies that are generated at once for a ratio, so that ratios share them."""
+    if isinstance(ratios, str):
+        return next(step for step in (1, 3, 6, _MAX_COPIES) if step >= ratio)
+    return math.ceil(max(ratios))
+
+
+# --------------------------------------------------------------------------------------------------------------- tables
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +144,13 @@ class _Table:
 
     def _check(self) -> None:
         """Check what involves several keys; overridden by subclasses."""
+
+
+def with_hidden(instance: T, /, **values: Any) -> T:
+    """Set fields of a table that are not keys of the plan."""
+    for name, value in values.items():
+        object.__setattr__(instance, name, value)
+    return instance
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,6 +173,7 @@ class CorpusPlan(_Table):
     unlabelled: InputFile | DrawnPart | None = None
     max_test: PositiveInt | None = None
     sizes: tuple[float, ...] | None = None
+    folds: Folds | None = None
     subset: Strategy = "progressive"
     subset_seed: SubsetSeeds = 0
     overlap: Literal["outermost", "innermost"] | None = None
@@ -115,35 +207,37 @@ class CorpusPlan(_Table):
         return self.test if isinstance(self.test, Mapping) else {}
 
     def _check(self) -> None:
-        own = ("train", "test", "dev", "unlabelled", "sizes", "max_test", "language")
+        own = ("train", "test", "dev", "unlabelled", "sizes", "max_test", "folds", "language")
         if self.mix:
             if given := [name for name in own if getattr(self, name) is not None]:
                 message = f"a mixed corpus has its sentences from others, so it takes no {given[0]}"
                 raise ParameterError(message, parameter=given[0], remedy="leave it out")
             return
-        for name in ("train", "test"):
+        if self.folds and (self.test is not None or self.max_test is not None):
+            message = "folds are tested on each other, so there is no test set"
+            raise ParameterError(message, parameter="folds", remedy="leave out folds, or test and max_test")
+        for name in ("train",) if self.folds else ("train", "test"):
             if getattr(self, name) is None:
                 raise ParameterError(f"a corpus needs {name}", parameter="name", remedy=f'add {name} = "FILE", or mix')
+        if self.folds and len(self.subset_seeds) > 1:
+            message = "with folds, draws would be tested on different sentences"
+            raise ParameterError(message, parameter="subset_seed", remedy="give one seed")
         if len(self.subset_seeds) > 1 and (self.sizes is None or self.subset == "first"):
             message = "the seed has no effect on the subset, so there is only one"
-            raise ParameterError(
-                message, parameter="subset_seed", remedy="give one seed, or sizes and another strategy"
-            )
+            remedy = "give one seed, or sizes and another strategy"
+            raise ParameterError(message, parameter="subset_seed", remedy=remedy)
         if self.sizes is None:
-            for name, part in (("test", self.test), ("dev", self.dev), ("unlabelled", self.unlabelled)):
-                if isinstance(part, DrawnPart):
-                    raise ParameterError(
-                        "the whole of train is used, so there is no rest",
-                        parameter=name,
-                        remedy="give sizes, or a file",
-                    )
+            for name in ("test", "dev", "unlabelled"):
+                if isinstance(getattr(self, name), DrawnPart):
+                    message = "the whole of train is used, so there is no rest"
+                    raise ParameterError(message, parameter=name, remedy="give sizes, or a file")
             return
         if self.subset == "fraction":
             expected = "shares of the corpus above 0 and below 1"
-            is_valid = are_distinct(self.sizes, lambda size: type(size) is float and 0 < size < 1)
+            is_valid = _are_distinct(self.sizes, lambda size: type(size) is float and 0 < size < 1)
         else:
             expected = "positive integers"
-            is_valid = are_distinct(self.sizes, lambda size: type(size) is int and size > 0)
+            is_valid = _are_distinct(self.sizes, lambda size: type(size) is int and size > 0)
         if not is_valid:
             raise ParameterError(f"sizes must be a list of distinct {expected}, not {self.sizes}", parameter="sizes")
 
@@ -155,7 +249,7 @@ class MethodPlan(_Table):
     name: str = ""
     combine: tuple[str, ...] = ()
     label: Label
-    amounts: Amounts
+    ratios: Ratios
     labels: Literal["method", "teacher", "teacher-hard"] = "method"
     teacher: str | None = None
     training: Mapping[str, Any] = field(default_factory=dict)
@@ -163,7 +257,7 @@ class MethodPlan(_Table):
     by_corpus: ByCorpus = field(default_factory=dict)
     group: str = field(default="", init=False)
     table: int = field(default=0, init=False, compare=False)
-    params: Mapping[str, Any]
+    params: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def cells(self) -> list[MethodPlan]:
@@ -175,16 +269,12 @@ class MethodPlan(_Table):
             chosen = dict(zip(self.grid, values, strict=True))
             title = ", ".join(f"{name}={value}" for name, value in chosen.items())
             cell = self.with_(label=f"{self.label} {title}", grid={}, params={**self.params, **chosen})
-            object.__setattr__(cell, "group", self.label)
-            cells.append(cell)
+            cells.append(with_hidden(cell, group=self.label))
         return cells
 
     def with_(self, **changes: Any) -> MethodPlan:
         """Return a copy of the same table with other values of keys."""
-        changed = replace(self, **changes)
-        object.__setattr__(changed, "group", self.group)
-        object.__setattr__(changed, "table", self.table)
-        return changed
+        return with_hidden(replace(self, **changes), group=self.group, table=self.table)
 
     def on(self, corpus: CorpusPlan) -> MethodPlan:
         """Return the method with the parameters that it has on a corpus."""
@@ -230,9 +320,9 @@ class MethodPlan(_Table):
         if self.is_self_training and (self.params or self.labels == "method"):
             message = "selftrain takes no parameters in a plan, and labels of the teacher"
             raise ParameterError(message, parameter="labels", remedy='give labels = "teacher" or "teacher-hard"')
-        if self.grid and (self.combine or self.is_self_training or self.amounts == PATIENCE):
-            message = "a grid needs a method with parameters, and a list of amounts"
-            raise ParameterError(message, parameter="grid", remedy="leave out grid, or give amounts = [1, 3]")
+        if self.grid and (self.combine or self.is_self_training or self.ratios == PATIENCE):
+            message = "a grid needs a method with parameters, and a list of ratios"
+            raise ParameterError(message, parameter="grid", remedy="leave out grid, or give ratios = [1, 3]")
         by_corpus = {name for table in self.by_corpus.values() for name in table}
         if twice := sorted(self.grid.keys() & (self.params.keys() | by_corpus)):
             message = f"{twice[0]} is given twice, in the grid and beside it"
@@ -263,12 +353,12 @@ class TaggerPlan(_Table):
         )
         if self.scale_above is None or size + new <= self.scale_above:
             return training
-        ratio = (size + new) / self.scale_above
+        factor = (size + new) / self.scale_above
         return replace(
             training,
-            learning_rate=training.learning_rate and training.learning_rate / ratio,
-            head_learning_rate=training.head_learning_rate / ratio,
-            warmup_steps=None if training.warmup_steps is None else round(training.warmup_steps * ratio),
+            learning_rate=training.learning_rate and training.learning_rate / factor,
+            head_learning_rate=training.head_learning_rate / factor,
+            warmup_steps=None if training.warmup_steps is None else round(training.warmup_steps * factor),
         )
 
     @property
@@ -298,6 +388,12 @@ class TeacherPlan(_Table):
     size: PositiveInt = 3
     seeds: Literal["own", "shared"] = "own"
     tagger: TaggerPlan | None = None
+    first_seed: int = field(default=1, init=False)
+
+    def members(self, tagger: TaggerPlan, seed: int) -> list[tuple[TaggerPlan, int]]:
+        """The taggers of the teacher of a run, each with the seed of its training."""
+        first = seed if self.seeds == "own" else self.first_seed
+        return [(self.tagger or tagger, first + number) for number in range(self.size)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -307,7 +403,7 @@ class Plan(_Table):
     name: Label
     output: Path
     seeds: Seeds = (1, 2, 3)
-    amounts: Amounts = (1,)
+    ratios: Ratios = (1,)
     baselines: Baselines = BASELINES
     leakage: Literal["warn", "drop", "error"] = "warn"
     teachers: tuple[TeacherPlan, ...] = (TeacherPlan(),)
@@ -316,9 +412,4 @@ class Plan(_Table):
     corpora: tuple[CorpusPlan, ...] = ()
     taggers: tuple[TaggerPlan, ...] = ()
     methods: tuple[MethodPlan, ...] = ()
-    path: Path = field(default=Path(), init=False)
-    lines: TomlLines = field(default_factory=lambda: TomlLines(""), init=False)
-
-    def error(self, position: Position, message: str, remedy: str = "correct the plan") -> InputError:
-        """The error for a position of the plan."""
-        return InputError(message, path=str(self.path), line=self.lines.line_of(*position), remedy=remedy)
+    lines: TomlLines = field(default_factory=TomlLines, init=False)

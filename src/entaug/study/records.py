@@ -1,16 +1,18 @@
 """Records of runs: the schema of a line of ``runs.jsonl``, reading, and the records of an experiment on disk.
 
-A record is one tagger trained on one arm with one seed, and its scores. Arms are ``gold`` (the epochs of the plan on
-the gold sentences alone), ``gold-steps`` (gold alone, for as many steps as the other arms of the same amount),
-``duplicate`` (gold repeated), the labels of teachers, and the labels of methods.
+A record is one tagger trained on one arm with one seed, and its scores. Arms are ``gold`` (the steps of the gold
+sentences alone), ``gold-steps`` (gold alone, for as many steps as the other arms of the same ratio), ``duplicate``
+(gold repeated), the labels of teachers, and the labels of methods.
 """
 
 from __future__ import annotations
 
 import json
 import os
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -27,9 +29,15 @@ RECORDS_FILE = "runs.jsonl"
 _OTHERS_FILE = "other-runs.jsonl"
 _TIMES_FILE = "times.jsonl"
 _REMEDY = "delete the line; the experiment repeats the run"
+_RATIO = "amount"
+"""The key of the ratio in files: it is part of the configurations by which runs are known."""
 
 LeakCounts = Annotated[
     Mapping[str, int], Check(lambda counts: all(type(n) is int for n in counts.values()), "integers by name")
+]
+Fold = Annotated[
+    Sequence[int],
+    Check(lambda fold: len(fold) == 2 and all(type(n) is int for n in fold), "a fold and the number of folds"),
 ]
 
 
@@ -42,13 +50,14 @@ class RunRecord:
     size: int
     tagger: str
     arm: str
-    amount: float
+    ratio: float
     seed: int
     steps: int
     new: int
     test: Scores
     tests: Mapping[str, Scores] = field(default_factory=dict)
     subset_seed: int | None = None
+    fold: Fold | None = None
     leaks: LeakCounts = field(default_factory=dict)
     search: str = "list"
     group: str = ""
@@ -71,12 +80,12 @@ class RunRecord:
 
     def to_dict(self) -> dict[str, Any]:
         """Convert to plain values for JSON."""
-        amount = int(self.amount) if self.amount == int(self.amount) else self.amount
         return {
             **{name: getattr(self, name) for name in ("key", "corpus", "size", "tagger", "arm")},
-            "amount": amount,
+            _RATIO: int(self.ratio) if self.ratio == int(self.ratio) else self.ratio,
             "seed": self.seed,
             **({} if self.subset_seed is None else {"subset_seed": self.subset_seed}),
+            **({} if self.fold is None else {"fold": list(self.fold)}),
             "leaks": dict(self.leaks),
             "steps": self.steps,
             "sentences": {"gold": self.size, "new": self.new},
@@ -98,7 +107,7 @@ class RunRecord:
         """Rebuild a record from the output of `to_dict`."""
         try:
             values = {p.name: value[p.name] for p in parameters(RunRecord) if p.name in value}
-            values |= {"new": value["sentences"]["new"], "path": path, "line": line}
+            values |= {"ratio": value[_RATIO], "new": value["sentences"]["new"], "path": path, "line": line}
             values["test"] = Scores.from_dict(value["test"], value["test_counts"])
             if "tests" in values:
                 tests = value["tests"].items()
@@ -130,8 +139,8 @@ def read_run_records(paths: Iterable[str | Path]) -> list[RunRecord]:
 
     Returns:
         The records; of several with the same key and labels the last. A run with several test sets gives one record for
-        each, with the name of the test set added to that of the corpus. An incomplete last line, left by a killed run,
-        is ignored.
+        each, with the name of the test set added to that of the corpus; the runs of all folds of a cross-validation
+        give one record together. An incomplete last line, left by a killed run, is ignored.
 
     Raises:
         InputError: a file is missing or has no record, or a record is faulty.
@@ -164,12 +173,12 @@ def read_run_records(paths: Iterable[str | Path]) -> list[RunRecord]:
                 raise InputError(f"no JSON ({error})", path=str(file), line=number, remedy=_REMEDY) from None
             for record in _by_test(RunRecord.from_dict(value, str(file), number)):
                 # Arms, methods and corpora may share a run, each under its own labels.
-                labels = (record.key, record.corpus, record.size, record.tagger, record.arm, record.amount, record.seed)
+                labels = (record.key, record.corpus, record.size, record.tagger, record.arm, record.ratio, record.seed)
                 records.pop(labels, None)
                 records[labels] = record
         if not any(record.path == str(file) for record in records.values()):
             raise InputError("holds no record of a run", path=str(file), remedy="let the experiment make some first")
-    return list(records.values())
+    return list(_joined_folds(records.values()))
 
 
 def _by_test(record: RunRecord) -> Iterator[RunRecord]:
@@ -183,22 +192,57 @@ def _by_test(record: RunRecord) -> Iterator[RunRecord]:
         yield replace(record, corpus=f"{record.corpus} on {name}", test=scores, tests={}, leaks=leaks)
 
 
+def _joined_folds(records: Iterable[RunRecord]) -> Iterator[RunRecord]:
+    """The records, those of all folds as one; what has not finished all of its folds is missing."""
+    folds: dict[Any, dict[int, RunRecord]] = defaultdict(dict)
+    for record in records:
+        if record.fold is None:
+            yield record
+            continue
+        run = (record.path, record.corpus, record.size, record.tagger, record.arm, record.ratio)
+        folds[(*run, record.seed, record.subset_seed)][record.fold[0]] = record
+    for some in folds.values():
+        first = next(iter(some.values()))
+        if first.fold and len(some) == first.fold[1]:
+            ordered = [some[number] for number in sorted(some)]
+            dev = [record.dev for record in ordered if record.dev]
+            yield replace(
+                first,
+                fold=None,
+                test=reduce(Scores.__add__, (record.test for record in ordered)),
+                dev=reduce(Scores.__add__, dev) if dev else None,
+                new=sum(record.new for record in ordered) // len(ordered),
+                new_in_test=sum(record.new_in_test for record in ordered),
+                chosen=any(record.chosen for record in ordered),
+            )
+
+
 class RecordStore:
-    """The records of an experiment on disk: appended one by one, sorted at the end."""
+    """The records of a study on disk: appended one by one, sorted at the end."""
 
     # Faulty lines are ignored, so that their runs are repeated.
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.records: dict[str, RunRecord] = {}
+        self.seconds: dict[str, float] = {}
         for name in (_OTHERS_FILE, RECORDS_FILE):
-            self.records.update((record.key, record) for record in _valid_records(folder / name))
-        self._is_torn = _ends_in_a_torn_line(folder / RECORDS_FILE)
+            for value in _valid_lines(folder / name):
+                try:
+                    record = RunRecord.from_dict(value)
+                except InputError:
+                    continue
+                self.records[record.key] = record
+        for value in _valid_lines(folder / _TIMES_FILE):
+            self.seconds[value["key"]] = value["seconds"]
+        content = _bytes_of(folder / RECORDS_FILE)
+        self._is_torn = bool(content) and not content.endswith(b"\n")
 
     def append(self, record: RunRecord, seconds: float) -> None:
         """Write a record; it is on disk when this returns."""
         self.records[record.key] = record
-        time = {"key": record.key, "seconds": round(seconds, 2)}
+        self.seconds[record.key] = round(seconds, 2)
+        time = {"key": record.key, "seconds": self.seconds[record.key]}
         for name, value in ((_TIMES_FILE, time), (RECORDS_FILE, record.to_dict())):
             with (self.folder / name).open("ab") as stream:
                 if name == RECORDS_FILE and self._is_torn:  # a killed run left half a line
@@ -224,14 +268,15 @@ def _to_line(value: Mapping[str, Any]) -> bytes:
     return json.dumps(value, ensure_ascii=False).encode() + b"\n"
 
 
-def _valid_records(path: Path) -> Iterator[RunRecord]:
-    for line in path.read_bytes().splitlines() if path.exists() else ():
+def _bytes_of(path: Path) -> bytes:
+    return path.read_bytes() if path.exists() else b""
+
+
+def _valid_lines(path: Path) -> Iterator[dict[str, Any]]:
+    for line in _bytes_of(path).splitlines():
         try:
-            yield RunRecord.from_dict(orjson.loads(line))
-        except (ValueError, InputError):
+            value = orjson.loads(line)
+        except ValueError:
             continue
-
-
-def _ends_in_a_torn_line(path: Path) -> bool:
-    content = path.read_bytes() if path.exists() else b""
-    return bool(content) and not content.endswith(b"\n")
+        if isinstance(value, dict):
+            yield value

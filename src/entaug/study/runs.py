@@ -3,94 +3,290 @@
 from __future__ import annotations
 
 import platform
+import shutil
 import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from random import Random
 from typing import Any
 
 from entaug._version import __version__
+from entaug.backends.compute import compute_settings
+from entaug.backends.config import TrainingProgress
 from entaug.core.data import Sentence
 from entaug.files.locks import lock
-from entaug.formats import read
+from entaug.formats import read, write
 from entaug.methods.augment import augment_file
 from entaug.metrics.span_f1 import score
-from entaug.study.data import count_shared, file_digest, short_hash
-from entaug.study.plan import MethodPlan
+from entaug.study.data import DataSplit, count_shared, file_digest, short_hash
+from entaug.study.plan import PATIENCE, MethodPlan, TaggerPlan, TeacherPlan, copies_for
 from entaug.study.records import RunRecord
-from entaug.study.specification import RunSpec
-from entaug.study.teacher import gold_tagger, label_with_teacher, train_teacher
-from entaug.study.values import copies_for
-from entaug.taggers.base import TrainableTagger
+from entaug.taggers.base import TAGGERS, TaggerTrainingConfig, TrainableTagger, load_tagger
+from entaug.taggers.ensemble import EnsembleTagger
 
-__all__ = ["execute_run"]
+__all__ = ["RunSpec", "drop_intermediate", "execute_run", "gives_probabilities", "gold_folder", "train_run"]
+
+_clock = time.monotonic
 
 
-def execute_run(run: RunSpec) -> tuple[RunRecord, float]:
+@dataclass(frozen=True)
+class RunSpec:
+    """Specification of a run: everything that its result depends on."""
+
+    split: DataSplit
+    tagger: TaggerPlan
+    arm: str
+    ratio: float
+    seed: int
+    method: MethodPlan | None
+    threads: int
+    folder: Path
+    parts: tuple[MethodPlan, ...] = ()
+    teachers: tuple[TeacherPlan, ...] = (TeacherPlan(),)
+
+    @property
+    def training(self) -> TaggerTrainingConfig:
+        """The hyperparameters of the training: those of the tagger, and what the method changes."""
+        changes = dict(self.method.training) if self.method else {}
+        return replace(self._tagger_training, **changes, steps=self.steps, seed=self.seed)
+
+    @property
+    def search(self) -> str:
+        """Selection of the ratio: ``"patience"`` or ``"grid"``, or ``"list"`` where there is none."""
+        if self.method is None:
+            return "list"
+        if self.method.group:
+            return "grid"
+        return PATIENCE if self.method.ratios == PATIENCE else "list"
+
+    @property
+    def own_teacher(self) -> TeacherPlan | None:
+        """The teacher that is the arm itself, if it is one."""
+        if self.method is not None:
+            return None
+        return next((teacher for teacher in self.teachers if teacher.label == self.arm), None)
+
+    def teacher_of(self, part: MethodPlan) -> TeacherPlan | None:
+        """The teacher that labels the sentences of a method."""
+        if part.labels == "method":
+            return None
+        return next(t for t in self.teachers if part.teacher in (None, t.label))
+
+    def teacher_config(self, teacher: TeacherPlan) -> dict[str, Any]:
+        """Everything but the gold sentences that the labels of a teacher depend on."""
+        members = teacher.members(self.tagger, self.seed)
+        tagger = members[0][0]
+        training = tagger.training_of(self.split.num_gold)
+        return {
+            "seeds": [seed for _, seed in members],
+            "tagger": {"name": tagger.name, "params": dict(tagger.params)},
+            "steps": training.total_steps(self.split.num_gold),
+            "training": _plain(training),
+        }
+
+    @property
+    def steps(self) -> int:
+        """Number of optimizer steps."""
+        # It does not depend on how many sentences a method really returns, so all arms of a ratio have equal steps.
+        return self._tagger_training.total_steps(self.split.num_gold + self._planned)
+
+    @property
+    def _planned(self) -> int:
+        """The number of new sentences that the ratio stands for."""
+        return round(self.ratio * self.split.num_gold)
+
+    @property
+    def _tagger_training(self) -> TaggerTrainingConfig:
+        return self.tagger.training_of(self.split.num_gold, self._planned)
+
+    def config(self) -> dict[str, Any]:
+        """The configuration that the result depends on, without labels."""
+        split, tagger, method = self.split, self.tagger, self.method
+        arm: Any = "gold" if self.arm in ("gold", "gold-steps") else self.arm
+        if self.own_teacher:
+            arm = {"ensemble": self.teacher_config(self.own_teacher)}
+        if method is not None:
+            parts = [self._part_config(part) for part in self.parts]
+            arm = {"combine": parts} if method.combine else parts[0]
+        return {
+            "arm": arm,
+            # Gold trained for more steps is the same run, whichever ratio the steps come from.
+            "amount": self.ratio if arm != "gold" else 0,
+            "steps": self.steps,
+            "seed": self.seed,
+            "train": file_digest(split.train),
+            "dev": file_digest(split.dev) if split.dev else None,
+            "test": file_digest(split.test) if split.test else None,
+            **({"tests": {name: file_digest(path) for name, path in split.tests.items()}} if split.tests else {}),
+            "tagger": {"name": tagger.name, "params": dict(tagger.params), "overlap": split.corpus.overlap},
+            "training": _plain(self.training),
+            "threads": self.threads,
+            "computed": dict(zip(("device", "precision"), _computed(), strict=True)),
+            "entaug": __version__,
+        }
+
+    def ratio_of(self, part: MethodPlan) -> float:
+        """The ratio of a method: that of the run, or for a method that is combined with others its own."""
+        return self.ratio if part is self.method or part == self.method else float(part.ratios[0])
+
+    def _part_config(self, part: MethodPlan) -> dict[str, Any]:
+        source: dict[str, Any]
+        if part.is_self_training:
+            source = {"unlabelled": file_digest(self.split.unlabelled) if self.split.unlabelled else None}
+        else:
+            source = {"method": part.name, "params": part.identity}
+            source["copies"] = copies_for(self.ratio_of(part), part.ratios)
+        if teacher := self.teacher_of(part):
+            source |= {"labels": part.labels, "teacher": self.teacher_config(teacher)}
+        if part is not self.method:
+            source["amount"] = self.ratio_of(part)
+        return source
+
+    @cached_property
+    def key(self) -> str:
+        """Identifier of the configuration."""
+        return short_hash(self.config())
+
+    def labels(self) -> dict[str, Any]:
+        """The fields of the record that say where the run belongs in the plan."""
+        return {
+            "corpus": self.split.corpus.name,
+            "size": self.split.size,
+            "tagger": self.tagger.label,
+            "arm": self.arm,
+            "ratio": self.ratio,
+            "seed": self.seed,
+            "subset_seed": self.split.subset_seed,
+            "fold": self.split.fold,
+            "group": self.method.group if self.method else "",
+            "leaks": self.split.leaks,
+        }
+
+
+def _computed() -> tuple[str | None, str | None]:
+    settings = compute_settings()
+    return settings.device, settings.precision
+
+
+def _training_identity(training: TaggerTrainingConfig) -> dict[str, Any]:
+    """The hyperparameters that are given, by which trainings are told apart."""
+    values = asdict(training)
+    if training.warmup_steps is None:
+        del values["warmup_steps"]
+    return values
+
+
+def _plain(training: TaggerTrainingConfig) -> dict[str, Any]:
+    """The hyperparameters without what stands elsewhere in a configuration."""
+    return {k: v for k, v in _training_identity(training).items() if k not in ("seed", "steps", "epochs")}
+
+
+# ------------------------------------------------------------------------------------------------------------ execution
+
+
+def execute_run(run: RunSpec, progress: TrainingProgress | None = None) -> tuple[RunRecord, float]:
     """Train and evaluate a tagger."""
-    start = time.monotonic()
-    gold = list(read(run.split.train))
-    tests = {name: list(read(path)) for name, path in (run.split.tests or {"": run.split.test}).items()}
+    start = _clock()
+    tests = {name: list(read(path)) for name, path in run.split.test_files.items()}
     dev = list(read(run.split.dev)) if run.split.dev else None
-    new = _new_sentences(run, gold)
-    tagger: TrainableTagger
-    if run.own_teacher:
-        tagger = train_teacher(run, run.own_teacher, gold)
-    elif run.arm == "gold" and run.training.checkpoint == "last":
-        tagger = gold_tagger(run, run.tagger, gold, run.seed)
-    else:
-        tagger = run.tagger.create(run.split.corpus.overlap)
-        tagger.fit(gold, dev, run.training, augmented=new)
-    scores = {name: score(test, tagger.predict(test)) for name, test in tests.items()}
+    tagger, new = train_run(run, dev, progress)
+    scores = {name: score(test, tagger.predict(map(_bare, test))) for name, test in tests.items()}
     record = RunRecord(
         key=run.key,
         **run.labels(),
         steps=run.steps,
         new=len(new),
-        test=next(iter(scores.values())),
+        test=next(iter(scores.values()), score([], [])),
         tests=scores if run.split.tests else {},
-        dev=score(dev, tagger.predict(dev)) if dev else None,
+        dev=score(dev, tagger.predict(map(_bare, dev))) if dev else None,
         search=run.search,
         new_in_test=count_shared(new, (s for test in tests.values() for s in test)) if run.method else 0,
         config=run.config(),
         environment=_environment(),
     )
-    return record, time.monotonic() - start
+    return record, _clock() - start
+
+
+def _bare(sentence: Sentence) -> Sentence:
+    return sentence.with_(mentions=())
+
+
+def train_run(
+    run: RunSpec, dev: Sequence[Sentence] | None = None, progress: TrainingProgress | None = None
+) -> tuple[TrainableTagger, list[Sentence]]:
+    """Train the tagger of a run; return it with the new sentences."""
+    gold = list(read(run.split.train))
+    new = _new_sentences(run, gold)
+    if run.own_teacher:
+        return _teacher(run, run.own_teacher, gold, progress), new
+    if run.arm == "gold" and run.training.checkpoint == "last":
+        return _gold_tagger(run, run.tagger, run.seed, gold, progress), new
+    tagger = run.tagger.create(run.split.corpus.overlap)
+    return tagger.fit(gold, dev, run.training, augmented=new, progress=progress), new
 
 
 def _new_sentences(run: RunSpec, gold: list[Sentence]) -> list[Sentence]:
     """The sentences that the arm adds to the gold ones."""
     if run.arm in ("gold", "gold-steps") or run.own_teacher:
         return []
-    whole = int(run.amount)
-    fraction = run.amount - whole
-    rng = Random(f"part {run.seed} {run.amount}")
+    whole = int(run.ratio)
+    rng = Random(f"part {run.seed} {run.ratio}")
     if run.method is None:
-        return [*gold * whole, *_sample(gold, round(fraction * len(gold)), rng)]
+        return [*gold * whole, *_sample(gold, round((run.ratio - whole) * len(gold)), rng)]
     return [sentence for part in run.parts for sentence in _sentences_of(run, part, gold, rng)]
 
 
 def _sentences_of(run: RunSpec, part: MethodPlan, gold: list[Sentence], rng: Random) -> list[Sentence]:
     """The new sentences of a method, with the labels that the plan asks for."""
-    amount = run.amount_of(part)
+    ratio = run.ratio_of(part)
     if part.is_self_training:
         unlabelled = list(read(run.split.unlabelled)) if run.split.unlabelled else []
-        new = unlabelled[: round(amount * run.split.size)]
+        new = unlabelled[: round(ratio * len(gold))]
     else:
-        new = _generated(run, part, amount, rng)
+        new = _generated(run, part, ratio, rng)
     teacher = run.teacher_of(part)
     if teacher is None or not new:
         return new
-    return label_with_teacher(new, train_teacher(run, teacher, gold), part.labels, part.is_unlabelled)
+
+    # Labelled once for all arms that use the same sentences with labels of the same teacher.
+    def label(target: Path) -> None:
+        write(_label(new, _teacher(run, teacher, gold), part), target)
+
+    content = short_hash([[s.tokens, s.id, [[m.label, m.spans] for m in s.mentions]] for s in new])
+    identity = [content, part.labels, file_digest(run.split.train), run.teacher_config(teacher), run.threads]
+    return list(read(_made_once(run, "labelled", part, [*identity, *_computed(), __version__], label)))
 
 
-def _generated(run: RunSpec, part: MethodPlan, amount: float, rng: Random) -> list[Sentence]:
-    whole = int(amount)
-    fraction = amount - whole
-    file = _augmented_file(run, part, amount)
+def _label(sentences: Sequence[Sentence], teacher: TrainableTagger, part: MethodPlan) -> list[Sentence]:
+    """Give sentences the labels of the teacher."""
+    if part.labels == "teacher-hard" or not isinstance(teacher, EnsembleTagger):  # one that gives no probabilities
+        return teacher.predict(sentences)
+    has_relations = hasattr(teacher.typical_member, "relation_probabilities")
+    compute: Any = teacher.relation_probabilities if has_relations else teacher.tag_probabilities
+    pairs = zip(compute(sentences), sentences, strict=True)
+    return [soft.label(s) if part.is_unlabelled else soft.attach_to(s) for soft, s in pairs]
+
+
+def _generated(run: RunSpec, part: MethodPlan, ratio: float, rng: Random) -> list[Sentence]:
+    """The augmented sentences of the first copies, and a part of those of the next one."""
+    augmenter = part.create(copies_for(ratio, part.ratios), run.seed)
+    augmenter.load()  # its signature names the models
+    # The method never learns from dev and test, but leaves out of the lists of the user what is in these.
+    augmenter.hold_out(sentence for path in run.split.held_out for sentence in read(path))
+
+    def augment(target: Path) -> None:
+        # An interrupted augmentation is resumed, with the same result.
+        augment_file(run.split.train, target, augmenter, only_new=True, allow_empty=True)
+
+    identity = [augmenter.signature, file_digest(run.split.train), __version__]
+    file = _made_once(run, "augmented", part, identity, augment)
     augmented = list(read(file)) if file.stat().st_size else []  # a method may return nothing
+    whole = int(ratio)
     copies = [sentence.provenance.copy if sentence.provenance else 0 for sentence in augmented]
     new = [sentence for sentence, copy in zip(augmented, copies, strict=True) if copy <= whole]
-    if fraction:
+    if fraction := ratio - whole:
         last = [sentence for sentence, copy in zip(augmented, copies, strict=True) if copy == whole + 1]
         new += _sample(last, round(fraction * len(last)), rng)
     return new
@@ -100,29 +296,77 @@ def _sample(sentences: list[Sentence], n: int, rng: Random) -> list[Sentence]:
     return [sentences[i] for i in sorted(rng.sample(range(len(sentences)), n))]
 
 
-def _augmented_file(run: RunSpec, part: MethodPlan, amount: float) -> Path:
-    """The augmented subset, generated once for all runs that use it. The method never sees dev and test."""
-    augmenter = part.create(copies_for(amount, part.amounts), run.seed)
-    augmenter.load()  # its signature names the models
-    # The method never learns from dev and test, but leaves out of the lists of the user what is in these.
-    augmenter.hold_out(
-        sentence
-        for path in (run.split.test, *run.split.tests.values(), run.split.dev)
-        if path
-        for sentence in read(path)
-    )
-    name = short_hash([augmenter.signature, file_digest(run.split.train), __version__])
-    folder = run.folder / "augmented"
+def _made_once(run: RunSpec, kind: str, part: MethodPlan, identity: list[Any], make: Callable[[Path], object]) -> Path:
+    """A file of sentences that is made once for all runs that use it."""
+    folder = run.folder / kind
     folder.mkdir(parents=True, exist_ok=True)
     label = f"{run.split.train.stem}.{part.name}"
     label = "".join(c if c.isalnum() or c in "-.," else "_" for c in label)
     label = label.encode()[:120].decode(errors="ignore")  # file names have at most 255 bytes
-    target = folder / f"{label}.{name}.jsonl"
+    target = folder / f"{label}.{short_hash(identity)}.jsonl"
     with lock(target):
         if not target.exists():
-            # An interrupted augmentation is resumed, with the same result.
-            augment_file(run.split.train, target, augmenter, only_new=True, allow_empty=True)
+            make(target)
     return target
+
+
+def drop_intermediate(folder: Path, split: DataSplit) -> None:
+    """Delete the taggers and sentences that the runs of a split share, once all of them are finished."""
+    for path in folder.glob(f"*/{split.train.stem}.*"):
+        if path.is_dir():
+            shutil.rmtree(path)
+        elif path.parent.name != split.train.parent.name:
+            path.unlink()
+
+
+# ------------------------------------------------------------------------------------------------------------- teachers
+
+
+def gives_probabilities(tagger: str) -> bool:
+    """Whether a tagger gives the probabilities of its tags or relations, and so soft labels."""
+    return bool(getattr(TAGGERS[tagger], "gives_probabilities", True))
+
+
+def _teacher(
+    run: RunSpec, teacher: TeacherPlan, gold: Sequence[Sentence], progress: TrainingProgress | None = None
+) -> TrainableTagger:
+    """The teacher of a run; its taggers are trained as far as they are not there yet."""
+    members = teacher.members(run.tagger, run.seed)
+    if not gives_probabilities(members[0][0].name):
+        return _gold_tagger(run, *members[0], gold, progress)
+    return EnsembleTagger.of(_gold_tagger(run, tagger, seed, gold, progress) for tagger, seed in members)
+
+
+def gold_folder(run: RunSpec, plan: TaggerPlan, seed: int) -> Path:
+    """The folder of a tagger that is trained on the gold sentences of a run alone."""
+    identity = {
+        "train": file_digest(run.split.train),
+        "tagger": [plan.name, dict(plan.params), run.split.corpus.overlap],
+        "training": _training_identity(_gold_config(run, plan, seed)),
+        "threads": run.threads,
+        "computed": list(_computed()),
+        "entaug": __version__,
+    }
+    return run.folder / "teachers" / f"{run.split.train.stem}.{seed}.{short_hash(identity)}"
+
+
+def _gold_config(run: RunSpec, plan: TaggerPlan, seed: int) -> TaggerTrainingConfig:
+    training = plan.training_of(run.split.num_gold)
+    return replace(training, steps=training.total_steps(run.split.num_gold), seed=seed)
+
+
+def _gold_tagger(
+    run: RunSpec, plan: TaggerPlan, seed: int, gold: Sequence[Sentence], progress: TrainingProgress | None = None
+) -> TrainableTagger:
+    """A tagger trained on the gold sentences of a run alone, once for all runs that use it."""
+    folder = gold_folder(run, plan, seed)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with lock(folder):
+        if not folder.exists():
+            tagger = plan.create(run.split.corpus.overlap)
+            tagger.fit(gold, None, _gold_config(run, plan, seed), progress=progress).save(folder)
+            return tagger
+    return load_tagger(folder)
 
 
 def _environment() -> dict[str, Any]:

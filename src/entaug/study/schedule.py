@@ -5,31 +5,37 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from entaug.study.data import DataSplit
-from entaug.study.plan import MethodPlan, Plan, TaggerPlan
+from entaug.study.plan import ENSEMBLE, PATIENCE, MethodPlan, Plan, TaggerPlan, patience_ratios
 from entaug.study.records import RunRecord
-from entaug.study.specification import RunSpec
-from entaug.study.values import ENSEMBLE, PATIENCE, patience_amounts
+from entaug.study.runs import RunSpec
 
 __all__ = ["Schedule"]
 
-_PATIENCE = 3  # amounts without a better mean F1 on dev after which the patience rule stops
+_PATIENCE = 3  # ratios without a better mean F1 on dev after which the patience rule stops
+
+
+class _Setting(NamedTuple):
+    """A tagger on the subsets of one size of a corpus."""
+
+    splits: Sequence[DataSplit]
+    tagger: TaggerPlan
 
 
 Candidate = tuple[MethodPlan, float]
-"""A method and an amount."""
+"""A method and a ratio."""
 
 
 @dataclass
 class _Search:
-    """A choice by the mean F1 on dev: of the amount by the patience rule, or of a cell of a grid."""
+    """A choice by the mean F1 on dev: of the ratio by the patience rule, or of a cell of a grid."""
 
-    splits: tuple[DataSplit, ...]
-    tagger: TaggerPlan
+    setting: _Setting
     untried: list[Candidate]
-    tried: list[Candidate]
+    tried: list[tuple[Candidate, list[RunSpec]]] = field(default_factory=list)
 
 
 class Schedule:
@@ -37,109 +43,95 @@ class Schedule:
 
     def __init__(self, plan: Plan, splits: Sequence[DataSplit]) -> None:
         self.plan = plan
-        self.runs: list[RunSpec] = []
         self.chosen: set[str] = set()
         self.warnings = [
-            f"{split.corpus.name}: {count:,} of the {split.size:,} training sentences stand in {part} too"
+            f"{split.corpus.name}: {count:,} of the {split.num_gold:,} training sentences stand in {part} too"
             for split in splits
             for part, count in split.leaks.items()
             if count
         ]
-        self._known: set[tuple[object, ...]] = set()
+        self._runs: dict[tuple[object, ...], RunSpec] = {}
         self._searches: list[_Search] = []
         groups: dict[tuple[str, int], list[DataSplit]] = defaultdict(list)
         for split in splits:
             groups[split.corpus.name, split.size].append(split)
         for group in groups.values():
-            for tagger in plan.taggers:
-                if group[0].corpus.includes(tagger):
-                    self._add_arms(tuple(group), tagger)
+            for tagger in filter(group[0].corpus.includes, plan.taggers):
+                self._add_arms(_Setting(group, tagger))
+
+    @property
+    def runs(self) -> list[RunSpec]:
+        """The runs that are known so far."""
+        return list(self._runs.values())
 
     def advance(self, records: Mapping[str, RunRecord]) -> None:
         """Make the choices for which the runs are finished, and add the runs that follow."""
         searches, self._searches = self._searches, []
         for search in searches:
-            means = [self._mean_dev_f1(search, candidate, records) for candidate in search.tried]
-            finished = [mean for mean in means if mean is not None]
-            if len(finished) < len(means):
+            if any(run.key not in records for _, runs in search.tried for run in runs):
                 self._searches.append(search)
                 continue
-            best = finished.index(max(finished))
-            if not search.untried or len(search.tried) - 1 - best >= _PATIENCE:
-                method, amount = search.tried[best]
-                self.chosen |= {run.key for run in self._runs_of(search, (method, amount))}
-                self._add_with_baselines(search.splits, search.tagger, method, amount)
+            means = [_mean_dev_f1([records[run.key] for run in runs]) for _, runs in search.tried]
+            best = means.index(max(means))
+            if search.untried and len(means) - 1 - best < _PATIENCE:
+                self._try_next(search)
+                self._searches.append(search)
                 continue
-            method, amount = search.untried.pop(0)
-            search.tried.append((method, amount))
-            self._add(search.splits, search.tagger, method.label, amount, method)
-            self._searches.append(search)
+            candidate, runs = search.tried[best]
+            self.chosen |= {run.key for run in runs}
+            self._add_with_baselines(search.setting, *candidate)
 
-    def _add_arms(self, splits: Sequence[DataSplit], tagger: TaggerPlan) -> None:
-        self._add(splits, tagger, "gold", 0)
+    def _add_arms(self, setting: _Setting) -> None:
+        corpus, size = setting.splits[0].corpus, setting.splits[0].size
+        self._add(setting, "gold", 0)
         if ENSEMBLE in self.plan.baselines:
             for teacher in self.plan.teachers:
-                self._add(splits, tagger, teacher.label, 0)
+                self._add(setting, teacher.label, 0)
+        searches: list[_Search] = []
         grids: dict[str, list[Candidate]] = defaultdict(list)
-        for method in filter(splits[0].corpus.includes, self.plan.methods):
+        for method in filter(corpus.includes, self.plan.methods):
             if method.group:
-                grids[method.group] += [(method, float(amount)) for amount in sorted(method.amounts)]
-            elif method.amounts == PATIENCE:
-                first, *others = [(method, amount) for amount in patience_amounts(splits[0].size)]
-                self._start_search(_Search(tuple(splits), tagger, others, [first]))
+                grids[method.group] += [(method, float(ratio)) for ratio in sorted(method.ratios)]
+            elif method.ratios == PATIENCE:
+                searches.append(_Search(setting, [(method, ratio) for ratio in patience_ratios(size)]))
+                self._try_next(searches[-1])
             else:
-                for amount in sorted(method.amounts):
-                    self._add_with_baselines(splits, tagger, method, float(amount))
+                for ratio in sorted(method.ratios):
+                    self._add_with_baselines(setting, method, float(ratio))
         for cells in grids.values():
-            self._start_search(_Search(tuple(splits), tagger, [], cells))
+            searches.append(_Search(setting, cells))
+            while cells:
+                self._try_next(searches[-1])
+        self._searches += searches
 
-    def _start_search(self, search: _Search) -> None:
-        self._searches.append(search)
-        for method, amount in search.tried:
-            self._add(search.splits, search.tagger, method.label, amount, method)
+    def _try_next(self, search: _Search) -> None:
+        method, ratio = search.untried.pop(0)
+        search.tried.append(((method, ratio), self._add(search.setting, method.label, ratio, method)))
 
-    def _add_with_baselines(
-        self, splits: Sequence[DataSplit], tagger: TaggerPlan, method: MethodPlan, amount: float
-    ) -> None:
+    def _add_with_baselines(self, setting: _Setting, method: MethodPlan, ratio: float) -> None:
         for baseline in ("gold-steps", "duplicate"):
             if baseline in self.plan.baselines:
-                self._add(splits, tagger, baseline, amount)
-        self._add(splits, tagger, method.label, amount, method)
+                self._add(setting, baseline, ratio)
+        self._add(setting, method.label, ratio, method)
 
-    def _add(
-        self,
-        splits: Sequence[DataSplit],
-        tagger: TaggerPlan,
-        arm: str,
-        amount: float,
-        method: MethodPlan | None = None,
-    ) -> None:
-        """Add one run per subset and seed, unless it is there."""
-        plan = self.plan
+    def _add(self, setting: _Setting, arm: str, ratio: float, method: MethodPlan | None = None) -> list[RunSpec]:
+        """The runs of an arm, one per subset and seed; added where they are new."""
+        plan, tagger = self.plan, setting.tagger
         labels = method.combine if method and method.combine else ()
-        parts = tuple(other for other in plan.methods if other.label in labels) or ((method,) if method else ())
-        for split in splits:
+        parts = [other for other in plan.methods if other.label in labels] or ([method] if method else [])
+        runs = []
+        for split in setting.splits:
             for seed in plan.seeds:
-                identity = (split.train, tagger.label, arm, amount, seed)
-                if identity not in self._known:
-                    self._known.add(identity)
+                identity = (split.train, tagger.label, arm, ratio, seed)
+                if identity not in self._runs:
                     own = method and method.on(split.corpus)
                     own_parts = tuple(part.on(split.corpus) for part in parts)
-                    self.runs.append(
-                        RunSpec(
-                            split, tagger, arm, amount, seed, own, plan.threads, plan.output, own_parts, plan.teachers
-                        )
-                    )
+                    known = (plan.threads, plan.output, own_parts, plan.teachers)
+                    self._runs[identity] = RunSpec(split, tagger, arm, ratio, seed, own, *known)
+                runs.append(self._runs[identity])
+        return runs
 
-    def _runs_of(self, search: _Search, candidate: Candidate) -> list[RunSpec]:
-        method, amount = candidate
-        wanted = [(split.train, search.tagger, method.label, amount) for split in search.splits]
-        return [run for run in self.runs if (run.split.train, run.tagger, run.arm, run.amount) in wanted]
 
-    def _mean_dev_f1(self, search: _Search, candidate: Candidate, records: Mapping[str, RunRecord]) -> float | None:
-        """The mean over subsets and seeds; None until all runs are finished."""
-        runs = self._runs_of(search, candidate)
-        scores = [records[run.key].dev for run in runs if run.key in records]
-        if len(scores) < len(runs):
-            return None
-        return math.fsum(dev.micro.f1 for dev in scores if dev) / len(runs)
+def _mean_dev_f1(records: Sequence[RunRecord]) -> float:
+    """The mean over subsets and seeds."""
+    return math.fsum(record.dev.micro.f1 for record in records if record.dev) / len(records)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +23,7 @@ __all__ = [
     "TrainableTagger",
     "TrainingHistory",
     "create_tagger",
+    "default_steps",
     "load_tagger",
     "overlap_of",
     "with_overlap",
@@ -50,8 +52,9 @@ class TaggerTrainingConfig(BaseTrainingConfig):
     """Hyperparameters of training a tagger.
 
     Args:
-        epochs: number of passes over the training sentences; ignored if `steps` is given.
-        steps: number of optimizer steps, whatever the number of sentences; None to train for `epochs`.
+        epochs: number of passes over the training sentences, augmented ones included; ignored if `steps` is given.
+        steps: number of optimizer steps, whatever the number of sentences; None to train for `epochs`, or without
+            them for `default_steps`: 50 times the square root of the number of sentences, at least 300.
         batch_size: sentences of an optimizer step.
         learning_rate: peak learning rate of the pretrained encoder; None for 2e-4, and less for encoders that are
             wider than 384, in proportion to 1 / width², or have more than 6 layers, to 1 / (width * layers) if that is
@@ -76,9 +79,8 @@ class TaggerTrainingConfig(BaseTrainingConfig):
         200
     """
 
-    epochs: PositiveInt = 30
+    epochs: PositiveInt | None = None  # type: ignore[assignment]
     steps: PositiveInt | None = None
-    batch_size: PositiveInt = 16
     learning_rate: PositiveFloat | None = None
     head_learning_rate: PositiveFloat = 1e-3
     checkpoint: Literal["last", "best"] = "last"
@@ -89,7 +91,16 @@ class TaggerTrainingConfig(BaseTrainingConfig):
 
     def total_steps(self, num_examples: int) -> int:
         """See `entaug.backends.config.BaseTrainingConfig.total_steps`."""
+        if self.steps is None and self.epochs is None:
+            return default_steps(num_examples)
         return self.steps or super().total_steps(num_examples)
+
+
+def default_steps(num_sentences: int) -> int:
+    """The number of optimizer steps of batches of 8 after which training has converged."""
+    # 50 times the square root of the number of sentences, at least 300: 40 epochs of 100 sentences, 13 of 1,000, 4 of
+    # 10,000. In pilots on 100 sentences F1 no longer rose after 400 to 600 steps.
+    return max(300, round(50 * math.sqrt(num_sentences)))
 
 
 @dataclass

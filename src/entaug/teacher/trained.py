@@ -18,7 +18,6 @@ from entaug.errors import ParameterError
 __all__ = ["Teacher", "TeacherParameters"]
 
 _ENSEMBLE = "ensemble"
-_PASSES, _MIN_STEPS, _MAX_STEPS = 30, 300, 3000
 
 
 @dataclass(kw_only=True, eq=False)
@@ -32,8 +31,8 @@ class TeacherParameters(Configurable):
         ensemble_member: the kind of these taggers, see ``entaug train --help``.
         ensemble_encoder: their pretrained encoder: an alias of the starter set, a folder, or a name on the hub; none
             for the default of the tagger.
-        ensemble_steps: the number of optimizer steps of each; none for 30 passes over the training sentences, but at
-            least 300 steps and at most 3,000.
+        ensemble_steps: the number of optimizer steps of each; none for 50 times the square root of the number of
+            training sentences, at least 300.
         ensemble_batch_size: the number of sentences of a step.
 
     Example:
@@ -46,7 +45,7 @@ class TeacherParameters(Configurable):
     ensemble_member: str = "linear"
     ensemble_encoder: str | None = None
     ensemble_steps: PositiveInt | None = None
-    ensemble_batch_size: PositiveInt = 16
+    ensemble_batch_size: PositiveInt = 8
 
     def create_teacher(self, seed: int) -> Teacher:
         """Create the teacher, which is not trained yet."""
@@ -67,7 +66,7 @@ class TeacherParameters(Configurable):
             training={"seed": seed, "batch_size": self.ensemble_batch_size},
         )
         tagger.check_requirements()
-        return Teacher(tagger, self.ensemble_steps, self.ensemble_batch_size, is_ensemble=True)
+        return Teacher(tagger, self.ensemble_steps, is_ensemble=True)
 
 
 class Teacher:
@@ -77,14 +76,12 @@ class Teacher:
         self,
         tagger: Any,
         steps: int | None = None,
-        batch_size: int = 16,
         *,
         is_ensemble: bool = False,
         is_trained: bool = False,
     ) -> None:
         self.tagger = tagger
         self._steps = steps
-        self._batch_size = batch_size
         self._is_ensemble = is_ensemble
         self._is_trained = is_trained
         self.notes: list[str] = []
@@ -106,8 +103,9 @@ class Teacher:
             return self
         self.notes = note_on_encoder(self.tagger, gold)
         if self._is_ensemble:
-            passes = -(-_PASSES * len(gold) // self._batch_size)
-            steps = self._steps or min(max(passes, _MIN_STEPS), _MAX_STEPS)
+            from entaug.taggers.base import default_steps
+
+            steps = self._steps or default_steps(len(gold))
             schedule = "staged" if augmented else "shuffled"
             training = {**self.tagger.training, "steps": steps, "schedule": schedule}
             self.tagger = replace(self.tagger, training=training)

@@ -13,11 +13,23 @@ from entaug.files.json_text import json_text
 from entaug.files.streams import STDIN, is_stdout
 from entaug.formats.augmented import read_augmented
 from entaug.formats.file_job import check_apart, check_output, write_text
-from entaug.report.ratings.files import key_text, read_key, read_ratings
-from entaug.report.ratings.page import render_rating_page
-from entaug.report.ratings.sampling import sample_items
-from entaug.report.ratings.scales import DEFAULT_SCALES, Scale, check_scales, packaged_scales
-from entaug.report.ratings.summary import RatingSummary, ratings_markdown, ratings_table, summarize_ratings
+from entaug.report.ratings.page import (
+    DEFAULT_SCALES,
+    Scale,
+    check_scales,
+    packaged_scales,
+    render_rating_page,
+    sample_items,
+)
+from entaug.report.ratings.results import (
+    RatingSummary,
+    key_text,
+    ratings_markdown,
+    ratings_table,
+    read_key,
+    read_ratings,
+    summarize_ratings,
+)
 
 __all__ = ["RatingPageSummary", "merge_ratings", "write_rating_page"]
 

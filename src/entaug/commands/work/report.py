@@ -15,7 +15,7 @@ from entaug.files.streams import STDIN, read_beginning
 from entaug.formats.augmented import AugmentedCorpus, read_augmented
 from entaug.formats.file_job import check_apart, check_output, write_text
 from entaug.metrics.quality import Quality, measure_corpus
-from entaug.report.html.assembly import notes_on_examples, render_html_report
+from entaug.report.html.page import notes_on_examples, render_html_report
 from entaug.report.markdown import markdown_report
 from entaug.study.records import is_run_record, read_run_records
 

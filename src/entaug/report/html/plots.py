@@ -1,24 +1,165 @@
-"""The plots of a report, each with its values as a table."""
+"""The plots of a report, each with its values as a table, drawn with matplotlib as SVG elements of a page."""
 
 from __future__ import annotations
 
+import contextlib
+import io
+import re
+import warnings
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle
 from statistics import quantiles
 from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree as ET
 
 from entaug.core.data import Sentence
+from entaug.errors import MissingExtraError
 from entaug.formats.augmented import AugmentedCorpus
 from entaug.metrics.quality import GOLD
 from entaug.report.comparison import BASELINES, GOLD_STEPS, ArmResult, Setting
-from entaug.report.html.svg import COLOURS, add_labels, draw_svg
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Plot", "f1_plot", "label_plot", "length_plot", "scatter_plot"]
+__all__ = ["COLOURS", "Plot", "draw_svg", "f1_plot", "figure", "label_plot", "length_plot", "scatter_plot"]
+
+# ------------------------------------------------------------------------------------------------------------------ SVG
+
+_NAMES = ("ink", "muted", "line", "gold", "augmented", *(f"series-{number}" for number in range(8)))
+COLOURS = {name: f"#0001{number:02x}" for number, name in enumerate(_NAMES)}
+"""Placeholder colours by class name; ``series-0`` to ``series-7`` are for several series."""
+_CLASSES = {colour: name for name, colour in COLOURS.items()}
+_NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")  # characters that labels may hold, and XML not
+_LINK = "{http://www.w3.org/1999/xlink}href"
+_ATTRIBUTES = {
+    *("fill-opacity", "stroke-opacity", "stroke-width", "stroke-dasharray", "stroke-dashoffset", "stroke-linecap"),
+    *("stroke-linejoin", "text-anchor", "opacity", "font-size", "font-weight"),
+}
+_STYLE: Any = {
+    "axes.axisbelow": True,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": COLOURS["line"],
+    "axes.labelcolor": COLOURS["muted"],
+    "axes.labelsize": 10,
+    "axes.linewidth": 1,
+    "font.size": 10,
+    "grid.color": COLOURS["line"],
+    "grid.linewidth": 0.6,
+    "legend.frameon": False,
+    "legend.fontsize": 9,
+    "legend.labelcolor": COLOURS["ink"],
+    "text.color": COLOURS["ink"],
+    "xtick.color": COLOURS["line"],
+    "ytick.color": COLOURS["line"],
+    "xtick.labelcolor": COLOURS["muted"],
+    "ytick.labelcolor": COLOURS["ink"],
+    "axes.unicode_minus": True,
+}
+
+
+@contextlib.contextmanager
+def figure(width: float, height: float, salt: str, style: Mapping[str, Any] | None = None) -> Iterator[Any]:
+    """The axes of a figure that does not depend on the settings of the user; text stays text."""
+    try:
+        import matplotlib as mpl
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingExtraError("matplotlib", "report") from None
+    with mpl.rc_context(), warnings.catch_warnings():
+        mpl.rcdefaults()
+        parameters: Any = {"svg.fonttype": "none", "text.parse_math": False, **(style or {}), "svg.hashsalt": salt}
+        mpl.rcParams.update(parameters)
+        warnings.filterwarnings("ignore", "Glyph")  # letters that matplotlib's font lacks
+        drawn = Figure(figsize=(width, height), layout="constrained")
+        FigureCanvasAgg(drawn)  # measures text
+        yield drawn.add_subplot()
+
+
+def draw_svg(draw: Callable[[Axes], None], *, width: float, height: float, name: str, title: str) -> str:
+    """Draw a figure as an ``svg`` element."""
+    stream = io.StringIO()
+    with figure(width, height, name, _STYLE) as axes:
+        draw(axes)
+        axes.tick_params(which="both", length=0)
+        metadata = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+        axes.figure.savefig(stream, format="svg", transparent=True, metadata=metadata)
+    return _convert(stream.getvalue(), title)
+
+
+def _convert(svg: str, title: str) -> str:
+    """The figure as an element of HTML: placeholder colours as classes, styles as attributes, no metadata."""
+    root = ET.fromstring(_NOT_XML.sub("\ufffd", svg))  # noqa: S314
+    for element in list(root.iter()):
+        for child in list(element):
+            if child.tag.endswith(("}metadata", "}style")):
+                element.remove(child)
+    for element in root.iter():
+        element.tag = element.tag.rpartition("}")[2]
+        style = dict(re.findall(r"([\w-]+)\s*:\s*([^;]+)", element.attrib.pop("style", "")))
+        if "font" in style:  # of rotated or centred text
+            style["font-size"] = style.pop("font").split("px")[0].split()[-1] + "px"
+        if transform := style.pop("transform", None):
+            element.set("transform", transform)
+        classes = []
+        for kind in ("fill", "stroke"):
+            colour = style.pop(kind, None) or element.attrib.pop(kind, None)
+            if colour in _CLASSES:
+                classes.append(f"{kind}-{_CLASSES[colour]}")
+            elif colour:
+                element.set(kind, colour)
+        for key in sorted(style.keys() & _ATTRIBUTES):
+            element.set(key, style[key].strip().removesuffix("px"))
+        if classes:
+            element.set("class", " ".join(classes))
+        if _LINK in element.attrib:
+            element.set("href", element.attrib.pop(_LINK))
+    _, _, width, height = root.attrib["viewBox"].split()
+    root.attrib.pop("version", None)
+    root.attrib |= {"width": width, "height": height, "role": "img", "aria-label": title}
+    return ET.tostring(root, encoding="unicode")
+
+
+def _add_labels(axes: Any, points: Sequence[tuple[float, float, str]]) -> None:
+    """Add labels beside points, each on the side where it overlaps least with points and other labels."""
+    from matplotlib.transforms import Bbox
+
+    axes.figure.canvas.draw()  # fixes positions in pixels
+    renderer = axes.figure.canvas.get_renderer()
+    inside = axes.get_window_extent(renderer)
+    taken = [Bbox.from_bounds(x - 8, y - 8, 16, 16) for x, y in axes.transData.transform([p[:2] for p in points])]
+
+    def annotate(point: tuple[float, float, str], dx: int, dy: int) -> Any:
+        *position, label = point
+        style = {
+            "ha": "center" if dx == 0 else "left" if dx > 0 else "right",
+            "va": "center" if dy == 0 else "bottom" if dy > 0 else "top",
+            "fontsize": 9,
+            "color": COLOURS["ink"],
+        }
+        return axes.annotate(label, position, (dx, dy), textcoords="offset points", **style)
+
+    def cost(box: Any) -> float:
+        overlaps = [Bbox.intersection(box, other) for other in taken]
+        overlap = sum(shared.width * shared.height for shared in overlaps if shared is not None)
+        outside = max(0.0, box.x1 - inside.x1) + max(0.0, inside.x0 - box.x0)
+        return float(overlap + 3 * outside * box.height)
+
+    offsets = [(9, 0), (-9, 0), (0, 9), (0, -9), (8, 8), (-8, 8), (8, -8), (-8, -8)]
+    for point in points:
+        costs = []
+        for dx, dy in offsets:
+            text = annotate(point, dx, dy)
+            costs.append(cost(text.get_window_extent(renderer)))
+            text.remove()
+        text = annotate(point, *offsets[costs.index(min(costs))])
+        taken.append(text.get_window_extent(renderer))
+
+
+# ---------------------------------------------------------------------------------------------------------------- plots
 
 _MAX_LABELS = 14
 _MARKERS = "os^Dxv+P*"
@@ -166,7 +307,7 @@ def scatter_plot(
         axes.set_xlabel(x_label)
         axes.set_ylabel(y_label)
         axes.grid()
-        add_labels(axes, known)
+        _add_labels(axes, known)
 
     return Plot(
         title,
@@ -178,10 +319,10 @@ def scatter_plot(
 
 
 def f1_plot(setting: Setting, results: Sequence[ArmResult], number: int = 0) -> Plot | None:
-    """Plot F1 against the amount of new sentences, with intervals, for the arms of a setting."""
+    """Plot F1 against the ratio of new sentences, with intervals, for the arms of a setting."""
     # Intervals are those of the gain over `gold-steps`, around the F1 of the arm: an interval that does not reach the
     # F1 of `gold-steps` shows a difference.
-    base = {result.arm.amount: 100 * result.f1 for result in results if result.arm.name == GOLD_STEPS}
+    base = {result.arm.ratio: 100 * result.f1 for result in results if result.arm.name == GOLD_STEPS}
     arms: dict[str, list[ArmResult]] = {}
     for result in results:
         if result.arm.name not in BASELINES[:2]:
@@ -189,7 +330,7 @@ def f1_plot(setting: Setting, results: Sequence[ArmResult], number: int = 0) -> 
     if not (arms or base):
         return None
     shown = [result for some in arms.values() for result in some]
-    has_lines = len({result.arm.amount for result in shown}) > 1
+    has_lines = len({result.arm.ratio for result in shown}) > 1
     has_single_seed = any(result.difference is not None and result.difference.seeds == 1 for result in shown)
     title = f"F1 on {setting}"
     limits = _limits([*(100 * result.f1 for result in shown), *base.values()], [_interval(r, base) for r in shown])
@@ -215,7 +356,7 @@ def f1_plot(setting: Setting, results: Sequence[ArmResult], number: int = 0) -> 
         "Whiskers are the 95 % interval of the gain over gold alone at equal steps: "
         "where they do not reach the line of gold alone, a difference is seen."
         + (" With one seed they do not cover the variance of training: no verdict." if has_single_seed else ""),
-        draw_svg(draw, width=5.6, height=height, name=f"amounts-{number}", title=title),
+        draw_svg(draw, width=5.6, height=height, name=f"ratios-{number}", title=title),
         ("arm", "F1", "95 % interval", "verdict"),
         tuple(rows),
     )
@@ -224,14 +365,14 @@ def f1_plot(setting: Setting, results: Sequence[ArmResult], number: int = 0) -> 
 def _interval(result: ArmResult, base: Mapping[float, float]) -> Interval | None:
     """The interval of the gain, moved to the F1 of the arm, in points."""
     difference = result.difference
-    if difference is None or result.arm.amount not in base:
+    if difference is None or result.arm.ratio not in base:
         return None
     offset = result.f1 - difference.gain
     return 100 * (offset + difference.low), 100 * (offset + difference.high)
 
 
 def _draw_rows(axes: Axes, arms: Mapping[str, Sequence[ArmResult]], base: Mapping[float, float]) -> None:
-    """A row for each arm, where all have one amount."""
+    """A row for each arm, where all have one ratio."""
     for f1 in base.values():
         axes.axvline(f1, color=COLOURS["gold"], lw=2, label="gold alone, equal steps")
     for row, results in enumerate(arms.values()):
@@ -246,24 +387,24 @@ def _draw_rows(axes: Axes, arms: Mapping[str, Sequence[ArmResult]], base: Mappin
 
 
 def _draw_lines(axes: Axes, arms: Mapping[str, Sequence[ArmResult]], base: Mapping[float, float]) -> None:
-    """A line for each arm over its amounts."""
+    """A line for each arm over its ratios."""
     if base:
-        f1s = [base[amount] for amount in sorted(base)]
+        f1s = [base[ratio] for ratio in sorted(base)]
         label = "gold alone, equal steps"
         axes.plot(sorted(base), f1s, "-", marker="_", lw=2, color=COLOURS["gold"], label=label)
     for number, (name, results) in enumerate(arms.items()):
         colour, marker = COLOURS[f"series-{number % 8}"], _LINE_MARKERS[number % 8]
-        ordered = sorted(results, key=lambda result: result.arm.amount)
+        ordered = sorted(results, key=lambda result: result.arm.ratio)
         shift = 1 + 0.012 * (number - (len(arms) - 1) / 2)  # keeps whiskers apart
-        xs = [result.arm.amount * shift for result in ordered]
+        xs = [result.arm.ratio * shift for result in ordered]
         f1s = [100 * result.f1 for result in ordered]
         axes.plot(xs, f1s, "-", marker=marker, ms=6, lw=1.3, color=colour, label=name)
         for x, result in zip(xs, ordered, strict=True):
             if interval := _interval(result, base):
                 axes.plot([x, x], interval, "-", lw=1.1, color=colour, alpha=0.7)
-    amounts = sorted({result.arm.amount for results in arms.values() for result in results})
-    if len(amounts) <= 12:
-        axes.set_xticks(amounts, [f"{amount:g}" for amount in amounts])
+    ratios = sorted({result.arm.ratio for results in arms.values() for result in results})
+    if len(ratios) <= 12:
+        axes.set_xticks(ratios, [f"{ratio:g}" for ratio in ratios])
     axes.set_xlabel("new sentences per gold sentence")
     axes.set_ylabel("micro-F1")
     axes.grid(axis="y")

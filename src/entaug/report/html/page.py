@@ -1,24 +1,65 @@
-"""The HTML report: one page without references to other files, made of a template, a style sheet and scripts."""
+"""The HTML report: one page without references to others, made of a template, a style sheet and scripts."""
 
 from __future__ import annotations
 
+import base64
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from importlib.resources import files
 from itertools import accumulate
 from random import Random
 from typing import Any
 
+from entaug._version import __version__
 from entaug.config.registry import import_object
 from entaug.formats.augmented import AugmentedCorpus, AugmentedPair
 from entaug.methods import METHODS
 from entaug.metrics.quality import GOLD, MEASURES, Quality
 from entaug.report.html import plots
-from entaug.report.html.data import ScoreColumn, report_data, signature_of
-from entaug.report.html.template import render_page
+from entaug.report.html.examples import ScoreColumn, report_data, signature_of
 from entaug.report.markdown import report_parts
 from entaug.study.records import RunRecord
 
-__all__ = ["MAX_EXAMPLES", "notes_on_examples", "render_html_report"]
+__all__ = ["MAX_EXAMPLES", "notes_on_examples", "read_part", "render_html_report", "render_page"]
+
+_PACKAGE = "entaug.report.html"
+
+
+def render_page(template: str, *, styles: Sequence[str], scripts: Sequence[str], **values: Any) -> str:
+    """Render a page that needs no other file and no network."""
+    style, script = ("\n".join(read_part(name) for name in names) for names in (styles, scripts))
+    policy = (
+        f"default-src 'none'; img-src data:; style-src {_hash(style)}; script-src {_hash(script)}; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    page: str = (
+        template_environment()
+        .from_string(read_part(template))
+        .render(style=style, script=script, policy=policy, version=__version__, **values)
+    )
+    return page
+
+
+def template_environment() -> Any:
+    """Return the environment of Jinja in which templates are rendered: text is escaped, unknown names are errors."""
+    options = {"autoescape": True, "trim_blocks": True, "lstrip_blocks": True}
+    environment = import_object("jinja2:Environment")(undefined=import_object("jinja2:StrictUndefined"), **options)
+    environment.filters["figure"] = lambda number: f"{number:,}"
+    environment.filters["s"] = lambda number: "" if number == 1 else "s"
+    return environment
+
+
+def read_part(name: str) -> str:
+    """Return a template, a style sheet or a script of the package."""
+    return files(_PACKAGE).joinpath(name).read_text("utf-8")
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(sha256(text.encode()).digest()).decode()}'"
+
+
+# ----------------------------------------------------------------------------------------------------------- the report
 
 MAX_EXAMPLES = 20_000
 """Number of augmented sentences that a page shows; of more, a random sample."""

@@ -1,0 +1,648 @@
+"""The function `auto`: choose a recipe for a corpus by cross-validation, and train with it."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import orjson
+
+from entaug._version import __version__
+from entaug.backends.compute import compute_settings
+from entaug.backends.language_check import note_on_encoder
+from entaug.core.data import Sentence
+from entaug.core.provenance import Provenance
+from entaug.errors import EntaugError, InputError, MissingExtraError, MissingModelError, OutputError, ParameterError
+from entaug.files.atomic import atomic_file, check_new_folder, output_error
+from entaug.files.checkpoints import partial_paths
+from entaug.files.locks import lock
+from entaug.files.mention_lists import parse_specification, read_mention_list
+from entaug.formats import read, read_each
+from entaug.formats.file_job import require_mentions
+from entaug.formats.unlabelled_text import read_unlabelled
+from entaug.methods import create_augmenter
+from entaug.study import choice
+from entaug.study.auto_files import PLAN_KEYS, AutoSummary, write_output
+from entaug.study.choice import GOLD, RECIPES, TEACHER, TEACHER_SIZE, Gain, Outcome, Recipe, SearchSize
+from entaug.study.data import DataSplit, file_digest, short_hash, write_part
+from entaug.study.engine import OVERHEAD, STUDENT, TEACHER_ENCODER, ProgressCallback, Tracker
+from entaug.study.plan import SELF_TRAINING, CorpusPlan, MethodPlan, TaggerPlan, TeacherPlan, with_hidden
+from entaug.study.records import RecordStore, RunRecord
+from entaug.study.runs import RunSpec, drop_intermediate, execute_run, gives_probabilities, gold_folder, train_run
+from entaug.study.subsets import content_key, folds
+from entaug.taggers.base import TaggerTrainingConfig, create_tagger, default_steps
+
+__all__ = ["auto"]
+
+_FEWEST = 20  # sentences with mentions that cross-validation needs
+_SEEDS_PER_REPEAT = 100
+_BATCH_SIZE = 8
+_MAX_RATIO = 100.0  # unlabelled sentences for each gold one
+_TRIAL_STEPS = 8  # of a teacher, to say how long it will take
+_LARGER = 2  # times the size on disk from which on a teacher counts as larger than the tagger
+_LARGER_TEACHER = "a teacher with a larger encoder gained twice as much on other corpora: --teacher-encoder NAME"
+
+
+def auto(
+    train: str | Path,
+    output: str | Path,
+    *,
+    unlabelled: Sequence[str | Path] = (),
+    dev: str | Path | None = None,
+    held_out: Sequence[str | Path] = (),
+    drop_held_out: bool = False,
+    mentions: Sequence[str] = (),
+    encoder: str = "minilm",
+    teacher_encoder: str | None = None,
+    budget: float | None = None,
+    tagger: str | None = None,
+    recipes: Sequence[str] | None = None,
+    folds: int | None = None,
+    repeats: int | None = None,
+    steps: int | None = None,
+    seed: int = 0,
+    repair: bool = False,
+    from_format: str | None = None,
+    read_options: Mapping[str, Any] | None = None,
+    force: bool = False,
+    progress: ProgressCallback = lambda _: None,
+    on_wait: Callable[[], None] = lambda: None,
+) -> AutoSummary:
+    """Find out which recipe of augmentation helps on a corpus, and train a tagger with it.
+
+    Gains over gold alone are measured by cross-validation on the training sentences, or on `dev`, at equal numbers of
+    optimizer steps, by the rule of `entaug.study.choice`. No gain is measured on test sentences; no sentence
+    that one is measured on is seen by a teacher or a method, or used as unlabelled text. An interrupted call
+    goes on where it was if it is repeated, with the same result.
+
+    Args:
+        train: the gold training sentences.
+        output: the folder of the result, new or empty: ``tagger``, ``train.jsonl`` (gold and added sentences),
+            ``augmented.jsonl`` (the added ones alone), ``report.html``, ``plan.toml`` and ``summary.json``.
+        unlabelled: files of further text of the same kind; labels in them are ignored.
+        dev: labelled sentences to measure gains on, in place of cross-validation.
+        held_out: test files. Nothing is measured on them; unlabelled text must share no sentence with them, and lists
+            of mentions are used without theirs.
+        drop_held_out: leave unlabelled sentences that are in `dev` or `held_out` out instead of raising an error.
+        mentions: lists of mentions for ``mr``: ``FILE=LABEL``, or another form that it reads. In measurements they are
+            used without the mentions of the held-out sentences.
+        encoder: the pretrained encoder of the tagger: an alias of the starter set, a folder, or a name on the hub.
+        teacher_encoder: the encoder of the teacher, for example a larger one, whose knowledge the tagger then learns
+            from unlabelled text; None for the mean of three taggers with `encoder`, which are trained anyway.
+        budget: the time in minutes. It limits folds, recipes and repetitions in a fixed order, by the duration of a
+            first training; None for all.
+        tagger: name of the tagger; None for ``"linear"``, or ``"w2ner"`` for nested and discontinuous mentions.
+        recipes: names of the recipes to try, see `entaug.study.choice.RECIPES`; None for all that
+            apply, ``"gal"`` only without unlabelled text.
+        folds: number of folds; None to let the budget decide, 0 to measure nothing: then the gains on other corpora
+            decide, which is enough for a teacher with a larger encoder.
+        repeats: number of repetitions; None to let the budget decide.
+        steps: number of optimizer steps of every training; None to derive it from the number of sentences, see
+            `entaug.taggers.base.default_steps`.
+        seed: the random seed.
+        repair: repair invalid tag sequences.
+        from_format: format of `train` and `dev`; None to detect it.
+        read_options: options of this format.
+        force: drop what an interrupted call with other arguments left.
+        progress: called during each training.
+        on_wait: called once if another process works on this output; then it is waited for.
+
+    Returns:
+        What was chosen, and which gain to expect.
+
+    Raises:
+        InputError: a file is invalid, or unlabelled text holds sentences of `dev` or `held_out`.
+        OutputError: the output exists, or cannot be written.
+        ParameterError: an argument is invalid.
+        MissingModelError: the encoder is not on this machine.
+        UnknownNameError: there is no such recipe or tagger.
+
+    Example:
+        >>> auto("train.conll", "result", folds=1)
+        Traceback (most recent call last):
+        ...
+        entaug.errors.ParameterError: folds must be an integer of at least 2, or 0, not 1
+    """
+    begun, given = time.monotonic(), locals()
+    arguments: dict[str, Any] = {name: given[name] for name in PLAN_KEYS}
+    for name in ("unlabelled", "held_out", "mentions"):
+        value = arguments[name]
+        arguments[name] = [str(path) for path in ([value] if isinstance(value, str | Path) else value)]
+    for name in ("train", "dev", "encoder", "teacher_encoder"):
+        arguments[name] = None if arguments[name] is None else str(arguments[name])
+    arguments["recipes"] = None if recipes is None else list(recipes)
+    arguments["read_options"] = {key: value for key, value in (read_options or {}).items() if value is not None}
+    output = Path(output)
+    _check_numbers(budget=budget, folds=folds, repeats=repeats, steps=steps)
+    check_new_folder(output)
+    inputs = _read_inputs(arguments)
+    arguments["tagger"] = tagger or ("linear" if all(sentence.is_flat for sentence in inputs.gold) else "w2ner")
+    for name in filter(None, (encoder, teacher_encoder)):
+        created = create_tagger(arguments["tagger"], encoder=str(name))
+        created.check_requirements()
+        inputs.notes += note_on_encoder(created, inputs.gold)
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise output_error(output.parent, error) from None
+    with lock(partial_paths(output)[0], on_wait):
+        check_new_folder(output)  # another process may have finished it
+        search = _Search(arguments, inputs, output, budget=budget, force=force, progress=progress)
+        return replace(search.execute(), seconds=time.monotonic() - begun)
+
+
+def _check_numbers(**numbers: float | None) -> None:
+    for name, value in numbers.items():
+        if name == "budget":
+            is_valid, expected = value is None or value > 0, "above 0"
+        else:
+            least = {"folds": 2}.get(name, 1)
+            is_valid = value is None or (type(value) is int and (value >= least or (name == "folds" and not value)))
+            expected = f"an integer of at least {least}{', or 0' if name == 'folds' else ''}"
+        if not is_valid:
+            raise ParameterError(f"{name} must be {expected}, not {value!r}", parameter=name)
+
+
+# --------------------------------------------------------------------------------------------------------------- inputs
+
+
+@dataclass
+class _Inputs:
+    """The sentences of a search."""
+
+    gold: list[Sentence]
+    unlabelled: list[Sentence] = field(default_factory=list)
+    dev: list[Sentence] | None = None
+    held_out: list[Sentence] = field(default_factory=list)
+    digests: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def shapes(self) -> list[str]:
+        """``"nested"`` and ``"discontinuous"``, as far as the gold sentences have such mentions."""
+        shapes = {
+            "nested": any(not sentence.is_flat and len(sentence.mentions) > 1 for sentence in self.gold),
+            "discontinuous": any(not m.is_contiguous for sentence in self.gold for m in sentence.mentions),
+        }
+        return [shape for shape, is_there in shapes.items() if is_there]
+
+
+def _read_inputs(arguments: Mapping[str, Any]) -> _Inputs:
+    """Read and check the files."""
+    train, dev, held_out = arguments["train"], arguments["dev"], arguments["held_out"]
+    unlabelled, lists = arguments["unlabelled"], arguments["mentions"]
+    if held_out and not unlabelled and not lists:
+        remedy = "give unlabelled text or lists of mentions, or leave it out"
+        raise ParameterError("held_out has nothing to be compared with", parameter="held_out", remedy=remedy)
+    layout = {"repair": arguments["repair"], **arguments["read_options"]}
+    inputs = _Inputs(list(read(train, arguments["from_format"], **layout)))
+    with_mentions = sum(bool(sentence.mentions) for sentence in inputs.gold)
+    if dev is not None:
+        inputs.dev = list(read(dev, arguments["from_format"], **layout))
+        require_mentions(inputs.dev, dev, "to measure gains by")
+        keys = {content_key(sentence) for sentence in inputs.gold}
+        if shared := [sentence for sentence in inputs.dev if content_key(sentence) in keys]:
+            example = " ".join(shared[0].tokens)[:60]
+            message = f"{len(shared):,} of its sentences are in {train} too, one is {example!r}"
+            raise InputError(message, path=dev, remedy="remove them from one of the files")
+    elif with_mentions < _FEWEST:
+        message = f"has {with_mentions} sentences with mentions, and cross-validation needs at least {_FEWEST}"
+        raise InputError(message, path=train, remedy="label more sentences, or name held-out ones with --dev")
+    require_mentions(inputs.gold, train)
+    if unlabelled:
+        text = read_unlabelled(
+            unlabelled,
+            inputs.gold,
+            held_out=[*([] if dev is None else [dev]), *held_out],
+            drop_held_out=arguments["drop_held_out"],
+            language=layout.get("language"),  # of corpora that are running text themselves
+        )
+        inputs.unlabelled = [
+            Sentence(
+                sentence.tokens,
+                id=f"unlabelled/{SELF_TRAINING}-{number}",
+                spaces=sentence.spaces,
+                provenance=Provenance(SELF_TRAINING, details={"unconditioned": True, "text": sentence.id}),
+            )
+            for number, sentence in enumerate(text, start=1)
+        ]
+        inputs.notes += text.notes
+    inputs.held_out = [sentence for corpus in read_each(held_out, repair=True) for sentence in corpus]
+    for given in lists:
+        read_mention_list(given)  # reports what is wrong with it
+    files = [train, *unlabelled, *([] if dev is None else [dev]), *held_out]
+    files += [parse_specification(given)[0] for given in lists]
+    inputs.digests = {str(path): file_digest(Path(path)) for path in files}
+    return inputs
+
+
+# --------------------------------------------------------------------------------------------------------------- search
+
+
+class _Search:
+    """The choice of a recipe for a corpus, and the final training; finished work is kept in ``OUT.partial``."""
+
+    def __init__(
+        self,
+        arguments: dict[str, Any],
+        inputs: _Inputs,
+        output: Path,
+        *,
+        budget: float | None,
+        force: bool,
+        progress: ProgressCallback,
+    ) -> None:
+        self.arguments = arguments
+        self.inputs = inputs
+        self.output = output
+        self.budget = budget
+        self.notes = list(inputs.notes)
+        self.tagger: str = arguments["tagger"]
+        self.has_probabilities = gives_probabilities(self.tagger)
+        self.methods = {"mr": {"mentions": list(arguments["mentions"])}} if arguments["mentions"] else {}
+        self.steps = self._steps_of(len(inputs.gold))
+        self.tracker = Tracker(progress)
+        self.folder = partial_paths(output)[0]
+        try:
+            self._open_folder(force=force)
+        except OSError as error:
+            raise output_error(self.folder, error) from None
+        self.store = RecordStore(self.folder)
+        self.whole = self._split("gold", inputs.gold, None)
+
+    def _open_folder(self, *, force: bool) -> None:
+        """Make the folder, or go on with what an interrupted call with the same input left there."""
+        compute = asdict(compute_settings())
+        files = list(self.inputs.digests.values())
+        key = {"key": short_hash([__version__, files, self.arguments, compute["device"], compute["precision"]])}
+        is_empty = self.folder.is_dir() and not any(self.folder.iterdir())
+        if self.folder.exists() and not is_empty and (found := self._note("run")) != key:
+            if found is None or "key" not in found:
+                raise OutputError("exists and does not belong to a run", path=str(self.folder), remedy="move it away")
+            if not force:
+                message = "was left by an interrupted run with other input or options"
+                remedy = "repeat that run, or pass --force to drop it"
+                raise OutputError(message, path=str(self.folder), remedy=remedy)
+            shutil.rmtree(self.folder)
+        self.folder.mkdir(exist_ok=True)
+        self._write_note("run", key)
+
+    def _note(self, name: str) -> dict[str, Any] | None:
+        try:
+            value = orjson.loads((self.folder / f"{name}.json").read_bytes())
+        except (OSError, orjson.JSONDecodeError):
+            return None
+        return value if isinstance(value, dict) else None
+
+    def _write_note(self, name: str, value: Mapping[str, Any]) -> None:
+        with atomic_file(self.folder / f"{name}.json") as out:
+            out.write(orjson.dumps(value))
+
+    def execute(self) -> AutoSummary:
+        """Choose, train and write the result."""
+        recipes = self._recipes()
+        self._plan_all(recipes)
+        first = self._run(self._spec(self.whole, 0, GOLD), "training on all gold sentences")
+        teacher_cost = 0.0
+        seconds = self._seconds(first)
+        if self._has_own_teacher(recipes):
+            spec = self._spec(self.whole, 0, TEACHER)
+            teacher_cost = self._seconds(self._run(spec, "training the teacher on all gold sentences")) / seconds
+        size = self._size([recipe.cost for recipe in recipes], seconds, teacher_cost)
+        recipes = recipes[: size.recipes]
+        gains, gold_f1, teacher_f1 = self._measure(recipes, size)
+        chosen = choice.choose(gains)
+        recipe = None if chosen is None else RECIPES[chosen.recipe]
+        self.tracker.plan(*self._work(SearchSize(0, len(recipes), 0), recipes, recipe))
+        augmented, tagger = self._train_final(recipe)
+        summary = AutoSummary(
+            input=self.arguments["train"],
+            output=str(self.output),
+            sentences=len(self.inputs.gold),
+            augmented=len(augmented),
+            recipe=recipe.name if recipe else GOLD,
+            size=size,
+            measured_on=("cross-validation" if self.inputs.dev is None else "dev") if size.is_measured else "nothing",
+            steps=self.steps,
+            gold_f1=gold_f1,
+            teacher_f1=teacher_f1,
+            gains=gains,
+            files={Path(name).name: digest for name, digest in self.inputs.digests.items()},
+            notes=self.notes,
+        )
+        self.tracker.plan({})
+        self.tracker.start("writing the report")
+        pinned = {"recipes": [recipe.name for recipe in recipes], "repeats": size.repeats or None}
+        pinned["folds"] = size.folds if self.inputs.dev is None or not size.is_measured else None
+        arguments = {**self.arguments, **pinned}
+        write_output(self.output, self.inputs.gold, augmented, tagger, summary, arguments, self.inputs.digests)
+        shutil.rmtree(self.folder, ignore_errors=True)
+        return summary
+
+    # ----------------------------------------------------------------------------------------------------------- runs
+
+    def _split(self, name: str, gold: Sequence[Sentence], test: Sequence[Sentence] | None) -> DataSplit:
+        """The files of trainings on some gold sentences."""
+        data = self.folder / "data"
+        train = write_part(data, f"{name}.train", gold)
+        most = self._steps_of(len(gold)) * _BATCH_SIZE
+        most = min(len(self.inputs.unlabelled), most, int(_MAX_RATIO * len(gold)))
+        places = range(len(self.inputs.unlabelled))
+        drawn = sorted(Random(f"unlabelled {self.arguments['seed']}").sample(places, most))
+        unlabelled = [self.inputs.unlabelled[i] for i in drawn]
+        others = {"held-out": self.inputs.held_out, "dev": None if test else self.inputs.dev}
+        return DataSplit(
+            corpus=CorpusPlan(name="gold", mix=("gold",)),  # its files are those of the split
+            size=len(gold),
+            num_gold=len(gold),
+            train=train,
+            test=write_part(data, f"{name}.test", test) if test else None,
+            unlabelled=write_part(data, f"unlabelled.{most}", unlabelled) if unlabelled else None,
+            others=tuple(write_part(data, kind, some) for kind, some in others.items() if some),
+        )
+
+    def _spec(self, split: DataSplit, repeat: int, name: str, member: int = 0) -> RunSpec:
+        """The run of a recipe, of the teacher, or of one of the gold-only taggers, which are the teacher otherwise."""
+        steps = self._steps_of(split.num_gold)
+        first = self.arguments["seed"] + _SEEDS_PER_REPEAT * repeat
+        training = TaggerTrainingConfig(steps=steps, batch_size=_BATCH_SIZE)
+        params = {"encoder": self.arguments["encoder"]}
+        student = TaggerPlan(name=self.tagger, label=self.tagger, training=training, params=params)
+        teacher = with_hidden(TeacherPlan(label=TEACHER, size=TEACHER_SIZE, seeds="shared"), first_seed=first)
+        if encoder := self.arguments["teacher_encoder"]:
+            own = replace(student, params={"encoder": encoder})
+            teacher = with_hidden(replace(teacher, size=1, tagger=own), first_seed=first + TEACHER_SIZE + 1)
+        method: MethodPlan | None = None
+        parts: tuple[MethodPlan, ...] = ()
+        if name in RECIPES:
+            method, parts = self._method(RECIPES[name], split, steps)
+        return RunSpec(
+            split=split,
+            tagger=student,
+            arm=name,
+            ratio=float(method.ratios[0]) if method else 0.0,
+            seed=first + (TEACHER_SIZE if name in RECIPES else member),
+            method=method,
+            threads=0,
+            folder=self.folder,
+            parts=parts,
+            teachers=(teacher,),
+        )
+
+    def _method(self, recipe: Recipe, split: DataSplit, steps: int) -> tuple[MethodPlan, tuple[MethodPlan, ...]]:
+        """A recipe as a method of a plan, and the methods that it combines."""
+        training = {"schedule": recipe.schedule, "gold_learning_rate": "same"}
+        parts = []
+        if recipe.unlabelled and split.unlabelled:
+            ratio = int(split.unlabelled.stem.partition(".")[2]) / split.num_gold
+            own: dict[str, Any] = {"labels": "teacher" if recipe.soft else "teacher-hard", "training": training}
+            parts.append(MethodPlan(name=SELF_TRAINING, label="self", ratios=(ratio,), **own))
+        if recipe.method:
+            copies = max(1, min(recipe.copies, steps * _BATCH_SIZE // split.num_gold))
+            own = {"labels": "teacher" if recipe.soft else "method", "training": training}
+            params = self.methods.get(recipe.method, {})
+            parts.append(MethodPlan(name=recipe.method, label="method", ratios=(copies,), params=params, **own))
+        if len(parts) == 1:
+            return parts[0], tuple(parts)
+        both = MethodPlan(combine=("self", "method"), label="both", ratios=(1,), training=training)
+        return both, tuple(parts)
+
+    def _run(self, spec: RunSpec, phase: str) -> RunRecord:
+        """Execute a run that is not finished."""
+        encoder = TEACHER_ENCODER if spec.arm == TEACHER else STUDENT
+        extra = (RECIPES[spec.arm].cost - 1) * spec.steps if spec.arm in RECIPES else 0.0
+        if (record := self.store.records.get(spec.key)) is not None:
+            self.tracker.skip(spec.steps, encoder, extra)
+            self.tracker.paces.setdefault(encoder, self._seconds(record) / spec.steps)
+            return record
+        update = self.tracker.start(phase, spec.steps, encoder, extra)
+        try:
+            self.store.append(*execute_run(spec, update))
+        except EntaugError as error:
+            error.message += f" (in {phase})"
+            raise
+        return self.store.records[spec.key]
+
+    def _seconds(self, record: RunRecord) -> float:
+        return self.store.seconds.get(record.key) or 0.01
+
+    def _has_own_teacher(self, recipes: Sequence[Recipe]) -> bool:
+        """Whether a teacher with an encoder of its own labels sentences of any of some recipes."""
+        return self.arguments["teacher_encoder"] is not None and any(recipe.has_teacher for recipe in recipes)
+
+    def _steps_of(self, num_sentences: int) -> int:
+        return int(self.arguments["steps"] or default_steps(num_sentences))
+
+    # ----------------------------------------------------------------------------------------------------------- time
+
+    def _plan_all(self, recipes: Sequence[Recipe]) -> None:
+        """Plan the whole, unless its size depends on how long the first training takes, and try a teacher's pace."""
+        if self.budget is not None and self.arguments["folds"] != 0:
+            return
+        has_teacher = self._has_own_teacher(recipes)
+        size = self._candidates(len(recipes))[-1]
+        priors = {recipe.name: recipe.prior(is_teacher_larger=has_teacher) for recipe in recipes}
+        steps, extra = self._work(size, recipes, _likely_recipe(priors, size))
+        ends = {STUDENT: self.steps, TEACHER_ENCODER: self.steps * has_teacher}
+        self.tracker.plan(Counter(steps) + Counter(ends), extra)
+        spec = self._spec(self.whole, 0, TEACHER)
+        if has_teacher and spec.key not in self.store.records:
+            self.tracker.start("measuring how long a step of the teacher takes")
+            times: list[float] = []
+            config = TaggerTrainingConfig(steps=_TRIAL_STEPS, batch_size=_BATCH_SIZE)
+            teacher = create_tagger(self.tagger, encoder=self.arguments["teacher_encoder"])
+            teacher.fit(self.inputs.gold, config=config, progress=lambda *_: times.append(_clock()))
+            if len(times) > 1:
+                self.tracker.paces[TEACHER_ENCODER] = (times[-1] - times[0]) / (len(times) - 1)
+
+    def _work(self, size: SearchSize, recipes: Sequence[Recipe], final: Recipe | None) -> tuple[dict[str, int], float]:
+        """The steps of the folds and of the final training by encoder, and further work, see `Tracker.plan`."""
+        has_teacher = self._has_own_teacher(recipes)
+        steps = self._fold_steps()
+        students = teachers = 0
+        extra = 0.0
+        if size.is_measured:
+            students = round(size.num_trainings([1] * len(recipes))) * steps
+            teachers = size.folds * size.repeats * steps * has_teacher
+            extra = size.num_trainings([recipe.cost for recipe in recipes]) * steps - students
+        if final is not None:
+            others = len(self._other_members()) if final.has_teacher and not has_teacher else 0
+            students += (1 + others) * self.steps
+            extra += (final.cost - 1) * self.steps
+        return {STUDENT: students, TEACHER_ENCODER: teachers}, extra
+
+    def _other_members(self) -> range:
+        """The numbers of the gold-only taggers that are trained for the final teacher alone."""
+        return range(1, TEACHER_SIZE if self.has_probabilities else 1)
+
+    def _fold_steps(self) -> int:
+        """The steps of a training on a part of the gold sentences, approximately."""
+        return self.steps if self.inputs.dev is not None else self._steps_of(round(len(self.inputs.gold) * 0.75))
+
+    # ---------------------------------------------------------------------------------------------- what can be tried
+
+    def _recipes(self) -> list[Recipe]:
+        """The recipes that can be tried, and notes on the others."""
+        names = self.arguments["recipes"]
+        methods = [recipe.method for recipe in RECIPES.values() if names is None or recipe.name in names]
+        recipes, notes = choice.applicable_recipes(
+            names,
+            has_unlabelled=bool(self.inputs.unlabelled),
+            has_probabilities=self.has_probabilities,
+            shapes=self.inputs.shapes,
+            available=[method for method in dict.fromkeys(methods) if method and self._is_available(method)],
+        )
+        self.notes += notes
+        if self.inputs.unlabelled and self.arguments["teacher_encoder"] is None:
+            self.notes.append(_LARGER_TEACHER)
+        if not self.has_probabilities:
+            self.notes.append(f"{self.tagger} gives no probabilities: only recipes with hard labels are tried")
+        return recipes
+
+    def _is_available(self, method: str) -> bool:
+        """Whether the models of a method are on this machine, and serve the language of the corpus."""
+        augmenter = create_augmenter(method, **self.methods.get(method, {}))
+        try:
+            augmenter.load().check_languages(self.inputs.gold)
+        except (MissingModelError, MissingExtraError):
+            return False
+        except InputError as error:
+            self.notes.append(error.message)
+            return False
+        return True
+
+    def _size(self, costs: Sequence[float], seconds: float, teacher_cost: float) -> SearchSize:
+        """The size; what the budget allows is decided once and noted, so that a resumed run keeps it."""
+        num_recipes = len(costs)
+        if (note := self._note("size")) is None:
+            candidates = self._candidates(num_recipes)
+            size, minutes = candidates[-1], 0.0
+            if self.budget is not None:
+                cost = seconds * OVERHEAD * self._fold_steps() / self.steps
+                # The first training, the final teacher, and the other final trainings.
+                ends = seconds * (1 + teacher_cost + OVERHEAD * (TEACHER_SIZE - 1 + max(costs, default=1)))
+                affordable = choice.largest_affordable(
+                    candidates, (60 * self.budget - ends) / cost, costs, teacher_cost
+                )
+                size = affordable or SearchSize(0, num_recipes, 0)
+                least = candidates[0].num_trainings(costs, teacher_cost) * cost + ends
+                minutes = least / 60 if affordable is None else 0.0
+            note = {**asdict(size), "least_minutes": minutes}
+            self._write_note("size", note)
+        if least := note.pop("least_minutes"):
+            about = f"that takes about {least:.0f} minutes"
+            self.notes.append(f"the budget is too small to measure the gain of a recipe: {about}")
+        return SearchSize(**note)
+
+    def _candidates(self, num_recipes: int) -> list[SearchSize]:
+        """The sizes that the arguments allow, from the smallest to the largest."""
+        number, repeats = self.arguments["folds"], self.arguments["repeats"]
+        has_dev = self.inputs.dev is not None
+        candidates = (
+            choice.search_sizes(num_recipes, has_dev=has_dev) if number != 0 else [SearchSize(0, num_recipes, 0)]
+        )
+        return [
+            replace(size, folds=size.folds if has_dev or not number else number, repeats=repeats or size.repeats)
+            for size in candidates
+        ]
+
+    # --------------------------------------------------------------------------------------------------- measurements
+
+    def _measure(self, recipes: Sequence[Recipe], size: SearchSize) -> tuple[list[Gain], float | None, float | None]:
+        """Train on the folds, and estimate the gains of the recipes, and the F1 of gold alone and of the teacher."""
+        has_teacher = self._has_own_teacher(recipes)
+        is_larger = has_teacher and self._bytes_of(TEACHER) >= _LARGER * self._bytes_of(GOLD)
+        priors = {recipe.name: recipe.prior(is_teacher_larger=is_larger) for recipe in recipes}
+        if not size.is_measured:
+            return choice.prior_gains(priors), None, None
+        gains: list[Gain] = []
+        outcomes: list[Outcome] = []
+        self.tracker.plan(*self._work(size, recipes, _likely_recipe(priors, size)))
+        for repeat in range(size.repeats):
+            best = sorted(gains, key=lambda gain: -gain.expected)[: choice.FINALISTS]
+            finalists = {gain.recipe for gain in best}
+            tried = [recipe for recipe in recipes if not repeat or recipe.name in finalists]
+            outcomes.append(self._measure_once(tried, size, repeat))
+            gains = choice.estimate_gains(outcomes, priors)
+        gold_f1 = _mean_f1([counts for outcome in outcomes for counts in outcome.gold])
+        teacher_f1 = _mean_f1([outcome.recipes[TEACHER] for outcome in outcomes]) if has_teacher else None
+        return gains, gold_f1, teacher_f1
+
+    def _tagger_folder(self, name: str) -> Path:
+        """The folder of the tagger, or of the teacher, that is trained on all gold sentences."""
+        spec = self._spec(self.whole, 0, name)
+        [teacher] = spec.teachers
+        tagger, seed = teacher.members(spec.tagger, spec.seed)[0]
+        return gold_folder(spec, *((tagger, seed) if name == TEACHER else (spec.tagger, spec.seed)))
+
+    def _bytes_of(self, name: str) -> int:
+        return sum(file.stat().st_size for file in self._tagger_folder(name).rglob("*") if file.is_file())
+
+    def _splits(self, size: SearchSize, repeat: int) -> Iterator[DataSplit]:
+        gold, dev = self.inputs.gold, self.inputs.dev
+        parts = [(gold, dev)] if dev is not None else folds(gold, size.folds, self.arguments["seed"] + repeat)
+        for number, (train, test) in enumerate(parts):
+            yield self._split(f"gold.{repeat}-{number}", train, test)
+
+    def _measure_once(self, recipes: Sequence[Recipe], size: SearchSize, repeat: int) -> Outcome:
+        """One repetition: every held-out sentence is predicted once by each recipe."""
+        import numpy as np
+
+        runs = [(GOLD, member) for member in range(TEACHER_SIZE)]
+        runs += [(TEACHER, 0)] if self._has_own_teacher(recipes) else []
+        runs += [(recipe.name, 0) for recipe in recipes]
+        counts: dict[tuple[str, int], list[tuple[int, ...]]] = {run: [] for run in runs}
+        fold_of: list[float] = []
+        for number, split in enumerate(self._splits(size, repeat)):
+            where = f"fold {number + 1} of {size.folds}" if self.inputs.dev is None else "dev"
+            where += f", repetition {repeat + 1} of {size.repeats}" if size.repeats > 1 else ""
+            for name, member in runs:
+                record = self._run(self._spec(split, repeat, name, member), f"{where}: {name}")
+                counts[name, member] += map(tuple, record.test.sentences)
+            fold_of += [number] * len(record.test.sentences)
+            drop_intermediate(self.folder, split)
+        arrays = {run: np.array(rows, np.float64) for run, rows in counts.items()}
+        gold = np.stack([array for (name, _), array in arrays.items() if name == GOLD])
+        others = {name: array for (name, _), array in arrays.items() if name != GOLD}
+        return Outcome(np.array(fold_of, np.float64), gold, others)
+
+    # ------------------------------------------------------------------------------------------------- final training
+
+    def _train_final(self, recipe: Recipe | None) -> tuple[list[Sentence], Path]:
+        """Train on all gold sentences with the chosen recipe; return what it adds, and the folder of the tagger."""
+        if recipe is None:
+            return [], self._tagger_folder(GOLD)
+        if recipe.has_teacher and self.arguments["teacher_encoder"] is None:
+            for member in self._other_members():
+                self._run(self._spec(self.whole, 0, GOLD, member), "final teacher")
+        spec = self._spec(self.whole, 0, recipe.name)
+        folder, added = self.folder / "student", self.folder / "added.jsonl"
+        if not folder.is_dir():
+            self.tracker.plan({STUDENT: self.steps})
+            tagger, new = train_run(spec, progress=self.tracker.start(f"final training: {recipe.name}", self.steps))
+            write_part(self.folder, "added", new)
+            tagger.save(folder)
+        return list(read(added)), folder
+
+
+_clock = time.monotonic
+
+
+def _likely_recipe(priors: Mapping[str, float], size: SearchSize) -> Recipe | None:
+    """The recipe that is chosen if nothing is measured; otherwise the one with the highest prior gain."""
+    if size.is_measured:
+        return RECIPES[max(priors, key=lambda name: priors[name])]
+    chosen = choice.choose(choice.prior_gains(priors))
+    return None if chosen is None else RECIPES[chosen.recipe]
+
+
+def _mean_f1(counts: Sequence[Any]) -> float:
+    """The mean micro-F1, from 0 to 100, of taggers with match counts (correct, predicted, gold) by sentence."""
+    values = [2 * one[:, 0].sum() / max(1, one[:, 1:].sum()) for one in counts]
+    return round(100 * float(sum(values)) / len(values), 4)

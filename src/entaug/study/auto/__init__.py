@@ -1,1 +1,0 @@
-"""Recipes of augmentation, and the choice of one for a corpus by cross-validation (``entaug auto``)."""

@@ -1,0 +1,403 @@
+"""Execution of studies: every run is executed once, and its record is kept.
+
+The runs of an experiment are executed in separate processes with a fixed number of threads, so that neither other runs
+nor interruptions change their records; those of `entaug.auto` one after the other in this process.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from entaug.backends.config import TrainingProgress
+from entaug.backends.language_check import note_on_encoder
+from entaug.backends.processes import interrupts_blocked, process_pool
+from entaug.config.params import parameters
+from entaug.errors import EntaugError, OutputError
+from entaug.files.locks import lock
+from entaug.formats import read
+from entaug.methods import METHODS
+from entaug.methods.shared.generative import GenerativeAugmenter
+from entaug.study.data import DataSplit, prepare_splits
+from entaug.study.plan import CorpusPlan, DrawnPart, MethodPlan, Plan, TaggerPlan, with_hidden
+from entaug.study.reading import read_plan
+from entaug.study.records import RECORDS_FILE, RecordStore, RunRecord
+from entaug.study.runs import RunSpec, execute_run
+from entaug.study.schedule import Schedule
+from entaug.taggers.base import TaggerTrainingConfig
+
+__all__ = ["ProgressCallback", "StudyProgress", "Tracker", "run_experiment", "smallest_plan", "smoke_test"]
+
+OVERHEAD = 1.25  # augmenting, labelling and predicting, as a share of the time for training
+STUDENT, TEACHER_ENCODER = "encoder", "teacher encoder"
+_FIRST_STEPS = 5  # after the first, which is slower: as many give an estimate
+_SMOKE_SIZE = 24  # gold sentences of a smoke test: enough for most corpora to have two mentions of a type
+_SMOKE_HELD_OUT = 8  # sentences of each test, development and unlabelled part
+_SMOKE_STEPS = 2
+_clock = time.monotonic
+
+
+# ------------------------------------------------------------------------------------------------------------- progress
+
+
+@dataclass
+class SettingProgress:
+    """Progress of the runs of one corpus, size and tagger."""
+
+    done: int = 0
+    total: int = 0
+    test_f1: dict[tuple[str, float], list[float]] = field(default_factory=dict)
+
+
+@dataclass
+class StudyProgress:
+    """Progress of a study: its runs, their optimizer steps, and the time left of the whole."""
+
+    phase: str = ""
+    runs: int = 0
+    runs_done: int = 0
+    previously_done: int = 0
+    steps: int = 0
+    steps_done: int = 0
+    seconds_left: float | None = None
+    seconds_in_all: float | None = None
+    settings: dict[tuple[str, int, str], SettingProgress] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+
+
+ProgressCallback = Callable[[StudyProgress], None]
+"""Takes the progress of a study."""
+
+
+class Tracker:
+    """Counts optimizer steps and estimates the time left, from the seconds that a step takes with each encoder."""
+
+    def __init__(self, callback: ProgressCallback) -> None:
+        self._callback = callback
+        self._start = _clock()
+        self._done = 0  # steps of finished trainings, those of an earlier call too
+        self._current = self._total = 0  # steps of the training in work
+        self._encoder = STUDENT
+        self._phase = ""
+        self._left: Counter[str] | None = None  # steps of trainings that have not begun; None as long as unknown
+        self._extra = 0.0
+        self.paces: dict[str, float] = {}
+        self._in_all: float | None = None
+
+    def plan(self, steps: Mapping[str, int], extra: float = 0.0) -> None:
+        """Set what is left: the steps with each encoder, and other work, in steps with that of the students."""
+        self._left = Counter(steps)
+        self._extra = extra
+
+    def skip(self, steps: int, encoder: str = STUDENT, extra: float = 0.0) -> None:
+        """Note steps that an earlier call has done."""
+        self._take(steps, encoder, extra)
+        self._done += steps
+
+    def start(self, phase: str, steps: int = 0, encoder: str = STUDENT, extra: float = 0.0) -> TrainingProgress:
+        """Begin a training or another phase."""
+        self._done += self._current
+        self._take(steps, encoder, extra)
+        self._phase, self._encoder = phase, encoder
+        self._current, self._total = 0, steps
+        first: tuple[int, float] | None = None
+        begun = _clock()
+        self._report()
+
+        def update(done: int, total: int, loss: float) -> None:
+            nonlocal first
+            del total, loss
+            self._current = done
+            now = _clock()
+            if first is None:
+                first = done, now
+            elif done >= first[0] + _FIRST_STEPS:
+                self.paces[encoder] = (now - first[1]) / (done - first[0])
+            if done >= steps and encoder not in self.paces:  # too few calls for a better measure
+                self.paces[encoder] = (now - begun) / done
+            self._report()
+
+        return update
+
+    def _take(self, steps: int, encoder: str, extra: float) -> None:
+        if self._left is not None:
+            self._left[encoder] = max(0, self._left[encoder] - steps)
+            self._extra = max(0.0, self._extra - extra)
+
+    def _seconds_left(self) -> float | None:
+        student = self.paces.get(STUDENT)
+        if self._left is None or student is None:
+            return None
+        left = self._left + Counter({self._encoder: max(0, self._total - self._current)})
+        seconds = sum(steps * self.paces.get(encoder, student) for encoder, steps in left.items())
+        return OVERHEAD * seconds + self._extra * student
+
+    def _report(self) -> None:
+        done = self._done + self._current
+        total = self._done + max(self._current, self._total) + (self._left.total() if self._left else 0)
+        left = self._seconds_left()
+        if self._in_all is None and left is not None:
+            self._in_all = _clock() - self._start + left
+        self._callback(
+            StudyProgress(self._phase, steps=total, steps_done=done, seconds_left=left, seconds_in_all=self._in_all)
+        )
+
+
+# ---------------------------------------------------------------------------------------------------------- experiments
+
+
+def run_experiment(
+    plan: str | Path | Plan,
+    *,
+    jobs: int | None = None,
+    progress: ProgressCallback = lambda _: None,
+    check_only: bool = False,
+    on_wait: Callable[[], None] = lambda: None,
+    report: Callable[[str], None] = lambda _: None,
+) -> StudyProgress:
+    """Execute the runs of a plan that have no record yet."""
+    # It can be interrupted at any time and called again: finished runs are not repeated.
+    if not isinstance(plan, Plan):
+        plan = read_plan(plan)
+    splits = prepare_splits(plan)
+    schedule = Schedule(plan, splits)
+    by_corpus = {split.corpus.name: split for split in splits}
+    notes: dict[str, None] = {}
+    for name, split in by_corpus.items():
+        gold = list(read(split.train))
+        for tagger in filter(split.corpus.includes, plan.taggers):
+            notes |= dict.fromkeys(f"{name}: {note}" for note in note_on_encoder(tagger.create(), gold))
+    for note in notes:
+        report(note)
+    if check_only:
+        return _progress(schedule, {}, set(), 0.0)
+    for note in _check_requirements(plan, list(by_corpus.values())):
+        report(note)
+    plan.output.mkdir(parents=True, exist_ok=True)
+    with lock(plan.output / RECORDS_FILE, on_wait):
+        return _execute(plan, schedule, jobs or _default_jobs(plan.threads), progress)
+
+
+def _check_requirements(plan: Plan, splits: Sequence[DataSplit]) -> list[str]:
+    """Load every model once, so that missing ones are reported before any run; return notes."""
+    used: dict[str, tuple[MethodPlan, list[DataSplit]]] = {}
+    for method in (method for method in plan.methods if method.makes_sentences):
+        for split in splits:
+            if split.corpus.includes(method):
+                own = method.on(split.corpus)
+                used.setdefault(repr((own.name, own.params)), (own, []))[1].append(split)
+    checks: list[tuple[str, int, Mapping[str, Any], Callable[[], list[str] | None]]] = []
+    checks += [
+        ("taggers", i, tagger.params, tagger.create().check_requirements) for i, tagger in enumerate(plan.taggers)
+    ]
+    checks += [("methods", method.table, method.params, partial(_load, method, some)) for method, some in used.values()]
+    notes: list[str] = []
+    for table, number, params, check in checks:
+        with plan.lines.at(table, number, params):
+            notes += check() or []
+    return notes
+
+
+def _load(method: MethodPlan, splits: Sequence[DataSplit]) -> list[str]:
+    """Load the models of a method; return notes on the languages of the corpora that it is used on."""
+    augmenter = method.create()
+    augmenter.load()
+    if not isinstance(augmenter, GenerativeAugmenter):
+        return []
+    notes = [(split.corpus.name, note) for split in splits for note in augmenter.notes_on_languages(read(split.train))]
+    return [f"{name}: {method.label}: {note} for the corpus" for name, note in notes]
+
+
+def _execute(plan: Plan, schedule: Schedule, jobs: int, progress: ProgressCallback) -> StudyProgress:
+    store = RecordStore(plan.output)
+    previous = set(store.records)
+    start = _clock()
+    futures: dict[Future[tuple[RunRecord, float]], RunSpec] = {}
+    submitted: set[str] = set()
+    failures: list[tuple[RunSpec, BaseException]] = []
+
+    def report() -> StudyProgress:
+        current = _progress(schedule, store.records, previous, _clock() - start)
+        progress(current)
+        return current
+
+    def sort_records() -> None:
+        store.sort([(run.key, {**run.labels(), "chosen": run.key in schedule.chosen}) for run in schedule.runs])
+
+    sort_records()
+    with process_pool(jobs, plan.threads) as pool:
+        while True:
+            number_of_runs = -1
+            while number_of_runs != len(schedule.runs):
+                number_of_runs = len(schedule.runs)
+                schedule.advance(store.records)
+            for run in _execution_order(schedule.runs):
+                if run.key not in store.records and run.key not in submitted:
+                    submitted.add(run.key)
+                    with interrupts_blocked():
+                        futures[pool.submit(execute_run, run)] = run
+            report()
+            if not futures:
+                break
+            finished: set[Future[tuple[RunRecord, float]]] = set()
+            # A signal may reach another thread; the main thread handles it when it wakes up.
+            while not finished:
+                finished, _ = wait(futures, timeout=0.5, return_when=FIRST_COMPLETED)
+            for future in finished:
+                run = futures.pop(future)
+                if (error := future.exception()) is None:
+                    store.append(*future.result())
+                else:
+                    failures.append((run, error))
+                    if isinstance(error, BrokenProcessPool):
+                        raise _run_error(run, error) from error
+    sort_records()
+    current = report()
+    if failures:  # the other runs were executed
+        failure = _run_error(*failures[0])
+        if len(failures) > 1:
+            failure.message += f", and {len(failures) - 1:,} more failed"
+        raise failure from failures[0][1]
+    return current
+
+
+def _execution_order(runs: Sequence[RunSpec]) -> list[RunSpec]:
+    """Runs in order: the first seed with all arms comes first, so that an interrupted experiment can be compared."""
+    # The corpora alternate within an arm: parallel runs of one corpus would wait for the teacher that they share.
+    positions: Counter[tuple[Path, str, int]] = Counter()
+    order: list[tuple[int, int, int]] = []
+    seeds = list(dict.fromkeys(run.seed for run in runs))
+    for number, run in enumerate(runs):
+        setting = (run.split.train, run.tagger.label, run.seed)
+        order.append((seeds.index(run.seed), positions[setting], number))
+        positions[setting] += 1
+    return [runs[number] for *_, number in sorted(order)]
+
+
+def _run_error(run: RunSpec, error: BaseException) -> EntaugError:
+    """The error of a failed run, in one line that names the run."""
+    ratio = "" if run.arm == "gold" else f" {run.ratio:g}N"
+    name = f"{run.split.corpus.name}, {run.split.size}, {run.tagger.label}, {run.arm}{ratio}, seed {run.seed}"
+    if isinstance(error, EntaugError):
+        error.message += f" (in the run {name})"
+        return error
+    remedy = "correct it and run the same command again: finished runs are kept"
+    if isinstance(error, BrokenProcessPool):
+        remedy = "run the same command again with fewer --jobs: finished runs are kept"
+        return EntaugError(f"the process of the run {name} ended, perhaps for lack of memory", remedy=remedy)
+    if isinstance(error, OSError):
+        return OutputError(f"the run {name} could not use a file ({error})", remedy=remedy)
+    reason = " ".join(str(error).split())[:200]
+    return EntaugError(f"the run {name} failed ({type(error).__name__}: {reason})", remedy=remedy)
+
+
+def _progress(
+    schedule: Schedule, records: Mapping[str, RunRecord], previous: set[str], seconds: float
+) -> StudyProgress:
+    progress = StudyProgress(runs=len(schedule.runs), warnings=schedule.warnings)
+    seen: set[str] = set()
+    steps_left = steps_of_this_call = 0
+    for run in schedule.runs:
+        steps = 0 if run.key in seen else run.steps  # arms may share a run
+        seen.add(run.key)
+        progress.steps += steps
+        identity = (run.split.corpus.name, run.split.size, run.tagger.label)
+        setting = progress.settings.setdefault(identity, SettingProgress())
+        setting.total += 1
+        record = records.get(run.key)
+        if record is None:
+            steps_left += steps
+            continue
+        progress.runs_done += 1
+        setting.done += 1
+        setting.test_f1.setdefault((run.arm, run.ratio), []).append(record.test.micro.f1)
+        if run.key in previous:
+            progress.previously_done += 1
+        else:
+            steps_of_this_call += steps
+    progress.steps_done = progress.steps - steps_left
+    if steps_of_this_call:
+        progress.seconds_left = seconds / steps_of_this_call * steps_left
+    return progress
+
+
+def _default_jobs(threads: int) -> int:
+    from entaug.backends.transformers.base import choose_device
+
+    if choose_device()[0].type == "cuda":
+        return 1
+    return max(1, min(4, (os.cpu_count() or 1) // threads))
+
+
+# ------------------------------------------------------------------------------------------------------- the smoke test
+
+
+def smoke_test(plan: Plan, *, progress: ProgressCallback = lambda _: None) -> StudyProgress:
+    """Execute each arm of a plan once in its smallest form, in a temporary folder that is deleted afterwards."""
+    # It finds faults of the plan, missing models and insufficient memory within minutes. The scores mean nothing.
+    with tempfile.TemporaryDirectory(prefix="entaug-smoke-test-") as folder:
+        return run_experiment(smallest_plan(plan, Path(folder)), jobs=1, progress=progress)
+
+
+def smallest_plan(plan: Plan, output: Path) -> Plan:
+    """Reduce a plan: one seed, few sentences, two optimizer steps, one new sentence per gold sentence."""
+    # Corpora, taggers, teachers, methods, the cells of grids and the test files stay; methods train for one epoch and
+    # have one attempt at each sentence.
+    smallest = replace(
+        plan,
+        output=output,
+        seeds=plan.seeds[:1],
+        ratios=(1,),
+        training=_fewest_steps(plan.training),
+        corpora=tuple(map(_smallest_corpus, plan.corpora)),
+        taggers=tuple(map(_smallest_tagger, plan.taggers)),
+        teachers=tuple(
+            replace(teacher, size=1, tagger=teacher.tagger and _smallest_tagger(teacher.tagger))
+            for teacher in plan.teachers
+        ),
+        methods=tuple(map(_smallest_method, plan.methods)),
+    )
+    return with_hidden(smallest, lines=plan.lines)
+
+
+def _fewest_steps(training: TaggerTrainingConfig) -> TaggerTrainingConfig:
+    return replace(training, steps=_SMOKE_STEPS, batch_size=min(training.batch_size, 4))
+
+
+def _smallest_tagger(tagger: TaggerPlan) -> TaggerPlan:
+    return replace(tagger, training=_fewest_steps(tagger.training), by_size={})
+
+
+def _smallest_corpus(corpus: CorpusPlan) -> CorpusPlan:
+    if corpus.mix:
+        return replace(corpus, missing_types="allow")
+    part = DrawnPart(rest=_SMOKE_HELD_OUT)
+    return replace(
+        corpus,
+        test=part if isinstance(corpus.test, DrawnPart) else corpus.test,
+        dev=corpus.dev and part,
+        unlabelled=corpus.unlabelled and part,
+        max_test=None if corpus.folds else _SMOKE_HELD_OUT,
+        folds=corpus.folds and 2,
+        sizes=(_SMOKE_SIZE,),
+        subset="progressive",
+        subset_seed=corpus.subset_seeds[0],
+        missing_types="allow",  # a few sentences rarely have all types
+        dev_in_test="allow",
+    )
+
+
+def _smallest_method(method: MethodPlan) -> MethodPlan:
+    known = {parameter.name for parameter in parameters(METHODS[method.name])} if method.makes_sentences else set()
+    fewest: dict[str, Any] = {name: 1 for name in ("epochs", "max_attempts") if name in known}
+    by_corpus = {name: {**params, **fewest} for name, params in method.by_corpus.items()}
+    return method.with_(ratios=(1,), params={**method.params, **fewest}, by_corpus=by_corpus)
