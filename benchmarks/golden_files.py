@@ -146,13 +146,13 @@ def _converted(name: str, source: Path, folder: Path, options: Mapping[str, Any]
     path = folder / ("out" if folders or not form.extensions else f"out{form.extensions[0]}")
     found: Found = {}
     try:
-        summary = entaug.convert_file(source, path, to_format=name, lose=["all"], write_options=dict(options))
+        summary = entaug.convert_file(source, path, to_format=name, allow_loss=["all"], write_options=dict(options))
     except LossError:
         return "refused"
     found["lost"] = sum(summary.lost.values())
     found["file"] = of_path(path)
     back = folder / "back.jsonl"
-    entaug.convert_file(path, back, from_format=name, to_format="jsonl", lose=["all"])
+    entaug.convert_file(path, back, from_format=name, to_format="jsonl", allow_loss=["all"])
     found["back"] = of_path(back)
     found["sentences"] = of_sentences(list(entaug.read(back)))
     found["recognised"] = open_file(path).format.name == name

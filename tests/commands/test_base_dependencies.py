@@ -131,7 +131,7 @@ COMMANDS: dict[str, list[str]] = {
     **{f"filter {name}": ["augment", TRAIN, "-m", "sis", "--filter", name] for name in FILTERS if name != "leakage"},
     "filter leakage": ["augment", TRAIN, "-m", "sis", "--filter", "leakage", "--held-out", TRAIN],
     **{f"tagger {name}": ["train", TRAIN, "-o", "tagger", "--tagger", name] for name in TAGGERS},
-    **{f"format {name}": ["convert", TRAIN, f"out-{name}", "--to", name, "--lose", "all"] for name in FORMATS},
+    **{f"format {name}": ["convert", TRAIN, f"out-{name}", "--to", name, "--allow-loss", "all"] for name in FORMATS},
     **{name: [name] for name in ("methods", "filters", "formats")},
     "models": ["models", "list"],
     "evaluate": ["evaluate", TRAIN, TRAIN],

@@ -204,7 +204,7 @@ def test_formats_tell_what_they_carry(capsys: pytest.CaptureFixture[str]) -> Non
 
 def test_any_option_of_a_format(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out.jsonl"
-    arguments = ["convert", TRAIN, str(out), "--to", "doccano", "--lose", "all"]
+    arguments = ["convert", TRAIN, str(out), "--to", "doccano", "--allow-loss", "all"]
     assert main([*arguments, "--to-layout", "tokens=false", "--to-layout", "field=labels"]) == 0
     assert set(orjson.loads(out.read_bytes().splitlines()[0])) == {"text", "labels"}
     capsys.readouterr()

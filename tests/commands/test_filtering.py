@@ -128,7 +128,7 @@ def test_nothing_is_left_where_something_fails(tmp_path: Path) -> None:
     nested = Sentence("a b c".split(), [Mention("X", [(0, 2)]), Mention("Y", [(1, 2)])])
     deep = written(tmp_path, "deep.jsonl", [nested, *NEW])
     with pytest.raises(entaug.EntaugError, match="nested"):
-        filter_file(deep, tmp_path / "out.conll", filters, rejected=tmp_path / "r.jsonl", lose=["all"])
+        filter_file(deep, tmp_path / "out.conll", filters, rejected=tmp_path / "r.jsonl", allow_loss=["all"])
     assert {path.name for path in tmp_path.iterdir()} == {"all.jsonl", "deep.jsonl"}
     (tmp_path / "out.jsonl").write_text("mine")
     with pytest.raises(OutputError, match="--force"):
@@ -232,7 +232,7 @@ def test_filter_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert "--filter leakage" in fails(capsys, 2, *argv, "--force", "--held-out", str(file))
     nowhere = fails(capsys, 2, *argv, "--force", "--filter", "leakage", "--held-out", str(tmp_path / "nowhere.conll"))
     assert "nowhere.conll" in nowhere
-    to_conll = ["filter", str(file), "-o", str(tmp_path / "o.conll"), "--filter", "validity", "--lose", "id"]
+    to_conll = ["filter", str(file), "-o", str(tmp_path / "o.conll"), "--filter", "validity", "--allow-loss", "id"]
     assert main([*to_conll, "--provenance"]) == 0
     assert "# entaug" in (tmp_path / "o.conll").read_text(), "provenance stays"
 

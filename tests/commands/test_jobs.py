@@ -290,7 +290,7 @@ def test_check_and_convert_by_several_processes(tmp_path: Path) -> None:
             to: dict[str, Any] = {}
             if path is named:
                 to = {"to_format": "spacy-json", "write_options": {"overlap": "outermost"}}
-            converted = convert_file(path, out, jobs=jobs, lose=["all"], **to)
+            converted = convert_file(path, out, jobs=jobs, allow_loss=["all"], **to)
             checked = check_file(path, jobs=jobs)
             results.append((out.read_bytes(), {**vars(converted), "output": ""}, checked))
         assert results[0] == results[1]

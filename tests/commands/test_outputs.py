@@ -380,7 +380,7 @@ def test_a_byte_order_mark_that_is_a_character_stays(tmp_path: Path) -> None:
 def test_formats_that_are_written_at_once_go_on_too(tmp_path: Path, format_name: str) -> None:
     gold = tmp_path / "gold.jsonl"
     gold.write_bytes(b"\n".join(records(600, "X")))
-    nested = {"rows": "sentences"} if format_name == "table" else None
+    nested = {"rows": "sentences"} if format_name == "table" else {}
     options: dict[str, Any] = {"to_format": format_name, "write_options": nested}
     augment_file(gold, tmp_path / "whole", create_augmenter("sis"), **options)
     summary = stopped_and_gone_on(gold, tmp_path / "out", "sis", **options)

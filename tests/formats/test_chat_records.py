@@ -155,7 +155,7 @@ def test_a_place_that_the_words_do_not_tell_is_a_named_loss(tmp_path: Path) -> N
     convert_file(source, tmp_path / "b.jsonl", to_format="chat")
     entaug.write(second, source)
     with pytest.raises(
-        LossError, match=r"cannot store place of a mention among several .* pass --lose place to drop it"
+        LossError, match=r"cannot store place of a mention among several .* pass --allow-loss place to drop it"
     ):
         convert_file(source, tmp_path / "c.jsonl", to_format="chat")
     convert_file(source, tmp_path / "c.jsonl", to_format="chat", write_options={"offsets": True})

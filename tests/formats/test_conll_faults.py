@@ -107,9 +107,9 @@ def test_all_sentences_of_a_file_are_written_with_the_same_columns(tmp_path: Pat
 
 def test_a_column_that_comes_late_is_a_loss(tmp_path: Path) -> None:
     entaug.write([POS] * 150 + [BOTH], tmp_path / "a.jsonl")
-    with pytest.raises(EntaugError, match=r"cannot store column 'lemma' \(once\); pass --lose column to drop it"):
+    with pytest.raises(EntaugError, match=r"cannot store column 'lemma' \(once\); pass --allow-loss column to drop it"):
         convert_file(tmp_path / "a.jsonl", tmp_path / "a.conll")
-    assert convert_file(tmp_path / "a.jsonl", tmp_path / "a.conll", lose=["column"]).lost == {"column 'lemma'": 1}
+    assert convert_file(tmp_path / "a.jsonl", tmp_path / "a.conll", allow_loss=["column"]).lost == {"column 'lemma'": 1}
     assert [list(s.columns.values()) for s in entaug.read(tmp_path / "a.conll")] == [[("NN",)]] * 151
 
 

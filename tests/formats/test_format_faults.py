@@ -54,13 +54,13 @@ NEEDED = {"brat": "spacy", "datasets": "pyarrow", "i2b2": "entaug", "shards": "e
 def test_force_replaces_a_folder_that_the_format_wrote(tmp_path: Path, pair: tuple[Path, Path], name: str) -> None:
     pytest.importorskip(NEEDED[name])
     out, fresh = tmp_path / "out", tmp_path / "fresh"
-    convert_file(pair[0], out, to_format=name, lose=["all"])
+    convert_file(pair[0], out, to_format=name, allow_loss=["all"])
     old = files(out)
     with pytest.raises(OutputError, match="--force to replace"):
-        convert_file(pair[1], out, to_format=name, lose=["all"])
+        convert_file(pair[1], out, to_format=name, allow_loss=["all"])
     assert files(out) == old
-    convert_file(pair[1], fresh, to_format=name, lose=["all"])
-    convert_file(pair[1], out, to_format=name, lose=["all"], force=True)
+    convert_file(pair[1], fresh, to_format=name, allow_loss=["all"])
+    convert_file(pair[1], out, to_format=name, allow_loss=["all"], force=True)
     assert files(out) == files(fresh) != old
     nothing = create_augmenter("sis", p=0.0, copies=1)
     augment_file(pair[0], out, nothing, to_format=name, force=True, allow_empty=True)
@@ -94,7 +94,7 @@ OTHERS = {
 def test_no_other_folder_is_replaced(tmp_path: Path, pair: tuple[Path, Path], name: str, other: str) -> None:
     pytest.importorskip(NEEDED[name])
     out = tmp_path / "out"
-    convert_file(pair[0], out, to_format=name, lose=["all"])
+    convert_file(pair[0], out, to_format=name, allow_loss=["all"])
     (out / other).parent.mkdir(exist_ok=True)
     if other.endswith("/"):
         (out / other).mkdir()
@@ -102,7 +102,7 @@ def test_no_other_folder_is_replaced(tmp_path: Path, pair: tuple[Path, Path], na
         (out / other).write_text("mine")
     old = files(out)
     for run in (
-        lambda: convert_file(pair[1], out, to_format=name, lose=["all"], force=True),
+        lambda: convert_file(pair[1], out, to_format=name, allow_loss=["all"], force=True),
         lambda: augment_file(pair[1], out, create_augmenter("mr"), to_format=name, force=True),
         lambda: write_buffered(whole(name), find_format(name).dialect(), [BO], out, force=True),
     ):
@@ -121,11 +121,11 @@ def whole(name: str) -> BufferedFormat:
 def test_what_a_folder_links_to_is_never_replaced(tmp_path: Path, pair: tuple[Path, Path]) -> None:
     pytest.importorskip("spacy")
     out = tmp_path / "out"
-    convert_file(pair[0], out, to_format="brat", lose=["all"])
+    convert_file(pair[0], out, to_format="brat", allow_loss=["all"])
     shutil.move(out / "000001.txt", tmp_path / "mine.txt")
     (out / "000001.txt").symlink_to(tmp_path / "mine.txt")
     with pytest.raises(OutputError, match="is not replaced"):
-        convert_file(pair[1], out, to_format="brat", lose=["all"], force=True)
+        convert_file(pair[1], out, to_format="brat", allow_loss=["all"], force=True)
     assert (tmp_path / "mine.txt").read_text() == "Ada sang."
 
 
@@ -134,7 +134,7 @@ def test_a_folder_is_there_until_the_new_one_is_complete(
 ) -> None:
     pytest.importorskip("spacy")
     out = tmp_path / "out"
-    convert_file(pair[0], out, to_format="brat", lose=["all"])
+    convert_file(pair[0], out, to_format="brat", allow_loss=["all"])
     old = files(out)
     bad = Sentence(["x"], [Mention("two words", [(0, 1)])])
     with pytest.raises(LossError, match="holds white space"):
@@ -157,11 +157,11 @@ def test_a_folder_is_there_until_the_new_one_is_complete(
 def test_the_input_is_never_in_a_folder_that_is_replaced(tmp_path: Path, pair: tuple[Path, Path]) -> None:
     pytest.importorskip("spacy")
     out = tmp_path / "out"
-    convert_file(pair[0], out, to_format="brat", lose=["all"])
+    convert_file(pair[0], out, to_format="brat", allow_loss=["all"])
     with pytest.raises(OutputError, match="contains the input; inputs are never overwritten"):
-        convert_file(out / "000001.ann", out, to_format="brat", lose=["all"], force=True)
+        convert_file(out / "000001.ann", out, to_format="brat", allow_loss=["all"], force=True)
     with pytest.raises(OutputError, match="is the input"):
-        convert_file(out, out, to_format="brat", lose=["all"], force=True)
+        convert_file(out, out, to_format="brat", allow_loss=["all"], force=True)
 
 
 def test_subsets_replace_their_folders(tmp_path: Path) -> None:
@@ -185,7 +185,7 @@ def test_a_name_with_a_slash_is_that_of_a_folder(tmp_path: Path, pair: tuple[Pat
         augment_file(pair[0], f"{tmp_path}/od/", create_augmenter("mr"))
     assert not (tmp_path / "od").exists()
     pytest.importorskip("spacy")
-    convert_file(pair[0], f"{tmp_path}/od/", to_format="brat", lose=["all"])
+    convert_file(pair[0], f"{tmp_path}/od/", to_format="brat", allow_loss=["all"])
     assert (tmp_path / "od" / "000001.ann").is_file()
 
 

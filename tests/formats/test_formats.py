@@ -167,10 +167,10 @@ def test_ids_and_texts_pass_between_formats(tmp_path: Path) -> None:
     path = put(tmp_path, "a.jsonl", b"\n".join(map(orjson.dumps, sources)))
     for separator in ("tab", "space"):
         out = tmp_path / f"{separator}.conll"
-        with pytest.raises(LossError, match=r"cannot store text \(once\); pass --lose text"):
+        with pytest.raises(LossError, match=r"cannot store text \(once\); pass --allow-loss text"):
             entaug.convert_file(path, out, write_options={"separator": separator})
         assert not out.exists()
-        summary = entaug.convert_file(path, out, write_options={"separator": separator}, lose=["text"])
+        summary = entaug.convert_file(path, out, write_options={"separator": separator}, allow_loss=["text"])
         assert summary.lost == {"text": 1}
         assert [(s.id, s.spaces) for s in entaug.read(out)] == [
             ("one", ("  ", " ", "")),
@@ -182,7 +182,7 @@ def test_ids_and_texts_pass_between_formats(tmp_path: Path) -> None:
     assert [orjson.loads(line).get("id") for line in back.read_bytes().splitlines()] == ["one", "two", None]
     # Where the beginning shows no ids, there are no comments, and it is said.
     path = put(tmp_path, "b.jsonl", b"\n".join(map(orjson.dumps, [sources[1] | {"id": None, "text": None}, *sources])))
-    assert entaug.convert_file(path, tmp_path / "b.conll", lose=["all"]).lost == {"id": 2, "text": 3}
+    assert entaug.convert_file(path, tmp_path / "b.conll", allow_loss=["all"]).lost == {"id": 2, "text": 3}
     assert "#" not in (tmp_path / "b.conll").read_text()
 
 
@@ -466,8 +466,8 @@ def test_what_is_no_text_is_told_as_what_it_is(tmp_path: Path) -> None:
 def test_losses_are_of_known_kinds(tmp_path: Path) -> None:
     path = put(tmp_path, "a.jsonl", b'{"tokens":["a"],"entities":[],"source":"s"}\n')
     with pytest.raises(ParameterError, match="unknown kind of content: 'quux'; choose from id, text"):
-        entaug.convert_file(path, tmp_path / "b.conll", lose=["quux"])
-    with pytest.raises(LossError, match=r"cannot store field 'source' \(once\); pass --lose field to drop"):
+        entaug.convert_file(path, tmp_path / "b.conll", allow_loss=["quux"])
+    with pytest.raises(LossError, match=r"cannot store field 'source' \(once\); pass --allow-loss field to drop"):
         entaug.convert_file(path, tmp_path / "b.conll")
     (tmp_path / "in").mkdir()
     folder = tmp_path / "brat"

@@ -94,7 +94,7 @@ def test_a_document_in_a_file(tmp_path: Path) -> None:
     }
     with pytest.raises(LossError, match=r"inline tags cannot store text \(once\)"):
         convert_file(path, tmp_path / "b.xml")
-    convert_file(path, tmp_path / "b.xml", lose=["text"])
+    convert_file(path, tmp_path / "b.xml", allow_loss=["text"])
     assert read(tmp_path / "b.xml")[0] == told
     spoilt = put(tmp_path, "c.xml", text.replace("<PER>Bo</PER>", "<PER>Bo</LOC>"))
     with pytest.raises(

@@ -477,7 +477,7 @@ def test_cas_in_json_and_archives(tmp_path: Path) -> None:
     path = put(tmp_path / "a.tsv", WEBANNO)
     gold = entaug.read(path)
     for name in ("b.json", "b.zip"):
-        convert_file(path, tmp_path / name, to_format="cas", lose=["id"])
+        convert_file(path, tmp_path / name, to_format="cas", allow_loss=["id"])
         assert open_file(tmp_path / name).format.name == "cas"
         back = entaug.read(tmp_path / name)
         assert [(s.tokens, s.mentions) for s in back] == [(s.tokens, s.mentions) for s in gold]
@@ -601,7 +601,7 @@ def test_nothing_but_clear_errors_whatever_the_bytes(tmp_path: Path, name: str, 
     path = tmp_path / f"a{'.json' if json_ or name == 'cas' else find_format(name).extensions[0]}"
     if json_ or name == "cas":
         source = put(tmp_path / ("in.xml" if json_ else "in.tsv"), BIOC if json_ else WEBANNO)
-        convert_file(source, path, to_format=name, lose=["all"], force=True)
+        convert_file(source, path, to_format=name, allow_loss=["all"], force=True)
         good = path.read_text()
     for _ in range(data.draw(st.integers(1, 3))):
         start = data.draw(st.integers(0, len(good)))

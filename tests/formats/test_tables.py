@@ -284,7 +284,7 @@ def test_a_row_of_a_sentence_carries_nested_mentions_fields_and_provenance(tmp_p
     augment_file(tmp_path / "a.csv", tmp_path / "b.csv", create_augmenter("sis", copies=3))
     assert [s for s in entaug.read(tmp_path / "b.csv") if s.provenance is not None]
     source = put(tmp_path, "c.jsonl", b'{"tokens":["a"],"entities":[],"n":1.5}\n')
-    with pytest.raises(LossError, match=r"cannot store .*field 'n'.*pass --lose field"):
+    with pytest.raises(LossError, match=r"cannot store .*field 'n'.*pass --allow-loss field"):
         convert_file(source, tmp_path / "c.csv", write_options={"rows": "sentences"})
 
 
@@ -292,7 +292,7 @@ def test_losses_of_rows_of_tokens_are_named(tmp_path: Path) -> None:
     line = b'{"id":"s","text":"a  b","tokens":["a","b"],"entities":[],"doc":"d","columns":{"words":["x","y"]}}\n'
     path = put(tmp_path, "a.jsonl", line)
     with pytest.raises(
-        LossError, match=r"cannot store column 'words' .*, field 'doc' .*, text .*--lose column,field,text"
+        LossError, match=r"cannot store column 'words' .*, field 'doc' .*, text .*--allow-loss column,field,text"
     ):
         convert_file(path, tmp_path / "b.csv")
     empty = put(tmp_path, *SHAPES["empty rows"])

@@ -425,7 +425,7 @@ def test_formats_without_soft_labels(tmp_path: Path) -> None:
         relabel_file(tmp_path / "new.conll", tmp_path / "out.conll", Relabeller(tagger=NameTagger()), gold=gold)
     assert not (tmp_path / "out.conll").exists()
     told = relabel_file(
-        tmp_path / "new.conll", tmp_path / "out.conll", Relabeller(tagger=NameTagger()), gold=gold, lose=["field"]
+        tmp_path / "new.conll", tmp_path / "out.conll", Relabeller(tagger=NameTagger()), gold=gold, allow_loss=["field"]
     )
     assert told.relabelled == {"softened: PER": 1}
     method = Forgetful(copies=2, teacher=Relabeller(tagger=NameTagger(), doubt_threshold=0.96))  # doubts everything

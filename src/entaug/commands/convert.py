@@ -33,7 +33,7 @@ def _run(args: argparse.Namespace) -> int:
             force=args.force,
             **options.read_options(args),
             **options.write_options(args),
-            lose=args.lose,
+            allow_loss=args.allow_loss,
             jobs=args.jobs,
             progress=progress,
         )

@@ -44,7 +44,7 @@ def _run(args: argparse.Namespace) -> int:
             gold=args.gold,
             rejected=args.rejected,
             review=args.apply_review,
-            lose=args.lose,
+            allow_loss=args.allow_loss,
             force=args.force,
             **options.read_options(args),
             **options.write_options(args),

@@ -45,7 +45,7 @@ _READ_OPTIONS = (
     ("scheme", "conll", "scheme"),
     ("separator", "conll", "separator"),
     ("text_language", "brat", "language"),
-    ("split", "brat", "split"),
+    ("sentences", "brat", "split"),
     ("misaligned", "brat", "misaligned"),
 )
 _WRITE_OPTIONS = (
@@ -221,9 +221,9 @@ def add_json_option(
 
 
 def add_loss_option(parser: argparse.ArgumentParser) -> None:
-    """Add ``--lose``."""
+    """Add ``--allow-loss``."""
     parser.add_argument(
-        "--lose",
+        "--allow-loss",
         type=split_names,
         default=[],
         metavar="KINDS",

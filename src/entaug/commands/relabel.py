@@ -53,7 +53,7 @@ def _run(args: argparse.Namespace) -> int:
             args.teacher,
             gold=args.gold,
             rejected=args.rejected,
-            lose=args.lose,
+            allow_loss=args.allow_loss,
             force=args.force,
             **options.read_options(args),
             **options.write_options(args),

@@ -23,7 +23,7 @@ from entaug.files.atomic import atomic_file
 from entaug.files.checkpoints import CheckpointedWriter, DirectWriter, RunWriter
 from entaug.files.streams import is_special, is_stdout
 from entaug.formats import CorpusFile
-from entaug.formats.file_job import settle_losses
+from entaug.formats.file_job import FileJob
 from entaug.methods.drafting import Made, SourceDrafts
 from entaug.methods.statistics import CorpusStatistics
 from entaug.methods.types import DUPLICATE, REVIEWED, UNWRITABLE, Accepted, RunStatistics
@@ -150,7 +150,7 @@ class Acceptance:
         summary.notes += notes_on_soft_labels(statistics.relabelled, self.to)
         new = Sentence(["a"], id="a", provenance=Provenance("a"))  # as all new ones, it has an id and provenance
         summary.lost.update(dict.fromkeys(self.to.lost(new), statistics.accepted) if statistics.accepted else {})
-        summary.notes += settle_losses(summary.lost, ["all"], self.to)
+        summary.notes += FileJob(allow_loss=["all"]).settle_losses(summary.lost, self.to)
         if self.filled:
             shown = ", ".join(sorted(self.filled))
             summary.notes.append(f"new words have the placeholder {PLACEHOLDER!r} in other columns ({shown})")

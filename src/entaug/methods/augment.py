@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from entaug._version import __version__
 from entaug.backends.processes import check_jobs, number_of_processes
@@ -17,7 +17,7 @@ from entaug.core.progress import Progress, no_progress
 from entaug.files.review import Review, read_review
 from entaug.files.streams import open_bytes
 from entaug.formats import CorpusFile
-from entaug.formats.file_job import Options, check_apart, check_output, check_rejected_output, open_corpora
+from entaug.formats.file_job import FileJob, FileOptions
 from entaug.methods.accepting import AugmentSummary, check_any, open_writer
 from entaug.methods.augmentation import Augmentation
 from entaug.methods.base import Augmenter
@@ -34,17 +34,12 @@ def augment_file(
     augmenter: Augmenter | CombinedAugmenter,
     *,
     only_new: bool = False,
-    force: bool = False,
-    repair: bool = False,
-    from_format: str | None = None,
-    to_format: str | None = None,
-    read_options: Options = None,
-    write_options: Options = None,
     rejected: str | Path | None = None,
     review: str | Path | None = None,
     allow_empty: bool = False,
     jobs: int | None = 1,
     progress: Progress = no_progress,
+    **files: Unpack[FileOptions],
 ) -> AugmentSummary:
     r"""Augment a file.
 
@@ -53,12 +48,6 @@ def augment_file(
         output: the file for gold and augmented sentences, or ``"-"`` for standard output.
         augmenter: the method, or several; fitted on the input.
         only_new: write the augmented sentences alone.
-        force: replace an output that exists, and discard the partial file of another interrupted run.
-        repair: repair invalid tag sequences of the input.
-        from_format: the format of the input; None to detect it.
-        to_format: the format of the output; None for the format of its extension, or else of the input.
-        read_options: options of the input's format.
-        write_options: options of the output's format.
         rejected: a JSON Lines file for the candidates that filters rejected, with the reasons.
         review: decisions exported from a report, see `entaug.files.review`; sentences rejected there are left out.
         allow_empty: whether no augmented sentence at all is a valid result.
@@ -66,6 +55,8 @@ def augment_file(
             is large enough to keep them busy. The output does not depend on it. A script that starts processes needs
             the usual ``if __name__ == "__main__":``.
         progress: the progress callback.
+        files: how the files are read and written, see `FileJob`; ``force`` also discards the partial file of another
+            interrupted run.
 
     Returns:
         A summary with counts.
@@ -85,24 +76,15 @@ def augment_file(
         (2, 4)
     """
     begun = time.monotonic()
+    job = FileJob(input, output, **files)
     check_jobs(jobs)
     augmenter.load()
-    check_output(output, input, force=force, folders=True)
-    rejected_path = check_rejected_output(rejected, input, output, force=force)
-    check_apart([output, rejected], [review])
+    rejected_path = job.check([review], rejected=rejected)
     decisions = read_review(review, augmenter.name) if review is not None else Review()
-    with open_corpora(
-        input,
-        output,
-        force=force,
-        from_format=from_format,
-        to_format=to_format,
-        read_options=read_options,
-        write_options=write_options,
-    ) as (source, to):
+    with job.open() as (source, to):
         check_soft_labels(augmenter.teacher_, to)
 
-        settings = (only_new, repair, bool(rejected_path), sorted(map(repr, decisions.decisions.items())))
+        settings = (only_new, job.repair, bool(rejected_path), sorted(map(repr, decisions.decisions.items())))
 
         taken: set[str] = set()
 
@@ -114,11 +96,11 @@ def augment_file(
                     output,
                     to,
                     lambda: run_key(augmenter, source, to, *settings),
-                    force=force,
+                    force=job.force,
                     rejected=rejected_path,
                 ) as writer,
             ):
-                run = Augmentation(augmenter, source, to, writer, summary, repair, progress, sharing, taken)
+                run = Augmentation(augmenter, source, to, writer, summary, job.repair, progress, sharing, taken)
                 run.fit(copy_gold=not only_new)
                 run.run(decisions, with_gold=not only_new, with_rejected=rejected_path is not None)
                 if not allow_empty:

@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import orjson
 
@@ -33,14 +33,7 @@ from entaug.files.review import Review, read_review
 from entaug.files.streams import is_special, is_stdout
 from entaug.formats import CorpusFile
 from entaug.formats.base import ReadReport
-from entaug.formats.file_job import (
-    Options,
-    check_apart,
-    check_output,
-    check_rejected_output,
-    instruct_models,
-    open_corpora,
-)
+from entaug.formats.file_job import FileJob, FileOptions, instruct_models
 from entaug.methods.accepting import AugmentSummary, ReviewCounts
 from entaug.methods.augment import content_digest, new_summary, processes_for, run_key
 from entaug.methods.augmentation import Augmentation
@@ -130,17 +123,12 @@ def augment_on_ray(
     *,
     address: str | None = None,
     only_new: bool = False,
-    force: bool = False,
-    repair: bool = False,
-    from_format: str | None = None,
-    to_format: str | None = None,
-    read_options: Options = None,
-    write_options: Options = None,
     rejected: str | Path | None = None,
     review: str | Path | None = None,
     allow_empty: bool = False,
     jobs: int | None = None,
     progress: Progress = no_progress,
+    **files: Unpack[FileOptions],
 ) -> AugmentSummary:
     """Augment a file on a Ray cluster, to the bytes that one process writes."""
     # Input and output are files of the machine that this process runs on; the sentences travel through Ray's object
@@ -151,38 +139,27 @@ def augment_on_ray(
     check_jobs(jobs)
     if is_stdout(output) or is_special(Path(output)):
         raise OutputError("what a cluster makes is written to a file", path=str(output), remedy="name one")
-    check_output(output, input, force=force, folders=True)
-    check_rejected_output(rejected, input, output, force=force)
-    check_apart([output, rejected], [review])
+    job = FileJob(input, output, **files)
+    job.check([review], rejected=rejected)
     decisions = read_review(review, augmenter.name) if review is not None else Review()
     folder = Path(output).with_name(Path(output).name + ".parts")
     with contextlib.ExitStack() as stack:
-        source, to = stack.enter_context(
-            open_corpora(
-                input,
-                output,
-                force=force,
-                from_format=from_format,
-                to_format=to_format,
-                read_options=read_options,
-                write_options=write_options,
-            )
-        )
+        source, to = stack.enter_context(job.open())
         cluster = stack.enter_context(connected(address))
         unfitted = _packed(augmenter)
         augmenter.load()
         _check_models(augmenter)
         pool = cluster.pool(augmenter, jobs)
         check_soft_labels(augmenter.teacher_, to)
-        settings = (only_new, repair, sorted(map(repr, decisions.decisions.items())))
-        whole, taken = _fitted(augmenter, input, source, to, repair, progress)
+        settings = (only_new, job.repair, sorted(map(repr, decisions.decisions.items())))
+        whole, taken = _fitted(augmenter, input, source, to, job.repair, progress)
         stack.enter_context(claim(folder))
         run = ShardFolder.open(
             folder,
             _manifest(augmenter, whole, source, to, run_key(augmenter, source, to, *settings), decisions, only_new),
-            force=force,
+            force=job.force,
         )
-        gold = CorpusStream(lambda: source.sentences(ReadReport(repair=repair)))
+        gold = CorpusStream(lambda: source.sentences(ReadReport(repair=job.repair)))
         content = fitted_content(augmenter, gold)
         plan = _Plan(
             content,
@@ -201,7 +178,7 @@ def augment_on_ray(
         resumed = done = total - sum(_size(shard, total) for shard in missing)
         try:
             for number, (_, lines) in cluster.map(
-                pool, Drafter, plan, _work(missing, source, total, taken, repair=repair)
+                pool, Drafter, plan, _work(missing, source, total, taken, repair=job.repair)
             ):
                 shard = Shard(number, run.manifest["of"])
                 run.write(shard, lines)
@@ -210,7 +187,7 @@ def augment_on_ray(
             summary = merge_shards(
                 [folder / shard.name for shard in run.shards],
                 output,
-                force=force,
+                force=job.force,
                 rejected=rejected,
                 allow_empty=allow_empty,
                 progress=progress,

@@ -15,7 +15,7 @@ from functools import reduce
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from entaug.backends.processes import check_jobs
 from entaug.core.progress import Progress, no_progress
@@ -24,7 +24,7 @@ from entaug.files.checkpoints import CheckpointedWriter
 from entaug.files.review import Review, read_review
 from entaug.files.streams import is_stdout
 from entaug.formats import CorpusFile, find_format, target
-from entaug.formats.file_job import Options, check_apart, check_output, check_rejected_output, open_corpora
+from entaug.formats.file_job import FileJob, FileOptions, check_apart
 from entaug.methods.accepting import Acceptance, AugmentSummary, ReviewCounts, check_any, open_writer
 from entaug.methods.augment import new_summary, processes_for, run_key
 from entaug.methods.augmentation import Augmentation
@@ -70,15 +70,10 @@ def augment_shard(
     shard: Shard,
     *,
     only_new: bool = False,
-    force: bool = False,
-    repair: bool = False,
-    from_format: str | None = None,
-    to_format: str | None = None,
-    read_options: Options = None,
-    write_options: Options = None,
     review: str | Path | None = None,
     jobs: int | None = 1,
     progress: Progress = no_progress,
+    **files: Unpack[FileOptions],
 ) -> ShardSummary:
     r"""Augment a part of a file.
 
@@ -90,15 +85,11 @@ def augment_shard(
         augmenter: the method, or several; fitted on the input.
         shard: the part.
         only_new: whether `merge_shards` will write the augmented sentences alone.
-        force: replace the file of the shard, and the partial file of another run.
-        repair: repair invalid tag sequences of the input.
-        from_format: the format of the input; None to detect it.
-        to_format: the format that `merge_shards` will write; None for that of the input.
-        read_options: options of the input's format.
-        write_options: options of the output's format.
         review: decisions exported from a report; sentences rejected there are left out.
         jobs: the number of processes, see `entaug.methods.augment.augment_file`.
         progress: the progress callback.
+        files: how the files are read and written, see `FileJob`; ``force`` also discards the partial file of another
+            run.
 
     Returns:
         A summary with counts.
@@ -130,20 +121,12 @@ def augment_shard(
         message = f"is no folder for shards ({error.strerror})"
         raise OutputError(message, path=str(folder), remedy="name a folder, in one that exists") from None
     path = Path(folder, shard.name)
-    check_output(path, input, force=force)
-    check_apart([path], [review])
+    job = FileJob(input, path, **files)
+    job.check([review], folders=False)
     decisions = read_review(review, augmenter.name) if review is not None else Review()
-    with open_corpora(
-        input,
-        path.with_name("merged"),
-        force=True,
-        from_format=from_format,
-        to_format=to_format,
-        read_options=read_options,
-        write_options=write_options,
-    ) as (source, to):
+    with replace(job, output=path.with_name("merged"), force=True).open() as (source, to):
         check_soft_labels(augmenter.teacher_, to)
-        settings = (only_new, repair, sorted(map(repr, decisions.decisions.items())))
+        settings = (only_new, job.repair, sorted(map(repr, decisions.decisions.items())))
         key = run_key(augmenter, source, to, *settings)
 
         taken: set[str] = set()
@@ -153,9 +136,9 @@ def augment_shard(
             whole = new_summary(augmenter, input, "", source, to)
             with (
                 Sharing.start(jobs, source) as sharing,
-                CheckpointedWriter(path, f"{key} {shard}", force=force) as writer,
+                CheckpointedWriter(path, f"{key} {shard}", force=job.force) as writer,
             ):
-                run = Augmentation(augmenter, source, to, writer, whole, repair, progress, sharing, taken)
+                run = Augmentation(augmenter, source, to, writer, whole, job.repair, progress, sharing, taken)
                 run.fit(copy_gold=False)
                 summary.of_sources = whole.before.sentences
                 start, stop = shard.range_of(whole.before.sentences)
@@ -175,9 +158,9 @@ def augment_shard(
                     )
                     writer.write([first_line(said)])
                 with_rejected = bool(augmenter.filters_) or augmenter.teacher_ is not None
-                job = DraftJob(augmenter, source, to, repair, decisions, with_rejected, with_gold=not only_new)
+                drafting = DraftJob(augmenter, source, to, job.repair, decisions, with_rejected, with_gold=not only_new)
                 done, total = summary.resumed_at, state["sum"]
-                drafts = run.drafts(job, None, start + done, stop)
+                drafts = run.drafts(drafting, None, start + done, stop)
                 while batch := list(islice(drafts, _BATCH)):
                     lines = [json_line([*plain_drafts(one)]) for one in batch]
                     writer.write(lines)
@@ -253,9 +236,8 @@ def merge_shards(
         remedy = "write it again"
         raise InputError("has a damaged first line", path=str(files[0].path), remedy=remedy) from None
     check_apart([output, rejected], [*inputs, *(file.path for file in files)])
-    check_output(output, files[0].path, force=force, folders=True)
+    rejected_path = FileJob(files[0].path, output, force).check(rejected=rejected)
     to.check_target(force=force)
-    rejected_path = check_rejected_output(rejected, files[0].path, output, force=force)
     key = sha256(f"merge {key} {len(files)} {bool(rejected_path)}".encode()).hexdigest()
     with open_writer(output, to, lambda: key, force=force, rejected=rejected_path) as writer:
         if with_gold and writer.state is None:

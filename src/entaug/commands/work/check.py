@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Unpack
 
 from entaug.backends.language_check import LoadedModel, check_languages
 from entaug.backends.processes import number_of_processes
@@ -17,7 +18,7 @@ from entaug.errors import InputError
 from entaug.files.streams import name_original, rereadable_path
 from entaug.formats import CorpusFile, open_file
 from entaug.formats.base import ReadReport
-from entaug.formats.file_job import Options, read_sentences
+from entaug.formats.file_job import FileJob, FileOptions, read_sentences
 from entaug.methods.statistics import CorpusStatistics, PhraseCounts
 from entaug.methods.surveys import Irregular, Sharing, SurveyJob
 
@@ -43,26 +44,22 @@ class CheckSummary:
 def check_file(
     input: str | Path,
     *,
-    repair: bool = False,
-    from_format: str | None = None,
-    read_options: Options = None,
     phrases: ConstituencyParser | str | None = None,
     on_error: Callable[[str], object] | None = None,
     jobs: int | None = 1,
     progress: Progress = no_progress,
+    **files: Unpack[FileOptions],
 ) -> CheckSummary:
     r"""Read a file and report every error in it.
 
     Args:
         input: the file, or ``"-"``.
-        repair: count what ``--repair`` would repair instead of reporting it as an error.
-        from_format: its format; None to detect it.
-        read_options: options of its format.
         phrases: a parser, or its name, to count phrases by category as well.
         on_error: called with the message of each error immediately.
         jobs: the number of processes, see `entaug.augment_file`; a file with an error is read again by one, and phrases
             are counted by one.
         progress: the progress callback.
+        files: how the files are read and written, see `FileJob`.
 
     Returns:
         Counts and errors. Errors inside the file are not raised.
@@ -79,6 +76,7 @@ def check_file(
         >>> summary.counts.sentences, len(summary.errors)
         (1, 1)
     """
+    job = FileJob(input, **files)
     summary = CheckSummary(str(input))
     parser: ConstituencyParser | None = None
     models: list[LoadedModel] = []
@@ -93,13 +91,13 @@ def check_file(
             if on_error:
                 on_error(str(error))
 
-        reading = ReadReport(repair=repair, on_fault=add_error)
+        reading = ReadReport(repair=job.repair, on_fault=add_error)
         contents: set[int] = set()
         waiting: list[Sentence] = []  # sentences that are not parsed yet
         try:
-            source = open_file(path, from_format, **(read_options or {}))
+            source = open_file(path, job.from_format, **job.read_options)
             summary.format = source.dialect.describe()
-            if _check_in_parts(source, summary, repair, number_of_processes(jobs, source.size), progress):
+            if _check_in_parts(source, summary, job.repair, number_of_processes(jobs, source.size), progress):
                 return summary
             sentences = check_languages(read_sentences(source, reading, "checking", progress), models, str(input))
             for sentence in sentences:
@@ -125,11 +123,11 @@ def _check_in_parts(source: CorpusFile, summary: CheckSummary, repair: bool, job
     reading = ReadReport(repair=repair)
     counts = CorpusStatistics()
     contents: set[int] = set()
-    job = SurveyJob(source, None, repair, fingerprints="all")
+    survey_job = SurveyJob(source, None, repair, fingerprints="all")
     try:
         with Sharing.start(jobs, source) as sharing:
             assert sharing is not None
-            for survey in sharing.surveys(job, reading, "checking", progress):
+            for survey in sharing.surveys(survey_job, reading, "checking", progress):
                 counts.update(survey.before)
                 contents.update(survey.fingerprints)
     except Irregular:

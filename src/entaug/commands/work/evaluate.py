@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Unpack
 
 from entaug.backends.language_check import note_on_encoder
 from entaug.backends.protocols import Tagger
@@ -11,7 +12,7 @@ from entaug.backends.resolve import is_alias, resolve
 from entaug.core.data import Sentence
 from entaug.errors import InputError, ParameterError
 from entaug.formats import read
-from entaug.formats.file_job import Options, require_mentions
+from entaug.formats.file_job import FileJob, FileOptions, require_mentions
 from entaug.metrics.span_f1 import Scores, score
 from entaug.taggers.base import load_tagger
 
@@ -23,10 +24,8 @@ def evaluate_files(
     predicted: str | Path | None = None,
     *,
     tagger: str | None = None,
-    repair: bool = False,
-    from_format: str | None = None,
-    read_options: Options = None,
     report: Callable[[str], None] = lambda _: None,
+    **files: Unpack[FileOptions],
 ) -> Scores:
     """Score the predicted mentions of a file or of a tagger against gold mentions.
 
@@ -38,10 +37,8 @@ def evaluate_files(
             ``"spacy:en_core_web_sm"``, ``"hf:dslim/bert-base-NER"``, ``"gliner:urchade/gliner_medium-v2.1"``; see
             `entaug.taggers.pretrained.base.PretrainedTagger`. Unless a map of labels is given, the best one for these
             very sentences is used, so the score is a little too high.
-        repair: repair invalid tag sequences.
-        from_format: the format of both files; None to detect it.
-        read_options: options of the format of both.
         report: called with notes on the tagger.
+        files: how both files are read, see `FileJob`.
 
     Returns:
         The scores; see `entaug.metrics.span_f1.score`.
@@ -59,8 +56,8 @@ def evaluate_files(
     """
     if (predicted is None) == (tagger is None):
         raise ParameterError("give a file of predictions, or a tagger", remedy="for example --tagger FOLDER")
-    options = read_options or {}
-    gold_corpus = read(gold, from_format, repair=repair, **options)
+    job = FileJob(gold, **files)
+    gold_corpus = read(gold, job.from_format, repair=job.repair, **job.read_options)
     require_mentions(gold_corpus, gold, "to score predictions by")
     if predicted is not None and Path(predicted).is_dir():
         saved = load_tagger(predicted)
@@ -69,7 +66,7 @@ def evaluate_files(
         return score(gold_corpus, saved.predict(gold_corpus))
     if predicted is None:
         return score(gold_corpus, load_trained_tagger(str(tagger), gold_corpus, report).predict(gold_corpus))
-    predictions = read(predicted, from_format, repair=repair, **options)
+    predictions = read(predicted, job.from_format, repair=job.repair, **job.read_options)
     try:
         return score(gold_corpus, predictions)
     except InputError as error:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Unpack
 
 from entaug.backends.processes import Workers, number_of_processes
 from entaug.core.data import Sentence
@@ -15,9 +16,8 @@ from entaug.core.progress import Progress, no_progress
 from entaug.errors import InputError, ParameterError
 from entaug.files.review import Review, read_review
 from entaug.filters import Filter, apply_filters, create_filters
-from entaug.formats.augmented import AugmentedPair
-from entaug.formats.file_job import Options, check_apart, check_loss_kinds, check_output, check_rejected_output
-from entaug.formats.pairs import open_pairs, write_kept
+from entaug.formats.augmented import AugmentedPair, PairedFile
+from entaug.formats.file_job import FileJob, FileOptions
 from entaug.methods.statistics import CorpusStatistics
 from entaug.methods.types import REVIEWED
 
@@ -53,15 +53,9 @@ def filter_file(
     gold: str | Path | None = None,
     rejected: str | Path | None = None,
     review: str | Path | None = None,
-    lose: Collection[str] = (),
-    force: bool = False,
-    repair: bool = False,
-    from_format: str | None = None,
-    to_format: str | None = None,
-    read_options: Options = None,
-    write_options: Options = None,
     jobs: int | None = 1,
     progress: Progress = no_progress,
+    **files: Unpack[FileOptions],
 ) -> FilterSummary:
     """Filter the augmented sentences of a file; gold and kept sentences are written in the order of the input.
 
@@ -72,16 +66,10 @@ def filter_file(
         gold: the file that was augmented; required if the input holds augmented sentences only, or no provenance.
         rejected: a JSON Lines file for the rejected sentences, with the reason in ``entaug.rejected``.
         review: decisions exported from a report, see `entaug.files.review`: sentences rejected there are left out.
-        lose: kinds of content to drop if another format cannot store them; see `entaug.convert_file`.
-        force: replace files that exist.
-        repair: repair invalid tag sequences.
-        from_format: the format of the input; None to detect it.
-        to_format: the format of the output; None for the format of its extension, or else of the input.
-        read_options: options of the format of the input and the gold file.
-        write_options: options of the output's format.
         jobs: the number of processes that judge sentences; None for as many as there are cores, where the input is
             large and no filter uses models. The result does not depend on it.
         progress: the progress callback.
+        files: how the files are read and written, see `FileJob`.
 
     Returns:
         A summary with counts.
@@ -107,33 +95,20 @@ def filter_file(
     if not filters and review is None:
         raise ParameterError("no filter is given", remedy="name a filter with --filter: see entaug filters")
     decisions = read_review(review) if review is not None else Review()
-    check_loss_kinds(lose)
-    check_apart([output, rejected], [gold, review])
-    check_output(output, input, force=force, folders=True)
-    rejected_path = check_rejected_output(rejected, input, output, force=force)
+    job = FileJob(input, output, **files)
+    rejected_path = job.check([gold, review], rejected=rejected)
     for filter_ in filters:
         filter_.load()
     with_models = [filter_.name for filter_ in filters if filter_.uses_models]
     number_of_processes(jobs, 0, with_models)  # an error before the input is read
-    with open_pairs(
-        input,
-        output,
-        gold,
-        force=force,
-        repair=repair,
-        from_format=from_format,
-        to_format=to_format,
-        read_options=read_options,
-        write_options=write_options,
-        progress=progress,
-    ) as file:
+    with PairedFile.open(job, gold, progress) as file:
         pairs, sentences = file.pairs, file.sentences
         _check_sources(pairs, filters, str(input), gold)
         jobs = number_of_processes(jobs, file.source.size, with_models)
         for filter_ in filters:
             filter_.fit(file.gold)
         rejections = _rejections(pairs, filters, decisions, jobs, progress)
-        write_kept(file, sentences, rejections, rejected_path, lose, force=force)
+        file.write(sentences, rejections, rejected_path)
     summary = FilterSummary(str(input), str(output), file.source.dialect.describe(), file.to.dialect.describe())
     summary.filters = [filter_.signature for filter_ in filters]
     summary.repaired, summary.notes = file.reading.repaired, file.reading.notes

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import orjson
 
@@ -17,10 +17,8 @@ from entaug.backends.resolve import resolve
 from entaug.core.data import Sentence
 from entaug.core.progress import Progress, no_progress
 from entaug.errors import EntaugError, ParameterError, UnknownNameError
-from entaug.files.streams import rereadable_path
-from entaug.formats import open_file
 from entaug.formats.base import ReadReport, note_lines
-from entaug.formats.file_job import Options, check_output, read_sentences, require_mentions, write_text
+from entaug.formats.file_job import FileJob, FileOptions, read_sentences, require_mentions, write_text
 from entaug.methods.shared.new_mentions import NewMentions, write_mentions
 
 __all__ = ["MentionsSummary", "mentions_file"]
@@ -55,11 +53,8 @@ def mentions_file(
     seed: int = 0,
     prompt: str | Path | None = None,
     held_out: Iterable[Sentence] = (),
-    force: bool = False,
-    repair: bool = False,
-    from_format: str | None = None,
-    read_options: Options = None,
     progress: Progress = no_progress,
+    **files: Unpack[FileOptions],
 ) -> MentionsSummary:
     r"""Write new mentions of the types of a corpus, one a line in JSON, as ``mr`` reads them.
 
@@ -74,11 +69,8 @@ def mentions_file(
         seed: the random seed.
         prompt: a file with the prompt, in place of the packaged one.
         held_out: dev and test sentences, mentions of which are left out.
-        force: replace an output that exists.
-        repair: repair invalid tag sequences of the input.
-        from_format: the format of the input; None to detect it.
-        read_options: options of the input's format.
         progress: the progress callback.
+        files: how the files are read and written, see `FileJob`.
 
     Returns:
         A summary with counts.
@@ -102,11 +94,11 @@ def mentions_file(
         ['{"mention":"Bo","label":"PER"}', '{"mention":"Eve","label":"PER"}']
     """
     begun = time.monotonic()
-    check_output(output, input, force=force)
+    job = FileJob(input, output, **files)
+    job.check(folders=False)
     text = packaged_prompt("mentions") if prompt is None else read_prompt(prompt, "mentions")
-    reading = ReadReport(repair=repair)
-    with rereadable_path(input) as path:
-        source = open_file(path, from_format, **(read_options or {}))
+    reading = ReadReport(repair=job.repair)
+    with job.open_input() as source:
         corpus = list(read_sentences(source, reading, progress=progress))
     require_mentions(corpus, input)
     known = sorted({mention.label for sentence in corpus for mention in sentence.mentions})
@@ -140,6 +132,6 @@ def mentions_file(
         reason = f" (most often: {reasons[0][0]})" if reasons else ""
         raise EntaugError(f"no new mention was accepted{reason}", path=str(input), remedy="try another model or prompt")
     records = [{"mention": text, "label": new.label} for new in results for text in new.texts]
-    write_text("".join(orjson.dumps(record).decode() + "\n" for record in records), output, force=force)
+    write_text("".join(orjson.dumps(record).decode() + "\n" for record in records), output, force=job.force)
     summary.seconds = time.monotonic() - begun
     return summary

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
+from typing import Unpack
 
 from entaug.backends.protocols import Tagger
 from entaug.backends.resolve import is_alias
@@ -18,7 +19,7 @@ from entaug.core.progress import Progress, no_progress
 from entaug.errors import InputError, ParameterError
 from entaug.files.streams import STDIN, as_path, read_beginning, rereadable_path
 from entaug.formats import read
-from entaug.formats.file_job import Options, as_predictions, check_apart, check_output, open_target
+from entaug.formats.file_job import FileJob, FileOptions
 from entaug.formats.unlabelled import Tokenizer, read_unlabelled_file, with_distinct_ids
 from entaug.formats.unlabelled_text import corpus_tokenizer, note_layouts, running_text_language
 from entaug.methods.shared.pseudo_labels import label_sentences
@@ -53,10 +54,8 @@ def predict_file(
     train: str | Path | None = None,
     probabilities: bool = False,
     language: str | None = None,
-    force: bool = False,
-    to_format: str | None = None,
-    write_options: Options = None,
     progress: Progress = no_progress,
+    **files: Unpack[FileOptions],
 ) -> PredictSummary:
     r"""Write the sentences of a text with the mentions that a trained tagger predicts.
 
@@ -75,10 +74,8 @@ def predict_file(
         probabilities: also write the probabilities of the tags, which JSON Lines and Parquet store.
         language: the language of running text; None for that of the training sentences or, without these, of the
             text, see `entaug.formats.unlabelled_text.running_text_language`.
-        force: replace an output that exists.
-        to_format: the format of the output; None for that of its extension, or else CoNLL.
-        write_options: options of the output's format.
         progress: the progress callback.
+        files: how the files are read and written, see `FileJob`.
 
     Returns:
         A summary with counts.
@@ -112,9 +109,9 @@ def predict_file(
     for path in paths:
         if str(path) != STDIN and not path.exists():  # before any sentence is labelled
             raise InputError("no such file", path=str(path), remedy="check the path")
-    check_output(output, STDIN, force=force, folders=True)
-    check_apart([output], [*paths, train, name if Path(name).is_dir() else None])
-    to = as_predictions(open_target(output, to_format, None, write_options, force=force), write_options)
+    job = FileJob(STDIN, output, **files)
+    job.check([*paths, train, name if Path(name).is_dir() else None])
+    to = job.open_output(None, predicted=True)
     if probabilities:
         require_soft_labels(to)
     summary = PredictSummary([str(path) for path in paths], str(output), to.dialect.describe(), name)
@@ -126,7 +123,7 @@ def predict_file(
     if isinstance(trained, (str, Path)):
         trained = load_trained_tagger(name, gold if is_alias("tagger", name) else window, summary.notes.append)
     total = 0.0
-    with to.writer(force=force) as writer:
+    with to.writer(force=job.force) as writer:
         while window:
             # The mentions are those of `predict`, which `entaug evaluate` scores too; the likeliest valid tags differ.
             labelled = label_sentences(window, trained)

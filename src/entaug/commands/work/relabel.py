@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Unpack
 
 from entaug.core.progress import Progress, no_progress
 from entaug.errors import ParameterError
-from entaug.formats.file_job import Options, check_apart, check_loss_kinds, check_output, check_rejected_output
-from entaug.formats.pairs import open_pairs, write_kept
+from entaug.formats.augmented import PairedFile
+from entaug.formats.file_job import FileJob, FileOptions
 from entaug.methods.statistics import CorpusStatistics
 from entaug.teacher import Relabeller, count_changes, create_relabeller
 
@@ -49,14 +49,8 @@ def relabel_file(
     *,
     gold: str | Path | None = None,
     rejected: str | Path | None = None,
-    lose: Collection[str] = (),
-    force: bool = False,
-    repair: bool = False,
-    from_format: str | None = None,
-    to_format: str | None = None,
-    read_options: Options = None,
-    write_options: Options = None,
     progress: Progress = no_progress,
+    **files: Unpack[FileOptions],
 ) -> RelabelSummary:
     """Relabel the augmented sentences of a file; gold sentences stay as they are, and so does the order.
 
@@ -66,14 +60,8 @@ def relabel_file(
         teacher: the teacher, in any form that `entaug.teacher.create_relabeller` accepts.
         gold: the file that was augmented; required if the input holds augmented sentences only, or no provenance.
         rejected: a JSON Lines file for the rejected sentences, with the reason in ``entaug.rejected``.
-        lose: kinds of content to drop if another format cannot store them; see `entaug.convert_file`.
-        force: replace files that exist.
-        repair: repair invalid tag sequences.
-        from_format: the format of the input; None to detect it.
-        to_format: the format of the output; None for the format of its extension, or else of the input.
-        read_options: options of the format of the input and the gold file.
-        write_options: options of the output's format.
         progress: the progress callback.
+        files: how the files are read and written, see `FileJob`.
 
     Returns:
         A summary with counts.
@@ -102,23 +90,10 @@ def relabel_file(
     relabeller = create_relabeller(teacher)
     if relabeller is None:
         raise ParameterError("no teacher is given", remedy="name one with --teacher, for example ensemble")
-    check_loss_kinds(lose)
-    check_apart([output, rejected], [gold])
-    check_output(output, input, force=force, folders=True)
-    rejected_path = check_rejected_output(rejected, input, output, force=force)
+    job = FileJob(input, output, **files)
+    rejected_path = job.check([gold], rejected=rejected)
     relabeller.load()
-    with open_pairs(
-        input,
-        output,
-        gold,
-        force=force,
-        repair=repair,
-        from_format=from_format,
-        to_format=to_format,
-        read_options=read_options,
-        write_options=write_options,
-        progress=progress,
-    ) as file:
+    with PairedFile.open(job, gold, progress) as file:
         progress("training the teacher", 0, None)
         relabeller.fit(file.gold)
         sentences = list(file.sentences)
@@ -129,7 +104,7 @@ def relabel_file(
             for i, result in zip(window, relabeller.relabel([sentences[i] for i in window]), strict=True):
                 sentences[i], reasons[i] = result
             progress("relabelling", start + len(window), len(pending))
-        write_kept(file, sentences, reasons, rejected_path, lose, force=force)
+        file.write(sentences, reasons, rejected_path)
     summary = RelabelSummary(
         str(input), str(output), file.source.dialect.describe(), file.to.dialect.describe(), relabeller.signature
     )

@@ -7,16 +7,15 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from entaug.core.corpus import Corpus
 from entaug.core.data import Sentence
 from entaug.core.progress import Progress, no_progress
 from entaug.files.atomic import output_error
-from entaug.files.streams import STDIN, rereadable_path
-from entaug.formats import open_file
+from entaug.files.streams import STDIN
 from entaug.formats.base import ReadReport
-from entaug.formats.file_job import Options, check_output, read_sentences, settle_losses
+from entaug.formats.file_job import FileJob, FileOptions, check_output, read_sentences
 from entaug.methods.statistics import CorpusStatistics
 from entaug.study.subsets import draw, rest
 
@@ -54,11 +53,8 @@ def subset_file(
     how: str = "progressive",
     seed: int = 0,
     with_rest: bool = False,
-    force: bool = False,
-    repair: bool = False,
-    from_format: str | None = None,
-    read_options: Options = None,
     progress: Progress = no_progress,
+    **files: Unpack[FileOptions],
 ) -> SubsetSummary:
     r"""Write subsets of a file in its format and layout: ``FOLDER/train.100.conll`` of ``train.conll``.
 
@@ -69,11 +65,8 @@ def subset_file(
         how: the sampling strategy: a key of `entaug.study.subsets.STRATEGIES`.
         seed: the random seed.
         with_rest: also write the sentences that are in no subset, as ``FOLDER/train.rest.conll``.
-        force: replace files that exist.
-        repair: repair invalid tag sequences.
-        from_format: the format of the input; None to detect it.
-        read_options: options of the input's format.
         progress: the progress callback.
+        files: how the files are read and written, see `FileJob`.
 
     Returns:
         A summary with counts.
@@ -90,9 +83,11 @@ def subset_file(
         >>> [(pathlib.Path(file.path).name, file.counts.sentences) for file in summary.files]
         [('train.2.conll', 2), ('train.4.conll', 4)]
     """
-    with rereadable_path(input) as path:
-        source = open_file(path, from_format, **(read_options or {}))
-        reading = ReadReport(repair=repair)
+    files["allow_loss"] = ["all"]
+    job = FileJob(input, **files)
+    with job.open_input() as source:
+        path = source.path
+        reading = ReadReport(repair=job.repair)
         corpus = Corpus(read_sentences(source, reading, progress=progress))
         parts: dict[Any, list[Sentence]] = {**draw(how, corpus, sizes, seed)}
         if with_rest:
@@ -101,7 +96,7 @@ def subset_file(
         summary.repaired, summary.notes = reading.repaired, reading.notes
         for sentence in {id(sentence): sentence for part in parts.values() for sentence in part}.values():
             summary.lost.update(source.lost(sentence))
-        summary.notes.update(settle_losses(summary.lost, ["all"], source))
+        summary.notes.update(job.settle_losses(summary.lost, source))
         name = path.name.removesuffix(".gz")
         suffix = Path(name).suffix + path.name[len(name) :]
         if str(input) == STDIN:  # standard input has no extension, but the subsets need one
@@ -109,11 +104,11 @@ def subset_file(
         _create(Path(folder))
         targets = {part: replace(source, path=Path(folder, f"{Path(name).stem}.{part}{suffix}")) for part in parts}
         for to in targets.values():
-            check_output(to.path, input, force=force, folders=True)
-            to.check_target(force=force)
+            check_output(to.path, input, force=job.force, folders=True)
+            to.check_target(force=job.force)
         with contextlib.ExitStack() as stack:  # move all files into place together
             for part, sentences in parts.items():
-                writer = stack.enter_context(targets[part].writer(force=force))
+                writer = stack.enter_context(targets[part].writer(force=job.force))
                 for sentence in sentences:
                     writer.write(sentence)
                 summary.files.append(SubsetFile(str(targets[part].path), CorpusStatistics.of(sentences)))

@@ -7,16 +7,14 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Unpack
 
 from entaug.core.corpus import UnlabelledText
 from entaug.core.data import Sentence
 from entaug.core.progress import Progress, no_progress
 from entaug.errors import InputError, ParameterError
-from entaug.files.streams import rereadable_path
-from entaug.formats import open_file
 from entaug.formats.base import ReadReport, note_lines
-from entaug.formats.file_job import Options, as_predictions, check_output, open_target, read_sentences, require_mentions
+from entaug.formats.file_job import FileJob, FileOptions, read_sentences, require_mentions
 from entaug.methods.shared.pseudo_labels import PseudoLabelled, label_sentences, ranked
 from entaug.metrics.near_duplicates import select_distinct
 from entaug.metrics.uncertainty import uncertainty
@@ -57,13 +55,8 @@ def suggest_file(
     min_tokens: int = 4,
     teacher: TeacherParameters | None = None,
     seed: int = 0,
-    force: bool = False,
-    repair: bool = False,
-    from_format: str | None = None,
-    to_format: str | None = None,
-    read_options: Options = None,
-    write_options: Options = None,
     progress: Progress = no_progress,
+    **files: Unpack[FileOptions],
 ) -> SuggestSummary:
     r"""Write the sentences of unlabelled text that are worth annotating, with the labels of a teacher.
 
@@ -82,13 +75,8 @@ def suggest_file(
         min_tokens: shorter sentences are left out.
         teacher: the parameters of the teacher; None for an ensemble of three taggers.
         seed: the random seed.
-        force: replace an output that exists.
-        repair: repair invalid tag sequences of the training file.
-        from_format: the format of the training file; None to detect it.
-        to_format: the format of the output; None for that of its extension, or else of the training file.
-        read_options: options of the training file's format.
-        write_options: options of the output's format.
         progress: the progress callback.
+        files: how the files are read and written, see `FileJob`.
 
     Returns:
         A summary with counts.
@@ -112,11 +100,11 @@ def suggest_file(
     begun = time.monotonic()
     if number < 1 or not 0 <= max_similarity <= 1:
         raise ParameterError("number must be at least 1, and max_similarity from 0 to 1")
-    check_output(output, input, force=force)
-    with rereadable_path(input) as path:
-        source = open_file(path, from_format, **(read_options or {}))
-        to = as_predictions(open_target(output, to_format, source, write_options, force=force), write_options)
-        reading = ReadReport(repair=repair)
+    job = FileJob(input, output, **files)
+    job.check(folders=False)
+    with job.open_input() as source:
+        to = job.open_output(source, predicted=True)
+        reading = ReadReport(repair=job.repair)
         gold = list(read_sentences(source, reading, progress=progress))
         require_mentions(gold, input)
         trained = (teacher or TeacherParameters()).create_teacher(seed)
@@ -132,7 +120,7 @@ def suggest_file(
             _suggestion(ordered[i], rank, scores[id(ordered[i])], keep=to.format.name in _WITH_PROBABILITIES)
             for rank, i in enumerate(chosen, start=1)
         ]
-        with to.writer(force=force) as writer:
+        with to.writer(force=job.force) as writer:
             for sentence in suggested:
                 writer.write(sentence)
         summary = SuggestSummary(str(input), str(output), to.dialect.describe(), len(gold), len(unlabelled))

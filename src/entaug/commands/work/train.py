@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from entaug.backends.config import TrainingProgress
 from entaug.backends.language_check import note_on_encoder
@@ -15,8 +15,8 @@ from entaug.core.data import Sentence
 from entaug.core.soft_labels import TagProbabilities
 from entaug.errors import InputError, OutputError
 from entaug.files.atomic import check_new_folder, output_error
-from entaug.formats import read, read_each
-from entaug.formats.file_job import Options, require_mentions
+from entaug.formats import read
+from entaug.formats.file_job import FileJob, FileOptions, require_mentions
 from entaug.metrics.span_f1 import Scores, score
 from entaug.taggers.base import TaggerTrainingConfig, TrainableTagger, TrainingHistory
 from entaug.taggers.relations import THW, RelationProbabilities
@@ -64,24 +64,22 @@ def train_file(
     dev: str | Path | None = None,
     augmented: Sequence[str | Path] = (),
     config: TaggerTrainingConfig | None = None,
-    repair: bool = False,
-    from_format: str | None = None,
-    read_options: Options = None,
     progress: TrainingProgress | None = None,
     report: Callable[[str], None] = lambda _: None,
+    **files: Unpack[FileOptions],
 ) -> TrainSummary:
     """Train a tagger on a file and save it."""
     begun = time.monotonic()
     output = Path(output)
     _check_output_folder(output)  # check before the training, which may take an hour
     config = config or TaggerTrainingConfig()
-    options = read_options or {}
-    sentences = list(read(input, from_format, repair=repair, **options))
+    job = FileJob(input, **files)
+    sentences = list(read(input, job.from_format, repair=job.repair, **job.read_options))
     require_mentions(sentences, input)
-    dev_gold = None if dev is None else read(dev, from_format, repair=repair, **options)
+    dev_gold = None if dev is None else read(dev, job.from_format, repair=job.repair, **job.read_options)
     gold, new = _split_by_provenance(sentences, config, str(input))
     known = {(sentence.tokens, sentence.mentions) for sentence in gold}
-    for corpus in read_each(augmented, from_format, repair=repair, beside=True, **options):
+    for corpus in job.read(*augmented):
         new += [s for s in corpus if s.provenance or (s.tokens, s.mentions) not in known]
     if config.schedule != "shuffled" and not new:
         remedy = "name them with --augmented, or train on what augment wrote as JSON lines or with --provenance"
