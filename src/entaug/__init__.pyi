@@ -2,17 +2,20 @@
 
 from ._version import __version__
 from .backends.protocols import RoundTrip
-from .commands.work.check import check_file
-from .commands.work.convert import convert_file
-from .commands.work.evaluate import evaluate_files
-from .commands.work.filter import filter_file
-from .commands.work.mentions import mentions_file
-from .commands.work.predict import predict_file
-from .commands.work.ratings import merge_ratings, write_rating_page
-from .commands.work.relabel import relabel_file
-from .commands.work.report import write_html_report
-from .commands.work.subset import subset_file
-from .commands.work.suggest import suggest_file
+from .commands.check import check
+from .commands.convert import convert
+from .commands.evaluate import evaluate
+from .commands.filter import filter  # noqa: A004
+from .commands.mentions import mentions
+from .commands.predict import predict
+from .commands.quality import quality
+from .commands.rate import rate
+from .commands.ratings import ratings
+from .commands.relabel import relabel
+from .commands.report import write_report
+from .commands.subset import subset
+from .commands.suggest import suggest
+from .commands.train import train
 from .core.corpus import Corpus, CorpusStream
 from .core.data import Edit, Mention, Sentence
 from .errors import EntaugError
@@ -101,39 +104,41 @@ __all__ = [
     "augment_shard",
     "auto",
     "best_by_likelihood",
-    "check_file",
-    "convert_file",
+    "check",
+    "convert",
     "create_augmenter",
     "draw_attention_map",
-    "evaluate_files",
+    "evaluate",
+    "filter",
     "filter_by_confidence",
-    "filter_file",
     "from_datasets",
     "krippendorff_alpha",
     "load_augmenter",
     "markdown_report",
     "measure_quality",
-    "mentions_file",
-    "merge_ratings",
+    "mentions",
     "merge_shards",
     "pair_with_sources",
     "paired_bootstrap",
     "pairwise_bertscore",
     "parse_methods",
-    "predict_file",
+    "predict",
     "pseudo_log_likelihood",
+    "quality",
+    "rate",
+    "ratings",
     "read",
     "read_augmented",
     "read_run_records",
     "read_unlabelled",
-    "relabel_file",
+    "relabel",
     "save_augmenter",
     "score",
     "stream",
-    "subset_file",
-    "suggest_file",
+    "subset",
+    "suggest",
     "to_datasets",
+    "train",
     "write",
-    "write_html_report",
-    "write_rating_page",
+    "write_report",
 ]

@@ -133,7 +133,7 @@ COMMANDS: dict[str, list[str]] = {
     **{f"tagger {name}": ["train", TRAIN, "-o", "tagger", "--tagger", name] for name in TAGGERS},
     **{f"format {name}": ["convert", TRAIN, f"out-{name}", "--to", name, "--allow-loss", "all"] for name in FORMATS},
     **{name: [name] for name in ("methods", "filters", "formats")},
-    "models": ["models", "list"],
+    "models": ["list", "models"],
     "evaluate": ["evaluate", TRAIN, TRAIN],
     "predict": ["predict", "spacy:en_core_web_sm", TRAIN, "--train", TRAIN],
     "quality": ["quality", TRAIN, "--gold", TRAIN, "--no-models"],

@@ -13,7 +13,6 @@ import entaug
 from conftest import EXAMPLE
 from entaug import Mention, Sentence
 from entaug.commands.main import main
-from entaug.commands.work.convert import convert_file
 from entaug.core.corpus import SentenceKeys, with_keys
 from entaug.core.data import split_fields
 from entaug.core.provenance import Provenance
@@ -127,7 +126,7 @@ def test_brat_to_conll_by_a_review(tmp_path: Path, capsys: pytest.CaptureFixture
     relation = tmp_path / "gold" / "a.ann"
     relation.write_text(relation.read_text() + "R1\tsees Arg1:T1 Arg2:T2\n")
     with pytest.raises(LossError, match="field '_brat'"):  # but relations are the user's
-        convert_file(tmp_path / "gold", tmp_path / "no.conll", allow_loss=["id", "text"])
+        entaug.convert(tmp_path / "gold", tmp_path / "no.conll", allow_loss=["id", "text"])
 
 
 def test_provenance_goes_into_no_conll_that_did_not_have_it(
@@ -190,7 +189,7 @@ def test_no_format_is_kept_from_writing_by_bookkeeping(name: str, tmp_path: Path
     assert all(loss.startswith(BOOKKEEPING) for loss in lost)
     if name == "shards":
         return  # is not written by convert
-    summary = convert_file(tmp_path / "in.jsonl", tmp_path / "out", to_format=name)
+    summary = entaug.convert(tmp_path / "in.jsonl", tmp_path / "out", to_format=name)
     assert not summary.lost
     assert len([note for note in summary.notes if "own notes" in note]) == bool(lost)
 

@@ -20,10 +20,6 @@ from conftest import EXAMPLE
 from entaug.backends import processes
 from entaug.backends.fakes import FakeTagger
 from entaug.commands.main import main
-from entaug.commands.work.check import check_file
-from entaug.commands.work.convert import convert_file
-from entaug.commands.work.filter import filter_file
-from entaug.commands.work.quality import measure_files
 from entaug.core.data import Mention, Sentence
 from entaug.errors import EntaugError, InputError, LossError, ParameterError
 from entaug.files import checkpoints
@@ -238,7 +234,7 @@ FILTERS = "validity+duplicates:threshold=0.8+mentions:match_words=false"
 def filtered(path: Path, folder: Path, jobs: int) -> tuple[bytes, bytes, dict[str, Any]]:
     out, rejected = folder / "kept.jsonl", folder / "rejected.jsonl"
     filters = [*create_filters(FILTERS), Leakage(held_out=list(entaug.read(TRAIN))[:20], threshold=0.9)]
-    summary = filter_file(path, out, filters, gold=TRAIN, rejected=rejected, force=True, jobs=jobs)
+    summary = entaug.filter(path, out, filters, gold=TRAIN, rejected=rejected, force=True, jobs=jobs)
     return out.read_bytes(), rejected.read_bytes(), {**vars(summary), "seconds": 0}
 
 
@@ -261,7 +257,7 @@ def test_measures_by_several_processes(tmp_path: Path) -> None:
     without: dict[str, Any] = {"models": dict.fromkeys(("causal_lm", "masked_lm", "encoder")), "gold": TRAIN}
     texts = []
     for jobs in (1, 2):
-        measure_files(files, tmp_path / "table.json", force=True, jobs=jobs, **without)
+        entaug.quality(files, tmp_path / "table.json", force=True, jobs=jobs, **without)
         texts.append((tmp_path / "table.json").read_text(encoding="utf-8"))
     assert texts[0] == texts[1]
     assert "undefined because" in texts[0]
@@ -290,19 +286,19 @@ def test_check_and_convert_by_several_processes(tmp_path: Path) -> None:
             to: dict[str, Any] = {}
             if path is named:
                 to = {"to_format": "spacy-json", "write_options": {"overlap": "outermost"}}
-            converted = convert_file(path, out, jobs=jobs, allow_loss=["all"], **to)
-            checked = check_file(path, jobs=jobs)
+            converted = entaug.convert(path, out, jobs=jobs, allow_loss=["all"], **to)
+            checked = entaug.check(path, jobs=jobs)
             results.append((out.read_bytes(), {**vars(converted), "output": ""}, checked))
         assert results[0] == results[1]
         assert results[1][2].counts.sentences > results[1][2].repeated > 0
     bad = tmp_path / "bad.conll"
     bad.write_text(TRAIN.read_text() + "\nfaulty X-Y-Z\n\nfaulty I-PER\n")
-    assert check_file(bad, jobs=2) == check_file(bad, jobs=1)
-    assert len(check_file(bad, jobs=2).errors) == 2
+    assert entaug.check(bad, jobs=2) == entaug.check(bad, jobs=1)
+    assert len(entaug.check(bad, jobs=2).errors) == 2
     errors = []
     for jobs in (1, 2):
         with pytest.raises(LossError) as caught:
-            convert_file(named, tmp_path / "out.conll", jobs=jobs)
+            entaug.convert(named, tmp_path / "out.conll", jobs=jobs)
         errors.append(str(caught.value))
     assert errors[0] == errors[1]
     assert not (tmp_path / "out.conll").exists()
@@ -418,7 +414,7 @@ def test_models_and_wrong_numbers_are_refused(tmp_path: Path, capsys: pytest.Cap
     augment_file(TRAIN, tmp_path / "new.jsonl", parse_methods("sis"))
     consistency = Consistency(tagger=FakeTagger())
     with pytest.raises(ParameterError, match=r"consistency uses models, .*; leave out --jobs"):
-        filter_file(tmp_path / "new.jsonl", tmp_path / "o.jsonl", [consistency], jobs=2)
+        entaug.filter(tmp_path / "new.jsonl", tmp_path / "o.jsonl", [consistency], jobs=2)
 
 
 def test_small_files_start_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ import pytest
 import entaug
 from conftest import EXAMPLE
 
-CALL = f"entaug.convert_file({str(EXAMPLE / 'train.conll')!r}, 'out.jsonl', jobs=2)"
+CALL = f"entaug.convert({str(EXAMPLE / 'train.conll')!r}, 'out.jsonl', jobs=2)"
 SCRIPTS = {
     "plain": f"import entaug\n\n{CALL}\n",
     "in a function": f"import entaug\n\ndef run():\n    {CALL}\n\nrun()\n",

@@ -18,8 +18,6 @@ import pytest
 import entaug
 from conftest import EXAMPLE
 from entaug.commands.main import main
-from entaug.commands.work.check import check_file
-from entaug.commands.work.convert import convert_file
 from entaug.errors import InputError, OutputError
 from entaug.files import checkpoints
 from entaug.files.atomic import output_error
@@ -343,7 +341,7 @@ def test_ids_are_new_also_when_the_input_is_augmented_already(tmp_path: Path) ->
     for name in ("once", "twice", "thrice"):
         augment_file(gold, tmp_path / f"{name}.jsonl", create_augmenter("sis"))
         gold = tmp_path / f"{name}.jsonl"
-    assert not check_file(gold).errors
+    assert not entaug.check(gold).errors
 
 
 # ---------------------------------------------------------------------------------------------------- other columns
@@ -368,7 +366,7 @@ def test_a_byte_order_mark_that_is_a_character_stays(tmp_path: Path) -> None:
     gold.write_text('{"tokens": ["\\ufeffAda", "sings", "well"]}\n' * 2)
     wanted = list(entaug.read(gold))
     by_hand: dict[str, Any] = {"token_column": 0, "tag_column": 1}
-    convert_file(gold, out)
+    entaug.convert(gold, out)
     assert list(entaug.read(out, **by_hand)) == wanted
     entaug.write(wanted, out)
     assert list(entaug.read(out, **by_hand)) == wanted

@@ -13,7 +13,6 @@ import pytest
 import entaug
 from conftest import EXAMPLE
 from entaug.commands.main import main
-from entaug.commands.work.convert import convert_file
 from entaug.core.data import Mention, Sentence
 from entaug.errors import InputError, OutputError, ParameterError
 from entaug.formats import open_file
@@ -126,7 +125,7 @@ def test_only_a_whole_folder_of_ours_is_replaced(tmp_path: Path) -> None:
         entaug.write(GOLD[:2], out, "shards")
         (out / name).write_bytes(b"mine")
         with pytest.raises(OutputError, match="holds more than folder of shards, and is not replaced"):
-            convert_file(EXAMPLE / "train.conll", out, to_format="shards", force=True)
+            entaug.convert(EXAMPLE / "train.conll", out, to_format="shards", force=True)
         assert (out / name).read_bytes() == b"mine"
         shutil.rmtree(out)
 

@@ -51,7 +51,7 @@ class Augmenter(Learning, abc.ABC):
         max_attempts: the maximum number of candidates generated to obtain one new sentence that passes the filters;
             with the label guard, which refuses many, three times as many (unless it is 1).
         filters: filters that augmented sentences must pass: names with optional parameters, joined by ``+``
-            (``validity+fluency:margin=1``), a `entaug.filters.Filter`, or a sequence of these; see ``entaug filters``.
+            (``validity+fluency:margin=1``), a `entaug.filters.Filter`, or several; see ``entaug list filters``.
         teacher: a teacher that checks and completes the labels of augmented sentences before they are filtered: the
             name or folder of a tagger with optional parameters (``ensemble:labels=mean``), or a
             `entaug.teacher.Relabeller`; none for no teacher.

@@ -147,7 +147,7 @@ class MentionReplacement(Augmenter):
             `entaug.files.mention_lists.MentionList`.
         list_share: the probability of drawing from the lists instead of the training mentions, for labels with both.
         held_out: dev and test sentences; entries that are mentions of these are left out.
-        preset: ``"starter"``; or ``"paper"``, which sets what the paper says (``entaug methods mr --preset paper``)
+        preset: ``"starter"``; or ``"paper"``, which sets what the paper says (``entaug list methods mr``)
             unless it is given.
 
     Attributes:

@@ -63,7 +63,7 @@ class SynonymReplacement(Augmenter):
         senses: which synonyms: ``"usual"``, as above; or ``"any"``, with the lexicon ``wordnet-any``: those of any
             sense and part of speech, not inflected, also for words that look like names and where an article does not
             fit, as in the reference code.
-        preset: ``"starter"``; or ``"paper"``, which sets what the paper says (``entaug methods sr --preset paper``)
+        preset: ``"starter"``; or ``"paper"``, which sets what the paper says (``entaug list methods sr``)
             unless it is given.
 
     Example:

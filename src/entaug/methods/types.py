@@ -35,7 +35,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class MethodInfo:
-    """Description of a method, used by the documentation, ``entaug methods`` and the conformance tests.
+    """Description of a method, used by the documentation, ``entaug list methods`` and the conformance tests.
 
     Args:
         name: its registry name, the acronym from the literature in lower case.

@@ -33,7 +33,7 @@ DEFAULT_SCALES = ("fluent", "right", "diverse")
 Judges = Literal["text", "pair", "group"]
 """What a rating judges: a text by itself, a text and its original, or all texts of an original together."""
 
-_REMEDY = "see: entaug rate --list-scales"
+_REMEDY = "see: entaug list scales"
 
 
 @dataclass(frozen=True)

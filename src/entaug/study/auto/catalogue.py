@@ -142,7 +142,7 @@ def _obstacle(
             return f"{recipe.method} does not support {' or '.join(missing)} mentions", True
         if available is not None and recipe.method not in available:
             return (
-                f"no model of {recipe.method} for this corpus is on this machine (see entaug methods {recipe.method})",
+                f"no model of {recipe.method} for this corpus is on this machine (entaug list methods {recipe.method})",
                 True,
             )
     return "", False
