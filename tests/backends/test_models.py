@@ -651,7 +651,7 @@ def test_listing(source: Path, capsys: pytest.CaptureFixture[str], monkeypatch: 
     assert main(["list", "models", "other"]) == 0
     assert capsys.readouterr().out.splitlines()[1].split() == "other optional 1 MB CC0 de fr - other words".split()
     assert main(["list", "models", "toy", "--json"]) == 0
-    [record] = json.loads(capsys.readouterr().out)
+    record = json.loads(capsys.readouterr().out)
     assert record["name"] == "toy"
     assert record["installed"] is True
     assert record["used_by"] == ["sr"]

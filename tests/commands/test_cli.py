@@ -227,7 +227,7 @@ def test_provenance_comments_come_back(tmp_path: Path) -> None:
 
 def test_options_of_a_method_are_its_fields(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        main(["augment", "--method", "lwtr", "--help"])
+        main(["augment", "--method", "lwtr", "--help-all"])
     text = capsys.readouterr().out
     assert "--stop-words" in text
     assert "--p" in text

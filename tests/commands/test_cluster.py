@@ -300,7 +300,7 @@ def test_an_actor_that_is_killed_is_replaced(
 DRIVER = """
 import os, signal, sys
 from entaug.augmenters import METHODS, create_augmenter
-from entaug.workflows import cluster
+from entaug.methods import cluster
 
 cluster._BY_RULES = (50, 50)
 

@@ -58,7 +58,7 @@ def test_a_pool_ends_in_the_middle_of_large_results(tmp_path: Path) -> None:
     program.write_text(
         """
 import contextlib, time
-from entaug.workflows.processes import Workers
+from entaug.backends.processes import Workers
 
 def large(shared, task):
     return bytes(30_000_000)

@@ -29,6 +29,8 @@ ARGUMENTS = ["--steps", "2", "--batch-size", "4", "--device", "cpu", "--json"]
 class Recorder:
     """A tagger that keeps what it was given."""
 
+    name = "recorder"
+
     def fit(self, train: Any, dev: Any = None, config: Any = None, progress: Any = None, augmented: Any = ()) -> Any:
         self.gold, self.augmented, self.labels_ = list(train), list(augmented), LABELS
         return self

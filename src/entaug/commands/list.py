@@ -86,7 +86,7 @@ def _list(
     else:
         lines = listed.overview(names) if name is None else listed.describe(name)
     if as_json:
-        print_json(records if records is not None else [listed.record(one) for one in names])
+        print_json(records or ([listed.record(one) for one in names] if name is None else listed.record(name)))
     else:
         write_text("".join(f"{line}\n" for line in lines), output, force=force)
     if name is None and listed.registry is not None:

@@ -52,7 +52,7 @@ COMMANDS: Registry[Command] = Registry("command", {name: f"entaug.commands.{name
 
 # Options of which few users need one: shown with --help-all.
 _RARE = {
-    *("token_column", "tag_columns", "separator", "text_language", "sentences", "misaligned"),
+    *("token_column", "tag_columns", "separator", "text_language", "split_sentences", "misaligned"),
     *("to_scheme", "to_tag_columns", "to_separator", "overlap", "entities", "layout", "to_layout", "allow_loss"),
     *("precision", "any_language", *(field.name for field in dataclasses.fields(RequestSettings))),
     *("max_attempts", "shard", "executor", "address", "drop_held_out"),

@@ -51,7 +51,7 @@ _READ_OPTIONS = {
     "tag_columns": ("conll", "tag_columns"),
     "separator": ("conll", "separator"),
     "text_language": ("brat", "language"),
-    "sentences": ("brat", "split"),
+    "split_sentences": ("brat", "split"),
     "misaligned": ("brat", "misaligned"),
 }
 _WRITE_OPTIONS = {
