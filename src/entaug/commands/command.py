@@ -139,8 +139,8 @@ def _origin(kind: Any) -> Any:
 
 def parameter_help(parameter: Parameter, *, with_default: bool = True) -> str:
     """Return the description, valid values and default of a parameter."""
-    default = f" (default: {parameter.default})"
-    default = "" if not with_default or parameter.default in (None, REQUIRED, (), "-") else default
+    is_told = with_default and parameter.default not in (None, REQUIRED, (), "-") and parameter.default is not False
+    default = f" (default: {parameter.default})" if is_told else ""
     is_plain = parameter.is_flag or all(
         _origin(kind.type) in _PLAIN and not kind.constraints for kind in parameter.alternatives
     )
@@ -163,7 +163,7 @@ def add_parameter(parser: Any, parameter: Parameter, *, is_argument: bool = Fals
             keywords["action"] = "append"
         elif is_argument and _origin(kinds[0]) in (Sequence, Iterable):
             keywords |= {"action": "extend", "nargs": "+"}
-        if _origin(kinds[0]) not in _PLAIN:
+        if not {Path, Sequence, Iterable} & {*map(_origin, kinds)}:
             keywords["type"] = _converter(parameter)
     if is_argument and parameter.name == "output":
         flags = ("-o", "--output")
@@ -191,11 +191,11 @@ def _converter(parameter: Parameter) -> Callable[[str], Any]:
     return convert
 
 
-def add_parameters(group: Any, cls: type, *, without: Sequence[str] = ()) -> None:
+def add_parameters(group: Any, cls: type, *, without: Sequence[str] = (), is_argument: bool = False) -> None:
     """Add an option for each parameter of a class, but for those that are taken from other options."""
     for parameter in parameters(cls):
         if parameter.name not in without and "given" not in parameter.metadata:
-            add_parameter(group, parameter)
+            add_parameter(group, parameter, is_argument=is_argument)
 
 
 def given_parameters(args: argparse.Namespace, cls: type) -> dict[str, Any]:

@@ -190,7 +190,7 @@ JOBS: dict[str, Any] = {
 
 def _add_settings(title: str, cls: type) -> OptionGroup:
     """Options for settings that hold for the whole program, which `main` takes from the arguments."""
-    return OptionGroup(lambda parser: add_parameters(parser.add_argument_group(title), cls))
+    return OptionGroup(lambda parser: add_parameters(parser.add_argument_group(title), cls, is_argument=True))
 
 
 COMPUTING = _add_settings("computing with models (by default on the best available device)", ComputeSettings)

@@ -71,10 +71,10 @@ def subset(
     r"""Write subsets of a file in its format and layout: ``FOLDER/train.100.conll`` of ``train.conll``.
 
     Args:
-        input: the file, or ``"-"``.
+        input: the file, or ``"-"`` for standard input.
         folder: the folder for the subsets; created where it does not exist.
         sizes: the numbers of sentences, such as 100,200; for ``fraction`` also 0.1; see `entaug.study.subsets.draw`.
-        how: the sampling strategy: a key of `entaug.study.subsets.STRATEGIES`.
+        how: the sampling strategy: progressive, first, fraction or stratified; see `entaug.study.subsets.STRATEGIES`.
         seed: the random seed.
         with_rest: also write the sentences that are in no subset, as ``FOLDER/train.rest.conll``.
         progress: the progress callback.

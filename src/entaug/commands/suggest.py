@@ -91,9 +91,9 @@ def suggest(
         unlabelled: the text, see `entaug.read_unlabelled`.
         output: the file to write, or ``"-"`` for standard output.
         number: the maximum number of sentences.
-        strategy: ``"uncertainty"``: those with the lowest confidence; ``"entropy"`` or ``"margin"``: see
-            `entaug.metrics.uncertainty.uncertainty`; ``"random"``: any.
-        max_similarity: the maximum similarity of two sentences (see `entaug.metrics.near_duplicates`).
+        strategy: ``"uncertainty"``: the lowest confidence; ``"entropy"``: the highest mean entropy of a word;
+            ``"margin"``: a word with two tags that are nearly as likely; ``"random"``: any.
+        max_similarity: the maximum similarity of two suggested sentences, see `entaug.metrics.near_duplicates`.
         min_tokens: shorter sentences are left out.
         teacher: the parameters of the teacher; None for an ensemble of three taggers.
         seed: the random seed.
