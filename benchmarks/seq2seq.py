@@ -58,8 +58,8 @@ def main() -> None:
     row(["---", "---", *["---:"] * (5 + len(KINDS))])
     for corpus in args.corpora:
         folder, gaps = args.data / "genia" / f"{corpus}-jsonl", corpus == "discontinuous"
-        [entaug.train] = [path for path in sorted(folder.glob("train.jsonl*")) if path.suffix in (".jsonl", ".gz")][:1]
-        train = draw(entaug.train, args.sentences, args.seed, with_gaps=gaps)
+        [train_file] = [path for path in sorted(folder.glob("train.jsonl*")) if path.suffix in (".jsonl", ".gz")][:1]
+        train = draw(train_file, args.sentences, args.seed, with_gaps=gaps)
         test = draw(folder / "test.jsonl", args.test, args.seed, with_gaps=gaps)
         for name in args.taggers:
             base, _, representation = name.partition(":")

@@ -138,8 +138,8 @@ def main() -> None:
     ]
     print("\n".join(lines), flush=True)
     for name in args.only.split(","):
-        entaug.train, test_file, n = CORPORA[name]
-        train, test = list(entaug.read(DATA / entaug.train))[:n], list(entaug.read(DATA / test_file))
+        train_file, test_file, n = CORPORA[name]
+        train, test = list(entaug.read(DATA / train_file))[:n], list(entaug.read(DATA / test_file))
         loops = {"plain, fp32": plain, "ours, fp32": ours("fp32"), "ours, bf16": ours("bf16")}
         taken: dict[str, list[tuple[float, float]]] = {loop: [] for loop in loops}
         for seed in range(args.seeds):

@@ -10,17 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Unpack
 
+from entaug.commands import options
 from entaug.commands.command import Command, OptionGroup, Summary, add_parameters, given_parameters
-from entaug.commands.options import (
-    COMPUTING,
-    FORCE,
-    JSON,
-    READING,
-    WRITING,
-    add_held_out_option,
-    add_unlabelled_options,
-    read_unlabelled_options,
-)
 from entaug.commands.output import file_lines, label_lines, quantity, shown_path
 from entaug.config.params import PositiveInt, Probability
 from entaug.core.corpus import UnlabelledText
@@ -187,15 +178,15 @@ def _suggestion(labelled: PseudoLabelled, rank: int, score: float, *, keep: bool
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
-    add_unlabelled_options(parser, required=True)
-    add_held_out_option(parser, "which must not be in the text; may be repeated")
+    options.add_unlabelled_options(parser, required=True)
+    options.add_held_out_option(parser, "which must not be in the text; may be repeated")
     add_parameters(parser.add_argument_group("teacher"), TeacherParameters)
 
 
 def _values(args: argparse.Namespace) -> dict[str, Any]:
     check_apart([args.output], [*args.held_out, *args.unlabelled])
     teacher = TeacherParameters(**given_parameters(args, TeacherParameters))
-    return {"unlabelled": read_unlabelled_options(args), "teacher": teacher}
+    return {"unlabelled": options.read_unlabelled_options(args), "teacher": teacher}
 
 
 COMMAND = Command(
@@ -203,5 +194,12 @@ COMMAND = Command(
     "Write the sentences that a teacher, trained on the training sentences, is least sure of, with its labels;\n"
     "no two of them are nearly alike. For example: --to label-studio, --to doccano, --to prodigy",
     {"unlabelled": None, "teacher": None},
-    (FORCE, JSON, OptionGroup(_add_options, _values), READING, WRITING, COMPUTING),
+    (
+        options.FORCE,
+        options.JSON,
+        OptionGroup(_add_options, _values),
+        options.READING,
+        options.WRITING,
+        options.COMPUTING,
+    ),
 )

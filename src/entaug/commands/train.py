@@ -91,7 +91,7 @@ class TrainSummary(Summary):
 def train(
     input: str | Path,
     output: str | Path,
-    tagger: TrainableTagger,
+    tagger: TrainableTagger | str = _DEFAULT,
     *,
     dev: str | Path | None = None,
     augmented: Sequence[str | Path] = (),
@@ -105,7 +105,7 @@ def train(
     Args:
         input: the training sentences.
         output: a new or empty folder for the tagger.
-        tagger: the tagger to train.
+        tagger: the tagger to train, or the name of one.
         dev: dev sentences, for scores and to keep the best epoch (``checkpoint="best"``).
         augmented: files of augmented sentences, with mentions or soft labels, which the schedule joins with the gold
             ones.
@@ -126,6 +126,7 @@ def train(
     _check_output_folder(output)  # check before the training, which may take an hour
     config = config or TaggerTrainingConfig()
     job = FileJob(input, **files)
+    tagger = TAGGERS[tagger]() if isinstance(tagger, str) else tagger
     sentences = list(read(input, job.from_format, repair=job.repair, **job.read_options))
     require_mentions(sentences, input)
     dev_gold = None if dev is None else read(dev, job.from_format, repair=job.repair, **job.read_options)
@@ -150,7 +151,7 @@ def train(
     return TrainSummary(
         input=str(input),
         output=str(output),
-        tagger=tagger.name,
+        tagger=str(getattr(tagger, "name", type(tagger).__name__)),
         sentences=len(gold) + len(new),
         augmented=len(new),
         soft_labels=soft_labels,

@@ -21,8 +21,6 @@ from entaug.formats.file_job import FileJob, read_sentences
 
 __all__ = ["AugmentedCorpus", "AugmentedPair", "PairedFile", "pair_with_sources", "read_augmented"]
 
-_FINGERPRINT = re.compile("[0-9a-f]{16}")
-
 
 @dataclass(frozen=True, slots=True)
 class AugmentedPair:
@@ -151,41 +149,32 @@ def _are_augmented(sentences: Sequence[Sentence], gold_fingerprints: Collection[
     return flags
 
 
-def _compact(key: str) -> str | int:
-    """A key, or its number where it has the form of a fingerprint."""
-    return int(key, 16) if _FINGERPRINT.fullmatch(key) else key
-
-
 class _GoldIndex:
     """Gold sentences by the keys that provenance names them by."""
 
-    # A key that is a fingerprint is held as a number, which takes half the memory.
-
     def __init__(self) -> None:
         self.sentences: list[Sentence] = []
-        self._by_key: dict[str | int, Sentence] = {}
-        self._by_fingerprint: dict[int, Sentence] = {}
+        self._by_key: dict[str, Sentence] = {}
+        self._by_fingerprint: dict[str, Sentence] = {}
 
     def add(self, sentences: Iterable[Sentence]) -> None:
         """Add the sentences of one file; a sentence that an earlier file has is not added again."""
         keys = SentenceKeys()
         for sentence in sentences:
-            key = _compact(keys.assign(sentence))
+            key = keys.assign(sentence)
             if key not in self._by_key:
                 self._by_key[key] = sentence
                 self.sentences.append(sentence)
                 if sentence.id is not None:
                     # A sentence without an id is named by its content; formats may have given it an id since.
-                    self._by_fingerprint.setdefault(sentence.fingerprint_number(), sentence)
+                    self._by_fingerprint.setdefault(sentence.fingerprint().hex(), sentence)
 
     def find(self, key: str) -> Sentence | None:
         """The sentence of a key; for a numbered key of equal sentences without ids, any of these."""
-        for name in (_compact(key), _compact(re.sub(r"^([0-9a-f]{16})-\d+$", r"\1", key))):
-            sentence = self._by_key.get(name)
-            if sentence is None and isinstance(name, int):
-                sentence = self._by_fingerprint.get(name)
-            if sentence is not None:
-                return sentence
+        for name in (key, re.sub(r"^([0-9a-f]{16})-\d+$", r"\1", key)):
+            for sentences in (self._by_key, self._by_fingerprint):
+                if name in sentences:
+                    return sentences[name]
         return None
 
     def pair(self, augmented: Sentence) -> AugmentedPair:
