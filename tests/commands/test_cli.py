@@ -27,7 +27,7 @@ import entaug
 from conftest import EXAMPLE
 from entaug import Sentence
 from entaug.commands import main as entry_point
-from entaug.commands.main import main
+from entaug.commands.main import COMMANDS, main
 from entaug.core.progress import Progress
 from entaug.errors import EntaugError, MissingModelError, ParameterError
 from entaug.files import checkpoints
@@ -233,6 +233,24 @@ def test_options_of_a_method_are_its_fields(capsys: pytest.CaptureFixture[str]) 
     assert "--p" in text
     assert "exit codes" in text
     assert "unrecognized arguments: --lexicon" in fails(capsys, 2, "augment", TRAIN, "-m", "mr", "--lexicon", "x")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_fits_two_screens_and_tells_of_the_rest(
+    command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    shown = []
+    for option in ("--help", "--help-all"):
+        with pytest.raises(SystemExit):
+            main([command, option])
+        shown.append(capsys.readouterr().out)
+    short, whole = shown
+    assert len(short.splitlines()) <= 80
+    assert "--help-all" in short
+    assert "exit codes" in whole
+    assert ("--to-separator" in whole) == ("--to " in short), "rare options are shown with --help-all alone"
+    assert "--to-separator" not in short
 
 
 @pytest.mark.parametrize(

@@ -56,6 +56,7 @@ _RARE = {
     *("to_scheme", "to_tag_columns", "to_separator", "overlap", "entities", "layout", "to_layout", "allow_loss"),
     *("precision", "any_language", *(field.name for field in dataclasses.fields(RequestSettings))),
     *("max_attempts", "shard", "executor", "address", "drop_held_out"),
+    *("warmup_ratio", "warmup_steps", "weight_decay", "max_grad_norm", "head_learning_rate", "gold_learning_rate"),
 }
 _EXIT_CODES = """exit codes:
   0    success
