@@ -76,7 +76,7 @@ def predict(
     without annotations.
 
     Args:
-        tagger: the folder of a trained tagger; a model of another library, see `entaug.evaluate_files`; or a trained
+        tagger: the folder of a trained tagger; a model of another library, see `entaug.evaluate`; or a trained
             tagger.
         text: a file or several: plain text (one sentence a line, or running text), a folder of it, one token a line,
             JSON lines with ``text`` or ``tokens``, or a file in any labelled format, whose labels are dropped.

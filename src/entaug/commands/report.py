@@ -205,7 +205,11 @@ COMMAND = Command(
     {
         "inputs": {"nargs": "+", "metavar": "INPUT"},
         "gold": ONCE,
-        "models": {"flags": ("--no-models",), "action": "store_false"},
+        "models": {
+            "flags": ("--no-models",),
+            "action": "store_false",
+            "help": "HTML: only measures that need no model",
+        },
         "by_length": {
             "action": "store",
             "nargs": "?",

@@ -72,13 +72,8 @@ class TrainSummary(Summary):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain values, for JSON."""
-        return {
-            "input": self.input,
-            "output": self.output,
-            "sentences": self.sentences,
-            "augmented": self.augmented,
-            "soft_labels": self.soft_labels,
-            "labels": self.labels,
+        names = ("input", "output", "sentences", "augmented", "soft_labels", "labels")
+        return {name: getattr(self, name) for name in names} | {
             "steps": self.history.steps,
             "losses": self.history.losses,
             "dev_by_epoch": self.history.dev_f1,

@@ -112,7 +112,7 @@ class Learning(Component):
             raise InputError(
                 f"every sentence with mentions has {' or '.join(kinds)} mentions, which {self.name} does not support",
                 path=source,
-                remedy="use another method, see: entaug methods",
+                remedy="use another method, see: entaug list methods",
             )
         self.existing_ids = counts.existing_ids
         self._is_fitted = True
