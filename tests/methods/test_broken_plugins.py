@@ -114,7 +114,7 @@ def test_filters_and_formats_are_listed_without_the_broken_ones(
     environment: dict[str, str], command: str, name: str, taken: str
 ) -> None:
     for options in ((), ("--json",)):
-        listed, notes = run(environment, command, *options)
+        listed, notes = run(environment, "list", command, *options)
         assert taken in listed
         assert "abstract" not in listed
         kind = command[:-1]
@@ -123,7 +123,7 @@ def test_filters_and_formats_are_listed_without_the_broken_ones(
         assert (
             second == f"note: the {kind} '{taken}' of the package entaug-first is not used: entaug has one of that name"
         )
-    assert "cannot be used" in run(environment, command, name, code=2)[1]
+    assert "cannot be used" in run(environment, "list", command, name, code=2)[1]
 
 
 def test_everything_else_works(environment: dict[str, str], tmp_path: Path) -> None:

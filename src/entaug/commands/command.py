@@ -170,6 +170,8 @@ def add_parameter(parser: Any, parameter: Parameter, *, is_argument: bool = Fals
         keywords |= {"default": "-"}
     elif is_argument and parameter.default is REQUIRED:
         flags = ()
+    if special.get("nargs") == "*":
+        keywords["default"] = []
     flags = special.pop("flags", flags)
     keywords |= special
     if flags:

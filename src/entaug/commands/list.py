@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal
 
 from entaug.backends.models.catalogue import list_models
@@ -117,17 +117,17 @@ def _method_record(name: str) -> dict[str, Any]:
     return {**dataclasses.asdict(cls.info), "class": cls.__name__, "parameters": _defaults(cls)}
 
 
-def _two_lines(described: Mapping[str, tuple[str, str]]) -> Iterator[str]:
+def _two_lines(described: Sequence[tuple[str, str, str]]) -> Iterator[str]:
     """Two lines for each thing: its name and what it is, and what it needs."""
-    width = max(map(len, described))
-    for name, (first, second) in described.items():
+    width = max(len(name) for name, *_ in described)
+    for name, first, second in described:
         yield f"{name:<{width}}  {first}"
         yield f"{'':<{width}}  {second}"
 
 
 def _methods(names: Sequence[str]) -> Iterator[str]:
     infos = [METHODS[name].info for name in names]
-    yield from _two_lines({info.name: (info.summary, _properties(info)) for info in infos})
+    yield from _two_lines([(info.name, info.summary, _properties(info)) for info in infos])
     yield "\nDescription of a method: entaug list methods NAME. Its options: entaug augment --method NAME --help"
 
 
@@ -233,7 +233,7 @@ def _filter_record(name: str) -> dict[str, Any]:
 
 
 def _filters(names: Sequence[str]) -> Iterator[str]:
-    yield from _two_lines({name: (FILTERS[name].summary, _text_form(name, FILTERS[name])) for name in names})
+    yield from _two_lines([(name, FILTERS[name].summary, _text_form(name, FILTERS[name])) for name in names])
     yield "\nDescription of a filter: entaug list filters NAME. To use it: entaug augment --filter NAME"
 
 

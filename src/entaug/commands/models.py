@@ -85,7 +85,7 @@ COMMAND = Command(
     "Prepare and verify word lists and models; write their bill of materials. To list them: entaug list models",
     {
         "action": {"choices": ("prepare", "verify", "bom"), "metavar": "{prepare,verify,bom}"},
-        "names": {"flags": (), "nargs": "*", "default": []},
+        "names": {"flags": (), "nargs": "*"},
         "method": {"flags": ("--for",), "metavar": "METHOD"},
         "source": {"metavar": "DIR"},
     },

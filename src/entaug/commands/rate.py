@@ -119,8 +119,9 @@ def rate(
 
 
 def _values(args: argparse.Namespace) -> dict[str, Any]:
-    if not args.inputs:
-        raise ParameterError("no file is given", remedy="name augmented files")
+    if not args.inputs or args.output is None:
+        what, remedy = ("output", "name the page: -o rate.html") if args.inputs else ("file", "name augmented files")
+        raise ParameterError(f"no {what} is given", remedy=remedy)
     return {"scales": read_scales(args.scales)} if "scales" in args else {}
 
 
@@ -131,7 +132,7 @@ COMMAND = Command(
     "browser and exports a file; entaug ratings merges them.",
     {
         "inputs": {"nargs": "*", "metavar": "FILE"},
-        "output": {"required": True, "metavar": "FILE"},
+        "output": {"default": None, "metavar": "FILE"},
         "key": {"metavar": "FILE"},
         "gold": ONCE,
         "scales": {"action": "store", "nargs": None, "metavar": "SCALES"},

@@ -137,13 +137,14 @@ def write_report(
         raise ParameterError(
             "inputs must be paths of files", remedy="write the sentences to a file first: entaug.write"
         )
-    classified = classify_inputs(paths)
     if not str(output).lower().endswith((".html", ".htm")):
-        _check_for_markdown(classified.augmented, {"gold": gold, "title": title})
+        files = classify_inputs(path for path in paths if Path(path).is_file())
+        _check_for_markdown(files.augmented, {"gold": gold, "title": title})
         check_apart([output], (Path(path, "runs.jsonl") if Path(path).is_dir() else path for path in paths))
         page = markdown_report(read_run_records(paths), by_type=by_type, by_length=by_length)
         write_text(page, output, force=force)
         return ReportSummary(str(output))
+    classified = classify_inputs(paths)
     # Check before measuring, which takes minutes. A report may be in an experiment's folder, but not in a corpus's.
     check_output(output, STDIN, force=force)
     for path in (*classified.augmented, *(p for p in classified.runs if Path(p).is_file()), *([gold] if gold else [])):
@@ -208,7 +209,7 @@ COMMAND = Command(
         "models": {
             "flags": ("--no-models",),
             "action": "store_false",
-            "help": "HTML: only measures that need no model",
+            "help": "HTML: leave out measures with models",
         },
         "by_length": {
             "action": "store",
