@@ -30,7 +30,7 @@ ENTRIES = {
 MODULES = {
     "entaug_first": """
 import entaug
-from entaug.augmenters.base import Augmenter, MethodInfo
+from entaug.methods.base import Augmenter, MethodInfo
 from entaug.filters import Filter
 from entaug.formats.base import BaseFormat
 

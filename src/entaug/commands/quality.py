@@ -56,6 +56,18 @@ def quality(
 
     Returns:
         The measures of each method, and of gold.
+
+    Raises:
+        InputError: a file is invalid.
+        OutputError: the output exists or cannot be written.
+
+    Example:
+        >>> import entaug, tempfile
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> gold = [entaug.Sentence("a b c d e".split())]
+        >>> _ = entaug.write([*gold, *entaug.augment(gold, "sis")], folder / "new.jsonl")
+        >>> [one.name for one in quality([folder / "new.jsonl"], folder / "table.md", measures=["new_words"])]
+        ['gold', 'sis']
     """
     inputs = list(inputs)
     check_output(output, STDIN, force=force)  # check before the computation

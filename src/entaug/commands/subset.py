@@ -134,12 +134,12 @@ def _create(folder: Path) -> None:
         raise output_error(folder, error) from None
 
 
-def _sizes(text: str) -> list[float]:
+def _size(text: str) -> float:
     try:
-        return [int(size) if size.isdecimal() else float(size) for size in split_names(text)]
+        return int(text) if text.isdecimal() else float(text)
     except ValueError:
         remedy = "give numbers separated by commas: 100,200"
-        raise ParameterError(f"--sizes: {text!r} is not a list of numbers", remedy=remedy) from None
+        raise ParameterError(f"--sizes: {text!r} is not a number", remedy=remedy) from None
 
 
 COMMAND = Command(
@@ -151,5 +151,5 @@ COMMAND = Command(
         "with_rest": {"flags": ("--rest",)},
     },
     (FORCE, JSON, READING),
-    values=lambda args: {"sizes": _sizes(args.sizes)},
+    values=lambda args: {"sizes": [*map(_size, split_names(args.sizes))]},
 )

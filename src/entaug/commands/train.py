@@ -115,6 +115,12 @@ def train(
     Raises:
         InputError: a file is invalid, or has no mentions or no augmented sentences where these are needed.
         OutputError: the folder exists or cannot be written.
+
+    Example:
+        >>> train("train.conll", "tagger", "linaer")
+        Traceback (most recent call last):
+        ...
+        entaug.errors.UnknownNameError: unknown tagger 'linaer'; did you mean 'linear'? (there are: ...)
     """
     begun = time.monotonic()
     output = Path(output)

@@ -97,10 +97,8 @@ class FileJob:
     def check(
         self, inputs: Iterable[str | Path | None] = (), *, rejected: str | Path | None = None, folders: bool = True
     ) -> Path | None:
-        """Check, before any work, that the output and the file of rejected sentences can be written; return the latter.
-
-        `inputs` are further files that are read and must not be overwritten.
-        """
+        """Check, before any work, the output and the file of rejected sentences, which is returned."""
+        # `inputs` are further files that are read and must not be overwritten.
         check_apart([self.output, rejected], inputs)
         check_output(self.output, self.input, force=self.force, folders=folders)
         if rejected is None:
@@ -128,10 +126,8 @@ class FileJob:
             yield open_file(path, self.from_format, **self.read_options)
 
     def open_output(self, source: CorpusFile | None, *, predicted: bool = False) -> CorpusFile:
-        """Determine the format and layout of the output, and check that it can be written.
-
-        With `predicted`, mentions are marked as predictions where the format tells them from annotations by people.
-        """
+        """Determine the format and layout of the output, and check that it can be written."""
+        # Predicted mentions are marked as such where the format tells them from annotations by people.
         to = target(self.output, self.to_format, source, **self.write_options)
         if str(self.output).endswith("/") and not to.is_folder and not to.path.is_dir():
             message = f"is the name of a folder, but {to.format.title} is written as a file"
