@@ -7,10 +7,11 @@ that the output is that of one process.
 
 from __future__ import annotations
 
+import contextlib
 import re
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import reduce
 from hashlib import sha256
@@ -190,7 +191,7 @@ def augment_part(
             while batch := list(islice(drawn, _BATCH)):
                 if not done:  # only now are all notes known
                     writer.write([_first_line(part, key, whole, run)])
-                lines = [_json_line(one) for one in batch]
+                lines = [_json_line([n, [one[:5] for one in outcomes], gold]) for n, outcomes, gold in batch]
                 writer.write(lines)
                 total = reduce(_next_sum, lines, total)
                 done += len(batch)
@@ -262,7 +263,10 @@ def merge_parts(
     check_apart([output, rejected], [*inputs, *(file.path for file in files)])
     rejected_path = FileJob(files[0].path, output, force).check(rejected=rejected)
     to.check_target(force=force)
-    with open_writer(output, to, key, force=force, rejected=rejected_path) as writer:
+    with (
+        _naming(files),
+        open_writer(output, to, key, force=force, rejected=rejected_path) as writer,
+    ):
         if with_gold and writer.state is None:
             for number, file in enumerate(files, start=1):
                 sources = file.sources()
@@ -298,8 +302,8 @@ class _PartFile:
         try:
             if header.pop(_SUMMED) != _sum_of(header):
                 raise ValueError  # noqa: TRY301
-            self.part = Part(header.pop("part"), header["of"])
-        except (ValueError, LookupError):
+            self.part = Part.parse(f"{header.pop('part')}/{header['of']}")
+        except (ValueError, LookupError, AttributeError, ParameterError):
             raise self.error("has a damaged first line", "write it again") from None
         self.header: Mapping[str, Any] = header
 
@@ -328,6 +332,15 @@ class _PartFile:
                 raise self.error("was changed after it was written", remedy)
         except (ValueError, TypeError):
             raise self.error("is damaged", remedy) from None
+
+
+@contextlib.contextmanager
+def _naming(files: Sequence[_PartFile]) -> Iterator[None]:
+    """Turn what only a file can cause that says odd things, with a right sum, into an error that names one."""
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise files[0].error("is damaged", f"write it again: --part {files[0].part} --force") from error
 
 
 def _part_files(inputs: Iterable[str | Path]) -> list[_PartFile]:
