@@ -34,16 +34,14 @@ from .methods.constituents import ConstituencyReplacement
 from .methods.daga import DAGA, MulDA
 from .methods.dependency_fragments import Crop, Rotate
 from .methods.entda import EnTDA
-from .methods.fitted import load_augmenter, save_augmenter
 from .methods.gal import GAL
 from .methods.masked_lm import MaskedLMReplacement
 from .methods.melm import MaskedEntityLM
 from .methods.online import OnlineDataset
+from .methods.parts import Part, augment_part, merge_parts
 from .methods.replacement import LabelWiseTokenReplacement, MentionReplacement
 from .methods.rewriting import Rewriting
 from .methods.selftraining import SelfTraining
-from .methods.shard_files import Shard
-from .methods.shards import augment_shard, merge_shards
 from .methods.shared.templates import AttentionMap
 from .methods.shuffling import ShuffleWithinSegments
 from .methods.synonyms import SynonymReplacement
@@ -87,6 +85,7 @@ __all__ = [
     "MentionReplacement",
     "MulDA",
     "OnlineDataset",
+    "Part",
     "Quality",
     "Relabeller",
     "Rewriting",
@@ -95,13 +94,12 @@ __all__ = [
     "Scores",
     "SelfTraining",
     "Sentence",
-    "Shard",
     "ShuffleWithinSegments",
     "SynonymReplacement",
     "__version__",
     "augment",
     "augment_file",
-    "augment_shard",
+    "augment_part",
     "auto",
     "best_by_likelihood",
     "check",
@@ -113,11 +111,10 @@ __all__ = [
     "filter_by_confidence",
     "from_datasets",
     "krippendorff_alpha",
-    "load_augmenter",
     "markdown_report",
     "measure_quality",
     "mentions",
-    "merge_shards",
+    "merge_parts",
     "pair_with_sources",
     "paired_bootstrap",
     "pairwise_bertscore",
@@ -132,7 +129,6 @@ __all__ = [
     "read_run_records",
     "read_unlabelled",
     "relabel",
-    "save_augmenter",
     "score",
     "stream",
     "subset",

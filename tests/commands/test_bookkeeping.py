@@ -8,6 +8,7 @@ from typing import Any
 
 import orjson
 import pytest
+from entaug.methods.shards import Shard, augment_shard, merge_shards
 
 import entaug
 from conftest import EXAMPLE
@@ -21,7 +22,6 @@ from entaug.formats import target
 from entaug.formats.bookkeeping import BOOKKEEPING, without_bookkeeping
 from entaug.methods import create_augmenter
 from entaug.methods.augment import augment_file
-from entaug.methods.shards import Shard, augment_shard, merge_shards
 from helpers.command_line import files_of
 
 TRAIN = EXAMPLE / "train.conll"

@@ -27,7 +27,7 @@ from entaug.formats import FORMATS, find_format
 from entaug.formats.buffered import BufferedFormat
 from entaug.methods import create_augmenter
 from entaug.methods.augment import AugmentSummary, augment_file
-from helpers.command_line import files_of
+from helpers.command_line import fails, files_of
 from helpers.counting import wait_until
 
 TRAIN = EXAMPLE / "train.conll"
@@ -413,3 +413,17 @@ def test_a_second_run_on_the_same_output_is_refused(tmp_path: Path) -> None:
     with lock(path), CheckpointedWriter(path, "a", **options) as writer:  # as the runs of an experiment
         writer.write(["four\n"])
     assert path.read_text() == "four\n"
+
+
+def test_augment_loses_nothing_else_where_some_loss_is_allowed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gold, out = tmp_path / "gold.jsonl", tmp_path / "out.conll"
+    sentences = [s.with_(id=f"s{i}", meta={"page": i}) for i, s in enumerate(entaug.read(EXAMPLE / "train.conll"))]
+    entaug.write(sentences, gold)
+    command = ["augment", str(gold), "-m", "sis", "-o", str(out), "--force"]
+    said = fails(capsys, 2, *command, "--allow-loss", "text")
+    assert "pass --allow-loss " in said
+    needed = said.partition("--allow-loss ")[2].split()[0]
+    for kinds in ([], ["--allow-loss", needed], ["--allow-loss", "all"]):
+        assert main([*command, *kinds]) == 0, kinds

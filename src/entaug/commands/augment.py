@@ -15,6 +15,7 @@ from entaug.commands.options import (
     FORCE,
     JOBS,
     JSON,
+    LOSSES,
     ONCE,
     QUIET,
     READING,
@@ -43,7 +44,7 @@ from entaug.methods import METHODS
 from entaug.methods.augment import AugmentSummary, augment_file
 from entaug.methods.base import Augmenter
 from entaug.methods.combined import CombinedAugmenter, parse_methods
-from entaug.methods.shards import Shard, ShardSummary, augment_shard
+from entaug.methods.parts import Part, PartSummary, augment_part
 from entaug.methods.types import Accepted
 
 __all__ = ["COMMAND", "summary_lines"]
@@ -60,13 +61,13 @@ def _augment(
     rejected: str | None = None,
     review: str | None = None,
     jobs: int | None = None,
-    shard: str | None = None,
+    part: str | None = None,
     executor: Literal["local", "ray"] = "local",
     address: str | None = None,
     progress: Progress = no_progress,
     **files: Unpack[FileOptions],
-) -> AugmentSummary | ShardSummary:
-    """Augment a file by the processes of this machine, as one shard of many, or on a cluster.
+) -> AugmentSummary | PartSummary:
+    """Augment a file by the processes of this machine, as one part of many, or on a cluster.
 
     Args:
         input: the gold training file, or ``"-"`` for standard input.
@@ -76,7 +77,7 @@ def _augment(
         rejected: write the candidates that filters reject to this JSON Lines file.
         review: leave out sentences that were rejected in a report; FILE is the review exported from its page.
         jobs: the number of processes; None for as many as there are cores, for large files.
-        shard: do the I-th of N parts of the work, for example on one of N machines; OUTPUT is the folder of all parts,
+        part: do the I-th of N parts of the work, for example on one of N machines; OUTPUT is the folder of all parts,
             which ``entaug merge`` joins.
         executor: who does the work: the processes of this machine, or the machines of a Ray cluster, on which
             ``--jobs`` is the number of actors.
@@ -88,18 +89,14 @@ def _augment(
     if address is not None and executor != "ray":
         raise ParameterError("--address is that of a Ray cluster", remedy="pass --executor ray as well")
     shared: dict[str, Any] = {"only_new": only_new, "review": review, "jobs": jobs, "progress": progress, **files}
-    if shard is not None:
-        if executor == "ray":
-            remedy = "leave out --shard or --executor"
-            raise ParameterError("--executor ray divides the work itself", parameter="executor", remedy=remedy)
-        if rejected:
-            raise ParameterError("a shard has no file of rejected candidates", remedy="pass --rejected to entaug merge")
-        return augment_shard(input, output, augmenter, Shard.parse(shard), **shared)
+    if part is None:
+        return augment_file(input, output, augmenter, rejected=rejected, executor=executor, address=address, **shared)
     if executor == "ray":
-        from entaug.methods.cluster import augment_on_ray
-
-        return augment_on_ray(input, output, augmenter, address=address, rejected=rejected, **shared)
-    return augment_file(input, output, augmenter, rejected=rejected, **shared)
+        remedy = "leave out --part or --executor"
+        raise ParameterError("--executor ray divides the work itself", parameter="executor", remedy=remedy)
+    if rejected:
+        raise ParameterError("a part has no file of rejected candidates", remedy="pass --rejected to entaug merge")
+    return augment_part(input, output, augmenter, Part.parse(part), **shared)
 
 
 def _add_method_options(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
@@ -140,13 +137,13 @@ def _values(args: argparse.Namespace) -> dict[str, Any]:
     return {"augmenter": augmenter}
 
 
-def _show(args: argparse.Namespace, summary: AugmentSummary | ShardSummary) -> None:
+def _show(args: argparse.Namespace, summary: AugmentSummary | PartSummary) -> None:
     if args.quiet:
         return
-    if isinstance(summary, ShardSummary):
+    if isinstance(summary, PartSummary):
         sources = f"{summary.sources:,} of {quantity(summary.of_sources, 'sentence')}"
         print_message(
-            f"shard {summary.shard}: {sources}, {quantity(summary.drafts, 'new sentence')} ({summary.seconds:.1f} s)"
+            f"part {summary.part}: {sources}, {quantity(summary.drafts, 'new sentence')} ({summary.seconds:.1f} s)"
         )
         print_message(f"wrote {summary.output}; when all are written: entaug merge {args.output}")
         return
@@ -220,10 +217,10 @@ COMMAND = Command(
         "augmenter": None,
         "rejected": {"metavar": "FILE"},
         "review": {"flags": ("--apply-review",), **ONCE},
-        "shard": {"metavar": "I/N"},
+        "part": {"metavar": "I/N"},
         "jobs": JOBS,
     },
-    (FORCE, JSON, QUIET, FILTERS, READING, WRITING, COMPUTING, REQUESTS),
+    (FORCE, LOSSES, JSON, QUIET, FILTERS, READING, WRITING, COMPUTING, REQUESTS),
     more=_add_method_options,
     values=_values,
     show=_show,

@@ -9,21 +9,19 @@ from pathlib import Path
 from typing import Unpack
 
 from entaug.backends.language_check import LoadedModel, check_languages
-from entaug.backends.processes import number_of_processes
 from entaug.backends.protocols import ConstituencyParser
 from entaug.backends.resolve import resolve
 from entaug.commands.command import Command, Summary
-from entaug.commands.options import COMPUTING, JOBS, JSON, READING
+from entaug.commands.options import COMPUTING, JSON, READING
 from entaug.commands.output import file_lines, label_lines, quantity
 from entaug.core.data import Sentence
 from entaug.core.progress import Progress, no_progress
 from entaug.errors import InputError
 from entaug.files.streams import name_original, rereadable_path
-from entaug.formats import CorpusFile, open_file
+from entaug.formats import open_file
 from entaug.formats.base import ReadReport
 from entaug.formats.file_job import FileJob, FileOptions, read_sentences
 from entaug.methods.statistics import CorpusStatistics, PhraseCounts
-from entaug.methods.surveys import Irregular, Sharing, SurveyJob
 
 __all__ = ["COMMAND", "CheckSummary", "check"]
 
@@ -73,7 +71,6 @@ def check(
     *,
     phrases: ConstituencyParser | str | None = None,
     on_error: Callable[[str], object] | None = None,
-    jobs: int | None = 1,
     progress: Progress = no_progress,
     **files: Unpack[FileOptions],
 ) -> CheckSummary:
@@ -84,8 +81,6 @@ def check(
         phrases: also count phrases by category, as this constituency parser, or the one of this name, gives them to the
             method ``cr``.
         on_error: called with the message of each error immediately.
-        jobs: the number of processes, see `entaug.augment_file`; a file with an error is read again by one, and phrases
-            are counted by one.
         progress: the progress callback.
         files: how the files are read and written, see `FileJob`.
 
@@ -125,8 +120,6 @@ def check(
         try:
             source = open_file(path, job.from_format, **job.read_options)
             summary.format = source.dialect.describe()
-            if _check_in_parts(source, summary, job.repair, number_of_processes(jobs, source.size), progress):
-                return summary
             sentences = check_languages(read_sentences(source, reading, "checking", progress), models, str(input))
             for sentence in sentences:
                 summary.counts.add(sentence)
@@ -144,27 +137,6 @@ def check(
     return summary
 
 
-def _check_in_parts(source: CorpusFile, summary: CheckSummary, repair: bool, jobs: int, progress: Progress) -> bool:
-    """Check a file by several processes; whether it is valid, so that all has been counted."""
-    if jobs == 1 or summary.phrases is not None:
-        return False
-    reading = ReadReport(repair=repair)
-    counts = CorpusStatistics()
-    contents: set[int] = set()
-    survey_job = SurveyJob(source, None, repair, fingerprints="all")
-    try:
-        with Sharing.start(jobs, source) as sharing:
-            assert sharing is not None
-            for survey in sharing.surveys(survey_job, reading, "checking", progress):
-                counts.update(survey.before)
-                contents.update(survey.fingerprints)
-    except Irregular:
-        return False
-    summary.counts, summary.repaired, summary.notes = counts, reading.repaired, reading.notes
-    summary.repeated = counts.sentences - len(contents)
-    return True
-
-
 def _count_phrases(waiting: list[Sentence], parser: ConstituencyParser | None, counts: PhraseCounts | None) -> None:
     """Count the phrases of the waiting sentences, which are then no longer waiting."""
     if waiting and parser is not None and counts is not None:
@@ -176,7 +148,7 @@ def _count_phrases(waiting: list[Sentence], parser: ConstituencyParser | None, c
 COMMAND = Command(
     check,
     "Report every error of a corpus with its line number, and count sentences, tokens and mentions.",
-    {"phrases": {"nargs": "?", "const": "projected", "metavar": "PARSER"}, "jobs": JOBS},
+    {"phrases": {"nargs": "?", "const": "projected", "metavar": "PARSER"}},
     (JSON, READING, COMPUTING),
     values=lambda args: {} if args.json else {"on_error": print},
 )

@@ -8,16 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Unpack
 
-from entaug.backends.processes import number_of_processes
 from entaug.commands.command import Command, Summary
-from entaug.commands.options import FORCE, JOBS, JSON, LOSSES, READING, WRITING
+from entaug.commands.options import FORCE, JSON, LOSSES, READING, WRITING
 from entaug.commands.output import file_lines, quantity
 from entaug.core.progress import Progress, no_progress
-from entaug.files.streams import is_special, is_stdout
 from entaug.formats.base import ReadReport
 from entaug.formats.file_job import FileJob, FileOptions, locate_losses, read_sentences
 from entaug.methods.statistics import CorpusStatistics
-from entaug.methods.surveys import Sharing, SurveyJob, in_parts_or_whole
 
 __all__ = ["COMMAND", "ConvertSummary", "convert"]
 
@@ -47,7 +44,6 @@ def convert(
     input: str | Path,
     output: str | Path = "-",
     *,
-    jobs: int | None = 1,
     progress: Progress = no_progress,
     **files: Unpack[FileOptions],
 ) -> ConvertSummary:
@@ -56,7 +52,6 @@ def convert(
     Args:
         input: the file, or ``"-"`` for standard input.
         output: the new file, or ``"-"`` for standard output.
-        jobs: the number of processes, see `entaug.augment_file`; standard output is written by one.
         progress: the progress callback.
         files: how the files are read and written, see `FileJob`.
 
@@ -79,34 +74,21 @@ def convert(
     job = FileJob(input, output, **files)
     job.check()
     with job.open() as (source, to):
-
-        def attempt(jobs: int) -> ConvertSummary:
-            summary = ConvertSummary(str(input), str(output), source.dialect.describe(), to.dialect.describe())
-            reading = ReadReport(repair=job.repair)
-            with Sharing.start(jobs, source) as sharing, to.writer(force=job.force) as writer:
-                if sharing is None:
-                    with locate_losses(source, reading):
-                        for sentence in read_sentences(source, reading, "converting", progress):
-                            summary.counts.add(sentence)
-                            summary.lost.update(to.lost(sentence))
-                            writer.write(sentence)
-                else:
-                    survey_job = SurveyJob(source, to, job.repair, with_gold=True, fingerprints="none")
-                    for survey in sharing.surveys(survey_job, reading, "converting", progress):
-                        summary.counts.update(survey.before)
-                        summary.lost.update(survey.lost)
-                        writer.write_text(survey.text, survey.before.sentences)
-                reading.notes.update(job.settle_losses(summary.lost, to))
-            summary.repaired, summary.notes = reading.repaired, reading.notes
-            return summary
-
-        is_once = is_stdout(output) or is_special(Path(output))  # what was written there cannot be taken back
-        return in_parts_or_whole(attempt, number_of_processes(1 if is_once else jobs, source.size))
+        summary = ConvertSummary(str(input), str(output), source.dialect.describe(), to.dialect.describe())
+        reading = ReadReport(repair=job.repair)
+        with to.writer(force=job.force) as writer, locate_losses(source, reading):
+            for sentence in read_sentences(source, reading, "converting", progress):
+                summary.counts.add(sentence)
+                summary.lost.update(to.lost(sentence))
+                writer.write(sentence)
+            reading.notes.update(job.settle_losses(summary.lost, to))
+        summary.repaired, summary.notes = reading.repaired, reading.notes
+    return summary
 
 
 COMMAND = Command(
     convert,
     "Change the format, layout or tag scheme.",
-    {"output": {"flags": (), "nargs": "?"}, "jobs": JOBS},
+    {"output": {"flags": (), "nargs": "?"}},
     (FORCE, LOSSES, JSON, READING, WRITING),
 )

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Unpack
 
-from entaug.backends.processes import Workers, number_of_processes
+from entaug.backends.processes import Workers, check_jobs, number_of_processes
 from entaug.commands.command import Command, Summary
 from entaug.commands.options import COMPUTING, FILTERS, FORCE, JSON, LOSSES, ONCE, READING, WRITING, named_filters
 from entaug.commands.output import file_lines, quantity, rejection_lines, shown_path
@@ -111,12 +111,15 @@ def filter(  # noqa: A001
     rejected_path = job.check([gold, review], rejected=rejected)
     for filter_ in filters:
         filter_.load()
+    check_jobs(jobs)
     with_models = [filter_.name for filter_ in filters if filter_.uses_models]
-    number_of_processes(jobs, 0, with_models)  # an error before the input is read
+    if with_models and (jobs or 1) > 1:
+        what = f"{with_models[0]} uses models, which compute in one process with all threads"
+        raise ParameterError(what, parameter="jobs", remedy="leave out --jobs")
     with PairedFile.open(job, gold, progress) as file:
         pairs, sentences = file.pairs, file.sentences
         _check_sources(pairs, filters, str(input), gold)
-        jobs = number_of_processes(jobs, file.source.size, with_models)
+        jobs = number_of_processes(jobs, file.source.size, uses_models=bool(with_models))
         for filter_ in filters:
             filter_.fit(file.gold)
         rejections = _rejections(pairs, filters, decisions, jobs, progress)

@@ -26,7 +26,7 @@ __all__ = ["COMMANDS", "SUMMARIES", "build_parser", "main"]
 
 SUMMARIES = {
     "augment": "make a labelled corpus larger",
-    "merge": "join the shards of an augmented corpus",
+    "merge": "join the parts of an augmented corpus",
     "auto": "find out which augmentation helps on a corpus, and train with it",
     "list": "list methods, formats, filters, measures, models, prompts and scales, or describe one",
     "models": "prepare and verify word lists and models; write their bill of materials (CycloneDX)",
@@ -55,7 +55,7 @@ _RARE = {
     *("token_column", "tag_columns", "separator", "text_language", "split_sentences", "misaligned"),
     *("to_scheme", "to_tag_columns", "to_separator", "overlap", "entities", "layout", "to_layout", "allow_loss"),
     *("precision", "any_language", *(field.name for field in dataclasses.fields(RequestSettings))),
-    *("max_attempts", "shard", "executor", "address", "drop_held_out"),
+    *("max_attempts", "part", "executor", "address", "drop_held_out"),
     *("warmup_ratio", "warmup_steps", "weight_decay", "max_grad_norm", "head_learning_rate", "gold_learning_rate"),
 }
 _EXIT_CODES = """exit codes:

@@ -1,4 +1,4 @@
-"""``entaug merge``: join the shards of a corpus that many machines augmented."""
+"""``entaug merge``: join the parts of a corpus that many machines augmented."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from entaug.commands.augment import summary_lines
 from entaug.commands.command import Command
 from entaug.commands.options import FORCE, JSON, QUIET
 from entaug.commands.output import print_message
-from entaug.methods.accepting import AugmentSummary
-from entaug.methods.shards import merge_shards
+from entaug.methods.augment import AugmentSummary
+from entaug.methods.parts import merge_parts
 
 __all__ = ["COMMAND"]
 
@@ -20,9 +20,9 @@ def _show(args: argparse.Namespace, summary: AugmentSummary) -> None:
 
 
 COMMAND = Command(
-    merge_shards,
-    "Write what one process would have written without shards: see entaug augment --shard.",
-    {"inputs": {"nargs": "+", "metavar": "SHARDS"}, "rejected": {"metavar": "FILE"}, "allow_empty": None},
+    merge_parts,
+    "Write what one process would have written without parts: see entaug augment --part.",
+    {"inputs": {"nargs": "+", "metavar": "PARTS"}, "rejected": {"metavar": "FILE"}, "allow_empty": None},
     (FORCE, JSON, QUIET),
     show=_show,
     is_resumable=True,

@@ -148,19 +148,6 @@ class SynonymReplacement(Augmenter):
             else params
         )
 
-    def _state(self) -> dict[str, Any]:
-        return {
-            "words": self._words,
-            "known": self._known,
-            "kinds": self._kinds.state(),
-            "names": self._uncased_names.state(),
-        }
-
-    def _restore(self, state: Mapping[str, Any]) -> None:
-        self._words, self._known = state["words"], state["known"]
-        self._kinds = SentenceKinds.from_state(state["kinds"])
-        self._uncased_names = UncasedNames.from_state(state["names"])
-
     def notes(self) -> list[str]:
         """See `Augmenter.notes`."""
         notes = super().notes()
