@@ -667,7 +667,7 @@ def test_the_command_line(source: Path, cache: Path, capsys: pytest.CaptureFixtu
     (cache / "toy" / "words.txt").unlink()
     assert main(["models", "verify"]) == 2
     assert main(["models", "prepare", "--offline"]) == 2
-    assert main(["list", "models", "--for", "sr"]) == 2
+    assert main(["models", "verify", "--for", "sr"]) == 2
     assert capsys.readouterr().err.count("\n") == 4
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from entaug.commands.command import Command, Summary
 from entaug.commands.options import COMPUTING
 from entaug.commands.output import print_message, quantity
-from entaug.config.params import PositiveInt
+from entaug.errors import ParameterError
 from entaug.study.reading import read_plan
 from entaug.study.runner import ExperimentProgress, run_experiment
 from entaug.study.smoke import smoke_test as run_smoke_test
@@ -47,7 +47,7 @@ class ExperimentSummary(Summary):
 def experiment(
     plan: str | Path,
     *,
-    jobs: PositiveInt | None = None,
+    jobs: int | None = None,
     check: bool = False,
     smoke_test: bool = False,
     progress: Callable[[ExperimentProgress], None] = lambda _: None,
@@ -64,14 +64,18 @@ def experiment(
         progress: called after each run.
         report: called with notes.
     """
+    if jobs is not None and jobs < 1:
+        raise ParameterError(f"--jobs must be at least 1, not {jobs}")
     read = read_plan(plan)
     if check:
         state = run_experiment(read, check_only=True, report=report)
     elif smoke_test:
         state = run_smoke_test(read, progress=progress)
     else:
-        message = f"another process is running {read.output}: waiting"
-        state = run_experiment(read, jobs=jobs, progress=progress, on_wait=lambda: report(message), report=report)
+        message = f"waiting: another process is running {read.output}"
+        state = run_experiment(
+            read, jobs=jobs, progress=progress, on_wait=lambda: print_message(message), report=report
+        )
     kind = "check" if check else "smoke test" if smoke_test else "runs"
     return ExperimentSummary(str(plan), str(read.output), state, kind)
 
