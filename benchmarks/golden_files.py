@@ -33,7 +33,6 @@ from typing import Any, NamedTuple
 import entaug
 import golden
 from entaug.backends import fakes
-from entaug.commands.work.train import train_file
 from entaug.errors import EntaugError, LossError
 from entaug.formats import FORMATS, find_format, open_file
 from entaug.metrics.likelihood import log_likelihood
@@ -146,13 +145,13 @@ def _converted(name: str, source: Path, folder: Path, options: Mapping[str, Any]
     path = folder / ("out" if folders or not form.extensions else f"out{form.extensions[0]}")
     found: Found = {}
     try:
-        summary = entaug.convert_file(source, path, to_format=name, lose=["all"], write_options=dict(options))
+        summary = entaug.convert(source, path, to_format=name, allow_loss=["all"], write_options=dict(options))
     except LossError:
         return "refused"
     found["lost"] = sum(summary.lost.values())
     found["file"] = of_path(path)
     back = folder / "back.jsonl"
-    entaug.convert_file(path, back, from_format=name, to_format="jsonl", lose=["all"])
+    entaug.convert(path, back, from_format=name, to_format="jsonl", allow_loss=["all"])
     found["back"] = of_path(back)
     found["sentences"] = of_sentences(list(entaug.read(back)))
     found["recognised"] = open_file(path).format.name == name
@@ -213,7 +212,7 @@ def conll(folder: Path) -> Found:
     for name in ("columns", "broken"):
         path = folder / f"{name}.conll"
         for repair in (False, True):
-            summary = entaug.check_file(path, repair=repair)
+            summary = entaug.check(path, repair=repair)
             counts = summary.counts
             found[f"{name}, check, repair {repair}"] = {
                 "faults": len(summary.errors),
@@ -269,7 +268,7 @@ def jobs(folder: Path) -> Found:
             "validity:min_length_ratio=0.9+mentions",
         ):
             kept = folder / "kept.jsonl"
-            filtered = entaug.filter_file(path, kept, wanted, gold=source, force=True)
+            filtered = entaug.filter(path, kept, wanted, gold=source, force=True)
             found[f"{key}, filtered by {wanted}"] = {
                 "counts": [filtered.gold, filtered.filtered, filtered.kept, filtered.rejected.total()],
                 "sentences": of_sentences(list(entaug.read(kept))),
@@ -373,7 +372,7 @@ def scores(folder: Path) -> Found:
         for every in (5, 7, 11):
             path = folder / f"{name}.{every}.jsonl"
             entaug.write(_predicted(gold, every), path)
-            outcome = outcomes[every] = entaug.evaluate_files(_input(name, folder), path)
+            outcome = outcomes[every] = entaug.evaluate(_input(name, folder), path)
             found[f"{name}, every {every}"] = rounded(outcome.to_dict())
             found[f"{name}, every {every}, by sentence"] = of_bytes(str(outcome.sentence_counts()).encode())
         for seed in (0, 1):
@@ -392,7 +391,7 @@ def subsets(folder: Path) -> Found:
             for seed in (0, SEED):
                 where = folder / name / how / str(seed)
                 sizes: list[float] = [0.25, 0.5, 3] if how == "fraction" else [3, 7, 15]
-                entaug.subset_file(_input(name, folder), where, sizes, how=how, seed=seed, with_rest=True)
+                entaug.subset(_input(name, folder), where, sizes, how=how, seed=seed, with_rest=True)
                 found[f"{name}, {how}, seed {seed}"] = of_path(where)
     return found
 
@@ -494,13 +493,13 @@ def experiment(folder: Path) -> Found:
         micro = [[record[part]["micro"][count] for count in ("correct", "predicted", "gold")] for part in _HELD_OUT]
         found[f"run {number}"] = [record["steps"], *record["sentences"].values(), *micro]
     tagger = create_tagger("linear")
-    summary = train_file(
+    summary = entaug.train(
         EXAMPLE / "train.conll",
         folder / "tagger",
         tagger,
         config=TaggerTrainingConfig(steps=20, batch_size=16, seed=SEED),
     )
-    outcome = entaug.evaluate_files(EXAMPLE / "dev.conll", folder / "tagger")
+    outcome = entaug.evaluate(EXAMPLE / "dev.conll", folder / "tagger")
     found["kept"] = [summary.sentences, summary.labels, *outcome.micro]
     return found
 

@@ -3,7 +3,7 @@
     .venv/bin/python benchmarks/methods.py --write benchmarks/results/methods.md
 
 The measures are those of ACLM's table 3 and EnTDA's tables 5 and 6, as `entaug quality` has them (what they are:
-`entaug quality --list`), shares in percent. Perplexity is SmolLM2's, not fine-tuned on the data. What DAGA and MulDA
+`entaug list measures`), shares in percent. Perplexity is SmolLM2's, not fine-tuned on the data. What DAGA and MulDA
 make, which has no source, is compared with the sentence whose place it takes.
 
 Yield is what was kept of all that was drawn. Each method runs in a process of its own, so that its peak of memory is

@@ -85,8 +85,8 @@ def file_rates(gold: Path, folder: Path, runs: int) -> Iterator[tuple[str, float
     """Check and convert, reading and writing included."""
     three = folder / "some.conll"
     three.write_bytes(gold.read_bytes() * 3)
-    yield "check", best(lambda: entaug.check_file(three).counts.sentences, runs), "CoNLL"
-    convert: Callable[..., Any] = lambda a, b: entaug.convert_file(folder / a, folder / b, force=True).counts.sentences  # noqa: E731
+    yield "check", best(lambda: entaug.check(three).counts.sentences, runs), "CoNLL"
+    convert: Callable[..., Any] = lambda a, b: entaug.convert(folder / a, folder / b, force=True).counts.sentences  # noqa: E731
     yield "convert, CoNLL to JSON lines", best(lambda: convert("some.conll", "some.jsonl"), runs), ""
     yield "convert, JSON lines to CoNLL", best(lambda: convert("some.jsonl", "other.conll"), runs), ""
 

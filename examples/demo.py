@@ -159,7 +159,7 @@ def main() -> None:
     show_examples(console, entaug.read(augmented))
     console.rule("[bold]3. check[/]: the file to train on", align="left")
     conll = augmented.with_suffix(".conll")
-    run(console, "convert", str(augmented), str(conll), "--provenance", "--lose", "id", "--force")
+    run(console, "convert", str(augmented), str(conll), "--provenance", "--allow-loss", "id", "--force")
     run(console, "check", str(conll))
     paths = [augmented, *(show_methods(console) if options.all else [])]
     console.rule("[bold]4. inspect[/]: every new sentence beside its source", align="left")

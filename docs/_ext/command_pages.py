@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from entaug.commands.main import COMMANDS, build_parser
+from entaug.commands.main import COMMANDS, SUMMARIES, build_parser
 from page_text import table
 
 __all__ = ["command_pages"]
@@ -14,7 +14,7 @@ _WIDTH = 82  # columns of a synopsis
 
 def command_pages() -> dict[str, str]:
     """The pages of the commands and their index, by path."""
-    rows = [(f"[`entaug {name}`]({name}.md)", COMMANDS[name].summary) for name in COMMANDS]
+    rows = [(f"[`entaug {name}`]({name}.md)", summary) for name, summary in SUMMARIES.items()]
     index = [
         "# Command line\n",
         table(("command", "purpose"), rows),
@@ -47,7 +47,7 @@ def _page(name: str) -> str:
 
 
 def _parser_of(name: str) -> argparse.ArgumentParser:
-    [subparsers] = [a for a in build_parser([name])._actions if isinstance(a, argparse._SubParsersAction)]  # noqa: SLF001
+    [subparsers] = [a for a in build_parser([name, "--help-all"])._actions if isinstance(a, argparse._SubParsersAction)]  # noqa: SLF001
     parser: argparse.ArgumentParser = subparsers.choices[name]
     return parser
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import entaug
 from entaug import Augmenter
-from entaug.commands.methods import describe_labels, describe_needs
+from entaug.commands.list import describe_labels, describe_needs
 from entaug.config.params import argument_descriptions, parameters
 from entaug.formats.augmented import AugmentedPair, pair_with_sources, read_augmented
 from entaug.methods import METHODS

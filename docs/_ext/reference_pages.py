@@ -15,7 +15,7 @@ from typing import Any
 
 import entaug
 from entaug.backends.models import catalogue as models
-from entaug.commands.formats import CAPABILITIES
+from entaug.commands.list import CAPABILITIES
 from entaug.commands.models import methods_using
 from entaug.core.languages import language_name
 from entaug.errors import EntaugError
@@ -275,11 +275,11 @@ def measured_pages() -> dict[str, str]:
 # The heading of the public names of a module; the names of other modules get the name of their module.
 _HEADINGS = {
     "entaug.core.data": "Values",
+    "entaug.commands": "Commands",
     "entaug.formats": "Reading and writing",
     "entaug.config.registry": "Methods",
     "entaug.methods": "Methods",
     "entaug.backends": "Methods",
-    "entaug.commands.work": "Workflows",
     "entaug.metrics.likelihood": "Scores of sentences",
     "entaug.metrics.bertscore": "Scores of sentences",
     "entaug.metrics.span_f1": "Scores of taggers",

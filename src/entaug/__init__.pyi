@@ -2,17 +2,20 @@
 
 from ._version import __version__
 from .backends.protocols import RoundTrip
-from .commands.work.check import check_file
-from .commands.work.convert import convert_file
-from .commands.work.evaluate import evaluate_files
-from .commands.work.filter import filter_file
-from .commands.work.mentions import mentions_file
-from .commands.work.predict import predict_file
-from .commands.work.ratings import merge_ratings, write_rating_page
-from .commands.work.relabel import relabel_file
-from .commands.work.report import write_html_report
-from .commands.work.subset import subset_file
-from .commands.work.suggest import suggest_file
+from .commands.check import check
+from .commands.convert import convert
+from .commands.evaluate import evaluate
+from .commands.filter import filter  # noqa: A004
+from .commands.mentions import mentions
+from .commands.predict import predict
+from .commands.quality import quality
+from .commands.rate import rate
+from .commands.ratings import ratings
+from .commands.relabel import relabel
+from .commands.report import write_report
+from .commands.subset import subset
+from .commands.suggest import suggest
+from .commands.train import train
 from .core.corpus import Corpus, CorpusStream
 from .core.data import Edit, Mention, Sentence
 from .errors import EntaugError
@@ -31,16 +34,14 @@ from .methods.constituents import ConstituencyReplacement
 from .methods.daga import DAGA, MulDA
 from .methods.dependency_fragments import Crop, Rotate
 from .methods.entda import EnTDA
-from .methods.fitted import load_augmenter, save_augmenter
 from .methods.gal import GAL
 from .methods.masked_lm import MaskedLMReplacement
 from .methods.melm import MaskedEntityLM
 from .methods.online import OnlineDataset
+from .methods.parts import Part, augment_part, merge_parts
 from .methods.replacement import LabelWiseTokenReplacement, MentionReplacement
 from .methods.rewriting import Rewriting
 from .methods.selftraining import SelfTraining
-from .methods.shard_files import Shard
-from .methods.shards import augment_shard, merge_shards
 from .methods.shared.templates import AttentionMap
 from .methods.shuffling import ShuffleWithinSegments
 from .methods.synonyms import SynonymReplacement
@@ -84,6 +85,7 @@ __all__ = [
     "MentionReplacement",
     "MulDA",
     "OnlineDataset",
+    "Part",
     "Quality",
     "Relabeller",
     "Rewriting",
@@ -92,48 +94,47 @@ __all__ = [
     "Scores",
     "SelfTraining",
     "Sentence",
-    "Shard",
     "ShuffleWithinSegments",
     "SynonymReplacement",
     "__version__",
     "augment",
     "augment_file",
-    "augment_shard",
+    "augment_part",
     "auto",
     "best_by_likelihood",
-    "check_file",
-    "convert_file",
+    "check",
+    "convert",
     "create_augmenter",
     "draw_attention_map",
-    "evaluate_files",
+    "evaluate",
+    "filter",
     "filter_by_confidence",
-    "filter_file",
     "from_datasets",
     "krippendorff_alpha",
-    "load_augmenter",
     "markdown_report",
     "measure_quality",
-    "mentions_file",
-    "merge_ratings",
-    "merge_shards",
+    "mentions",
+    "merge_parts",
     "pair_with_sources",
     "paired_bootstrap",
     "pairwise_bertscore",
     "parse_methods",
-    "predict_file",
+    "predict",
     "pseudo_log_likelihood",
+    "quality",
+    "rate",
+    "ratings",
     "read",
     "read_augmented",
     "read_run_records",
     "read_unlabelled",
-    "relabel_file",
-    "save_augmenter",
+    "relabel",
     "score",
     "stream",
-    "subset_file",
-    "suggest_file",
+    "subset",
+    "suggest",
     "to_datasets",
+    "train",
     "write",
-    "write_html_report",
-    "write_rating_page",
+    "write_report",
 ]

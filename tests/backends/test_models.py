@@ -643,15 +643,15 @@ def test_a_package_that_holds_the_files_itself(cache: Path, monkeypatch: pytest.
 def test_listing(source: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(models.MODELS, "other", toy("other"))
     prepare_models(["toy"], source=source)
-    assert main(["models", "list"]) == 0
+    assert main(["list", "models"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[1].split() == "toy installed 1 MB CC0 any sr toy words".split()
     assert lines[2].split() == "other not installed 1 MB CC0 any - other words".split()
     monkeypatch.setitem(models.MODELS, "other", toy("other", by_default=False, languages=("de", "fr")))
-    assert main(["models", "list", "other"]) == 0
+    assert main(["list", "models", "other"]) == 0
     assert capsys.readouterr().out.splitlines()[1].split() == "other optional 1 MB CC0 de fr - other words".split()
-    assert main(["models", "list", "toy", "--json"]) == 0
-    [record] = json.loads(capsys.readouterr().out)
+    assert main(["list", "models", "toy", "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
     assert record["name"] == "toy"
     assert record["installed"] is True
     assert record["used_by"] == ["sr"]
@@ -667,7 +667,7 @@ def test_the_command_line(source: Path, cache: Path, capsys: pytest.CaptureFixtu
     (cache / "toy" / "words.txt").unlink()
     assert main(["models", "verify"]) == 2
     assert main(["models", "prepare", "--offline"]) == 2
-    assert main(["models", "list", "--for", "sr"]) == 2
+    assert main(["models", "verify", "--for", "sr"]) == 2
     assert capsys.readouterr().err.count("\n") == 4
 
 

@@ -130,7 +130,7 @@ def _to(format_: str, output: str) -> tuple[Scenario, Scenario]:
         _augment("mr", "--to", format_, "--seed", "3", output=output, prepare=gold(3), weight=0.5),
         Scenario(
             f"convert to {format_}",
-            ("convert", "gold.conll", output, "--to", format_, "--lose", "tokens"),
+            ("convert", "gold.conll", output, "--to", format_, "--allow-loss", "tokens"),
             output,
             gold(3),
             weight=0.5,

@@ -18,9 +18,9 @@ import hypothesis
 from hypothesis import HealthCheck, Phase
 from hypothesis import strategies as st
 
+import entaug
 from chaos.tools import Counts, Tools, check
 from entaug.backends.compute import use_compute_settings
-from entaug.commands.work.check import check_file
 from entaug.config.params import REQUIRED, Parameter, parameters
 from entaug.core.data import Sentence
 from entaug.errors import EntaugError, InputError, LossError, ParameterError
@@ -341,7 +341,7 @@ def in_format(rng: Random, folder: Path, method: Augmenter, options: dict[str, A
         )
     counts[f"through {name}"] += 1
     try:
-        faults = check_file(out, from_format=name).errors
+        faults = entaug.check(out, from_format=name).errors
     except EntaugError as error:
         faults = [str(error)]
     if name != "conll":  # columns are found by looking, which a few odd rows can mislead

@@ -8,12 +8,12 @@ from typing import Any
 
 import orjson
 import pytest
+from entaug.methods.shards import Shard, augment_shard, merge_shards
 
 import entaug
 from conftest import EXAMPLE
 from entaug import Mention, Sentence
 from entaug.commands.main import main
-from entaug.commands.work.convert import convert_file
 from entaug.core.corpus import SentenceKeys, with_keys
 from entaug.core.data import split_fields
 from entaug.core.provenance import Provenance
@@ -22,7 +22,6 @@ from entaug.formats import target
 from entaug.formats.bookkeeping import BOOKKEEPING, without_bookkeeping
 from entaug.methods import create_augmenter
 from entaug.methods.augment import augment_file
-from entaug.methods.shards import Shard, augment_shard, merge_shards
 from helpers.command_line import files_of
 
 TRAIN = EXAMPLE / "train.conll"
@@ -86,13 +85,14 @@ def test_the_path_by_other_formats(
 ) -> None:
     between = tmp_path / "between"
     capsys.readouterr()
-    tokens = ["--lose", "tokens"] * (format_ == "brat")  # spaCy has others
+    tokens = ["--allow-loss", "tokens"] * (format_ == "brat")  # spaCy has others
     assert main(["convert", str(reviewed), str(between), "--to", format_, *tokens]) == 0
     assert "own notes" not in capsys.readouterr().err
     # White space is the user's as soon as a text has it, and so are the names of its documents.
-    lose = {"brat": ["--lose", "text,id"], "doccano": ["--lose", "text"], "prodigy": ["--lose", "text"]}
+    kinds = {"brat": "text,id", "doccano": "text", "prodigy": "text"}.get(format_)
+    options = ["--allow-loss", kinds] if kinds else []
     final = tmp_path / "final.conll"
-    assert main(["convert", str(between), str(final), "--from", format_, *lose.get(format_, [])]) == 0
+    assert main(["convert", str(between), str(final), "--from", format_, *options]) == 0
     notes = [line for line in capsys.readouterr().err.splitlines() if "own notes" in line]
     assert len(notes) == 1
     assert "provenance" in notes[0]
@@ -122,11 +122,11 @@ def test_brat_to_conll_by_a_review(tmp_path: Path, capsys: pytest.CaptureFixture
     )
     assert "# sent_id = a\n# text = Ada saw Rome\n" in final.read_text()
     assert main(["convert", str(tmp_path / "gold"), str(tmp_path / "no.conll")]) == 2
-    assert "cannot store id (2 times), text (2 times); pass --lose id,text" in capsys.readouterr().err
+    assert "cannot store id (2 times), text (2 times); pass --allow-loss id,text" in capsys.readouterr().err
     relation = tmp_path / "gold" / "a.ann"
     relation.write_text(relation.read_text() + "R1\tsees Arg1:T1 Arg2:T2\n")
     with pytest.raises(LossError, match="field '_brat'"):  # but relations are the user's
-        convert_file(tmp_path / "gold", tmp_path / "no.conll", lose=["id", "text"])
+        entaug.convert(tmp_path / "gold", tmp_path / "no.conll", allow_loss=["id", "text"])
 
 
 def test_provenance_goes_into_no_conll_that_did_not_have_it(
@@ -189,7 +189,7 @@ def test_no_format_is_kept_from_writing_by_bookkeeping(name: str, tmp_path: Path
     assert all(loss.startswith(BOOKKEEPING) for loss in lost)
     if name == "shards":
         return  # is not written by convert
-    summary = convert_file(tmp_path / "in.jsonl", tmp_path / "out", to_format=name)
+    summary = entaug.convert(tmp_path / "in.jsonl", tmp_path / "out", to_format=name)
     assert not summary.lost
     assert len([note for note in summary.notes if "own notes" in note]) == bool(lost)
 

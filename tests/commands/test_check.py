@@ -13,7 +13,6 @@ from conftest import EXAMPLE
 from entaug.backends.fakes import FakeConstituencyParser
 from entaug.backends.protocols import Constituent
 from entaug.commands.main import main
-from entaug.commands.work.check import check_file
 from entaug.errors import InputError
 from helpers.command_line import fails
 
@@ -27,12 +26,12 @@ class German(FakeConstituencyParser):
 def test_phrases_are_counted_by_category_with_those_that_hold_a_mention(tmp_path: Path) -> None:
     file = tmp_path / "a.conll"
     file.write_text("Ada B-PER\nmet O\nBo B-PER\n\nAda B-PER\nByron I-PER\nsang O\n\nRain O\n")
-    summary = check_file(file, phrases=FakeConstituencyParser())
+    summary = entaug.check(file, phrases=FakeConstituencyParser())
     assert summary.phrases is not None
     # By the fake, a sentence, its first word and all other words: "Ada", "Ada" (half a mention) and "Rain".
     assert summary.phrases.phrases == {"S": 3, "NP": 3, "VP": 2}
     assert summary.phrases.with_mention == {"S": 2, "NP": 1, "VP": 1}
-    assert check_file(file).phrases is None
+    assert entaug.check(file).phrases is None
 
 
 def test_windows_and_faulty_sentences_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -42,14 +41,14 @@ def test_windows_and_faulty_sentences_change_nothing(tmp_path: Path, monkeypatch
             return super().parse(sentences)
 
     windows: list[int] = []
-    whole = check_file(TRAIN, phrases=Counting())
+    whole = entaug.check(TRAIN, phrases=Counting())
     assert windows == [100]
-    monkeypatch.setattr("entaug.commands.work.check._WINDOW", 7)
-    assert check_file(TRAIN, phrases=Counting()).phrases == whole.phrases
+    monkeypatch.setattr("entaug.commands.check._WINDOW", 7)
+    assert entaug.check(TRAIN, phrases=Counting()).phrases == whole.phrases
     assert windows == [100, *[7] * 14, 2]
     broken = tmp_path / "broken.conll"
     broken.write_text(TRAIN.read_text("utf-8").replace("\tB-PER", "\tX-PER", 1), "utf-8")
-    summary = check_file(broken, phrases=FakeConstituencyParser())
+    summary = entaug.check(broken, phrases=FakeConstituencyParser())
     assert len(summary.errors) == 1
     assert summary.phrases is not None
     assert summary.phrases.phrases["S"] == summary.counts.sentences == 99
@@ -57,7 +56,7 @@ def test_windows_and_faulty_sentences_change_nothing(tmp_path: Path, monkeypatch
 
 def test_a_parser_of_another_language_is_refused() -> None:
     with pytest.raises(InputError, match=r"train.conll: .*serves German.*--phrases, or pass --any-language"):
-        check_file(TRAIN, phrases=German())
+        entaug.check(TRAIN, phrases=German())
 
 
 def test_an_unknown_parser_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:

@@ -27,7 +27,7 @@ import entaug
 from conftest import EXAMPLE
 from entaug import Sentence
 from entaug.commands import main as entry_point
-from entaug.commands.main import main
+from entaug.commands.main import COMMANDS, main
 from entaug.core.progress import Progress
 from entaug.errors import EntaugError, MissingModelError, ParameterError
 from entaug.files import checkpoints
@@ -185,11 +185,11 @@ def test_same_bytes_whatever_the_hash_seed(tmp_path: Path, method: str) -> None:
 
 
 def test_formats_tell_what_they_carry(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["formats"]) == 0
+    assert main(["list", "formats"]) == 0
     told = capsys.readouterr().out
     assert all(f"\n{name} " in f"\n{told}" for name in FORMATS)
     for name in FORMATS:
-        assert main(["formats", name]) == 0
+        assert main(["list", "formats", name]) == 0
         own = capsys.readouterr().out
         for field in dataclasses.fields(find_format(name).dialect()):
             assert (f"  {field.name} = " in own) == field.compare, "what is found by looking alone is nothing to set"
@@ -198,13 +198,13 @@ def test_formats_tell_what_they_carry(capsys: pytest.CaptureFixture[str]) -> Non
             assert not own.split(f"  {field.name} = ")[1].split("\n")[0].endswith(": "), (
                 f"{name}: {field.name} is told about"
             )
-    assert main(["formats", "jsonl", "--json"]) == 0
+    assert main(["list", "formats", "jsonl", "--json"]) == 0
     assert orjson.loads(capsys.readouterr().out)["discontinuous"] is True
 
 
 def test_any_option_of_a_format(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out.jsonl"
-    arguments = ["convert", TRAIN, str(out), "--to", "doccano", "--lose", "all"]
+    arguments = ["convert", TRAIN, str(out), "--to", "doccano", "--allow-loss", "all"]
     assert main([*arguments, "--to-layout", "tokens=false", "--to-layout", "field=labels"]) == 0
     assert set(orjson.loads(out.read_bytes().splitlines()[0])) == {"text", "labels"}
     capsys.readouterr()
@@ -227,12 +227,30 @@ def test_provenance_comments_come_back(tmp_path: Path) -> None:
 
 def test_options_of_a_method_are_its_fields(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        main(["augment", "--method", "lwtr", "--help"])
+        main(["augment", "--method", "lwtr", "--help-all"])
     text = capsys.readouterr().out
     assert "--stop-words" in text
     assert "--p" in text
     assert "exit codes" in text
     assert "unrecognized arguments: --lexicon" in fails(capsys, 2, "augment", TRAIN, "-m", "mr", "--lexicon", "x")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_fits_two_screens_and_tells_of_the_rest(
+    command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    shown = []
+    for option in ("--help", "--help-all"):
+        with pytest.raises(SystemExit):
+            main([command, option])
+        shown.append(capsys.readouterr().out)
+    short, whole = shown
+    assert len(short.splitlines()) <= 80
+    assert "--help-all" in short
+    assert "exit codes" in whole
+    assert ("--to-separator" in whole) == ("--to " in short), "rare options are shown with --help-all alone"
+    assert "--to-separator" not in short
 
 
 @pytest.mark.parametrize(
@@ -364,7 +382,7 @@ def test_an_interruption_that_a_library_replaces_by_its_own_error_is_still_repor
     before = {name: signal.getsignal(name) for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a test run in the background may ignore it
     try:
-        assert main(["formats"]) == 130
+        assert main(["list", "formats"]) == 130
     finally:
         for name, handler in before.items():
             signal.signal(name, handler)
@@ -407,7 +425,7 @@ def test_what_another_run_left_is_not_mixed_in(tmp_path: Path, capsys: pytest.Ca
         (["augment", TRAIN, "-m", "mr", "--from", "conl"], 2, "unknown format 'conl'; did you mean 'conll'?"),
         (["augment", TRAIN, "-m", "mr", "--scheme", "IOB3"], 2, "unknown tag scheme 'IOB3'"),
         (["augment", TRAIN, "-m", "mr", "--tag-column", "9"], 2, "2 columns, counted from 0: there is no such column"),
-        (["methods", "cassi2"], 2, "unknown method 'cassi2'"),
+        (["list", "methods", "cassi2"], 2, "unknown method 'cassi2'"),
         (["check", "."], 2, "is a directory"),
         (["convert", NESTED, "-", "--to", "conll"], 2, "nested.jsonl:1: a nested mention"),
         (["convert", NESTED, "-", "--to", "conll"], 2, "cannot be written as tags; write JSON lines, or choose"),
@@ -535,13 +553,13 @@ def test_a_reader_that_goes_away() -> None:
 
 
 def test_methods_lists_and_tells(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["methods"]) == 0
+    assert main(["list", "methods"]) == 0
     listed = capsys.readouterr().out
-    assert main(["methods", "--json"]) == 0
+    assert main(["list", "methods", "--json"]) == 0
     records = orjson.loads(capsys.readouterr().out)
     assert {r["name"] for r in records} == set(entaug.METHODS)
     assert all(r["name"] in listed and r["summary"] in listed for r in records)
-    assert main(["methods", "mention-replacement"]) == 0
+    assert main(["list", "methods", "mention-replacement"]) == 0
     assert "p = 0.3: the probability of replacing each mention" in capsys.readouterr().out
 
 
@@ -631,6 +649,6 @@ def test_closed_streams_are_no_traceback(argv: str, closed: str, code: int, mess
 
 def test_standard_output_in_ascii(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
-    result = run("methods", "cassi", env=environment)
+    result = run("list", "methods", "cassi", env=environment)
     assert result.returncode == 0, result.stderr
     assert result.stdout.isascii()

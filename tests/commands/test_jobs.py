@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import gzip
 import os
 import pickle
 import signal
@@ -20,18 +19,11 @@ from conftest import EXAMPLE
 from entaug.backends import processes
 from entaug.backends.fakes import FakeTagger
 from entaug.commands.main import main
-from entaug.commands.work.check import check_file
-from entaug.commands.work.convert import convert_file
-from entaug.commands.work.filter import filter_file
-from entaug.commands.work.quality import measure_files
 from entaug.core.data import Mention, Sentence
 from entaug.errors import EntaugError, InputError, LossError, ParameterError
 from entaug.files import checkpoints
 from entaug.filters import Consistency, Leakage, create_filters
-from entaug.formats import CorpusFile, open_file
-from entaug.formats.base import ReadReport
-from entaug.formats.parts import parts_of
-from entaug.methods import augmentation, create_augmenter
+from entaug.methods import augment, create_augmenter
 from entaug.methods.augment import augment_file
 from entaug.methods.combined import parse_methods
 from helpers.command_line import fails, interrupt_after, repeated
@@ -45,6 +37,9 @@ class Inline(processes.Workers):
 
     def __init__(self, jobs: int = 2) -> None:
         self.jobs = jobs
+
+    def begin(self, function: Any, shared: Any) -> None:
+        sent(shared)
 
     def map(self, function: Any, shared: Any, tasks: Any) -> Iterator[Any]:
         shared = sent(shared)
@@ -108,70 +103,6 @@ def nested(folder: Path) -> Path:
     path = folder / "nested.jsonl"
     entaug.write([*sentences, *(s.with_(id=None) for s in sentences[:40]), *sentences[1:4]], path)
     return path
-
-
-# --------------------------------------------------------------------------------------------------------------- parts
-
-
-def sentences_of_parts(file: CorpusFile, size: int, reading: ReadReport | None = None) -> tuple[list[Sentence], int]:
-    reading = reading or ReadReport()
-    parts = list(parts_of(file, reading, size))
-    return [sentence for part in parts for sentence in part.sentences(file, reading)], len(parts)
-
-
-@pytest.mark.parametrize("size", [1, 60, 1000, 4096, 10**7])
-@pytest.mark.parametrize(
-    "name", ["train.conll", "crlf.conll", "train.conll.gz", "train.jsonl", "train.jsonl.gz", "t.brat"]
-)
-def test_parts_hold_the_sentences_of_the_file(tmp_path: Path, name: str, size: int) -> None:
-    path = tmp_path / name
-    if name == "crlf.conll":
-        path.write_bytes(b"\xef\xbb\xbf" + TRAIN.read_bytes().replace(b"\n", b"\r\n"))
-    elif name == "t.json":
-        entaug.write(entaug.read(TRAIN), path, "gliner")
-    else:
-        entaug.write(entaug.read(TRAIN), path)
-    file = open_file(path)
-    sentences, count = sentences_of_parts(file, size)
-    assert sentences == list(file.sentences())
-    if size < 5000 and name != "t.json":
-        assert count > 1
-
-
-COMMENTS = """# newdoc
-
-# sent_id = a
-Ada B-PER
-sings O
-
-# a comment
-# after a comment
-
--DOCSTART- O
-
-Bo B-PER
--DOCSTART- O
-\u00a0
-Ek B-PER
- \t
-#1 O
-Al B-PER
-
-# the last
-"""
-
-
-@pytest.mark.parametrize("size", range(1, len(COMMENTS) + 10, 3))
-def test_comments_stay_with_the_sentence_behind_them(tmp_path: Path, size: int) -> None:
-    for start in ("", "\ufeff"):
-        path = tmp_path / "a.conll"
-        path.write_text(start + COMMENTS, encoding="utf-8")
-        file = open_file(path)
-        whole, apart = ReadReport(), ReadReport()
-        sentences, _ = sentences_of_parts(file, size, apart)
-        assert sentences == list(file.sentences(whole))
-        assert [s.layout for s in sentences] == [s.layout for s in file.sentences()]
-        assert (apart.notes, apart.repaired) == (whole.notes, whole.repaired)
 
 
 # ----------------------------------------------------------------------------------------------------------- the result
@@ -238,7 +169,7 @@ FILTERS = "validity+duplicates:threshold=0.8+mentions:match_words=false"
 def filtered(path: Path, folder: Path, jobs: int) -> tuple[bytes, bytes, dict[str, Any]]:
     out, rejected = folder / "kept.jsonl", folder / "rejected.jsonl"
     filters = [*create_filters(FILTERS), Leakage(held_out=list(entaug.read(TRAIN))[:20], threshold=0.9)]
-    summary = filter_file(path, out, filters, gold=TRAIN, rejected=rejected, force=True, jobs=jobs)
+    summary = entaug.filter(path, out, filters, gold=TRAIN, rejected=rejected, force=True, jobs=jobs)
     return out.read_bytes(), rejected.read_bytes(), {**vars(summary), "seconds": 0}
 
 
@@ -261,7 +192,7 @@ def test_measures_by_several_processes(tmp_path: Path) -> None:
     without: dict[str, Any] = {"models": dict.fromkeys(("causal_lm", "masked_lm", "encoder")), "gold": TRAIN}
     texts = []
     for jobs in (1, 2):
-        measure_files(files, tmp_path / "table.json", force=True, jobs=jobs, **without)
+        entaug.quality(files, tmp_path / "table.json", force=True, jobs=jobs, **without)
         texts.append((tmp_path / "table.json").read_text(encoding="utf-8"))
     assert texts[0] == texts[1]
     assert "undefined because" in texts[0]
@@ -278,34 +209,6 @@ def test_processes_filter_and_measure_the_same(tmp_path: Path) -> None:
         assert main([*given, "--jobs", jobs]) == 0
         tables.append(out.read_text(encoding="utf-8"))
     assert tables[0] == tables[1]
-
-
-@pytest.mark.usefixtures("inline")
-def test_check_and_convert_by_several_processes(tmp_path: Path) -> None:
-    named = nested(tmp_path)
-    for path in (repeated(tmp_path, 2), named):
-        results = []
-        for jobs in (1, 2):
-            out = tmp_path / f"out-{jobs}{'.jsonl' if path is not named else '.json'}"
-            to: dict[str, Any] = {}
-            if path is named:
-                to = {"to_format": "spacy-json", "write_options": {"overlap": "outermost"}}
-            converted = convert_file(path, out, jobs=jobs, lose=["all"], **to)
-            checked = check_file(path, jobs=jobs)
-            results.append((out.read_bytes(), {**vars(converted), "output": ""}, checked))
-        assert results[0] == results[1]
-        assert results[1][2].counts.sentences > results[1][2].repeated > 0
-    bad = tmp_path / "bad.conll"
-    bad.write_text(TRAIN.read_text() + "\nfaulty X-Y-Z\n\nfaulty I-PER\n")
-    assert check_file(bad, jobs=2) == check_file(bad, jobs=1)
-    assert len(check_file(bad, jobs=2).errors) == 2
-    errors = []
-    for jobs in (1, 2):
-        with pytest.raises(LossError) as caught:
-            convert_file(named, tmp_path / "out.conll", jobs=jobs)
-        errors.append(str(caught.value))
-    assert errors[0] == errors[1]
-    assert not (tmp_path / "out.conll").exists()
 
 
 # -------------------------------------------------------------------------------------------------------- interruptions
@@ -329,29 +232,85 @@ def test_another_number_of_processes_may_go_on(tmp_path: Path, monkeypatch: pyte
     assert sorted(p.name for p in tmp_path.iterdir()) == sorted(["big.conll", name, f"whole-{name}"])
 
 
-def _die(_job: Any, _task: Any) -> None:
+def _die_once(work: augment.Work, block: augment.Block | None) -> Any:
+    """Kill this process in the middle, once for each work."""
+    died = Path(os.environ["DIED"])
+    if block is not None and block.start and not died.exists():
+        died.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return augment.draw_block(work, block)
+
+
+def _die(_work: Any, _block: Any) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _fail(_job: Any, _task: Any) -> None:
+def _fail(_work: Any, _block: Any) -> None:
     raise ParameterError("this is wrong")
 
 
+def test_a_killed_process_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gold, out = repeated(tmp_path, 3), tmp_path / "out.conll"
+    wanted = summary_of(gold, tmp_path / "one.conll", "mr", 1)
+    monkeypatch.setenv("DIED", str(tmp_path / "died"))
+    function = sys.modules[__name__]._die_once
+    with monkeypatch.context() as patched:
+        patched.setattr(augment, "draw_block", function)
+        assert summary_of(gold, out, "mr", 2) == wanted
+    assert (tmp_path / "died").exists()
+
+
 @pytest.mark.slow
-def test_a_process_that_dies_is_one_clear_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_processes_that_die_again_and_again_are_one_clear_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     gold, out = repeated(tmp_path, 3), tmp_path / "out.conll"
     with monkeypatch.context() as patched:
-        patched.setattr(augmentation, "draft_part", _die)
+        patched.setattr(augment, "draw_block", _die)
         with pytest.raises(
             EntaugError, match=r"a process ended before its work was done.*; run the same command again"
         ):
             augment_file(gold, out, create_augmenter("sis"), jobs=2)
-        patched.setattr(augmentation, "draft_part", _fail)
+        patched.setattr(augment, "draw_block", _fail)
         with pytest.raises(ParameterError, match="this is wrong"):
             augment_file(gold, out, create_augmenter("sis"), jobs=2)
     assert not out.exists()
     augment_file(gold, out, create_augmenter("sis"), jobs=2)
     assert out.read_bytes() == summary_of(gold, tmp_path / "one.conll", "sis", 1)[0]
+
+
+def test_processes_with_a_model_write_the_same_bytes(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    from helpers import tiny
+
+    model = tiny.save(tmp_path / "tiny-bert", "bert")
+    filters = "similarity:min_similarity=0.2"
+    outputs = []
+    for jobs in (1, 2):
+        method = create_augmenter("lm", masked_lm=str(model), filters=filters, min_p=0.0, guard=False)
+        augment_file(TRAIN, tmp_path / f"{jobs}.conll", method, jobs=jobs)
+        outputs.append((tmp_path / f"{jobs}.conll").read_bytes())
+    assert outputs[0] == outputs[1]
+
+
+def test_a_sentence_passes_few_functions(tmp_path: Path) -> None:
+    """From file to file, all that runs when formats and parameters are known; comprehensions and lambdas are parts."""
+    found: set[str] = set()
+    folder = str(Path(entaug.__file__).parent)
+
+    def note(frame: Any, event: str, _: Any) -> None:
+        code = frame.f_code
+        if event == "call" and code.co_filename.startswith(folder) and not code.co_name.startswith("<"):
+            found.add(f"{code.co_filename}:{code.co_qualname}")
+
+    augment_file(TRAIN, tmp_path / "warm.conll", create_augmenter("mr"))
+    method = create_augmenter("mr")
+    sys.setprofile(note)
+    try:
+        augment_file(TRAIN, tmp_path / "out.conll", method)
+    finally:
+        sys.setprofile(None)
+    assert 50 < len(found) <= 350, sorted(found)
 
 
 def children(pid: int) -> list[int]:
@@ -409,16 +368,20 @@ def test_errors_name_the_line(tmp_path: Path) -> None:
         augment_file(gaps, tmp_path / "out.conll", create_augmenter("sis"), jobs=2)
 
 
+class Unsendable(Consistency):
+    def __reduce__(self) -> Any:
+        raise TypeError("it has an open connection")
+
+
 def test_models_and_wrong_numbers_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     said = fails(capsys, 2, "augment", str(TRAIN), "-m", "sis", "-o", str(tmp_path / "o.conll"), "--jobs", "0")
     assert "--jobs must be at least 1, not 0" in said
-    augmenter = create_augmenter("sis", guard=True)
-    with pytest.raises(ParameterError, match=r"sis uses models, which compute in one process .*; leave out --jobs"):
-        augment_file(TRAIN, tmp_path / "o.conll", augmenter, jobs=2)
+    with pytest.raises(ParameterError, match=r"cannot be sent to other processes .*; give its models by name"):
+        augment_file(TRAIN, tmp_path / "o.conll", create_augmenter("sis", filters=Unsendable()), jobs=2)
     augment_file(TRAIN, tmp_path / "new.jsonl", parse_methods("sis"))
     consistency = Consistency(tagger=FakeTagger())
     with pytest.raises(ParameterError, match=r"consistency uses models, .*; leave out --jobs"):
-        filter_file(tmp_path / "new.jsonl", tmp_path / "o.jsonl", [consistency], jobs=2)
+        entaug.filter(tmp_path / "new.jsonl", tmp_path / "o.jsonl", [consistency], jobs=2)
 
 
 def test_small_files_start_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -427,13 +390,3 @@ def test_small_files_start_no_process(tmp_path: Path, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(processes.Workers, "start", start)
     augment_file(TRAIN, tmp_path / "out.conll", create_augmenter("sis"), jobs=None)
-
-
-def test_a_compressed_part_is_read_from_its_bytes(tmp_path: Path) -> None:
-    path = tmp_path / "a.conll.gz"
-    path.write_bytes(gzip.compress(TRAIN.read_bytes()))
-    parts = list(parts_of(open_file(path), ReadReport(), 4096))
-    assert b"".join(part.content or b"" for part in parts) == TRAIN.read_bytes()
-    path.write_bytes(path.read_bytes()[:-20])
-    with pytest.raises(InputError, match="broken gzip file"):
-        list(parts_of(CorpusFile(path, open_file(TRAIN).format, open_file(TRAIN).dialect), ReadReport(), 4096))

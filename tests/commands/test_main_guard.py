@@ -12,7 +12,8 @@ import pytest
 import entaug
 from conftest import EXAMPLE
 
-CALL = f"entaug.convert_file({str(EXAMPLE / 'train.conll')!r}, 'out.jsonl', jobs=2)"
+TRAIN = str(EXAMPLE / "train.conll")
+CALL = f"entaug.augment_file({TRAIN!r}, 'out.jsonl', entaug.create_augmenter('sis'), jobs=2)"
 SCRIPTS = {
     "plain": f"import entaug\n\n{CALL}\n",
     "in a function": f"import entaug\n\ndef run():\n    {CALL}\n\nrun()\n",

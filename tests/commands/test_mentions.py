@@ -120,9 +120,9 @@ def test_the_list_of_the_command_is_one_for_mr(train: Path, capsys: pytest.Captu
 
 def test_faults_of_the_command(train: Path) -> None:
     with pytest.raises(EntaugError, match=r"no new mention was accepted \(most often: a mention of the corpus\)"):
-        entaug.mentions_file("train.conll", "new.jsonl", FakeInstructModel(answer=lambda _: "Ada Moss"), labels=["PER"])
+        entaug.mentions("train.conll", "new.jsonl", FakeInstructModel(answer=lambda _: "Ada Moss"), labels=["PER"])
     assert not Path("new.jsonl").exists()
     with pytest.raises(ParameterError, match="is a model to fine-tune"):
-        entaug.mentions_file("train.conll", "new.jsonl", FakeGenerator())  # type: ignore[arg-type]
+        entaug.mentions("train.conll", "new.jsonl", FakeGenerator())  # type: ignore[arg-type]
     with pytest.raises(UnknownNameError, match="'ORG'"):
-        entaug.mentions_file("train.conll", "new.jsonl", FakeInstructModel(), labels=["ORG"])
+        entaug.mentions("train.conll", "new.jsonl", FakeInstructModel(), labels=["ORG"])

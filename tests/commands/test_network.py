@@ -38,7 +38,7 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     [
         ("augment", TRAIN, "-m", "mr,sis,lwtr", "-o", "out.conll"),
         ("check", TRAIN),
-        ("convert", TRAIN, "out.jsonl", "--lose", "all"),
+        ("convert", TRAIN, "out.jsonl", "--allow-loss", "all"),
         ("quality", TRAIN, "--no-models", "-o", "out.md"),
         ("subset", TRAIN, "-o", "out", "--sizes", "10"),
         ("methods",),

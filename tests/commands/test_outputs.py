@@ -18,8 +18,6 @@ import pytest
 import entaug
 from conftest import EXAMPLE
 from entaug.commands.main import main
-from entaug.commands.work.check import check_file
-from entaug.commands.work.convert import convert_file
 from entaug.errors import InputError, OutputError
 from entaug.files import checkpoints
 from entaug.files.atomic import output_error
@@ -29,7 +27,7 @@ from entaug.formats import FORMATS, find_format
 from entaug.formats.buffered import BufferedFormat
 from entaug.methods import create_augmenter
 from entaug.methods.augment import AugmentSummary, augment_file
-from helpers.command_line import files_of
+from helpers.command_line import fails, files_of
 from helpers.counting import wait_until
 
 TRAIN = EXAMPLE / "train.conll"
@@ -343,7 +341,7 @@ def test_ids_are_new_also_when_the_input_is_augmented_already(tmp_path: Path) ->
     for name in ("once", "twice", "thrice"):
         augment_file(gold, tmp_path / f"{name}.jsonl", create_augmenter("sis"))
         gold = tmp_path / f"{name}.jsonl"
-    assert not check_file(gold).errors
+    assert not entaug.check(gold).errors
 
 
 # ---------------------------------------------------------------------------------------------------- other columns
@@ -368,7 +366,7 @@ def test_a_byte_order_mark_that_is_a_character_stays(tmp_path: Path) -> None:
     gold.write_text('{"tokens": ["\\ufeffAda", "sings", "well"]}\n' * 2)
     wanted = list(entaug.read(gold))
     by_hand: dict[str, Any] = {"token_column": 0, "tag_column": 1}
-    convert_file(gold, out)
+    entaug.convert(gold, out)
     assert list(entaug.read(out, **by_hand)) == wanted
     entaug.write(wanted, out)
     assert list(entaug.read(out, **by_hand)) == wanted
@@ -380,7 +378,7 @@ def test_a_byte_order_mark_that_is_a_character_stays(tmp_path: Path) -> None:
 def test_formats_that_are_written_at_once_go_on_too(tmp_path: Path, format_name: str) -> None:
     gold = tmp_path / "gold.jsonl"
     gold.write_bytes(b"\n".join(records(600, "X")))
-    nested = {"rows": "sentences"} if format_name == "table" else None
+    nested = {"rows": "sentences"} if format_name == "table" else {}
     options: dict[str, Any] = {"to_format": format_name, "write_options": nested}
     augment_file(gold, tmp_path / "whole", create_augmenter("sis"), **options)
     summary = stopped_and_gone_on(gold, tmp_path / "out", "sis", **options)
@@ -415,3 +413,17 @@ def test_a_second_run_on_the_same_output_is_refused(tmp_path: Path) -> None:
     with lock(path), CheckpointedWriter(path, "a", **options) as writer:  # as the runs of an experiment
         writer.write(["four\n"])
     assert path.read_text() == "four\n"
+
+
+def test_augment_loses_nothing_else_where_some_loss_is_allowed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gold, out = tmp_path / "gold.jsonl", tmp_path / "out.conll"
+    sentences = [s.with_(id=f"s{i}", meta={"page": i}) for i, s in enumerate(entaug.read(EXAMPLE / "train.conll"))]
+    entaug.write(sentences, gold)
+    command = ["augment", str(gold), "-m", "sis", "-o", str(out), "--force"]
+    said = fails(capsys, 2, *command, "--allow-loss", "text")
+    assert "pass --allow-loss " in said
+    needed = said.partition("--allow-loss ")[2].split()[0]
+    for kinds in ([], ["--allow-loss", needed], ["--allow-loss", "all"]):
+        assert main([*command, *kinds]) == 0, kinds

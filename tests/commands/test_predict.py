@@ -12,11 +12,11 @@ import pytest
 
 import entaug
 from conftest import EXAMPLE
-from entaug import Sentence, predict_file, read_unlabelled
+from entaug import Sentence, read_unlabelled
 from entaug.backends.fakes import FakeTagger
 from entaug.backends.models.catalogue import model_path
+from entaug.commands import predict as workflow
 from entaug.commands.main import main
-from entaug.commands.work import predict as workflow
 from entaug.core.soft_labels import TagProbabilities
 from entaug.errors import InputError, LossError, OutputError, ParameterError
 from entaug.taggers.base import TaggerTrainingConfig, create_tagger, load_tagger
@@ -49,7 +49,7 @@ def text(tmp_path: Path) -> Path:
 
 def test_all_sentences_in_the_order_of_the_text(text: Path, tagger: FakeTagger) -> None:
     out = text.with_name("out.jsonl")
-    summary = predict_file(tagger, text, out, train=text.with_name("train.conll"))
+    summary = entaug.predict(tagger, text, out, train=text.with_name("train.conll"))
     labelled = list(entaug.read(out))
     assert [str(sentence) for sentence in labelled] == [
         "Nobody spoke .",
@@ -69,7 +69,7 @@ def test_all_sentences_in_the_order_of_the_text(text: Path, tagger: FakeTagger) 
 
 def test_probabilities(text: Path, tagger: FakeTagger) -> None:
     out = text.with_name("out.jsonl")
-    predict_file(tagger, text, out, probabilities=True)
+    entaug.predict(tagger, text, out, probabilities=True)
     soft = [TagProbabilities.from_sentence(sentence) for sentence in entaug.read(out)]
     assert all(one is not None for one in soft)
     assert soft[1] is not None
@@ -78,7 +78,7 @@ def test_probabilities(text: Path, tagger: FakeTagger) -> None:
 
 def test_without_a_training_file_spacy_tokenises_and_a_note_says_so(text: Path, tagger: FakeTagger) -> None:
     out = text.with_name("out.conll")
-    [_, note] = predict_file(tagger, text, out).notes
+    [_, note] = entaug.predict(tagger, text, out).notes
     assert "rules of spaCy for English; if your training" in note
     assert "name them with --train" in note
     assert "well\tO\n-\tO\nknown\tO\n" in out.read_text()
@@ -88,7 +88,7 @@ def test_a_labelled_file_keeps_its_tokens_and_not_its_labels(text: Path, tagger:
     other = [Sentence.from_iob("Ada left Rome .".split(), ["O", "B-X", "O", "O"]), Sentence(["a."])]
     entaug.write(other, text.with_name("test.conll"))
     files = [text.with_name("test.conll"), text.with_name("train.conll")]
-    summary = predict_file(tagger, files, text.with_name("out.conll"))
+    summary = entaug.predict(tagger, files, text.with_name("out.conll"))
     assert summary.notes == [], "nothing had to be tokenised"
     assert [s.mentions for s in entaug.read(text.with_name("out.conll"))] == [
         sentence.mentions for sentence in (GOLD[0], other[1], *GOLD)
@@ -97,21 +97,21 @@ def test_a_labelled_file_keeps_its_tokens_and_not_its_labels(text: Path, tagger:
 
 def test_a_tagger_without_probabilities(text: Path) -> None:
     out = text.with_name("out.jsonl")
-    predict_file(WithoutProbabilities().fit(GOLD), text, out, train=text.with_name("train.conll"))
+    entaug.predict(WithoutProbabilities().fit(GOLD), text, out, train=text.with_name("train.conll"))
     assert [s.meta["confidence"] for s in entaug.read(out)] == [1.0] * 4
 
 
 def test_the_windows_do_not_matter(text: Path, tagger: FakeTagger, monkeypatch: pytest.MonkeyPatch) -> None:
-    predict_file(tagger, text, text.with_name("whole.jsonl"))
+    entaug.predict(tagger, text, text.with_name("whole.jsonl"))
     monkeypatch.setattr(workflow, "_WINDOW", 3)
-    predict_file(tagger, text, text.with_name("parts.jsonl"))
+    entaug.predict(tagger, text, text.with_name("parts.jsonl"))
     assert text.with_name("whole.jsonl").read_bytes() == text.with_name("parts.jsonl").read_bytes()
 
 
 @pytest.mark.parametrize(("to_format", "name"), [("label-studio", "t.json"), ("doccano", "t.jsonl"), ("brat", "t")])
 def test_annotation_tools(text: Path, tagger: FakeTagger, to_format: str, name: str) -> None:
     out = text.with_name(name)
-    predict_file(tagger, text, out, train=text.with_name("train.conll"), to_format=to_format)
+    entaug.predict(tagger, text, out, train=text.with_name("train.conll"), to_format=to_format)
     options: dict[str, Any] = {"annotations": "predictions"} if to_format == "label-studio" else {}
     assert sum(len(s.mentions) for s in entaug.read(out, format=to_format, **options)) == 5
     if to_format == "label-studio":
@@ -124,27 +124,27 @@ def test_annotation_tools(text: Path, tagger: FakeTagger, to_format: str, name: 
 def test_errors(text: Path, tagger: FakeTagger) -> None:
     out = text.with_name("out.jsonl")
     with pytest.raises(OutputError, match=r"news\.txt: is also an input"):
-        predict_file(tagger, text, text, force=True)
+        entaug.predict(tagger, text, text, force=True)
     with pytest.raises(OutputError, match="is also an input"):
-        predict_file(tagger, text, text.with_name("train.conll"), train=text.with_name("train.conll"), force=True)
+        entaug.predict(tagger, text, text.with_name("train.conll"), train=text.with_name("train.conll"), force=True)
     with pytest.raises(InputError, match=r"gone\.txt: no such file"):
-        predict_file(tagger, [text, text.with_name("gone.txt")], out)
+        entaug.predict(tagger, [text, text.with_name("gone.txt")], out)
     with pytest.raises(ParameterError, match="no text is given"):
-        predict_file(tagger, [], out)
+        entaug.predict(tagger, [], out)
     with pytest.raises(ParameterError, match=r"labels of spacy:en_core_web_sm must be mapped to yours; .*--train"):
-        predict_file("spacy:en_core_web_sm", text, out)
+        entaug.predict("spacy:en_core_web_sm", text, out)
     with pytest.raises(ParameterError, match="the tagger linear is not trained; run: entaug train"):
-        predict_file("linear", text, out)
+        entaug.predict("linear", text, out)
     with pytest.raises(InputError, match="holds no tagger"):
-        predict_file(EXAMPLE, text, out)
+        entaug.predict(EXAMPLE, text, out)
     with pytest.raises(InputError, match="no such folder"):
-        predict_file(f"{text.parent}/tagger", text, out)
+        entaug.predict(f"{text.parent}/tagger", text, out)
     with pytest.raises(ParameterError, match="a text is named twice"):
-        predict_file(tagger, [text, text], out)
+        entaug.predict(tagger, [text, text], out)
     with pytest.raises(LossError, match="cannot store probabilities of tags; write JSON lines"):
-        predict_file(tagger, text, text.with_name("out.conll"), probabilities=True)
+        entaug.predict(tagger, text, text.with_name("out.conll"), probabilities=True)
     with pytest.raises(OutputError, match="is also an input"):
-        predict_file(text.parent, text, out)
+        entaug.predict(text.parent, text, out)
     assert not out.exists()
     assert not list(text.parent.glob("*.partial*"))
 

@@ -11,7 +11,7 @@ import pytest
 
 import entaug
 from conftest import EXAMPLE
-from entaug import Sentence, read_unlabelled, suggest_file
+from entaug import Sentence, read_unlabelled
 from entaug.backends.fakes import FakeTagger
 from entaug.commands.main import main
 from entaug.core.corpus import UnlabelledText
@@ -54,7 +54,7 @@ def train(tmp_path: Path) -> Path:
 
 def suggested(train: Path, name: str = "out.jsonl", **options: Any) -> list[Sentence]:
     out = train.with_name(name)
-    suggest_file(train, TEXT, out, teacher=TeacherParameters(tagger=Unsure()), force=True, **options)
+    entaug.suggest(train, TEXT, out, teacher=TeacherParameters(tagger=Unsure()), force=True, **options)
     return list(entaug.read(out))
 
 
@@ -85,7 +85,7 @@ def test_strategies(train: Path) -> None:
 def test_annotation_tools(train: Path, to_format: str) -> None:
     is_studio = to_format == "label-studio"
     out = train.with_name("tasks.json" if is_studio else "tasks.jsonl")
-    suggest_file(train, TEXT, out, teacher=TeacherParameters(tagger=Unsure()), to_format=to_format)
+    entaug.suggest(train, TEXT, out, teacher=TeacherParameters(tagger=Unsure()), to_format=to_format)
     options: dict[str, Any] = {"annotations": "predictions"} if is_studio else {}
     new = list(entaug.read(out, format=to_format, **options))
     assert len(new) == 3
@@ -102,7 +102,7 @@ def test_annotation_tools(train: Path, to_format: str) -> None:
 
 def test_conll_and_counts(train: Path) -> None:
     teacher = TeacherParameters(tagger=Unsure())
-    summary = suggest_file(train, TEXT, train.with_name("out.conll"), number=2, teacher=teacher)
+    summary = entaug.suggest(train, TEXT, train.with_name("out.conll"), number=2, teacher=teacher)
     assert (summary.gold, summary.text, summary.suggested, summary.skipped) == (1, 5, 2, 1)
     assert summary.mentions == {"PER": 1}
     assert summary.notes == ["a remark"]
@@ -112,14 +112,14 @@ def test_conll_and_counts(train: Path) -> None:
 def test_refusals(train: Path) -> None:
     teacher = TeacherParameters(tagger=Unsure())
     with pytest.raises(ParameterError, match="number must be at least 1"):
-        suggest_file(train, TEXT, train.with_name("o.jsonl"), number=0, teacher=teacher)
+        entaug.suggest(train, TEXT, train.with_name("o.jsonl"), number=0, teacher=teacher)
     with pytest.raises(OutputError, match="is the input"):
-        suggest_file(train, TEXT, train, teacher=teacher)
+        entaug.suggest(train, TEXT, train, teacher=teacher)
     with pytest.raises(InputError, match="no sentence of the text has 9 tokens"):
-        suggest_file(train, TEXT, train.with_name("o.jsonl"), min_tokens=9, teacher=teacher)
+        entaug.suggest(train, TEXT, train.with_name("o.jsonl"), min_tokens=9, teacher=teacher)
     entaug.write([Sentence(["no", "mention"])], train, format="conll")
     with pytest.raises(InputError, match="has no mentions to learn from"):
-        suggest_file(train, TEXT, train.with_name("o.jsonl"), teacher=teacher)
+        entaug.suggest(train, TEXT, train.with_name("o.jsonl"), teacher=teacher)
 
 
 # --------------------------------------------------------------------------------------------------------- command line

@@ -11,7 +11,6 @@ import pytest
 import entaug
 from conftest import EXAMPLE
 from entaug.commands.main import main
-from entaug.commands.work.train import train_file
 from entaug.core.data import Sentence
 from entaug.core.soft_labels import TagProbabilities
 from entaug.errors import InputError
@@ -29,6 +28,8 @@ ARGUMENTS = ["--steps", "2", "--batch-size", "4", "--device", "cpu", "--json"]
 
 class Recorder:
     """A tagger that keeps what it was given."""
+
+    name = "recorder"
 
     def fit(self, train: Any, dev: Any = None, config: Any = None, progress: Any = None, augmented: Any = ()) -> Any:
         self.gold, self.augmented, self.labels_ = list(train), list(augmented), LABELS
@@ -56,7 +57,7 @@ def files(tmp_path: Path) -> Path:
 def _fit(files: Path, name: str, schedule: Any = "staged", **more: Any) -> tuple[Recorder, Any]:
     recorder: Any = Recorder()
     config = TaggerTrainingConfig(schedule=schedule)
-    return recorder, train_file(files / name, files / "tagger", recorder, config=config, **more)
+    return recorder, entaug.train(files / name, files / "tagger", recorder, config=config, **more)
 
 
 def test_a_file_of_both_kinds_is_split_by_provenance_where_it_matters(files: Path) -> None:

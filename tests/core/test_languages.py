@@ -18,7 +18,6 @@ from entaug.backends.models.catalogue import MODELS
 from entaug.backends.resolve import check_name, resolve
 from entaug.backends.transformers.vocabulary import card_languages, unread_share
 from entaug.commands.main import main
-from entaug.commands.work.suggest import suggest_file
 from entaug.core.corpus import UnlabelledText
 from entaug.core.data import Mention, Sentence
 from entaug.core.languages import LANGUAGE_NAMES, LanguageProfile
@@ -251,7 +250,7 @@ def test_a_teacher_whose_encoder_is_of_another_language_is_a_note(tmp_path: Path
     assert Relabeller(tagger=tagger).fit(german).model_notes()[0].startswith(start)
     entaug.write(german, tmp_path / "de.conll")
     teacher = TeacherParameters(tagger=tagger)
-    summary = suggest_file(tmp_path / "de.conll", text, tmp_path / "out.jsonl", teacher=teacher)
+    summary = entaug.suggest(tmp_path / "de.conll", text, tmp_path / "out.jsonl", teacher=teacher)
     assert summary.notes[0].startswith(start)
     with use_compute_settings(any_language=True):
         assert entaug.SelfTraining(unlabelled=text, tagger=tagger).fit(german).tagger_.notes == []

@@ -183,7 +183,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def prepare_ratings(folder: Path, gold: list[entaug.Sentence]) -> None:
     """A page for raters with its key, what two raters exported from it, and scales of a user."""
     entaug.write(entaug.augment(gold[:FEW], "mr", copies=3, seed=13), folder / "copies.jsonl")
-    page = entaug.write_rating_page([folder / "mr.jsonl"], folder / "rate.html", gold=folder / "train.conll")
+    page = entaug.rate([folder / "mr.jsonl"], folder / "rate.html", gold=folder / "train.conll")
     for rater, rating in (("ada", 4), ("bo", 5)):
         head = {"entaug": "ratings", "version": 1, "page": page.page, "rater": rater}
         lines = [head, {"item": 1, "scale": "fluent", "rating": rating}]

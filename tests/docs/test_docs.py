@@ -166,7 +166,7 @@ def test_every_option_in_running_text_exists(capsys: pytest.CaptureFixture[str])
     known = "--help --version"
     for command in [*([name] for name in COMMANDS), *(["augment", "--method", name] for name in METHODS)]:
         with pytest.raises(SystemExit):
-            main([*command, "--help"])
+            main([*command, "--help-all"])
         known += capsys.readouterr().out
     for path in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]:
         named = set(re.findall(r"`(--[a-z][a-z-]+)", path.read_text("utf-8")))

@@ -393,7 +393,7 @@ def test_a_missing_source_is_a_note_that_says_what_is_not_checked(
     entaug.write(GOLD, train)
     summary = entaug.augment_file(train, new, create_augmenter("mr", guard=True))
     assert {cases, recognizer} <= {*summary.notes}
-    assert {cases, recognizer} <= {*entaug.filter_file(new, tmp_path / "kept.jsonl", "guard").notes}
+    assert {cases, recognizer} <= {*entaug.filter(new, tmp_path / "kept.jsonl", "guard").notes}
 
 
 def test_a_language_without_sources_is_a_note() -> None:

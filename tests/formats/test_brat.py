@@ -17,8 +17,6 @@ from test_texts import texts
 import entaug
 from conftest import examples
 from entaug import Edit, Mention, Sentence
-from entaug.commands.work.check import check_file
-from entaug.commands.work.convert import convert_file
 from entaug.core.data import split_fields
 from entaug.errors import InputError, LossError, OutputError
 from entaug.formats import open_file, target
@@ -446,7 +444,7 @@ def test_faults_of_files_and_folders(tmp_path: Path) -> None:
     (alone / "d.txt").unlink()
     with pytest.raises(InputError, match=r"d\.ann: no d\.txt beside it; put the text there"):
         read(alone)
-    assert check_file(alone, from_format="brat").counts.sentences == 1
+    assert entaug.check(alone, from_format="brat").counts.sentences == 1
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match="no sentence in it"):
         read(tmp_path / "empty")
@@ -472,7 +470,7 @@ def test_faults_of_files_and_folders(tmp_path: Path) -> None:
 
 def test_check_names_every_faulty_document(tmp_path: Path) -> None:
     bad = ("Ada sang.", "T1\tPER 0 3\tBo\nT2\n")
-    summary = check_file(put(tmp_path, a=bad, b=bad, c=(STORY, ANN)))
+    summary = entaug.check(put(tmp_path, a=bad, b=bad, c=(STORY, ANN)))
     assert len(summary.errors) == 4
     assert summary.counts.sentences == 3
 
@@ -630,9 +628,9 @@ def test_options_and_jobs(tmp_path: Path) -> None:
     assert len(read(folder, split="none")[0]) == 1
     assert len(read(folder, split="lines")[0]) == 2
     assert target(tmp_path / "new", like=open_file(folder, language="de")).dialect == BratDialect(language="de")
-    summary = convert_file(folder, tmp_path / "a.jsonl")
+    summary = entaug.convert(folder, tmp_path / "a.jsonl")
     assert not summary.lost
-    assert not convert_file(tmp_path / "a.jsonl", tmp_path / "b", to_format="brat").lost
+    assert not entaug.convert(tmp_path / "a.jsonl", tmp_path / "b", to_format="brat").lost
     assert contents(tmp_path / "b") == contents(folder)
     with pytest.raises(OutputError, match="is the name of a file"):
         augment_file(folder, tmp_path / "x.ann", create_augmenter("mr"))

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 import entaug
 from conftest import examples
-from entaug.commands.work.convert import convert_file
 from entaug.core.data import Mention, Sentence
 from entaug.errors import EntaugError, InputError, LossError
 from entaug.formats import open_file
@@ -152,13 +151,13 @@ def test_a_place_that_the_words_do_not_tell_is_a_named_loss(tmp_path: Path) -> N
         [Sentence("Rome beat Mira in Rome".split(), [Mention("LOC", [(0, 1)]), Mention("PER", [(2, 3)])])], source
     )
     second = [Sentence("Rome beat Mira in Rome".split(), [Mention("LOC", [(4, 5)])])]
-    convert_file(source, tmp_path / "b.jsonl", to_format="chat")
+    entaug.convert(source, tmp_path / "b.jsonl", to_format="chat")
     entaug.write(second, source)
     with pytest.raises(
-        LossError, match=r"cannot store place of a mention among several .* pass --lose place to drop it"
+        LossError, match=r"cannot store place of a mention among several .* pass --allow-loss place to drop it"
     ):
-        convert_file(source, tmp_path / "c.jsonl", to_format="chat")
-    convert_file(source, tmp_path / "c.jsonl", to_format="chat", write_options={"offsets": True})
+        entaug.convert(source, tmp_path / "c.jsonl", to_format="chat")
+    entaug.convert(source, tmp_path / "c.jsonl", to_format="chat", write_options={"offsets": True})
     assert plain(entaug.read(tmp_path / "c.jsonl")) == plain(second)
     rich = Sentence(["a"], id="x", columns={"pos": ["X"]}, meta={"doc": 1})
     assert open_file(tmp_path / "c.jsonl").lost(rich) == ["column 'pos'", "id", "field 'doc'"]

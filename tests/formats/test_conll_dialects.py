@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 import entaug
 from conftest import examples
-from entaug.commands.work.convert import convert_file
 from entaug.core.alignment import detokenize
 from entaug.core.data import Edit, Mention, Sentence
 from entaug.core.spacing import infer_spaces_of_characters
@@ -226,11 +225,11 @@ def test_faults_name_line_and_column_and_twice_is_once(tmp_path: Path) -> None:
 
 def test_nested_files_are_converted_and_augmented(tmp_path: Path) -> None:
     path = put(tmp_path, "a.tsv", GERMEVAL)
-    convert_file(path, tmp_path / "a.jsonl")
-    summary = convert_file(tmp_path / "a.jsonl", tmp_path / "b.tsv", write_options={"tag_columns": "1,2"})
+    entaug.convert(path, tmp_path / "a.jsonl")
+    summary = entaug.convert(tmp_path / "a.jsonl", tmp_path / "b.tsv", write_options={"tag_columns": "1,2"})
     assert entaug.read(tmp_path / "b.tsv")[0].mentions == entaug.read(path)[0].mentions
     assert summary.lost == {}
-    convert_file(path, tmp_path / "c.tsv", write_options={"scheme": "BMES"})
+    entaug.convert(path, tmp_path / "c.tsv", write_options={"scheme": "BMES"})
     assert layout(tmp_path / "c.tsv").scheme == "BMES"
     assert "4\tTraum\tE-OTH\tO\n" in (tmp_path / "c.tsv").read_text()
     augment_file(path, tmp_path / "d.tsv", create_augmenter("sis", seed=1, copies=4))
@@ -291,7 +290,7 @@ def test_the_first_line_is_there_whatever_is_written(tmp_path: Path, only_new: b
     assert text.startswith(UNER if not only_new else UNER.splitlines()[0] + "\n# sent_id = one")
     assert text.count("global.columns") == 1
     assert layout(out) == layout(path)
-    convert_file(put(tmp_path, "a.conllup", UNER), tmp_path / "c.conllup", write_options={"scheme": "BILOU"})
+    entaug.convert(put(tmp_path, "a.conllup", UNER), tmp_path / "c.conllup", write_options={"scheme": "BILOU"})
     assert (tmp_path / "c.conllup").read_text() == UNER.replace("B-PER\tB", "U-PER\tB").replace("B-LOC\tB", "U-LOC\tB")
 
 
@@ -422,7 +421,7 @@ def test_characters_of_chinese_have_no_spaces(tmp_path: Path) -> None:
     assert again(path) == RESUME
     assert opened.format.lost(first, opened.dialect) == []
     assert entaug.read(path, characters=False)[0].spaces is None
-    convert_file(path, tmp_path / "a.jsonl")
+    entaug.convert(path, tmp_path / "a.jsonl")
     assert orjson.loads((tmp_path / "a.jsonl").read_bytes().splitlines()[0])["text"] == "新华社上海二月十日电"
 
 

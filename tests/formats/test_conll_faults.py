@@ -14,8 +14,6 @@ from hypothesis import strategies as st
 import entaug
 from conftest import examples
 from entaug.commands.main import main
-from entaug.commands.work.check import check_file
-from entaug.commands.work.convert import convert_file
 from entaug.core.data import Mention, Sentence
 from entaug.errors import EntaugError, InputError
 from entaug.formats import open_file, target
@@ -51,7 +49,7 @@ def test_columns_are_checked_over_the_whole_file(tmp_path: Path, case: str) -> N
     path = put(tmp_path, "a.conll", text)
     with pytest.raises(InputError, match=rf"a\.conll:{line}: {message}"):
         entaug.read(path)
-    errors = check_file(path).errors
+    errors = entaug.check(path).errors
     assert [error.split(";")[0].partition(".conll:")[2].startswith(f"{line}: {message}") for error in errors] == [True]
 
 
@@ -60,7 +58,7 @@ def test_every_such_sentence_is_reported_also_by_several_processes(tmp_path: Pat
     path = put(tmp_path, "a.tsv", (good * 300 + narrow) * 3)
     told = [f"{path}:{900 * i + i * 2 - 1}: 2 columns where 3 are expected" for i in (1, 2, 3)]
     for jobs in (1, 2):
-        assert [error.split(";")[0] for error in check_file(path, jobs=jobs).errors] == told
+        assert [error.split(";")[0] for error in entaug.check(path, jobs=jobs).errors] == told
     file = open_file(path)
     faults: list[InputError] = []
     reading = ReadReport(on_fault=faults.append)
@@ -93,7 +91,7 @@ def test_all_sentences_of_a_file_are_written_with_the_same_columns(tmp_path: Pat
     entaug.write(corpus, tmp_path / "a.jsonl")
     entaug.write(corpus, tmp_path / "a.conll")
     entaug.write(iter(corpus), tmp_path / "b.conll")
-    convert_file(tmp_path / "a.jsonl", tmp_path / "c.conll")
+    entaug.convert(tmp_path / "a.jsonl", tmp_path / "c.conll")
     for name in "abc":
         back = entaug.read(tmp_path / f"{name}.conll")
         assert [list(s.columns.values()) for s in back] == [
@@ -107,18 +105,20 @@ def test_all_sentences_of_a_file_are_written_with_the_same_columns(tmp_path: Pat
 
 def test_a_column_that_comes_late_is_a_loss(tmp_path: Path) -> None:
     entaug.write([POS] * 150 + [BOTH], tmp_path / "a.jsonl")
-    with pytest.raises(EntaugError, match=r"cannot store column 'lemma' \(once\); pass --lose column to drop it"):
-        convert_file(tmp_path / "a.jsonl", tmp_path / "a.conll")
-    assert convert_file(tmp_path / "a.jsonl", tmp_path / "a.conll", lose=["column"]).lost == {"column 'lemma'": 1}
+    with pytest.raises(EntaugError, match=r"cannot store column 'lemma' \(once\); pass --allow-loss column to drop it"):
+        entaug.convert(tmp_path / "a.jsonl", tmp_path / "a.conll")
+    assert entaug.convert(tmp_path / "a.jsonl", tmp_path / "a.conll", allow_loss=["column"]).lost == {
+        "column 'lemma'": 1
+    }
     assert [list(s.columns.values()) for s in entaug.read(tmp_path / "a.conll")] == [[("NN",)]] * 151
 
 
 def test_columns_move_with_the_tag_column(tmp_path: Path) -> None:
     path = put(tmp_path, "a.conll", "1\tVera\tNN\tx\tB-PER\n2\tleft\tVB\ty\tO\n\n")
     out = tmp_path / "b.conll"
-    convert_file(path, out, write_options={"tag_column": 2})
+    entaug.convert(path, out, write_options={"tag_column": 2})
     assert out.read_text() == "1\tVera\tB-PER\tNN\tx\n2\tleft\tO\tVB\ty\n\n"
-    convert_file(path, out, write_options={"scheme": "IOBES"}, force=True)
+    entaug.convert(path, out, write_options={"scheme": "IOBES"}, force=True)
     assert out.read_text() == path.read_text().replace("B-PER", "S-PER")
 
 

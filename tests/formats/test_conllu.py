@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 import entaug
 from conftest import examples
-from entaug.commands.work.convert import convert_file
 from entaug.core.data import Mention, Sentence
 from entaug.errors import InputError, TagError
 from entaug.formats import open_file, target
@@ -200,7 +199,7 @@ def test_other_attributes_are_no_tags(tmp_path: Path) -> None:
 def test_by_way_of_json_lines_and_in_augmented_files(tmp_path: Path) -> None:
     other = row("1", "Otto", "NER=B-PER") + row("2", "duerme", "NER=O") + "\n"
     path = put(tmp_path, SPANISH + other)
-    convert_file(path, tmp_path / "a.jsonl")
+    entaug.convert(path, tmp_path / "a.jsonl")
     entaug.write(entaug.read(tmp_path / "a.jsonl"), tmp_path / "b.conllu", like=path)
     assert (tmp_path / "b.conllu").read_text() == SPANISH + other
     summary = augment_file(path, tmp_path / "c.conllu", create_augmenter("mr", seed=1, p=1.0))

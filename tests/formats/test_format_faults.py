@@ -12,9 +12,6 @@ import pytest
 
 import entaug
 from entaug.commands.main import main
-from entaug.commands.work.check import check_file
-from entaug.commands.work.convert import convert_file
-from entaug.commands.work.subset import subset_file
 from entaug.core.data import Mention, Sentence
 from entaug.errors import InputError, LossError, OutputError, ParameterError
 from entaug.formats import FORMATS, find_format, open_file
@@ -54,13 +51,13 @@ NEEDED = {"brat": "spacy", "datasets": "pyarrow", "i2b2": "entaug", "shards": "e
 def test_force_replaces_a_folder_that_the_format_wrote(tmp_path: Path, pair: tuple[Path, Path], name: str) -> None:
     pytest.importorskip(NEEDED[name])
     out, fresh = tmp_path / "out", tmp_path / "fresh"
-    convert_file(pair[0], out, to_format=name, lose=["all"])
+    entaug.convert(pair[0], out, to_format=name, allow_loss=["all"])
     old = files(out)
     with pytest.raises(OutputError, match="--force to replace"):
-        convert_file(pair[1], out, to_format=name, lose=["all"])
+        entaug.convert(pair[1], out, to_format=name, allow_loss=["all"])
     assert files(out) == old
-    convert_file(pair[1], fresh, to_format=name, lose=["all"])
-    convert_file(pair[1], out, to_format=name, lose=["all"], force=True)
+    entaug.convert(pair[1], fresh, to_format=name, allow_loss=["all"])
+    entaug.convert(pair[1], out, to_format=name, allow_loss=["all"], force=True)
     assert files(out) == files(fresh) != old
     nothing = create_augmenter("sis", p=0.0, copies=1)
     augment_file(pair[0], out, nothing, to_format=name, force=True, allow_empty=True)
@@ -94,7 +91,7 @@ OTHERS = {
 def test_no_other_folder_is_replaced(tmp_path: Path, pair: tuple[Path, Path], name: str, other: str) -> None:
     pytest.importorskip(NEEDED[name])
     out = tmp_path / "out"
-    convert_file(pair[0], out, to_format=name, lose=["all"])
+    entaug.convert(pair[0], out, to_format=name, allow_loss=["all"])
     (out / other).parent.mkdir(exist_ok=True)
     if other.endswith("/"):
         (out / other).mkdir()
@@ -102,7 +99,7 @@ def test_no_other_folder_is_replaced(tmp_path: Path, pair: tuple[Path, Path], na
         (out / other).write_text("mine")
     old = files(out)
     for run in (
-        lambda: convert_file(pair[1], out, to_format=name, lose=["all"], force=True),
+        lambda: entaug.convert(pair[1], out, to_format=name, allow_loss=["all"], force=True),
         lambda: augment_file(pair[1], out, create_augmenter("mr"), to_format=name, force=True),
         lambda: write_buffered(whole(name), find_format(name).dialect(), [BO], out, force=True),
     ):
@@ -121,11 +118,11 @@ def whole(name: str) -> BufferedFormat:
 def test_what_a_folder_links_to_is_never_replaced(tmp_path: Path, pair: tuple[Path, Path]) -> None:
     pytest.importorskip("spacy")
     out = tmp_path / "out"
-    convert_file(pair[0], out, to_format="brat", lose=["all"])
+    entaug.convert(pair[0], out, to_format="brat", allow_loss=["all"])
     shutil.move(out / "000001.txt", tmp_path / "mine.txt")
     (out / "000001.txt").symlink_to(tmp_path / "mine.txt")
     with pytest.raises(OutputError, match="is not replaced"):
-        convert_file(pair[1], out, to_format="brat", lose=["all"], force=True)
+        entaug.convert(pair[1], out, to_format="brat", allow_loss=["all"], force=True)
     assert (tmp_path / "mine.txt").read_text() == "Ada sang."
 
 
@@ -134,7 +131,7 @@ def test_a_folder_is_there_until_the_new_one_is_complete(
 ) -> None:
     pytest.importorskip("spacy")
     out = tmp_path / "out"
-    convert_file(pair[0], out, to_format="brat", lose=["all"])
+    entaug.convert(pair[0], out, to_format="brat", allow_loss=["all"])
     old = files(out)
     bad = Sentence(["x"], [Mention("two words", [(0, 1)])])
     with pytest.raises(LossError, match="holds white space"):
@@ -157,35 +154,35 @@ def test_a_folder_is_there_until_the_new_one_is_complete(
 def test_the_input_is_never_in_a_folder_that_is_replaced(tmp_path: Path, pair: tuple[Path, Path]) -> None:
     pytest.importorskip("spacy")
     out = tmp_path / "out"
-    convert_file(pair[0], out, to_format="brat", lose=["all"])
+    entaug.convert(pair[0], out, to_format="brat", allow_loss=["all"])
     with pytest.raises(OutputError, match="contains the input; inputs are never overwritten"):
-        convert_file(out / "000001.ann", out, to_format="brat", lose=["all"], force=True)
+        entaug.convert(out / "000001.ann", out, to_format="brat", allow_loss=["all"], force=True)
     with pytest.raises(OutputError, match="is the input"):
-        convert_file(out, out, to_format="brat", lose=["all"], force=True)
+        entaug.convert(out, out, to_format="brat", allow_loss=["all"], force=True)
 
 
 def test_subsets_replace_their_folders(tmp_path: Path) -> None:
     pytest.importorskip("spacy")
     entaug.write([ADA, BO, ADA.with_(id="x")], tmp_path / "in", "brat")
     for _ in range(2):
-        subset_file(tmp_path / "in", tmp_path / "parts", [1], force=True)
+        entaug.subset(tmp_path / "in", tmp_path / "parts", [1], force=True)
     with pytest.raises(OutputError, match="is a directory"):
-        subset_file(tmp_path / "in", tmp_path / "parts", [1])
+        entaug.subset(tmp_path / "in", tmp_path / "parts", [1])
     (tmp_path / "parts" / "in.1" / "mine.md").write_text("")
     with pytest.raises(OutputError, match="is not replaced"):
-        subset_file(tmp_path / "in", tmp_path / "parts", [1], force=True)
+        entaug.subset(tmp_path / "in", tmp_path / "parts", [1], force=True)
 
 
 def test_a_name_with_a_slash_is_that_of_a_folder(tmp_path: Path, pair: tuple[Path, Path]) -> None:
     with pytest.raises(
         OutputError, match="is the name of a folder, but CoNLL columns is written as a file; name a file"
     ):
-        convert_file(pair[0], f"{tmp_path}/od/", to_format="conll")
+        entaug.convert(pair[0], f"{tmp_path}/od/", to_format="conll")
     with pytest.raises(OutputError, match="is the name of a folder"):
         augment_file(pair[0], f"{tmp_path}/od/", create_augmenter("mr"))
     assert not (tmp_path / "od").exists()
     pytest.importorskip("spacy")
-    convert_file(pair[0], f"{tmp_path}/od/", to_format="brat", lose=["all"])
+    entaug.convert(pair[0], f"{tmp_path}/od/", to_format="brat", allow_loss=["all"])
     assert (tmp_path / "od" / "000001.ann").is_file()
 
 
@@ -212,7 +209,7 @@ def test_check_names_every_faulty_mention(tmp_path: Path, name: str) -> None:
     value["spacy-json"] = ["Ada sang.", {"entities": PLACES}]
     array = name in ("label-studio", "spacy-json")
     path = put(tmp_path / "a.json", [value[name]] if array else value[name])
-    faults = check_file(path, from_format=name).errors
+    faults = entaug.check(path, from_format=name).errors
     assert len(faults) == len(WRONG)
     where = {"label-studio": "task 1: ", "spacy-json": "record 1: "}.get(name)
     start = f"{path}: {where}" if where else f"{path}:1: "
@@ -225,7 +222,7 @@ def test_check_names_every_faulty_mention_of_brat_with_its_line(tmp_path: Path) 
     pytest.importorskip("spacy")
     (tmp_path / "a.txt").write_text("Ada sang.")
     (tmp_path / "a.ann").write_text("T1\tPER 0 3\tAda\nT2\tA 0 2\tAd\nR1\tX Arg1:T1 Arg2:T2\nT3\tB 5 8\tang\n")
-    faults = check_file(tmp_path).errors
+    faults = entaug.check(tmp_path).errors
     assert [fault.partition(" 'A")[0].partition(" 'a")[0] for fault in faults] == [
         f"{tmp_path}/a.ann:2: mention A",
         f"{tmp_path}/a.ann:4: mention B",
@@ -235,7 +232,7 @@ def test_check_names_every_faulty_mention_of_brat_with_its_line(tmp_path: Path) 
 def test_check_names_every_region_with_other_words(tmp_path: Path) -> None:
     said = [{"value": {"start": a, "end": b, "text": "Bo", "labels": ["X"]}} for a, b in ((0, 3), (4, 8))]
     path = put(tmp_path / "a.json", [{"data": {"text": "Ada sang."}, "annotations": [{"result": said}]}])
-    faults = check_file(path).errors
+    faults = entaug.check(path).errors
     assert [fault.partition("text has ")[2].partition(" and")[0] for fault in faults] == ["'Ada'", "'sang'"]
 
 
@@ -255,11 +252,11 @@ def test_augment_and_subset_say_what_the_output_has_no_place_for(
         said = capsys.readouterr().err
         assert "note: dropped, because the output format cannot store it: field 'source' (2 times)" in said
     assert not augment_file(path, tmp_path / "out.jsonl", create_augmenter("mr", copies=1)).lost
-    assert not subset_file(path, tmp_path / "s", [1]).lost
+    assert not entaug.subset(path, tmp_path / "s", [1]).lost
     pytest.importorskip("spacy")
     # A field named like the tokens that are written is no list of tokens, so it stays a field, and has no place.
     text = put(tmp_path / "d.jsonl", {"text": "Ada sang.", "label": [[0, 3, "PER"]], "tokens": 3})
-    assert subset_file(text, tmp_path / "s", [1], with_rest=True).lost == {"field 'tokens'": 1}
+    assert entaug.subset(text, tmp_path / "s", [1], with_rest=True).lost == {"field 'tokens'": 1}
     assert main(["subset", str(text), "--sizes", "1", "-o", str(tmp_path / "t")]) == 0
     assert "note: dropped, because the output format cannot store it: field 'tokens' (once)" in capsys.readouterr().err
 
@@ -412,18 +409,18 @@ def test_what_brat_says_of_links_and_pipes(tmp_path: Path) -> None:
     entaug.write([ADA.with_(id="a")], folder, "brat")
     (folder / "b.ann").write_text("")
     (folder / "b.txt").symlink_to("nowhere")
-    assert check_file(folder).errors == [
+    assert entaug.check(folder).errors == [
         f"{folder}/b.txt: is a link to 'nowhere', which does not exist; repair the link, or remove it"
     ]
     (folder / "b.txt").unlink()
     told = f"{folder}/b.ann: the b.txt beside it is no regular file, or a link out of the folder; "
     told += "put a copy of the text there, or remove both"
     os.mkfifo(folder / "b.txt")
-    assert check_file(folder).errors == [told]
+    assert entaug.check(folder).errors == [told]
     (folder / "b.txt").unlink()
     (tmp_path / "b.txt").write_text("Bo")
     (folder / "b.txt").symlink_to(tmp_path / "b.txt")
-    assert check_file(folder).errors == [told]
+    assert entaug.check(folder).errors == [told]
     (tmp_path / "c.conll").symlink_to("gone")
     with pytest.raises(InputError, match="is a link to 'gone', which does not exist"):
         entaug.read(tmp_path / "c.conll")
@@ -439,7 +436,7 @@ def test_what_is_no_path(given: Any) -> None:
 def test_formats_show_what_can_be_set(capsys: pytest.CaptureFixture[str]) -> None:
     hidden = {"bartner": "documents", "bartner-nested": "documents", "conll": "other_tag_columns"}
     for name, option in hidden.items():
-        assert main(["formats", name]) == 0
+        assert main(["list", "formats", name]) == 0
         said = capsys.readouterr().out
         assert f"  {option} = " not in said
         assert ("options (--layout NAME=VALUE, --to-layout NAME=VALUE): none\n" in said) == (name != "conll")

@@ -167,10 +167,10 @@ def test_ids_and_texts_pass_between_formats(tmp_path: Path) -> None:
     path = put(tmp_path, "a.jsonl", b"\n".join(map(orjson.dumps, sources)))
     for separator in ("tab", "space"):
         out = tmp_path / f"{separator}.conll"
-        with pytest.raises(LossError, match=r"cannot store text \(once\); pass --lose text"):
-            entaug.convert_file(path, out, write_options={"separator": separator})
+        with pytest.raises(LossError, match=r"cannot store text \(once\); pass --allow-loss text"):
+            entaug.convert(path, out, write_options={"separator": separator})
         assert not out.exists()
-        summary = entaug.convert_file(path, out, write_options={"separator": separator}, lose=["text"])
+        summary = entaug.convert(path, out, write_options={"separator": separator}, allow_loss=["text"])
         assert summary.lost == {"text": 1}
         assert [(s.id, s.spaces) for s in entaug.read(out)] == [
             ("one", ("  ", " ", "")),
@@ -178,11 +178,11 @@ def test_ids_and_texts_pass_between_formats(tmp_path: Path) -> None:
             (None, (" ", "")),
         ]
     back = tmp_path / "back.jsonl"
-    entaug.convert_file(out, back)
+    entaug.convert(out, back)
     assert [orjson.loads(line).get("id") for line in back.read_bytes().splitlines()] == ["one", "two", None]
     # Where the beginning shows no ids, there are no comments, and it is said.
     path = put(tmp_path, "b.jsonl", b"\n".join(map(orjson.dumps, [sources[1] | {"id": None, "text": None}, *sources])))
-    assert entaug.convert_file(path, tmp_path / "b.conll", lose=["all"]).lost == {"id": 2, "text": 3}
+    assert entaug.convert(path, tmp_path / "b.conll", allow_loss=["all"]).lost == {"id": 2, "text": 3}
     assert "#" not in (tmp_path / "b.conll").read_text()
 
 
@@ -460,17 +460,17 @@ def test_what_is_no_text_is_told_as_what_it_is(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"is gzip, not JSON lines; let its name end in \.gz"):
         entaug.read(put(tmp_path, "a.jsonl", gzip.compress(b"{}")))
     with pytest.raises(InputError, match="no sentence in it"):
-        entaug.check_file(put(tmp_path, "empty.jsonl", b""), progress=lambda *_: None)
+        entaug.check(put(tmp_path, "empty.jsonl", b""), progress=lambda *_: None)
 
 
 def test_losses_are_of_known_kinds(tmp_path: Path) -> None:
     path = put(tmp_path, "a.jsonl", b'{"tokens":["a"],"entities":[],"source":"s"}\n')
     with pytest.raises(ParameterError, match="unknown kind of content: 'quux'; choose from id, text"):
-        entaug.convert_file(path, tmp_path / "b.conll", lose=["quux"])
-    with pytest.raises(LossError, match=r"cannot store field 'source' \(once\); pass --lose field to drop"):
-        entaug.convert_file(path, tmp_path / "b.conll")
+        entaug.convert(path, tmp_path / "b.conll", allow_loss=["quux"])
+    with pytest.raises(LossError, match=r"cannot store field 'source' \(once\); pass --allow-loss field to drop"):
+        entaug.convert(path, tmp_path / "b.conll")
     (tmp_path / "in").mkdir()
     folder = tmp_path / "brat"
     entaug.write(entaug.read(path), folder, "brat")
     with pytest.raises(OutputError, match="is inside the input; name an output outside"):
-        entaug.convert_file(folder, folder / "c.jsonl")
+        entaug.convert(folder, folder / "c.jsonl")

@@ -17,7 +17,6 @@ import entaug
 from conftest import examples
 from entaug import Mention, Sentence
 from entaug.commands.main import main
-from entaug.commands.work.convert import convert_file
 from entaug.core.data import split_fields
 from entaug.errors import InputError, LossError, MissingExtraError, OutputError, ParameterError
 from entaug.formats import open_file
@@ -454,7 +453,7 @@ def test_files_are_converted_and_augmented(tmp_path: Path) -> None:
         ("d", "e.json", "spacy-json"),
         ("e.json", "f.jsonl", None),
     ):
-        assert convert_file(tmp_path / before, tmp_path / after, to_format=to).counts.sentences == 3
+        assert entaug.convert(tmp_path / before, tmp_path / after, to_format=to).counts.sentences == 3
         found = list(entaug.read(tmp_path / after))
         assert [(s.tokens, s.mentions, s.id) for s in found] == [
             (s.tokens, s.mentions, s.id) for s in (NESTED, *GOLD[:2])

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 import entaug
 from conftest import examples
 from entaug.commands.main import main
-from entaug.commands.work.convert import convert_file
 from entaug.core.data import Mention, Sentence
 from entaug.errors import InputError, LossError, OutputError
 from entaug.formats import open_file
@@ -153,5 +152,5 @@ def test_what_the_format_cannot_store(tmp_path: Path) -> None:
             entaug.write([bad], tmp_path / "out", "i2b2")
     entaug.write([Sentence(["a"], id="x")], tmp_path / "x.jsonl")
     with pytest.raises(LossError, match="cannot store id"):
-        convert_file(tmp_path / "x.jsonl", tmp_path / "out", to_format="i2b2")
+        entaug.convert(tmp_path / "x.jsonl", tmp_path / "out", to_format="i2b2")
     assert not (tmp_path / "out").exists()

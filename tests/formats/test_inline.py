@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 import entaug
 from conftest import examples
-from entaug.commands.work.convert import convert_file
 from entaug.core.data import Mention, Sentence
 from entaug.errors import EntaugError, InputError, LossError
 from entaug.formats import find_format, open_file
@@ -93,8 +92,8 @@ def test_a_document_in_a_file(tmp_path: Path) -> None:
         "comment left out": 1,
     }
     with pytest.raises(LossError, match=r"inline tags cannot store text \(once\)"):
-        convert_file(path, tmp_path / "b.xml")
-    convert_file(path, tmp_path / "b.xml", lose=["text"])
+        entaug.convert(path, tmp_path / "b.xml")
+    entaug.convert(path, tmp_path / "b.xml", allow_loss=["text"])
     assert read(tmp_path / "b.xml")[0] == told
     spoilt = put(tmp_path, "c.xml", text.replace("<PER>Bo</PER>", "<PER>Bo</LOC>"))
     with pytest.raises(
@@ -110,8 +109,8 @@ def test_ids_of_sentences(tmp_path: Path) -> None:
     assert [s.id for s in corpus] == ["x1", None, 'a"b']
     entaug.write(corpus, tmp_path / "b.txt", like=path)
     assert list(entaug.read(tmp_path / "b.txt")) == corpus
-    convert_file(path, tmp_path / "c.jsonl")
-    convert_file(tmp_path / "c.jsonl", tmp_path / "d.xml", to_format="inline")
+    entaug.convert(path, tmp_path / "c.jsonl")
+    entaug.convert(tmp_path / "c.jsonl", tmp_path / "d.xml", to_format="inline")
     assert list(entaug.read(tmp_path / "d.xml")) == corpus
     assert open_file(put(tmp_path, "e.txt", LINES)).lost(corpus[0]) == ["id"]
     nested = put(tmp_path, "f.xml", f"<doc>\n<p>{text}</p>\n</doc>\n")

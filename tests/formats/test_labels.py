@@ -12,9 +12,6 @@ import pytest
 import entaug
 from entaug import Mention, Sentence
 from entaug.commands.main import main
-from entaug.commands.work.check import check_file
-from entaug.commands.work.convert import convert_file
-from entaug.commands.work.evaluate import evaluate_files
 from entaug.errors import InputError, InputWarning, LossError
 from entaug.formats import open_file, read_each
 from entaug.formats.base import NO_LABELS, NO_MENTION, ReadReport
@@ -79,7 +76,7 @@ def test_labels_of_json_lines_are_read_and_written_in_their_layout(tmp_path: Pat
     [sentence], _ = read(path)
     assert (sentence.tokens, sentence.mentions, sentence.id) == (tuple(TOKENS), MENTIONS, "a")
     assert dict(sentence.meta) == {"page": 3}
-    convert_file(path, tmp_path / "b.jsonl")
+    entaug.convert(path, tmp_path / "b.jsonl")
     assert read(tmp_path / "b.jsonl")[0] == [sentence]
     if name != "structure of lists":
         assert json.loads((tmp_path / "b.jsonl").read_text()) == record
@@ -90,7 +87,7 @@ def test_arrays_are_read_like_lines(tmp_path: Path, name: str) -> None:
     path = whole(tmp_path / "a.json", [LAYOUTS[name]])
     [sentence], _ = read(path)
     assert sentence.mentions == MENTIONS
-    convert_file(path, tmp_path / "b.json")
+    entaug.convert(path, tmp_path / "b.json")
     assert read(tmp_path / "b.json")[0] == [sentence]
     assert json.loads((tmp_path / "b.json").read_text())[0].keys() >= LAYOUTS[name].keys() - {"structure"}
 
@@ -102,7 +99,7 @@ def test_tags_that_are_numbers_need_names(tmp_path: Path) -> None:
     names = "O,B-PER,I-PER,B-LOC"
     [sentence], _ = read(path, names=names)
     assert sentence.mentions == MENTIONS
-    convert_file(path, tmp_path / "b.jsonl", read_options={"names": names})
+    entaug.convert(path, tmp_path / "b.jsonl", read_options={"names": names})
     assert json.loads((tmp_path / "b.jsonl").read_text())["tags"] == [1, 2, 0, 0, 3, 0]
     ignored = lines(tmp_path / "c.jsonl", {"tokens": TOKENS, "tags": [1, 2, 0, 0, -100, 0]})
     with pytest.raises(InputError, match="a tag -100 in 'tags' that has no name"):
@@ -152,7 +149,7 @@ def test_strings_of_tokens_are_columns(tmp_path: Path) -> None:
     path = lines(tmp_path / "a.jsonl", {"tokens": TOKENS, "pos_tags": pos, "ner_tags": TAGS})
     [sentence], _ = read(path)
     assert dict(sentence.columns) == {"pos_tags": tuple(pos)}
-    convert_file(path, tmp_path / "b.jsonl")
+    entaug.convert(path, tmp_path / "b.jsonl")
     assert json.loads((tmp_path / "b.jsonl").read_text()) == json.loads(path.read_text())
 
 
@@ -190,7 +187,7 @@ def test_integers_in_tables_are_not_passed_over_either(tmp_path: Path) -> None:
 def test_tags_become_those_of_a_table(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
     path = lines(tmp_path / "a.jsonl", {"tokens": TOKENS, "ner_tags": TAGS})
-    convert_file(path, tmp_path / "a.parquet")
+    entaug.convert(path, tmp_path / "a.parquet")
     assert read(tmp_path / "a.parquet")[0][0].mentions == MENTIONS
 
 
@@ -216,7 +213,7 @@ def test_texts_with_labels_by_characters(tmp_path: Path, name: str, as_array: bo
     path = whole(tmp_path / "a.json", [record]) if as_array else lines(tmp_path / "a.jsonl", record)
     [sentence], notes = read(path)
     assert (sentence.tokens, sentence.mentions, notes) == (tuple(TOKENS), MENTIONS, [])
-    convert_file(path, tmp_path / "b.jsonl")
+    entaug.convert(path, tmp_path / "b.jsonl")
     assert read(tmp_path / "b.jsonl")[0] == [sentence]
 
 
@@ -353,7 +350,7 @@ def test_python_warns_and_keeps_the_notes(partly_labelled: Path) -> None:
         assert len(list(entaug.stream(partly_labelled))) == 3
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert check_file(partly_labelled).notes == {NO_LABELS: 1}
+        assert entaug.check(partly_labelled).notes == {NO_LABELS: 1}
 
 
 def test_datasets_warn_too() -> None:
@@ -370,16 +367,16 @@ def test_datasets_warn_too() -> None:
 def test_there_is_no_score_without_a_gold_mention(tmp_path: Path) -> None:
     path = lines(tmp_path / "a.jsonl", {"tokens": TOKENS, "entities": []})
     with pytest.raises(InputError, match=r"a\.jsonl: has no mentions to score predictions by; check"):
-        evaluate_files(path, path)
+        entaug.evaluate(path, path)
 
 
 def test_a_corpus_without_a_mention_is_named(tmp_path: Path) -> None:
     path = lines(tmp_path / "a.jsonl", {"tokens": TOKENS, "entities": []})
     for jobs in (1, 2):
-        assert check_file(path, jobs=jobs).notes == {NO_MENTION: 1}
+        assert entaug.check(path, jobs=jobs).notes == {NO_MENTION: 1}
         summary = augment_file(path, tmp_path / "b.jsonl", entaug.create_augmenter("sis"), force=True, jobs=jobs)
         assert NO_MENTION in summary.notes
-    assert convert_file(path, tmp_path / "b.conll").notes == {NO_MENTION: 1}
+    assert entaug.convert(path, tmp_path / "b.conll").notes == {NO_MENTION: 1}
     with pytest.warns(InputWarning, match=NO_MENTION):
         entaug.read(path)
 

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 import entaug
 from conftest import examples
-from entaug.commands.work.convert import convert_file
 from entaug.core.data import Mention, Sentence, split_fields
 from entaug.errors import InputError, LossError, UnknownNameError
 from entaug.formats import open_file, target
@@ -481,7 +480,7 @@ def test_genia_comes_back(corpora: Path, tmp_path: Path, kind: str, name: str) -
         gold = [s for s in gold if not any(" " in t for t in s.tokens)]
         entaug.write(gold, out, name)
     else:
-        convert_file(source, out, to_format=name)
+        entaug.convert(source, out, to_format=name)
     assert open_file(out).format.name == name
     back = list(entaug.read(out))
     assert plain(back) == plain(gold)

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 import entaug
 from conftest import examples
 from entaug.commands.main import main
-from entaug.commands.work.convert import convert_file
 from entaug.core.data import Mention, Sentence
 from entaug.errors import EntaugError, InputError, LossError, OutputError
 from entaug.formats import FORMATS, find_format, open_file
@@ -76,12 +75,12 @@ def test_pubtator_comes_back_to_the_byte(tmp_path: Path) -> None:
     assert [s.id for s in corpus] == ["7-1", "7-2", "7-3", "8"]
     assert surfaces(corpus) == OF_PUBTATOR
     assert corpus[2].fields["_entity_fields"] == [{"identifier": "D1|D2", "further": ["heart failure|kidney failure"]}]
-    convert_file(path, tmp_path / "b.pubtator")
+    entaug.convert(path, tmp_path / "b.pubtator")
     assert (tmp_path / "b.pubtator").read_text() == PUBTATOR
     shutil.copy(path, tmp_path / "corpus.txt")
     assert open_file(tmp_path / "corpus.txt").format.name == "pubtator", "by its content too"
-    convert_file(path, tmp_path / "c.jsonl")
-    convert_file(tmp_path / "c.jsonl", tmp_path / "d.pubtator")
+    entaug.convert(path, tmp_path / "c.jsonl")
+    entaug.convert(tmp_path / "c.jsonl", tmp_path / "d.pubtator")
     assert (tmp_path / "d.pubtator").read_text() == PUBTATOR
 
 
@@ -154,7 +153,7 @@ def test_augmented_documents_of_pubtator(tmp_path: Path) -> None:
 
 def test_the_library_bioc_reads_pubtator_as_we_write_it(tmp_path: Path) -> None:
     pubtator = pytest.importorskip("bioc.pubtator")
-    convert_file(put(tmp_path / "a.pubtator", PUBTATOR), tmp_path / "b.pubtator")
+    entaug.convert(put(tmp_path / "a.pubtator", PUBTATOR), tmp_path / "b.pubtator")
     first, _ = pubtator.loads((tmp_path / "b.pubtator").read_text())
     assert [(one.type, first.text[one.start : one.end], one.id) for one in first.annotations] == [
         ("Chemical", "Quillin", "D009"),
@@ -176,7 +175,7 @@ def test_what_pubtator_cannot_store(tmp_path: Path) -> None:
     assert not (tmp_path / "a.pubtator").exists()
     put(tmp_path / "b.jsonl", '{"tokens": ["Ada", "can\'t"], "entities": [], "id": "a b", "source": "x"}\n')
     with pytest.raises(LossError, match=r"field 'source'.*id.*tokens that are not spaCy's"):
-        convert_file(tmp_path / "b.jsonl", tmp_path / "b.pubtator")
+        entaug.convert(tmp_path / "b.jsonl", tmp_path / "b.pubtator")
 
 
 # ----------------------------------------------------------------------------------------------------------------- BioC
@@ -247,18 +246,18 @@ def test_bioc_comes_back_to_the_byte_in_xml_and_json(tmp_path: Path) -> None:
     assert notes == {}
     assert [s.text.strip() for s in corpus][2:] == ["Then nothing. Really."], "the sentences are those of the file"
     assert corpus[1].mentions[0].spans == ((2, 3), (5, 6))
-    convert_file(path, tmp_path / "b.json", to_format="bioc")
-    convert_file(tmp_path / "b.json", tmp_path / "c.xml")
+    entaug.convert(path, tmp_path / "b.json", to_format="bioc")
+    entaug.convert(tmp_path / "b.json", tmp_path / "c.xml")
     assert (tmp_path / "c.xml").read_text() == BIOC
     for name in ("bioc", "jsonl"):
-        convert_file(path, tmp_path / f"{name}.jsonl", to_format=name)
+        entaug.convert(path, tmp_path / f"{name}.jsonl", to_format=name)
         assert open_file(tmp_path / f"{name}.jsonl").format.name == name
-        convert_file(tmp_path / f"{name}.jsonl", tmp_path / f"{name}.xml")
+        entaug.convert(tmp_path / f"{name}.jsonl", tmp_path / f"{name}.xml")
         assert (tmp_path / f"{name}.xml").read_text() == BIOC
 
 
 def test_the_shapes_of_bioc_json(tmp_path: Path) -> None:
-    convert_file(put(tmp_path / "a.xml", BIOC), tmp_path / "b.json", to_format="bioc")
+    entaug.convert(put(tmp_path / "a.xml", BIOC), tmp_path / "b.json", to_format="bioc")
     collection = json.loads((tmp_path / "b.json").read_text())
     [document] = collection["documents"]
     other = {**document, "id": "13"}
@@ -340,8 +339,8 @@ def test_a_changed_document_of_bioc_is_one_passage(tmp_path: Path) -> None:
 def test_the_library_bioc_reads_bioc_as_we_write_it(tmp_path: Path) -> None:
     pytest.importorskip("bioc")
     path = put(tmp_path / "a.xml", BIOC)
-    convert_file(path, tmp_path / "b.xml")
-    convert_file(path, tmp_path / "b.json", to_format="bioc")
+    entaug.convert(path, tmp_path / "b.xml")
+    entaug.convert(path, tmp_path / "b.json", to_format="bioc")
     from bioc import biocjson, biocxml
 
     read = biocxml.loads((tmp_path / "b.xml").read_text()), biocjson.loads((tmp_path / "b.json").read_text())
@@ -399,7 +398,7 @@ def test_webanno_comes_back_to_the_byte(tmp_path: Path) -> None:
     assert [(s.id, s.text) for s in corpus] == [("one", "Ada Byron saw 😀 New York ."), (None, "Rome fell")]
     assert surfaces(corpus) == [("PER", "Ada Byron"), ("A|[b]_c", "New"), ("LOC", "New York"), ("LOC", "Rome")]
     assert corpus[0].fields["_entity_fields"] == [{}, {}, {"identifier": "http://x/y_z"}]
-    convert_file(path, tmp_path / "b.tsv")
+    entaug.convert(path, tmp_path / "b.tsv")
     assert (tmp_path / "b.tsv").read_text() == WEBANNO
 
 
@@ -477,13 +476,13 @@ def test_cas_in_json_and_archives(tmp_path: Path) -> None:
     path = put(tmp_path / "a.tsv", WEBANNO)
     gold = entaug.read(path)
     for name in ("b.json", "b.zip"):
-        convert_file(path, tmp_path / name, to_format="cas", lose=["id"])
+        entaug.convert(path, tmp_path / name, to_format="cas", allow_loss=["id"])
         assert open_file(tmp_path / name).format.name == "cas"
         back = entaug.read(tmp_path / name)
         assert [(s.tokens, s.mentions) for s in back] == [(s.tokens, s.mentions) for s in gold]
         assert back[0].fields["_entity_fields"] == gold[0].fields["_entity_fields"]
         again = tmp_path / f"again{name[1:]}"
-        convert_file(tmp_path / name, again, to_format="cas")
+        entaug.convert(tmp_path / name, again, to_format="cas")
         assert again.read_bytes() == (tmp_path / name).read_bytes()
     (tmp_path / "apart").mkdir()
     with zipfile.ZipFile(tmp_path / "b.zip") as archive:
@@ -601,7 +600,7 @@ def test_nothing_but_clear_errors_whatever_the_bytes(tmp_path: Path, name: str, 
     path = tmp_path / f"a{'.json' if json_ or name == 'cas' else find_format(name).extensions[0]}"
     if json_ or name == "cas":
         source = put(tmp_path / ("in.xml" if json_ else "in.tsv"), BIOC if json_ else WEBANNO)
-        convert_file(source, path, to_format=name, lose=["all"], force=True)
+        entaug.convert(source, path, to_format=name, allow_loss=["all"], force=True)
         good = path.read_text()
     for _ in range(data.draw(st.integers(1, 3))):
         start = data.draw(st.integers(0, len(good)))

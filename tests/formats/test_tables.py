@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 import entaug
 from conftest import examples
 from entaug.commands.main import main
-from entaug.commands.work.convert import convert_file
 from entaug.core.data import Mention, Sentence
 from entaug.errors import EntaugError, InputError, LossError, OutputError, TagError
 from entaug.formats import open_file
@@ -80,8 +79,8 @@ def test_further_columns_are_kept_and_new_sentences_have_rows_of_their_own(tmp_p
     path = put(tmp_path, *SHAPES["first row"])
     [sentence] = entaug.read(path)
     assert (sentence.id, sentence.columns) == (None, {"POS": ("NNP", "NNP", "VBD")}), "a number is no id"
-    convert_file(path, tmp_path / "b.jsonl")
-    convert_file(path, tmp_path / "b.conll")
+    entaug.convert(path, tmp_path / "b.jsonl")
+    entaug.convert(path, tmp_path / "b.conll")
     augment_file(path, tmp_path / "c.csv", create_augmenter("sis", copies=2))
     made = list(entaug.read(tmp_path / "c.csv"))
     assert made[0].with_(id=None) == sentence
@@ -113,7 +112,7 @@ def test_numbers_are_no_ids_and_ids_are_kept(tmp_path: Path, cells: list[str], i
     assert [s.id for s in entaug.read(tmp_path / "c.csv", ids=True)] == ["1", "2", "3"]
     assert len({s.id for s in entaug.read(tmp_path / "c.csv", ids=True)}) == 3
     if ids[0] is not None:
-        convert_file(path, tmp_path / "d.conll")
+        entaug.convert(path, tmp_path / "d.conll")
         assert [s.id for s in entaug.read(tmp_path / "d.conll")] == ids
 
 
@@ -143,12 +142,12 @@ def test_quotation_marks_that_are_words(tmp_path: Path) -> None:
 
 def test_the_separator_is_that_of_the_extension(tmp_path: Path) -> None:
     path = put(tmp_path, *SHAPES["each row"])
-    convert_file(path, tmp_path / "b.tsv")
+    entaug.convert(path, tmp_path / "b.tsv")
     assert (tmp_path / "b.tsv").read_text() == path.read_text().replace(",", "\t")
     entaug.write([MIRA], tmp_path / "c.tsv", "table")
     assert (tmp_path / "c.tsv").read_text().startswith("sentence_id\twords\tlabels\n1\tMira\t")
     semicolons = put(tmp_path, *SHAPES["semicolons"])
-    convert_file(semicolons, tmp_path / "d.csv")
+    entaug.convert(semicolons, tmp_path / "d.csv")
     assert (tmp_path / "d.csv").read_text() == semicolons.read_text()
 
 
@@ -284,17 +283,17 @@ def test_a_row_of_a_sentence_carries_nested_mentions_fields_and_provenance(tmp_p
     augment_file(tmp_path / "a.csv", tmp_path / "b.csv", create_augmenter("sis", copies=3))
     assert [s for s in entaug.read(tmp_path / "b.csv") if s.provenance is not None]
     source = put(tmp_path, "c.jsonl", b'{"tokens":["a"],"entities":[],"n":1.5}\n')
-    with pytest.raises(LossError, match=r"cannot store .*field 'n'.*pass --lose field"):
-        convert_file(source, tmp_path / "c.csv", write_options={"rows": "sentences"})
+    with pytest.raises(LossError, match=r"cannot store .*field 'n'.*pass --allow-loss field"):
+        entaug.convert(source, tmp_path / "c.csv", write_options={"rows": "sentences"})
 
 
 def test_losses_of_rows_of_tokens_are_named(tmp_path: Path) -> None:
     line = b'{"id":"s","text":"a  b","tokens":["a","b"],"entities":[],"doc":"d","columns":{"words":["x","y"]}}\n'
     path = put(tmp_path, "a.jsonl", line)
     with pytest.raises(
-        LossError, match=r"cannot store column 'words' .*, field 'doc' .*, text .*--lose column,field,text"
+        LossError, match=r"cannot store column 'words' .*, field 'doc' .*, text .*--allow-loss column,field,text"
     ):
-        convert_file(path, tmp_path / "b.csv")
+        entaug.convert(path, tmp_path / "b.csv")
     empty = put(tmp_path, *SHAPES["empty rows"])
     to = open_file(empty)
     assert to.lost(Sentence(["a"], id="x")) == ["id"]
@@ -445,5 +444,5 @@ def test_columns_under_the_name_of_a_table_stay_columns(tmp_path: Path) -> None:
     path = put(tmp_path, "a.csv", "Mira\tB-PER\nran\tO\nfar\tO\n")
     augment_file(path, tmp_path / "b.csv", create_augmenter("sis"))
     assert (tmp_path / "b.csv").read_text().startswith("Mira\tB-PER\nran\tO\nfar\tO\n")
-    convert_file(put(tmp_path, "c.conll", "Mira\tB-PER\nran\tO\n"), tmp_path / "d.csv")
+    entaug.convert(put(tmp_path, "c.conll", "Mira\tB-PER\nran\tO\n"), tmp_path / "d.csv")
     assert (tmp_path / "d.csv").read_text().startswith("sentence_id,words,labels\n1,Mira,B-PER\n")

@@ -88,7 +88,7 @@ def run(environment: dict[str, str], *arguments: str, code: int = 0) -> tuple[st
 
 
 def test_methods_are_listed_without_the_broken_ones(environment: dict[str, str]) -> None:
-    listed, notes = run(environment, "methods")
+    listed, notes = run(environment, "list", "methods")
     assert entaug.METHODS["mr"].info.summary in listed
     assert "written in the first package" in listed
     assert "absent" not in listed
@@ -100,11 +100,11 @@ def test_methods_are_listed_without_the_broken_ones(environment: dict[str, str])
         "note: the method 'mr' of the package entaug-first is not used: entaug has one of that name",
         "note: the method 'twice' of the package entaug-second is not used: entaug-first has one of that name",
     ]
-    described, notes = run(environment, "methods", "mention-replacement")
+    described, notes = run(environment, "list", "methods", "mention-replacement")
     assert described.startswith("mr, mention-replacement (entaug.MentionReplacement)"), "no plug-in takes our names"
     assert notes == ""
-    assert "cannot be used (SystemExit" in run(environment, "methods", "exits", code=2)[1]
-    assert "did you mean 'mr'?" in run(environment, "methods", "mrr", code=2)[1]
+    assert "cannot be used (SystemExit" in run(environment, "list", "methods", "exits", code=2)[1]
+    assert "did you mean 'mr'?" in run(environment, "list", "methods", "mrr", code=2)[1]
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_filters_and_formats_are_listed_without_the_broken_ones(
     environment: dict[str, str], command: str, name: str, taken: str
 ) -> None:
     for options in ((), ("--json",)):
-        listed, notes = run(environment, command, *options)
+        listed, notes = run(environment, "list", command, *options)
         assert taken in listed
         assert "abstract" not in listed
         kind = command[:-1]
@@ -123,7 +123,7 @@ def test_filters_and_formats_are_listed_without_the_broken_ones(
         assert (
             second == f"note: the {kind} '{taken}' of the package entaug-first is not used: entaug has one of that name"
         )
-    assert "cannot be used" in run(environment, command, name, code=2)[1]
+    assert "cannot be used" in run(environment, "list", command, name, code=2)[1]
 
 
 def test_everything_else_works(environment: dict[str, str], tmp_path: Path) -> None:
@@ -132,5 +132,5 @@ def test_everything_else_works(environment: dict[str, str], tmp_path: Path) -> N
     assert "no errors" in "".join(run(environment, "check", out))
     run(environment, "quality", out, "--gold", train, "--no-models", "-o", str(tmp_path / "table.md"))
     run(environment, "report", out, "-o", str(tmp_path / "report.html"))
-    assert "new_words" in run(environment, "quality", "--list")[0]
-    assert "wordnet" in run(environment, "models", "list")[0]
+    assert "new_words" in run(environment, "list", "measures")[0]
+    assert "wordnet" in run(environment, "list", "models")[0]

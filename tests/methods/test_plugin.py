@@ -35,8 +35,8 @@ def run(environment: dict[str, str], *arguments: str) -> str:
 
 
 def test_on_the_command_line(environment: dict[str, str], tmp_path: Path) -> None:
-    assert "words of mentions in lower case" in run(environment, "-m", "entaug", "methods")
-    assert "p = 0.5: the probability" in run(environment, "-m", "entaug", "methods", "lowercase")
+    assert "words of mentions in lower case" in run(environment, "-m", "entaug", "list", "methods")
+    assert "p = 0.5: the probability" in run(environment, "-m", "entaug", "list", "methods", "lowercase")
     output = tmp_path / "new.jsonl"
     train = str(EXAMPLE / "train.conll")
     run(environment, "-m", "entaug", "augment", train, "-m", "lowercase", "--p", "1", "--only-new", "-o", str(output))

@@ -151,7 +151,7 @@ def test_signatures_name_new_parameters_only_where_they_are_set() -> None:
 
 @PAPER
 def test_a_preset_is_printed_with_its_sources(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["methods", name, "--preset", "paper"]) == 0
+    assert main(["list", "methods", name, "--preset", "paper"]) == 0
     printed = capsys.readouterr().out
     for field, setting in paper_of(name).settings.items():
         assert re.search(
@@ -162,11 +162,11 @@ def test_a_preset_is_printed_with_its_sources(name: str, capsys: pytest.CaptureF
 
 
 def test_unknown_presets_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["methods", "aclm", "--preset", "papr"]) != 0
+    assert main(["list", "methods", "aclm", "--preset", "papr"]) != 0
     assert "unknown preset of aclm 'papr'; did you mean 'paper'?" in capsys.readouterr().err
-    assert main(["methods", "--preset", "paper"]) != 0
+    assert main(["list", "methods", "--preset", "paper"]) != 0
     assert "--preset needs a method; for example" in capsys.readouterr().err
-    assert main(["methods", "sis", "--preset", "paper"]) != 0
+    assert main(["list", "methods", "sis", "--preset", "paper"]) != 0
     assert "unknown preset of sis 'paper'; there are none" in capsys.readouterr().err
 
 

@@ -249,11 +249,11 @@ def test_braces_in_sentences_are_no_placeholders() -> None:
 
 
 def test_the_command_prints_prompts(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["prompts"]) == 0
+    assert main(["list", "prompts"]) == 0
     assert "rewrite   {sentence}" in capsys.readouterr().out
-    assert main(["prompts", "style"]) == 0
+    assert main(["list", "prompts", "style"]) == 0
     assert capsys.readouterr().out == prompt_text("style")
-    assert main(["prompts", "stile"]) == 2
+    assert main(["list", "prompts", "stile"]) == 2
     assert "did you mean 'style'?" in capsys.readouterr().err
 
 

@@ -18,7 +18,7 @@ from test_report import CELL, seeds, written
 import entaug
 from conftest import ROOT
 from entaug.commands.main import main
-from entaug.commands.work.report import classify_inputs, write_html_report
+from entaug.commands.report import classify_inputs
 from entaug.core.data import Mention, Sentence, split_fields
 from entaug.errors import InputError, MissingExtraError, OutputError
 from entaug.formats.augmented import AugmentedCorpus, AugmentedPair
@@ -347,19 +347,19 @@ def test_report_page_from_files(tmp_path: Path) -> None:
     runs = written(tmp_path / "runs", CELL)
     out = tmp_path / "report.html"
     inputs = [tmp_path / "new.jsonl", runs]
-    summary = write_html_report(inputs, out, gold=tmp_path / "gold.jsonl", models=False, title="<Mine>")
+    summary = entaug.write_report(inputs, out, gold=tmp_path / "gold.jsonl", models=False, title="<Mine>")
     assert (summary.pairs, summary.methods, summary.runs, summary.notes) == (1, {"mr": 1}, 15, [])
     text = out.read_text()
     assert "<title>&lt;Mine&gt;</title>" in text
     assert "<code>lwtr</code> helped in 1 of 1 setting" in text
     with pytest.raises(OutputError, match="exists"):
-        write_html_report(inputs, out, models=False)
+        entaug.write_report(inputs, out, models=False)
     with pytest.raises(OutputError, match="is the input; inputs are never overwritten"):
-        write_html_report(inputs, tmp_path / "gold.jsonl", gold=tmp_path / "gold.jsonl", models=False, force=True)
+        entaug.write_report(inputs, tmp_path / "gold.jsonl", gold=tmp_path / "gold.jsonl", models=False, force=True)
     before = out.read_bytes()
-    write_html_report(inputs, out, gold=tmp_path / "gold.jsonl", models=False, title="<Mine>", force=True)
+    entaug.write_report(inputs, out, gold=tmp_path / "gold.jsonl", models=False, title="<Mine>", force=True)
     assert out.read_bytes() == before
-    summary = write_html_report(inputs, out, models=False, force=True)
+    summary = entaug.write_report(inputs, out, models=False, force=True)
     assert "the source of 1 augmented sentences is not among the gold sentences; name the gold file" in summary.notes
 
 

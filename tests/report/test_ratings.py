@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 import entaug
 from conftest import EXAMPLE, examples
 from entaug.commands.main import main
-from entaug.commands.work.ratings import merge_ratings, write_rating_page
 from entaug.core.data import Mention, Sentence
 from entaug.core.provenance import Provenance
 from entaug.errors import EntaugError, InputError, OutputError, ParameterError, UnknownNameError
@@ -225,7 +224,7 @@ def test_the_page_names_no_method_and_no_id(tmp_path: Path) -> None:
         entaug.write(entaug.augment(sentences, method), tmp_path / f"set-{method}.jsonl")
     files = [tmp_path / "set-lwtr.jsonl", tmp_path / "set-sis.jsonl"]
     page = tmp_path / "page.html"
-    summary = write_rating_page(files, page, gold=train, sample=6, with_gold=True)
+    summary = entaug.rate(files, page, gold=train, sample=6, with_gold=True)
     assert summary.items == {"gold": 6, "lwtr": 6, "sis": 6}
     assert summary.ratings == 6 * 2 + 12 * 3
     html, key = page.read_text("utf-8"), json.loads((tmp_path / "page.key.json").read_text("utf-8"))
@@ -242,7 +241,7 @@ def test_the_page_names_no_method_and_no_id(tmp_path: Path) -> None:
         if "o" in shown:
             assert shown["o"]["t"] == list(by_id[item["original"]].tokens)
     before = html
-    write_rating_page(files[::-1], page, gold=train, sample=6, with_gold=True, force=True)
+    entaug.rate(files[::-1], page, gold=train, sample=6, with_gold=True, force=True)
     assert page.read_text("utf-8") == before
 
 
@@ -571,12 +570,12 @@ def test_wrong_use_is_one_line(page: Path, capsys: pytest.CaptureFixture[str]) -
     assert not Path("x.html").exists()
     assert not Path("x.key.json").exists()
     with pytest.raises(OutputError, match="is also an input"):
-        merge_ratings("rate.key.json", ["mr.jsonl"], "rate.key.json", force=True)
+        entaug.ratings("rate.key.json", ["mr.jsonl"], "rate.key.json", force=True)
 
 
 def test_listed_scales_can_be_used(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
     capsys.readouterr()
-    assert main(["rate", "--list-scales"]) == 0
+    assert main(["list", "scales"]) == 0
     Path("all.toml").write_text(capsys.readouterr().out.partition("# After appendix")[0], "utf-8")
     arguments = ["rate", "mr.jsonl", "--gold", "train.conll", "--scales", "all.toml", "-o", "own.html", "--json"]
     assert main(arguments) == 0

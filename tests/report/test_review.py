@@ -254,7 +254,7 @@ def test_a_review_that_fits_nothing_is_told(tmp_path: Path, capsys: pytest.Captu
     mr = decisions(tmp_path / "mr.json", (Sentence(["a"]), "reject"), method="mr")
     summary = augment_file(TRAIN, tmp_path / "out.jsonl", entaug.create_augmenter("sis"), review=mr)
     assert "the review covers other methods only; all sentences of sis are kept" in summary.notes
-    told = entaug.filter_file(tmp_path / "out.jsonl", tmp_path / "good.jsonl", [], review=mr)
+    told = entaug.filter(tmp_path / "out.jsonl", tmp_path / "good.jsonl", [], review=mr)
     assert "1 of 1 sentences that the review rejects are not in this file" in told.notes
 
 

@@ -22,8 +22,6 @@ from conftest import EXAMPLE
 from entaug.backends.transformers.base import shuffled_batches
 from entaug.backends.transformers.encoder import TransformersEncoder
 from entaug.commands.main import main
-from entaug.commands.work.evaluate import evaluate_files
-from entaug.commands.work.train import train_file
 from entaug.core import tags
 from entaug.core.data import Mention, Sentence
 from entaug.errors import (
@@ -548,7 +546,7 @@ def test_a_place_that_cannot_be_written_is_told_before_training(bert: Path, tmp_
     (tmp_path / "file").write_text("")
     steps: list[int] = []
     with pytest.raises(OutputError, match="cannot be written"):
-        train_file(
+        entaug.train(
             EXAMPLE / "train.conll",
             tmp_path / "file" / "tagger",
             create_tagger("linear", encoder=str(bert), device="cpu"),
@@ -583,7 +581,7 @@ def test_train_and_evaluate(bert: Path, tmp_path: Path, capsys: pytest.CaptureFi
     assert main(["evaluate", str(EXAMPLE / "dev.conll"), str(folder), "--json"]) == 0
     scores = json.loads(capsys.readouterr().out)
     assert scores == told["dev"]
-    assert evaluate_files(EXAMPLE / "dev.conll", folder).to_dict() == scores
+    assert entaug.evaluate(EXAMPLE / "dev.conll", folder).to_dict() == scores
     assert main(train) == 3  # it is there already
     assert "is there already" in capsys.readouterr().err
     assert main(["evaluate", str(EXAMPLE / "dev.conll"), str(tmp_path)]) == 2

@@ -21,7 +21,6 @@ from conftest import EXAMPLE
 from entaug import Mention, Relabeller, Sentence
 from entaug.backends.fakes import FakeTagger
 from entaug.commands.main import main
-from entaug.commands.work.relabel import relabel_file
 from entaug.core.data import Edit
 from entaug.core.provenance import Provenance
 from entaug.core.soft_labels import FIELD, TagProbabilities
@@ -371,7 +370,7 @@ def test_augment_relabel_and_python_agree(tmp_path: Path) -> None:
         gold, tmp_path / "1.jsonl", Forgetful(copies=3, teacher=Relabeller(**relabeller)), only_new=True
     )
     augment_file(gold, tmp_path / "plain.jsonl", Forgetful(copies=3), only_new=True)
-    after = relabel_file(tmp_path / "plain.jsonl", tmp_path / "2.jsonl", Relabeller(**relabeller), gold=gold)
+    after = entaug.relabel(tmp_path / "plain.jsonl", tmp_path / "2.jsonl", Relabeller(**relabeller), gold=gold)
     in_memory = Forgetful(copies=3, teacher=Relabeller(**relabeller)).fit(GOLD).augment(GOLD)
 
     def content(made: Iterable[Sentence]) -> list[Any]:
@@ -422,10 +421,10 @@ def test_formats_without_soft_labels(tmp_path: Path) -> None:
         augment_file(tmp_path / "train.conll", tmp_path / "out.conll", method)
     gold = tmp_path / "train.conll"
     with pytest.raises(LossError, match="tag_probabilities"):
-        relabel_file(tmp_path / "new.conll", tmp_path / "out.conll", Relabeller(tagger=NameTagger()), gold=gold)
+        entaug.relabel(tmp_path / "new.conll", tmp_path / "out.conll", Relabeller(tagger=NameTagger()), gold=gold)
     assert not (tmp_path / "out.conll").exists()
-    told = relabel_file(
-        tmp_path / "new.conll", tmp_path / "out.conll", Relabeller(tagger=NameTagger()), gold=gold, lose=["field"]
+    told = entaug.relabel(
+        tmp_path / "new.conll", tmp_path / "out.conll", Relabeller(tagger=NameTagger()), gold=gold, allow_loss=["field"]
     )
     assert told.relabelled == {"softened: PER": 1}
     method = Forgetful(copies=2, teacher=Relabeller(tagger=NameTagger(), doubt_threshold=0.96))  # doubts everything

@@ -11,7 +11,7 @@ import tempfile
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.process import BaseProcess
@@ -29,6 +29,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 _SMALL = 4 << 20  # bytes of an input that one process has read before others have started
+_MOST_DEATHS = 3  # of processes, one after the other, without a result in between
 _AHEAD = 2  # tasks a process that are given out before the first result is taken
 
 
@@ -45,18 +46,12 @@ def check_jobs(jobs: int | None) -> None:
         raise ParameterError(f"--jobs must be at least 1, not {jobs}", parameter="jobs")
 
 
-def number_of_processes(jobs: int | None, size: int, with_models: Sequence[str] = ()) -> int:
-    """Return the number of processes that are worth starting."""
+def number_of_processes(jobs: int | None, size: int, *, uses_models: bool = False) -> int:
+    """Return the number of processes that are worth starting, for an input of so many bytes."""
     check_jobs(jobs)
-    if with_models and (jobs or 1) > 1:
-        raise ParameterError(
-            f"{with_models[0]} uses models, which compute in one process with all threads",
-            parameter="jobs",
-            remedy="leave out --jobs",
-        )
     if jobs is not None:
         return jobs
-    return 1 if with_models or size < _SMALL or _unguarded_line() is not None else available_cores()
+    return 1 if uses_models or size < _SMALL or _unguarded_line() is not None else available_cores()
 
 
 # ---------------------------------------------------------------------------------------------------------------- pools
@@ -166,41 +161,70 @@ def _initialize(threads: int | None, parent: int, settings: ComputeSettings) -> 
 
 
 class Workers:
-    """Processes that apply functions to tasks; results come in the order of the tasks."""
+    """Processes that apply functions to tasks; results come in the order of the tasks. One that dies is replaced."""
 
-    def __init__(self, pool: ProcessPoolExecutor, jobs: int, folder: Path) -> None:
+    def __init__(self, jobs: int, folder: Path, pools: contextlib.ExitStack) -> None:
         self.jobs = jobs
-        self._pool = pool
         self._folder = folder
-        self._count = 0
+        self._pools = pools
+        self._pool = pools.enter_context(process_pool(jobs))
+        self._shared: list[Any] = []
 
     @classmethod
     @contextlib.contextmanager
     def start(cls, jobs: int) -> Iterator[Workers]:
         """Start processes; they end at the end of the block."""
-        with tempfile.TemporaryDirectory(prefix="entaug-") as folder, process_pool(jobs) as pool:
-            yield cls(pool, jobs, Path(folder))
+        with tempfile.TemporaryDirectory(prefix="entaug-") as folder, contextlib.ExitStack() as pools:
+            yield cls(jobs, Path(folder), pools)
+
+    def begin(self, function: Callable[[S, None], object], shared: S) -> None:
+        """Let each process apply a function to None, for example to load what it needs."""
+        for _ in range(self.jobs):
+            self._submit(function, shared, None)
 
     def map(self, function: Callable[[S, T], R], shared: S, tasks: Iterable[T]) -> Iterator[R]:
         """Apply a function to tasks."""
-        self._count += 1
-        path = self._folder / f"shared-{self._count}.pickle"
-        with path.open("xb") as stream:
-            pickle.dump(shared, stream, protocol=pickle.HIGHEST_PROTOCOL)
-        waiting: deque[Future[R]] = deque()
-        try:
-            for task in tasks:
-                with interrupts_blocked():
-                    waiting.append(self._pool.submit(_call, function, path, task))
-                if len(waiting) >= _AHEAD * self.jobs:
-                    yield _result(waiting.popleft())
-            while waiting:
-                yield _result(waiting.popleft())
-        except BrokenProcessPool as error:
-            raise EntaugError(
-                "a process ended before its work was done, perhaps for lack of memory",
-                remedy="run the same command again with fewer --jobs",
-            ) from error
+        waiting: deque[tuple[T, Future[R]]] = deque()
+        left, deaths = iter(tasks), 0
+        while True:
+            try:
+                while len(waiting) < _AHEAD * self.jobs:
+                    try:
+                        task = next(left)
+                    except StopIteration:
+                        break
+                    waiting.append((task, Future()))  # in case that the pool is broken
+                    waiting[-1] = task, self._submit(function, shared, task)
+                if not waiting:
+                    return
+                result = _result(waiting[0][1])
+            except BrokenProcessPool as error:
+                deaths += 1
+                if deaths > _MOST_DEATHS:
+                    raise EntaugError(
+                        "a process ended before its work was done, perhaps for lack of memory",
+                        remedy="run the same command again with fewer --jobs",
+                    ) from error
+                self._pools.close()
+                self._pool = self._pools.enter_context(process_pool(self.jobs))
+                waiting = deque((task, self._submit(function, shared, task)) for task, _ in waiting)
+                continue
+            waiting.popleft()
+            deaths = 0
+            yield result
+
+    def _submit(self, function: Callable[[S, Any], R], shared: S, task: Any) -> Future[R]:
+        """Give a task to a process; what tasks share is written once, to a file."""
+        if not (self._shared and self._shared[-1] is shared):
+            self._shared.append(shared)
+            with self._path.open("xb") as stream:
+                pickle.dump(shared, stream, protocol=pickle.HIGHEST_PROTOCOL)
+        with interrupts_blocked():
+            return self._pool.submit(_call, function, self._path, task)
+
+    @property
+    def _path(self) -> Path:
+        return self._folder / f"shared-{len(self._shared)}.pickle"
 
 
 def _result(future: Future[R]) -> R:

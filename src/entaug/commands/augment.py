@@ -5,192 +5,179 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal, Unpack
 
-from entaug.commands import options, output, unlabelled
-from entaug.commands.command import Command, add_jobs_option
-from entaug.commands.relabel import add_teacher_option
-from entaug.commands.requests import add_request_options
+from entaug.commands.command import Command, add_parameters, given_parameters
+from entaug.commands.options import (
+    COMPUTING,
+    FILTERS,
+    FORCE,
+    JOBS,
+    JSON,
+    LOSSES,
+    ONCE,
+    QUIET,
+    READING,
+    REQUESTS,
+    WRITING,
+    add_unlabelled_options,
+    held_out_sentences,
+    named_filters,
+    option_in_advance,
+    read_unlabelled_options,
+)
+from entaug.commands.output import (
+    file_lines,
+    print_message,
+    quantity,
+    rejection_lines,
+    relabelling_lines,
+    shown_path,
+)
+from entaug.core.data import Sentence
+from entaug.core.progress import Progress, no_progress
 from entaug.errors import ParameterError
+from entaug.files.mention_lists import mention_lists
+from entaug.formats.file_job import FileOptions, check_apart
+from entaug.methods import METHODS
+from entaug.methods.augment import AugmentSummary, augment_file
+from entaug.methods.base import Augmenter
+from entaug.methods.combined import CombinedAugmenter, parse_methods
+from entaug.methods.parts import Part, PartSummary, augment_part
+from entaug.methods.types import Accepted
 
-if TYPE_CHECKING:
-    from entaug.core.data import Sentence
-    from entaug.methods.augment import AugmentSummary
-    from entaug.methods.base import Augmenter
-    from entaug.methods.combined import CombinedAugmenter
-    from entaug.methods.statistics import CorpusStatistics
-    from entaug.methods.types import Accepted
-
-__all__ = ["COMMAND", "print_summary"]
+__all__ = ["COMMAND", "summary_lines"]
 
 _COLOURS = ("cyan", "magenta", "green", "yellow", "blue", "red")
 
 
-def _add_options(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
-    parser.add_argument("input", help="the gold training file, or - for standard input")
-    parser.add_argument(
-        "-m",
-        "--method",
-        required=True,
-        help="a method (see entaug methods), or several: mr,sis or mr:copies=2+sr:p=0.2",
-    )
-    options.add_output_options(parser)
-    parser.add_argument(
-        "--only-new", action="store_true", help="write only the augmented sentences, without the gold ones"
-    )
-    parser.add_argument(
-        "--rejected", metavar="FILE", help="write the candidates that filters reject to this JSON Lines file"
-    )
-    parser.add_argument(
-        "--shard",
-        metavar="I/N",
-        help="do the I-th of N parts of the work, for example on one of N machines; OUTPUT is the folder of all parts, "
-        "which entaug merge joins",
-    )
-    options.add_review_option(parser)
-    add_jobs_option(parser)
-    parser.add_argument(
-        "--executor",
-        choices=("local", "ray"),
-        default="local",
-        help="who does the work: the processes of this machine (default), or the machines of a Ray cluster, on which "
-        "--jobs is the number of actors",
-    )
-    parser.add_argument(
-        "--address",
-        help="the address of the Ray cluster, or auto for one that runs on this machine (default: that of RAY_ADDRESS, "
-        "else a new one on this machine)",
-    )
-    options.add_json_option(parser)
-    parser.add_argument("--quiet", action="store_true", help="print only errors")
-    if argv:
-        _add_method_options(parser, options.option_in_advance(argv, "-m", "--method"))
-    unlabelled.add_options(parser)
-    add_teacher_option(parser)
-    options.add_filter_options(parser)
-    options.add_read_options(parser)
-    options.add_write_options(parser)
-    options.add_compute_options(parser)
-    add_request_options(parser)
+def _augment(
+    input: str,
+    output: str,
+    augmenter: Augmenter | CombinedAugmenter,
+    *,
+    only_new: bool = False,
+    rejected: str | None = None,
+    review: str | None = None,
+    jobs: int | None = None,
+    part: str | None = None,
+    executor: Literal["local", "ray"] = "local",
+    address: str | None = None,
+    progress: Progress = no_progress,
+    **files: Unpack[FileOptions],
+) -> AugmentSummary | PartSummary:
+    """Augment a file by the processes of this machine, as one part of many, or on a cluster.
+
+    Args:
+        input: the gold training file, or ``"-"`` for standard input.
+        output: the file for gold and augmented sentences; ``"-"`` for standard output.
+        augmenter: the method, or several.
+        only_new: write only the augmented sentences, without the gold ones.
+        rejected: write the candidates that filters reject to this JSON Lines file.
+        review: leave out sentences that were rejected in a report; FILE is the review exported from its page.
+        jobs: the number of processes; None for as many as there are cores, for large files.
+        part: do the I-th of N parts of the work, for example on one of N machines; OUTPUT is the folder of all parts,
+            which ``entaug merge`` joins.
+        executor: who does the work: the processes of this machine, or the machines of a Ray cluster, on which
+            ``--jobs`` is the number of actors.
+        address: the address of the Ray cluster, or ``auto`` for one that runs on this machine; by default that of
+            ``RAY_ADDRESS``, else a new one on this machine.
+        progress: the progress callback.
+        files: how the files are read and written, see `FileJob`.
+    """
+    if address is not None and executor != "ray":
+        raise ParameterError("--address is that of a Ray cluster", remedy="pass --executor ray as well")
+    shared: dict[str, Any] = {"only_new": only_new, "review": review, "jobs": jobs, "progress": progress, **files}
+    if part is None:
+        return augment_file(input, output, augmenter, rejected=rejected, executor=executor, address=address, **shared)
+    if executor == "ray":
+        remedy = "leave out --part or --executor"
+        raise ParameterError("--executor ray divides the work itself", parameter="executor", remedy=remedy)
+    if rejected:
+        raise ParameterError("a part has no file of rejected candidates", remedy="pass --rejected to entaug merge")
+    return augment_part(input, output, augmenter, Part.parse(part), **shared)
 
 
-def _add_method_options(parser: argparse.ArgumentParser, methods: str | None) -> None:
-    """Add the parameters of the chosen method as options."""
-    from entaug.methods import METHODS
-    from entaug.methods.base import Augmenter
-
+def _add_method_options(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
+    """Add the choice of the method, and its parameters as options."""
+    text = "a method (see entaug list methods), or several: mr,sis or mr:copies=2+sr:p=0.2"
+    parser.add_argument("-m", "--method", required=True, help=text)
+    methods = option_in_advance(argv, "-m", "--method")
     cls: type[Augmenter] = Augmenter
-    title = "parameters that all methods share; for those of one method: entaug augment --method NAME --help"
+    title = "parameters of all methods; those of one: entaug augment --method NAME --help"
     if methods is not None and re.fullmatch(r"[^:+,]+", methods):
         cls = METHODS[methods]
         title = f"parameters of {cls.info.name} ({cls.info.long_name})"
-    group = parser.add_argument_group(title)
     # --filter and --unlabelled may be repeated, and --teacher may lack a name: they are added separately.
-    options.add_parameters(group, cls, without=("filters", "teacher", "unlabelled"))
+    without = ("filters", "teacher", "unlabelled")
+    add_parameters(parser.add_argument_group(title), cls, without=without)
     parser.set_defaults(method_class=cls)
+    text = "a tagger trained on the gold sentences, or the folder of a trained one, that checks and completes the "
+    text += "labels (without a name: ensemble); see entaug relabel"
+    metavar = "NAME[:PARAMETER=VALUE,...]"
+    parser.add_argument("--teacher", nargs="?", const="ensemble", default=argparse.SUPPRESS, metavar=metavar, help=text)
+    add_unlabelled_options(parser)
 
 
-def _run(args: argparse.Namespace) -> int:
-    from entaug.files.mention_lists import mention_lists
-    from entaug.files.streams import is_stdout
-    from entaug.formats.file_job import check_apart
-    from entaug.methods.augment import augment_file
-    from entaug.methods.combined import parse_methods
-
+def _values(args: argparse.Namespace) -> dict[str, Any]:
+    """Return the augmenter that the options of the method describe."""
     cls = args.method_class
     lists = [one.source for one in mention_lists(getattr(args, "mentions", None))]
-    check_apart([args.output, args.rejected], [*args.held_out, *args.unlabelled, *lists])
-    values: dict[str, Any] = options.given_parameters(args, cls)
-    filters = options.named_filters(args)
+    check_apart([args.output, getattr(args, "rejected", None)], lists)
+    values: dict[str, Any] = given_parameters(args, cls)
+    filters = named_filters(args)
     values["filters"] = filters if args.filters else None  # "none" replaces those of a preset
     values.pop("unlabelled", None)  # the names of files
     if args.unlabelled:
-        values["unlabelled"] = unlabelled.read(args, args.input)
+        values["unlabelled"] = read_unlabelled_options(args)
     augmenter = parse_methods(args.method, **values)
     if args.held_out:
-        augmenter.hold_out(options.held_out_sentences(args))
-    shared: dict[str, Any] = {
-        "only_new": args.only_new,
-        "force": args.force,
-        **options.read_options(args),
-        **options.write_options(args),
-        "review": args.apply_review,
-        "jobs": args.jobs,
-    }
-    if args.address is not None and args.executor != "ray":
-        raise ParameterError("--address is that of a Ray cluster", remedy="pass --executor ray as well")
-    if args.shard is not None:
-        return _write_shard(args, augmenter, shared)
-    augment: Callable[..., AugmentSummary] = augment_file
-    if args.executor == "ray":
-        from entaug.methods.cluster import augment_on_ray
-
-        augment, shared = augment_on_ray, {**shared, "address": args.address}
-    with output.show_progress(quiet=args.quiet) as progress:
-        summary = augment(args.input, args.output, augmenter, **shared, rejected=args.rejected, progress=progress)
-    if args.json:
-        output.print_json(summary.to_dict(), to_stderr=is_stdout(args.output))
-    elif not args.quiet:
-        if sys.stderr.isatty():
-            _print_examples(summary.examples)
-        print_summary(summary, ["teacher", *(filter_.name for filter_ in augmenter.filters_)])
-    return output.ExitCode.OK
+        augmenter.hold_out(held_out_sentences(args))
+    return {"augmenter": augmenter}
 
 
-def _write_shard(args: argparse.Namespace, augmenter: Augmenter | CombinedAugmenter, shared: dict[str, Any]) -> int:
-    from entaug.methods.shards import Shard, augment_shard
-
-    if args.executor == "ray":
-        raise ParameterError(
-            "--executor ray divides the work itself", parameter="executor", remedy="leave out --shard or --executor"
+def _show(args: argparse.Namespace, summary: AugmentSummary | PartSummary) -> None:
+    if args.quiet:
+        return
+    if isinstance(summary, PartSummary):
+        sources = f"{summary.sources:,} of {quantity(summary.of_sources, 'sentence')}"
+        print_message(
+            f"part {summary.part}: {sources}, {quantity(summary.drafts, 'new sentence')} ({summary.seconds:.1f} s)"
         )
-    if args.rejected:
-        raise ParameterError("a shard has no file of rejected candidates", remedy="pass --rejected to entaug merge")
-    shard = Shard.parse(args.shard)
-    with output.show_progress(quiet=args.quiet) as progress:
-        summary = augment_shard(args.input, args.output, augmenter, shard, **shared, progress=progress)
-    if args.json:
-        output.print_json(summary)
-    elif not args.quiet:
-        sources = f"{summary.sources:,} of {output.quantity(summary.of_sources, 'sentence')}"
-        new = output.quantity(summary.drafts, "new sentence")
-        output.print_message(f"shard {shard}: {sources}, {new} ({summary.seconds:.1f} s)")
-        output.print_message(f"wrote {summary.output}; when all are written: entaug merge {args.output}")
-    return output.ExitCode.OK
+        print_message(f"wrote {summary.output}; when all are written: entaug merge {args.output}")
+        return
+    if sys.stderr.isatty():
+        _print_examples(summary.examples)
+    for line in summary_lines(summary):
+        print_message(line)
 
 
-def print_summary(summary: AugmentSummary, filters: Sequence[str] | None) -> None:
-    """Print what was read, made and written."""
-    source = "standard input" if summary.input == "-" else summary.input
-    output.print_message(f"read {source}: {summary.from_format}")
-    output.print_file_notes(summary)
+def summary_lines(summary: AugmentSummary) -> Iterator[str]:
+    """Return what was read, made and written, for the user."""
+    yield f"read {'standard input' if summary.input == '-' else summary.input}: {summary.from_format}"
+    yield from file_lines(summary)
     if summary.resumed_at:
-        output.print_message(f"resumed after {output.quantity(summary.resumed_at, 'sentence')} of an interrupted run")
+        yield f"resumed after {quantity(summary.resumed_at, 'sentence')} of an interrupted run"
     statistics = summary.statistics
-    gold = output.quantity(summary.before.sentences, "gold sentence")
-    output_counts = f"{statistics.accepted:,} new, {summary.after.sentences:,} written ({summary.seconds:.1f} s)"
-    output.print_message(f"{summary.method}: {gold} in, {output_counts}")
+    counts = f"{statistics.accepted:,} new, {summary.after.sentences:,} written ({summary.seconds:.1f} s)"
+    yield f"{summary.method}: {quantity(summary.before.sentences, 'gold sentence')} in, {counts}"
     for reason, count in statistics.missing.most_common():
-        output.print_message(f"  not generated: {count:,} ({reason})")
+        yield f"  not generated: {count:,} ({reason})"
     rejected = statistics.rejected
-    names = dict.fromkeys(filters if filters is not None else [r.partition(": ")[0] for r in rejected if ": " in r])
-    by_filter = {r: rejected[r] for name in names for r in rejected if r.startswith(f"{name}: ")}
-    output.print_rejections(by_filter)
-    output.print_relabelling(statistics.relabelled)
+    by_filter = {reason: count for reason, count in rejected.items() if ": " in reason}
+    yield from rejection_lines(by_filter)
+    yield from relabelling_lines(statistics.relabelled)
     for reason, count in sorted(rejected.items()):
         redrawn = count - statistics.missing[reason]
         if redrawn > 0 and reason not in by_filter:
-            output.print_message(f"  rejected and redrawn: {redrawn:,} ({reason})")
-    _print_mentions(summary.before, summary.after)
-    output.print_message(f"wrote {output.shown_path(summary.output)}: {summary.to_format}")
-
-
-def _print_mentions(before: CorpusStatistics, after: CorpusStatistics) -> None:
-    if after.mentions:
-        output.print_message(f"  {'mentions':<20} {'before':>9} {'after':>9}")
-    for label in sorted({*before.mentions, *after.mentions}):
-        output.print_message(f"  {label:<20} {before.mentions[label]:>9,} {after.mentions[label]:>9,}")
+            yield f"  rejected and redrawn: {redrawn:,} ({reason})"
+    before, after = summary.before.mentions, summary.after.mentions
+    if after:
+        yield f"  {'mentions':<20} {'before':>9} {'after':>9}"
+    for label in sorted({*before, *after}):
+        yield f"  {label:<20} {before[label]:>9,} {after[label]:>9,}"
+    yield f"wrote {shown_path(summary.output)}: {summary.to_format}"
 
 
 def _print_examples(examples: Sequence[Accepted]) -> None:
@@ -223,10 +210,20 @@ def _coloured(sentence: Sentence, colours: dict[str, str], known: set[str]) -> A
 
 
 COMMAND = Command(
-    "make a labelled corpus larger",
-    _add_options,
-    _run,
-    description="Write the gold sentences followed by the augmented sentences.\n"
+    _augment,
+    "Write the gold sentences followed by the augmented sentences.\n"
     "Parameters of a method: entaug augment --method NAME --help",
+    {
+        "augmenter": None,
+        "rejected": {"metavar": "FILE"},
+        "review": {"flags": ("--apply-review",), **ONCE},
+        "part": {"metavar": "I/N"},
+        "jobs": JOBS,
+    },
+    (FORCE, LOSSES, JSON, QUIET, FILTERS, READING, WRITING, COMPUTING, REQUESTS),
+    more=_add_method_options,
+    values=_values,
+    show=_show,
+    record=lambda summary: summary.to_dict() if isinstance(summary, AugmentSummary) else summary,
     is_resumable=True,
 )

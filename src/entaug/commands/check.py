@@ -2,71 +2,153 @@
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Unpack
 
-from entaug.commands import options, output
-from entaug.commands.command import Command, add_jobs_option
+from entaug.backends.language_check import LoadedModel, check_languages
+from entaug.backends.protocols import ConstituencyParser
+from entaug.backends.resolve import resolve
+from entaug.commands.command import Command, Summary
+from entaug.commands.options import COMPUTING, JSON, READING
+from entaug.commands.output import file_lines, label_lines, quantity
+from entaug.core.data import Sentence
+from entaug.core.progress import Progress, no_progress
+from entaug.errors import InputError
+from entaug.files.streams import name_original, rereadable_path
+from entaug.formats import open_file
+from entaug.formats.base import ReadReport
+from entaug.formats.file_job import FileJob, FileOptions, read_sentences
+from entaug.methods.statistics import CorpusStatistics, PhraseCounts
 
-__all__ = ["COMMAND"]
+__all__ = ["COMMAND", "CheckSummary", "check"]
 
-
-def _add_options(parser: argparse.ArgumentParser, _argv: Sequence[str]) -> None:
-    parser.add_argument("input", help="the file, or - for standard input")
-    parser.add_argument(
-        "--phrases",
-        nargs="?",
-        const="projected",
-        metavar="PARSER",
-        help="also count phrases by category, as a constituency parser of the method cr gives them (without a value: "
-        "projected)",
-    )
-    add_jobs_option(parser)
-    options.add_json_option(parser)
-    options.add_read_options(parser)
-    options.add_compute_options(parser)
+_WINDOW = 256  # sentences that are parsed together
 
 
-def _run(args: argparse.Namespace) -> int:
-    from entaug.commands.work.check import check_file
+@dataclass
+class CheckSummary(Summary):
+    """Result of `check`."""
 
-    with output.show_progress() as progress:
-        on_error = None if args.json else print
-        summary = check_file(
-            args.input,
-            **options.read_options(args),
-            phrases=args.phrases,
-            on_error=on_error,
-            jobs=args.jobs,
-            progress=progress,
-        )
-    code = output.ExitCode.INVALID if summary.errors else output.ExitCode.OK
-    if args.json:
-        output.print_json(summary)
-        return code
-    counts = summary.counts
-    if summary.format:
-        output.print_message(f"{args.input}: {summary.format}")
-    output.print_file_notes(summary)
-    output.print_message(
-        f"{output.quantity(counts.sentences, 'valid sentence')}, {output.quantity(counts.tokens, 'token')}, "
-        f"{output.quantity(counts.mentions.total(), 'mention')} "
-        f"({counts.nested:,} nested, {counts.discontinuous:,} discontinuous)"
-    )
-    if summary.repeated:
-        output.print_message(f"{output.quantity(summary.repeated, 'duplicate sentence')}")
-    output.print_label_counts(counts.mentions)
-    if summary.phrases is not None:
-        output.print_message(f"phrases ({args.phrases}): all, and those that hold a mention")
-        for category, count in summary.phrases.phrases.most_common():
-            output.print_message(f"  {category:<20} {count:>9,} {summary.phrases.with_mention[category]:>9,}")
-    output.print_message(output.quantity(len(summary.errors), "error") if summary.errors else "no errors")
-    return code
+    input: str
+    format: str = ""
+    counts: CorpusStatistics = field(default_factory=CorpusStatistics)
+    errors: list[str] = field(default_factory=list)
+    repaired: Counter[str] = field(default_factory=Counter)
+    notes: Counter[str] = field(default_factory=Counter)
+    repeated: int = 0
+    phrases: PhraseCounts | None = None
+
+    @property
+    def exit_code(self) -> int:  # type: ignore[override]
+        """1 where there are errors."""
+        return int(bool(self.errors))
+
+    def lines(self) -> Iterator[str]:
+        """Return the counts, for the user; the errors are printed when they are found."""
+        counts = self.counts
+        if self.format:
+            yield f"{self.input}: {self.format}"
+        yield from file_lines(self)
+        sentences, tokens = quantity(counts.sentences, "valid sentence"), quantity(counts.tokens, "token")
+        mentions = quantity(counts.mentions.total(), "mention")
+        kinds = f"{counts.nested:,} nested, {counts.discontinuous:,} discontinuous"
+        yield f"{sentences}, {tokens}, {mentions} ({kinds})"
+        if self.repeated:
+            yield quantity(self.repeated, "duplicate sentence")
+        yield from label_lines(counts.mentions)
+        if self.phrases is not None:
+            yield "phrases: all, and those that hold a mention"
+            for category, count in self.phrases.phrases.most_common():
+                yield f"  {category:<20} {count:>9,} {self.phrases.with_mention[category]:>9,}"
+        yield quantity(len(self.errors), "error") if self.errors else "no errors"
+
+
+def check(
+    input: str | Path,
+    *,
+    phrases: ConstituencyParser | str | None = None,
+    on_error: Callable[[str], object] | None = None,
+    progress: Progress = no_progress,
+    **files: Unpack[FileOptions],
+) -> CheckSummary:
+    r"""Read a file and report every error in it.
+
+    Args:
+        input: the file, or ``"-"`` for standard input.
+        phrases: also count phrases by category, as this constituency parser, or the one of this name, gives them to the
+            method ``cr``.
+        on_error: called with the message of each error immediately.
+        progress: the progress callback.
+        files: how the files are read and written, see `FileJob`.
+
+    Returns:
+        Counts and errors. Errors inside the file are not raised.
+
+    Raises:
+        InputError: the file cannot be read at all, or the parser does not serve its language.
+        MissingModelError: the model of the parser is not on this machine.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> file = pathlib.Path(tempfile.mkdtemp(), "train.conll")
+        >>> _ = file.write_text("Ada B-PER\nsings O\n\nBo I-PER\n")
+        >>> summary = check(file)
+        >>> summary.counts.sentences, len(summary.errors)
+        (1, 1)
+    """
+    job = FileJob(input, **files)
+    summary = CheckSummary(str(input))
+    parser: ConstituencyParser | None = None
+    models: list[LoadedModel] = []
+    if phrases is not None:
+        parser, summary.phrases = resolve("constituency_parser", phrases), PhraseCounts()
+        models = [LoadedModel("constituency_parser", phrases, parser, "--phrases")]
+    with rereadable_path(input) as path:
+
+        def add_error(error: InputError) -> None:
+            name_original(error, path, input)
+            summary.errors.append(str(error))
+            if on_error:
+                on_error(str(error))
+
+        reading = ReadReport(repair=job.repair, on_fault=add_error)
+        contents: set[int] = set()
+        waiting: list[Sentence] = []  # sentences that are not parsed yet
+        try:
+            source = open_file(path, job.from_format, **job.read_options)
+            summary.format = source.dialect.describe()
+            sentences = check_languages(read_sentences(source, reading, "checking", progress), models, str(input))
+            for sentence in sentences:
+                summary.counts.add(sentence)
+                contents.add(hash((sentence.tokens, sentence.mentions)))
+                waiting.append(sentence)
+                if len(waiting) == _WINDOW:
+                    _count_phrases(waiting, parser, summary.phrases)
+        except InputError as error:
+            if error.line is None:
+                raise
+            add_error(error)
+        _count_phrases(waiting, parser, summary.phrases)
+        summary.repaired, summary.notes = reading.repaired, reading.notes
+        summary.repeated = summary.counts.sentences - len(contents)
+    return summary
+
+
+def _count_phrases(waiting: list[Sentence], parser: ConstituencyParser | None, counts: PhraseCounts | None) -> None:
+    """Count the phrases of the waiting sentences, which are then no longer waiting."""
+    if waiting and parser is not None and counts is not None:
+        for sentence, phrases in zip(waiting, parser.parse([s.tokens for s in waiting]), strict=True):
+            counts.add(sentence, phrases)
+    waiting.clear()
 
 
 COMMAND = Command(
-    "validate a corpus",
-    _add_options,
-    _run,
-    description="Report every error of a corpus with its line number, and count sentences, tokens and mentions.",
+    check,
+    "Report every error of a corpus with its line number, and count sentences, tokens and mentions.",
+    {"phrases": {"nargs": "?", "const": "projected", "metavar": "PARSER"}},
+    (JSON, READING, COMPUTING),
+    values=lambda args: {} if args.json else {"on_error": print},
 )

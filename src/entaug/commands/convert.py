@@ -1,49 +1,94 @@
-"""``entaug convert``: change the format, layout or tag scheme of a corpus."""
+"""``entaug convert``: write a corpus in another format, layout or tag scheme."""
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Unpack
 
-from entaug.commands import options, output
-from entaug.commands.command import Command, add_jobs_option
+from entaug.commands.command import Command, Summary
+from entaug.commands.options import FORCE, JSON, LOSSES, READING, WRITING
+from entaug.commands.output import file_lines, quantity
+from entaug.core.progress import Progress, no_progress
+from entaug.formats.base import ReadReport
+from entaug.formats.file_job import FileJob, FileOptions, locate_losses, read_sentences
+from entaug.methods.statistics import CorpusStatistics
 
-__all__ = ["COMMAND"]
-
-
-def _add_options(parser: argparse.ArgumentParser, _argv: Sequence[str]) -> None:
-    parser.add_argument("input", help="the file, or - for standard input")
-    parser.add_argument("output", nargs="?", default="-", help="the new file (default: - for standard output)")
-    parser.add_argument("--force", action="store_true", help="replace an output that exists")
-    options.add_loss_option(parser)
-    add_jobs_option(parser)
-    options.add_json_option(parser)
-    options.add_read_options(parser)
-    options.add_write_options(parser)
+__all__ = ["COMMAND", "ConvertSummary", "convert"]
 
 
-def _run(args: argparse.Namespace) -> int:
-    from entaug.commands.work.convert import convert_file
-    from entaug.files.streams import is_stdout
+@dataclass
+class ConvertSummary(Summary):
+    """Result of `convert`."""
 
-    with output.show_progress() as progress:
-        summary = convert_file(
-            args.input,
-            args.output,
-            force=args.force,
-            **options.read_options(args),
-            **options.write_options(args),
-            lose=args.lose,
-            jobs=args.jobs,
-            progress=progress,
-        )
-    if args.json:
-        output.print_json(summary, to_stderr=is_stdout(args.output))
-        return output.ExitCode.OK
-    output.print_file_notes(summary)
-    output.print_message(output.quantity(summary.counts.sentences, "sentence"))
-    output.print_message(f"  from {summary.from_format}\n  to   {summary.to_format}")
-    return output.ExitCode.OK
+    input: str
+    output: str
+    from_format: str
+    to_format: str
+    counts: CorpusStatistics = field(default_factory=CorpusStatistics)
+    lost: Counter[str] = field(default_factory=Counter)
+    repaired: Counter[str] = field(default_factory=Counter)
+    notes: Counter[str] = field(default_factory=Counter)
+
+    def lines(self) -> Iterator[str]:
+        """Return what was converted, for the user."""
+        yield from file_lines(self)
+        yield quantity(self.counts.sentences, "sentence")
+        yield f"  from {self.from_format}"
+        yield f"  to   {self.to_format}"
 
 
-COMMAND = Command("change the format, layout or tag scheme", _add_options, _run)
+def convert(
+    input: str | Path,
+    output: str | Path = "-",
+    *,
+    progress: Progress = no_progress,
+    **files: Unpack[FileOptions],
+) -> ConvertSummary:
+    r"""Write a file in another format or layout.
+
+    Args:
+        input: the file, or ``"-"`` for standard input.
+        output: the new file, or ``"-"`` for standard output.
+        progress: the progress callback.
+        files: how the files are read and written, see `FileJob`.
+
+    Returns:
+        A summary with counts.
+
+    Raises:
+        InputError: the input is invalid.
+        LossError: the new format cannot store some content of the input, and `allow_loss` does not include its kind.
+        OutputError: the output exists or cannot be written.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> _ = (folder / "train.conll").write_text("Ada B-PER\nsings O\n")
+        >>> summary = convert(folder / "train.conll", folder / "train.jsonl")
+        >>> (folder / "train.jsonl").read_text()
+        '{"tokens":["Ada","sings"],"entities":[{"start":0,"end":1,"type":"PER"}]}\n'
+    """
+    job = FileJob(input, output, **files)
+    job.check()
+    with job.open() as (source, to):
+        summary = ConvertSummary(str(input), str(output), source.dialect.describe(), to.dialect.describe())
+        reading = ReadReport(repair=job.repair)
+        with to.writer(force=job.force) as writer, locate_losses(source, reading):
+            for sentence in read_sentences(source, reading, "converting", progress):
+                summary.counts.add(sentence)
+                summary.lost.update(to.lost(sentence))
+                writer.write(sentence)
+            reading.notes.update(job.settle_losses(summary.lost, to))
+        summary.repaired, summary.notes = reading.repaired, reading.notes
+    return summary
+
+
+COMMAND = Command(
+    convert,
+    "Change the format, layout or tag scheme.",
+    {"output": {"flags": (), "nargs": "?"}},
+    (FORCE, LOSSES, JSON, READING, WRITING),
+)

@@ -4,54 +4,104 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Unpack
 
-from entaug.commands import options, output
+from entaug.backends.language_check import note_on_encoder
+from entaug.backends.protocols import Tagger
+from entaug.backends.resolve import is_alias, resolve
 from entaug.commands.command import Command
+from entaug.commands.options import COMPUTING, JSON, READING
+from entaug.core.data import Sentence
+from entaug.errors import InputError, ParameterError
+from entaug.formats import read
+from entaug.formats.file_job import FileJob, FileOptions, require_mentions
+from entaug.metrics.span_f1 import Scores, score, score_table
+from entaug.taggers.base import load_tagger
 
-__all__ = ["COMMAND"]
-
-
-def _add_options(parser: argparse.ArgumentParser, _argv: Sequence[str]) -> None:
-    parser.add_argument("gold", help="the file with gold mentions")
-    parser.add_argument(
-        "predicted",
-        nargs="?",
-        help="the same sentences with predicted mentions, or the folder of a trained tagger",
-    )
-    parser.add_argument(
-        "--tagger",
-        metavar="NAME",
-        help="instead of predictions, the folder of a trained tagger, or a model of another library: spacy:NAME, "
-        "hf:NAME or gliner:NAME, with an optional map of labels: spacy:en_core_web_sm@PERSON=PER;GPE=LOC (in quotes)",
-    )
-    options.add_json_option(parser)
-    options.add_read_options(parser)
-    options.add_compute_options(parser)
+__all__ = ["COMMAND", "evaluate", "load_trained_tagger"]
 
 
-def _run(args: argparse.Namespace) -> int:
-    from entaug.commands.work.evaluate import evaluate_files
-    from entaug.metrics.span_f1 import score_table
+def evaluate(
+    gold: str | Path,
+    predicted: str | Path | None = None,
+    *,
+    tagger: str | None = None,
+    report: Callable[[str], None] = lambda _: None,
+    **files: Unpack[FileOptions],
+) -> Scores:
+    """Score the predicted mentions of a file or of a tagger against gold mentions.
 
-    scores = evaluate_files(
-        args.gold,
-        args.predicted,
-        tagger=args.tagger,
-        **options.read_options(args),
-        report=lambda note: output.print_message(f"note: {note}"),
-    )
-    if args.json:
-        output.print_json(scores.to_dict())
-    else:
-        sys.stdout.write(score_table(scores))
-    return output.ExitCode.OK
+    Args:
+        gold: the file with gold mentions.
+        predicted: the same sentences with predicted mentions, in any format and layout; or the folder of a saved
+            tagger.
+        tagger: in place of `predicted`, the folder of a saved tagger, or a model of another library:
+            ``"spacy:en_core_web_sm"``, ``"hf:dslim/bert-base-NER"``, ``"gliner:urchade/gliner_medium-v2.1"``; see
+            `entaug.taggers.pretrained.base.PretrainedTagger`. Unless a map of labels is given, the best one for these
+            very sentences is used, so the score is a little too high.
+        report: called with notes on the tagger.
+        files: how both files are read, see `FileJob`.
+
+    Returns:
+        The scores; see `entaug.metrics.span_f1.score`.
+
+    Raises:
+        InputError: a file is invalid, the gold file has no mention, or the files do not hold the same sentences.
+        ParameterError: not one of `predicted` and `tagger` is given, or the tagger must be trained first.
+
+    Example:
+        >>> import entaug, pathlib, tempfile
+        >>> file = pathlib.Path(tempfile.mkdtemp(), "gold.conll")
+        >>> _ = entaug.write([entaug.Sentence(["Rome"], [entaug.Mention("LOC", [(0, 1)])])], file)
+        >>> evaluate(file, file).micro.f1
+        1.0
+    """
+    if (predicted is None) == (tagger is None):
+        raise ParameterError("give a file of predictions, or a tagger", remedy="for example --tagger FOLDER")
+    job = FileJob(gold, **files)
+    gold_corpus = read(gold, job.from_format, repair=job.repair, **job.read_options)
+    require_mentions(gold_corpus, gold, "to score predictions by")
+    if predicted is not None and Path(predicted).is_dir():
+        saved = load_tagger(predicted)
+        for note in note_on_encoder(saved, gold_corpus):
+            report(note)
+        return score(gold_corpus, saved.predict(gold_corpus))
+    if predicted is None:
+        return score(gold_corpus, load_trained_tagger(str(tagger), gold_corpus, report).predict(gold_corpus))
+    predictions = read(predicted, job.from_format, repair=job.repair, **job.read_options)
+    try:
+        return score(gold_corpus, predictions)
+    except InputError as error:
+        error.path = str(predicted)
+        raise
+
+
+def load_trained_tagger(name: str, gold: Sequence[Sentence], report: Callable[[str], None]) -> Tagger:
+    """Load a tagger that needs no training."""
+    tagger: Tagger = resolve("tagger", name)
+    if not is_alias("tagger", name):
+        for note in note_on_encoder(tagger, gold):
+            report(note)
+        return tagger
+    if not hasattr(tagger, "label_map_"):
+        raise ParameterError(f"the tagger {name} is not trained", remedy=f"run: entaug train --tagger {name}")
+    tagger.fit(gold)
+    for note in getattr(tagger, "notes", ()):
+        report(note)
+    return tagger
+
+
+def _show(_: argparse.Namespace, scores: Scores) -> None:
+    sys.stdout.write(score_table(scores))
 
 
 COMMAND = Command(
-    "score predicted mentions against gold ones",
-    _add_options,
-    _run,
-    description="Precision, recall and F1 of exact matches of label and spans, in percent: overall, by type, by length "
+    evaluate,
+    "Precision, recall and F1 of exact matches of label and spans, in percent: overall, by type, by length "
     "and by kind of mention (flat, nested, discontinuous).",
+    {"predicted": {"flags": (), "nargs": "?"}, "tagger": {"metavar": "NAME"}},
+    (JSON, READING, COMPUTING),
+    show=_show,
 )

@@ -2,85 +2,88 @@
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
-from entaug.commands import options, output
-from entaug.commands.command import Command
+from entaug.commands.command import Command, Summary
+from entaug.commands.options import COMPUTING
+from entaug.commands.output import print_message, quantity
 from entaug.errors import ParameterError
+from entaug.study.engine import StudyProgress, run_experiment
+from entaug.study.engine import smoke_test as run_smoke_test
+from entaug.study.reading import read_plan
 
-if TYPE_CHECKING:
-    from entaug.study.engine import StudyProgress
-
-__all__ = ["COMMAND"]
-
-
-def _add_options(parser: argparse.ArgumentParser, _argv: Sequence[str]) -> None:
-    parser.add_argument("plan", help="the plan of the experiment, a TOML file: see docs/experiments.md")
-    parser.add_argument(
-        "--jobs", type=int, help="the number of parallel runs (default: depends on cores and threads, at most 4)"
-    )
-    parser.add_argument("--check", action="store_true", help="check the plan and count its runs, without running them")
-    parser.add_argument(
-        "--smoke-test",
-        action="store_true",
-        help="run every arm once on a few sentences, without keeping anything: finds faults before a long computation",
-    )
-    options.add_compute_options(parser)
+__all__ = ["COMMAND", "ExperimentSummary", "experiment"]
 
 
-def _run(args: argparse.Namespace) -> int:
-    from entaug.study.engine import run_experiment, smoke_test
-    from entaug.study.reading import read_plan
+@dataclass
+class ExperimentSummary(Summary):
+    """Result of `experiment`."""
 
-    if args.jobs is not None and args.jobs < 1:
-        raise ParameterError(f"--jobs must be at least 1, not {args.jobs}")
-    plan = read_plan(args.plan)
-    if args.check:
-        state = run_experiment(plan, check_only=True, report=_print_note)
-        _print_leaks(state)
-        runs, steps = output.quantity(state.runs, "run"), output.quantity(state.steps, "step")
-        output.print_message(f"{args.plan}: valid; {runs} with {steps} in total")
-        return output.ExitCode.OK
-    if args.smoke_test:
-        with _live_table() as watch:
-            state = smoke_test(plan, progress=watch)
-        output.print_message(
-            f"{args.plan}: all of {output.quantity(state.runs_done, 'run')} finished; their scores mean nothing"
-        )
-        return output.ExitCode.OK
-    with _live_table() as watch:
-        message = f"waiting: another process is running {plan.output}"
+    plan: str
+    output: str
+    state: StudyProgress
+    kind: str
+
+    def lines(self) -> Iterator[str]:
+        """Return what was done, for the user."""
+        if self.kind == "smoke test":
+            yield f"{self.plan}: all of {quantity(self.state.runs_done, 'run')} finished; their scores mean nothing"
+            return
+        yield from (f"leak: {warning}" for warning in self.state.warnings)
+        if self.kind == "check":
+            runs, steps = quantity(self.state.runs, "run"), quantity(self.state.steps, "step")
+            yield f"{self.plan}: valid; {runs} with {steps} in total"
+        else:
+            done = quantity(self.state.runs_done, "run")
+            yield f"{done} done, {self.state.previously_done:,} of them before: {self.output}"
+            yield f"see: entaug report {self.output}"
+
+
+def experiment(
+    plan: str | Path,
+    *,
+    jobs: int | None = None,
+    check: bool = False,
+    smoke_test: bool = False,
+    progress: Callable[[StudyProgress], None] = lambda _: None,
+    report: Callable[[str], None] = lambda _: None,
+) -> ExperimentSummary:
+    """Execute the runs of a plan.
+
+    Args:
+        plan: the plan of the experiment, a TOML file: see docs/experiments.md.
+        jobs: the number of parallel runs; by default as cores and threads allow, at most 4.
+        check: check the plan and count its runs, without running them.
+        smoke_test: run every arm once on a few sentences, without keeping anything: finds faults before a long
+            computation.
+        progress: called after each run.
+        report: called with notes.
+    """
+    if jobs is not None and jobs < 1:
+        raise ParameterError(f"--jobs must be at least 1, not {jobs}")
+    read = read_plan(plan)
+    if check:
+        state = run_experiment(read, check_only=True, report=report)
+    elif smoke_test:
+        state = run_smoke_test(read, progress=progress)
+    else:
+        message = f"waiting: another process is running {read.output}"
         state = run_experiment(
-            plan,
-            jobs=args.jobs,
-            progress=watch,
-            on_wait=lambda: output.print_message(message),
-            report=_print_note,
+            read, jobs=jobs, progress=progress, on_wait=lambda: print_message(message), report=report
         )
-    _print_leaks(state)
-    output.print_message(
-        f"{output.quantity(state.runs_done, 'run')} done, {state.previously_done:,} of them before: {plan.output}"
-    )
-    output.print_message(f"see: entaug report {plan.output}")
-    return output.ExitCode.OK
-
-
-def _print_note(note: str) -> None:
-    output.print_message(f"note: {note}")
-
-
-def _print_leaks(state: StudyProgress) -> None:
-    for warning in state.warnings:
-        output.print_message(f"leak: {warning}")
+    kind = "check" if check else "smoke test" if smoke_test else "runs"
+    return ExperimentSummary(str(plan), str(read.output), state, kind)
 
 
 @contextlib.contextmanager
-def _live_table() -> Iterator[Callable[[StudyProgress], None]]:
+def _live_table(*, quiet: bool) -> Iterator[Callable[[StudyProgress], None]]:
     """Show a live table on a terminal, and a line for each finished run in a pipe."""
+    del quiet
     if not sys.stderr.isatty():
         finished = 0
 
@@ -88,7 +91,7 @@ def _live_table() -> Iterator[Callable[[StudyProgress], None]]:
             nonlocal finished
             if state.runs_done > finished:
                 finished = state.runs_done
-                output.print_message(f"{state.runs_done} of {state.runs} runs{_remaining(state)}")
+                print_message(f"{state.runs_done} of {state.runs} runs{_remaining(state)}")
 
         yield print_line
         return
@@ -119,10 +122,11 @@ def _table(state: StudyProgress) -> Any:
 
 
 COMMAND = Command(
-    "measure the effect of augmentation on taggers",
-    _add_options,
-    _run,
-    description="Execute the runs of a plan: corpora x subset sizes x methods x amounts x taggers x seeds.\n"
+    experiment,
+    "Execute the runs of a plan: corpora x subset sizes x methods x ratios x taggers x seeds.\n"
     "Run it again after an interruption: finished runs are not repeated.",
+    {"jobs": {"metavar": "N"}},
+    (COMPUTING,),
+    progress=_live_table,
     is_resumable=True,
 )

@@ -2,71 +2,207 @@
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Sequence
+import contextlib
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Unpack
 
-from entaug.commands import options, output
-from entaug.commands.command import Command, add_jobs_option
+from entaug.backends.processes import Workers, check_jobs, number_of_processes
+from entaug.commands.command import Command, Summary
+from entaug.commands.options import COMPUTING, FILTERS, FORCE, JSON, LOSSES, ONCE, READING, WRITING, named_filters
+from entaug.commands.output import file_lines, quantity, rejection_lines, shown_path
+from entaug.core.data import Sentence
+from entaug.core.progress import Progress, no_progress
+from entaug.errors import InputError, ParameterError
+from entaug.files.review import Review, read_review
+from entaug.filters import Filter, apply_filters, create_filters
+from entaug.formats.augmented import AugmentedPair, PairedFile
+from entaug.formats.file_job import FileJob, FileOptions
+from entaug.methods.statistics import CorpusStatistics
+from entaug.methods.types import REVIEWED
 
-__all__ = ["COMMAND"]
+__all__ = ["COMMAND", "FilterSummary", "filter"]
+
+_WINDOW = 256  # sentences per batch; the result does not depend on it
 
 
-def _add_options(parser: argparse.ArgumentParser, _argv: Sequence[str]) -> None:
-    parser.add_argument("input", help="augmented sentences, or - for standard input")
-    options.add_output_options(parser)
-    options.add_gold_option(
-        parser, "the gold file; required if the input lacks the gold sentences or has no provenance"
+@dataclass
+class FilterSummary(Summary):
+    """Result of `filter`."""
+
+    input: str
+    output: str
+    from_format: str
+    to_format: str
+    filters: list[str] = field(default_factory=list)
+    gold: int = 0
+    filtered: int = 0
+    kept: int = 0
+    rejected: Counter[str] = field(default_factory=Counter)
+    after: CorpusStatistics = field(default_factory=CorpusStatistics)
+    repaired: Counter[str] = field(default_factory=Counter)
+    notes: Counter[str] = field(default_factory=Counter)
+    seconds: float = 0.0
+
+    def lines(self) -> Iterator[str]:
+        """Return what was kept and rejected, for the user."""
+        yield from file_lines(self)
+        kept = f"{self.kept:,} of {quantity(self.filtered, 'augmented sentence')} kept"
+        gold = f", and {quantity(self.gold, 'gold sentence')}" if self.gold else ""
+        yield f"{kept}{gold}: {self.after.sentences:,} written ({self.seconds:.1f} s)"
+        yield from rejection_lines(self.rejected)
+        yield f"wrote {shown_path(self.output)}"
+
+
+def filter(  # noqa: A001
+    input: str | Path,
+    output: str | Path,
+    filters: str | Filter | Sequence[str | Filter],
+    *,
+    gold: str | Path | None = None,
+    rejected: str | Path | None = None,
+    review: str | Path | None = None,
+    jobs: int | None = 1,
+    progress: Progress = no_progress,
+    **files: Unpack[FileOptions],
+) -> FilterSummary:
+    """Filter the augmented sentences of a file; gold and kept sentences are written in the order of the input.
+
+    Args:
+        input: augmented sentences, with or without the gold ones; or ``"-"``.
+        output: the file for the kept sentences, or ``"-"`` for standard output.
+        filters: filters, in any form that `entaug.filters.create_filters` accepts.
+        gold: the file that was augmented; required if the input holds augmented sentences only, or no provenance.
+        rejected: a JSON Lines file for the rejected sentences, with the reason in ``entaug.rejected``.
+        review: decisions exported from a report, see `entaug.files.review`: sentences rejected there are left out.
+        jobs: the number of processes that judge sentences; None for as many as there are cores, where the input is
+            large and no filter uses models. The result does not depend on it.
+        progress: the progress callback.
+        files: how the files are read and written, see `FileJob`.
+
+    Returns:
+        A summary with counts.
+
+    Raises:
+        ParameterError: neither a filter nor a review is given, several processes with a filter that uses
+            models, or fewer than one.
+        InputError: the input is invalid, holds no augmented sentence, or a filter needs a source that is unknown.
+        LossError: the output's format cannot store some content of the input.
+        OutputError: an output exists or cannot be written; then none is written.
+
+    Example:
+        >>> import entaug, pathlib, tempfile
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> gold = [Sentence("a b c d e".split()), Sentence("f g".split())]
+        >>> _ = entaug.write([*gold, *entaug.create_augmenter("sis").augment(gold)], folder / "all.jsonl")
+        >>> summary = filter(folder / "all.jsonl", folder / "good.jsonl", "similarity:min_similarity=0.55")
+        >>> summary.gold, summary.kept, dict(summary.rejected)
+        (2, 1, {'similarity: too different from its source': 1})
+    """
+    begun = time.monotonic()
+    filters = create_filters(filters)
+    if not filters and review is None:
+        raise ParameterError("no filter is given", remedy="name a filter with --filter: see entaug list filters")
+    decisions = read_review(review) if review is not None else Review()
+    job = FileJob(input, output, **files)
+    rejected_path = job.check([gold, review], rejected=rejected)
+    for filter_ in filters:
+        filter_.load()
+    check_jobs(jobs)
+    with_models = [filter_.name for filter_ in filters if filter_.uses_models]
+    if with_models and (jobs or 1) > 1:
+        what = f"{with_models[0]} uses models, which compute in one process with all threads"
+        raise ParameterError(what, parameter="jobs", remedy="leave out --jobs")
+    with PairedFile.open(job, gold, progress) as file:
+        pairs, sentences = file.pairs, file.sentences
+        _check_sources(pairs, filters, str(input), gold)
+        jobs = number_of_processes(jobs, file.source.size, uses_models=bool(with_models))
+        for filter_ in filters:
+            filter_.fit(file.gold)
+        rejections = _rejections(pairs, filters, decisions, jobs, progress)
+        file.write(sentences, rejections, rejected_path)
+    summary = FilterSummary(str(input), str(output), file.source.dialect.describe(), file.to.dialect.describe())
+    summary.filters = [filter_.signature for filter_ in filters]
+    summary.repaired, summary.notes = file.reading.repaired, file.reading.notes
+    summary.notes.update({note for filter_ in filters for note in filter_.model_notes()})
+    unknown = len(decisions.rejected) - rejections.count(REVIEWED.reason)
+    if unknown > 0:
+        note = f"{unknown:,} of {len(decisions.rejected):,} sentences that the review rejects are not in this file"
+        summary.notes[note] += 1
+    summary.gold = pairs.count(None)
+    summary.filtered = len(pairs) - summary.gold
+    summary.rejected.update(reason for reason in rejections if reason is not None)
+    summary.kept = summary.filtered - summary.rejected.total()
+    summary.after = CorpusStatistics.of(s for s, reason in zip(sentences, rejections, strict=True) if reason is None)
+    summary.seconds = time.monotonic() - begun
+    return summary
+
+
+def _source(pair: AugmentedPair) -> Sentence | None:
+    """Return the source of a sentence; None if it was generated without conditioning on it."""
+    return None if pair.provenance.details.get("unconditioned") else pair.source
+
+
+def _check_sources(
+    pairs: Sequence[AugmentedPair | None], filters: Sequence[Filter], path: str, gold: str | Path | None
+) -> None:
+    """Check, before any work, that the source is known wherever a filter needs it."""
+    without_source = [pair for pair in pairs if pair is not None and _source(pair) is None]
+    for filter_ in filters:
+        if without_source and filter_.needs_source:
+            count = len(without_source)
+            message = f"{count:,} augmented sentences have no known source, which the filter {filter_.name} needs"
+            if gold is None and any(pair.source is None for pair in without_source):
+                raise InputError(message, path=path, remedy="name the file that was augmented with --gold")
+            raise InputError(message, path=path, remedy=filter_.without_source)
+
+
+_Window = tuple[list[Sentence], list[Sentence | None]]  # augmented sentences and their sources
+
+
+def _judge(filters: Sequence[Filter], window: _Window) -> list[str | None]:
+    return apply_filters(filters, *window)
+
+
+def _rejections(
+    pairs: Sequence[AugmentedPair | None], filters: Sequence[Filter], review: Review, jobs: int, progress: Progress
+) -> list[str | None]:
+    """Return the reason for rejecting each sentence; None for gold and kept sentences."""
+    reasons = [None if pair is None else pair.rejection for pair in pairs]  # rejections by an earlier run are kept
+    for i, pair in enumerate(pairs):
+        rejects = pair is not None and review.rejects(pair.augmented.fingerprint_number(), pair.augmented.id)
+        if review.decisions and rejects:
+            reasons[i] = REVIEWED.reason
+    pending = [(i, pair) for i, pair in enumerate(pairs) if pair is not None and reasons[i] is None]
+    starts = range(0, len(pending), _WINDOW)
+    windows = (
+        ([pair.augmented for _, pair in window], [_source(pair) for _, pair in window])
+        for window in (pending[start : start + _WINDOW] for start in starts)
     )
-    parser.add_argument(
-        "--rejected", metavar="FILE", help="write rejected sentences with their reasons to this JSON Lines file"
-    )
-    options.add_review_option(parser)
-    options.add_loss_option(parser)
-    options.add_json_option(parser)
-    options.add_filter_options(parser)
-    options.add_read_options(parser)
-    options.add_write_options(parser)
-    add_jobs_option(parser, default=1)
-    options.add_compute_options(parser)
-
-
-def _run(args: argparse.Namespace) -> int:
-    from entaug.commands.work.filter import filter_file
-    from entaug.files.streams import is_stdout
-    from entaug.formats.file_job import check_apart
-
-    check_apart([args.output, args.rejected], args.held_out)
-    with output.show_progress() as progress:
-        summary = filter_file(
-            args.input,
-            args.output,
-            options.named_filters(args),
-            gold=args.gold,
-            rejected=args.rejected,
-            review=args.apply_review,
-            lose=args.lose,
-            force=args.force,
-            **options.read_options(args),
-            **options.write_options(args),
-            jobs=args.jobs,
-            progress=progress,
-        )
-    if args.json:
-        output.print_json(summary, to_stderr=is_stdout(args.output))
-        return output.ExitCode.OK
-    output.print_file_notes(summary)
-    kept = f"{summary.kept:,} of {output.quantity(summary.filtered, 'augmented sentence')} kept"
-    gold = f", and {output.quantity(summary.gold, 'gold sentence')}" if summary.gold else ""
-    output.print_message(f"{kept}{gold}: {summary.after.sentences:,} written ({summary.seconds:.1f} s)")
-    output.print_rejections(summary.rejected)
-    for path in filter(None, (args.rejected, args.output)):
-        output.print_message(f"wrote {output.shown_path(path)}")
-    return output.ExitCode.OK
+    with contextlib.ExitStack() as stack:
+        judged: Iterable[list[str | None]] = (_judge(filters, window) for window in windows)
+        if jobs > 1 and filters:
+            judged = stack.enter_context(Workers.start(jobs)).map(_judge, list(filters), windows)
+        for start, results in zip(starts, judged, strict=True):
+            for (i, _), reason in zip(pending[start : start + _WINDOW], results, strict=True):
+                reasons[i] = reason
+            progress("filtering", start + len(results), len(pending))
+    return reasons
 
 
 COMMAND = Command(
-    "remove augmented sentences that filters reject",
-    _add_options,
-    _run,
-    description="Write the gold sentences and the accepted augmented sentences, in the order of the input.",
+    filter,
+    "Write the gold sentences and the accepted augmented sentences, in the order of the input.",
+    {
+        "filters": None,
+        "gold": ONCE,
+        "rejected": {"metavar": "FILE"},
+        "review": {"flags": ("--apply-review",), **ONCE},
+        "jobs": {"metavar": "N"},
+    },
+    (FORCE, LOSSES, JSON, FILTERS, READING, WRITING, COMPUTING),
+    values=lambda args: {"filters": named_filters(args)},
 )

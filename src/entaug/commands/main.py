@@ -4,60 +4,60 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import dataclasses
 import difflib
 import io
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from typing import Any, NoReturn
 
 from entaug._version import __version__
-from entaug.backends.chat.settings import use_request_settings
-from entaug.backends.compute import use_compute_settings
-from entaug.commands.command import Command
-from entaug.commands.options import compute_options
+from entaug.backends.chat.settings import RequestSettings, use_request_settings
+from entaug.backends.compute import ComputeSettings, use_compute_settings
+from entaug.commands.command import Command, given_parameters
 from entaug.commands.output import ExitCode, print_warnings
-from entaug.commands.requests import request_options
 from entaug.config.registry import Registry, extra_of
 from entaug.errors import EntaugError, OutputError
 
-__all__ = ["COMMANDS", "build_parser", "main"]
+__all__ = ["COMMANDS", "SUMMARIES", "build_parser", "main"]
 
-COMMANDS: Registry[Command] = Registry(
-    "command",
-    {
-        name: f"entaug.commands.{name}:COMMAND"
-        for name in (
-            "augment",
-            "merge",
-            "auto",
-            "methods",
-            "prompts",
-            "mentions",
-            "check",
-            "convert",
-            "formats",
-            "models",
-            "filter",
-            "filters",
-            "relabel",
-            "quality",
-            "subset",
-            "suggest",
-            "train",
-            "predict",
-            "evaluate",
-            "experiment",
-            "report",
-            "rate",
-            "ratings",
-        )
-    },
-)
+SUMMARIES = {
+    "augment": "make a labelled corpus larger",
+    "merge": "join the parts of an augmented corpus",
+    "auto": "find out which augmentation helps on a corpus, and train with it",
+    "list": "list methods, formats, filters, measures, models, prompts and scales, or describe one",
+    "models": "prepare and verify word lists and models; write their bill of materials (CycloneDX)",
+    "mentions": "let an instruct model write new mentions of the types of a corpus",
+    "check": "validate a corpus",
+    "convert": "change the format, layout or tag scheme",
+    "filter": "remove augmented sentences that filters reject",
+    "relabel": "check and complete the labels of augmented sentences",
+    "quality": "measure augmented sentences, without training",
+    "subset": "draw low-resource subsets of a corpus",
+    "suggest": "select sentences of unlabelled text to annotate next",
+    "train": "train a tagger on a corpus",
+    "predict": "label text with a trained tagger",
+    "evaluate": "score predicted mentions against gold ones",
+    "experiment": "measure the effect of augmentation on taggers",
+    "report": "show results of experiments and augmented sentences, as Markdown or HTML",
+    "rate": "write a page on which people rate augmented sentences without knowing their methods",
+    "ratings": "merge the ratings of several people: means of methods, and agreement",
+}
+"""What the commands do. They stand here so that the list of commands imports none of them."""
+COMMANDS: Registry[Command] = Registry("command", {name: f"entaug.commands.{name}:COMMAND" for name in SUMMARIES})
 """The commands; each is a module of this package."""
 
+# Options of which few users need one: shown with --help-all.
+_RARE = {
+    *("token_column", "tag_columns", "separator", "text_language", "split_sentences", "misaligned"),
+    *("to_scheme", "to_tag_columns", "to_separator", "overlap", "entities", "layout", "to_layout", "allow_loss"),
+    *("precision", "any_language", *(field.name for field in dataclasses.fields(RequestSettings))),
+    *("max_attempts", "part", "executor", "address", "drop_held_out"),
+    *("warmup_ratio", "warmup_steps", "weight_decay", "max_grad_norm", "head_learning_rate", "gold_learning_rate"),
+}
 _EXIT_CODES = """exit codes:
   0    success
   1    check found errors in the corpus
@@ -99,8 +99,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     interruption = _Interruption()
     try:
         args = _parse(argv)
-        settings = use_compute_settings(**compute_options(args)), use_request_settings(**request_options(args))
-        with settings[0], settings[1], print_warnings():
+        computing = use_compute_settings(**given_parameters(args, ComputeSettings))
+        with computing, use_request_settings(**given_parameters(args, RequestSettings)), print_warnings():
             code: int = args.run(args)
         sys.stdout.flush()
     except BaseException as error:  # noqa: BLE001 - what an interruption becomes in a library is not known
@@ -166,16 +166,34 @@ def build_parser(argv: Sequence[str] = ()) -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"entaug {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=_Parser)
-    chosen = [COMMANDS.canonical(argv[0])] if argv and not argv[0].startswith("-") else list(COMMANDS)
-    for name in chosen:
-        command = COMMANDS[name]
-        own = commands.add_parser(
-            name, help=command.summary, description=command.description or command.summary, epilog=_EXIT_CODES
-        )
-        if not (argv and argv[0].startswith("-")):  # the list of commands needs no options
-            command.add_options(own, argv)
-        own.set_defaults(run=command.run)
+    if not argv or argv[0].startswith("-"):  # the list of commands needs no options
+        for name, summary in SUMMARIES.items():
+            commands.add_parser(name, help=summary)
+        return parser
+    name = COMMANDS.canonical(argv[0])
+    command = COMMANDS[name]
+    own = commands.add_parser(name, description=command.description)
+    command.add_options(own, argv)
+    own.add_argument("--help-all", action="help", help="show all options, also those that few need")
+    if "--help-all" in argv:
+        own.epilog = _EXIT_CODES
+    else:
+        for action in own._actions:  # noqa: SLF001
+            if action.dest in _RARE:
+                action.help = argparse.SUPPRESS
+    own.usage = " ".join([own.prog, *_needed(own), "[options]"])
+    own.set_defaults(run=command.run)
     return parser
+
+
+def _needed(parser: argparse.ArgumentParser) -> Iterator[str]:
+    """The positional arguments and the required options, for the line of usage."""
+    for action in parser._actions:  # noqa: SLF001
+        name = action.metavar if isinstance(action.metavar, str) else action.dest
+        if not action.option_strings:
+            yield name if action.nargs not in ("?", "*") else f"[{name}]"
+        elif action.required:
+            yield f"{action.option_strings[0]} {name}"
 
 
 def _report(error: BaseException) -> int:

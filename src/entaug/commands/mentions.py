@@ -3,85 +3,174 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Unpack
 
-from entaug.commands import options, output
-from entaug.commands.command import Command
-from entaug.commands.requests import add_request_options
+import orjson
 
-__all__ = ["COMMAND"]
+from entaug.backends.instruct import HOW_TO_NAME, InstructModel, Usage
+from entaug.backends.prompts import packaged_prompt, read_prompt
+from entaug.backends.resolve import resolve
+from entaug.commands.command import Command, OptionGroup, Summary
+from entaug.commands.options import FORCE, JSON, READING, REQUESTS, add_held_out_option, held_out_sentences
+from entaug.commands.output import file_lines, quantity, shown_path
+from entaug.core.data import Sentence
+from entaug.core.progress import Progress, no_progress
+from entaug.errors import EntaugError, ParameterError, UnknownNameError
+from entaug.formats.base import ReadReport, note_lines
+from entaug.formats.file_job import FileJob, FileOptions, check_apart, read_sentences, require_mentions, write_text
+from entaug.methods.shared.new_mentions import NewMentions, write_mentions
+
+__all__ = ["COMMAND", "MentionsSummary", "mentions"]
 
 
-def _add_options(parser: argparse.ArgumentParser, _argv: Sequence[str]) -> None:
-    parser.add_argument("input", help="the training sentences")
-    options.add_output_options(parser)
-    parser.add_argument(
-        "--generator",
-        required=True,
-        help="an instruct model: http://HOST:PORT/v1#MODEL for one behind a server, or FILE.gguf",
-    )
-    parser.add_argument(
-        "--label", action="append", default=[], metavar="TYPE", help="a type; may be repeated (default: all)"
-    )
-    parser.add_argument("--number", type=int, default=100, help="how many mentions of each type (default: 100)")
-    parser.add_argument("--rounds", type=int, default=5, help="how often missing ones are asked for (default: 5)")
-    parser.add_argument("--temperature", type=float, default=0.8, help="temperature of sampling (default: 0.8)")
-    parser.add_argument("--prompt", metavar="FILE", help="a file with the prompt; see entaug prompts mentions")
-    parser.add_argument("--seed", type=int, default=0, help="random seed (default: 0)")
-    parser.add_argument(
-        "--held-out",
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="dev or test sentences, mentions of which are left out; may be repeated",
-    )
-    options.add_json_option(parser)
-    options.add_read_options(parser)
-    add_request_options(parser)
+@dataclass
+class MentionsSummary(Summary):
+    """Result of `mentions`."""
+
+    input: str
+    output: str
+    generator: str
+    written: dict[str, int] = field(default_factory=dict)
+    missing: dict[str, int] = field(default_factory=dict)
+    rejected: Counter[str] = field(default_factory=Counter)
+    failed: Counter[str] = field(default_factory=Counter)
+    repaired: Counter[str] = field(default_factory=Counter)
+    notes: list[str] = field(default_factory=list)
+    usage: Usage = field(default_factory=Usage)
+    seconds: float = 0.0
+
+    def lines(self) -> Iterator[str]:
+        """Return what was written and why some are missing, for the user."""
+        yield from file_lines(self)
+        for label, count in self.written.items():
+            missing = self.missing.get(label, 0)
+            short = f"; {missing:,} of {count + missing:,} are missing" if missing else ""
+            yield f"  {label:<20} {quantity(count, 'new mention')}{short}"
+        for what, counts in (("line not accepted", self.rejected), ("request without an answer", self.failed)):
+            yield from (f"  {what}: {count:,} ({reason})" for reason, count in sorted(counts.items()))
+        yield f"wrote {shown_path(self.output)} ({self.seconds:.1f} s)"
+
+
+def mentions(
+    input: str | Path,
+    output: str | Path,
+    generator: str | InstructModel,
+    *,
+    labels: Sequence[str] = (),
+    number: int = 100,
+    rounds: int = 5,
+    temperature: float = 0.8,
+    seed: int = 0,
+    prompt: str | Path | None = None,
+    held_out: Iterable[Sentence] = (),
+    progress: Progress = no_progress,
+    **files: Unpack[FileOptions],
+) -> MentionsSummary:
+    r"""Write new mentions of the types of a corpus, one a line in JSON, as ``mr`` reads them.
+
+    Args:
+        input: the training file.
+        output: the new list, or ``"-"`` for standard output.
+        generator: an instruct model, or its name: ``http://HOST:PORT/v1#MODEL``, or ``FILE.gguf``.
+        labels: the types; by default all of the corpus.
+        number: how many mentions of each type.
+        rounds: how often the model is asked again for those that are missing.
+        temperature: temperature of sampling.
+        seed: the random seed.
+        prompt: a file with the prompt, in place of the packaged one.
+        held_out: dev and test sentences, mentions of which are left out.
+        progress: the progress callback.
+        files: how the files are read and written, see `FileJob`.
+
+    Returns:
+        A summary with counts.
+
+    Raises:
+        InputError: the input or the prompt is invalid.
+        OutputError: the output exists or cannot be written.
+        UnknownNameError: the corpus has no mentions of a type.
+        ParameterError: the generator is no instruct model.
+        EntaugError: no mention was accepted.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> from entaug.backends.fakes import FakeInstructModel
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> _ = (folder / "train.conll").write_text("Ada B-PER\nsings O\n")
+        >>> model = FakeInstructModel(answer=lambda request: "Bo\nEve")
+        >>> mentions(folder / "train.conll", folder / "new.jsonl", model, number=2).written
+        {'PER': 2}
+        >>> (folder / "new.jsonl").read_text().splitlines()
+        ['{"mention":"Bo","label":"PER"}', '{"mention":"Eve","label":"PER"}']
+    """
+    begun = time.monotonic()
+    job = FileJob(input, output, **files)
+    job.check(folders=False)
+    text = packaged_prompt("mentions") if prompt is None else read_prompt(prompt, "mentions")
+    reading = ReadReport(repair=job.repair)
+    with job.open_input() as source:
+        corpus = list(read_sentences(source, reading, progress=progress))
+    require_mentions(corpus, input)
+    known = sorted({mention.label for sentence in corpus for mention in sentence.mentions})
+    for label in labels:
+        if label not in known:
+            raise UnknownNameError("type: the corpus has none that is called", label, known)
+    model = resolve("generator", generator)
+    if not isinstance(model, InstructModel):
+        problem = f"{model.name} is a model to fine-tune, not to ask"
+        raise ParameterError(problem, parameter="generator", remedy=HOW_TO_NAME)
+    summary = MentionsSummary(str(input), str(output), model.name, repaired=reading.repaired)
+    summary.notes += note_lines(reading.notes)
+    if model.remote_host:
+        summary.notes.append(f"mentions of the corpus are sent to {model.remote_host}")
+    excluded = list(held_out)
+    results: list[NewMentions] = []
+    settings: dict[str, Any] = {"rounds": rounds, "temperature": temperature, "seed": seed, "held_out": excluded}
+    for done, label in enumerate(labels or known):
+        progress(f"asking for {label}", done, len(labels or known))
+        results.append(write_mentions(model, text, corpus, label, number, **settings))
+    for new in results:
+        summary.written[new.label] = len(new.texts)
+        summary.rejected.update(new.rejected)
+        summary.failed.update(new.failed)
+        if len(new.texts) < number:
+            summary.missing[new.label] = number - len(new.texts)
+    summary.usage = model.usage
+    summary.notes += [f"language model: {line}" for line in model.usage.describe()]
+    if not any(summary.written.values()):
+        reasons = (summary.rejected + summary.failed).most_common(1)
+        reason = f" (most often: {reasons[0][0]})" if reasons else ""
+        raise EntaugError(f"no new mention was accepted{reason}", path=str(input), remedy="try another model or prompt")
+    records = [{"mention": text, "label": new.label} for new in results for text in new.texts]
+    write_text("".join(orjson.dumps(record).decode() + "\n" for record in records), output, force=job.force)
+    summary.seconds = time.monotonic() - begun
+    return summary
+
+
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    add_held_out_option(parser, "mentions of which are left out; may be repeated")
     parser.add_argument("--offline", action="store_true", default=argparse.SUPPRESS, help="use no other machine")
 
 
-def _run(args: argparse.Namespace) -> int:
-    from entaug.commands.work.mentions import mentions_file
-    from entaug.files.streams import is_stdout
-    from entaug.formats.file_job import check_apart
-
-    check_apart([args.output], [*args.held_out, args.prompt])
-    with output.show_progress() as progress:
-        summary = mentions_file(
-            args.input,
-            args.output,
-            args.generator,
-            labels=args.label,
-            number=args.number,
-            rounds=args.rounds,
-            temperature=args.temperature,
-            seed=args.seed,
-            prompt=args.prompt,
-            held_out=options.held_out_sentences(args) if args.held_out else (),
-            force=args.force,
-            **options.read_options(args),
-            progress=progress,
-        )
-    if args.json:
-        output.print_json(summary, to_stderr=is_stdout(args.output))
-        return output.ExitCode.OK
-    output.print_file_notes(summary)
-    for label, count in summary.written.items():
-        missing = summary.missing.get(label, 0)
-        short = f"; {missing:,} of {count + missing:,} are missing" if missing else ""
-        output.print_message(f"  {label:<20} {output.quantity(count, 'new mention')}{short}")
-    for what, counts in (("line not accepted", summary.rejected), ("request without an answer", summary.failed)):
-        for reason, count in sorted(counts.items()):
-            output.print_message(f"  {what}: {count:,} ({reason})")
-    output.print_message(f"wrote {output.shown_path(summary.output)} ({summary.seconds:.1f} s)")
-    return output.ExitCode.OK
+def _values(args: argparse.Namespace) -> dict[str, Any]:
+    check_apart([args.output], [*args.held_out, getattr(args, "prompt", None)])
+    return {"held_out": held_out_sentences(args) if args.held_out else ()}
 
 
 COMMAND = Command(
-    "let an instruct model write new mentions of the types of a corpus",
-    _add_options,
-    _run,
-    description="Write new mentions of each type, in the form of lists for: entaug augment -m mr --mentions FILE.\n"
+    mentions,
+    "Write new mentions of each type, in the form of lists for: entaug augment -m mr --mentions FILE.\n"
     "Whether a mention is of its type only a reader knows: look through the list before it is used.",
+    {
+        "generator": {"flags": ("--generator",), "required": True},
+        "labels": {"flags": ("--label",), "metavar": "TYPE"},
+        "prompt": {"metavar": "FILE"},
+        "held_out": None,
+    },
+    (FORCE, JSON, OptionGroup(_add_options, _values), READING, REQUESTS),
 )

@@ -1,60 +1,67 @@
-"""Options that several commands share: reading, writing, computing, filters, and the parameters of a class."""
+"""Options that several commands share: reading, writing, computing, requests, filters, unlabelled text."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Collection, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
 
+from entaug.backends.chat.settings import RequestSettings
 from entaug.backends.compute import ComputeSettings
-from entaug.config.params import REQUIRED, Parameter, parameters
+from entaug.commands.command import OptionGroup, add_parameters, parameter_help
+from entaug.config.params import parameters
+from entaug.core.corpus import UnlabelledText
+from entaug.core.data import Sentence
 from entaug.errors import ParameterError
-
-if TYPE_CHECKING:
-    from entaug.core.data import Sentence
-    from entaug.filters import Filter
+from entaug.files.streams import STDIN
+from entaug.filters import Filter, create_filters
+from entaug.formats import find_format
+from entaug.formats.file_job import LOSS_KINDS, FileJob, check_apart
 
 __all__ = [
-    "add_compute_options",
-    "add_filter_options",
-    "add_gold_option",
-    "add_json_option",
-    "add_loss_option",
-    "add_output_options",
-    "add_parameters",
-    "add_read_options",
-    "add_review_option",
-    "add_write_options",
-    "compute_options",
-    "given_parameters",
+    "COMPUTING",
+    "FILTERS",
+    "FORCE",
+    "JOBS",
+    "JSON",
+    "LOSSES",
+    "ONCE",
+    "QUIET",
+    "READING",
+    "READING_AUGMENTED",
+    "REQUESTS",
+    "WRITING",
+    "add_held_out_option",
+    "add_unlabelled_options",
     "held_out_sentences",
     "named_filters",
     "option_in_advance",
-    "parameter_help",
     "read_options",
+    "read_unlabelled_options",
     "split_names",
-    "write_options",
 ]
 
-# Format options with a command-line option of their own: the option, the format that describes it, its name there. All
-# other format options are set with --layout and --to-layout.
-_READ_OPTIONS = (
-    ("token_column", "conll", "token_column"),
-    ("tag_column", "conll", "tag_column"),
-    ("tag_columns", "conll", "tag_columns"),
-    ("scheme", "conll", "scheme"),
-    ("separator", "conll", "separator"),
-    ("text_language", "brat", "language"),
-    ("split", "brat", "split"),
-    ("misaligned", "brat", "misaligned"),
-)
-_WRITE_OPTIONS = (
-    ("to_scheme", "conll", "scheme"),
-    ("to_tag_columns", "conll", "tag_columns"),
-    ("to_separator", "conll", "separator"),
-    ("overlap", "conll", "overlap"),
-    ("entities", "jsonl", "entities"),
-)
+# Options of formats with an option of their own: the format that describes it, and its name there. All others are set
+# with --layout and --to-layout.
+_READ_OPTIONS = {
+    "tag_column": ("conll", "tag_column"),
+    "scheme": ("conll", "scheme"),
+    "token_column": ("conll", "token_column"),
+    "tag_columns": ("conll", "tag_columns"),
+    "separator": ("conll", "separator"),
+    "text_language": ("brat", "language"),
+    "split_sentences": ("brat", "split"),
+    "misaligned": ("brat", "misaligned"),
+}
+_WRITE_OPTIONS = {
+    "provenance": ("conll", "provenance"),
+    "to_scheme": ("conll", "scheme"),
+    "to_tag_columns": ("conll", "tag_columns"),
+    "to_separator": ("conll", "separator"),
+    "overlap": ("conll", "overlap"),
+    "entities": ("jsonl", "entities"),
+}
 _SEPARATORS = {"separator": ("tab", "space", "runs"), "to_separator": ("tab", "space")}
 _FORMAT_TITLES = {"conll": "CoNLL", "brat": "plain-text formats", "jsonl": "JSON lines"}
 
@@ -64,9 +71,13 @@ class _Once(argparse.Action):
 
     def __call__(self, parser: argparse.ArgumentParser, namespace: Any, values: Any, option: str | None = None) -> None:
         """Store the value."""
-        if getattr(namespace, self.dest) is not None:
+        if getattr(namespace, self.dest, None) is not None:
             parser.error(f"{option} is given twice; give one file")
         setattr(namespace, self.dest, values)
+
+
+ONCE: dict[str, Any] = {"action": _Once, "metavar": "FILE"}
+"""Keywords of an option for one file."""
 
 
 def split_names(text: str) -> list[str]:
@@ -85,104 +96,42 @@ def option_in_advance(argv: Sequence[str], *flags: str) -> str | None:
     return value
 
 
-def add_gold_option(parser: argparse.ArgumentParser, help: str) -> None:
-    """Add ``--gold``."""
-    parser.add_argument("--gold", action=_Once, metavar="FILE", help=help)
-
-
-# ------------------------------------------------------------------------------------------------ parameters of classes
-
-
-def parameter_help(parameter: Parameter, *, with_default: bool = True) -> str:
-    """Return the description, valid values and default of a parameter."""
-    default = f" (default: {parameter.default})"
-    default = "" if not with_default or parameter.default in (None, REQUIRED, ()) else default
-    expected = "" if parameter.is_flag else f": {parameter.expected}"
-    return f"{parameter.description.rstrip('.').replace('`', '')}{expected}{default}"
-
-
-def add_parameters(group: Any, cls: type, *, without: Collection[str] = ()) -> None:
-    """Add an option for each parameter of a class; options that are not given are absent from the parsed arguments."""
-    computing = {parameter.name for parameter in parameters(ComputeSettings)}  # options of their own
-    for parameter in parameters(cls):
-        if parameter.name in computing or parameter.name in without or "given" in parameter.metadata:
-            continue
-        option = "--" + parameter.name.replace("_", "-")
-        text = parameter_help(parameter).replace("%", "%%")
-        if parameter.is_flag:
-            group.add_argument(option, action=argparse.BooleanOptionalAction, default=argparse.SUPPRESS, help=text)
-        else:
-            metavar, action = parameter.name.upper(), "append" if parameter.metadata.get("repeatable") else "store"
-            group.add_argument(
-                option, action=action, type=_converter(parameter), default=argparse.SUPPRESS, metavar=metavar, help=text
-            )
-
-
-def given_parameters(args: argparse.Namespace, cls: type) -> dict[str, Any]:
-    """Return the parameters of a class that were given as options."""
-    return {p.name: vars(args)[p.name] for p in parameters(cls) if p.name in args and "given" not in p.metadata}
-
-
-def _converter(parameter: Parameter) -> Any:
-    def convert(text: str) -> Any:
-        try:
-            return parameter.parse(text)
-        except ParameterError as error:
-            raise argparse.ArgumentTypeError(error.message) from None
-
-    return convert
-
-
 # -------------------------------------------------------------------------------------------------- reading and writing
 
 
-def add_read_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options for reading a corpus; see `read_options`."""
-    from entaug.formats import FORMATS
-
+def _add_read_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("reading (by default format and layout are detected)")
-    group.add_argument("--from", dest="from_format", metavar="FORMAT", help=f"one of: {', '.join(FORMATS)}")
+    group.add_argument("--from", dest="from_format", metavar="FORMAT", help="the format; see entaug list formats")
     _add_format_options(group, _READ_OPTIONS)
     _add_layout_option(group, "--layout", "layout")
     group.add_argument("--repair", action="store_true", help="repair invalid tag sequences, and count the repairs")
 
 
-def add_write_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options for writing a corpus; see `write_options`."""
-    from entaug.formats import FORMATS
-
+def _add_write_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("writing (by default as the input)")
-    group.add_argument("--to", dest="to_format", metavar="FORMAT", help=f"one of: {', '.join(FORMATS)}")
-    group.add_argument("--provenance", action="store_true", help="CoNLL: write provenance as comment lines")
+    group.add_argument("--to", dest="to_format", metavar="FORMAT", help="the format; see entaug list formats")
     _add_format_options(group, _WRITE_OPTIONS)
     _add_layout_option(group, "--to-layout", "to_layout")
 
 
-def _add_format_options(group: Any, options: Sequence[tuple[str, str, str]]) -> None:
-    from entaug.formats import find_format
-
-    for option, format_name, name in options:
+def _add_format_options(group: Any, options: dict[str, tuple[str, str]]) -> None:
+    for name, (format_name, own_name) in options.items():
         dialect: Any = type(find_format(format_name).dialect())
-        [parameter] = [p for p in parameters(dialect) if p.name == name]
-        if option in _SEPARATORS:
-            choices: tuple[str, ...] | None = _SEPARATORS[option]
-            text, metavar = "CoNLL: the column separator", None
-        else:
-            choices, metavar = None, name.upper()
-            text = f"{_FORMAT_TITLES[format_name]}: {parameter_help(parameter)}".replace("%", "%%")
-        group.add_argument("--" + option.replace("_", "-"), choices=choices, metavar=metavar, help=text)
+        [parameter] = [p for p in parameters(dialect) if p.name == own_name]
+        keywords: dict[str, Any] = {"metavar": own_name.upper()}
+        text = parameter_help(parameter).replace("%", "%%")
+        if name in _SEPARATORS:
+            keywords, text = {"choices": _SEPARATORS[name]}, "the column separator"
+        elif parameter.is_flag:
+            keywords = {"action": "store_const", "const": True}
+        option = "--" + name.replace("_", "-")
+        group.add_argument(option, help=f"{_FORMAT_TITLES[format_name]}: {text}", **keywords)
 
 
 def _add_layout_option(group: Any, option: str, name: str) -> None:
-    group.add_argument(
-        option,
-        dest=name,
-        action="append",
-        type=_assignment,
-        metavar="NAME=VALUE",
-        default=[],
-        help="any other option of the format; may be repeated; see entaug formats NAME",
-    )
+    text = "any other option of the format; may be repeated; see entaug list formats FORMAT"
+    keywords: dict[str, Any] = {"action": "append", "type": _assignment, "metavar": "NAME=VALUE", "default": []}
+    group.add_argument(option, dest=name, help=text, **keywords)
 
 
 def _assignment(text: str) -> tuple[str, str]:
@@ -192,100 +141,90 @@ def _assignment(text: str) -> tuple[str, str]:
     return name, value
 
 
+def _given(args: argparse.Namespace, options: dict[str, tuple[str, str]], layout: str) -> dict[str, Any]:
+    own = {name: getattr(args, option) for option, (_, name) in options.items()}
+    return {name: value for name, value in own.items() if value is not None} | dict(getattr(args, layout))
+
+
 def read_options(args: argparse.Namespace) -> dict[str, Any]:
-    """Return the arguments of a workflow for reading."""
-    layout = {name: getattr(args, option) for option, _, name in _READ_OPTIONS} | dict(args.layout)
+    """Return the options of a `FileJob` for reading."""
+    layout = _given(args, _READ_OPTIONS, "layout")
     return {"repair": args.repair, "from_format": args.from_format, "read_options": layout}
 
 
-def write_options(args: argparse.Namespace) -> dict[str, Any]:
-    """Return the arguments of a workflow for writing."""
-    layout = {name: getattr(args, option) for option, _, name in _WRITE_OPTIONS} | dict(args.to_layout)
-    if args.provenance:
-        layout["provenance"] = True
-    return {"to_format": args.to_format, "write_options": layout}
+def _read_augmented_options(args: argparse.Namespace) -> dict[str, Any]:
+    """Return the options of `read_augmented`."""
+    return {"format": args.from_format, "repair": args.repair, **read_options(args)["read_options"]}
 
 
-def add_output_options(parser: argparse.ArgumentParser, **more: Any) -> None:
-    """Add ``--output`` and ``--force``."""
-    usual: dict[str, Any] = {"default": "-", "help": "the output file (default: - for standard output)"}
-    parser.add_argument("-o", "--output", **(usual | more))
-    parser.add_argument("--force", action="store_true", help="replace an output that exists")
+def _write_options(args: argparse.Namespace) -> dict[str, Any]:
+    return {"to_format": args.to_format, "write_options": _given(args, _WRITE_OPTIONS, "to_layout")}
 
 
-def add_json_option(
-    parser: argparse.ArgumentParser, what: str = "print the summary as JSON on standard output"
-) -> None:
-    """Add ``--json``."""
-    parser.add_argument("--json", action="store_true", help=what)
+def _add_loss_option(parser: argparse.ArgumentParser) -> None:
+    text = f"kinds of content to drop if the output format cannot store them: {', '.join(LOSS_KINDS)}; or all"
+    parser.add_argument("--allow-loss", type=split_names, metavar="KINDS", default=argparse.SUPPRESS, help=text)
 
 
-def add_loss_option(parser: argparse.ArgumentParser) -> None:
-    """Add ``--lose``."""
+def _flag(flag: str, text: str) -> OptionGroup:
+    return OptionGroup(lambda parser: parser.add_argument(flag, action="store_true", help=text))
+
+
+FORCE = replace(_flag("--force", "replace an output that exists"), values=lambda args: {"force": args.force})
+JSON = _flag("--json", "print the summary as JSON on standard output")
+QUIET = _flag("--quiet", "print only errors")
+READING = OptionGroup(_add_read_options, read_options)
+WRITING = OptionGroup(_add_write_options, _write_options)
+READING_AUGMENTED = OptionGroup(_add_read_options, _read_augmented_options)
+LOSSES = OptionGroup(_add_loss_option, lambda args: {"allow_loss": args.allow_loss} if "allow_loss" in args else {})
+JOBS: dict[str, Any] = {
+    "metavar": "N",
+    "default": None,
+    "help": "the number of processes; the result does not depend on it (default: one for each core, for large files)",
+}
+"""Keywords of an option for the number of processes."""
+
+
+# ----------------------------------------------------------------------------------------------------------- computing
+
+
+def _add_settings(title: str, cls: type) -> OptionGroup:
+    """Options for settings that hold for the whole program, which `main` takes from the arguments."""
+    return OptionGroup(lambda parser: add_parameters(parser.add_argument_group(title), cls, is_argument=True))
+
+
+COMPUTING = _add_settings("computing with models (by default on the best available device)", ComputeSettings)
+REQUESTS = _add_settings("language models behind a server (with --generator URL)", RequestSettings)
+
+
+# ------------------------------------------------------------------------------------------ filters, held-out sentences
+
+
+def add_held_out_option(parser: Any, text: str) -> None:
+    """Add ``--held-out``."""
     parser.add_argument(
-        "--lose",
-        type=split_names,
-        default=[],
-        metavar="KINDS",
-        help="kinds of content to drop if the output format cannot store them: id, text, column, field ..., or all",
+        "--held-out", action="append", default=[], metavar="FILE", help=f"dev or test sentences, {text}"
     )
 
 
-# ------------------------------------------------------------------------------------------ computing, filters, reviews
+def held_out_sentences(args: argparse.Namespace) -> Iterator[Sentence]:
+    """Read the dev and test sentences that were given as an option."""
+    for corpus in FileJob(**read_options(args)).read(*args.held_out):
+        yield from corpus
 
 
-def add_compute_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options for computing with models; see `compute_options`."""
-    group = parser.add_argument_group("computing with models (by default on the best available device)")
-    for parameter in parameters(ComputeSettings):
-        usual: dict[str, Any] = {"default": argparse.SUPPRESS, "help": parameter.description.replace("%", "%%")}
-        option = f"--{parameter.name.replace('_', '-')}"
-        if parameter.is_flag:
-            group.add_argument(option, action="store_true", **usual)
-        else:
-            group.add_argument(option, type=_converter(parameter), metavar=parameter.name.upper(), **usual)
-
-
-def compute_options(args: argparse.Namespace) -> dict[str, Any]:
-    """Return the compute settings that were given as options of any command."""
-    return given_parameters(args, ComputeSettings)
-
-
-def add_review_option(parser: argparse.ArgumentParser) -> None:
-    """Add ``--apply-review``."""
-    parser.add_argument(
-        "--apply-review",
-        action=_Once,
-        metavar="FILE",
-        help="leave out sentences that were rejected in a report; FILE is the review exported from its page",
-    )
-
-
-def add_filter_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that select filters; see `named_filters`."""
+def _add_filter_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("filters (by default none)")
-    group.add_argument(
-        "--filter",
-        "--filters",
-        dest="filters",
-        action="append",
-        default=[],
-        metavar="NAME[:PARAMETER=VALUE,...]",
-        help="a filter, or several joined by +; may be repeated; see entaug filters",
-    )
-    group.add_argument(
-        "--held-out",
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="dev or test sentences, which the leakage filter, unlabelled text and lists are compared with",
-    )
+    keywords: dict[str, Any] = {"dest": "filters", "action": "append", "default": []}
+    metavar = "NAME[:PARAMETER=VALUE,...]"
+    text = "a filter, or several joined by +; may be repeated; see entaug list filters"
+    group.add_argument("--filter", "--filters", metavar=metavar, help=text, **keywords)
+    add_held_out_option(group, "which the leakage filter, unlabelled text and lists are compared with")
 
 
 def named_filters(args: argparse.Namespace) -> list[Filter]:
     """Return the filters that were given as options, with the held-out sentences for those that need them."""
-    from entaug.filters import create_filters
-
+    check_apart([args.output, getattr(args, "rejected", None)], [*args.held_out, *getattr(args, "unlabelled", ())])
     held_out = list(held_out_sentences(args)) if args.held_out else None
     filters = create_filters(args.filters, held_out)
     others = [getattr(args, "unlabelled", None), hasattr(args, "mentions"), "mentions=" in getattr(args, "method", "")]
@@ -296,10 +235,33 @@ def named_filters(args: argparse.Namespace) -> list[Filter]:
     return filters
 
 
-def held_out_sentences(args: argparse.Namespace) -> Iterator[Sentence]:
-    """Read the dev and test sentences that were given as an option."""
-    from entaug.formats import read_each
+FILTERS = OptionGroup(_add_filter_options)
 
-    files, given = args.held_out, read_options(args)
-    for corpus in read_each(files, given["from_format"], repair=given["repair"], beside=True, **given["read_options"]):
-        yield from corpus
+
+# ------------------------------------------------------------------------------------------------------ unlabelled text
+
+
+def add_unlabelled_options(parser: argparse.ArgumentParser, *, required: bool = False) -> None:
+    """Add the options for reading unlabelled text."""
+    group = parser.add_argument_group("unlabelled text" if required else "unlabelled text (for selftrain)")
+    text = (
+        "text without labels: plain text, a folder of .txt files, one token a line, JSON lines with text or tokens, or "
+        "a file in any format, whose labels are dropped"
+    )
+    keywords: dict[str, Any] = {"action": "extend", "nargs": "+", "default": [], "required": required}
+    group.add_argument("--unlabelled", metavar="FILE", help=text, **keywords)
+    text = "leave out sentences of the text that are in a file given with --held-out, which is an error otherwise"
+    group.add_argument("--drop-held-out", action="store_true", help=text)
+
+
+def read_unlabelled_options(args: argparse.Namespace) -> UnlabelledText:
+    """Read the unlabelled text, which is tokenised as the gold file is."""
+    from entaug.formats.unlabelled_text import read_unlabelled
+
+    if args.input == STDIN:
+        message = "unlabelled text is tokenised as the training file, which cannot be standard input then"
+        raise ParameterError(message, remedy="save it to a file")
+    job = FileJob(**read_options(args))
+    [corpus] = job.read(args.input)
+    held_out: dict[str, Any] = {"held_out": args.held_out, "drop_held_out": args.drop_held_out}
+    return read_unlabelled(args.unlabelled, corpus, **held_out, language=job.read_options.get("language"))

@@ -2,86 +2,202 @@
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Sequence
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Unpack
 
-from entaug.commands import options, output
-from entaug.commands.command import Command
+from entaug.backends.protocols import Tagger
+from entaug.backends.resolve import is_alias
+from entaug.commands.command import Command, Summary
+from entaug.commands.evaluate import load_trained_tagger
+from entaug.commands.options import COMPUTING, FORCE, JSON, WRITING
+from entaug.commands.output import label_lines, quantity, shown_path
+from entaug.core.data import Sentence
+from entaug.core.languages import language_name
+from entaug.core.progress import Progress, no_progress
+from entaug.errors import InputError, ParameterError
+from entaug.files.streams import STDIN, as_path, read_beginning, rereadable_path
+from entaug.formats import read
+from entaug.formats.file_job import FileJob, FileOptions
+from entaug.formats.unlabelled import Tokenizer, read_unlabelled_file, with_distinct_ids
+from entaug.formats.unlabelled_text import corpus_tokenizer, note_layouts, running_text_language
+from entaug.methods.shared.pseudo_labels import label_sentences
+from entaug.teacher.storage import require_soft_labels
 
-__all__ = ["COMMAND"]
+__all__ = ["COMMAND", "PredictSummary", "predict"]
 
-
-def _add_options(parser: argparse.ArgumentParser, _argv: Sequence[str]) -> None:
-    parser.add_argument(
-        "tagger",
-        help="the folder of a trained tagger, or a model of another library: spacy:NAME, hf:NAME or gliner:NAME",
-    )
-    parser.add_argument(
-        "text",
-        nargs="+",
-        metavar="TEXT",
-        help="plain text, a folder of .txt files, one token per line, JSON lines with text or tokens, a labelled file "
-        "in any format (its labels are ignored), or - for standard input",
-    )
-    parser.set_defaults(several_inputs="text")
-    options.add_output_options(parser)
-    parser.add_argument(
-        "--train",
-        metavar="FILE",
-        help="your training file, which is not trained on: text is tokenised in its style (default: by the rules of "
-        "spaCy), and the labels of spacy:, hf: and gliner: models are mapped to its labels",
-    )
-    parser.add_argument(
-        "--probabilities",
-        action="store_true",
-        help="also write the probabilities of tags (soft labels), for example to JSON lines or Parquet",
-    )
-    parser.add_argument(
-        "--language",
-        metavar="CODE",
-        help="language of the text, such as en or de, by whose rules it is split and tokenised (default: that of the "
-        "training file or of the text)",
-    )
-    options.add_json_option(parser)
-    options.add_write_options(parser)
-    options.add_compute_options(parser)
+_WINDOW = 256  # sentences that are held in memory; the first ones also show the language of the text
 
 
-def _run(args: argparse.Namespace) -> int:
-    from entaug.commands.work.predict import predict_file
-    from entaug.files.streams import is_stdout
+@dataclass
+class PredictSummary(Summary):
+    """Result of `predict`."""
 
-    with output.show_progress() as progress:
-        summary = predict_file(
-            args.tagger,
-            args.text,
-            args.output,
-            train=args.train,
-            probabilities=args.probabilities,
-            language=args.language,
-            force=args.force,
-            **options.write_options(args),
-            progress=progress,
-        )
-    if args.json:
-        output.print_json(summary, to_stderr=is_stdout(args.output))
-        return output.ExitCode.OK
-    for note in summary.notes:
-        output.print_message(f"note: {note}")
-    output.print_message(
-        f"{output.quantity(summary.sentences, 'sentence')}, {output.quantity(summary.tokens, 'token')}, "
-        f"{output.quantity(summary.mentions.total(), 'mention')}, mean confidence {summary.confidence:.2f} "
-        f"({summary.seconds:.1f} s)"
-    )
-    output.print_label_counts(summary.mentions)
-    output.print_message(f"wrote {output.shown_path(summary.output)}: {summary.to_format}")
-    return output.ExitCode.OK
+    input: list[str]
+    output: str
+    to_format: str
+    tagger: str
+    sentences: int = 0
+    tokens: int = 0
+    mentions: Counter[str] = field(default_factory=Counter)
+    confidence: float = 0.0
+    notes: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def lines(self) -> Iterator[str]:
+        """Return what was predicted, for the user."""
+        yield from (f"note: {note}" for note in self.notes)
+        sentences, tokens = quantity(self.sentences, "sentence"), quantity(self.tokens, "token")
+        mentions = quantity(self.mentions.total(), "mention")
+        yield f"{sentences}, {tokens}, {mentions}, mean confidence {self.confidence:.2f} ({self.seconds:.1f} s)"
+        yield from label_lines(self.mentions)
+        yield f"wrote {shown_path(self.output)}: {self.to_format}"
+
+
+def predict(
+    tagger: str | Path | Tagger,
+    text: str | Path | Iterable[str | Path],
+    output: str | Path,
+    *,
+    train: str | Path | None = None,
+    probabilities: bool = False,
+    language: str | None = None,
+    progress: Progress = no_progress,
+    **files: Unpack[FileOptions],
+) -> PredictSummary:
+    r"""Write the sentences of a text with the mentions that a trained tagger predicts.
+
+    Every sentence is written, in the order of the text. The field ``confidence`` of a sentence is the geometric mean,
+    over its words, of the probability of the likeliest tag. In Label Studio, the labels are predictions of tasks
+    without annotations.
+
+    Args:
+        tagger: the folder of a trained tagger; a model of another library, see `entaug.evaluate`; or a trained
+            tagger.
+        text: a file or several: plain text (one sentence a line, or running text), a folder of it, one token a line,
+            JSON lines with ``text`` or ``tokens``, or a file in any labelled format, whose labels are dropped.
+        output: the file to write, or ``"-"`` for standard output.
+        train: the training file: running text is tokenised as it is, and the labels of a model of another library are
+            mapped to its labels; None to tokenise by the rules of spaCy.
+        probabilities: also write the probabilities of the tags, which JSON Lines and Parquet store.
+        language: the language of running text; None for that of the training sentences or, without these, of the
+            text, see `entaug.formats.unlabelled_text.running_text_language`.
+        progress: the progress callback.
+        files: how the files are read and written, see `FileJob`.
+
+    Returns:
+        A summary with counts.
+
+    Raises:
+        InputError: there is no tagger in the folder, or a file cannot be read or holds no sentence.
+        ParameterError: the tagger must be trained first, or needs a training file.
+        LossError: the format of the output cannot store the predicted mentions, or the probabilities.
+        OutputError: the output exists or cannot be written.
+
+    Example:
+        >>> import tempfile
+        >>> from entaug.backends.fakes import FakeTagger
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> gold = [Sentence.from_iob("Ada left Rome .".split(), ["B-PER", "O", "B-LOC", "O"])]
+        >>> _ = (folder / "news.txt").write_text("It rained. Ada left Rome.")
+        >>> summary = predict(FakeTagger().fit(gold), folder / "news.txt", folder / "labelled.jsonl")
+        >>> summary.sentences, sorted(summary.mentions.items())
+        (2, [('LOC', 1), ('PER', 1)])
+    """
+    begun = time.monotonic()
+    paths = [as_path(path) for path in ([text] if isinstance(text, (str, Path)) else text)]
+    if not paths:
+        raise ParameterError("no text is given", remedy="name a file")
+    name = str(tagger) if isinstance(tagger, (str, Path)) else tagger.name
+    if tagger == name and ":" in name and is_alias("tagger", name) and train is None:
+        message = f"the labels of {name} must be mapped to yours"
+        raise ParameterError(message, remedy="name your training file with --train")
+    if len({str(path) for path in paths}) < len(paths):
+        raise ParameterError("a text is named twice", remedy="name each file once")
+    for path in paths:
+        if str(path) != STDIN and not path.exists():  # before any sentence is labelled
+            raise InputError("no such file", path=str(path), remedy="check the path")
+    job = FileJob(STDIN, output, **files)
+    job.check([*paths, train, name if Path(name).is_dir() else None])
+    to = job.open_output(None, predicted=True)
+    if probabilities:
+        require_soft_labels(to)
+    summary = PredictSummary([str(path) for path in paths], str(output), to.dialect.describe(), name)
+    gold = [] if train is None else list(read(train, repair=True))
+    reader = _Reader(gold, language)
+    sentences = with_distinct_ids(reader.read(paths))
+    window = list(islice(sentences, _WINDOW))
+    trained = tagger
+    if isinstance(trained, (str, Path)):
+        trained = load_trained_tagger(name, gold if is_alias("tagger", name) else window, summary.notes.append)
+    total = 0.0
+    with to.writer(force=job.force) as writer:
+        while window:
+            # The mentions are those of `predict`, which `entaug evaluate` scores too; the likeliest valid tags differ.
+            labelled = label_sentences(window, trained)
+            for sentence, (soft, confidence) in zip(trained.predict(window), labelled, strict=True):
+                layout = soft.layout if probabilities else {}
+                meta = {"confidence": round(confidence, 4)}
+                writer.write(sentence.with_(layout=layout, meta=meta))
+                summary.mentions.update(mention.label for mention in sentence.mentions)
+                summary.tokens += len(sentence)
+                total += confidence
+            summary.sentences += len(window)
+            progress("labelling", summary.sentences, None)
+            window = list(islice(sentences, _WINDOW))
+    summary.notes += note_layouts(reader.layouts)
+    if reader.languages and not gold:
+        names = " and ".join(map(language_name, sorted(reader.languages)))
+        note = f"the text was tokenised by the rules of spaCy for {names}"
+        summary.notes.append(f"{note}; if your training sentences were tokenised otherwise, name them with --train")
+    summary.confidence = round(total / summary.sentences, 4)
+    summary.seconds = time.monotonic() - begun
+    return summary
+
+
+class _Reader:
+    """Reads files, each by the rules of its language where none is given, and records how they were read."""
+
+    def __init__(self, gold: Sequence[Sentence], language: str | None) -> None:
+        self._gold = gold
+        self._language = language or (running_text_language(gold) if gold else None)
+        self._tokenizers: dict[str, Tokenizer] = {}
+        self.languages: set[str] = set()  # those whose rules were needed
+        self.layouts: Counter[str] = Counter()
+
+    def read(self, paths: Iterable[Path]) -> Iterator[Sentence]:
+        """Read the sentences of the files, which have ids of their own in each file only."""
+        for path in paths:
+            with rereadable_path(path) as file:
+                language = self._language or _language_of(file)
+                yield from read_unlabelled_file(file, self._tokenizer(language), language, self.layouts)
+
+    def _tokenizer(self, language: str) -> Tokenizer:
+        if language not in self._tokenizers:
+            self._tokenizers[language] = corpus_tokenizer(self._gold, language)
+        tokenize = self._tokenizers[language]
+
+        def recorded(text: str) -> Sequence[str]:
+            self.languages.add(language)
+            return tokenize(text)
+
+        return recorded
+
+
+def _language_of(file: Path) -> str:
+    """The language of the beginning of a text; English for a folder or an empty file."""
+    words = [] if file.is_dir() else read_beginning(file).decode("utf-8", "replace").split()
+    return running_text_language([Sentence(words)] if words else [])
 
 
 COMMAND = Command(
-    "label text with a trained tagger",
-    _add_options,
-    _run,
-    description="Label text: write every sentence, in order, with the predicted mentions and a confidence.\n"
+    predict,
+    "Label text: write every sentence, in order, with the predicted mentions and a confidence.\n"
     "For example: entaug predict result/tagger news.txt -o labelled.jsonl",
+    {"text": {"nargs": "+"}, "train": {"metavar": "FILE"}, "language": {"metavar": "CODE"}},
+    (FORCE, JSON, WRITING, COMPUTING),
 )

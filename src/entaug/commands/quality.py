@@ -3,91 +3,133 @@
 from __future__ import annotations
 
 import argparse
-import sys
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
-from entaug.commands import options, output
-from entaug.commands.command import Command, add_jobs_option
+from entaug.backends.processes import Workers, number_of_processes
+from entaug.backends.resolve import resolve
+from entaug.commands.command import Command
+from entaug.commands.options import COMPUTING, FORCE, ONCE, READING_AUGMENTED, split_names
+from entaug.commands.output import print_message
+from entaug.core.progress import Progress, no_progress
 from entaug.errors import ParameterError
+from entaug.files.json_text import json_text
+from entaug.files.streams import STDIN
+from entaug.formats.augmented import read_augmented
+from entaug.formats.file_job import check_apart, check_output, write_text
+from entaug.metrics.quality import DEFAULT_MODELS, ComputeMeasures, Quality, compute_measure, measure_corpus
+from entaug.metrics.quality.tables import quality_markdown, quality_table
 
-__all__ = ["COMMAND"]
-
-_MODELS = {"causal_lm": "smollm2", "masked_lm": None, "encoder": "minilm"}
-"""`entaug.metrics.quality.DEFAULT_MODELS`, which is not imported for the help alone."""
-
-
-def _add_options(parser: argparse.ArgumentParser, _argv: Sequence[str]) -> None:
-    parser.add_argument("files", nargs="*", metavar="FILE", help="augmented files, of one method or several")
-    parser.set_defaults(several_inputs="files")
-    options.add_gold_option(parser, "the gold file; required if the other files lack its sentences")
-    parser.add_argument(
-        "--measures",
-        type=options.split_names,
-        metavar="NAMES",
-        help="measures (default: all whose models are available)",
-    )
-    parser.add_argument("--list", action="store_true", help="list the measures and exit")
-    for kind, default in _MODELS.items():
-        parser.add_argument(
-            f"--{kind.replace('_', '-')}",
-            metavar="MODEL",
-            help=f"{kind.replace('_lm', ' language model').replace('_', ' ')}: a starter model, a folder, or a name "
-            f"on the hub (default: {default or 'none; its measures are then left out'})",
-        )
-    parser.add_argument("--no-models", action="store_true", help="leave out all measures that need a model")
-    options.add_output_options(
-        parser,
-        help="the output file: Markdown for .md, JSON for .json, else a table (default: - for standard output)",
-    )
-    options.add_json_option(parser, "write JSON")
-    options.add_read_options(parser)
-    add_jobs_option(parser, default=1)
-    options.add_compute_options(parser)
+__all__ = ["COMMAND", "quality"]
 
 
-def _run(args: argparse.Namespace) -> int:
-    from entaug.backends.resolve import resolve
-    from entaug.commands.work.quality import measure_files
-    from entaug.metrics.quality.tables import list_measures
+def quality(
+    inputs: Iterable[str | Path],
+    output: str | Path = "-",
+    *,
+    gold: str | Path | None = None,
+    measures: Sequence[str] | None = None,
+    models: Mapping[str, Any] = MappingProxyType({}),
+    as_json: bool = False,
+    force: bool = False,
+    jobs: int | None = 1,
+    progress: Progress = no_progress,
+    **options: Any,
+) -> list[Quality]:
+    """Measure the augmented sentences of files and write a table; see `entaug.measure_quality`.
 
-    if args.list:
-        sys.stdout.write(list_measures())
-        return output.ExitCode.OK
-    if not args.files:
-        raise ParameterError("no file is given", remedy="name augmented files, or see --list")
-    named = {kind: getattr(args, kind) for kind in _MODELS if getattr(args, kind)}
+    Args:
+        inputs: augmented files, of one method or several.
+        output: the file to write: Markdown for ``.md``, JSON for ``.json``, else a table; ``"-"`` for standard output.
+        gold: the gold file; required if the other files lack its sentences.
+        measures: names of measures; None for all whose models are available.
+        models: models by kind (``causal_lm``, ``masked_lm``, ``encoder``); None for a kind leaves its measures out.
+        as_json: write JSON.
+        force: replace an output that exists.
+        jobs: the number of processes that measure; None for as many as there are cores.
+        progress: the progress callback.
+        options: options for reading; see `entaug.read_augmented`.
+
+    Returns:
+        The measures of each method, and of gold.
+
+    Raises:
+        InputError: a file is invalid.
+        OutputError: the output exists or cannot be written.
+
+    Example:
+        >>> import entaug, tempfile
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> gold = [entaug.Sentence("a b c d e".split())]
+        >>> _ = entaug.write([*gold, *entaug.augment(gold, "sis")], folder / "new.jsonl")
+        >>> [one.name for one in quality([folder / "new.jsonl"], folder / "table.md", measures=["new_words"])]
+        ['gold', 'sis']
+    """
+    inputs = list(inputs)
+    check_output(output, STDIN, force=force)  # check before the computation
+    check_apart([output], [gold, *inputs])
+    jobs = number_of_processes(jobs, sum(Path(path).stat().st_size for path in inputs if Path(path).is_file()))
+    corpus = read_augmented(inputs, gold, **options)
+    with contextlib.ExitStack() as stack:
+        compute: ComputeMeasures | None = None
+        if jobs > 1:
+            compute = partial(stack.enter_context(Workers.start(jobs)).map, compute_measure)
+        qualities = measure_corpus(corpus, measures=measures, compute=compute, progress=progress, **models)
+    if as_json or str(output).endswith(".json"):
+        text = json_text([quality.to_dict() for quality in qualities], indent=True) + "\n"
+    elif str(output).endswith(".md"):
+        text = quality_markdown(qualities)
+    else:
+        text = quality_table(qualities)
+    write_text(text, output, force=force)
+    return qualities
+
+
+def _add_options(parser: argparse.ArgumentParser, _: Sequence[str]) -> None:
+    group = parser.add_argument_group("models: each a starter model, a folder, or a name on the hub")
+    for kind, default in DEFAULT_MODELS.items():
+        what = kind.replace("_lm", " language model").replace("_", " ")
+        text = f"{what} (default: {default or 'none; its measures are then left out'})"
+        group.add_argument(f"--{kind.replace('_', '-')}", metavar="MODEL", help=text)
+    group.add_argument("--no-models", action="store_true", help="leave out all measures that need a model")
+
+
+def _values(args: argparse.Namespace) -> dict[str, Any]:
+    if not args.inputs:
+        raise ParameterError("no file is given", remedy="name augmented files; for the measures: entaug list measures")
+    named = {kind: getattr(args, kind) for kind in DEFAULT_MODELS if getattr(args, kind)}
     if named and args.no_models:
-        raise ParameterError(
-            f"--no-models and --{next(iter(named)).replace('_', '-')} exclude each other; give one of them"
-        )
+        option = f"--{next(iter(named)).replace('_', '-')}"
+        raise ParameterError(f"--no-models and {option} exclude each other; give one of them")
     # A model that the user names must be available; a default model may be missing.
-    models = dict.fromkeys(_MODELS) if args.no_models else {kind: resolve(kind, name) for kind, name in named.items()}
-    given = options.read_options(args)
-    with output.show_progress() as progress:
-        measure_files(
-            args.files,
-            args.output,
-            gold=args.gold,
-            measures=args.measures,
-            models=models,
-            as_json=args.json,
-            force=args.force,
-            jobs=args.jobs,
-            progress=progress,
-            format=given["from_format"],
-            repair=given["repair"],
-            **given["read_options"],
-        )
+    models = dict.fromkeys(DEFAULT_MODELS) if args.no_models else {k: resolve(k, name) for k, name in named.items()}
+    return {"models": models}
+
+
+def _show(args: argparse.Namespace, _: list[Quality]) -> None:
     if args.output != "-":
-        output.print_message(f"wrote {args.output}")
-    return output.ExitCode.OK
+        print_message(f"wrote {args.output}")
 
 
 COMMAND = Command(
-    "measure augmented sentences, without training",
-    _add_options,
-    _run,
-    description="Measure fluency, novelty, diversity, labels and length, with one column per method and one\n"
+    quality,
+    "Measure fluency, novelty, diversity, labels and length, with one column per method and one\n"
     "for gold. JSON Lines files store the method and source of each sentence; in other formats every sentence that is\n"
     "not in the gold file counts as augmented.",
+    {
+        "inputs": {"nargs": "*", "metavar": "FILE"},
+        "gold": ONCE,
+        "measures": {"action": "store", "nargs": None, "type": split_names, "metavar": "NAMES"},
+        "models": None,
+        "as_json": {"flags": ("--json",)},
+        "jobs": {"metavar": "N"},
+    },
+    (FORCE, READING_AUGMENTED, COMPUTING),
+    more=_add_options,
+    values=_values,
+    show=_show,
 )

@@ -3,51 +3,108 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterable
+from pathlib import Path
 
-from entaug.commands import options, output
 from entaug.commands.command import Command
+from entaug.commands.options import FORCE
+from entaug.commands.output import print_message
+from entaug.errors import ParameterError
+from entaug.files.json_text import json_text
+from entaug.files.streams import STDIN
+from entaug.formats.file_job import check_apart, check_output, write_text
+from entaug.report.ratings.results import (
+    RatingSummary,
+    ratings_markdown,
+    ratings_table,
+    read_key,
+    read_ratings,
+    summarize_ratings,
+)
 
-__all__ = ["COMMAND"]
+__all__ = ["COMMAND", "ratings"]
 
 
-def _add_options(parser: argparse.ArgumentParser, _argv: Sequence[str]) -> None:
-    parser.add_argument("key", metavar="KEY", help="the key that entaug rate wrote beside the page")
-    parser.add_argument("files", nargs="*", metavar="FILE", help="what the raters exported, one file of each")
-    parser.set_defaults(several_inputs="files")
-    options.add_output_options(
-        parser,
-        help="the output file: Markdown for .md, JSON for .json, else a table (default: - for standard output)",
-    )
-    parser.add_argument("--merged", metavar="FILE", help="also write all ratings with methods and texts, as JSON lines")
-    parser.add_argument("--samples", type=int, default=1000, help="bootstrap samples (default: 1000)")
-    parser.add_argument("--seed", type=int, default=0, help="random seed of the resampling (default: 0)")
-    options.add_json_option(parser, "write JSON")
+def ratings(
+    key: str | Path,
+    inputs: Iterable[str | Path],
+    output: str | Path = "-",
+    *,
+    merged: str | Path | None = None,
+    samples: int = 1000,
+    seed: int = 0,
+    as_json: bool = False,
+    force: bool = False,
+) -> RatingSummary:
+    r"""Merge the ratings that raters exported from a page, and write the means of the methods and the agreement.
+
+    Args:
+        key: the key of the page.
+        inputs: the exported files, one of each rater.
+        output: the file for the table, or ``"-"`` for standard output. The extension ``.md`` gives Markdown with the
+            questions, ``.json`` gives JSON.
+        merged: a file for all ratings as JSON lines, with method, texts and rater.
+        samples: number of bootstrap samples.
+        seed: seed of the resampling.
+        as_json: write JSON whatever the extension of `output`.
+        force: replace an output that exists.
+
+    Returns:
+        The summary.
+
+    Raises:
+        InputError: a file is faulty, or of another page.
+        ParameterError: no file is given, or `samples` is below 1.
+        OutputError: an output exists, is an input, or cannot be written.
+
+    Example:
+        >>> import entaug, json, pathlib, tempfile
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> gold = [entaug.Sentence("Ada and Bo met in Rome".split(), [entaug.Mention("PER", [(0, 1)])])]
+        >>> _ = entaug.write([*gold, *entaug.augment(gold, "sis")], folder / "new.jsonl")
+        >>> page = entaug.rate([folder / "new.jsonl"], folder / "rate.html").page
+        >>> head = {"entaug": "ratings", "version": 1, "page": page, "rater": "Bo"}
+        >>> lines = [json.dumps(line) for line in (head, {"item": 1, "scale": "fluent", "rating": 2})]
+        >>> _ = (folder / "bo.jsonl").write_text("\n".join(lines))
+        >>> summary = entaug.ratings(folder / "rate.key.json", [folder / "bo.jsonl"], folder / "table.txt")
+        >>> summary.methods["sis"]["fluent"].mean
+        2.0
+    """
+    inputs = list(inputs)
+    if not inputs:
+        raise ParameterError("no file of ratings is given", remedy="name the files that the raters exported")
+    outputs = [output, *([merged] if merged is not None else [])]
+    for path in outputs:
+        check_output(path, STDIN, force=force)
+    check_apart(outputs, [key, *inputs])
+    given = read_ratings(inputs, read_key(key))
+    summary = summarize_ratings(given, samples=samples, seed=seed)
+    if as_json or str(output).endswith(".json"):
+        text = json_text(summary.to_dict(), indent=True) + "\n"
+    else:
+        text = ratings_markdown(summary) if str(output).endswith(".md") else ratings_table(summary)
+    if merged is not None:
+        lines = (json_text(row) + "\n" for row in given.rows())
+        write_text("".join(lines), merged, force=force)
+    write_text(text, output, force=force)
+    return summary
 
 
-def _run(args: argparse.Namespace) -> int:
-    from entaug.commands.work.ratings import merge_ratings
-
-    merge_ratings(
-        args.key,
-        args.files,
-        args.output,
-        merged=args.merged,
-        samples=args.samples,
-        seed=args.seed,
-        as_json=args.json,
-        force=args.force,
-    )
-    for path in (args.output, args.merged):
+def _show(args: argparse.Namespace, _: RatingSummary) -> None:
+    for path in (args.output, getattr(args, "merged", None)):
         if path not in (None, "-"):
-            output.print_message(f"wrote {path}")
-    return output.ExitCode.OK
+            print_message(f"wrote {path}")
 
 
 COMMAND = Command(
-    "merge the ratings of several people: means of methods, and agreement",
-    _add_options,
-    _run,
-    description="Merge the files that raters exported from a page of entaug rate: the mean rating of each method on\n"
+    ratings,
+    "Merge the files that raters exported from a page of entaug rate: the mean rating of each method on\n"
     "each scale with its 95 % interval, and Krippendorff's alpha, the agreement of the raters.",
+    {
+        "inputs": {"nargs": "*", "metavar": "FILE"},
+        "merged": {"metavar": "FILE"},
+        "as_json": {"flags": ("--json",)},
+    },
+    (FORCE,),
+    show=_show,
 )

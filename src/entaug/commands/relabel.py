@@ -2,81 +2,153 @@
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Sequence
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Unpack
 
-from entaug.commands import options, output
-from entaug.commands.command import Command
+from entaug.commands.command import Command, Summary
+from entaug.commands.options import COMPUTING, FORCE, JSON, LOSSES, ONCE, READING, WRITING
+from entaug.commands.output import file_lines, quantity, rejection_lines, relabelling_lines, shown_path
+from entaug.core.progress import Progress, no_progress
+from entaug.errors import ParameterError
+from entaug.formats.augmented import PairedFile
+from entaug.formats.file_job import FileJob, FileOptions
+from entaug.methods.statistics import CorpusStatistics
+from entaug.teacher import Relabeller, count_changes, create_relabeller
 
-__all__ = ["COMMAND", "add_teacher_option"]
+__all__ = ["COMMAND", "RelabelSummary", "relabel"]
+
+_WINDOW = 64  # sentences between two reports of progress
 
 
-def add_teacher_option(parser: argparse.ArgumentParser, *, default: str | None = None) -> None:
-    """Add ``--teacher``."""
-    usual = f" (default: {default})" if default else " (without a name: ensemble)"
-    parser.add_argument(
-        "--teacher",
-        nargs="?",
-        const="ensemble",
-        default=argparse.SUPPRESS if default is None else default,
-        metavar="NAME[:PARAMETER=VALUE,...]",
-        help="a tagger trained on the gold sentences, or the folder of a trained one, that checks and completes the "
-        f"labels{usual}; parameters: labels, add_threshold, doubt_threshold, improbable",
+@dataclass
+class RelabelSummary(Summary):
+    """Result of `relabel`."""
+
+    input: str
+    output: str
+    from_format: str
+    to_format: str
+    teacher: str
+    gold: int = 0
+    augmented: int = 0
+    kept: int = 0
+    changed: int = 0
+    relabelled: Counter[str] = field(default_factory=Counter)
+    rejected: Counter[str] = field(default_factory=Counter)
+    before: CorpusStatistics = field(default_factory=CorpusStatistics)
+    after: CorpusStatistics = field(default_factory=CorpusStatistics)
+    repaired: Counter[str] = field(default_factory=Counter)
+    notes: Counter[str] = field(default_factory=Counter)
+    seconds: float = 0.0
+
+    def lines(self) -> Iterator[str]:
+        """Return what was changed and rejected, for the user."""
+        yield from file_lines(self)
+        changed = f"labels of {self.changed:,} of {quantity(self.augmented, 'augmented sentence')} changed"
+        gold = f", {quantity(self.gold, 'gold sentence')} unchanged" if self.gold else ""
+        yield f"{changed}{gold}: {self.after.sentences:,} written ({self.seconds:.1f} s)"
+        yield from relabelling_lines(self.relabelled)
+        yield from rejection_lines(self.rejected)
+        yield f"wrote {shown_path(self.output)}"
+
+
+def relabel(
+    input: str | Path,
+    output: str | Path,
+    teacher: str | Relabeller = "ensemble",
+    *,
+    gold: str | Path | None = None,
+    rejected: str | Path | None = None,
+    progress: Progress = no_progress,
+    **files: Unpack[FileOptions],
+) -> RelabelSummary:
+    """Relabel the augmented sentences of a file; gold sentences stay as they are, and so does the order.
+
+    Args:
+        input: augmented sentences, with or without the gold ones; or ``"-"``.
+        output: the file for the sentences, or ``"-"`` for standard output.
+        teacher: a tagger trained on the gold sentences, or the folder of a trained one, that checks and completes the
+            labels: ``NAME:PARAMETER=VALUE,...`` with the parameters ``labels``, ``add_threshold``, ``doubt_threshold``
+            and ``improbable``, or another form that `entaug.teacher.create_relabeller` accepts.
+        gold: the file that was augmented; required if the input holds augmented sentences only, or no provenance.
+        rejected: a JSON Lines file for the rejected sentences, with the reason in ``entaug.rejected``.
+        progress: the progress callback.
+        files: how the files are read and written, see `FileJob`.
+
+    Returns:
+        A summary with counts.
+
+    Raises:
+        ParameterError: no teacher is given, or it cannot do what is asked.
+        InputError: the input is invalid, or holds no augmented sentence.
+        LossError: the output's format cannot store some content, for example probabilities of tags.
+        OutputError: an output exists or cannot be written; then none is written.
+
+    Example:
+        >>> import entaug, pathlib, tempfile
+        >>> from entaug import Mention, Sentence
+        >>> from entaug.backends.fakes import FakeTagger
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> gold = Sentence("Ada left Rome".split(), [Mention("PER", [(0, 1)]), Mention("LOC", [(2, 3)])])
+        >>> _ = entaug.write([gold], folder / "gold.jsonl")
+        >>> _ = entaug.write([gold.with_(mentions=gold.mentions[:1])], folder / "new.jsonl")
+        >>> teacher = Relabeller(tagger=FakeTagger())
+        >>> new, out = folder / "new.jsonl", folder / "out.jsonl"
+        >>> summary = relabel(new, out, teacher, gold=folder / "gold.jsonl")
+        >>> dict(summary.relabelled)
+        {'added: LOC': 1}
+    """
+    begun = time.monotonic()
+    relabeller = create_relabeller(teacher)
+    if relabeller is None:
+        raise ParameterError("no teacher is given", remedy="name one with --teacher, for example ensemble")
+    job = FileJob(input, output, **files)
+    rejected_path = job.check([gold], rejected=rejected)
+    relabeller.load()
+    with PairedFile.open(job, gold, progress) as file:
+        progress("training the teacher", 0, None)
+        relabeller.fit(file.gold)
+        sentences = list(file.sentences)
+        reasons = [None if pair is None else pair.rejection for pair in file.pairs]  # rejections by an earlier run stay
+        pending = [i for i, pair in enumerate(file.pairs) if pair is not None and reasons[i] is None]
+        for start in range(0, len(pending), _WINDOW):
+            window = pending[start : start + _WINDOW]
+            for i, result in zip(window, relabeller.relabel([sentences[i] for i in window]), strict=True):
+                sentences[i], reasons[i] = result
+            progress("relabelling", start + len(window), len(pending))
+        file.write(sentences, reasons, rejected_path)
+    summary = RelabelSummary(
+        str(input), str(output), file.source.dialect.describe(), file.to.dialect.describe(), relabeller.signature
     )
-
-
-def _add_options(parser: argparse.ArgumentParser, _argv: Sequence[str]) -> None:
-    parser.add_argument("input", help="augmented sentences, or - for standard input")
-    options.add_output_options(parser)
-    options.add_gold_option(
-        parser, "the gold file; required if the input lacks the gold sentences or has no provenance"
-    )
-    add_teacher_option(parser, default="ensemble")
-    parser.add_argument(
-        "--rejected", metavar="FILE", help="write rejected sentences with their reasons to this JSON Lines file"
-    )
-    options.add_loss_option(parser)
-    options.add_json_option(parser)
-    options.add_read_options(parser)
-    options.add_write_options(parser)
-    options.add_compute_options(parser)
-
-
-def _run(args: argparse.Namespace) -> int:
-    from entaug.commands.work.relabel import relabel_file
-    from entaug.files.streams import is_stdout
-
-    with output.show_progress() as progress:
-        summary = relabel_file(
-            args.input,
-            args.output,
-            args.teacher,
-            gold=args.gold,
-            rejected=args.rejected,
-            lose=args.lose,
-            force=args.force,
-            **options.read_options(args),
-            **options.write_options(args),
-            progress=progress,
-        )
-    if args.json:
-        output.print_json(summary, to_stderr=is_stdout(args.output))
-        return output.ExitCode.OK
-    output.print_file_notes(summary)
-    changed = f"labels of {summary.changed:,} of {output.quantity(summary.augmented, 'augmented sentence')} changed"
-    gold = f", {output.quantity(summary.gold, 'gold sentence')} unchanged" if summary.gold else ""
-    output.print_message(f"{changed}{gold}: {summary.after.sentences:,} written ({summary.seconds:.1f} s)")
-    output.print_relabelling(summary.relabelled)
-    output.print_rejections(summary.rejected)
-    for path in filter(None, (args.rejected, args.output)):
-        output.print_message(f"wrote {output.shown_path(path)}")
-    return output.ExitCode.OK
+    summary.repaired, summary.notes = file.reading.repaired, file.reading.notes
+    summary.notes.update(relabeller.model_notes())
+    summary.gold = file.pairs.count(None)
+    summary.augmented = len(file.pairs) - summary.gold
+    summary.rejected.update(reason for reason in reasons if reason is not None)
+    summary.kept = summary.augmented - summary.rejected.total()
+    kept = [sentence for sentence, reason in zip(sentences, reasons, strict=True) if reason is None]
+    for i in pending:
+        if reasons[i] is None:
+            changes = count_changes(sentences[i])
+            summary.relabelled.update(changes)
+            summary.changed += bool(changes)
+    summary.before, summary.after = CorpusStatistics.of(file.sentences), CorpusStatistics.of(kept)
+    summary.seconds = time.monotonic() - begun
+    return summary
 
 
 COMMAND = Command(
-    "check and complete the labels of augmented sentences",
-    _add_options,
-    _run,
-    description="A teacher, by default an ensemble of taggers trained on the gold sentences, adds mentions that it is\n"
+    relabel,
+    "A teacher, by default an ensemble of taggers trained on the gold sentences, adds mentions that it is\n"
     "sure of, and softens labels that it finds improbable. Gold sentences stay as they are.",
+    {
+        "teacher": {"nargs": "?", "const": "ensemble", "metavar": "TEACHER"},
+        "gold": ONCE,
+        "rejected": {"metavar": "FILE"},
+    },
+    (FORCE, LOSSES, JSON, READING, WRITING, COMPUTING),
 )

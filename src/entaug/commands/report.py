@@ -3,118 +3,221 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
-from entaug.commands import options, output
-from entaug.commands.command import Command
+import orjson
+
+from entaug.commands.command import Command, Summary
+from entaug.commands.options import COMPUTING, FORCE, JSON, ONCE, READING_AUGMENTED
+from entaug.commands.output import quantity
+from entaug.core.progress import Progress, no_progress
 from entaug.errors import InputError, ParameterError
+from entaug.files.streams import STDIN, read_beginning
+from entaug.formats.augmented import AugmentedCorpus, read_augmented
+from entaug.formats.file_job import check_apart, check_output, write_text
+from entaug.metrics.quality import Quality, measure_corpus
+from entaug.metrics.span_f1 import SENTENCE_LENGTHS
+from entaug.report.html.page import notes_on_examples, render_html_report
+from entaug.report.markdown import markdown_report
+from entaug.study.records import is_run_record, read_run_records
 
-__all__ = ["COMMAND"]
+__all__ = ["COMMAND", "ReportInputs", "ReportSummary", "classify_inputs", "write_report"]
 
 
-def _add_options(parser: argparse.ArgumentParser, _argv: Sequence[str]) -> None:
-    from entaug.metrics.span_f1 import SENTENCE_LENGTHS
+@dataclass(frozen=True)
+class ReportInputs:
+    """Inputs of a report by kind."""
 
-    parser.add_argument(
-        "inputs",
-        nargs="+",
-        metavar="INPUT",
-        help="folders of experiments or their runs.jsonl; HTML: also augmented files",
+    runs: tuple[str, ...] = ()
+    augmented: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass
+class ReportSummary(Summary):
+    """Result of `write_report`."""
+
+    output: str
+    pairs: int = 0
+    methods: dict[str, int] = field(default_factory=dict)
+    runs: int = 0
+    notes: list[str] = field(default_factory=list)
+
+    def lines(self) -> Iterator[str]:
+        """Return what a page shows, for the user."""
+        yield from (f"note: {note}" for note in self.notes)
+        content = [quantity(self.runs, "run")] if self.runs else []
+        if self.methods:
+            content.append(f"{quantity(self.pairs, 'augmented sentence')} of {quantity(len(self.methods), 'method')}")
+        if self.output != "-":
+            yield f"wrote {self.output}{': ' if content else ''}{' and '.join(content)}"
+
+
+def classify_inputs(inputs: Iterable[str | Path]) -> ReportInputs:
+    """Separate results of experiments from files of sentences by their content."""
+    runs: list[str] = []
+    augmented: list[str] = []
+    notes: list[str] = []
+    for given in map(str, inputs):
+        path = Path(given)
+        if not path.exists():
+            raise InputError("no such file or folder", path=given, remedy="check the path")
+        file = path / "runs.jsonl" if path.is_dir() else path
+        if path.is_dir() and not file.is_file():
+            augmented.append(given)  # a folder of a format
+        elif start := read_beginning(file, 1 << 20).lstrip():
+            (runs if file.name == "runs.jsonl" or _has_records(start) else augmented).append(given)
+        else:
+            is_run = path.is_dir() or file.name == "runs.jsonl"
+            notes.append(f"{given} {'holds no record of a run yet' if is_run else 'is empty'}")
+    return ReportInputs(tuple(runs), tuple(augmented), tuple(notes))
+
+
+def _has_records(start: bytes) -> bool:
+    try:
+        return is_run_record(orjson.loads(start.partition(b"\n")[0]))
+    except orjson.JSONDecodeError:
+        return False
+
+
+def write_report(
+    inputs: str | Path | Iterable[str | Path],
+    output: str | Path = "-",
+    *,
+    gold: str | Path | None = None,
+    models: bool = True,
+    title: str | None = None,
+    by_type: bool = False,
+    by_length: Sequence[int] = (),
+    force: bool = False,
+    progress: Progress = no_progress,
+    **options: Any,
+) -> ReportSummary:
+    """Write a report on experiments as Markdown, or on experiments and augmented files as one page of HTML.
+
+    Of more than 20,000 augmented sentences, as many drawn at random are shown as examples; counts, measures and plots
+    are of all.
+
+    Args:
+        inputs: folders of experiments or their ``runs.jsonl``; for HTML also augmented files in any format, and those
+            of rejected sentences. Their kind is detected from the content.
+        output: the file to write: HTML for ``.html``, else Markdown; ``"-"`` for standard output.
+        gold: HTML: the file that was augmented; required if the inputs hold augmented sentences only.
+        models: HTML: measures that need language models and encoders (perplexity, similarity ...).
+        title: HTML: the title of the page.
+        by_type: add tables of F1 by entity type.
+        by_length: add tables of F1 by number of tokens of the sentence: the last length of each bin but the last.
+        force: replace an output that exists.
+        progress: called with the stage, the number of finished texts and their total.
+        options: options for reading augmented files; see `entaug.read_augmented`.
+
+    Returns:
+        A summary.
+
+    Raises:
+        InputError: an input is missing or invalid.
+        MissingExtraError: a library that the report needs is not installed.
+        OutputError: the output exists, is an input, or cannot be written.
+        ParameterError: an input is not a path.
+
+    Example:
+        >>> import entaug, tempfile
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> gold = [entaug.Sentence("a b c d e".split())]
+        >>> _ = entaug.write([*gold, *entaug.create_augmenter("sis").augment(gold)], folder / "new.jsonl")
+        >>> write_report([folder / "new.jsonl"], folder / "report.html", models=False).methods
+        {'sis': 1}
+    """
+    paths = [inputs] if isinstance(inputs, str | Path) else list(inputs)
+    if not all(isinstance(path, str | Path) for path in paths):
+        raise ParameterError(
+            "inputs must be paths of files", remedy="write the sentences to a file first: entaug.write"
+        )
+    if not str(output).lower().endswith((".html", ".htm")):
+        files = classify_inputs(path for path in paths if Path(path).is_file())
+        _check_for_markdown(files.augmented, {"gold": gold, "title": title})
+        check_apart([output], (Path(path, "runs.jsonl") if Path(path).is_dir() else path for path in paths))
+        page = markdown_report(read_run_records(paths), by_type=by_type, by_length=by_length)
+        write_text(page, output, force=force)
+        return ReportSummary(str(output))
+    classified = classify_inputs(paths)
+    # Check before measuring, which takes minutes. A report may be in an experiment's folder, but not in a corpus's.
+    check_output(output, STDIN, force=force)
+    for path in (*classified.augmented, *(p for p in classified.runs if Path(p).is_file()), *([gold] if gold else [])):
+        check_output(output, path, force=force)
+    progress("reading", 0, None)
+    records = read_run_records(classified.runs)
+    corpus = AugmentedCorpus()
+    if classified.augmented or gold is not None:
+        corpus = read_augmented(classified.augmented, gold, **options)
+    qualities: list[Quality] = []
+    if any(corpus.methods.values()):
+        without: dict[str, Any] = {} if models else {"causal_lm": None, "encoder": None}
+        qualities = measure_corpus(corpus, progress=progress, **without)
+    names = [Path(path).stem for path in classified.augmented]
+    default_title = f"Augmented sentences: {', '.join(names)}" if 0 < len(names) < 4 else "Augmented sentences"
+    notes = list(classified.notes)
+    page = render_html_report(
+        corpus,
+        records,
+        qualities=qualities,
+        title=title or default_title,
+        notes=notes,
+        by_type=by_type,
+        by_length=by_length,
     )
-    parser.set_defaults(several_inputs="inputs")
-    options.add_output_options(parser)
-    parser.add_argument("--by-type", action="store_true", help="also write tables of F1 by entity type")
-    parser.add_argument(
-        "--by-length",
-        nargs="?",
-        type=_parse_lengths,
-        const=SENTENCE_LENGTHS,
-        default=(),
-        metavar="LENGTHS",
-        help="also write tables of F1 by number of tokens of the sentence: the last length of each bin but the last, "
-        f"joined by commas (without a value: {','.join(map(str, SENTENCE_LENGTHS))})",
+    write_text(page, output, force=force)
+    notes += [*corpus.notes, *notes_on_examples(corpus), *(note for quality in qualities[:1] for note in quality.notes)]
+    return ReportSummary(
+        output=str(output),
+        pairs=sum(map(len, corpus.methods.values())),
+        methods={name: sum(pair.rejection is None for pair in pairs) for name, pairs in corpus.methods.items()},
+        runs=len(records),
+        notes=list(dict.fromkeys(notes)),
     )
-    options.add_gold_option(parser, "HTML: the gold file; required if the other files lack its sentences")
-    parser.add_argument(
-        "--no-models", dest="models", action="store_false", help="HTML: only measures that need no model"
-    )
-    parser.add_argument("--title", help="HTML: the title of the page")
-    options.add_json_option(parser)
-    options.add_read_options(parser)
-    options.add_compute_options(parser)
 
 
-def _parse_lengths(text: str) -> tuple[int, ...]:
+def _check_for_markdown(augmented: Sequence[str], options: Mapping[str, object]) -> None:
+    """Raise an error for inputs and options that only HTML supports."""
+    remedy = "choose an output that ends in .html: -o report.html"
+    if augmented:
+        message = "holds no records of an experiment; sentences are only shown in HTML"
+        raise InputError(message, path=augmented[0], remedy=remedy)
+    for name, value in options.items():
+        if value is not None:
+            raise ParameterError(f"--{name} is only valid for HTML", remedy=remedy)
+
+
+def _lengths(text: str) -> tuple[int, ...]:
     lengths = tuple(int(part) for part in text.split(",")) if text.replace(",", "").isdecimal() else ()
     if not lengths or lengths[0] < 1 or any(a >= b for a, b in pairwise(lengths)):
         raise argparse.ArgumentTypeError(f"{text!r} is not a list of increasing lengths, such as 10,20,30")
     return lengths
 
 
-def _run(args: argparse.Namespace) -> int:
-    if args.output.lower().endswith((".html", ".htm")):
-        return _write_html(args)
-    from entaug.commands.work.report import classify_inputs, write_markdown_report
-
-    _check_markdown_options(args, classify_inputs(path for path in args.inputs if Path(path).is_file()).augmented)
-    write_markdown_report(args.inputs, args.output, by_type=args.by_type, by_length=args.by_length, force=args.force)
-    if args.json and args.output != "-":
-        output.print_json({"output": args.output})
-    elif args.output != "-":
-        output.print_message(f"wrote {args.output}")
-    return output.ExitCode.OK
-
-
-def _check_markdown_options(args: argparse.Namespace, augmented: Sequence[str]) -> None:
-    """Raise an error for inputs and options that only HTML supports."""
-    remedy = "choose an output that ends in .html: -o report.html"
-    if augmented:
-        message = "holds no records of an experiment; sentences are only shown in HTML"
-        raise InputError(message, path=augmented[0], remedy=remedy)
-    for name in ("gold", "title"):
-        if getattr(args, name) is not None:
-            raise ParameterError(f"--{name} is only valid for HTML", remedy=remedy)
-
-
-def _write_html(args: argparse.Namespace) -> int:
-    from entaug.commands.work.report import write_html_report
-
-    given = options.read_options(args)
-    layout = {name: value for name, value in given["read_options"].items() if value is not None}
-    with output.show_progress() as progress:
-        summary = write_html_report(
-            args.inputs,
-            args.output,
-            gold=args.gold,
-            models=args.models,
-            title=args.title,
-            by_type=args.by_type,
-            by_length=args.by_length,
-            force=args.force,
-            progress=progress,
-            format=given["from_format"],
-            repair=given["repair"],
-            **layout,
-        )
-    if args.json:
-        output.print_json(summary)
-        return output.ExitCode.OK
-    for note in summary.notes:
-        output.print_message(f"note: {note}")
-    content = [output.quantity(summary.runs, "run")] if summary.runs else []
-    if summary.methods:
-        sentences = output.quantity(summary.pairs, "augmented sentence")
-        content.append(f"{sentences} of {output.quantity(len(summary.methods), 'method')}")
-    output.print_message(f"wrote {summary.output}: {' and '.join(content) or 'nothing to show'}")
-    return output.ExitCode.OK
-
-
 COMMAND = Command(
-    "show results of experiments and augmented sentences, as Markdown or HTML",
-    _add_options,
-    _run,
-    description="Write the results of experiments as Markdown. If the output ends in .html, write a page with the\n"
+    write_report,
+    "Write the results of experiments as Markdown. If the output ends in .html, write a page with the\n"
     "results, measures and plots of the augmented sentences, and the sentences for review.",
+    {
+        "inputs": {"nargs": "+", "metavar": "INPUT"},
+        "gold": ONCE,
+        "models": {
+            "flags": ("--no-models",),
+            "action": "store_false",
+            "help": "HTML: leave out measures with models",
+        },
+        "by_length": {
+            "action": "store",
+            "nargs": "?",
+            "type": _lengths,
+            "const": SENTENCE_LENGTHS,
+            "metavar": "LENGTHS",
+        },
+    },
+    (FORCE, JSON, READING_AUGMENTED, COMPUTING),
 )

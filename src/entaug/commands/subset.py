@@ -2,71 +2,154 @@
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Sequence
+import contextlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Unpack
 
-from entaug.commands import options, output
-from entaug.commands.command import Command
+from entaug.commands.command import Command, Summary
+from entaug.commands.options import FORCE, JSON, READING, split_names
+from entaug.commands.output import file_lines, quantity
+from entaug.core.corpus import Corpus
+from entaug.core.data import Sentence
+from entaug.core.progress import Progress, no_progress
 from entaug.errors import ParameterError
+from entaug.files.atomic import output_error
+from entaug.files.streams import STDIN
+from entaug.formats.base import ReadReport
+from entaug.formats.file_job import FileJob, FileOptions, check_output, read_sentences
+from entaug.methods.statistics import CorpusStatistics
+from entaug.study.subsets import draw, rest
 
-__all__ = ["COMMAND"]
-
-
-def _add_options(parser: argparse.ArgumentParser, _argv: Sequence[str]) -> None:
-    parser.add_argument("input", help="the file, or - for standard input")
-    parser.add_argument("--sizes", required=True, help="numbers of sentences: 100,200 (with --how fraction also 0.1)")
-    parser.add_argument(
-        "--how",
-        default="progressive",
-        help="the sampling strategy: progressive (default), first, fraction or stratified",
-    )
-    parser.add_argument("--seed", type=int, default=0, help="random seed (default: 0)")
-    parser.add_argument("-o", "--output", required=True, metavar="FOLDER", help="the folder for the subsets")
-    parser.add_argument("--rest", action="store_true", help="also write the sentences that are in no subset")
-    parser.add_argument("--force", action="store_true", help="replace files that exist")
-    options.add_json_option(parser)
-    options.add_read_options(parser)
+__all__ = ["COMMAND", "SubsetFile", "SubsetSummary", "subset"]
 
 
-def _run(args: argparse.Namespace) -> int:
-    from entaug.commands.work.subset import subset_file
+@dataclass
+class SubsetFile:
+    """A file that `subset` wrote."""
 
-    with output.show_progress() as progress:
-        summary = subset_file(
-            args.input,
-            args.output,
-            [_size(text) for text in options.split_names(args.sizes)],
-            how=args.how,
-            seed=args.seed,
-            with_rest=args.rest,
-            force=args.force,
-            **options.read_options(args),
-            progress=progress,
-        )
-    if args.json:
-        output.print_json(summary)
-        return output.ExitCode.OK
-    output.print_file_notes(summary)
-    for file in summary.files:
-        counts = file.counts
-        content = (
-            f"{output.quantity(counts.sentences, 'sentence')}, {output.quantity(counts.mentions.total(), 'mention')}"
-        )
-        output.print_message(f"wrote {file.path}: {content} of {output.quantity(len(counts.mentions), 'type')}")
-    return output.ExitCode.OK
+    path: str
+    counts: CorpusStatistics
+
+
+@dataclass
+class SubsetSummary(Summary):
+    """Result of `subset`."""
+
+    input: str
+    format: str
+    how: str
+    seed: int
+    counts: CorpusStatistics = field(default_factory=CorpusStatistics)
+    files: list[SubsetFile] = field(default_factory=list)
+    lost: Counter[str] = field(default_factory=Counter)
+    repaired: Counter[str] = field(default_factory=Counter)
+    notes: Counter[str] = field(default_factory=Counter)
+
+    def lines(self) -> Iterator[str]:
+        """Return the files, for the user."""
+        yield from file_lines(self)
+        for file in self.files:
+            counts = file.counts
+            mentions = f"{quantity(counts.mentions.total(), 'mention')} of {quantity(len(counts.mentions), 'type')}"
+            yield f"wrote {file.path}: {quantity(counts.sentences, 'sentence')}, {mentions}"
+
+
+def subset(
+    input: str | Path,
+    folder: str | Path,
+    sizes: Sequence[float],
+    *,
+    how: str = "progressive",
+    seed: int = 0,
+    with_rest: bool = False,
+    progress: Progress = no_progress,
+    **files: Unpack[FileOptions],
+) -> SubsetSummary:
+    r"""Write subsets of a file in its format and layout: ``FOLDER/train.100.conll`` of ``train.conll``.
+
+    Args:
+        input: the file, or ``"-"`` for standard input.
+        folder: the folder for the subsets; created where it does not exist.
+        sizes: the numbers of sentences, such as 100,200; for ``fraction`` also 0.1; see `entaug.study.subsets.draw`.
+        how: the sampling strategy: progressive, first, fraction or stratified; see `entaug.study.subsets.STRATEGIES`.
+        seed: the random seed.
+        with_rest: also write the sentences that are in no subset, as ``FOLDER/train.rest.conll``.
+        progress: the progress callback.
+        files: how the files are read and written, see `FileJob`.
+
+    Returns:
+        A summary with counts.
+
+    Raises:
+        InputError: the input is invalid, or smaller than a subset.
+        OutputError: a file exists or cannot be written; then no subset is written.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> _ = (folder / "train.conll").write_text("Ada B-PER\nsings O\n\n" * 8)
+        >>> summary = subset(folder / "train.conll", folder, [2, 4])
+        >>> [(pathlib.Path(file.path).name, file.counts.sentences) for file in summary.files]
+        [('train.2.conll', 2), ('train.4.conll', 4)]
+    """
+    files["allow_loss"] = ["all"]
+    job = FileJob(input, **files)
+    with job.open_input() as source:
+        path = source.path
+        reading = ReadReport(repair=job.repair)
+        corpus = Corpus(read_sentences(source, reading, progress=progress))
+        parts: dict[Any, list[Sentence]] = {**draw(how, corpus, sizes, seed)}
+        if with_rest:
+            parts["rest"] = rest(corpus, *parts.values())
+        summary = SubsetSummary(str(input), source.dialect.describe(), how, seed, CorpusStatistics.of(corpus))
+        summary.repaired, summary.notes = reading.repaired, reading.notes
+        for sentence in {id(sentence): sentence for part in parts.values() for sentence in part}.values():
+            summary.lost.update(source.lost(sentence))
+        summary.notes.update(job.settle_losses(summary.lost, source))
+        name = path.name.removesuffix(".gz")
+        suffix = Path(name).suffix + path.name[len(name) :]
+        if str(input) == STDIN:  # standard input has no extension, but the subsets need one
+            suffix = source.format.extensions[0]
+        _create(Path(folder))
+        targets = {part: replace(source, path=Path(folder, f"{Path(name).stem}.{part}{suffix}")) for part in parts}
+        for to in targets.values():
+            check_output(to.path, input, force=job.force, folders=True)
+            to.check_target(force=job.force)
+        with contextlib.ExitStack() as stack:  # move all files into place together
+            for part, sentences in parts.items():
+                writer = stack.enter_context(targets[part].writer(force=job.force))
+                for sentence in sentences:
+                    writer.write(sentence)
+                summary.files.append(SubsetFile(str(targets[part].path), CorpusStatistics.of(sentences)))
+    return summary
+
+
+def _create(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise output_error(folder, error) from None
 
 
 def _size(text: str) -> float:
     try:
         return int(text) if text.isdecimal() else float(text)
     except ValueError:
-        message = f"--sizes: {text!r} is not a number"
-        raise ParameterError(message, remedy="give numbers separated by commas: 100,200") from None
+        remedy = "give numbers separated by commas: 100,200"
+        raise ParameterError(f"--sizes: {text!r} is not a number", remedy=remedy) from None
 
 
 COMMAND = Command(
-    "draw low-resource subsets of a corpus",
-    _add_options,
-    _run,
-    description="Write subsets in the format and layout of the input: FOLDER/train.100.conll ...",
+    subset,
+    "Write subsets in the format and layout of the input: FOLDER/train.100.conll ...",
+    {
+        "folder": {"flags": ("-o", "--output"), "required": True, "metavar": "FOLDER"},
+        "sizes": {"flags": ("--sizes",), "required": True, "nargs": None, "action": "store"},
+        "with_rest": {"flags": ("--rest",)},
+    },
+    (FORCE, JSON, READING),
+    values=lambda args: {"sizes": [*map(_size, split_names(args.sizes))]},
 )

@@ -1,93 +1,205 @@
-"""``entaug suggest``: which sentences of unlabelled text to annotate next."""
+"""``entaug suggest``: select sentences of unlabelled text that are worth annotating by hand."""
 
 from __future__ import annotations
 
 import argparse
-import typing
-from collections.abc import Sequence
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Unpack
 
-from entaug.commands import options, output, unlabelled
-from entaug.commands.command import Command
+from entaug.commands import options
+from entaug.commands.command import Command, OptionGroup, Summary, add_parameters, given_parameters
+from entaug.commands.output import file_lines, label_lines, quantity, shown_path
+from entaug.config.params import PositiveInt, Probability
+from entaug.core.corpus import UnlabelledText
+from entaug.core.data import Sentence
+from entaug.core.progress import Progress, no_progress
+from entaug.errors import InputError, ParameterError
+from entaug.formats.base import ReadReport, note_lines
+from entaug.formats.file_job import FileJob, FileOptions, check_apart, read_sentences, require_mentions
+from entaug.methods.shared.pseudo_labels import PseudoLabelled, label_sentences, ranked
+from entaug.metrics.near_duplicates import select_distinct
+from entaug.metrics.uncertainty import uncertainty
+from entaug.teacher.trained import Teacher, TeacherParameters
 
-__all__ = ["COMMAND"]
+__all__ = ["COMMAND", "Strategy", "SuggestSummary", "suggest"]
 
-
-def _add_options(parser: argparse.ArgumentParser, _argv: Sequence[str]) -> None:
-    from entaug.commands.work.suggest import Strategy
-    from entaug.teacher.trained import TeacherParameters
-
-    parser.add_argument("input", help="the training sentences")
-    options.add_output_options(parser)
-    parser.add_argument("--number", type=int, default=100, help="how many sentences (default: 100)")
-    parser.add_argument(
-        "--strategy",
-        choices=typing.get_args(Strategy),
-        default="uncertainty",
-        help="uncertainty: lowest confidence (default); entropy: highest mean entropy of a word; margin: a word with "
-        "two tags that are nearly as likely; random",
-    )
-    parser.add_argument(
-        "--max-similarity",
-        type=float,
-        default=0.6,
-        help="maximum similarity of two suggested sentences, from 0 to 1 (default: 0.6)",
-    )
-    parser.add_argument("--min-tokens", type=int, default=4, help="shorter sentences are left out (default: 4)")
-    parser.add_argument("--seed", type=int, default=0, help="random seed (default: 0)")
-    options.add_json_option(parser)
-    unlabelled.add_options(parser, required=True)
-    parser.add_argument(
-        "--held-out",
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="dev or test sentences, which must not be in the text; may be repeated",
-    )
-    options.add_parameters(parser.add_argument_group("teacher"), TeacherParameters)
-    options.add_read_options(parser)
-    options.add_write_options(parser)
-    options.add_compute_options(parser)
+Strategy = Literal["uncertainty", "entropy", "margin", "random"]
+"""How sentences are selected; see `suggest`."""
+_WITH_PROBABILITIES = ("jsonl", "parquet", "datasets")  # formats in which the probabilities of tags are kept
 
 
-def _run(args: argparse.Namespace) -> int:
-    from entaug.commands.work.suggest import suggest_file
-    from entaug.files.streams import is_stdout
-    from entaug.formats.file_job import check_apart
-    from entaug.teacher.trained import TeacherParameters
+@dataclass
+class SuggestSummary(Summary):
+    """Result of `suggest`."""
 
-    check_apart([args.output], [*args.held_out, *args.unlabelled])
-    with output.show_progress() as progress:
-        summary = suggest_file(
-            args.input,
-            unlabelled.read(args, args.input),
-            args.output,
-            number=args.number,
-            strategy=args.strategy,
-            max_similarity=args.max_similarity,
-            min_tokens=args.min_tokens,
-            teacher=TeacherParameters(**options.given_parameters(args, TeacherParameters)),
-            seed=args.seed,
-            force=args.force,
-            **options.read_options(args),
-            **options.write_options(args),
-            progress=progress,
+    input: str
+    output: str
+    to_format: str
+    gold: int = 0
+    text: int = 0
+    suggested: int = 0
+    skipped: int = 0
+    mentions: Counter[str] = field(default_factory=Counter)
+    repaired: Counter[str] = field(default_factory=Counter)
+    notes: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def lines(self) -> Iterator[str]:
+        """Return what was suggested, for the user."""
+        yield from file_lines(self)
+        skipped = f", {self.skipped:,} passed over as similar to others" if self.skipped else ""
+        yield f"{self.suggested:,} of {quantity(self.text, 'sentence')} suggested{skipped} ({self.seconds:.1f} s)"
+        yield from label_lines(self.mentions)
+        yield f"wrote {shown_path(self.output)}: {self.to_format}"
+
+
+def suggest(
+    input: str | Path,
+    unlabelled: UnlabelledText,
+    output: str | Path,
+    *,
+    number: PositiveInt = 100,
+    strategy: Strategy = "uncertainty",
+    max_similarity: Probability = 0.6,
+    min_tokens: int = 4,
+    teacher: TeacherParameters | None = None,
+    seed: int = 0,
+    progress: Progress = no_progress,
+    **files: Unpack[FileOptions],
+) -> SuggestSummary:
+    r"""Write the sentences of unlabelled text that are worth annotating, with the labels of a teacher.
+
+    The teacher is trained on the training sentences. The field ``suggestion`` of a sentence holds its rank, its
+    score, and the confidence of the teacher; its id is that in the text. In Label Studio, the labels of the teacher
+    are predictions of tasks without annotations.
+
+    Args:
+        input: the training file.
+        unlabelled: the text, see `entaug.read_unlabelled`.
+        output: the file to write, or ``"-"`` for standard output.
+        number: the maximum number of sentences.
+        strategy: ``"uncertainty"``: the lowest confidence; ``"entropy"``: the highest mean entropy of a word;
+            ``"margin"``: a word with two tags that are nearly as likely; ``"random"``: any.
+        max_similarity: the maximum similarity of two suggested sentences, see `entaug.metrics.near_duplicates`.
+        min_tokens: shorter sentences are left out.
+        teacher: the parameters of the teacher; None for an ensemble of three taggers.
+        seed: the random seed.
+        progress: the progress callback.
+        files: how the files are read and written, see `FileJob`.
+
+    Returns:
+        A summary with counts.
+
+    Raises:
+        ParameterError: a number is out of range.
+        InputError: the training file is invalid or has no mentions, or no sentence of the text is long enough.
+        OutputError: the output exists or cannot be written.
+
+    Example:
+        >>> import entaug, pathlib, tempfile
+        >>> from entaug.backends.fakes import FakeTagger
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> gold = [Sentence.from_iob("Ada left Rome .".split(), ["B-PER", "O", "B-LOC", "O"])]
+        >>> _ = entaug.write(gold, folder / "train.conll")
+        >>> text = UnlabelledText([Sentence("So it goes .".split(), id="novel:3")])
+        >>> teacher = TeacherParameters(tagger=FakeTagger())
+        >>> suggest(folder / "train.conll", text, folder / "tasks.jsonl", teacher=teacher).suggested
+        1
+    """
+    begun = time.monotonic()
+    if number < 1 or not 0 <= max_similarity <= 1:
+        raise ParameterError("number must be at least 1, and max_similarity from 0 to 1")
+    job = FileJob(input, output, **files)
+    job.check(folders=False)
+    with job.open_input() as source:
+        to = job.open_output(source, predicted=True)
+        reading = ReadReport(repair=job.repair)
+        gold = list(read_sentences(source, reading, progress=progress))
+        require_mentions(gold, input)
+        trained = (teacher or TeacherParameters()).create_teacher(seed)
+        labelled = _label(gold, unlabelled, trained, progress)
+        candidates = [one for one in labelled if len(one.sentence) >= min_tokens]
+        if not candidates:
+            remedy = "name another text, or lower min_tokens"
+            raise InputError(f"no sentence of the text has {min_tokens} tokens", path=unlabelled.source, remedy=remedy)
+        scores = {id(one): _score(one, strategy) for one in candidates}
+        ordered = sorted(ranked(candidates, "random", seed), key=lambda one: -scores[id(one)])
+        chosen = select_distinct([one.sentence for one in ordered], number, max_similarity=max_similarity)
+        suggested = [
+            _suggestion(ordered[i], rank, scores[id(ordered[i])], keep=to.format.name in _WITH_PROBABILITIES)
+            for rank, i in enumerate(chosen, start=1)
+        ]
+        with to.writer(force=job.force) as writer:
+            for sentence in suggested:
+                writer.write(sentence)
+        summary = SuggestSummary(str(input), str(output), to.dialect.describe(), len(gold), len(unlabelled))
+        summary.suggested, summary.repaired = len(suggested), reading.repaired
+        summary.skipped = chosen[-1] + 1 - len(chosen)
+        summary.mentions.update(mention.label for sentence in suggested for mention in sentence.mentions)
+        summary.notes = [*unlabelled.notes, *trained.notes, *note_lines(reading.notes)]
+        summary.seconds = time.monotonic() - begun
+        return summary
+
+
+def _label(
+    gold: Sequence[Sentence], text: Sequence[Sentence], teacher: Teacher, progress: Progress
+) -> list[PseudoLabelled]:
+    teacher.fit(gold, progress=lambda done, total, loss: progress(f"training, loss {loss:.2f}", done, total))
+    progress("labelling", 0, len(text))
+    return label_sentences(text, teacher.tagger, is_flat=all(sentence.is_flat for sentence in gold))
+
+
+def _score(labelled: PseudoLabelled, strategy: Strategy) -> float:
+    from entaug.core.soft_labels import TagProbabilities
+
+    if strategy == "random":
+        return 0.0
+    if strategy == "uncertainty":
+        return 1 - labelled.confidence
+    probabilities = TagProbabilities.from_sentence(labelled.sentence)
+    if probabilities is None:
+        raise ParameterError(
+            f"{strategy} needs probabilities of tags, which this teacher does not give",
+            remedy="choose the strategy uncertainty or random",
         )
-    if args.json:
-        output.print_json(summary, to_stderr=is_stdout(args.output))
-        return output.ExitCode.OK
-    output.print_file_notes(summary)
-    text = f"{summary.suggested:,} of {output.quantity(summary.text, 'sentence')} suggested"
-    skipped = f", {summary.skipped:,} passed over as similar to others" if summary.skipped else ""
-    output.print_message(f"{text}{skipped} ({summary.seconds:.1f} s)")
-    output.print_label_counts(summary.mentions)
-    output.print_message(f"wrote {output.shown_path(summary.output)}: {summary.to_format}")
-    return output.ExitCode.OK
+    return uncertainty(probabilities, strategy)
+
+
+def _suggestion(labelled: PseudoLabelled, rank: int, score: float, *, keep: bool) -> Sentence:
+    """Return a sentence as it is written: not marked as augmented, because it will be gold when it is annotated."""
+    sentence, confidence = labelled
+    details = {"rank": rank, "score": round(score, 4), "confidence": round(confidence, 4)}
+    layout = sentence.layout if keep else {}
+    return sentence.with_(provenance=None, layout=layout, meta={"suggestion": details})
+
+
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    options.add_unlabelled_options(parser, required=True)
+    options.add_held_out_option(parser, "which must not be in the text; may be repeated")
+    add_parameters(parser.add_argument_group("teacher"), TeacherParameters)
+
+
+def _values(args: argparse.Namespace) -> dict[str, Any]:
+    check_apart([args.output], [*args.held_out, *args.unlabelled])
+    teacher = TeacherParameters(**given_parameters(args, TeacherParameters))
+    return {"unlabelled": options.read_unlabelled_options(args), "teacher": teacher}
 
 
 COMMAND = Command(
-    "select sentences of unlabelled text to annotate next",
-    _add_options,
-    _run,
-    description="Write the sentences that a teacher, trained on the training sentences, is least sure of, with its "
-    "labels;\nno two of them are nearly alike. For example: --to label-studio, --to doccano, --to prodigy",
+    suggest,
+    "Write the sentences that a teacher, trained on the training sentences, is least sure of, with its labels;\n"
+    "no two of them are nearly alike. For example: --to label-studio, --to doccano, --to prodigy",
+    {"unlabelled": None, "teacher": None},
+    (
+        options.FORCE,
+        options.JSON,
+        OptionGroup(_add_options, _values),
+        options.READING,
+        options.WRITING,
+        options.COMPUTING,
+    ),
 )

@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Unpack
 
-from entaug.commands import options, output
-from entaug.commands.command import Command
-from entaug.errors import ParameterError
+from entaug.backends.language_check import note_on_encoder
+from entaug.commands.command import Command, Summary, add_parameters, given_parameters
+from entaug.commands.options import COMPUTING, JSON, READING, option_in_advance
+from entaug.commands.output import quantity
+from entaug.config.params import construct, parameters
+from entaug.core.data import Sentence
+from entaug.core.progress import Progress, no_progress
+from entaug.core.soft_labels import TagProbabilities
+from entaug.errors import InputError, OutputError, ParameterError
+from entaug.files.atomic import check_new_folder, output_error
+from entaug.formats import read
+from entaug.formats.file_job import FileJob, FileOptions, require_mentions
+from entaug.metrics.span_f1 import Scores, score
+from entaug.taggers.base import TAGGERS, TaggerTrainingConfig, TrainableTagger, TrainingHistory
+from entaug.taggers.relations import THW, RelationProbabilities
 
-if TYPE_CHECKING:
-    from entaug.commands.work.train import TrainSummary
-
-__all__ = ["COMMAND"]
+__all__ = ["COMMAND", "TrainSummary", "train"]
 
 _DEFAULT = "linear"
 _COMPUTE = ("device", "precision")  # set for all models by the options for computing
@@ -26,105 +39,220 @@ _SCHEDULES = {
 }
 
 
-def _add_options(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
-    from entaug.config.params import parameters
-    from entaug.taggers.base import TAGGERS, TaggerTrainingConfig
+@dataclass
+class TrainSummary(Summary):
+    """Result of `train`."""
 
-    parser.add_argument("input", help="the training sentences")
-    parser.add_argument("-o", "--output", required=True, metavar="FOLDER", help="a new or empty folder for the tagger")
-    parser.add_argument(
-        "--augmented",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="FILE",
-        help="augmented sentences, with mentions or soft labels, which --schedule joins with the gold ones",
+    input: str
+    output: str
+    tagger: str
+    sentences: int
+    labels: list[str]
+    augmented: int = 0
+    soft_labels: int = 0
+    history: TrainingHistory = field(default_factory=TrainingHistory)
+    dev: Scores | None = None
+    seconds: float = 0.0
+
+    def lines(self) -> Iterator[str]:
+        """Return how well the tagger was trained, for the user."""
+        kinds = [f"{self.augmented} augmented"] if self.augmented else []
+        kinds += [f"{self.soft_labels} with soft labels"] if self.soft_labels else []
+        of_these = f" ({', '.join(kinds)})" if kinds else ""
+        sentences, types = quantity(self.sentences, "sentence"), quantity(len(self.labels), "type")
+        steps, loss = quantity(self.history.steps, "step"), self.history.losses[-1]
+        yield f"{self.tagger}: {sentences}{of_these}, {types}, {steps} ({self.seconds:.1f} s), loss {loss:.3f}"
+        if best := self.history.best_epoch:
+            yield f"selected epoch {best} of {len(self.history.dev_f1)}, the best on the dev sentences"
+        if self.dev:
+            counts = self.dev.micro
+            f1, precision, recall = (100 * value for value in (counts.f1, counts.precision, counts.recall))
+            yield f"dev: F1 {f1:.1f}, precision {precision:.1f}, recall {recall:.1f}"
+        yield f"wrote {self.output}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as plain values, for JSON."""
+        names = ("input", "output", "sentences", "augmented", "soft_labels", "labels")
+        return {name: getattr(self, name) for name in names} | {
+            "steps": self.history.steps,
+            "losses": self.history.losses,
+            "dev_by_epoch": self.history.dev_f1,
+            "best_epoch": self.history.best_epoch,
+            "dev": self.dev.to_dict() if self.dev else None,
+            "seconds": round(self.seconds, 2),
+        }
+
+
+def train(
+    input: str | Path,
+    output: str | Path,
+    tagger: TrainableTagger | str = _DEFAULT,
+    *,
+    dev: str | Path | None = None,
+    augmented: Sequence[str | Path] = (),
+    config: TaggerTrainingConfig | None = None,
+    progress: Progress = no_progress,
+    report: Callable[[str], None] = lambda _: None,
+    **files: Unpack[FileOptions],
+) -> TrainSummary:
+    """Train a tagger on a file and save it.
+
+    Args:
+        input: the training sentences.
+        output: a new or empty folder for the tagger.
+        tagger: the tagger to train, or the name of one.
+        dev: dev sentences, for scores and to keep the best epoch (``checkpoint="best"``).
+        augmented: files of augmented sentences, with mentions or soft labels, which the schedule joins with the gold
+            ones.
+        config: how it is trained, and in which order gold and augmented sentences come.
+        progress: the progress callback.
+        report: called with notes on the tagger.
+        files: how all files are read, see `FileJob`.
+
+    Returns:
+        A summary with counts, and the scores on the dev sentences.
+
+    Raises:
+        InputError: a file is invalid, or has no mentions or no augmented sentences where these are needed.
+        OutputError: the folder exists or cannot be written.
+
+    Example:
+        >>> train("train.conll", "tagger", "linaer")
+        Traceback (most recent call last):
+        ...
+        entaug.errors.UnknownNameError: unknown tagger 'linaer'; did you mean 'linear'? (there are: ...)
+    """
+    begun = time.monotonic()
+    output = Path(output)
+    _check_output_folder(output)  # check before the training, which may take an hour
+    config = config or TaggerTrainingConfig()
+    job = FileJob(input, **files)
+    tagger = TAGGERS[tagger]() if isinstance(tagger, str) else tagger
+    sentences = list(read(input, job.from_format, repair=job.repair, **job.read_options))
+    require_mentions(sentences, input)
+    dev_gold = None if dev is None else read(dev, job.from_format, repair=job.repair, **job.read_options)
+    gold, new = _split_by_provenance(sentences, config, str(input))
+    known = {(sentence.tokens, sentence.mentions) for sentence in gold}
+    for corpus in job.read(*augmented):
+        new += [s for s in corpus if s.provenance or (s.tokens, s.mentions) not in known]
+    if config.schedule != "shuffled" and not new:
+        remedy = "name them with --augmented, or train on what augment wrote as JSON lines or with --provenance"
+        raise InputError(
+            f"has no augmented sentences for the schedule {config.schedule}", path=str(input), remedy=remedy
+        )
+    soft_labels = _check_soft_labels(gold, new)
+    for note in note_on_encoder(tagger, gold):
+        report(note)
+
+    def show_loss(done: int, total: int, loss: float) -> None:
+        progress(f"training, loss {loss:.3f}", done, total)
+
+    tagger.fit(gold, dev_gold, config, None if progress is no_progress else show_loss, new)
+    tagger.save(output)
+    return TrainSummary(
+        input=str(input),
+        output=str(output),
+        tagger=str(getattr(tagger, "name", type(tagger).__name__)),
+        sentences=len(gold) + len(new),
+        augmented=len(new),
+        soft_labels=soft_labels,
+        labels=list(getattr(tagger, "labels_", ())),
+        history=getattr(tagger, "history_", TrainingHistory()),
+        dev=None if dev_gold is None else score(dev_gold, tagger.predict(dev_gold)),
+        seconds=time.monotonic() - begun,
     )
-    parser.add_argument("--dev", metavar="FILE", help="dev sentences, for scores and for --checkpoint best")
-    parser.add_argument("--tagger", default=_DEFAULT, help=f"one of: {', '.join(TAGGERS)} (default: {_DEFAULT})")
-    options.add_json_option(parser)
-    name = options.option_in_advance(argv, "--tagger")
-    if argv and (name or not {"-h", "--help"} & {*argv}):
+
+
+def _split_by_provenance(
+    sentences: list[Sentence], config: TaggerTrainingConfig, path: str
+) -> tuple[list[Sentence], list[Sentence]]:
+    """Gold and augmented sentences of a file; all are gold where the schedule makes no difference."""
+    if config.schedule == "shuffled":
+        return sentences, []
+    gold = [sentence for sentence in sentences if sentence.provenance is None]
+    if not gold:
+        remedy = "train on the gold sentences, and name this file with --augmented"
+        raise InputError("has augmented sentences only, and none that are gold", path=path, remedy=remedy)
+    return gold, [sentence for sentence in sentences if sentence.provenance is not None]
+
+
+def _check_soft_labels(gold: list[Sentence], augmented: list[Sentence]) -> int:
+    """The number of sentences with soft labels, whose types must be those of the gold mentions."""
+    types = {mention.label for sentence in gold for mention in sentence.mentions}
+    number = 0
+    for sentence in (*gold, *augmented):
+        flat, any_shape = TagProbabilities.from_sentence(sentence), RelationProbabilities.from_sentence(sentence)
+        soft_types = {tag[2:] for tag in (flat.tags if flat else ()) if tag != "O"}
+        soft_types |= {name.removeprefix(THW) for name in (any_shape.names if any_shape else ()) if THW in name}
+        number += flat is not None or any_shape is not None
+        if unknown := sorted(soft_types - types):
+            message = f"soft labels have types that no gold mention has: {', '.join(unknown)}"
+            beginning = " ".join(sentence.tokens[:6])
+            raise InputError(
+                f"{message} (in {beginning!r})", remedy="use a teacher that was trained on these sentences"
+            )
+    return number
+
+
+def _check_output_folder(folder: Path) -> None:
+    check_new_folder(folder)
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise output_error(folder.parent, error) from None
+    if not os.access(folder.parent, os.W_OK):
+        raise OutputError("cannot be written", path=str(folder), remedy="name another folder")
+
+
+def _add_options(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
+    """Add the parameters of the chosen tagger, and of the taggers of an ensemble."""
+    text = f"one of: {', '.join(TAGGERS)} (default: {_DEFAULT})"
+    parser.add_argument("--tagger", default=_DEFAULT, help=text)
+    name = option_in_advance(argv, "--tagger")
+    title = "training"
+    if name or not {"-h", "--help", "--help-all"} & {*argv}:
         cls = TAGGERS[name or _DEFAULT]
         group = parser.add_argument_group(f"parameters of {name or _DEFAULT}")
-        options.add_parameters(group, cls, without=(*_COMPUTE, *_NESTED))
+        add_parameters(group, cls, without=(*_COMPUTE, *_NESTED))
         parser.set_defaults(tagger_class=cls, member_class=None)
         members = [parameter.default for parameter in parameters(cls) if parameter.name == "member"]
         if members:
-            member = options.option_in_advance(argv, "--member") or members[0]
+            member = option_in_advance(argv, "--member") or members[0]
             group = parser.add_argument_group(f"parameters of the taggers of the ensemble ({member})")
-            options.add_parameters(group, TAGGERS[member], without=_COMPUTE)
+            add_parameters(group, TAGGERS[member], without=_COMPUTE)
             parser.set_defaults(member_class=TAGGERS[member])
-        title = "training"
     else:
         title = "training; parameters of a tagger: entaug train --tagger NAME --help"
-    options.add_parameters(parser.add_argument_group(title), TaggerTrainingConfig)
-    options.add_read_options(parser)
-    options.add_compute_options(parser)
+    add_parameters(parser.add_argument_group(title), TaggerTrainingConfig)
 
 
-def _run(args: argparse.Namespace) -> int:
-    from entaug.commands.work.train import train_file
-    from entaug.config.params import construct
-    from entaug.taggers.base import TaggerTrainingConfig
-
+def _values(args: argparse.Namespace) -> dict[str, Any]:
     def given(cls: type) -> dict[str, Any]:
-        return {name: value for name, value in options.given_parameters(args, cls).items() if name not in _COMPUTE}
+        return {name: value for name, value in given_parameters(args, cls).items() if name not in _COMPUTE}
 
     params = given(args.tagger_class)
     if args.member_class is not None:
         params["params"] = given(args.member_class)
-    tagger = construct(args.tagger_class, args.tagger, params)
-    settings = options.given_parameters(args, TaggerTrainingConfig)
+    settings = given_parameters(args, TaggerTrainingConfig)
     config = TaggerTrainingConfig(**settings)
     for name, schedules in _SCHEDULES.items():
         if name in settings and config.schedule not in schedules:
             option, remedy = "--" + name.replace("_", "-"), f"add --schedule {' or '.join(schedules)}"
             raise ParameterError(f"{option} has no effect with the schedule {config.schedule}", remedy=remedy)
-    with output.show_training_progress() as progress:
-        summary = train_file(
-            args.input,
-            args.output,
-            tagger,
-            dev=args.dev,
-            augmented=args.augmented,
-            config=config,
-            **options.read_options(args),
-            progress=progress,
-            report=lambda note: output.print_message(f"note: {note}"),
-        )
-    if args.json:
-        output.print_json(summary.to_dict())
-    else:
-        _print_summary(args.tagger, summary)
-    return output.ExitCode.OK
-
-
-def _print_summary(name: str, summary: TrainSummary) -> None:
-    history = summary.history
-    kinds = [f"{summary.augmented} augmented"] if summary.augmented else []
-    kinds += [f"{summary.soft_labels} with soft labels"] if summary.soft_labels else []
-    of_these = f" ({', '.join(kinds)})" if kinds else ""
-    output.print_message(
-        f"{name}: {output.quantity(summary.sentences, 'sentence')}{of_these}, "
-        f"{output.quantity(len(summary.labels), 'type')}, "
-        f"{output.quantity(history.steps, 'step')} ({summary.seconds:.1f} s), loss {history.losses[-1]:.3f}"
-    )
-    if history.best_epoch:
-        output.print_message(
-            f"selected epoch {history.best_epoch} of {len(history.dev_f1)}, the best on the dev sentences"
-        )
-    if summary.dev:
-        counts = summary.dev.micro
-        output.print_message(
-            f"dev: F1 {100 * counts.f1:.1f}, precision {100 * counts.precision:.1f}, recall {100 * counts.recall:.1f}"
-        )
-    output.print_message(f"wrote {summary.output}")
+    return {"tagger": construct(args.tagger_class, args.tagger, params), "config": config}
 
 
 COMMAND = Command(
-    "train a tagger on a corpus",
-    _add_options,
-    _run,
-    description="Train a tagger and save it in a folder. To score it: entaug evaluate GOLD FOLDER",
+    train,
+    "Train a tagger and save it in a folder. To score it: entaug evaluate GOLD FOLDER",
+    {
+        "output": {"required": True, "metavar": "FOLDER"},
+        "tagger": None,
+        "config": None,
+        "dev": {"metavar": "FILE"},
+        "augmented": {"metavar": "FILE"},
+    },
+    (JSON, READING, COMPUTING),
+    more=_add_options,
+    values=_values,
 )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import abc
 import contextlib
+import shutil
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
@@ -32,8 +34,6 @@ def partial_paths(output: Path) -> tuple[Path, Path]:
 class RunWriter(contextlib.AbstractContextManager["RunWriter"], abc.ABC):
     """Where the text of a run goes, and that of its rejected sentences."""
 
-    is_resumable = False
-
     def __init__(self, heading: str) -> None:
         self.heading = heading
         self.state: Mapping[str, Any] | None = None
@@ -53,6 +53,9 @@ class RunWriter(contextlib.AbstractContextManager["RunWriter"], abc.ABC):
     def write_rejected(self, texts: Sequence[str]) -> None:
         """Append text to the file of rejected sentences."""
 
+    def release(self) -> None:
+        """Let text appear: the input is valid."""
+
     def keep_rejected(self) -> None:
         """Move the rejected sentences to their file although the run fails, if there is one."""
 
@@ -67,10 +70,19 @@ class DirectWriter(RunWriter):
         super().__init__(heading)
         self._stream = stream
         self._rejected = rejected
+        self._held: IO[bytes] | None = tempfile.TemporaryFile(prefix="entaug-")  # noqa: SIM115 - until `release`
 
     def _append(self, data: bytes) -> None:
-        self._stream.write(data)
+        (self._held or self._stream).write(data)
         self.offset += len(data)
+
+    def release(self) -> None:
+        """See `RunWriter.release`: what was written before it was held back."""
+        if self._held is not None:
+            with self._held as held:
+                held.seek(0)
+                shutil.copyfileobj(held, self._stream)
+            self._held = None
 
     def write_rejected(self, texts: Sequence[str]) -> None:
         """See `RunWriter.write_rejected`."""
@@ -78,6 +90,8 @@ class DirectWriter(RunWriter):
             self._rejected.write("".join(texts).encode())
 
     def __exit__(self, *exc: object) -> None:
+        if self._held is not None:
+            self._held.close()
         if exc[0] is None:
             self._stream.flush()
 
@@ -149,8 +163,6 @@ class CheckpointedWriter(RunWriter):
     # The note is created before the partial file and names the run. It is replaced atomically after the text up to its
     # offset has been flushed: a run that was killed is resumed from the latest note. Text after that offset is
     # truncated and written again, to the same bytes.
-
-    is_resumable = True
 
     def __init__(
         self,

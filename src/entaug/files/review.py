@@ -34,6 +34,11 @@ class Review:
         """The fingerprint numbers of all rejected sentences."""
         return frozenset(fingerprint for (fingerprint, _), accepted in self.decisions.items() if not accepted)
 
+    @property
+    def counts(self) -> tuple[int, int, int]:
+        """The number of decisions, of rejected sentences, and of decisions on other methods."""
+        return len(self.decisions), len(self.rejected), self.others
+
     def rejects(self, fingerprint: int, id: str | None) -> bool:
         """Whether a sentence is rejected."""
         # The id distinguishes sentences of equal content with different decisions.

@@ -58,7 +58,7 @@ _KINDS: tuple[tuple[bytes, Kind], ...] = (
         rb"(?i)<!doctype html|<html[^>\t]*>[ \t]*(?:<|\r?\n)",
         Kind("HTML", "save its text as plain text, or fetch the file itself"),
     ),
-    (rb"<\?xml\b", Kind("XML", "convert it to a format of `entaug formats` first")),
+    (rb"<\?xml\b", Kind("XML", "convert it to a format of `entaug list formats` first")),
     (rb'\{\s*"%TYPES"', Kind("UIMA CAS JSON", "pass --from cas", "cas")),
     (rb'\{\s*"rasa_nlu_data"', Kind("training data of Rasa", _RECORDS)),
     (rb"(?:#.*\n|\s+)*+(?:version:.*\n\s*)?nlu:[ \t]*\r?\n", Kind("training data of Rasa (YAML)", _RECORDS)),

@@ -50,7 +50,6 @@ FORMATS: Registry[type[BaseFormat]] = Registry(
         "docbin": "entaug.formats.spacy.docbin:DocBinFormat",
         "parquet": "entaug.formats.huggingface.format:Parquet",
         "datasets": "entaug.formats.huggingface.format:DatasetFolder",
-        "shards": "entaug.formats.shards:Shards",
         "chat": "entaug.formats.chat:Chat",
         "json": "entaug.formats.json_array:JsonArray",
         "jsonl": "entaug.formats.jsonl:Jsonl",

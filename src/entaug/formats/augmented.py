@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from entaug.core.corpus import SentenceKeys
 from entaug.core.data import Sentence
+from entaug.core.progress import Progress
 from entaug.core.provenance import Provenance
-from entaug.formats import read_each
+from entaug.errors import InputError
+from entaug.formats import CorpusFile, read_each, target
+from entaug.formats.base import ReadReport
+from entaug.formats.file_job import FileJob, read_sentences
 
-__all__ = ["AugmentedCorpus", "AugmentedPair", "pair_with_sources", "read_augmented"]
-
-_FINGERPRINT = re.compile("[0-9a-f]{16}")
+__all__ = ["AugmentedCorpus", "AugmentedPair", "PairedFile", "pair_with_sources", "read_augmented"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,41 +149,32 @@ def _are_augmented(sentences: Sequence[Sentence], gold_fingerprints: Collection[
     return flags
 
 
-def _compact(key: str) -> str | int:
-    """A key, or its number where it has the form of a fingerprint."""
-    return int(key, 16) if _FINGERPRINT.fullmatch(key) else key
-
-
 class _GoldIndex:
     """Gold sentences by the keys that provenance names them by."""
 
-    # A key that is a fingerprint is held as a number, which takes half the memory.
-
     def __init__(self) -> None:
         self.sentences: list[Sentence] = []
-        self._by_key: dict[str | int, Sentence] = {}
-        self._by_fingerprint: dict[int, Sentence] = {}
+        self._by_key: dict[str, Sentence] = {}
+        self._by_fingerprint: dict[str, Sentence] = {}
 
     def add(self, sentences: Iterable[Sentence]) -> None:
         """Add the sentences of one file; a sentence that an earlier file has is not added again."""
         keys = SentenceKeys()
         for sentence in sentences:
-            key = _compact(keys.assign(sentence))
+            key = keys.assign(sentence)
             if key not in self._by_key:
                 self._by_key[key] = sentence
                 self.sentences.append(sentence)
                 if sentence.id is not None:
                     # A sentence without an id is named by its content; formats may have given it an id since.
-                    self._by_fingerprint.setdefault(sentence.fingerprint_number(), sentence)
+                    self._by_fingerprint.setdefault(sentence.fingerprint().hex(), sentence)
 
     def find(self, key: str) -> Sentence | None:
         """The sentence of a key; for a numbered key of equal sentences without ids, any of these."""
-        for name in (_compact(key), _compact(re.sub(r"^([0-9a-f]{16})-\d+$", r"\1", key))):
-            sentence = self._by_key.get(name)
-            if sentence is None and isinstance(name, int):
-                sentence = self._by_fingerprint.get(name)
-            if sentence is not None:
-                return sentence
+        for name in (key, re.sub(r"^([0-9a-f]{16})-\d+$", r"\1", key)):
+            for sentences in (self._by_key, self._by_fingerprint):
+                if name in sentences:
+                    return sentences[name]
         return None
 
     def pair(self, augmented: Sentence) -> AugmentedPair:
@@ -211,3 +205,52 @@ def _add_methods(
         corpus.notes.append(
             f"the source of {missing:,} augmented sentences is not among the gold sentences; name the gold file"
         )
+
+
+@dataclass
+class PairedFile:
+    """A file of augmented sentences to judge: read, paired with the sources, and with the output opened."""
+
+    job: FileJob
+    source: CorpusFile
+    to: CorpusFile
+    reading: ReadReport
+    sentences: list[Sentence]
+    pairs: list[AugmentedPair | None]
+    gold: list[Sentence]
+
+    @classmethod
+    @contextlib.contextmanager
+    def open(cls, job: FileJob, gold: str | Path | None, progress: Progress) -> Iterator[PairedFile]:
+        """Read a file of augmented sentences, with the gold ones or without; open the output."""
+        with job.open() as (source, to):
+            reading = ReadReport(repair=job.repair)
+            sentences = list(read_sentences(source, reading, progress=progress))
+            given_gold = None if gold is None else list(job.read(gold)[0])
+            pairs = pair_with_sources(sentences, given_gold)
+            if not any(pairs):
+                raise InputError(
+                    "holds no augmented sentence" + (" that says so" if given_gold is None else ""),
+                    path=str(job.input),
+                    remedy="name the file that was augmented with --gold",
+                )
+            if given_gold is None:
+                given_gold = [s for s, pair in zip(sentences, pairs, strict=True) if pair is None]
+            yield cls(job, source, to, reading, sentences, pairs, given_gold)
+
+    def write(self, sentences: Sequence[Sentence], rejections: Sequence[str | None], rejected: Path | None) -> None:
+        """Write the kept and the rejected sentences; both files are moved into place together."""
+        judged = list(zip(sentences, rejections, strict=True))
+        lost = Counter(name for sentence, reason in judged if reason is None for name in self.to.lost(sentence))
+        self.reading.notes.update(self.job.settle_losses(lost, self.to))
+        with contextlib.ExitStack() as stack:
+            if rejected is not None:
+                writer = stack.enter_context(target(rejected, "jsonl").writer())
+                for sentence, reason in judged:
+                    if reason is not None:
+                        provenance = replace(sentence.provenance or Provenance(), rejected=reason)
+                        writer.write(sentence.with_(provenance=provenance))
+            writer = stack.enter_context(self.to.writer(force=self.job.force))
+            for sentence, reason in judged:
+                if reason is None:
+                    writer.write(sentence)

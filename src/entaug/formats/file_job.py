@@ -1,4 +1,4 @@
-"""Shared functions of the workflows: early checks, opening of input and output, reports of losses."""
+"""A job that reads a file and writes another: the one value that says which, in what formats, and what may be lost."""
 
 from __future__ import annotations
 
@@ -6,86 +6,157 @@ import contextlib
 import tempfile
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from entaug.backends.instruct import InstructModel, Usage
+from entaug.core.corpus import Corpus
 from entaug.core.data import Sentence
 from entaug.core.progress import Progress, no_progress
 from entaug.errors import InputError, LossError, OutputError, ParameterError
 from entaug.files.atomic import follow_link, open_output, output_error
 from entaug.files.checkpoints import partial_paths
 from entaug.files.streams import STDIN, is_special, is_stdout, rereadable_path
-from entaug.formats import CorpusFile, open_file, target
+from entaug.formats import CorpusFile, open_file, read_each, target
 from entaug.formats.base import ReadReport
 from entaug.formats.bookkeeping import BOOKKEEPING
 
 __all__ = [
     "LOSS_KINDS",
-    "Options",
-    "as_predictions",
+    "FileJob",
+    "FileOptions",
     "check_apart",
-    "check_loss_kinds",
     "check_output",
-    "check_rejected_output",
     "instruct_models",
     "locate_losses",
     "notes_on_other_tags",
-    "open_corpora",
-    "open_target",
     "read_sentences",
-    "settle_losses",
+    "require_mentions",
     "usage_of_models",
     "write_text",
 ]
-
-Options = Mapping[str, Any] | None
-"""Options of a format by name, as the fields of its dialect."""
 
 LOSS_KINDS = ("id", "text", "column", "field", "tokens", "trees", "place")
 """Kinds of content that some formats cannot store."""
 _SAME_KIND = {"ids": "id", "fields": "field", "provenance": "field", "columns": "column"}
 
 
-# ------------------------------------------------------------------------------------------------- input and output
+class FileOptions(TypedDict, total=False):
+    """The options of a `FileJob`, as keywords of the functions that read or write a file."""
+
+    force: bool
+    repair: bool
+    from_format: str | None
+    to_format: str | None
+    read_options: Mapping[str, Any]
+    write_options: Mapping[str, Any]
+    allow_loss: Collection[str]
 
 
-@contextlib.contextmanager
-def open_corpora(
-    input: str | Path,
-    output: str | Path,
-    *,
-    force: bool,
-    from_format: str | None,
-    to_format: str | None,
-    read_options: Options,
-    write_options: Options,
-) -> Iterator[tuple[CorpusFile, CorpusFile]]:
-    """Open the input of a workflow and determine the format and layout of its output."""
-    with rereadable_path(input) as path:
-        source = open_file(path, from_format, **(read_options or {}))
-        yield source, open_target(output, to_format, source, write_options, force=force)
+@dataclass(frozen=True)
+class FileJob:
+    """What is read, what is written, and in which formats.
 
+    Args:
+        input: the file to read, or ``"-"`` for standard input.
+        output: the file to write, or ``"-"`` for standard output.
+        force: replace an output that exists.
+        repair: repair invalid tag sequences, and count the repairs.
+        from_format: the format of the input; None to detect it.
+        to_format: the format of the output; None for that of its extension, or else of the input.
+        read_options: options of the input's format; the value None stands for the default.
+        write_options: options of the output's format.
+        allow_loss: kinds of content to drop if the output's format cannot store them: ``"id"``, ``"text"`` (the spaces
+            between tokens), ``"column"``, ``"field"`` ..., as `LossError` names them, or ``"all"``.
 
-def open_target(
-    output: str | Path, to_format: str | None, source: CorpusFile | None, options: Options, *, force: bool
-) -> CorpusFile:
-    """Determine the format and layout of an output, and check that it can be written."""
-    to = target(output, to_format, source, **(options or {}))
-    if str(output).endswith("/") and not to.is_folder and not to.path.is_dir():
-        message = f"is the name of a folder, but {to.format.title} is written as a file"
-        raise OutputError(message, path=str(output), remedy="name a file, or make the folder and name a file in it")
-    to.check_target(force=force)
-    return to
+    Raises:
+        ParameterError: `allow_loss` names a kind of content that does not exist.
 
+    Example:
+        >>> FileJob("train.conll", "train.jsonl", force=True).from_format is None
+        True
+    """
 
-def as_predictions(to: CorpusFile, options: Options) -> CorpusFile:
-    """Return an output whose mentions are predictions, where its format tells them from annotations by people."""
-    if to.format.name != "label-studio" or (options or {}).get("annotations"):
+    input: str | Path = STDIN
+    output: str | Path = "-"
+    force: bool = False
+    repair: bool = False
+    from_format: str | None = None
+    to_format: str | None = None
+    read_options: Mapping[str, Any] = field(default_factory=dict)
+    write_options: Mapping[str, Any] = field(default_factory=dict)
+    allow_loss: Collection[str] = ()
+
+    def __post_init__(self) -> None:
+        for kind in self.allow_loss:
+            if kind not in (*LOSS_KINDS, "all"):
+                remedy = f"choose from {', '.join(LOSS_KINDS)}, or all"
+                raise ParameterError(f"unknown kind of content: {kind!r}", remedy=remedy)
+
+    def check(
+        self, inputs: Iterable[str | Path | None] = (), *, rejected: str | Path | None = None, folders: bool = True
+    ) -> Path | None:
+        """Check, before any work, the output and the file of rejected sentences, which is returned."""
+        # `inputs` are further files that are read and must not be overwritten.
+        check_apart([self.output, rejected], inputs)
+        check_output(self.output, self.input, force=self.force, folders=folders)
+        if rejected is None:
+            return None
+        path = Path(rejected)
+        if is_stdout(rejected) or is_special(path) or path.is_dir():
+            message = "rejected sentences are written to a file"
+            raise OutputError(message, path=str(rejected), remedy="name one that ends in .jsonl")
+        if not is_stdout(self.output) and path.resolve() == Path(self.output).resolve():
+            message = "is the output already"
+            raise OutputError(message, path=str(rejected), remedy="name another file for rejected sentences")
+        check_output(path, self.input, force=self.force)
+        return path
+
+    @contextlib.contextmanager
+    def open(self) -> Iterator[tuple[CorpusFile, CorpusFile]]:
+        """Open the input, and determine the format and layout of the output."""
+        with self.open_input() as source:
+            yield source, self.open_output(source)
+
+    @contextlib.contextmanager
+    def open_input(self) -> Iterator[CorpusFile]:
+        """Open the input."""
+        with rereadable_path(self.input) as path:
+            yield open_file(path, self.from_format, **self.read_options)
+
+    def open_output(self, source: CorpusFile | None, *, predicted: bool = False) -> CorpusFile:
+        """Determine the format and layout of the output, and check that it can be written."""
+        # Predicted mentions are marked as such where the format tells them from annotations by people.
+        to = target(self.output, self.to_format, source, **self.write_options)
+        if str(self.output).endswith("/") and not to.is_folder and not to.path.is_dir():
+            message = f"is the name of a folder, but {to.format.title} is written as a file"
+            remedy = "name a file, or make the folder and name a file in it"
+            raise OutputError(message, path=str(self.output), remedy=remedy)
+        to.check_target(force=self.force)
+        if predicted and to.format.name == "label-studio" and not self.write_options.get("annotations"):
+            dialect: Any = to.dialect
+            return replace(to, dialect=replace(dialect, annotations="predictions"))
         return to
-    dialect: Any = to.dialect
-    return replace(to, dialect=replace(dialect, annotations="predictions"))
+
+    def read(self, *paths: str | Path) -> list[Corpus]:
+        """Read files that go with the input, by the options of the input."""
+        return read_each(paths, self.from_format, repair=self.repair, beside=True, **self.read_options)
+
+    def settle_losses(self, lost: Counter[str], to: CorpusFile) -> list[str]:
+        """Raise an error for content of the user that would be lost without permission, and take bookkeeping out."""
+        note = to.note_on_bookkeeping(lost)
+        for name in [name for name in lost if name.startswith(BOOKKEEPING)]:
+            del lost[name]
+        kinds = {name: _SAME_KIND.get(name.split()[0], name.split()[0]) for name in lost}  # "field 'source'" is a field
+        rejected = [name for name in lost if "all" not in self.allow_loss and kinds[name] not in self.allow_loss]
+        if rejected:
+            shown = ", ".join(f"{name} ({_times(lost[name])})" for name in rejected[:5])
+            more = f" and {len(rejected) - 5} more" if len(rejected) > 5 else ""
+            needed = ",".join(sorted({kinds[name] for name in rejected} | set(self.allow_loss)))
+            remedy = f"pass --allow-loss {needed} to drop it, or choose another format"
+            raise LossError(f"{to.format.title} cannot store {shown}{more}", remedy=remedy)
+        return [note] if note else []
 
 
 def require_mentions(sentences: Iterable[Sentence], path: str | Path, purpose: str = "to learn from") -> None:
@@ -170,23 +241,6 @@ def check_apart(outputs: Iterable[str | Path | None], inputs: Iterable[str | Pat
                     raise OutputError(message, path=str(path), remedy="name another output")
 
 
-def check_rejected_output(
-    rejected: str | Path | None, input: str | Path, output: str | Path, *, force: bool
-) -> Path | None:
-    """Check, before any work, that the file of rejected sentences can be written."""
-    if rejected is None:
-        return None
-    path = Path(rejected)
-    if is_stdout(rejected) or is_special(path) or path.is_dir():
-        message = "rejected sentences are written to a file"
-        raise OutputError(message, path=str(rejected), remedy="name one that ends in .jsonl")
-    if not is_stdout(output) and path.resolve() == Path(output).resolve():
-        message = "is the output already"
-        raise OutputError(message, path=str(rejected), remedy="name another file for rejected sentences")
-    check_output(path, input, force=force)
-    return path
-
-
 def notes_on_other_tags(source: CorpusFile) -> list[str]:
     """Return notes on columns of a file that look like tags, but are not the tag column."""
     return [
@@ -206,33 +260,6 @@ def instruct_models(augmenter: Any) -> list[InstructModel]:
 def usage_of_models(augmenter: Any) -> dict[str, Usage]:
     """Return the counts of the requests to the instruct models of a method."""
     return {model.name: model.usage for model in instruct_models(augmenter)}
-
-
-# --------------------------------------------------------------------------------------------------------------- losses
-
-
-def check_loss_kinds(kinds: Collection[str]) -> None:
-    """Check the kinds of content that may be dropped."""
-    for kind in kinds:
-        if kind not in (*LOSS_KINDS, "all"):
-            remedy = f"choose from {', '.join(LOSS_KINDS)}, or all"
-            raise ParameterError(f"unknown kind of content: {kind!r}", remedy=remedy)
-
-
-def settle_losses(lost: Counter[str], kinds: Collection[str], to: CorpusFile) -> list[str]:
-    """Raise an error for content of the user that would be lost without permission, and take bookkeeping out."""
-    note = to.note_on_bookkeeping(lost)
-    for name in [name for name in lost if name.startswith(BOOKKEEPING)]:
-        del lost[name]
-    kind_of = {name: _SAME_KIND.get(name.split()[0], name.split()[0]) for name in lost}  # "field 'source'" is a field
-    rejected = [name for name in lost if "all" not in kinds and kind_of[name] not in kinds]
-    if rejected:
-        shown = ", ".join(f"{name} ({_times(lost[name])})" for name in rejected[:5])
-        more = f" and {len(rejected) - 5} more" if len(rejected) > 5 else ""
-        needed = ",".join(sorted({kind_of[name] for name in rejected} | set(kinds)))
-        remedy = f"pass --lose {needed} to drop it, or choose another format"
-        raise LossError(f"{to.format.title} cannot store {shown}{more}", remedy=remedy)
-    return [note] if note else []
 
 
 def _times(count: int) -> str:

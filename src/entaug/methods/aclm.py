@@ -97,7 +97,7 @@ class ACLM(GenerativeAugmenter, PromptedAugmenter):
             (``linear:encoder=mpnet;epochs=20``); used with ``keywords="attention"``.
         encoder: an `Encoder` or its name, for mixner.
         preset: ``"starter"``: SmolLM2, at most 10 epochs, batch size 8; ``"paper"``: all settings of the paper, among
-            them mBART-50-large and a tagger on XLM-R-large (``entaug methods aclm --preset paper``), unless they are
+            them mBART-50-large and a tagger on XLM-R-large (``entaug list methods aclm``), unless they are
             given.
 
     Example:

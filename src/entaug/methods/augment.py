@@ -1,4 +1,9 @@
-"""The workflow behind ``entaug augment``: write gold and augmented sentences to a file.
+"""The way of a sentence through ``entaug augment``: read, fit, draw, write.
+
+What a source gives depends on nothing but the source, its key and the sentences that the method was fitted on (`Work`),
+so any process can draw any block of the sources. What depends on all results before is done in the order of the input,
+by one process (`Results`): repeats are dropped, the rest is counted and written. So the bytes are the same for any
+number of processes.
 
 The output is moved into place only when it is complete. An interrupted run leaves a partial file beside it; the same
 call resumes from there and gives the same bytes.
@@ -6,26 +11,92 @@ call resumes from there and gives the same bytes.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import pickle
+import sys
 import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice, tee
+from math import ceil
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NamedTuple, Protocol, Unpack
 
 from entaug._version import __version__
-from entaug.backends.processes import check_jobs, number_of_processes
+from entaug.backends.instruct import Usage
+from entaug.backends.processes import Workers, check_jobs, number_of_processes
+from entaug.core.corpus import Corpus, CorpusStream, SentenceKeys, is_made_key
+from entaug.core.data import PLACEHOLDER, Sentence
 from entaug.core.progress import Progress, no_progress
+from entaug.core.provenance import Provenance
+from entaug.errors import EntaugError, InputError, ParameterError
+from entaug.files.atomic import atomic_file
+from entaug.files.checkpoints import CheckpointedWriter, DirectWriter, RunWriter
 from entaug.files.review import Review, read_review
-from entaug.files.streams import open_bytes
-from entaug.formats import CorpusFile
-from entaug.formats.file_job import Options, check_apart, check_output, check_rejected_output, open_corpora
-from entaug.methods.accepting import AugmentSummary, check_any, open_writer
-from entaug.methods.augmentation import Augmentation
+from entaug.files.streams import is_special, is_stdout, open_bytes
+from entaug.formats import CorpusFile, find_format
+from entaug.formats.base import ReadReport, note_lines
+from entaug.formats.file_job import (
+    FileJob,
+    FileOptions,
+    instruct_models,
+    locate_losses,
+    notes_on_other_tags,
+    read_sentences,
+    usage_of_models,
+)
 from entaug.methods.base import Augmenter
 from entaug.methods.combined import CombinedAugmenter
-from entaug.methods.surveys import Sharing, in_parts_or_whole
-from entaug.teacher.storage import check_soft_labels
+from entaug.methods.statistics import CorpusStatistics, sentence_counts
+from entaug.methods.types import REVIEWED, Accepted, Rejected, RunStatistics
+from entaug.teacher import count_changes
+from entaug.teacher.storage import check_soft_labels, notes_on_soft_labels
 
-__all__ = ["AugmentSummary", "augment_file", "content_digest", "new_summary", "processes_for", "run_key"]
+__all__ = [
+    "AugmentSummary",
+    "Augmentation",
+    "Drawn",
+    "Results",
+    "Work",
+    "augment_file",
+    "block_size",
+    "check_any",
+    "open_writer",
+]
+
+_KEPT = 16 << 20  # bytes of an input whose sentences are kept in memory between the passes
+_BATCH = 64  # source sentences between two checkpoints
+_MOST_BATCHES = 16  # of a block
+_EXAMPLES = 3
+_EXAMPLE_SOURCES = 64  # of a block whose new sentences are offered as examples
+
+
+@dataclass
+class AugmentSummary:
+    """Result of `entaug.methods.augment.augment_file`."""
+
+    method: str
+    signature: str
+    input: str
+    output: str
+    from_format: str
+    to_format: str
+    before: CorpusStatistics = field(default_factory=CorpusStatistics)
+    after: CorpusStatistics = field(default_factory=CorpusStatistics)
+    statistics: RunStatistics = field(default_factory=RunStatistics)
+    lost: Counter[str] = field(default_factory=Counter)
+    repaired: Counter[str] = field(default_factory=Counter)
+    notes: list[str] = field(default_factory=list)
+    usage: dict[str, Usage] = field(default_factory=dict)
+    examples: list[Accepted] = field(default_factory=list)
+    resumed_at: int = 0
+    seconds: float = 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything but the examples as plain values, for JSON."""
+        return {name: value for name, value in vars(self).items() if name != "examples"}
 
 
 def augment_file(
@@ -34,44 +105,40 @@ def augment_file(
     augmenter: Augmenter | CombinedAugmenter,
     *,
     only_new: bool = False,
-    force: bool = False,
-    repair: bool = False,
-    from_format: str | None = None,
-    to_format: str | None = None,
-    read_options: Options = None,
-    write_options: Options = None,
     rejected: str | Path | None = None,
     review: str | Path | None = None,
     allow_empty: bool = False,
     jobs: int | None = 1,
+    executor: Literal["local", "ray"] = "local",
+    address: str | None = None,
     progress: Progress = no_progress,
+    **files: Unpack[FileOptions],
 ) -> AugmentSummary:
     r"""Augment a file.
 
     Args:
         input: the gold training file, or ``"-"`` for standard input.
         output: the file for gold and augmented sentences, or ``"-"`` for standard output.
-        augmenter: the method, or several; fitted on the input.
+        augmenter: the method, or several; fitted on the input: here with one process, else in each of them.
         only_new: write the augmented sentences alone.
-        force: replace an output that exists, and discard the partial file of another interrupted run.
-        repair: repair invalid tag sequences of the input.
-        from_format: the format of the input; None to detect it.
-        to_format: the format of the output; None for the format of its extension, or else of the input.
-        read_options: options of the input's format.
-        write_options: options of the output's format.
         rejected: a JSON Lines file for the candidates that filters rejected, with the reasons.
         review: decisions exported from a report, see `entaug.files.review`; sentences rejected there are left out.
         allow_empty: whether no augmented sentence at all is a valid result.
-        jobs: the number of processes that share the work of rules; None for as many as there are cores, where the input
-            is large enough to keep them busy. The output does not depend on it. A script that starts processes needs
-            the usual ``if __name__ == "__main__":``.
+        jobs: the number of processes that share the work; None for as many as there are cores, where the input is large
+            enough to keep them busy and the method has no models. The output does not depend on it. A script that
+            starts processes needs the usual ``if __name__ == "__main__":``.
+        executor: who does the work: the processes of this machine, or those of a Ray cluster.
+        address: the address of the cluster, ``"auto"`` for one that runs on this machine; by default that of
+            ``RAY_ADDRESS``, else a new one on this machine.
         progress: the progress callback.
+        files: how the files are read and written, see `FileJob`; ``force`` also discards the partial file of another
+            interrupted run.
 
     Returns:
         A summary with counts.
 
     Raises:
-        ParameterError: several processes are wanted for a method that uses models.
+        ParameterError: several processes are wanted for a method that asks a server, or cannot be sent to them.
         InputError: the input is invalid, or no sentence was generated; then nothing is written but the rejected ones.
         OutputError: the output exists or cannot be written.
 
@@ -85,84 +152,497 @@ def augment_file(
         (2, 4)
     """
     begun = time.monotonic()
-    check_jobs(jobs)
-    augmenter.load()
-    check_output(output, input, force=force, folders=True)
-    rejected_path = check_rejected_output(rejected, input, output, force=force)
-    check_apart([output, rejected], [review])
-    decisions = read_review(review, augmenter.name) if review is not None else Review()
-    with open_corpora(
-        input,
-        output,
-        force=force,
-        from_format=from_format,
-        to_format=to_format,
-        read_options=read_options,
-        write_options=write_options,
-    ) as (source, to):
-        check_soft_labels(augmenter.teacher_, to)
-
-        settings = (only_new, repair, bool(rejected_path), sorted(map(repr, decisions.decisions.items())))
-
-        taken: set[str] = set()
-
-        def attempt(jobs: int) -> AugmentSummary:
-            summary = new_summary(augmenter, input, output, source, to)
+    job = FileJob(input, output, **files)
+    rejected_path = job.check([review], rejected=rejected)
+    has_rejected = rejected_path is not None
+    with Augmentation.open(job, augmenter, review, jobs, executor, address, progress) as run:
+        run.work.with_rejected = has_rejected
+        key = run.key(only_new, has_rejected)
+        while True:
             with (
-                Sharing.start(jobs, source) as sharing,
-                open_writer(
-                    output,
-                    to,
-                    lambda: run_key(augmenter, source, to, *settings),
-                    force=force,
-                    rejected=rejected_path,
-                ) as writer,
+                contextlib.suppress(_KeyClash),  # then all ids are known, and the keys are others
+                open_writer(output, run.work.to, key, force=job.force, rejected=rejected_path) as writer,
             ):
-                run = Augmentation(augmenter, source, to, writer, summary, repair, progress, sharing, taken)
-                run.fit(copy_gold=not only_new)
-                run.run(decisions, with_gold=not only_new, with_rejected=rejected_path is not None)
+                summary = run.read(output, writer, copy_gold=not only_new)
+                if job.allow_loss:  # by default everything may be lost, and the notes tell what
+                    job.settle_losses(summary.lost.copy(), run.work.to)
+                results = Results(run.work.to, writer, summary, progress, with_gold=not only_new)
+                results.write(run.drawn(summary.resumed_at, summary.before.sentences, summary.before.sentences))
+                results.conclude(run.work.review.counts)
+                summary.notes += augmenter.advice(summary.statistics)
+                summary.usage = usage_of_models(augmenter)
                 if not allow_empty:
-                    check_any(summary, writer, has_rejected=rejected_path is not None)
-            return summary
-
-        summary = in_parts_or_whole(attempt, processes_for(jobs, augmenter, source))
+                    check_any(summary, writer, has_rejected=has_rejected)
+                break
+    for one in getattr(augmenter, "augmenters", [augmenter]):
+        one.statistics_ = summary.statistics
     summary.seconds = time.monotonic() - begun
     return summary
 
 
-def processes_for(jobs: int | None, augmenter: Augmenter | CombinedAugmenter, source: CorpusFile) -> int:
-    """Return the number of processes that share the work; 1 for this one alone."""
-    return number_of_processes(jobs, source.size, [augmenter.name] if augmenter.uses_models else [])
+# ------------------------------------------------------------------------------------------------ what any process does
 
 
-def new_summary(
-    augmenter: Augmenter | CombinedAugmenter, input: object, output: object, source: CorpusFile, to: CorpusFile
-) -> AugmentSummary:
-    """Return a summary without any counts."""
-    return AugmentSummary(
-        augmenter.name, augmenter.signature, str(input), str(output), source.dialect.describe(), to.dialect.describe()
-    )
+class Input(Iterable[Sentence]):
+    """The sentences of a file: read again each time, or kept in memory where they are few."""
+
+    def __init__(self, file: CorpusFile, repair: bool) -> None:
+        self.source = str(file.path)
+        self.file = file
+        self._repair = repair
+        self._kept: list[Sentence] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state without the sentences: each process reads them."""
+        return {**vars(self), "_kept": None}
+
+    def __iter__(self) -> Iterator[Sentence]:
+        return self.read(ReadReport(repair=self._repair))
+
+    def read(self, reading: ReadReport, progress: Progress = no_progress) -> Iterator[Sentence]:
+        """Read the sentences."""
+        if self._kept is not None:
+            yield from self._kept
+            return
+        sentences = read_sentences(self.file, reading, progress=progress)
+        if self.file.size > _KEPT:
+            yield from sentences
+            return
+        kept = []
+        for sentence in sentences:
+            kept.append(sentence)
+            yield sentence
+        self._kept = kept
 
 
-def run_key(augmenter: Augmenter | CombinedAugmenter, source: CorpusFile, to: CorpusFile, *settings: Any) -> str:
-    """Return the key of a run; an interrupted run is resumed only by a run with the same key."""
-    parts = (
-        __version__,
-        augmenter.signature,
-        source.dialect,
-        to.format.name,
-        to.dialect,
-        content_digest(source),
-        *settings,
-    )
-    return hashlib.sha256(repr(parts).encode()).hexdigest()
+class Block(NamedTuple):
+    """Consecutive sources that are drawn together."""
+
+    start: int
+    stop: int
+    with_examples: bool = False
 
 
-def content_digest(source: CorpusFile) -> str:
-    """Return the sum of an input; of a folder the names and the sums of its files."""
-    content = ""
-    for file in source.source_files():
-        with open_bytes(file) as stream:
-            digest = hashlib.file_digest(stream, "sha256").hexdigest()  # type: ignore[arg-type]
-        content += f"{file.relative_to(source.path) if source.path.is_dir() else ''}{digest}"
-    return content
+class Drawn(NamedTuple):
+    """What was drawn of a source, as plain values that any process can send, or write to a file.
+
+    An outcome is the reason why a draft was rejected, whether it was the last one, and its text for the file of
+    rejected sentences; or the fingerprint of a new sentence, its text in the output, its counts, what a teacher
+    changed, the columns with placeholders, and perhaps an example.
+    """
+
+    requested: int
+    outcomes: Sequence[Sequence[Any]]
+    gold: str = ""
+
+
+@dataclass
+class Work:
+    """All that a process needs to draw any block of the sources; the method is fitted once in each process."""
+
+    augmenter: Augmenter | CombinedAugmenter
+    sentences: Iterable[Sentence]
+    to: CorpusFile
+    review: Review
+    signature: str
+    with_rejected: bool = False
+    with_gold: bool = False
+    taken: set[str] = field(default_factory=set)
+    notes: list[str] | None = None
+    version: str = __version__
+
+    def fit(self, sentences: Iterable[Sentence] | None = None) -> None:
+        """Fit the method on all sentences."""
+        self._place, self._sources = 0, iter(())
+        self.augmenter.fit(self.sentences if sentences is None else sentences)
+        self.notes = self.augmenter.notes()
+
+    def fit_here(self) -> None:
+        """Load and fit the method in a process that got this work from another."""
+        if self.notes is not None:
+            return
+        self.augmenter.load()
+        for what, there, here in (
+            ("entaug", self.version, __version__),
+            ("", self.signature, self.augmenter.signature),
+        ):
+            if there != here:
+                remedy = "install the same version and models on all machines, and name one --precision for all of them"
+                raise EntaugError(f"a worker has {what} {here}, and the first process {there}", remedy=remedy)
+
+        def noticed() -> Iterator[Sentence]:
+            for sentence in self.sentences:
+                notice_id(sentence, self.taken)
+                yield sentence
+
+        self.fit(CorpusStream(noticed, getattr(self.sentences, "source", None)))
+
+    def draw(self, block: Block) -> Iterator[Drawn]:
+        """Draw the new sentences of a block of the sources."""
+        if block.start < self._place or not self._place:
+            self._place, self._sources, self._keys = 0, iter(self.sentences), SentenceKeys(self.taken)
+        for sentence in islice(self._sources, block.start - self._place):
+            self._keys.assign(sentence)
+        self._place = block.stop
+        sources, to_name = tee(islice(self._sources, block.stop - block.start))
+        keys, own_keys = tee(map(self._keys.assign, to_name))
+        run = self.augmenter.run(target=self.to, excluded=self.review.rejects if self.review.decisions else None)
+        keeps_keys = self.to.keeps_keys
+        left = _EXAMPLE_SOURCES if block.with_examples else 0
+        for source, requested, results in run.results(sources, keys):
+            outcomes = [self._plain(result, with_example=left > 0) for result in results]
+            left -= 1
+            text = ""
+            if self.with_gold:
+                text = self.to.encode(source.with_(id=next(own_keys)) if keeps_keys else source)
+            yield Drawn(requested, outcomes, text)
+
+    def _plain(self, result: Accepted | Rejected, *, with_example: bool) -> tuple[Any, ...]:
+        if isinstance(result, Rejected):
+            is_written = self.with_rejected and result.sentence is not None
+            return result.reason, result.is_last, _as_json(result.sentence) if is_written else None
+        sentence, source, fingerprint, text = result
+        filled = [
+            name
+            for name, values in sentence.columns.items()
+            if PLACEHOLDER in values and PLACEHOLDER not in source.columns[name]
+        ]
+        changes = count_changes(sentence) if sentence.provenance and sentence.provenance.details else None
+        values = fingerprint, text, sentence_counts(sentence), changes, filled
+        return (*values, result) if with_example else values
+
+
+def draw_block(work: Work, block: Block | None) -> tuple[list[str], list[Drawn]]:
+    """Return the notes of the fitted method and what it drew; None to fit it only."""
+    work.fit_here()
+    return work.notes or [], list(work.draw(block)) if block else []
+
+
+def notice_id(sentence: Sentence, taken: set[str]) -> None:
+    """Add the id of a sentence if it could be the key of a sentence without an id."""
+    if sentence.id is not None and is_made_key(sentence.id):
+        taken.add(sentence.id)
+
+
+def _as_json(sentence: Sentence | None) -> str | None:
+    as_json = find_format("jsonl")
+    return as_json.dump(sentence, as_json.dialect()) if sentence else None
+
+
+# ------------------------------------------------------------------------------------------ what the first process does
+
+
+class _KeyClash(Exception):  # noqa: N818 - internal: the input is read again
+    """A sentence without an id was given a key that is the id of a later one."""
+
+
+class Executor(Protocol):
+    """Processes that apply functions to tasks; results come in the order of the tasks."""
+
+    def begin(self, function: Callable[[Any, None], Any], shared: Any) -> None:
+        """Let each process apply a function to None, for example to load what it needs."""
+
+    def map(self, function: Callable[[Any, Any], Any], shared: Any, tasks: Iterable[Any]) -> Iterator[Any]:
+        """Apply a function to tasks."""
+
+
+@dataclass
+class Augmentation:
+    """An augmentation with its input open and its processes started."""
+
+    job: FileJob
+    source: CorpusFile
+    augmenter: Augmenter | CombinedAugmenter
+    work: Work
+    progress: Progress
+    executor: Executor | None = None
+    notes: list[str] = field(default_factory=list)
+
+    @classmethod
+    @contextlib.contextmanager
+    def open(
+        cls,
+        job: FileJob,
+        augmenter: Augmenter | CombinedAugmenter,
+        review: str | Path | None,
+        jobs: int | None,
+        executor: str,
+        address: str | None,
+        progress: Progress,
+    ) -> Iterator[Augmentation]:
+        """Load the method, open the input, and start processes."""
+        check_jobs(jobs)
+        is_shared = jobs != 1 or executor == "ray"
+        packed = _packed(augmenter) if is_shared else None  # before its models are loaded
+        augmenter.load()
+        decisions = read_review(review, augmenter.name) if review is not None else Review()
+        with job.open() as (source, to), contextlib.ExitStack() as stack:
+            check_soft_labels(augmenter.teacher_, to)
+            sentences = Input(source, job.repair)
+            run = cls(job, source, augmenter, Work(augmenter, sentences, to, decisions, augmenter.signature), progress)
+            if executor == "ray":
+                from entaug.methods.ray import RayWorkers
+
+                _check_shareable(augmenter, packed)
+                run.executor = stack.enter_context(RayWorkers.start(address, augmenter, jobs))
+                sentences = Corpus(sentences, sentences.source)  # other machines do not see the file
+            else:
+                jobs = jobs or number_of_processes(None, source.size, uses_models=augmenter.uses_models)
+                if jobs > 1:
+                    _check_shareable(augmenter, packed)
+                    run.executor = stack.enter_context(Workers.start(jobs))
+            if run.executor is not None:
+                run.work.augmenter, run.work.sentences = pickle.loads(packed), sentences  # noqa: S301 - packed above
+            yield run
+
+    def key(self, *settings: Any) -> str:
+        """Return the key of the run; an interrupted run is resumed only by a run with the same key."""
+        to, decisions = self.work.to, self.work.review.decisions
+        content = ""
+        for file in self.source.source_files():  # of a folder the names and the sums of its files
+            with open_bytes(file) as stream:
+                digest = hashlib.file_digest(stream, "sha256").hexdigest()  # type: ignore[arg-type]
+            content += f"{file.relative_to(self.source.path) if self.source.path.is_dir() else ''}{digest}"
+        parts = (
+            __version__,
+            self.work.signature,
+            self.source.dialect,
+            to.format.name,
+            to.dialect,
+            content,
+            self.job.repair,
+            sorted(map(repr, decisions.items())),
+            *settings,
+        )
+        return hashlib.sha256(repr(parts).encode()).hexdigest()
+
+    def read(self, output: str | Path, writer: RunWriter | None, *, copy_gold: bool) -> AugmentSummary:
+        """Read the input: validate and count it, copy it to the output, and fit the method meanwhile."""
+        source, work, augmenter, progress = self.source, self.work, self.augmenter, self.progress
+        described = source.dialect.describe(), work.to.dialect.describe()
+        summary = AugmentSummary(augmenter.name, augmenter.signature, str(self.job.input), str(output), *described)
+        reading = ReadReport(repair=self.job.repair)
+        sentences = self._counted(summary, Input(source, self.job.repair) if self.executor else work.sentences, reading)
+        if writer is not None and copy_gold and writer.state is None:
+            sentences = self._copied(sentences, writer, reading)
+        if self.executor is not None:
+            self.executor.begin(draw_block, work)
+            for _ in sentences:
+                pass
+        else:
+            augmenter.progress = lambda done, total, loss: progress(f"training, loss {loss:.2f}", done, total)
+            work.fit(CorpusStream(lambda: sentences, str(source.path)))
+            augmenter.progress = None
+        if writer is not None:
+            writer.release()
+            summary.resumed_at = writer.state["sources"] if writer.state else 0
+        summary.repaired = reading.repaired
+        summary.notes += [*(work.notes or []), *notes_on_other_tags(source), *note_lines(reading.notes)]
+        self.notes = summary.notes
+        return summary
+
+    def _counted(self, summary: AugmentSummary, sentences: Any, reading: ReadReport) -> Iterator[Sentence]:
+        before, lost, to = summary.before, summary.lost, self.work.to
+        for sentence in sentences.read(reading, self.progress):
+            before.add(sentence)
+            lost.update(to.lost(sentence))
+            notice_id(sentence, self.work.taken)
+            yield sentence
+
+    def _copied(self, sentences: Iterable[Sentence], writer: RunWriter, reading: ReadReport) -> Iterator[Sentence]:
+        """Write each sentence to the output, with the id that provenance names it by, then yield it."""
+        texts: list[str] = []
+        keys, to = SentenceKeys(self.work.taken), self.work.to
+        keeps_keys = to.keeps_keys
+        with locate_losses(self.source, reading):
+            for sentence in sentences:
+                texts.append(to.encode(sentence.with_(id=keys.assign(sentence)) if keeps_keys else sentence))
+                if len(texts) >= _BATCH:
+                    writer.write(texts)
+                    texts.clear()
+                yield sentence
+        if keys.clashes():
+            raise _KeyClash
+        writer.write(texts)
+
+    def drawn(self, start: int, stop: int, total: int) -> Iterator[Drawn]:
+        """Draw the new sentences of some of all sources, here or by all processes."""
+        if self.executor is None:
+            yield from self.work.draw(Block(start, stop, with_examples=True))
+            return
+        size = block_size(total)
+        blocks = (
+            Block(max(start, first), min(stop, first + size), with_examples=first <= start)
+            for first in range(start - start % size, stop, size)
+        )
+        is_first = True
+        for notes, drawn in self.executor.map(draw_block, self.work, blocks):
+            if is_first:
+                self.notes[:0], is_first = notes, False
+            yield from drawn
+
+
+def block_size(sources: int) -> int:
+    """The number of sources of a block, for an input of so many."""
+    # A whole number of batches, so that models see the same batches in one process and in many.
+    return _BATCH * max(1, min(_MOST_BATCHES, sources // (_BATCH * 64)))
+
+
+def _packed(augmenter: Augmenter | CombinedAugmenter) -> bytes | Exception:
+    """The method as it was created, for processes that load and fit it themselves; or why it cannot be sent to them."""
+    try:
+        return pickle.dumps(augmenter)
+    except Exception as error:  # noqa: BLE001 - of any model
+        return error
+
+
+def _check_shareable(augmenter: Augmenter | CombinedAugmenter, packed: bytes | Exception | None) -> None:
+    """Check that several processes can use the method: it can be sent, and asks no server."""
+    if isinstance(packed, Exception):
+        message = f"{augmenter.name} cannot be sent to other processes ({packed})"
+        raise ParameterError(message, parameter="jobs", remedy="give its models by name") from packed
+    for model in instruct_models(augmenter):
+        if model.remote_host is not None:
+            raise ParameterError(
+                f"{augmenter.name} asks {model.name} behind a server, which one process does with many requests at a "
+                "time",
+                parameter="jobs",
+                remedy="leave out --jobs and --executor, and set --concurrency",
+            )
+
+
+# -------------------------------------------------------------------------------------------------------------- writing
+
+
+@dataclass
+class Results:
+    """Writes what no other source gave before, in the order of the input, and notes how far the output is complete."""
+
+    to: CorpusFile
+    writer: RunWriter
+    summary: AugmentSummary
+    progress: Progress
+    with_gold: bool
+
+    def __post_init__(self) -> None:
+        summary, state = self.summary, self.writer.state
+        self._filled: set[str] = set()  # the columns in which new words have a placeholder
+        self._gold_end = self.writer.offset  # number of bytes of the gold sentences in the output
+        if state is not None:
+            self._gold_end = state["gold_end"]
+            summary.resumed_at = state["sources"]
+            summary.statistics.update(state["statistics"])
+            summary.after = CorpusStatistics.from_dict(state["after"])
+            assert isinstance(self.writer, CheckpointedWriter)
+            written = self.to.read_draft(self.writer.path, self._gold_end, self.writer.offset)
+            summary.statistics.seen_before(sentence.fingerprint_number() for sentence in written)
+        elif self.with_gold:
+            summary.after = CorpusStatistics.from_dict(summary.before.to_dict())
+        else:
+            summary.after.mentions.update(dict.fromkeys(summary.before.mentions, 0))
+
+    def write(self, drawn: Iterable[Drawn]) -> None:
+        """Write and count what was drawn, from the first source that an interrupted run did not finish."""
+        summary, writer, statistics = self.summary, self.writer, self.summary.statistics
+        texts: list[str] = []
+        rejected: list[str] = []
+        done = first = summary.resumed_at
+        for done, (requested, outcomes, _) in enumerate(drawn, start=first + 1):
+            statistics.sources += 1
+            statistics.requested += requested
+            for outcome in outcomes:
+                if len(outcome) == 3:
+                    reason, is_last, text = outcome
+                    statistics.reject(reason, is_last=is_last)
+                    if text is not None:
+                        rejected.append(text)
+                    continue
+                fingerprint, text, counts, changes, filled, *examples = outcome
+                if statistics.accept(fingerprint, changes):
+                    texts.append(text)
+                    summary.after.add_counts(counts)
+                    self._filled.update(filled)
+                    summary.examples += filter(self._is_varied, examples)
+            if not done % _BATCH:
+                writer.write(texts)
+                writer.write_rejected(rejected)
+                texts.clear()
+                rejected.clear()
+                writer.checkpoint(
+                    {
+                        "sources": done,
+                        "gold_end": self._gold_end,
+                        "statistics": statistics.to_dict(),
+                        "after": summary.after.to_dict(),
+                    }
+                )
+                if not done % (4 * _BATCH):
+                    self.progress("augmenting", done, summary.before.sentences)
+        writer.write(texts)
+        writer.write_rejected(rejected)
+        self.progress("augmenting", done, summary.before.sentences)
+
+    def conclude(self, review: Sequence[int]) -> None:
+        """Add the notes on the whole output."""
+        summary = self.summary
+        decisions, to_reject, others = review
+        if others and not decisions:
+            summary.notes.append(f"the review covers other methods only; all sentences of {summary.method} are kept")
+        if (unknown := to_reject - summary.statistics.missing[REVIEWED.reason]) > 0:
+            summary.notes.append(
+                f"{unknown:,} of {to_reject:,} sentences that the review rejects were not generated in this run; use "
+                "the same file, options, seed and version as before"
+            )
+        summary.notes += notes_on_soft_labels(summary.statistics.relabelled, self.to)
+        if count := summary.statistics.accepted:
+            new = Sentence(["a"], id="a", provenance=Provenance("a"))  # as all new ones, it has an id and provenance
+            summary.lost.update(dict.fromkeys(self.to.lost(new), count))
+        summary.notes += FileJob(allow_loss=["all"]).settle_losses(summary.lost, self.to)
+        if self._filled:
+            shown = ", ".join(sorted(self._filled))
+            summary.notes.append(f"new words have the placeholder {PLACEHOLDER!r} in other columns ({shown})")
+
+    def _is_varied(self, example: Accepted) -> bool:
+        """Whether an example is wanted: from a new source, and its method has fewer examples than its share."""
+        examples = self.summary.examples
+        methods = [_method_of(one) for one in examples]
+        share = ceil(_EXAMPLES / len(self.summary.method.split("+")))
+        is_new = all(example.source is not one.source for one in examples)
+        return len(examples) < _EXAMPLES and is_new and methods.count(_method_of(example)) < share
+
+
+def _method_of(example: Accepted) -> str | None:
+    return example.sentence.provenance.method if example.sentence.provenance else None
+
+
+@contextlib.contextmanager
+def open_writer(
+    output: str | Path, to: CorpusFile, key: str, *, force: bool, rejected: Path | None
+) -> Iterator[RunWriter]:
+    """Open the output of an augmentation."""
+    with contextlib.ExitStack() as stack:
+        if is_stdout(output) or is_special(Path(output)):
+            stream = sys.stdout.buffer if is_stdout(output) else stack.enter_context(atomic_file(Path(output)))
+            rejected_stream = stack.enter_context(atomic_file(rejected)) if rejected else None
+            writer: RunWriter = DirectWriter(stream, to.heading, rejected_stream)
+        else:
+            writer = CheckpointedWriter(
+                Path(output),
+                key,
+                force=force,
+                heading=to.heading,
+                rejected=rejected,
+                finish=lambda draft: to.finish(draft, force=force),
+            )
+        yield stack.enter_context(writer)
+
+
+def check_any(summary: AugmentSummary, writer: RunWriter, *, has_rejected: bool) -> None:
+    """Check that there is an augmented sentence."""
+    if summary.statistics.accepted:
+        return
+    writer.keep_rejected()
+    reasons = [f"{count:,} times {reason}" for reason, count in summary.statistics.missing.most_common(5)]
+    message = f"{summary.method} generated no sentence{': ' if reasons else ''}{', '.join(reasons)}"
+    why = "the rejected sentences" if has_rejected else "why with --rejected FILE"
+    raise InputError(message, path=summary.input, remedy=f"see {why}, or try other parameters or methods")

@@ -57,7 +57,7 @@ class Backtranslation(Augmenter):
             `min_tokens` then have no effect, and translations that lose or reorder placeholders are rejected.
         check_translations: reject translations with other figures or brackets, with words of the other language, or of
             an implausible length; the paper takes all translations.
-        preset: ``"starter"``; or ``"paper"``, which sets what the paper says (``entaug methods bt --preset paper``)
+        preset: ``"starter"``; or ``"paper"``, which sets what the paper says (``entaug list methods bt``)
             unless it is given.
 
     Example:

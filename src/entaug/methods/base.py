@@ -9,22 +9,31 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import Random
 from typing import Annotated, Any, ClassVar, Self
 
 from annotated_types import Interval
 
 from entaug._version import __version__
+from entaug.backends.component import Component
+from entaug.backends.language_check import check_languages
 from entaug.config.params import PositiveInt
 from entaug.core.data import Sentence
-from entaug.errors import ParameterError
+from entaug.errors import InputError, ParameterError
 from entaug.filters import Filter, apply_filters, create_filters
 from entaug.filters.label_guard import LabelGuard
-from entaug.methods.learning import Learning
 from entaug.methods.run import Run
-from entaug.methods.survey import own_fields, source_of
-from entaug.methods.types import NO_CANDIDATE, NOT_SEEN, MethodInfo, OutputTarget, Rejection, Request, RunStatistics
+from entaug.methods.types import (
+    NO_CANDIDATE,
+    NOT_SEEN,
+    MethodInfo,
+    OutputTarget,
+    Rejection,
+    Request,
+    RunStatistics,
+    rejection_for,
+)
 from entaug.teacher import Relabeller, create_relabeller
 
 __all__ = [
@@ -42,7 +51,7 @@ _GUARDED_ATTEMPTS = 3
 
 
 @dataclass(kw_only=True, eq=False)
-class Augmenter(Learning, abc.ABC):
+class Augmenter(Component, abc.ABC):
     """Base class of all methods.
 
     Args:
@@ -51,7 +60,7 @@ class Augmenter(Learning, abc.ABC):
         max_attempts: the maximum number of candidates generated to obtain one new sentence that passes the filters;
             with the label guard, which refuses many, three times as many (unless it is 1).
         filters: filters that augmented sentences must pass: names with optional parameters, joined by ``+``
-            (``validity+fluency:margin=1``), a `entaug.filters.Filter`, or a sequence of these; see ``entaug filters``.
+            (``validity+fluency:margin=1``), a `entaug.filters.Filter`, or several; see ``entaug list filters``.
         teacher: a teacher that checks and completes the labels of augmented sentences before they are filtered: the
             name or folder of a tagger with optional parameters (``ensemble:labels=mean``), or a
             `entaug.teacher.Relabeller`; none for no teacher.
@@ -76,6 +85,8 @@ class Augmenter(Learning, abc.ABC):
     filters: str | Filter | Sequence[str | Filter] | None = None
     teacher: str | Relabeller | None = None
     guard: bool | None = None
+    filters_: list[Filter] = field(init=False, repr=False)
+    teacher_: Relabeller | None = field(init=False, repr=False)
 
     info: ClassVar[MethodInfo]
     window_size: ClassVar[int] = 64
@@ -105,6 +116,9 @@ class Augmenter(Learning, abc.ABC):
                 )
 
     # -------------------------------------------------------------------------------------------------- for subclasses
+
+    def _fit(self, corpus: Iterable[Sentence]) -> None:
+        """Fit the method to the training corpus, in one pass."""
 
     def _rewrite(self, sentence: Sentence, rng: Random) -> Sentence | Rejection:
         """Generate one new version of a sentence."""
@@ -180,6 +194,64 @@ class Augmenter(Learning, abc.ABC):
         if self.teacher_ is not None:
             self.teacher_.load()
         return super().load()
+
+    def fit(self, corpus: Iterable[Sentence]) -> Self:
+        """Fit the method to the training sentences (never to dev or test sentences).
+
+        Args:
+            corpus: the sentences; read once.
+
+        Returns:
+            This augmenter.
+
+        Raises:
+            ParameterError: a parameter has an invalid value.
+            InputError: the corpus has no mentions, nothing that the method can use, or a language that its model does
+                not serve.
+        """
+        self.load()
+        source, infix, info = source_of(corpus), self.id_infix, self.info
+        self.existing_ids = set()
+        mentions = with_mentions = unsupported = 0
+
+        def usable() -> Iterator[Sentence]:
+            nonlocal mentions, with_mentions, unsupported
+            for sentence in check_languages(corpus, self._models(), source):
+                if sentence.mentions:
+                    mentions += len(sentence.mentions)
+                    with_mentions += 1
+                if sentence.id is not None and infix in sentence.id:
+                    self.existing_ids.add(sentence.id)
+                if rejection_for(sentence, info):
+                    unsupported += 1
+                else:
+                    yield sentence
+
+        sentences: Iterable[Sentence] = usable()
+        try:
+            if self.filters_ or self.teacher_:
+                sentences = list(sentences)
+                for part in (self.teacher_, *self.filters_):
+                    if part:
+                        part.fit(sentences)
+            self._fit(sentences)
+        except InputError as error:
+            error.path = error.path or source
+            raise
+        for _ in sentences:  # a method may not have read the corpus to its end
+            pass
+        if info.needs_mentions and not mentions:
+            remedy = "check the tag column"
+            raise InputError(f"the corpus has no mentions, which {self.name} needs", path=source, remedy=remedy)
+        if unsupported and unsupported == with_mentions:
+            kinds = [kind for kind in ("nested", "discontinuous") if not getattr(info, kind)]
+            raise InputError(
+                f"every sentence with mentions has {' or '.join(kinds)} mentions, which {self.name} does not support",
+                path=source,
+                remedy="use another method, see: entaug list methods",
+            )
+        self._is_fitted = True
+        return self
 
     def hold_out(self, sentences: Iterable[Sentence]) -> bool:
         """Name the dev and test sentences, before `fit`, for methods that leave out what occurs in them.
@@ -311,7 +383,7 @@ class Augmenter(Learning, abc.ABC):
         """
         results: list[tuple[Sentence | Rejection, Sentence | None]] = [(draft, None) for draft in drafts]
         made = [
-            (i, own_fields(draft, sources[i])) for i, draft in enumerate(drafts) if not isinstance(draft, Rejection)
+            (i, _own_fields(draft, sources[i])) for i, draft in enumerate(drafts) if not isinstance(draft, Rejection)
         ]
         assert self.teacher_ is not None
         for (i, _), relabelled in zip(made, self.teacher_.relabel([draft for _, draft in made]), strict=True):
@@ -321,21 +393,36 @@ class Augmenter(Learning, abc.ABC):
 
     def apply_filters(
         self, drafts: Sequence[Sentence | Rejection], sources: Sequence[Sentence]
-    ) -> list[Sentence | Rejection]:
-        """Replace drafts that a filter rejects by rejections.
+    ) -> list[tuple[Sentence | Rejection, Sentence | None]]:
+        """Filter drafts.
 
         Args:
             drafts: results of `draft`.
             sources: their sources.
 
         Returns:
-            The drafts, rejected ones as `Rejection`.
+            The drafts, those that a filter rejects as `Rejection` with the sentence.
         """
-        results = list(drafts)
-        made = [(i, draft) for i, draft in enumerate(results) if not isinstance(draft, Rejection)]
+        results: list[tuple[Sentence | Rejection, Sentence | None]] = [(draft, None) for draft in drafts]
+        made = [(i, draft) for i, draft in enumerate(drafts) if not isinstance(draft, Rejection)]
         known = [None if self.info.unconditioned else sources[i] for i, _ in made]
         reasons = apply_filters(self.filters_, [sentence for _, sentence in made], known)
-        for (i, _), reason in zip(made, reasons, strict=True):
+        for (i, sentence), reason in zip(made, reasons, strict=True):
             if reason is not None:
-                results[i] = Rejection(reason)
+                results[i] = Rejection(reason), sentence
         return results
+
+
+def source_of(corpus: object) -> str | None:
+    """Return the origin of a corpus, for messages."""
+    return getattr(corpus, "source", None)
+
+
+def _own_fields(draft: Sentence, source: Sentence) -> Sentence:
+    """Return a draft without the fields that an edit takes over from its source and that do not hold for it."""
+    changes: dict[str, Any] = {}
+    if draft.provenance is source.provenance and source.provenance is not None:
+        changes["provenance"] = None
+    if draft.layout is source.layout and source.layout:
+        changes["layout"] = {}
+    return draft.with_(**changes) if changes else draft

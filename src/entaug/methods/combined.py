@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Self
 
 from entaug.config.params import construct, parse_assignments
@@ -15,23 +14,10 @@ from entaug.filters import Filter
 from entaug.methods import METHODS
 from entaug.methods.base import Augmenter, source_of
 from entaug.methods.run import Run
-from entaug.methods.survey import LearnedPart
 from entaug.methods.types import OutputTarget, RunStatistics
 from entaug.teacher import Relabeller, create_relabeller
 
 __all__ = ["CombinedAugmenter", "augment", "parse_methods"]
-
-
-@dataclass
-class CombinedParts:
-    """The knowledge that several methods learned from a part of a corpus."""
-
-    parts: list[LearnedPart]
-
-    def update(self, other: CombinedParts) -> None:
-        """Add what was learned from the next part."""
-        for part, more in zip(self.parts, other.parts, strict=True):
-            part.update(more)
 
 
 class CombinedAugmenter:
@@ -135,54 +121,6 @@ class CombinedAugmenter:
     def uses_models(self) -> bool:
         """Whether one of the methods uses models; see `entaug.backends.component.Component`."""
         return any(augmenter.uses_models for augmenter in self.augmenters)
-
-    @property
-    def learns_in_parts(self) -> bool:
-        """Whether all methods can learn from parts of a corpus; see `Augmenter`."""
-        return all(augmenter.learns_in_parts for augmenter in self.augmenters)
-
-    def learn(self, corpus: Iterable[Sentence]) -> CombinedParts:
-        """Learn from a part of the training sentences; see `Augmenter.learn`.
-
-        Args:
-            corpus: the sentences; read once and held in memory.
-
-        Returns:
-            What the methods learned.
-        """
-        gold = list(corpus)
-        return CombinedParts([augmenter.learn(gold) for augmenter in self.augmenters])
-
-    def fit_learned(self, learned: CombinedParts, source: str | None = None) -> Self:
-        """Fit all methods to what was learned; see `Augmenter.fit_learned`.
-
-        Args:
-            learned: what was learned; not to be used afterwards.
-            source: the origin of the corpus, for messages.
-
-        Returns:
-            This augmenter.
-
-        Raises:
-            InputError: see `fit`.
-        """
-        for augmenter, part in zip(self.augmenters, learned.parts, strict=True):
-            augmenter.fit_learned(part, source)
-        return self
-
-    def fitted_state(self, corpus: Iterable[Sentence] | None = None) -> dict[str, Any]:
-        """Return the fitted methods as plain values; see `Augmenter.fitted_state`.
-
-        Args:
-            corpus: the training sentences, if `fit` was called with an iterator; read by several methods.
-
-        Returns:
-            The values of all methods.
-
-        Raises:
-            ParameterError: one of them is not fitted, or cannot be saved yet.
-        """
-        return {"methods": [augmenter.fitted_state(corpus) for augmenter in self.augmenters]}
 
     def hold_out(self, sentences: Iterable[Sentence]) -> bool:
         """Name the dev and test sentences for all methods; see `Augmenter.hold_out`.

@@ -80,7 +80,7 @@ class ConstituencyReplacement(Augmenter):
             (as in the paper).
         causal_lm: a `CausalLM` or its name; used with ``scorer="causal"``.
         masked_lm: a `MaskedLM` or its name; used with ``scorer="masked"``.
-        preset: ``"starter"``; or ``"paper"``, which sets what the paper says (``entaug methods cr --preset paper``)
+        preset: ``"starter"``; or ``"paper"``, which sets what the paper says (``entaug list methods cr``)
             unless it is given.
 
     Example:

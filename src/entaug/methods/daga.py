@@ -114,7 +114,7 @@ class DAGA(_LabelledTextAugmenter):
         temperature: for sampling; higher values give more variety.
         max_new_tokens: the maximum number of tokens of a sentence.
         token_lm: a `TokenLM` or its name.
-        preset: ``"starter"``; or ``"paper"``, which sets what the paper says (``entaug methods daga --preset paper``)
+        preset: ``"starter"``; or ``"paper"``, which sets what the paper says (``entaug list methods daga``)
             unless it is given.
 
     Example:
@@ -240,7 +240,7 @@ class MulDA(_LabelledTextAugmenter, GenerativeAugmenter):
         language: the language of sentences without a field ``language``; none for English.
         top_k: the number of most likely sub-words to sample from.
         preset: ``"starter"``: SmolLM2, at most 10 epochs; ``"paper"``: mBART-50-large and all settings of the paper
-            (``entaug methods mulda --preset paper``), unless they are given.
+            (``entaug list methods mulda``), unless they are given.
 
     Example:
         >>> from entaug.backends.fakes import FakeGenerator

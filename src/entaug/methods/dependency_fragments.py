@@ -116,7 +116,7 @@ class Crop(_VariantAugmenter):
     Args:
         min_roles: the minimum number of subjects, objects and complements to keep.
         dependency_parser: a `DependencyParser`, the name of a spaCy pipeline, or a CoNLL-U file.
-        preset: ``"starter"``; or ``"paper"``, which sets what the paper says (``entaug methods crop --preset paper``)
+        preset: ``"starter"``; or ``"paper"``, which sets what the paper says (``entaug list methods crop``)
             unless it is given.
 
     Example:
@@ -173,7 +173,7 @@ class Rotate(_VariantAugmenter):
 
     Args:
         dependency_parser: a `DependencyParser`, the name of a spaCy pipeline, or a CoNLL-U file.
-        preset: ``"starter"``; or ``"paper"``, which sets what the paper says (``entaug methods rotate --preset paper``)
+        preset: ``"starter"``; or ``"paper"``, which sets what the paper says (``entaug list methods rotate``)
             unless it is given.
 
     Example:

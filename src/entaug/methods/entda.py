@@ -58,7 +58,7 @@ class EnTDA(GenerativeAugmenter, PromptedAugmenter):
             ``"label"`` the mention if it always has the same label in the corpus, and otherwise drop the text; or
             ``"keep"`` the text without this check.
         preset: ``"starter"``: SmolLM2, at most 10 epochs; ``"paper"``: all settings of the paper, among them T5-base, 3
-            epochs and diverse beam search (``entaug methods entda --preset paper``), unless they are given.
+            epochs and diverse beam search (``entaug list methods entda``), unless they are given.
 
     Example:
         >>> from entaug import Mention

@@ -54,7 +54,7 @@ class MaskedLMReplacement(Augmenter):
         word_vectors: `WordVectors` for `min_similarity`, or their name.
         stop_words: words that are not replaced: a language code, or a path to a word list.
         replace_punctuation: whether punctuation and numbers may also be replaced by words, as in the authors' code.
-        preset: ``"starter"``; or ``"paper"``, which sets what the paper says (``entaug methods lm --preset paper``)
+        preset: ``"starter"``; or ``"paper"``, which sets what the paper says (``entaug list methods lm``)
             unless it is given.
 
     Example:

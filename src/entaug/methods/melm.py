@@ -62,7 +62,7 @@ class MaskedEntityLM(TrainableAugmenter):
             no stop words.
         masked_lm: a `TrainableMaskedLM` or its name.
         preset: ``"starter"``: MPNet, at most 6 epochs; ``"paper"``: all settings of the paper, among them XLM-R-base,
-            20 epochs and a filter (``entaug methods melm --preset paper``), unless they are given.
+            20 epochs and a filter (``entaug list methods melm``), unless they are given.
 
     Example:
         >>> from entaug import Mention

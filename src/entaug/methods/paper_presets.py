@@ -1,7 +1,7 @@
 """The presets of the papers: what each paper says, section by section, and what is different here on purpose.
 
 Values that a paper leaves open, or gives as a grid, say so in their comment. From this module come the documentation
-of presets and the output of ``entaug methods NAME --preset paper``. One file because it is one table.
+of presets and the output of ``entaug list methods NAME``. One file because it is one table.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from entaug.core.provenance import Provenance
 from entaug.core.rng import sample_positions
 from entaug.core.stopwords import StopWords, stop_words
 from entaug.core.tags import position_tags
-from entaug.errors import InputError, ParameterError
+from entaug.errors import InputError
 from entaug.files.mention_lists import MentionLists, describe_mention_lists, mention_lists, relative_to_folder
 from entaug.filters.base import HeldOut
 from entaug.methods.base import NO_CANDIDATE, Augmenter, MethodInfo, Rejection, Request
@@ -33,25 +33,6 @@ __all__ = ["LabelWiseTokenReplacement", "MentionReplacement"]
 _NO_MENTION = Rejection("no mention that can be replaced", final=True)
 _ATTEMPTS_WITH_SHAPE = 3  # rejected drafts of a copy after which donors of any shape are drawn
 _PAPER = "Dai and Adel 2020, An Analysis of Simple Data Augmentation for Named Entity Recognition"
-
-
-class _TagCounts:
-    """The tokens of a corpus, by tag."""
-
-    def __init__(self) -> None:
-        self.tokens: dict[str, Counter[str]] = {}
-
-    def add(self, sentence: Sentence) -> None:
-        tags = position_tags(len(sentence), sentence.mentions)
-        for tag in dict.fromkeys(tags):
-            counts = self.tokens.get(tag)
-            if counts is None:
-                counts = self.tokens[tag] = Counter()
-            counts.update([token for token, its in zip(sentence.tokens, tags, strict=True) if its == tag])
-
-    def update(self, other: _TagCounts) -> None:
-        for tag, counts in other.tokens.items():
-            self.tokens.setdefault(tag, Counter()).update(counts)
 
 
 @dataclass(kw_only=True, eq=False)
@@ -85,25 +66,19 @@ class LabelWiseTokenReplacement(Augmenter):
         needs_fit=True,
     )
 
-    def _learn(self, corpus: Iterable[Sentence]) -> _TagCounts:
-        counts = _TagCounts()
+    def _fit(self, corpus: Iterable[Sentence]) -> None:
+        counts: dict[str, Counter[str]] = {}
         for sentence in corpus:
-            counts.add(sentence)
-        return counts
-
-    def _conclude(self, learned: _TagCounts) -> None:
+            tags = position_tags(len(sentence), sentence.mentions)
+            for tag in dict.fromkeys(tags):
+                tokens = [token for token, its in zip(sentence.tokens, tags, strict=True) if its == tag]
+                counts.setdefault(tag, Counter()).update(tokens)
         # Sorted, so that the order of the corpus does not matter; cumulated, so that sampling is a binary search.
         self.pools_ = {
             tag: (tokens, list(accumulate(of_tag[token] for token in tokens)))
-            for tag, of_tag in learned.tokens.items()
+            for tag, of_tag in counts.items()
             for tokens in [sorted(of_tag)]
         }
-
-    def _state(self) -> dict[str, Any]:
-        return {tag: [tokens, sums] for tag, (tokens, sums) in self.pools_.items()}
-
-    def _restore(self, state: Mapping[str, Any]) -> None:
-        self.pools_ = {tag: (tokens, sums) for tag, (tokens, sums) in state.items()}
 
     def _rewrite(self, sentence: Sentence, rng: Random) -> Sentence | Rejection:
         tokens, stop = sentence.tokens, stop_words(self.stop_words)
@@ -147,7 +122,7 @@ class MentionReplacement(Augmenter):
             `entaug.files.mention_lists.MentionList`.
         list_share: the probability of drawing from the lists instead of the training mentions, for labels with both.
         held_out: dev and test sentences; entries that are mentions of these are left out.
-        preset: ``"starter"``; or ``"paper"``, which sets what the paper says (``entaug methods mr --preset paper``)
+        preset: ``"starter"``; or ``"paper"``, which sets what the paper says (``entaug list methods mr``)
             unless it is given.
 
     Attributes:
@@ -202,59 +177,25 @@ class MentionReplacement(Augmenter):
             return blake2b("\0".join(sorted(mention_keys(value))).encode(), digest_size=4).hexdigest()
         return super()._plain(name, value)
 
-    @property
-    def learns_in_parts(self) -> bool:
-        """See `Augmenter`; the form of the entries of lists is learned from the whole corpus."""
-        return super().learns_in_parts and self.mentions is None
-
-    def _learn(self, corpus: Iterable[Sentence]) -> TrainingDonors:
-        donors = TrainingDonors(by_shape=self.donors == "similar")
-        for _ in donors.observe(corpus):
-            pass
-        return donors
-
-    def _conclude(self, learned: TrainingDonors) -> None:
-        self._list_donors: ListDonors | None = None
-        learned.conclude()
-        self._use(learned)
-
     def _fit(self, corpus: Iterable[Sentence]) -> None:
+        self._donors = donors = TrainingDonors(by_shape=self.donors == "similar")
+        self._list_donors: ListDonors | None = None
         if self.mentions is None:
-            super()._fit(corpus)
-            return
-        donors = TrainingDonors(by_shape=self.donors == "similar")
-        lists = ListDonors(mention_lists(self.mentions), mention_keys(self.held_out or ()))
-        lists.fit(donors.observe(lists.observe(corpus)))
-        self._list_donors = lists
-        donors.conclude()
-        self._use(donors, getattr(corpus, "source", None))
-
-    def _check_savable(self) -> None:
-        super()._check_savable()
-        if self._list_donors is not None:
-            remedy = "fit it where it is needed"
-            raise ParameterError(f"{self.name} with lists of mentions cannot be saved", remedy=remedy)
-
-    def _state(self) -> dict[str, Any]:
-        return self._donors.state()
-
-    def _restore(self, state: Mapping[str, Any]) -> None:
-        self._list_donors = None
-        self._use(TrainingDonors.from_state(state, by_shape=self.donors == "similar"))
-
-    def _use(self, donors: TrainingDonors, source: str | None = None) -> None:
-        """Use donors, and check that there are any."""
-        self._donors = donors
+            donors.fit(corpus)
+        else:
+            lists = ListDonors(mention_lists(self.mentions), mention_keys(self.held_out or ()))
+            lists.fit(donors.observe(lists.observe(corpus)))
+            self._list_donors = lists
+            donors.conclude()
         self.coverage_ = self._list_donors.coverage if self._list_donors else []
-        self.pools_ = self._donors.pools
+        self.pools_ = donors.pools
         # Types whose mentions cannot be replaced, because there is only one.
         self.single_ = {
             label: pool[0] for label, pool in self.pools_.items() if len(pool) == 1 and not self._list_size(label)
         }
-        if self.pools_ and len(self.single_) == len(self.pools_) and not self._donors.has_pairs():
+        if self.pools_ and len(self.single_) == len(self.pools_) and not donors.has_pairs():
             raise InputError(
                 "every type has only one distinct mention, so mr cannot replace any",
-                path=source,
                 remedy="use more sentences or another method",
             )
 

@@ -1,4 +1,4 @@
-"""A run of one or more methods over a corpus: requests drafts, rejects duplicates, assigns ids and provenance."""
+"""A run of one or more methods over a corpus: requests drafts, rejects unusable ones, assigns ids and provenance."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice, tee
 from random import Random
 from threading import RLock
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from entaug.core.corpus import SentenceKeys
 from entaug.core.data import Sentence
@@ -20,8 +20,6 @@ from entaug.methods.types import (
     UNCHANGED,
     UNWRITABLE,
     Accepted,
-    Method,
-    Outcome,
     OutputTarget,
     Rejected,
     Rejection,
@@ -29,8 +27,12 @@ from entaug.methods.types import (
     RunStatistics,
     rejection_for,
 )
+from entaug.teacher import count_changes
 
-__all__ = ["Candidate", "Draft", "Run", "draw"]
+if TYPE_CHECKING:
+    from entaug.methods.base import Augmenter
+
+__all__ = ["Draft", "Run", "draw"]
 
 _SOFT_LABELS = ("tag_probabilities", "relation_probabilities")  # the fields of soft labels in `Sentence.layout`
 
@@ -78,7 +80,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_free_lock)
 
 
-def draw(method: Method, drafts: Iterable[Draft]) -> None:
+def draw(method: Augmenter, drafts: Iterable[Draft]) -> None:
     """Generate drafts until each is accepted, finally rejected, or out of attempts."""
     pending = []
     for draft in drafts:
@@ -93,11 +95,19 @@ def draw(method: Method, drafts: Iterable[Draft]) -> None:
         with _computing:
             results = method.draft([Request(draft.source, draft.rng, draft.copy, attempt) for draft in pending])
             refused: list[Sentence | None] = [None] * len(pending)
-            if method.has_teacher:
-                results, refused = _relabelled(method, pending, results)
-            if method.has_filters:
-                results, filtered = _filtered(method, pending, results)
-                refused = [a or b for a, b in zip(refused, filtered, strict=True)]
+            for is_used, check in (
+                (method.has_teacher, method.apply_teacher),
+                (method.has_filters, method.apply_filters),
+            ):
+                if is_used:
+                    # Only new sentences are relabelled and filtered.
+                    results = [
+                        r if isinstance(r, Rejection) else d.compare(r) or r
+                        for d, r in zip(pending, results, strict=True)
+                    ]
+                    pairs = check(results, [draft.source for draft in pending])
+                    results = [result for result, _ in pairs]
+                    refused = [before or now for before, (_, now) in zip(refused, pairs, strict=True)]
         again = []
         for draft, result, sentence in zip(pending, results, refused, strict=True):
             rejection = result if isinstance(result, Rejection) else draft.accept(result)
@@ -108,45 +118,15 @@ def draw(method: Method, drafts: Iterable[Draft]) -> None:
         pending = again
 
 
-def _relabelled(
-    method: Method, drafts: Sequence[Draft], results: Sequence[Sentence | Rejection]
-) -> tuple[list[Sentence | Rejection], list[Sentence | None]]:
-    """Return results after the teacher, and the rejected sentences; only new sentences are relabelled."""
-    new = [r if isinstance(r, Rejection) else d.compare(r) or r for d, r in zip(drafts, results, strict=True)]
-    pairs = method.apply_teacher(new, [draft.source for draft in drafts])
-    return [result for result, _ in pairs], [refused for _, refused in pairs]
-
-
-def _filtered(
-    method: Method, drafts: Sequence[Draft], results: Sequence[Sentence | Rejection]
-) -> tuple[Sequence[Sentence | Rejection], list[Sentence | None]]:
-    """Return results after the filters, and the rejected sentences; only new sentences are filtered."""
-    new = [r if isinstance(r, Rejection) else d.compare(r) or r for d, r in zip(drafts, results, strict=True)]
-    kept = method.apply_filters(new, [draft.source for draft in drafts])
-    refused = [
-        before if isinstance(after, Rejection) and not isinstance(before, Rejection) else None
-        for before, after in zip(new, kept, strict=True)
-    ]
-    return kept, refused
-
-
-class Candidate(NamedTuple):
-    """A new sentence of a source that has not been compared with those of other sources."""
-
-    sentence: Sentence
-    source: Sentence
-    fingerprint: int
-
-
 class Run:
     """One pass of one or more methods over a corpus."""
 
-    # What a source gives depends on nothing but the source and its key (`candidates`), so it may be computed anywhere
-    # and in any order. What is accepted depends on the sentences before it (`outcomes`).
+    # What a source gives depends on nothing but the source and its key (`results`), so any process may compute it, in
+    # any order. Whether it repeats what another source gave is decided in order, by `RunStatistics.accept`.
 
     def __init__(
         self,
-        methods: Sequence[Method],
+        methods: Sequence[Augmenter],
         *,
         target: OutputTarget | None = None,
         excluded: Callable[[int, str | None], bool] | None = None,
@@ -155,18 +135,18 @@ class Run:
         self._target = target
         self._excluded = excluded
         self._methods = [_MethodRun(method) for method in methods]
-        self.window_size = min(method.window_size for method in methods)
+        self._window_size = min(method.window_size for method in methods)
 
-    def candidates(
+    def results(
         self, sources: Iterable[Sentence], keys: Iterable[str]
-    ) -> Iterator[tuple[Sentence, int, list[Candidate | Rejected]]]:
-        """Generate the new sentences of some sources."""
+    ) -> Iterator[tuple[Sentence, int, list[Accepted | Rejected]]]:
+        """Yield sources, each with the number of sentences requested of it and what was made."""
         sources, keys = iter(sources), iter(keys)
-        while window := list(islice(sources, self.window_size)):
+        while window := list(islice(sources, self._window_size)):
             keys_of_window = list(islice(keys, len(window)))
             drafts = [run.drafts(window, keys_of_window) for run in self._methods]
             for i, (source, key) in enumerate(zip(window, keys_of_window, strict=True)):
-                results: list[Candidate | Rejected] = []
+                results: list[Accepted | Rejected] = []
                 requested = 0
                 for run, of_run in zip(self._methods, drafts, strict=True):
                     requested += len(of_run[i])
@@ -174,54 +154,35 @@ class Run:
                         if draft.rejections:
                             results += _rejected(run, draft, key)
                         if draft.sentence is not None:
-                            results.append(self._candidate(source, run.signed(draft.sentence, draft, key)))
+                            results.append(self._result(source, run.signed(draft.sentence, draft, key)))
                 yield source, requested, results
 
-    def encode(self, candidate: Candidate) -> str | None:
-        """Return the text of a sentence in the target."""
-        assert self._target is not None
-        try:
-            return self._target.encode(candidate.sentence)
-        except LossError:
-            self._target.encode(candidate.source)
-            return None
-
-    def outcomes(self, corpus: Iterable[Sentence]) -> Iterator[tuple[Sentence, list[Outcome]]]:
-        """Process a corpus."""
-        # A sentence equal to one from another source is rejected here without requesting another draft. The candidates
-        # for a source therefore never depend on the other sentences of the corpus.
-        keys, accepted = SentenceKeys(), set()
-        sources, to_name = tee(corpus)
-        for source, requested, results in self.candidates(sources, map(keys.assign, to_name)):
-            outcomes: list[Outcome] = []
-            for result in results:
-                outcome: Outcome
-                if isinstance(result, Rejected):
-                    outcome = result
-                elif result.fingerprint in accepted:
-                    outcome = Rejected(None, source, DUPLICATE.reason, is_last=True)
-                else:
-                    encoded = self.encode(result) if self._target else None
-                    if self._target and encoded is None:
-                        outcome = Rejected(None, source, UNWRITABLE.reason, is_last=True)
-                    else:
-                        accepted.add(result.fingerprint)
-                        outcome = Accepted(result.sentence, source, encoded)
-                outcomes.append(outcome)
-            self.statistics.add(requested, outcomes)
-            yield source, outcomes
-
     def sentences(self, corpus: Iterable[Sentence]) -> Iterator[Sentence]:
-        """Process a corpus."""
-        for _, outcomes in self.outcomes(corpus):
-            yield from (outcome.sentence for outcome in outcomes if isinstance(outcome, Accepted))
+        """Yield the new sentences of a corpus."""
+        sources, to_name = tee(corpus)
+        statistics = self.statistics
+        for _, requested, results in self.results(sources, map(SentenceKeys().assign, to_name)):
+            statistics.sources += 1
+            statistics.requested += requested
+            for result in results:
+                if isinstance(result, Rejected):
+                    statistics.reject(result.reason, is_last=result.is_last)
+                elif statistics.accept(result.fingerprint, count_changes(result.sentence)):
+                    yield result.sentence
 
-    def _candidate(self, source: Sentence, sentence: Sentence) -> Candidate | Rejected:
-        """Return a new sentence with its fingerprint, unless it was rejected in review."""
-        fingerprint = (self._target.as_stored(sentence) if self._target else sentence).fingerprint_number()
+    def _result(self, source: Sentence, sentence: Sentence) -> Accepted | Rejected:
+        """Return a new sentence with its text, unless it was rejected in review or cannot be written."""
+        target = self._target
+        fingerprint = (sentence if target is None else target.as_stored(sentence)).fingerprint_number()
         if self._excluded is not None and self._excluded(fingerprint, sentence.id):
-            return Rejected(None, source, REVIEWED.reason, is_last=True)
-        return Candidate(sentence, source, fingerprint)
+            return Rejected(None, REVIEWED.reason, is_last=True)
+        if target is None:
+            return Accepted(sentence, source, fingerprint)
+        try:
+            return Accepted(sentence, source, fingerprint, target.encode(sentence))
+        except LossError:
+            target.encode(source)  # an error where the format cannot store the source either
+            return Rejected(None, UNWRITABLE.reason, is_last=True)
 
 
 def _rejected(run: _MethodRun, draft: Draft, key: str) -> Iterator[Rejected]:
@@ -232,17 +193,17 @@ def _rejected(run: _MethodRun, draft: Draft, key: str) -> Iterator[Rejected]:
         if sentence is not None:
             filtered += 1
             signed = run.signed(sentence, draft, key, f"/rejected-{filtered}", rejected=rejection.reason)
-        is_last = draft.sentence is None and number == len(draft.rejections)
-        yield Rejected(signed, draft.source, rejection.reason, is_last)
+        yield Rejected(signed, rejection.reason, draft.sentence is None and number == len(draft.rejections))
 
 
 class _MethodRun:
     """The part of a run that belongs to one method."""
 
-    def __init__(self, method: Method) -> None:
+    def __init__(self, method: Augmenter) -> None:
         self._method = method
         self._streams = Streams(method.seed, method.name)
         self._signature = method.signature
+        self._id_infix = method.id_infix
 
     def drafts(self, sources: Sequence[Sentence], keys: Sequence[str]) -> list[list[Draft]]:
         """Return the finished drafts of some sources, those of each source in a list."""
@@ -259,28 +220,26 @@ class _MethodRun:
         self, sentence: Sentence, draft: Draft, key: str, suffix: str = "", rejected: str | None = None
     ) -> Sentence:
         """Return a sentence with its id and provenance."""
-        own = sentence.provenance if sentence.provenance is not draft.source.provenance else None
-        own = own or Provenance()
+        source, method = draft.source, self._method
+        own = sentence.provenance if sentence.provenance is not source.provenance else None
         # A method that combines sentences names the other sources.
-        sources = (key, *own.sources)
-        method = self._method.name
+        sources, details = ((key, *own.sources), own.details) if own else ((key,), {})
         # Of the layout only soft labels hold for a new sentence, where the method has set them.
-        before = draft.source.layout
-        soft = {n: v for n, v in sentence.layout.items() if n in _SOFT_LABELS and v is not before.get(n)}
+        soft = {n: v for n, v in sentence.layout.items() if n in _SOFT_LABELS and v is not source.layout.get(n)}
         return Sentence(
             sentence.tokens,
             sentence.mentions,
             self._id(key, draft.copy) + suffix,
-            sentence.meta if self._method.info.unconditioned else draft.source.meta,
+            sentence.meta if method.info.unconditioned else source.meta,
             sentence.columns,
             sentence.spaces,
             soft,
-            Provenance(method, self._signature, sources, draft.copy, own.details, rejected),
+            Provenance(method.name, self._signature, sources, draft.copy, details, rejected),
         )
 
     def _id(self, key: str, copy: int) -> str:
         """Create an id that no sentence of the corpus has; the corpus may contain output of the same method."""
-        wanted = f"{key}{self._method.id_infix}{copy}"
+        wanted = f"{key}{self._id_infix}{copy}"
         name, number = wanted, 1
         while name in self._method.existing_ids:
             number += 1

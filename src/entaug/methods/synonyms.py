@@ -63,7 +63,7 @@ class SynonymReplacement(Augmenter):
         senses: which synonyms: ``"usual"``, as above; or ``"any"``, with the lexicon ``wordnet-any``: those of any
             sense and part of speech, not inflected, also for words that look like names and where an article does not
             fit, as in the reference code.
-        preset: ``"starter"``; or ``"paper"``, which sets what the paper says (``entaug methods sr --preset paper``)
+        preset: ``"starter"``; or ``"paper"``, which sets what the paper says (``entaug list methods sr``)
             unless it is given.
 
     Example:
@@ -147,19 +147,6 @@ class SynonymReplacement(Augmenter):
             if loaded and self._uncased_names.list_name
             else params
         )
-
-    def _state(self) -> dict[str, Any]:
-        return {
-            "words": self._words,
-            "known": self._known,
-            "kinds": self._kinds.state(),
-            "names": self._uncased_names.state(),
-        }
-
-    def _restore(self, state: Mapping[str, Any]) -> None:
-        self._words, self._known = state["words"], state["known"]
-        self._kinds = SentenceKinds.from_state(state["kinds"])
-        self._uncased_names = UncasedNames.from_state(state["names"])
 
     def notes(self) -> list[str]:
         """See `Augmenter.notes`."""

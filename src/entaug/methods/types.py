@@ -1,15 +1,14 @@
-"""Types shared by methods, runs and workflows: descriptions of methods, requests, rejections, outcomes, statistics."""
+"""Types shared by methods, runs and workflows: descriptions of methods, requests, results, statistics."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
 from random import Random
-from typing import ClassVar, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from entaug.core.data import Sentence
-from entaug.teacher import count_changes
 
 __all__ = [
     "DISCONTINUOUS",
@@ -21,9 +20,7 @@ __all__ = [
     "UNCHANGED",
     "UNWRITABLE",
     "Accepted",
-    "Method",
     "MethodInfo",
-    "Outcome",
     "OutputTarget",
     "Rejected",
     "Rejection",
@@ -35,7 +32,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class MethodInfo:
-    """Description of a method, used by the documentation, ``entaug methods`` and the conformance tests.
+    """Description of a method, used by the documentation, ``entaug list methods`` and the conformance tests.
 
     Args:
         name: its registry name, the acronym from the literature in lower case.
@@ -123,23 +120,20 @@ def rejection_for(sentence: Sentence, info: MethodInfo) -> Rejection | None:
 
 
 class Accepted(NamedTuple):
-    """An augmented sentence."""
+    """A new sentence, with its text in the output where there is one."""
 
     sentence: Sentence
     source: Sentence
-    encoded: str | None = None
+    fingerprint: int
+    text: str | None = None
 
 
 class Rejected(NamedTuple):
-    """A draft that was not accepted."""
+    """A draft that was not accepted; with its sentence where a teacher or a filter rejected it."""
 
     sentence: Sentence | None
-    source: Sentence
     reason: str
     is_last: bool
-
-
-Outcome = Accepted | Rejected
 
 
 @dataclass
@@ -153,27 +147,28 @@ class RunStatistics:
     rejected: Counter[str] = field(default_factory=Counter)
     relabelled: Counter[str] = field(default_factory=Counter)
 
-    def add(self, requested: int, outcomes: Sequence[Outcome]) -> None:
-        """Add the outcomes of one source."""
-        self.add_source(requested)
-        for outcome in outcomes:
-            if isinstance(outcome, Accepted):
-                self.add_accepted(count_changes(outcome.sentence))
-            else:
-                self.add_rejected(outcome.reason, is_last=outcome.is_last)
+    def __post_init__(self) -> None:
+        self._seen: set[int] = set()
 
-    def add_source(self, requested: int) -> None:
-        """Count a source."""
-        self.sources += 1
-        self.requested += requested
+    def seen_before(self, fingerprints: Iterable[int]) -> None:
+        """Take over the sentences that an interrupted run accepted."""
+        self._seen.update(fingerprints)
 
-    def add_accepted(self, changes: Mapping[str, int] | None) -> None:
-        """Count an accepted sentence."""
+    def accept(self, fingerprint: int, changes: Mapping[str, int] | None) -> bool:
+        """Count a new sentence; one that an earlier source gave is rejected. The only place where repeats are dropped.
+
+        No other draft is requested then: what a source gives never depends on the other sentences.
+        """
+        if fingerprint in self._seen:
+            self.reject(DUPLICATE.reason, is_last=True)
+            return False
+        self._seen.add(fingerprint)
         self.accepted += 1
         if changes:
             self.relabelled.update(changes)
+        return True
 
-    def add_rejected(self, reason: str, *, is_last: bool) -> None:
+    def reject(self, reason: str, *, is_last: bool) -> None:
         """Count a rejected draft."""
         self.rejected[reason] += 1
         if is_last:
@@ -181,59 +176,13 @@ class RunStatistics:
 
     def to_dict(self) -> dict[str, int | dict[str, int]]:
         """Return the counts as plain values."""
-        return {name: dict(value) if isinstance(value, Counter) else value for name, value in vars(self).items()}
+        values = {one.name: getattr(self, one.name) for one in fields(self)}
+        return {name: dict(value) if isinstance(value, Counter) else value for name, value in values.items()}
 
     def update(self, counts: dict[str, int | dict[str, int]]) -> None:
         """Replace the counts."""
         for name, value in counts.items():
             setattr(self, name, Counter(value) if isinstance(value, dict) else value)
-
-
-class Method(Protocol):
-    """The interface of an augmenter that a run uses."""
-
-    name: ClassVar[str]
-    info: ClassVar[MethodInfo]
-    window_size: ClassVar[int]
-    copies: int
-    seed: int
-    existing_ids: set[str]
-
-    @property
-    def signature(self) -> str:
-        """Method, parameters and version."""
-
-    @property
-    def attempts(self) -> int:
-        """The maximum number of drafts for a sentence."""
-
-    def copies_of(self, source: Sentence) -> int:
-        """Return the number of sentences requested for a source."""
-
-    @property
-    def id_infix(self) -> str:
-        """The part that the ids of all sentences of this method and seed share."""
-
-    @property
-    def has_teacher(self) -> bool:
-        """Whether `apply_teacher` changes anything."""
-
-    @property
-    def has_filters(self) -> bool:
-        """Whether `apply_filters` can reject anything."""
-
-    def draft(self, requests: Sequence[Request]) -> Sequence[Sentence | Rejection]:
-        """Generate a draft for each request."""
-
-    def apply_teacher(
-        self, drafts: Sequence[Sentence | Rejection], sources: Sequence[Sentence]
-    ) -> list[tuple[Sentence | Rejection, Sentence | None]]:
-        """Relabel drafts."""
-
-    def apply_filters(
-        self, drafts: Sequence[Sentence | Rejection], sources: Sequence[Sentence]
-    ) -> list[Sentence | Rejection]:
-        """Replace drafts that a filter rejects by rejections."""
 
 
 class OutputTarget(Protocol):

@@ -141,7 +141,7 @@ def applicable_recipes(
             reason, is_notable = f"{recipe.method} does not support {' or '.join(missing)} mentions", True
         elif recipe.method and available is not None and recipe.method not in available:
             reason = f"no model of {recipe.method} for this corpus is on this machine"
-            reason, is_notable = f"{reason} (see entaug methods {recipe.method})", True
+            reason, is_notable = f"{reason} (entaug list methods {recipe.method})", True
         else:
             recipes.append(recipe)
             continue

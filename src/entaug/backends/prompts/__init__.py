@@ -86,8 +86,8 @@ def read_prompt(path: str | Path, purpose: str) -> Prompt:
     try:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise InputError(f"is not a TOML file ({error})", path=str(path), remedy="see: entaug prompts") from None
-    remedy = f"see: entaug prompts {purpose}"
+        raise InputError(f"is not a TOML file ({error})", path=str(path), remedy="see: entaug list prompts") from None
+    remedy = f"see: entaug list prompts {purpose}"
     unknown = [name for name in table if name not in _PARTS]
     if unknown:
         raise InputError(

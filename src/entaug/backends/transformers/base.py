@@ -81,7 +81,7 @@ def find_model(name: str | Path) -> Path:
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
     tried = f"there is no such folder, and it is not in {constants.HF_HUB_CACHE}"
-    remedy = "give a folder, run without --offline, or see: entaug models list"
+    remedy = "give a folder, run without --offline, or see: entaug list models"
     try:
         return _check_weights(Path(snapshot_download(str(name), local_files_only=True)), str(name))
     except LocalEntryNotFoundError:
@@ -90,7 +90,7 @@ def find_model(name: str | Path) -> Path:
             raise MissingModelError(message, remedy=remedy) from None
     except HFValidationError:
         raise MissingModelError(
-            f"{str(name)!r} is neither a folder nor a name on the hub", remedy="see: entaug models list"
+            f"{str(name)!r} is neither a folder nor a name on the hub", remedy="see: entaug list models"
         ) from None
     sys.stderr.write(f"downloading {name} from the hub\n")
     try:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Self
 
 from entaug.backends.name_protocols import EntityRecognizer, Recognition, WordCases
 from entaug.core.data import Sentence
@@ -117,23 +116,3 @@ class UncasedNames:
         for words in sorted(self._mentions):
             by_first[words[0]].append(words)
         return by_first
-
-    # ----------------------------------------------------------------------------------------------------- saved fits
-
-    def state(self) -> dict[str, Any]:
-        """Return what was learned, with what the list tells of the words of the corpus, as plain values for JSON."""
-        if not self.is_needed:
-            return {}
-        words = sorted(word for word in {*self._inside, *self._outside} if self._is_name(word))
-        return {"list": self.list_name, "words": words, "mentions": sorted(map(list, self._mentions))}
-
-    @classmethod
-    def from_state(cls, state: Mapping[str, Any]) -> Self:
-        """Create an object from what `state` returned."""
-        names = cls()
-        if state:
-            names._total = 1
-            names.list_name = state["list"]
-            names._inside.update(state["words"])
-            names._mentions = {tuple(words) for words in state["mentions"]}
-        return names

@@ -74,7 +74,7 @@ class CASSI(Augmenter):
             likelihood of the selected one (`lm_score`) is not known. Only for the masked scorer.
         preset: ``"starter"``, models that are available without the hub; ``"paper"``, the models of the paper (English;
             for other languages set `dependency_parser`); ``"authors"``, the paper with the additions of the published
-            code. The preset sets every parameter that is not given (``entaug methods cassi --preset paper``).
+            code. The preset sets every parameter that is not given (``entaug list methods cassi``).
         min_tokens: the minimum number of tokens of sentences and candidates; 1 (starter, paper), 6 (authors).
         shortlist_size: the number of nearest sentences by sentence vector that are compared by BERTScore; 0 for all.
             The default is all in a corpus of up to 5,000 sentences, and 100 in larger ones.

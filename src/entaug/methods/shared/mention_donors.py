@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from random import Random
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from entaug.core.data import Mention, Sentence
 from entaug.methods.shared.capitals import CorpusCapitals, is_in_capitals
@@ -98,16 +98,6 @@ class _SeenMentions:
         if not (words[0].isupper() and is_in_capitals(sentence.tokens, mention.start, mention.end)):
             uses.add(bool(mention.start) and sentence.tokens[mention.start - 1].lower() in ARTICLES)
 
-    def update(self, other: _SeenMentions) -> None:
-        """Add the mentions of the sentences that follow."""
-        for structure, contents in other.uses.items():
-            own = self.uses[structure]
-            for content, uses in contents.items():
-                own.setdefault(content, set()).update(uses)
-        for words, spaces in other.spaces.items():
-            self.spaces[words] = min(spaces, self.spaces.get(words, spaces))
-        self._initial += other._initial
-
     def add_initial(self, capitals: CorpusCapitals) -> None:
         """Add the mentions from the beginning of sentences, in the form that they have within sentences."""
         for structure, (words, mentions) in self._initial:
@@ -145,12 +135,6 @@ class TrainingDonors:
                 seen.add(sentence, place, capitals)
             yield sentence
 
-    def update(self, other: TrainingDonors) -> None:
-        """Add what was learned from the sentences that follow; before `conclude`."""
-        self._shapes.update(other._shapes)
-        self._capitals.update(other._capitals)
-        self._seen.update(other._seen)
-
     def conclude(self) -> None:
         """Make donors of the mentions that were learned."""
         seen = self._seen
@@ -163,40 +147,8 @@ class TrainingDonors:
             for structure, uses in seen.uses.items()
         }
         del self._seen, self._capitals
-        self._clear_groups()
-
-    def _clear_groups(self) -> None:
         self._groups: dict[tuple[object, ...], dict[tuple[object, ...], _Group]] = {}
         self._chosen: dict[tuple[object, ...], _Group] = {}
-
-    def state(self) -> dict[str, Any]:
-        """Return the donors and what was learned about shapes, as plain values for JSON."""
-        donors = [
-            [label, labels, [[*_plain(donor), sorted(articles)] for donor, articles in of_structure.items()]]
-            for (label, labels), of_structure in self._donors.items()
-        ]
-        return {"donors": donors, "shapes": self._shapes.state()}
-
-    @classmethod
-    def from_state(cls, state: Mapping[str, Any], *, by_shape: bool) -> TrainingDonors:
-        """Create donors from plain values."""
-        donors = cls(by_shape=by_shape)
-        donors._shapes = MentionShapes.from_state(state["shapes"])
-        donors._donors = {
-            (label, tuple(labels)): {
-                MentionDonor(
-                    tuple(words),
-                    tuple([Mention(name, tuple([(start, end) for start, end in spans])) for name, spans in mentions]),
-                    None if spaces is None else tuple(spaces),
-                    content_key(words),
-                ): set(articles)
-                for words, mentions, spaces, articles in of_structure
-            }
-            for label, labels, of_structure in state["donors"]
-        }
-        del donors._seen, donors._capitals
-        donors._clear_groups()
-        return donors
 
     @property
     def pools(self) -> dict[str, list[tuple[str, ...]]]:
@@ -265,12 +217,6 @@ class TrainingDonors:
             for key in dict.fromkeys(shape[:length] for shape in shapes):
                 groups[key].append(donor)
         return {shape: _grouped(donors) for shape, donors in groups.items()}
-
-
-def _plain(donor: MentionDonor) -> list[Any]:
-    """The words, mentions and spaces of a donor as plain values."""
-    mentions = [[mention.label, [list(span) for span in mention.spans]] for mention in donor.mentions]
-    return [list(donor.words), mentions, None if donor.spaces is None else list(donor.spaces)]
 
 
 def content_key(words: Sequence[str]) -> str:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import compress
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from entaug.core.data import Sentence
 from entaug.methods.shared.capitals import capitals_of
@@ -72,32 +72,6 @@ class MentionShapes:
             if mention.is_contiguous:
                 after = tokens[mention.end].lower() if mention.end < len(tokens) else ""
                 self._contexts[mention.label].add((tokens[mention.end - 1].lower(), after))
-
-    def update(self, other: MentionShapes) -> None:
-        """Learn what another one has learned."""
-        self._modifiers = None
-        self._tokens.update(other._tokens)
-        self._tokens_outside.update(other._tokens_outside)
-        for label, contexts in other._contexts.items():
-            self._contexts[label] |= contexts
-
-    def state(self) -> dict[str, Any]:
-        """Return what was learned, as plain values for JSON."""
-        return {
-            "tokens": dict(self._tokens),
-            "outside": dict(self._tokens_outside),
-            "contexts": {label: sorted(contexts) for label, contexts in self._contexts.items()},
-        }
-
-    @classmethod
-    def from_state(cls, state: Mapping[str, Any]) -> MentionShapes:
-        """Create shapes from plain values."""
-        shapes = cls()
-        shapes._tokens.update(state["tokens"])
-        shapes._tokens_outside.update(state["outside"])
-        for label, contexts in state["contexts"].items():
-            shapes._contexts[label] = {(last, after) for last, after in contexts}
-        return shapes
 
     def shape(self, label: str, words: Sequence[str], before: str = "") -> Shape:
         """Return the shape of a mention."""

@@ -38,7 +38,7 @@ class PromptedAugmenter(Augmenter):
     """Base class of methods that can ask an instruct model: a model behind a server, or a GGUF file.
 
     Args:
-        prompt: with an instruct model: a file with the prompt, in place of the packaged one (``entaug prompts``).
+        prompt: with an instruct model: a file with the prompt, in place of the packaged one (``entaug list prompts``).
         num_examples: with an instruct model: the number of training sentences in each prompt; none for 3.
         max_new_tokens: the maximum number of sub-words of a new sentence.
         temperature: for sampling; higher values give more variety.

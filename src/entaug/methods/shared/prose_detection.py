@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from typing import Any, Literal, Self
+from collections.abc import Iterable
+from typing import Literal
 
 from entaug.core.data import Sentence
 from entaug.methods.shared.capitals import CorpusCapitals, is_in_capitals
@@ -59,17 +59,6 @@ class SentenceKinds:
         long = [word for word in outside if len(word) >= _LONG and word.lower() != word.upper()]
         with_capital = sum(outside[word] for word in long if word[0].isupper())
         self._capitals_are_rare = with_capital <= _RARE * sum(outside[word] for word in long)
-
-    def state(self) -> dict[str, Any]:
-        """Return what was learned, as plain values for JSON."""
-        return {"has_case": self._has_case, "words": dict(self._counts)}
-
-    @classmethod
-    def from_state(cls, state: Mapping[str, Any]) -> Self:
-        """Create an object from plain values."""
-        kinds = cls(())
-        kinds._use(Counter(state["words"]), has_case=state["has_case"])
-        return kinds
 
     def kind(self, sentence: Sentence) -> SentenceKind:
         """Return the kind of a sentence."""

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import re
 import shutil
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,12 +15,12 @@ from entaug.backends.config import TrainingConfig
 from entaug.config.params import PositiveInt
 from entaug.config.presets import ONLY_IF_SET
 from entaug.errors import InputError, OutputError
+from entaug.files.locks import lock
 from entaug.methods.base import Augmenter
 
 __all__ = ["TrainableAugmenter"]
 
 _KEY_FILE = "key.txt"
-_FILE_NAME = re.compile(r"\w{1,40}\.(json|safetensors)")  # of a saved model
 
 Model = TypeVar("Model", bound=Any)
 LearningRate = Annotated[float, Interval(gt=0, lt=1)]
@@ -54,11 +52,6 @@ class TrainableAugmenter(Augmenter):
     checkpoint_dir: str | None = field(default=None, metadata={"local": True})
     max_attempts: PositiveInt = 4
 
-    def __post_init__(self) -> None:
-        self._model: Any = None  # the trained one
-        self._files: Mapping[str, bytes] = {}  # of a saved model; if set, the next fit loads them instead of training
-        super().__post_init__()
-
     def _train(
         self, model: Model, data: Any, key: object, markers: Mapping[str, str] | None = None, **more: Any
     ) -> Model:
@@ -75,14 +68,10 @@ class TrainableAugmenter(Augmenter):
         options: dict[str, Any] = {"progress": self.progress, **more}
         if markers is not None:
             options["new_tokens"] = markers
-        if self._files:
-            self._model = self._restored_model(model)
-        elif self.checkpoint_dir is None:
-            self._model = model.fit(data, config, **options)
-        else:
-            self._model = self._train_in_folder(Path(self.checkpoint_dir), model, data, config, key, options, more)
-        trained: Model = self._model
-        return trained
+        if self.checkpoint_dir is None:
+            trained: Model = model.fit(data, config, **options)
+            return trained
+        return self._train_in_folder(Path(self.checkpoint_dir), model, data, config, key, options, more)
 
     def _train_in_folder(
         self,
@@ -99,38 +88,15 @@ class TrainableAugmenter(Augmenter):
         identity = (model.name, adapters, config, key, options.get("new_tokens"), *([more] if more else []))
         _claim(folder, hashlib.sha256(repr(identity).encode()).hexdigest())
         trained: Model
-        if (folder / "learned").exists():
-            trained = model.restore(folder / "learned")
-            shutil.rmtree(folder / "state", ignore_errors=True)  # of a training that was killed at its very end
-            return trained
-        trained = model.fit(data, config, checkpoint_dir=folder / "state", **options)
-        trained.save(folder / "learned")
-        shutil.rmtree(folder / "state", ignore_errors=True)
+        with lock(folder):  # of several processes one trains, and the others load its model
+            if (folder / "learned").exists():
+                trained = model.restore(folder / "learned")
+                shutil.rmtree(folder / "state", ignore_errors=True)  # of a training that was killed at its very end
+                return trained
+            trained = model.fit(data, config, checkpoint_dir=folder / "state", **options)
+            trained.save(folder / "learned")
+            shutil.rmtree(folder / "state", ignore_errors=True)
         return trained
-
-    def _restored_model(self, model: Model) -> Model:
-        """Return the model with the saved files."""
-        with tempfile.TemporaryDirectory(prefix="entaug-") as folder:
-            try:
-                for name, content in self._files.items():
-                    Path(folder, name).write_bytes(content)
-                restored: Model = model.restore(folder)
-            except InputError as error:
-                error.path = None  # the folder is temporary
-                raise
-        return restored
-
-    def _trained_files(self) -> dict[str, bytes]:
-        if self._model is None:
-            return {}
-        with tempfile.TemporaryDirectory(prefix="entaug-") as folder:
-            self._model.save(Path(folder, "model"))
-            return {file.name: file.read_bytes() for file in sorted(Path(folder, "model").iterdir())}
-
-    def _restore_trained(self, files: Mapping[str, bytes]) -> None:
-        if not all(map(_FILE_NAME.fullmatch, files)):
-            raise InputError("has other files than those of a trained model", remedy="save the method again")
-        self._files = files
 
 
 def _claim(folder: Path, key: str) -> None:

@@ -36,7 +36,7 @@ DEFAULT_SCALES = ("fluent", "right", "diverse")
 Judges = Literal["text", "pair", "group"]
 """What a rating judges: a text by itself, a text and its original, or all texts of an original together."""
 
-_REMEDY = "see: entaug rate --list-scales"
+_REMEDY = "see: entaug list scales"
 
 
 def _is_line(text: object, longest: int = 500) -> bool:

@@ -1,4 +1,4 @@
-"""A corpus augmented in shards, and merged, is the corpus augmented at once."""
+"""A corpus augmented in parts, and merged, is the corpus augmented at once."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from entaug.core.data import Mention
 from entaug.errors import EntaugError, InputError, LossError
 from entaug.files import checkpoints
 from entaug.methods import create_augmenter
+from entaug.methods import parts as part_files
 from entaug.methods.augment import augment_file
 from entaug.methods.combined import parse_methods
-from entaug.methods.shard_files import end_line, first_line, json_line, next_sum
-from entaug.methods.shards import Shard, augment_shard, merge_shards
+from entaug.methods.parts import Part, augment_part, merge_parts
 from helpers.command_line import fails, interrupt_after, repeated
 from helpers.odd_values import changed, places
 
 TRAIN = EXAMPLE / "train.conll"
 
 
-def shards(gold: Path, folder: Path, method: str, of: int, parameters: dict[str, Any], **options: Any) -> None:
+def make_parts(gold: Path, folder: Path, method: str, of: int, parameters: dict[str, Any], **options: Any) -> None:
     for number in range(1, of + 1):
-        augment_shard(gold, folder, parse_methods(method, **parameters), Shard(number, of), **options)
+        augment_part(gold, folder, parse_methods(method, **parameters), Part(number, of), **options)
 
 
 @pytest.mark.parametrize(
@@ -42,17 +42,17 @@ def shards(gold: Path, folder: Path, method: str, of: int, parameters: dict[str,
         ("mr", 4, "out.json", {"filters": "similarity:min_similarity=0.9"}, {"to_format": "gliner"}),
     ],
 )
-def test_merged_shards_are_the_whole(
+def test_merged_parts_are_the_whole(
     tmp_path: Path, method: str, of: int, out: str, parameters: dict[str, Any], options: dict[str, Any]
 ) -> None:
     gold = repeated(tmp_path, 2)
-    if of == 9:  # more shards than sentences
+    if of == 9:  # more parts than sentences
         entaug.write(entaug.read(TRAIN)[:5], gold)
     wanted, merged = tmp_path / f"whole-{out}", tmp_path / out
     rejected = (tmp_path / "r1.jsonl", tmp_path / "r2.jsonl") if parameters else (None, None)
     whole = augment_file(gold, wanted, parse_methods(method, **parameters), rejected=rejected[0], **options)
-    shards(gold, tmp_path / "shards", method, of, parameters, **options)
-    summary = merge_shards([tmp_path / "shards"], merged, rejected=rejected[1])
+    make_parts(gold, tmp_path / "parts", method, of, parameters, **options)
+    summary = merge_parts([tmp_path / "parts"], merged, rejected=rejected[1])
     assert merged.read_bytes() == wanted.read_bytes()
     if rejected[0] and rejected[1]:
         assert rejected[0].read_bytes() == rejected[1].read_bytes() != b""
@@ -61,27 +61,27 @@ def test_merged_shards_are_the_whole(
     assert plain == other
 
 
-def test_interrupted_shards_and_merges_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupted_parts_and_merges_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checkpoints, "_CHECKPOINT_SECONDS", 0.0)
-    gold, folder, out = repeated(tmp_path, 10), tmp_path / "shards", tmp_path / "out.conll"
+    gold, folder, out = repeated(tmp_path, 10), tmp_path / "parts", tmp_path / "out.conll"
     augment_file(gold, tmp_path / "whole.conll", create_augmenter("mr"))
     for number in (1, 2):
         with pytest.raises(KeyboardInterrupt):
-            augment_shard(gold, folder, create_augmenter("mr"), Shard(number, 2), progress=interrupt_after(128))
-        assert not (folder / Shard(number, 2).name).exists()
-        summary = augment_shard(gold, folder, create_augmenter("mr"), Shard(number, 2))
+            augment_part(gold, folder, create_augmenter("mr"), Part(number, 2), progress=interrupt_after(128))
+        assert not (folder / Part(number, 2).name).exists()
+        summary = augment_part(gold, folder, create_augmenter("mr"), Part(number, 2))
         assert summary.resumed_at >= 128
     with pytest.raises(KeyboardInterrupt):
-        merge_shards([folder], out, progress=interrupt_after(512))
-    assert merge_shards([folder], out).resumed_at >= 512
+        merge_parts([folder], out, progress=interrupt_after(512))
+    assert merge_parts([folder], out).resumed_at >= 512
     assert out.read_bytes() == (tmp_path / "whole.conll").read_bytes()
-    assert sorted(p.name for p in folder.iterdir()) == [Shard(n, 2).name for n in (1, 2)]
+    assert sorted(p.name for p in folder.iterdir()) == [Part(n, 2).name for n in (1, 2)]
 
 
 def test_what_does_not_fit_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    gold, folder, out = repeated(tmp_path, 2), tmp_path / "shards", str(tmp_path / "out.conll")
-    shards(gold, folder, "sis", 3, {})
-    second = folder / Shard(2, 3).name
+    gold, folder, out = repeated(tmp_path, 2), tmp_path / "parts", str(tmp_path / "out.conll")
+    make_parts(gold, folder, "sis", 3, {})
+    second = folder / Part(2, 3).name
     content = second.read_bytes()
 
     def refusal() -> str:
@@ -90,21 +90,21 @@ def test_what_does_not_fit_is_refused(tmp_path: Path, capsys: pytest.CaptureFixt
         return said
 
     second.unlink()
-    assert "1 of 3 shards missing: 2; write them: entaug augment --shard 2/3" in refusal()
-    augment_shard(gold, folder, create_augmenter("sis", seed=1), Shard(2, 3))
+    assert "1 of 3 parts missing: 2; write them: entaug augment --part 2/3" in refusal()
+    augment_part(gold, folder, create_augmenter("sis", seed=1), Part(2, 3))
     assert "differs from" in (said := refusal())
-    assert "in input, options, version or models (key, fitted, signature); merge the shards of one run" in said
+    assert "in input, options, version or models (key, signature); merge the parts of one run" in said
     second.write_bytes(content)
     (folder / "part-2-of-3.jsonl.gz").write_bytes(content)
-    assert "is shard 2/3, as is" in refusal()
+    assert "is part 2/3, as is" in refusal()
     (folder / "part-2-of-3.jsonl.gz").unlink()
     lines = gzip.decompress(content).splitlines(keepends=True)
     for damaged, message in (
-        (lines[:-1], "is not complete; write it again: --shard 2/3 --force"),
-        (lines[:5], "is not complete; write it again: --shard 2/3 --force"),
-        ([*lines[:5], b"[1,", *lines[6:]], "is damaged; write it again: --shard 2/3 --force"),
-        (lines[1:], "is no shard; name those that entaug augment --shard wrote"),
-        ([*lines, lines[1]], "is not complete; write it again: --shard 2/3 --force"),
+        (lines[:-1], "is not complete; write it again: --part 2/3 --force"),
+        (lines[:5], "is not complete; write it again: --part 2/3 --force"),
+        ([*lines[:5], b"[1,", *lines[6:]], "is damaged; write it again: --part 2/3 --force"),
+        (lines[1:], "is not a part; name those that entaug augment --part wrote"),
+        ([*lines, lines[1]], "is not complete; write it again: --part 2/3 --force"),
         ([*lines[:2], lines[3], lines[2], *lines[4:]], "was changed after it was written; write it again"),
         ([lines[0], lines[1].replace(b"\\tO", b"\\tB-PER", 1), *lines[2:]], "was changed after it was written"),
         ([lines[0].replace(b'"with_gold":true', b'"with_gold":false'), *lines[1:]], "has a damaged first line"),
@@ -115,36 +115,41 @@ def test_what_does_not_fit_is_refused(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "broken gzip file" in refusal()
     second.write_bytes(content)
     said = fails(capsys, 3, "merge", str(folder), "-o", str(tmp_path / "out.jsonl"))
-    assert "the shards hold CoNLL columns, and this is the name of JSON lines; name a file of the format" in said
+    assert "the parts hold CoNLL columns, and this is the name of JSON lines; name a file of the format" in said
     assert main(["merge", str(folder), "-o", out, "--quiet"]) == 0
     assert "exists" in fails(capsys, 3, "merge", str(folder), "-o", out)
     (tmp_path / "empty").mkdir()
-    assert "holds no shard" in fails(capsys, 2, "merge", str(tmp_path / "empty"), "-o", out, "--force")
+    assert "holds no part" in fails(capsys, 2, "merge", str(tmp_path / "empty"), "-o", out, "--force")
     for text in ("0/3", "4/3", "x", "1/0"):
-        said = fails(capsys, 2, "augment", str(gold), "-m", "sis", "-o", str(folder), "--shard", text)
-        assert f"--shard {text!r} is no part of a whole; write it as 3/64; the first is 1/64" in said
+        said = fails(capsys, 2, "augment", str(gold), "-m", "sis", "-o", str(folder), "--part", text)
+        assert f"--part {text!r} is not a part of a whole; write it as 3/64; the first is 1/64" in said
 
 
 ODD: list[Any] = [None, True, -1, 0, 2**63 - 1, 1.5, "", "x", "../x", [], [1], {}, {"a": -1}, {"x": {"y": []}}]
 
 
 def test_odd_values_with_right_sums_are_one_error(tmp_path: Path) -> None:
-    """Whatever a shard says: it is merged, or refused in one line that names the file."""
-    shards(TRAIN, tmp_path / "shards", "mr", 1, {"filters": "duplicates", "p": 1.0})
-    file = next((tmp_path / "shards").iterdir())
+    """Whatever a part says: it is merged, or refused in one line that names the file."""
+    make_parts(TRAIN, tmp_path / "parts", "mr", 1, {"filters": "duplicates", "p": 1.0})
+    file = next((tmp_path / "parts").iterdir())
     said, *drafts, _ = map(json.loads, gzip.decompress(file.read_bytes()).splitlines())
-    del said["sha256"]
+    del said["sum"]
     drafts = [said, *drafts[:2]]
     drafts[0]["before"]["sentences"] = 2
     file.unlink()
     path = tmp_path / "part.jsonl.gz"
 
     def merge(contents: Sequence[Any]) -> str:
+        json_line = part_files._json_line
         lines = [*(json_line(one) for one in contents[1:])]
-        content = [first_line(contents[0]), *lines, json_line(end_line(len(lines), reduce(next_sum, lines, "")))]
+        first = (
+            {**contents[0], "sum": part_files._sum_of(contents[0])} if isinstance(contents[0], dict) else contents[0]
+        )
+        end = {"sources": len(lines), "sum": reduce(part_files._next_sum, lines, "")}
+        content = [json_line(first), *lines, json_line(end)]
         path.write_bytes(gzip.compress("".join(content).encode(), compresslevel=1))
         try:
-            merge_shards([path], tmp_path / "out.conll", force=True, allow_empty=True)
+            merge_parts([path], tmp_path / "out.conll", force=True, allow_empty=True)
         except EntaugError as error:
             return str(error)
         return ""
@@ -157,8 +162,8 @@ def test_odd_values_with_right_sums_are_one_error(tmp_path: Path) -> None:
                 refused += 1
                 assert "part.jsonl.gz" in said, (place, odd)
                 assert "\n" not in said
-    assert refused > 400
-    for place, odd in (((0, "of"), 10**7), ((0, "shard"), 2), ((0, "before", "tokens"), -5), ((0, "lost"), {"a": "b"})):
+    assert refused > 300
+    for place, odd in (((0, "of"), 10**7), ((0, "part"), 2)):
         assert merge(changed(drafts, place, odd)).endswith("has a damaged first line; write it again"), place
     assert "unknown format" in merge(changed(drafts, (0, "format"), "../x"))
 
@@ -167,8 +172,8 @@ def test_an_output_that_cannot_store_gold_is_an_error(tmp_path: Path) -> None:
     gold = [s.with_(mentions=(Mention("GAP", [(0, 1), (2, 3)]),)) for s in entaug.read(TRAIN) if len(s) > 4]
     entaug.write(gold, tmp_path / "gold.jsonl")
     with pytest.raises(LossError):
-        augment_shard(tmp_path / "gold.jsonl", tmp_path / "s", create_augmenter("sis"), Shard(1, 2), to_format="conll")
+        augment_part(tmp_path / "gold.jsonl", tmp_path / "s", create_augmenter("sis"), Part(1, 2), to_format="conll")
     assert list((tmp_path / "s").iterdir()) == []
-    shards(TRAIN, tmp_path / "none", "sis", 1, {"p": 0.0})
+    make_parts(TRAIN, tmp_path / "none", "sis", 1, {"p": 0.0})
     with pytest.raises(InputError, match="generated no sentence"):
-        merge_shards([tmp_path / "none"], tmp_path / "out.conll")
+        merge_parts([tmp_path / "none"], tmp_path / "out.conll")

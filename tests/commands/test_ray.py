@@ -6,10 +6,8 @@ The first tests run what actors run in this process; the others need Ray (``make
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import pickle
-import random
 import signal
 import subprocess
 import sys
@@ -24,11 +22,11 @@ import entaug
 from conftest import EXAMPLE
 from entaug.core.data import Mention
 from entaug.errors import EntaugError, InputError, LossError, OutputError, ParameterError
-from entaug.methods import METHODS, cluster, create_augmenter, ray_pool
+from entaug.files import checkpoints
+from entaug.methods import METHODS, augment, create_augmenter
 from entaug.methods.augment import augment_file
-from entaug.methods.cluster import augment_on_ray
 from entaug.methods.combined import parse_methods
-from entaug.methods.ray_pool import Pool, pool_for
+from entaug.methods.ray import Pool, RayWorkers, pool_for
 from helpers.command_line import fails, interrupt_after, repeated
 from helpers.faked_methods import make
 
@@ -37,18 +35,17 @@ TRAIN = EXAMPLE / "train.conll"
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
-class Inline(ray_pool.Cluster):
-    """What a cluster does, in this process and in any order."""
+class Inline:
+    """What a cluster does, in this process: each of two actors has its own copy of the work."""
 
-    def pool(self, augmenter: Any, jobs: int | None) -> Pool:
-        return Pool(2, 1)
+    def begin(self, function: Any, shared: Any) -> None:
+        self.actors = [sent(shared), sent(shared)]
+        for one in self.actors:
+            function(one, None)
 
-    def map(self, pool: Any, kind: Any, shared: Any, tasks: Any) -> Iterator[Any]:
-        function = kind(sent(shared))
-        waiting = list(tasks)
-        random.Random(1).shuffle(waiting)
-        for number, task in waiting:
-            yield sent((number, function(sent(task))))
+    def map(self, function: Any, shared: Any, tasks: Any) -> Iterator[Any]:
+        for number, task in enumerate(tasks):
+            yield sent(function(self.actors[number % 2], sent(task)))
 
 
 def sent(value: Any) -> Any:
@@ -57,13 +54,12 @@ def sent(value: Any) -> Any:
 
 
 @pytest.fixture
-def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster, "_BY_RULES", (50, 50))
+def inline(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(RayWorkers, "start", lambda address, augmenter, jobs: contextlib.nullcontext(Inline()))
 
 
-@pytest.fixture
-def inline(monkeypatch: pytest.MonkeyPatch, small_parts: None) -> None:
-    monkeypatch.setattr(cluster, "connected", lambda address: contextlib.nullcontext(Inline()))
+def on_ray(gold: Path, out: Path, method: Any, *, jobs: int | None = None, **options: Any) -> Any:
+    return augment_file(gold, out, method, executor="ray", jobs=jobs, **options)
 
 
 def same_as_one_process(gold: Path, folder: Path, method: Any, out: str = "out.conll", **options: Any) -> None:
@@ -71,13 +67,12 @@ def same_as_one_process(gold: Path, folder: Path, method: Any, out: str = "out.c
     jobs = options.pop("jobs", None)
     wanted, got = folder / f"whole-{out}", folder / out
     one = augment_file(gold, wanted, method(), rejected=folder / "r1.jsonl", **options)
-    many = augment_on_ray(gold, got, method(), rejected=folder / "r2.jsonl", jobs=jobs, **options)
+    many = on_ray(gold, got, method(), rejected=folder / "r2.jsonl", jobs=jobs, **options)
     assert got.read_bytes() == wanted.read_bytes()
     assert (folder / "r1.jsonl").read_bytes() == (folder / "r2.jsonl").read_bytes()
     different = {"output", "seconds", "usage"}
     plain, other = ({k: v for k, v in s.to_dict().items() if k not in different} for s in (one, many))
     assert plain == other
-    assert not (folder / f"{out}.parts").exists()
 
 
 @pytest.mark.parametrize(
@@ -89,13 +84,12 @@ def same_as_one_process(gold: Path, folder: Path, method: Any, out: str = "out.c
         ("mr", {"mentions": {"PER": ["Grace Hopper", "Ada Lovelace"]}}, "out.conll", {}),
     ],
 )
-def test_parts_are_the_whole(
+def test_blocks_are_the_whole(
     tmp_path: Path, inline: None, method: str, parameters: dict[str, Any], out: str, options: dict[str, Any]
 ) -> None:
     same_as_one_process(repeated(tmp_path, 3), tmp_path, lambda: parse_methods(method, **parameters), out, **options)
 
 
-# Of those that cannot be saved, a few in every run of the tests.
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=[] if n in {"bt", "lm", "sr"} else pytest.mark.slow) for n in sorted(METHODS)]
 )
@@ -110,93 +104,53 @@ def test_sentences_with_ids_and_few_sentences(tmp_path: Path, inline: None) -> N
 
 
 def test_an_interrupted_run_goes_on(tmp_path: Path, inline: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    gold, out, parts = repeated(tmp_path, 5), tmp_path / "out.conll", tmp_path / "out.conll.parts"
+    monkeypatch.setattr(checkpoints, "_CHECKPOINT_SECONDS", 0.0)
+    gold, out = repeated(tmp_path, 5), tmp_path / "out.conll"
     augment_file(gold, tmp_path / "whole.conll", create_augmenter("mr"))
     with pytest.raises(KeyboardInterrupt):
-        augment_on_ray(gold, out, create_augmenter("mr"), progress=interrupt_after(200))
-    assert len(list(parts.glob("part-*-of-00010.jsonl.gz"))) == 4
-    said = json.loads((parts / "manifest.json").read_text())
-    assert {"content", "key", "fitted", "signature"} <= said.keys()
-
-    def refused(**changes: Any) -> str:
-        before = sorted(parts.iterdir())
-        with pytest.raises(OutputError) as caught:
-            augment_on_ray(changes.pop("gold", gold), out, create_augmenter(changes.pop("method", "mr")), **changes)
-        assert sorted(parts.iterdir()) == before
-        return str(caught.value)
-
-    rest = "repeat that run, pass --force to drop it, or move it away"
-    assert f"interrupted run with another input; {rest}" in refused(gold=repeated(tmp_path / "..", 4))
-    assert f"with another method, other parameters or models; {rest}" in refused(method="sis")
-    assert f"with other options; {rest}" in refused(only_new=True)
-
-    done = sorted(parts.glob("part-*"))
-    done[0].write_bytes(done[0].read_bytes()[:-30])
-    done[1].write_bytes(done[2].read_bytes())
-    made: list[int] = []
-    work = cluster._work
-    monkeypatch.setattr(
-        cluster,
-        "_work",
-        lambda *a, **k: (made.append(task[0]) or task for task in work(*a, **k)),  # type: ignore[func-returns-value]
-    )
-    summary = augment_on_ray(gold, out, create_augmenter("mr"))
-    assert (summary.resumed_at, len(made)) == (100, 8), "two parts were complete, and damaged ones are made again"
+        on_ray(gold, out, create_augmenter("mr"), progress=interrupt_after(200))
+    for options in ({"only_new": True}, {"method": "sis"}):
+        method = create_augmenter(str(options.pop("method", "mr")))
+        with pytest.raises(OutputError, match="was left by an interrupted run with other input or options; repeat"):
+            on_ray(gold, out, method, **options)
+    assert on_ray(gold, out, create_augmenter("mr")).resumed_at >= 200
     assert out.read_bytes() == (tmp_path / "whole.conll").read_bytes()
-    assert not parts.exists()
-
-
-def test_force_drops_what_another_run_left_and_nothing_else(tmp_path: Path, inline: None) -> None:
-    gold, out, parts = repeated(tmp_path, 5), tmp_path / "out.conll", tmp_path / "out.conll.parts"
-    with pytest.raises(KeyboardInterrupt):
-        augment_on_ray(gold, out, create_augmenter("mr"), progress=interrupt_after(200))
-    augment_on_ray(gold, out, create_augmenter("sis"), force=True)
-    augment_file(gold, tmp_path / "whole.conll", create_augmenter("sis"))
-    assert out.read_bytes() == (tmp_path / "whole.conll").read_bytes()
-    parts.mkdir()
-    (parts / "mine.txt").write_text("mine")
-    with pytest.raises(OutputError, match="is a folder that holds something else; move it away"):
-        augment_on_ray(gold, out, create_augmenter("sis"), force=True)
-    assert (parts / "mine.txt").read_text() == "mine"
 
 
 def test_a_run_that_cannot_succeed_leaves_nothing(tmp_path: Path, inline: None) -> None:
     gold = [s.with_(mentions=(Mention("GAP", [(0, 1), (2, 3)]),)) for s in entaug.read(TRAIN) if len(s) > 4]
     entaug.write(gold, tmp_path / "gold.jsonl")
     with pytest.raises(LossError):
-        augment_on_ray(tmp_path / "gold.jsonl", tmp_path / "o.conll", create_augmenter("sis"))
+        on_ray(tmp_path / "gold.jsonl", tmp_path / "o.conll", create_augmenter("sis"))
     with pytest.raises(InputError, match="generated no sentence"):
-        augment_on_ray(TRAIN, tmp_path / "o.conll", create_augmenter("sis", p=0.0))
+        on_ray(TRAIN, tmp_path / "o.conll", create_augmenter("sis", p=0.0))
     (tmp_path / "bad.conll").write_text("Ada B-PER\nsings I-LOC\n")
     with pytest.raises(InputError, match=r"bad\.conll:2"):
-        augment_on_ray(tmp_path / "bad.conll", tmp_path / "o.conll", create_augmenter("sis"))
+        on_ray(tmp_path / "bad.conll", tmp_path / "o.conll", create_augmenter("sis"))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.conll", "gold.jsonl"]
 
 
 @pytest.mark.parametrize(
     ("field", "value", "message"),
     [
-        ("version", "0.0.0", "a worker has entaug .*, and the first process 0.0.0; install the same version"),
+        ("version", "0.0.0", "a worker has entaug .*, and the first process entaug 0.0.0; install the same version"),
         ("signature", "sis|other", r"a worker has sis\|.*, and the first process sis\|other; install the same version"),
     ],
 )
 def test_a_worker_that_differs_is_an_error(
     tmp_path: Path, inline: None, monkeypatch: pytest.MonkeyPatch, field: str, value: str, message: str
 ) -> None:
-    class Elsewhere(cluster.Drafter):
-        def __init__(self, plan: Any) -> None:
-            super().__init__(replace(plan, **{field: value}))
-
-    monkeypatch.setattr(cluster, "Drafter", Elsewhere)
+    begin = Inline.begin
+    monkeypatch.setattr(Inline, "begin", lambda self, f, shared: begin(self, f, replace(shared, **{field: value})))
     with pytest.raises(EntaugError, match=message):
-        augment_on_ray(TRAIN, tmp_path / "o.conll", create_augmenter("sis"))
+        on_ray(TRAIN, tmp_path / "o.conll", create_augmenter("sis"))
 
 
 def test_methods_that_ask_a_server_are_refused(tmp_path: Path, inline: None) -> None:
     method: Any = make("rewrite").load()
     method.generator_.remote_host = "example.org"
-    with pytest.raises(ParameterError, match=r"asks .* behind a server.*; leave out --executor ray"):
-        augment_on_ray(TRAIN, tmp_path / "o.conll", method)
+    with pytest.raises(ParameterError, match=r"asks .* behind a server.*; leave out --jobs and --executor"):
+        on_ray(TRAIN, tmp_path / "o.conll", method)
 
 
 def test_actors_follow_from_cluster_and_method() -> None:
@@ -220,21 +174,14 @@ def test_actors_follow_from_cluster_and_method() -> None:
         chosen((0, 0))
 
 
-def test_tasks_are_sent_in_portions() -> None:
-    tasks = [(i, b"x" * size) for i, size in enumerate([3, 3, 9, 1, 1, 1])]
-    assert [[n for n, _ in some] for some in ray_pool._in_portions(tasks, 6)] == [[0, 1], [2], [3, 4, 5]]
-
-
 def test_the_command_line_says_what_is_wrong(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    augment = ("augment", str(TRAIN), "-m", "sis", "-o", str(tmp_path / "o.conll"))
-    assert "leave out --shard or --executor" in fails(capsys, 2, *augment, "--executor", "ray", "--shard", "1/2")
-    assert "pass --executor ray as well" in fails(capsys, 2, *augment, "--address", "auto")
-    standard_output = ("augment", str(TRAIN), "-m", "sis", "-o", "-", "--executor", "ray")
-    assert "written to a file; name one" in fails(capsys, 3, *standard_output)
+    command = ("augment", str(TRAIN), "-m", "sis", "-o", str(tmp_path / "o.conll"))
+    assert "leave out --part or --executor" in fails(capsys, 2, *command, "--executor", "ray", "--part", "1/2")
+    assert "pass --executor ray as well" in fails(capsys, 2, *command, "--address", "auto")
     monkeypatch.setitem(sys.modules, "ray", None)
-    said = fails(capsys, 2, *augment, "--executor", "ray")
+    said = fails(capsys, 2, *command, "--executor", "ray")
     assert "the package 'ray' is not installed; run: pip install 'entaug[ray]'" in said
 
 
@@ -259,7 +206,7 @@ def ray() -> Iterator[Any]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["mr", "mr:copies=2+sis"])
-def test_a_cluster_writes_the_same_bytes(ray: Any, tmp_path: Path, small_parts: None, method: str) -> None:
+def test_a_cluster_writes_the_same_bytes(ray: Any, tmp_path: Path, method: str) -> None:
     same_as_one_process(repeated(tmp_path, 3), tmp_path, lambda: parse_methods(method))
 
 
@@ -278,78 +225,75 @@ def test_actors_load_models(ray: Any, tmp_path: Path) -> None:
     same_as_one_process(TRAIN, tmp_path, method, jobs=2)
 
 
+class Misbehaving:
+    """Actors that do something else once, or always."""
+
+    def __init__(self, kind: str, died: Path) -> None:
+        self.kind, self.died = kind, died
+
+    def __call__(self, work: augment.Work, block: augment.Block | None) -> Any:
+        if block is None or (self.kind == "die" and self.died.exists()):
+            return augment.draw_block(work, block)
+        if self.kind == "refuse":
+            raise OutputError("is full", path="disk", remedy="buy another")
+        if self.kind == "break":
+            raise ZeroDivisionError("a fault of ours")
+        self.died.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+        return None
+
+
 @pytest.mark.slow
-def test_an_actor_that_is_killed_is_replaced(
-    ray: Any, tmp_path: Path, small_parts: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    died = tmp_path / "died"
-
-    class Dying(cluster.Drafter):
-        def __call__(self, part: bytes) -> tuple[int, bytes]:
-            result = super().__call__(part)
-            if not died.exists():
-                died.touch()
-                os.kill(os.getpid(), signal.SIGKILL)
-            return result
-
-    monkeypatch.setattr(cluster, "Drafter", Dying)
+def test_an_actor_that_is_killed_is_replaced(ray: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begin = RayWorkers.begin
+    function = Misbehaving("die", tmp_path / "died")
+    monkeypatch.setattr(RayWorkers, "begin", lambda self, _, shared: begin(self, function, shared))
     same_as_one_process(repeated(tmp_path, 4), tmp_path, lambda: create_augmenter("mr"))
-    assert died.exists()
+    assert (tmp_path / "died").exists()
 
 
 DRIVER = """
 import os, signal, sys
-from entaug.methods import METHODS, create_augmenter
-from entaug.methods import cluster
+from entaug.files import checkpoints
+from entaug.methods import create_augmenter
+from entaug.methods.augment import augment_file
 
-cluster._BY_RULES = (50, 50)
+checkpoints._CHECKPOINT_SECONDS = 0.0
 
 def progress(stage, done, total):
-    if stage == "augmenting" and done >= 100:
+    if stage == "augmenting" and done >= 200:
         os.kill(os.getpid(), signal.SIGKILL)
 
 gold, out, address = sys.argv[1:]
-cluster.augment_on_ray(gold, out, create_augmenter("mr"), address=address, progress=progress)
+augment_file(gold, out, create_augmenter("mr"), executor="ray", address=address, jobs=None, progress=progress)
 """
 
 
 @pytest.mark.slow
-def test_a_driver_that_is_killed_goes_on(ray: Any, tmp_path: Path, small_parts: None) -> None:
+def test_a_driver_that_is_killed_goes_on(ray: Any, tmp_path: Path) -> None:
     gold, out = repeated(tmp_path, 5), tmp_path / "out.conll"
     address = ray.get_runtime_context().gcs_address
     killed = subprocess.run([sys.executable, "-c", DRIVER, str(gold), str(out), address], check=False)
     assert killed.returncode == -signal.SIGKILL
-    assert len(list((tmp_path / "out.conll.parts").glob("part-*"))) == 2
     assert not out.exists()
     augment_file(gold, tmp_path / "whole.conll", create_augmenter("mr"))
-    assert augment_on_ray(gold, out, create_augmenter("mr")).resumed_at == 100
+    assert on_ray(gold, out, create_augmenter("mr")).resumed_at >= 200
     assert out.read_bytes() == (tmp_path / "whole.conll").read_bytes()
-    assert sorted(p.name for p in tmp_path.iterdir() if not p.name.startswith(".")) == [
-        "big.conll",
-        "out.conll",
-        "whole.conll",
-    ]
 
 
 @pytest.mark.slow
-def test_errors_of_actors_arrive_as_they_are(
-    ray: Any, tmp_path: Path, small_parts: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class Refusing(cluster.Drafter):
-        def __call__(self, part: bytes) -> tuple[int, bytes]:
-            raise OutputError("is full", path="disk", remedy="buy another")
-
-    class Broken(cluster.Drafter):
-        def __call__(self, part: bytes) -> tuple[int, bytes]:
-            raise ZeroDivisionError("a fault of ours")
-
-    monkeypatch.setattr(cluster, "Drafter", Refusing)
-    with pytest.raises(OutputError, match=r"^disk: is full; buy another$"):
-        augment_on_ray(TRAIN, tmp_path / "o.conll", create_augmenter("sis"))
-    monkeypatch.setattr(cluster, "Drafter", Broken)
-    with pytest.raises(EntaugError, match=r"^a worker of the cluster failed \(.*ZeroDivisionError.*a fault of ours\)"):
-        augment_on_ray(TRAIN, tmp_path / "o.conll", create_augmenter("sis"))
-    assert (tmp_path / "o.conll.parts").is_dir(), "the same command goes on when that is mended"
+def test_errors_of_actors_arrive_as_they_are(ray: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begin = RayWorkers.begin
+    for kind, expected, message in (
+        ("refuse", OutputError, r"^disk: is full; buy another$"),
+        ("break", EntaugError, r"^a worker of the cluster failed \(.*ZeroDivisionError.*a fault of ours\)"),
+    ):
+        function = Misbehaving(kind, tmp_path / "died")
+        monkeypatch.setattr(
+            RayWorkers, "begin", lambda self, _, shared, function=function: begin(self, function, shared)
+        )
+        with pytest.raises(expected, match=message):
+            on_ray(TRAIN, tmp_path / "o.conll", create_augmenter("sis"))
 
 
 @pytest.mark.slow

@@ -1,36 +1,33 @@
-"""Actors of a Ray cluster that apply a function to tasks: the only module that knows Ray."""
+"""Actors of a Ray cluster that do the work of processes: the only module that knows Ray."""
 
 from __future__ import annotations
 
 import contextlib
 import logging
 import os
-import pickle
 import re
 import signal
 import socket
 import threading
-import traceback
 import warnings
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from entaug.backends.compute import compute_settings
+from entaug.backends.compute import ComputeSettings, compute_settings, set_compute_settings
 from entaug.errors import EntaugError, MissingExtraError, ParameterError
 
-__all__ = ["Cluster", "Pool", "connected", "pool_for"]
+__all__ = ["Pool", "RayWorkers", "connected", "pool_for"]
 
 _ON_GPU = ("causal_lm", "encoder", "generator", "masked_lm", "tagger", "token_lm", "translator")
 _SECONDS = 10.0  # to wait for an address
-_STORE_SHARE = 8  # tasks that are sent before their results are waited for take at most this part of the object store
-_MAX_SENT = 1 << 30  # bytes
+_AHEAD = 2  # tasks an actor that are given out before the first result is taken
+_RESTARTS = 3  # of an actor that died
 _ERROR = re.compile(r"\s*[\w.]+(Error|Exception): ")
 
 
-@dataclass(frozen=True)
-class Pool:
-    """The actors of a run."""
+class Pool(NamedTuple):
+    """The actors of a run, and what each of them takes."""
 
     actors: int
     cpus: float
@@ -61,92 +58,92 @@ def pool_for(
     return Pool(jobs, each if uses_models else 1)
 
 
-class Cluster:
-    """A Ray cluster that this process is connected to."""
+class RayWorkers:
+    """Actors that apply functions to tasks, as `entaug.backends.processes.Workers` do; those that die start again."""
 
-    def pool(self, augmenter: Any, jobs: int | None) -> Pool:
-        """Choose the actors for a method; see `pool_for`."""
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+        self._actors: list[Any] = []
+
+    @classmethod
+    @contextlib.contextmanager
+    def start(cls, address: str | None, augmenter: Any, jobs: int | None) -> Iterator[RayWorkers]:
+        """Connect to a cluster, or start one on this machine, for the block."""
+        with connected(address):
+            import ray
+
+            machines = [
+                (node["Resources"].get("CPU", 0.0), node["Resources"].get("GPU", 0.0))
+                for node in ray.nodes()
+                if node["Alive"]
+            ]
+            methods = getattr(augmenter, "augmenters", [augmenter])
+            components = [part for method in methods for part in (method, *method.filters_, method.teacher_)]
+            on_gpu = any(getattr(part, f"{kind}_", None) is not None for part in components for kind in _ON_GPU)
+            device = compute_settings().device
+            workers = cls(pool_for(machines, jobs, device=device, uses_models=augmenter.uses_models, on_gpu=on_gpu))
+            try:
+                yield workers
+            finally:
+                for actor in workers._actors:
+                    ray.kill(actor)
+
+    def begin(self, function: Callable[[Any, None], object], shared: Any) -> None:
+        """Start the actors; each applies the function to None."""
         import ray
 
-        machines = [
-            (node["Resources"].get("CPU", 0.0), node["Resources"].get("GPU", 0.0))
-            for node in ray.nodes()
-            if node["Alive"]
-        ]
-        methods = getattr(augmenter, "augmenters", [augmenter])
-        components = [part for method in methods for part in (method, *method.filters_, method.teacher_)]
-        on_gpu = any(getattr(part, f"{kind}_", None) is not None for part in components for kind in _ON_GPU)
-        device = compute_settings().device
-        return pool_for(machines, jobs, device=device, uses_models=augmenter.uses_models, on_gpu=on_gpu)
+        actor, reference = ray.remote(_Actor), ray.put(shared)
+        options = actor.options(
+            num_cpus=self._pool.cpus,
+            num_gpus=self._pool.gpus,
+            max_restarts=_RESTARTS,
+            max_task_retries=_RESTARTS,
+        )
+        self._actors = [options.remote(function, [reference], compute_settings()) for _ in range(self._pool.actors)]
+        for one in self._actors:
+            one.apply.remote(None)
 
-    def map(
-        self,
-        pool: Pool,
-        kind: Callable[[Any], Callable[[bytes], tuple[int, bytes]]],
-        shared: Any,
-        tasks: Iterable[tuple[int, bytes]],
-    ) -> Iterator[tuple[int, tuple[int, bytes]]]:
-        """Apply a function to tasks."""
-        # An actor that dies is started again, and its task repeated.
+    def map(self, _function: Callable[[Any, Any], Any], _shared: Any, tasks: Iterable[Any]) -> Iterator[Any]:
+        """Apply the function to tasks, of which each actor takes its turn; results come in the order of the tasks."""
         import ray
 
-        reference = ray.put(shared)
-        most = min(_MAX_SENT, int(ray.cluster_resources().get("object_store_memory", 0)) // _STORE_SHARE)
+        waiting: deque[Any] = deque()
         try:
-            for some in _in_portions(tasks, most):
-                yield from self._results(pool, kind, [reference], some)
+            for number, task in enumerate(tasks):
+                waiting.append(self._actors[number % len(self._actors)].apply.remote(task))
+                if len(waiting) >= _AHEAD * len(self._actors):
+                    yield _result(ray.get(waiting.popleft()))
+            while waiting:
+                yield _result(ray.get(waiting.popleft()))
         except ray.exceptions.RayError as error:
             lines = str(error).strip().splitlines()
             raise _failure(next((line for line in reversed(lines) if _ERROR.match(line)), lines[-1])) from error
 
-    def _results(
-        self, pool: Pool, kind: Any, reference: Sequence[Any], tasks: Sequence[tuple[int, bytes]]
-    ) -> Iterator[tuple[int, tuple[int, bytes]]]:
-        import pyarrow as pa
-        import ray.data
-
-        # A block for each task, so that each is sent, computed and repeated alone.
-        blocks = [pa.table({"number": [number], "task": pa.array([task], pa.large_binary())}) for number, task in tasks]
-        results = ray.data.from_arrow(blocks).map_batches(
-            _Actor,
-            fn_constructor_args=(kind, reference),
-            batch_size=1,
-            batch_format="pyarrow",
-            compute=ray.data.ActorPoolStrategy(size=min(pool.actors, len(blocks))),
-            num_cpus=pool.cpus,
-            num_gpus=pool.gpus,
-        )
-        for batch in results.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0):
-            for row in batch.to_pylist():
-                if row["error"]:
-                    raise pickle.loads(row["error"])  # noqa: S301 - written by a worker of this run
-                yield row["number"], (row["count"], row["result"])
-
 
 class _Actor:
-    """Ray Data actor; errors of ours are results, so that they arrive as they are."""
+    """Applies a function; errors of ours are results, so that they arrive as they are."""
 
-    def __init__(self, kind: Any, reference: Sequence[Any]) -> None:
+    def __init__(
+        self, function: Callable[[Any, Any], Any], reference: Sequence[Any], settings: ComputeSettings
+    ) -> None:
         import ray
 
-        [shared] = ray.get(list(reference))
-        self._function = kind(shared)
+        self._function, self._settings = function, settings
+        [self._shared] = ray.get(list(reference))
 
-    def __call__(self, batch: Any) -> Any:
-        import pyarrow as pa
-
-        [row] = batch.to_pylist()
-        count, result, error = 0, b"", b""
+    def apply(self, task: Any) -> tuple[Any, EntaugError | None]:
+        set_compute_settings(self._settings)
         try:
-            count, result = self._function(row["task"])
-        except EntaugError as raised:
-            error = pickle.dumps(raised)
-        except Exception as raised:  # noqa: BLE001 - of any library
-            failure = _failure(f"{type(raised).__name__}: {raised}")
-            failure.add_note(traceback.format_exc())
-            error = pickle.dumps(failure)
-        of_bytes = {n: pa.array([v], pa.large_binary()) for n, v in (("result", result), ("error", error))}
-        return pa.table({"number": [row["number"]], "count": [count], **of_bytes})
+            return self._function(self._shared, task), None
+        except EntaugError as error:
+            return None, error
+
+
+def _result(of_actor: tuple[Any, EntaugError | None]) -> Any:
+    result, error = of_actor
+    if error is not None:
+        raise error
+    return result
 
 
 def _failure(reason: str) -> EntaugError:
@@ -154,35 +151,16 @@ def _failure(reason: str) -> EntaugError:
     return EntaugError(f"a worker of the cluster failed ({reason.strip()})", remedy=remedy)
 
 
-def _in_portions(tasks: Iterable[tuple[int, bytes]], most: int) -> Iterator[list[tuple[int, bytes]]]:
-    """Divide tasks into lists of so many bytes at most, or of one task."""
-    portion: list[tuple[int, bytes]] = []
-    size = 0
-    for task in tasks:
-        if portion and size + len(task[1]) > most:
-            yield portion
-            portion, size = [], 0
-        portion.append(task)
-        size += len(task[1])
-    if portion:
-        yield portion
-
-
 @contextlib.contextmanager
-def connected(address: str | None) -> Iterator[Cluster]:
+def connected(address: str | None) -> Iterator[None]:
     """Connect to a Ray cluster, or start one on this machine for the block."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # a cluster that starts here tells its makers nothing
     try:
-        import pyarrow as pa  # noqa: F401
         import ray
-        import ray.data
     except ModuleNotFoundError:
         raise MissingExtraError("ray", "ray") from None
-    context = ray.data.DataContext.get_current()
-    context.enable_progress_bars = False
-    logging.getLogger("ray.data").setLevel(logging.ERROR)
     if ray.is_initialized():
-        yield Cluster()
+        yield
         return
     address = address or os.environ.get("RAY_ADDRESS") or None
     is_local = address in (None, "local")
@@ -197,7 +175,7 @@ def connected(address: str | None) -> Iterator[Cluster]:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise _no_cluster("a cluster cannot be started here" if is_local else str(address), reason) from error
     try:
-        yield Cluster()
+        yield
     finally:
         ray.shutdown()
 

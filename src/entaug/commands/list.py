@@ -1,0 +1,330 @@
+"""``entaug list``: what there is to choose from, and what one of it is."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Literal
+
+from entaug.backends.models.catalogue import list_models
+from entaug.backends.prompts import PLACEHOLDERS, prompt_text
+from entaug.commands.command import Command, parameter_help
+from entaug.commands.models import methods_using
+from entaug.commands.options import FORCE
+from entaug.commands.output import print_json, print_note
+from entaug.config.params import Parameter, parameters
+from entaug.config.presets import Preset, preset_rows, section
+from entaug.config.registry import Registry
+from entaug.errors import ParameterError, UnknownNameError
+from entaug.filters import FILTERS, Filter
+from entaug.formats import FORMATS, find_format
+from entaug.formats.base import BaseFormat
+from entaug.formats.file_job import write_text
+from entaug.methods import METHODS
+from entaug.methods.base import Augmenter, MethodInfo
+from entaug.metrics.quality import MEASURES
+from entaug.metrics.quality.tables import list_measures
+from entaug.report.ratings.page import packaged_scales, packaged_scales_text
+
+__all__ = ["CAPABILITIES", "COMMAND", "describe_labels", "describe_needs"]
+
+CAPABILITIES = {
+    "nested": "nested ones",
+    "discontinuous": "discontinuous mentions",
+    "columns": "further columns",
+    "fields": "further fields and provenance",
+    "spaces": "white space between tokens",
+}
+"""Descriptions of what formats can store besides flat mentions, by field of `FormatCapabilities`."""
+_MODEL_FIELDS = ("name", "title", "kind", "licence", "languages", "size", "extra", "by_default", "installed")
+
+
+@dataclasses.dataclass(frozen=True)
+class _Kind:
+    """How a kind of thing is listed: its names, its plain values for JSON, all of it in short, and one at length."""
+
+    names: Callable[[], Iterable[str]]
+    record: Callable[[str], dict[str, Any]]
+    overview: Callable[[Sequence[str]], Iterator[str]]
+    describe: Callable[[str], Iterator[str]]
+    registry: Registry[Any] | None = None
+
+
+def _list(
+    kind: Literal["methods", "formats", "filters", "measures", "models", "prompts", "scales"],
+    name: str | None = None,
+    *,
+    preset: str | None = None,
+    output: str = "-",
+    force: bool = False,
+    as_json: bool = False,
+) -> None:
+    """List all of a kind, or describe one.
+
+    Args:
+        kind: what to list.
+        name: the name of one of them, which is described; a prompt is printed as it is, to change it.
+        preset: methods: print the settings of this preset, with their sources.
+        force: replace an output that exists.
+        output: the file to write; ``"-"`` for standard output.
+        as_json: print JSON.
+    """
+    listed = _KINDS[kind]
+    if name is not None and listed.registry is not None:
+        name = listed.registry.canonical(name)
+        listed.registry[name]  # a plug-in that cannot be used says why
+    elif name is not None and name not in (known := [*listed.names()]):
+        raise UnknownNameError(kind.removesuffix("s"), name, known)
+    names = [*listed.names()] if name is None else [name]
+    records: Any = None
+    if preset is not None:
+        if kind != "methods" or name is None:
+            remedy = "for example entaug list methods aclm --preset paper"
+            raise ParameterError("--preset needs a method", remedy=remedy)
+        lines, records = _preset_lines(METHODS[name], preset), [row._asdict() for row in _rows(METHODS[name], preset)]
+    else:
+        lines = listed.overview(names) if name is None else listed.describe(name)
+    if as_json:
+        print_json(records or ([listed.record(one) for one in names] if name is None else listed.record(name)))
+    else:
+        write_text("".join(f"{line}\n" for line in lines), output, force=force)
+    if name is None and listed.registry is not None:
+        for problem in listed.registry.problems():
+            print_note(problem)
+
+
+def _described(cls: type) -> str:
+    """The description of a class, without its parameters."""
+    return (cls.__doc__ or "").partition("Args:")[0].strip()
+
+
+def _parameter_lines(given: Iterable[Parameter]) -> Iterator[str]:
+    for parameter in given:
+        source = f" (from {parameter.metadata['given']})" if "given" in parameter.metadata else ""
+        yield f"  {parameter.name} = {parameter.default!r}: {parameter_help(parameter, with_default=False)}{source}"
+
+
+def _defaults(cls: type) -> dict[str, Any]:
+    return {parameter.name: parameter.default for parameter in parameters(cls)}
+
+
+# -------------------------------------------------------------------------------------------------------------- methods
+
+
+def _method_record(name: str) -> dict[str, Any]:
+    cls = METHODS[name]
+    return {**dataclasses.asdict(cls.info), "class": cls.__name__, "parameters": _defaults(cls)}
+
+
+def _two_lines(described: Sequence[tuple[str, str, str]]) -> Iterator[str]:
+    """Two lines for each thing: its name and what it is, and what it needs."""
+    width = max(len(name) for name, *_ in described)
+    for name, first, second in described:
+        yield f"{name:<{width}}  {first}"
+        yield f"{'':<{width}}  {second}"
+
+
+def _methods(names: Sequence[str]) -> Iterator[str]:
+    infos = [METHODS[name].info for name in names]
+    yield from _two_lines([(info.name, info.summary, _properties(info)) for info in infos])
+    yield "\nDescription of a method: entaug list methods NAME. Its options: entaug augment --method NAME --help"
+
+
+def _method(name: str) -> Iterator[str]:
+    cls = METHODS[name]
+    info = cls.info
+    keeps = [
+        field.name.removeprefix("keeps_").replace("_", " ")
+        for field in dataclasses.fields(info)
+        if field.name.startswith("keeps_") and getattr(info, field.name)
+    ]
+    yield f"{info.name}, {info.long_name} (entaug.{cls.__name__}): {info.summary}"
+    yield _properties(info)
+    yield f"preserves: {', '.join(keeps) or 'only the labels'}"
+    yield f"labels: {describe_labels(info)}"
+    if cls.presets:
+        shown = f"entaug list methods {info.name} --preset {[*cls.presets][-1]}"
+        yield f"presets: {', '.join(cls.presets)} ({shown})"
+    yield f"paper: {info.paper}\n\n{_described(cls)}\n\nparameters:"
+    yield from _parameter_lines(parameters(cls))
+
+
+def _rows(cls: type[Augmenter], preset: str) -> Any:
+    if preset not in cls.presets:
+        raise UnknownNameError(f"preset of {cls.info.name}", preset, cls.presets)
+    return preset_rows(cls, preset)
+
+
+def _preset_lines(cls: type[Augmenter], name: str) -> Iterator[str]:
+    rows, preset = _rows(cls, name), cls.presets[name]
+    paper = f" ({preset.paper})" if isinstance(preset, Preset) else ""
+    yield f"{cls.info.name} --preset {name}{paper}"
+    for row in rows:
+        where = "; ".join(filter(None, (row.source, row.comment)))
+        default = "" if row.value == row.default else f" [default: {row.default!r}]"
+        yield f"  {row.parameter} = {row.value!r}{default}{f': {where}' if where else ''}"
+    for difference in preset.differences if isinstance(preset, Preset) else ():
+        yield f"different on purpose: {difference.topic} ({section(difference.source)}): {difference.comment}"
+    if given := " ".join(f"{row.option} NAME" for row in rows if row.is_model):
+        yield f"to replace models alone: entaug augment FILE -m {cls.info.name} --preset {name} {given}"
+
+
+def _properties(info: MethodInfo) -> str:
+    kinds = ["flat"] + ["nested"] * info.nested + ["discontinuous"] * info.discontinuous
+    return f"{', '.join(kinds)}; needs {describe_needs(info)}; {info.cost}; labels {describe_labels(info)}"
+
+
+def describe_labels(info: MethodInfo) -> str:
+    """Return a description of how far the labels of a method can be trusted."""
+    if not info.has_labels:
+        return "predicted by a teacher"
+    if not info.writes_words:
+        return "kept by rules"
+    if info.wrong_labels is None:
+        return "checked by the label guard (not counted)"
+    wrong, read = info.wrong_labels
+    return f"checked by the label guard: wrong or missing in {wrong} of {read} sentences that were read"
+
+
+def describe_needs(info: MethodInfo) -> str:
+    """Return a description of the requirements of a method: ``"the training corpus and a masked LM"``."""
+    kinds = [kind.replace("_", " ").replace(" lm", " LM") for kind in info.needs]
+    needs = ["the training corpus"] * info.needs_fit + [f"{'an' if kind[0] in 'aeo' else 'a'} {kind}" for kind in kinds]
+    return " and ".join([", ".join(needs[:-1]), needs[-1]] if len(needs) > 1 else needs) or "nothing"
+
+
+# -------------------------------------------------------------------------------------------------------------- formats
+
+
+def _format_record(name: str) -> dict[str, Any]:
+    format_ = find_format(name)
+    described = {"name": format_.name, "title": format_.title, "extensions": format_.extensions}
+    return {**described, **dataclasses.asdict(format_.carries)}
+
+
+def _format_line(format_: BaseFormat) -> str:
+    names = [field.name for field in dataclasses.fields(format_.carries) if getattr(format_.carries, field.name)]
+    stored = ", ".join(["flat mentions", *(CAPABILITIES[name] for name in names)])
+    files = [*format_.extensions, *(["a folder"] if getattr(format_, "folder", False) else [])]
+    described = f"{format_.name:<15} {format_.title} ({', '.join(files) or 'any extension'})"
+    return f"{described}\n{'':<15} stores {stored}"
+
+
+def _format(name: str) -> Iterator[str]:
+    format_ = find_format(name)
+    dialect: Any = type(format_.dialect())
+    # Fields that do not count in comparisons of layouts are only detected, and cannot be set.
+    detected = {field.name for field in dataclasses.fields(dialect) if not field.compare}
+    settable = [parameter for parameter in parameters(dialect) if parameter.name not in detected]
+    yield _format_line(format_)
+    yield f"\n{(sys.modules[type(format_).__module__].__doc__ or '').strip()}"
+    yield f"\noptions (--layout NAME=VALUE, --to-layout NAME=VALUE):{'' if settable else ' none'}"
+    yield from _parameter_lines(settable)
+
+
+# -------------------------------------------------------------------------------------------------------------- filters
+
+
+def _filter_record(name: str) -> dict[str, Any]:
+    cls = FILTERS[name]
+    described = {"name": name, "summary": cls.summary, "class": cls.__name__, "reasons": cls.reasons}
+    return {**described, "parameters": _defaults(cls)}
+
+
+def _filters(names: Sequence[str]) -> Iterator[str]:
+    yield from _two_lines([(name, FILTERS[name].summary, _text_form(name, FILTERS[name])) for name in names])
+    yield "\nDescription of a filter: entaug list filters NAME. To use it: entaug augment --filter NAME"
+
+
+def _filter(name: str) -> Iterator[str]:
+    cls = FILTERS[name]
+    yield f"{name} (entaug.filters.{cls.__name__}): {cls.summary}\n\n{_described(cls)}\n\nparameters:"
+    yield from _parameter_lines(parameters(cls))
+    yield "\nreasons:"
+    yield from (f"  {reason}" for reason in cls.reasons)
+
+
+def _text_form(name: str, cls: type[Filter]) -> str:
+    """Return a filter with its default parameters, in the syntax of ``--filter``."""
+    defaults = [f"{p.name}={str(p.default).lower()}" for p in parameters(cls) if "given" not in p.metadata]
+    return f"{name}:{','.join(defaults)}"
+
+
+# ----------------------------------------------------------------------------------- measures, models, prompts, scales
+
+
+def _measure_record(name: str) -> dict[str, Any]:
+    measure = MEASURES[name]
+    fields = ("title", "description", "unit", "higher", "needs")
+    return {"name": name, **{field: getattr(measure, field) for field in fields}}
+
+
+def _measures(names: Sequence[str]) -> Iterator[str]:
+    lines = list_measures().splitlines()
+    for described in zip(lines[::2], lines[1::2], strict=True):
+        if described[0].split()[0] in names:
+            yield from described
+
+
+def _model_record(name: str) -> dict[str, Any]:
+    [model] = list_models([name])
+    return {field: getattr(model, field) for field in _MODEL_FIELDS} | {"used_by": methods_using(name)}
+
+
+def _models(names: Sequence[str]) -> Iterator[str]:
+    rows = [("name", "", "size", "licence", "languages", "used by", "what")]
+    for model in list_models(names):
+        state = "installed" if model.installed else "not installed" if model.by_default else "optional"
+        languages, used_by = " ".join(model.languages) or "any", ", ".join(methods_using(model.name)) or "-"
+        rows.append((model.name, state, model.size, model.licence, languages, used_by, model.title))
+    widths = [max(len(row[i]) for row in rows) for i in range(6)]
+    for row in rows:
+        yield "  ".join([*(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=False)), row[-1]])
+
+
+def _prompts(names: Sequence[str]) -> Iterator[str]:
+    width = max(map(len, names))
+    for name in names:
+        yield f"{name:<{width}}  {', '.join(f'{{{placeholder}}}' for placeholder in PLACEHOLDERS[name])}"
+    yield "\nTo replace one: entaug list prompts NAME -o mine.toml, change it, and give --prompt mine.toml"
+
+
+def _scales(_: Sequence[str]) -> Iterator[str]:
+    yield packaged_scales_text().rstrip("\n")
+
+
+_KINDS = {
+    "methods": _Kind(METHODS.usable, _method_record, _methods, _method, METHODS),
+    "formats": _Kind(
+        FORMATS.usable,
+        _format_record,
+        lambda names: (_format_line(find_format(name)) for name in names),
+        _format,
+        FORMATS,
+    ),
+    "filters": _Kind(FILTERS.usable, _filter_record, _filters, _filter, FILTERS),
+    "measures": _Kind(MEASURES.usable, _measure_record, _measures, lambda name: _measures([name]), MEASURES),
+    "models": _Kind(
+        lambda: [model.name for model in list_models()], _model_record, _models, lambda name: _models([name])
+    ),
+    "prompts": _Kind(
+        lambda: PLACEHOLDERS,
+        lambda name: {"name": name, "placeholders": PLACEHOLDERS[name]},
+        _prompts,
+        lambda name: iter([prompt_text(name).rstrip("\n")]),
+    ),
+    "scales": _Kind(packaged_scales, lambda name: vars(packaged_scales()[name]), _scales, lambda name: _scales([name])),
+}
+
+
+COMMAND = Command(
+    _list,
+    "List all of a kind, or describe one by its name.",
+    {
+        "kind": {"choices": tuple(_KINDS), "metavar": "KIND", "help": f"one of: {', '.join(_KINDS)}"},
+        "name": {"flags": (), "nargs": "?"},
+        "as_json": {"flags": ("--json",)},
+    },
+    (FORCE,),
+)
