@@ -33,7 +33,6 @@ MODULES = {
 # Base classes and protocols for plug-ins: classes, or all classes of a module.
 PLUGINS = (
     "entaug.methods.types.MethodInfo",
-    "entaug.methods.learning.Learning",
     "entaug.backends.extended_protocols",
     "entaug.backends.instruct",
     "entaug.backends.name_protocols",

@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
 
+from entaug.commands.methods import describe_labels, describe_needs
+
 import entaug
 from entaug import Augmenter
-from entaug.commands.methods import describe_labels, describe_needs
 from entaug.config.params import argument_descriptions, parameters
 from entaug.formats.augmented import AugmentedPair, pair_with_sources, read_augmented
 from entaug.methods import METHODS

@@ -13,9 +13,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from entaug.commands.formats import CAPABILITIES
+
 import entaug
 from entaug.backends.models import catalogue as models
-from entaug.commands.formats import CAPABILITIES
 from entaug.commands.models import methods_using
 from entaug.core.languages import language_name
 from entaug.errors import EntaugError

@@ -243,7 +243,7 @@ def test_options_of_a_method_are_its_fields(capsys: pytest.CaptureFixture[str]) 
         (("--verson",), "--verson", "--version"),
         (("check", "--jsn", TRAIN), "--jsn", "--json"),
         (("predict", "tagger", "a.txt", "--outptu", "b.conll"), "--outptu", "--output"),
-        (("merge", "shards", "--rejectd", "x"), "--rejectd", "--rejected"),
+        (("merge", "parts", "--rejectd", "x"), "--rejectd", "--rejected"),
     ],
 )
 def test_options_that_do_not_exist_get_a_suggestion(
