@@ -104,13 +104,13 @@ llama: $(VENV)/.installed $(VENV)-llama/.installed
 # Ray is large and few need it: it has an environment of its own, which sees all packages of the other one.
 $(VENV)-ray/.installed: $(VENV)/.installed
 	$(PYTHON) -m venv $(VENV)-ray
-	$(VENV)-ray/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt 'ray[data]>=2.49'
+	$(VENV)-ray/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt 'ray>=2.49'
 	$(BIN)/python -c 'import site; print("import site; site.addsitedir(%r)" % site.getsitepackages()[0])' \
 	  > "$$($(VENV)-ray/bin/python -c 'import site; print(site.getsitepackages()[0])')/entaug-environment.pth"
 	touch $@
 
 ray: $(VENV)-ray/.installed
-	OMP_NUM_THREADS=1 $(VENV)-ray/bin/python -m pytest -q tests/commands/test_cluster.py
+	OMP_NUM_THREADS=1 $(VENV)-ray/bin/python -m pytest -q tests/commands/test_ray.py
 
 # With every warning an error, as the tests build them; -E reads everything anew, as pages depend on code.
 docs: $(VENV)/.installed

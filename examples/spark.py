@@ -1,4 +1,4 @@
-"""A fitted method in Spark: ``python spark.py`` in a folder with ``fitted.json.gz`` and ``train.jsonl``."""
+"""A method in Spark, fitted in each task: ``python spark.py`` in a folder with ``train.jsonl``."""
 
 import tempfile
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ import entaug
 
 def augmented(batches: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
     """Yield the new sentences of each batch, as lines of JSON."""
-    augmenter = entaug.load_augmenter(SparkFiles.get("fitted.json.gz"))  # once for each task
+    augmenter = entaug.create_augmenter("mr").fit(entaug.read(SparkFiles.get("train.jsonl")))  # once for each task
     for batch in batches:
         with tempfile.TemporaryDirectory() as folder:
             gold, new = Path(folder, "gold.jsonl"), Path(folder, "new.jsonl")
@@ -25,5 +25,5 @@ def augmented(batches: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
 
 if __name__ == "__main__":
     spark = SparkSession.builder.getOrCreate()
-    spark.sparkContext.addFile("fitted.json.gz")
+    spark.sparkContext.addFile("train.jsonl")
     spark.read.text("train.jsonl").mapInPandas(augmented, "value string").write.text("new")

@@ -79,7 +79,6 @@ BASE_FORMATS = {
     "webanno",
     "inline",
     "json",
-    "shards",
     "table",
 }
 HINT = re.compile(r"entaug: error: .*; run: pip install 'entaug\[[a-z,]+\]'.*\n")

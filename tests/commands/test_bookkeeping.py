@@ -8,7 +8,6 @@ from typing import Any
 
 import orjson
 import pytest
-from entaug.methods.shards import Shard, augment_shard, merge_shards
 
 import entaug
 from conftest import EXAMPLE
@@ -22,6 +21,7 @@ from entaug.formats import target
 from entaug.formats.bookkeeping import BOOKKEEPING, without_bookkeeping
 from entaug.methods import create_augmenter
 from entaug.methods.augment import augment_file
+from entaug.methods.parts import Part, augment_part, merge_parts
 from helpers.command_line import files_of
 
 TRAIN = EXAMPLE / "train.conll"
@@ -187,8 +187,6 @@ def test_no_format_is_kept_from_writing_by_bookkeeping(name: str, tmp_path: Path
     to = target(tmp_path / "out", name)
     lost = {loss for sentence in sentences for loss in to.lost(sentence)}
     assert all(loss.startswith(BOOKKEEPING) for loss in lost)
-    if name == "shards":
-        return  # is not written by convert
     summary = entaug.convert(tmp_path / "in.jsonl", tmp_path / "out", to_format=name)
     assert not summary.lost
     assert len([note for note in summary.notes if "own notes" in note]) == bool(lost)
@@ -235,8 +233,8 @@ def test_made_ids_are_the_same_however_the_work_is_shared(tmp_path: Path, later:
     assert len(entaug.read(one)) == len(ids)
     augment_file(source, tmp_path / "two.jsonl", create_augmenter("sis"), jobs=2)
     for number in (1, 2, 3):
-        augment_shard(source, tmp_path / "shards", create_augmenter("sis"), Shard(number, 3), to_format="jsonl")
-    merge_shards([tmp_path / "shards"], tmp_path / "merged.jsonl")
+        augment_part(source, tmp_path / "parts", create_augmenter("sis"), Part(number, 3), to_format="jsonl")
+    merge_parts([tmp_path / "parts"], tmp_path / "merged.jsonl")
     for other in ("two.jsonl", "merged.jsonl"):
         assert (tmp_path / other).read_bytes() == one.read_bytes()
     new = [line for line in lines_of(one) if "entaug" in line]

@@ -261,7 +261,7 @@ def test_help_fits_two_screens_and_tells_of_the_rest(
         (("--verson",), "--verson", "--version"),
         (("check", "--jsn", TRAIN), "--jsn", "--json"),
         (("predict", "tagger", "a.txt", "--outptu", "b.conll"), "--outptu", "--output"),
-        (("merge", "shards", "--rejectd", "x"), "--rejectd", "--rejected"),
+        (("merge", "parts", "--rejectd", "x"), "--rejectd", "--rejected"),
     ],
 )
 def test_options_that_do_not_exist_get_a_suggestion(

@@ -200,6 +200,7 @@ def ray() -> Iterator[Any]:
         ray.init(
             num_cpus=2, object_store_memory=150 << 20, include_dashboard=False, log_to_driver=False, logging_level=40
         )
+        ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])  # actors cannot import this file
         yield ray
         ray.shutdown()
 

@@ -155,7 +155,6 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
         entaug.write(entaug.augment(gold[:FEW], "lwtr", seed=13), folder / f"{name}.jsonl")
     entaug.write(test, folder / "predicted.conll")
     entaug.write(gold, folder / "papers", format="brat")
-    entaug.write(gold, folder / "parts", format="shards", shard_size=40)
     (folder / "news.txt").write_text("Ada Moss left Lisbon on Monday. Nobody knew why.\nThe BreezeBox sells well.\n")
     nested = [s for s in entaug.read(EXAMPLE / "nested.jsonl") if all(m.is_contiguous for m in s.mentions)]
     entaug.write(nested, folder / "export.json", format="label-studio")

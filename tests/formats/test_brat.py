@@ -18,12 +18,14 @@ import entaug
 from conftest import examples
 from entaug import Edit, Mention, Sentence
 from entaug.core.data import split_fields
+from entaug.core.progress import no_progress
 from entaug.errors import InputError, LossError, OutputError
 from entaug.formats import open_file, target
 from entaug.formats.base import ENTITY_FIELDS, KEPT, ReadReport
 from entaug.formats.brat.format import Brat, BratDialect
+from entaug.formats.file_job import FileJob
 from entaug.methods import create_augmenter
-from entaug.methods.augment import augment_file, run_key
+from entaug.methods.augment import Augmentation, augment_file
 from helpers.brat_grammar import faults, faults_of_folder
 from helpers.strategies import TEXT, sentences
 
@@ -638,7 +640,12 @@ def test_options_and_jobs(tmp_path: Path) -> None:
     opened, one = open_file(folder), open_file(folder / "sub/doc.ann")
 
     def keys() -> list[str]:
-        return [run_key(create_augmenter("mr"), o, o) for o in (opened, one)]
+        found = []
+        for path in (opened.path, one.path):
+            job = FileJob(path, path.with_name("out.jsonl"))
+            with Augmentation.open(job, create_augmenter("mr"), None, 1, "local", None, no_progress) as run:
+                found.append(run.key())
+        return found
 
     before = keys()
     (folder / "sub/doc.txt").write_text(STORY + "x")

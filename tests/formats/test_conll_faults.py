@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,6 @@ from entaug.errors import EntaugError, InputError
 from entaug.formats import open_file, target
 from entaug.formats.base import NO_MENTION, ReadReport
 from entaug.formats.conll.dialect import ConllDialect
-from entaug.formats.parts import parts_of
 
 
 def put(folder: Path, name: str, content: str) -> Path:
@@ -53,17 +51,11 @@ def test_columns_are_checked_over_the_whole_file(tmp_path: Path, case: str) -> N
     assert [error.split(";")[0].partition(".conll:")[2].startswith(f"{line}: {message}") for error in errors] == [True]
 
 
-def test_every_such_sentence_is_reported_also_by_several_processes(tmp_path: Path) -> None:
+def test_every_such_sentence_is_reported(tmp_path: Path) -> None:
     good, narrow = "Vera\tNN\tB-PER\nleft\tVB\tO\n\n", "Bonn\tB-LOC\n\n"
     path = put(tmp_path, "a.tsv", (good * 300 + narrow) * 3)
     told = [f"{path}:{900 * i + i * 2 - 1}: 2 columns where 3 are expected" for i in (1, 2, 3)]
-    for jobs in (1, 2):
-        assert [error.split(";")[0] for error in entaug.check(path, jobs=jobs).errors] == told
-    file = open_file(path)
-    faults: list[InputError] = []
-    reading = ReadReport(on_fault=faults.append)
-    assert sum(1 for part in parts_of(file, ReadReport(), 500) for _ in part.sentences(file, reading)) == 900
-    assert len(faults) == 3
+    assert [error.split(";")[0] for error in entaug.check(path).errors] == told
 
 
 def test_repair_keeps_token_and_tag_and_counts(tmp_path: Path) -> None:
@@ -163,19 +155,6 @@ def test_marks_within_lines_are_noted_and_come_back(tmp_path: Path) -> None:
     assert [s.tokens for s in entaug.read(tmp_path / "b.conll")] == [s.tokens for s in sentences]
 
 
-@pytest.mark.parametrize("size", [7, 30, 1000])
-def test_marks_in_parts_are_noted_as_in_the_whole(tmp_path: Path, size: int) -> None:
-    content = "\ufeffVera\tB-PER\n\n\ufeffBonn\tB-LOC\n\n\ufeffx\ufeff\tO\n".encode()
-    (tmp_path / "a.conll").write_bytes(content)
-    (tmp_path / "a.conll.gz").write_bytes(gzip.compress(content))
-    for name in ("a.conll", "a.conll.gz"):
-        file = open_file(tmp_path / name)
-        whole, apart = ReadReport(), ReadReport()
-        sentences = [s for part in parts_of(file, apart, size) for s in part.sentences(file, apart)]
-        assert sentences == list(file.sentences(whole))
-        assert apart.notes == whole.notes == {DROPPED: 2, KEPT: 1}
-
-
 def test_white_space_around_a_tag_is_no_part_of_the_label(tmp_path: Path) -> None:
     path = put(tmp_path, "a.tsv", "Vera\tB-PER \nleft\tO \n\nBonn\tB-LOC\nwon\tO\n")
     reading = ReadReport()
@@ -242,11 +221,6 @@ def test_mentions_that_are_not_read_are_noted_with_the_option(
     assert reading.notes == {}
     assert main(["check", str(path)]) == 0
     assert "--tag-columns 1,2,3" in "".join(capsys.readouterr())
-    file = open_file(path)
-    apart = ReadReport()
-    for part in parts_of(file, apart, 10):
-        list(part.sentences(file, apart))
-    assert apart.notes.total() == 7
 
 
 def test_only_mentions_that_are_not_read_count(tmp_path: Path) -> None:

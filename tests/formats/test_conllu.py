@@ -18,7 +18,6 @@ from entaug.errors import InputError, TagError
 from entaug.formats import open_file, target
 from entaug.formats.base import ReadReport
 from entaug.formats.conll.reader import EXTRA_ROWS
-from entaug.formats.parts import parts_of
 from entaug.methods import create_augmenter
 from entaug.methods.augment import augment_file
 
@@ -218,14 +217,6 @@ def test_by_way_of_json_lines_and_in_augmented_files(tmp_path: Path) -> None:
         changed = s.with_(layout={EXTRA_ROWS: value})
         assert to.lost(changed) == [f"field '{EXTRA_ROWS}'"]
         assert len(to.encode(changed).splitlines()) == 1 + len(s) + 1
-
-
-def test_parts_find_the_same(tmp_path: Path) -> None:
-    file = open_file(put(tmp_path, SPANISH + SPANISH.replace("= one", "= two")))
-    whole, apart = ReadReport(), ReadReport()
-    sentences = [s for part in parts_of(file, apart, 100) for s in part.sentences(file, apart)]
-    assert sentences == list(file.sentences(whole))
-    assert apart.notes == whole.notes
 
 
 # ------------------------------------------------------------------------------------------ as a reader of others reads

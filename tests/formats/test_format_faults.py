@@ -44,7 +44,7 @@ def pair(tmp_path: Path) -> tuple[Path, Path]:
     return tmp_path / "a.jsonl", tmp_path / "b.jsonl"
 
 
-NEEDED = {"brat": "spacy", "datasets": "pyarrow", "i2b2": "entaug", "shards": "entaug"}
+NEEDED = {"brat": "spacy", "datasets": "pyarrow", "i2b2": "entaug"}
 
 
 @pytest.mark.parametrize("name", NEEDED)
@@ -74,7 +74,6 @@ NOT_JSON = {
     "bartner",
     "i2b2",
     "pubtator",
-    "shards",
     "table",
     "inline",
     "webanno",
@@ -83,7 +82,6 @@ OTHERS = {
     "brat": ["notes.md", "more.txt", "sub/x.ann", ".git/config", "empty/"],
     "datasets": ["train.csv", "sub/data.arrow"],
     "i2b2": ["notes.md", "more.txt", "sub/x.con", ".git/config", "empty/"],
-    "shards": ["notes.md", "sub/part-00000-of-00001.jsonl", ".git/config", "empty/"],
 }
 
 

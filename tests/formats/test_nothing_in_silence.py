@@ -29,7 +29,7 @@ WORDS, LABELS = (
     [prefix + "".join(letters) for letters in itertools.product(alphabet, repeat=3)]
     for prefix, alphabet in (("w", "abcdefg"), ("L", "ABCDEFG"))
 )
-BINARY = {"docbin", "parquet", "datasets", "shards"}  # shards hold JSON lines, compressed
+BINARY = {"docbin", "parquet", "datasets"}
 SYSTEM_MESSAGE = re.compile(r'"role":"system","content":"(?:[^"\\]|\\.)*"')  # of a conversation: it names all labels
 KEYS = ("tags", "labels", "spans", "text", "label", "ner", "x")
 

@@ -228,15 +228,10 @@ def record_of(run: Any, f1: float, dev: float | None = None) -> RunRecord:
 # -------------------------------------------------------------------------- folders, languages, parameters by corpus
 
 
-@pytest.mark.parametrize("format_", ["brat", "i2b2", "datasets", "shards"])
+@pytest.mark.parametrize("format_", ["brat", "i2b2", "datasets"])
 def test_corpora_may_be_folders(schedule_of: Any, tmp_path: Path, format_: str) -> None:
     sentences = list(entaug.read(TRAIN))[:24]
-    if format_ == "shards":
-        (tmp_path / "train").mkdir()
-        for name, part in (("part-1.jsonl", sentences[:12]), ("part-2.jsonl", sentences[12:])):
-            entaug.write(part, Path(tmp_path, "train", name))
-    else:
-        entaug.write(sentences, tmp_path / "train", format_)
+    entaug.write(sentences, tmp_path / "train", format_)
     keys = dict.fromkeys(("train", "test", "dev", "unlabelled"), '"train"')
     text = corpus(**keys, sizes="[16]", dev_in_test='"allow"') + f'options = {{ format = "{format_}" }}\n'
     rest = '[[methods]]\nname = "mr"\n'

@@ -253,6 +253,8 @@ class Sentence:
         Args:
             mention: a mention within this sentence.
         """
+        if len(mention.spans) == 1:
+            return self.tokens[mention.start : mention.end]
         return tuple(token for start, end in mention.spans for token in self.tokens[start:end])
 
     def segments(self) -> list[Span]:

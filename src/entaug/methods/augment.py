@@ -262,13 +262,13 @@ class Work:
         if self.notes is not None:
             return
         self.augmenter.load()
-        for what, there, here in (
-            ("entaug", self.version, __version__),
-            ("", self.signature, self.augmenter.signature),
+        for there, here in (
+            (f"entaug {self.version}", f"entaug {__version__}"),
+            (self.signature, self.augmenter.signature),
         ):
             if there != here:
                 remedy = "install the same version and models on all machines, and name one --precision for all of them"
-                raise EntaugError(f"a worker has {what} {here}, and the first process {there}", remedy=remedy)
+                raise EntaugError(f"a worker has {here}, and the first process {there}", remedy=remedy)
 
         def noticed() -> Iterator[Sentence]:
             for sentence in self.sentences:

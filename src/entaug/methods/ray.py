@@ -64,6 +64,7 @@ class RayWorkers:
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
         self._actors: list[Any] = []
+        self._reference: Any = None
 
     @classmethod
     @contextlib.contextmanager
@@ -92,14 +93,16 @@ class RayWorkers:
         """Start the actors; each applies the function to None."""
         import ray
 
-        actor, reference = ray.remote(_Actor), ray.put(shared)
+        actor, self._reference = ray.remote(_Actor), ray.put(shared)  # kept for actors that are started again
         options = actor.options(
             num_cpus=self._pool.cpus,
             num_gpus=self._pool.gpus,
             max_restarts=_RESTARTS,
             max_task_retries=_RESTARTS,
         )
-        self._actors = [options.remote(function, [reference], compute_settings()) for _ in range(self._pool.actors)]
+        self._actors = [
+            options.remote(function, [self._reference], compute_settings()) for _ in range(self._pool.actors)
+        ]
         for one in self._actors:
             one.apply.remote(None)
 
