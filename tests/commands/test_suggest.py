@@ -13,9 +13,9 @@ import entaug
 from conftest import EXAMPLE
 from entaug import Sentence, read_unlabelled, suggest_file
 from entaug.backends.fakes import FakeTagger
+from entaug.backends.soft_labels import TagProbabilities
 from entaug.commands.main import main
 from entaug.core.corpus import UnlabelledText
-from entaug.core.soft_labels import TagProbabilities
 from entaug.errors import InputError, OutputError, ParameterError
 from entaug.teacher.trained import TeacherParameters
 

@@ -15,8 +15,8 @@ import entaug
 from conftest import EXAMPLE, examples
 from entaug import Mention, SelfTraining, Sentence
 from entaug.backends.fakes import FakeTagger
+from entaug.backends.soft_labels import TagProbabilities
 from entaug.core.corpus import UnlabelledText
-from entaug.core.soft_labels import TagProbabilities
 from entaug.errors import EntaugError, InputError, ParameterError, UnknownNameError
 from entaug.methods.shared.pseudo_labels import PseudoLabelled, balanced, label_sentences, mask_words, ranked
 from entaug.taggers.base import TaggerTrainingConfig, create_tagger

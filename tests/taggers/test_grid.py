@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import entaug
 from entaug.core.data import Mention, Sentence
 from entaug.errors import ParameterError
-from entaug.taggers.grid import GridDecoder
 from entaug.taggers.relations import MAX_MENTIONS, NNW, THW, decode, relations
+from entaug.taggers.w2ner import GridDecoder
 from helpers.counting import count_lines
 from helpers.strategies import LABELS, sentences
 
@@ -177,19 +177,6 @@ def test_what_cannot_be_is_refused() -> None:
     for tail, head in [(0, 1), (0, -1)]:
         with pytest.raises(ParameterError, match="cannot begin"):
             decode([], [(tail, head, "A")])
-    with pytest.raises(ParameterError, match="given twice"):
-        GridDecoder(4, ["A", "A"])
-    for name, value in {
-        "size": 0,
-        "hidden": -1,
-        "channels": 0,
-        "biaffine": 0,
-        "dropout": 1.0,
-        "prior": 0.0,
-        "weight": 0.0,
-    }.items():
-        with pytest.raises(ParameterError, match=name):
-            GridDecoder(**{"size": 4, "labels": ["A"], name: value})  # type: ignore[arg-type]
 
 
 @pytest.mark.corpora

@@ -20,11 +20,11 @@ import entaug
 from conftest import EXAMPLE
 from entaug import Mention, Relabeller, Sentence
 from entaug.backends.fakes import FakeTagger
+from entaug.backends.soft_labels import TagProbabilities
 from entaug.commands.main import main
 from entaug.commands.work.relabel import relabel_file
 from entaug.core.data import Edit
 from entaug.core.provenance import Provenance
-from entaug.core.soft_labels import FIELD, TagProbabilities
 from entaug.errors import InputError, LossError, ParameterError, UnknownNameError
 from entaug.methods import METHODS
 from entaug.methods.augment import augment_file
@@ -288,7 +288,7 @@ def test_the_probability_of_a_mention_is_the_lowest_of_its_tags(data: Any, sente
 
 
 def test_one_field_two_names() -> None:
-    assert SOFT_LABELS == FIELD
+    assert TagProbabilities.field == SOFT_LABELS
 
 
 # ------------------------------------------------------------------------------------------------------- within methods

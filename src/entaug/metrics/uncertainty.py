@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from entaug.core.soft_labels import TagProbabilities
+    from entaug.backends.soft_labels import TagProbabilities
 
 __all__ = ["Uncertainty", "uncertainty"]
 

@@ -1,4 +1,4 @@
-"""The protocol of taggers, the configuration of their training, and the registry of taggers."""
+"""The protocol of taggers, the configuration of their training, the registry of taggers, and their text form."""
 
 from __future__ import annotations
 
@@ -10,17 +10,19 @@ from pathlib import Path
 from typing import Any, Literal, Protocol, Self, runtime_checkable
 
 from entaug.backends.config import BaseTrainingConfig, TrainingProgress
+from entaug.backends.soft_labels import TagProbabilities
 from entaug.config.params import PositiveFloat, PositiveInt, Probability, construct, parameters
 from entaug.config.registry import Registry
 from entaug.core.data import Sentence
-from entaug.core.soft_labels import TagProbabilities
 from entaug.errors import InputError, ParameterError, UnknownNameError
 
 __all__ = [
     "TAGGERS",
+    "ConfiguredTagger",
     "TaggerTrainingConfig",
     "TrainableTagger",
     "TrainingHistory",
+    "configure_tagger",
     "create_tagger",
     "load_tagger",
     "overlap_of",
@@ -30,12 +32,12 @@ __all__ = [
 TAGGERS: Registry[Any] = Registry(
     "tagger",
     {
-        "linear": "entaug.taggers.architectures:LinearTagger",
-        "bilstm-crf": "entaug.taggers.architectures:BiLSTMCRFTagger",
-        "static-bilstm-crf": "entaug.taggers.architectures:StaticBiLSTMCRFTagger",
+        "linear": "entaug.taggers.flat:LinearTagger",
+        "bilstm-crf": "entaug.taggers.flat:BiLSTMCRFTagger",
+        "static-bilstm-crf": "entaug.taggers.flat:StaticBiLSTMCRFTagger",
         "ensemble": "entaug.taggers.ensemble:EnsembleTagger",
-        "w2ner": "entaug.taggers.architectures:W2NERTagger",
-        "seq2seq": "entaug.taggers.architectures:Seq2SeqTagger",
+        "w2ner": "entaug.taggers.w2ner:W2NERTagger",
+        "seq2seq": "entaug.taggers.seq2seq:Seq2SeqTagger",
     },
     group="entaug.taggers",
 )
@@ -198,6 +200,54 @@ def create_tagger(name: str, **params: Any) -> TrainableTagger:
     """Create a tagger by name."""
     tagger: TrainableTagger = construct(TAGGERS[name], name, params)
     return tagger
+
+
+class ConfiguredTagger:
+    """A tagger that is trained with hyperparameters of its own; all else is that of the tagger."""
+
+    def __init__(self, name: str, tagger: TrainableTagger, config: TaggerTrainingConfig) -> None:
+        self.name, self.tagger, self.config = name, tagger, config
+
+    def __getattr__(self, name: str) -> Any:
+        """Return an attribute of the tagger."""
+        if name == "tagger":  # in a copy that is not complete yet
+            raise AttributeError(name)
+        return getattr(self.tagger, name)
+
+    def fit(
+        self,
+        train: Iterable[Sentence],
+        dev: Iterable[Sentence] | None = None,
+        config: TaggerTrainingConfig | None = None,
+        progress: TrainingProgress | None = None,
+        augmented: Iterable[Sentence] = (),
+    ) -> Self:
+        """See `TrainableTagger.fit`."""
+        self.tagger.fit(train, dev, config or self.config, progress, augmented)
+        return self
+
+
+def configure_tagger(name: str, text: str) -> ConfiguredTagger:
+    """Create a tagger with parameters of its own and of its training: ``linear:encoder=mpnet;epochs=20``."""
+    own = {parameter.name: parameter for parameter in parameters(TAGGERS[name])}
+    of_training = {parameter.name: parameter for parameter in parameters(TaggerTrainingConfig)}
+    known = {**of_training, **own}
+    values: dict[str, Any] = {}
+    for assignment in filter(None, map(str.strip, text.split(";"))):
+        key, equals, value = (part.strip() for part in assignment.partition("="))
+        if not equals:
+            raise ParameterError(
+                f"{name}: {assignment!r} is not of the form PARAMETER=VALUE",
+                parameter="tagger",
+                remedy=f"for example {name}:epochs=20;learning_rate=5e-5",
+            )
+        if key not in known:
+            raise UnknownNameError(f"parameter of {name}:", key, [*own, *of_training])
+        values[key] = known[key].parse(value)
+    training = {key: value for key, value in values.items() if key not in own}
+    config = construct(TaggerTrainingConfig, f"the training of {name}", training)
+    params = {key: value for key, value in values.items() if key in own}
+    return ConfiguredTagger(f"{name}:{text}", create_tagger(name, **params), config)
 
 
 def overlap_of(name: str, params: Mapping[str, Any]) -> str | None:

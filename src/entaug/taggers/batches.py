@@ -24,11 +24,13 @@ def batches(
     if config.schedule == "shuffled" or num_gold in (0, num_all):
         while True:
             yield from shuffled_batches(list(lengths), config.batch_size, rng)
-    gold, augmented = _stream(range(num_gold), rng), _stream(range(num_gold, num_all), rng)
     share = config.gold_share
     if share is None:
         share = 0.5 if config.schedule == "mixed" else 0.0
     num_from_gold = round(config.batch_size * share)
+    gold = chain.from_iterable(shuffled_batches(lengths[:num_gold], num_from_gold or config.batch_size, rng))
+    rest = chain.from_iterable(shuffled_batches(lengths[num_gold:], config.batch_size - num_from_gold or 1, rng))
+    augmented = (num_gold + i for i in rest)
     last_mixed = total_steps if config.schedule == "mixed" else round(total_steps * config.first_stage)
     for num in chain(repeat(num_from_gold, last_mixed), repeat(config.batch_size)):
         yield [*islice(gold, num), *islice(augmented, config.batch_size - num)]
@@ -45,14 +47,6 @@ def learning_rate_factor(config: TaggerTrainingConfig, total_steps: int, has_aug
     assert config.learning_rate is not None
     ratio = 1.0 if config.gold_learning_rate == "same" else config.gold_learning_rate / config.learning_rate
     return lambda step: first(step) if step < first_steps else ratio * second(step - first_steps)
-
-
-def _stream(indices: Sequence[int], rng: Random) -> Iterator[int]:
-    """All indices in random order, again and again."""
-    order = list(indices)
-    while True:
-        rng.shuffle(order)
-        yield from order
 
 
 def compute_in_batches(

@@ -11,9 +11,9 @@ import numpy as np
 
 from entaug import _version
 from entaug.backends.config import TrainingProgress
+from entaug.backends.soft_labels import TagProbabilities, label_confidence, tags_of
 from entaug.config.params import Configurable, PositiveInt, construct, parameters
 from entaug.core.data import Sentence
-from entaug.core.soft_labels import TagProbabilities, label_confidence
 from entaug.errors import ParameterError
 from entaug.files.atomic import atomic_folder
 from entaug.taggers.base import (
@@ -131,7 +131,7 @@ class EnsembleTagger(Configurable):
         """See `entaug.taggers.base.TrainableTagger.tag_probabilities`: the mean over the taggers."""
         self._check_fitted()
         sentences = list(sentences)
-        names = ["O", *(f"{prefix}-{label}" for label in self.labels_ for prefix in "BI")]
+        names = tags_of(self.labels_)
         by_member = [member.tag_probabilities(sentences) for member in self.members_]
         return [
             TagProbabilities(names, np.mean([one.aligned(names) for one in several], axis=0))

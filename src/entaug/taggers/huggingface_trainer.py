@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from entaug.backends.soft_labels import TagProbabilities
 from entaug.core.data import Sentence
-from entaug.core.soft_labels import FIELD, TagProbabilities
 from entaug.errors import InputError, MissingExtraError, ParameterError
 from entaug.formats.huggingface.dialect import JSON_COLUMN
 
@@ -24,7 +24,7 @@ _IGNORED = -100  # what the Trainer does not count as something to learn
 class SoftLabelCollator:
     """Collates sentences into batches for token classification, with probabilities of tags as labels."""
 
-    # Sentences with `entaug.core.soft_labels.TagProbabilities` are learnt softly, others by the tags of their
+    # Sentences with `entaug.backends.soft_labels.TagProbabilities` are learnt softly, others by the tags of their
     # mentions; both may be in one batch. The first sub-word of a word carries its label. Train with
     # `remove_unused_columns=False` and `soft_label_loss`.
 
@@ -88,7 +88,7 @@ class SoftLabelCollator:
             remedy = "pass remove_unused_columns=False to TrainingArguments, or token_column to the collator"
             raise InputError(f"a row has no column {self.token_column!r}, only {', '.join(row)}", remedy=remedy)
         tokens = row[self.token_column]
-        data = row.get(FIELD) or json.loads(row.get(JSON_COLUMN) or "{}").get(FIELD)
+        data = row.get(TagProbabilities.field) or json.loads(row.get(JSON_COLUMN) or "{}").get(TagProbabilities.field)
         soft = None if data is None else TagProbabilities.from_dict(data)
         numbers = row.get(self.tag_column)
         if soft is None and numbers is None:

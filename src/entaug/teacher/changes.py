@@ -17,7 +17,7 @@ CHANGES = ("added", "softened", "disputed", "removed")
 DETAILS = "relabelled"
 """The key of `Provenance.details` under which the changes of a teacher stand."""
 SOFT_LABELS = "tag_probabilities"
-"""The field of `Sentence.layout` that holds `entaug.core.soft_labels.TagProbabilities`."""
+"""The field of `Sentence.layout` that holds `entaug.backends.soft_labels.TagProbabilities`."""
 RELATIONS = "relation_probabilities"
 """The field that holds the probabilities of relations of nested mentions."""
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Literal
 
+from entaug.backends.soft_labels import TagProbabilities
 from entaug.core.data import Mention, Sentence
-from entaug.core.soft_labels import TagProbabilities
 from entaug.errors import InputError, ParameterError
 
 __all__ = ["filter_by_confidence", "mention_confidence", "word_confidences"]
@@ -41,7 +41,7 @@ def filter_by_confidence(
     Sentences without tag probabilities, such as gold sentences, are kept as they are.
 
     Args:
-        sentences: sentences with `entaug.core.soft_labels.TagProbabilities`.
+        sentences: sentences with `entaug.backends.soft_labels.TagProbabilities`.
         min_token_confidence: the minimum probability of the tag of a token.
         drop: ``"sentences"``: sentences with a word whose tag has a lower probability. ``"mentions"``: only the
             mentions with such a word; a tagger then learns that their words are no mention.

@@ -27,7 +27,7 @@ class TagOpinion:
     """The opinion of a teacher that gives probabilities to tags; mentions are flat."""
 
     def __init__(self, probabilities: Any, tags: Sequence[str], unjudged: Sequence[Mention] = ()) -> None:
-        from entaug.core.soft_labels import TagProbabilities
+        from entaug.backends.soft_labels import TagProbabilities
 
         self._column = {tag: i for i, tag in enumerate(tags)}
         values = probabilities.aligned(tags)

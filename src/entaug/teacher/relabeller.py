@@ -43,7 +43,7 @@ class Relabeller(Component):
     its tags, and that it ends where it ends. A mention that the teacher is sure of and that shares no word with a
     mention of the sentence is *added*. A mention of the sentence that the teacher finds improbable is *softened*: its
     words, and those of mentions that the teacher predicts there instead, get the mean of label and teacher as
-    probabilities (see `entaug.core.soft_labels`), which taggers learn in place of the label.
+    probabilities (see `entaug.backends.soft_labels`), which taggers learn in place of the label.
 
     If mentions are nested or discontinuous, or if the teacher gives no probabilities to tags (``w2ner``), whole
     mentions are compared: a mention has the probability 1 if the teacher predicts it, else 0. A mention that it does
@@ -286,7 +286,7 @@ class Relabeller(Component):
         self, new: Sentence, added: Sequence[Mention], doubted: Sequence[Mention], teacher: TagOpinion
     ) -> Sentence:
         """Attach the joined probabilities, unless all labels are hard."""
-        from entaug.core.soft_labels import TagProbabilities
+        from entaug.backends.soft_labels import TagProbabilities
 
         own = TagProbabilities.from_sentence(new)
         shares = [_TEACHER_SHARE[self.labels]] * len(new)

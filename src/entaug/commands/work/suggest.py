@@ -153,7 +153,7 @@ def _label(
 
 
 def _score(labelled: PseudoLabelled, strategy: Strategy) -> float:
-    from entaug.core.soft_labels import TagProbabilities
+    from entaug.backends.soft_labels import TagProbabilities
 
     if strategy == "random":
         return 0.0

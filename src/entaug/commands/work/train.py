@@ -11,8 +11,8 @@ from typing import Any
 
 from entaug.backends.config import TrainingProgress
 from entaug.backends.language_check import note_on_encoder
+from entaug.backends.soft_labels import TagProbabilities
 from entaug.core.data import Sentence
-from entaug.core.soft_labels import TagProbabilities
 from entaug.errors import InputError, OutputError
 from entaug.files.atomic import check_new_folder, output_error
 from entaug.formats import read, read_each
