@@ -48,7 +48,7 @@ def _add_options(parser: argparse.ArgumentParser, _argv: Sequence[str]) -> None:
 def _run(args: argparse.Namespace) -> int:
     from entaug.backends.resolve import resolve
     from entaug.commands.work.quality import measure_files
-    from entaug.metrics.quality.tables import list_measures
+    from entaug.metrics.quality import list_measures
 
     if args.list:
         sys.stdout.write(list_measures())

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean
 
-from entaug.metrics.quality.tables import markdown_table
+from entaug.metrics.quality import markdown_table
 from entaug.report.comparison import Arm, ArmResult, Setting
 
 __all__ = ["corpus_tables", "dev_table", "length_table", "row_of", "type_table"]

@@ -10,7 +10,7 @@ from statistics import fmean, stdev
 import orjson
 
 from entaug.errors import InputError
-from entaug.metrics.quality.tables import markdown_table
+from entaug.metrics.quality import markdown_table
 from entaug.metrics.significance import ONE_SEED, Difference, mean_interval
 from entaug.report.breakdowns import corpus_tables, dev_table, length_table, row_of, type_table
 from entaug.report.comparison import BASELINES, GOLD, Arm, ArmResult, Setting, compare_arms

@@ -19,7 +19,7 @@ from entaug.formats.base import ReadReport, note_lines
 from entaug.formats.file_job import Options, as_predictions, check_output, open_target, read_sentences, require_mentions
 from entaug.methods.shared.pseudo_labels import PseudoLabelled, label_sentences, ranked
 from entaug.metrics.near_duplicates import select_distinct
-from entaug.metrics.uncertainty import uncertainty
+from entaug.teacher.confidence import uncertainty
 from entaug.teacher.trained import Teacher, TeacherParameters
 
 __all__ = ["Strategy", "SuggestSummary", "suggest_file"]
@@ -77,7 +77,7 @@ def suggest_file(
         output: the file to write, or ``"-"``.
         number: the maximum number of sentences.
         strategy: ``"uncertainty"``: those with the lowest confidence; ``"entropy"`` or ``"margin"``: see
-            `entaug.metrics.uncertainty.uncertainty`; ``"random"``: any.
+            `entaug.teacher.confidence.uncertainty`; ``"random"``: any.
         max_similarity: the maximum similarity of two sentences (see `entaug.metrics.near_duplicates`).
         min_tokens: shorter sentences are left out.
         teacher: the parameters of the teacher; None for an ensemble of three taggers.

@@ -8,7 +8,7 @@ from typing import Any
 
 from entaug.errors import ParameterError
 from entaug.metrics.agreement import krippendorff_alpha
-from entaug.metrics.quality.tables import markdown_table
+from entaug.metrics.quality import markdown_table
 from entaug.report.ratings.files import Ratings
 from entaug.report.ratings.scales import HIGHEST, Scale
 
