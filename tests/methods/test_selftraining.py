@@ -20,7 +20,7 @@ from entaug.core.corpus import UnlabelledText
 from entaug.errors import EntaugError, InputError, ParameterError, UnknownNameError
 from entaug.methods.shared.pseudo_labels import PseudoLabelled, balanced, label_sentences, mask_words, ranked
 from entaug.taggers.base import TaggerTrainingConfig, create_tagger
-from entaug.teacher.trained import Teacher
+from entaug.teacher.train import Teacher
 from helpers import tiny
 
 TAGS = ("O", "B-LOC", "I-LOC", "B-PER", "I-PER")

@@ -29,7 +29,7 @@ from entaug.taggers.pretrained import (
     split_name,
 )
 from entaug.teacher import Relabeller, create_relabeller
-from entaug.teacher.opinions import MentionOpinion
+from entaug.teacher.relabel import MentionOpinion
 from helpers import tiny
 from helpers.command_line import fails
 
@@ -182,7 +182,7 @@ def test_components_take_them() -> None:
     unlabelled = [Sentence("the sea is near Rome and Ada".split()), Sentence("nobody".split())]
     method = create_augmenter("selftrain", unlabelled=unlabelled, tagger=Lookup("a")).fit(GOLD)
     assert {str(new) for new in method.augment(GOLD)} == {"the sea is near [Rome]LOC and [Ada]PER", "nobody"}
-    from entaug.filters.consistency import Consistency
+    from entaug.filters.models import Consistency
 
     wrong = GOLD[0].with_(mentions=GOLD[0].mentions[:1])
     judge = Consistency(tagger=Lookup("a")).fit(GOLD)

@@ -31,7 +31,7 @@ from entaug.methods.augment import augment_file
 from entaug.methods.base import NO_CANDIDATE, Augmenter, MethodInfo, Rejection
 from entaug.methods.combined import parse_methods
 from entaug.teacher import SOFT_LABELS, count_changes, create_relabeller
-from entaug.teacher.opinions import TagOpinion
+from entaug.teacher.relabel import TagOpinion
 from helpers.strategies import sentences
 
 LABELS = ("PER", "ORG", "LOC-x")

@@ -14,7 +14,7 @@ __all__ = ["COMMAND"]
 
 def _add_options(parser: argparse.ArgumentParser, _argv: Sequence[str]) -> None:
     from entaug.commands.work.suggest import Strategy
-    from entaug.teacher.trained import TeacherParameters
+    from entaug.teacher.train import TeacherParameters
 
     parser.add_argument("input", help="the training sentences")
     options.add_output_options(parser)
@@ -53,7 +53,7 @@ def _run(args: argparse.Namespace) -> int:
     from entaug.commands.work.suggest import suggest_file
     from entaug.files.streams import is_stdout
     from entaug.formats.file_job import check_apart
-    from entaug.teacher.trained import TeacherParameters
+    from entaug.teacher.train import TeacherParameters
 
     check_apart([args.output], [*args.held_out, *args.unlabelled])
     with output.show_progress() as progress:

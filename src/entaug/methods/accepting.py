@@ -27,7 +27,7 @@ from entaug.formats.file_job import settle_losses
 from entaug.methods.drafting import Made, SourceDrafts
 from entaug.methods.statistics import CorpusStatistics
 from entaug.methods.types import DUPLICATE, REVIEWED, UNWRITABLE, Accepted, RunStatistics
-from entaug.teacher.storage import notes_on_soft_labels
+from entaug.teacher.relabel import notes_on_soft_labels
 
 __all__ = ["Acceptance", "AugmentSummary", "ReviewCounts", "check_any", "open_writer"]
 

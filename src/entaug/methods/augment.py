@@ -23,7 +23,7 @@ from entaug.methods.augmentation import Augmentation
 from entaug.methods.base import Augmenter
 from entaug.methods.combined import CombinedAugmenter
 from entaug.methods.surveys import Sharing, in_parts_or_whole
-from entaug.teacher.storage import check_soft_labels
+from entaug.teacher.relabel import check_soft_labels
 
 __all__ = ["AugmentSummary", "augment_file", "content_digest", "new_summary", "processes_for", "run_key"]
 

@@ -52,7 +52,7 @@ from entaug.methods.ray_pool import connected
 from entaug.methods.shard_files import Shard, ShardFolder, end_line, json_line, manifest, next_sum, plain_drafts
 from entaug.methods.shards import fitted_digest, merge_shards
 from entaug.methods.surveys import Sharing, in_parts_or_whole
-from entaug.teacher.storage import check_soft_labels
+from entaug.teacher.relabel import check_soft_labels
 
 __all__ = ["augment_on_ray"]
 

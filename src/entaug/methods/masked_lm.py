@@ -18,8 +18,7 @@ from entaug.core.data import Edit, Sentence
 from entaug.core.stopwords import StopWords, stop_words
 from entaug.core.words import is_word, may_replace
 from entaug.filters.label_guard import name_knowledge
-from entaug.filters.label_guard.name_usage import is_beginning
-from entaug.filters.label_guard.uncased_names import UncasedNames
+from entaug.filters.label_guard.names import UncasedNames, is_beginning
 from entaug.methods.base import Augmenter, MethodInfo, Rejection, Request
 from entaug.methods.paper_presets import LM_PAPER
 

@@ -18,7 +18,7 @@ from entaug.core.stopwords import StopWords, stop_words
 from entaug.core.words import is_word, may_replace
 from entaug.errors import ParameterError
 from entaug.filters.label_guard import name_knowledge
-from entaug.filters.label_guard.name_usage import is_beginning
+from entaug.filters.label_guard.names import is_beginning
 from entaug.methods.base import NO_CANDIDATE, NOT_SEEN, MethodInfo, Rejection, Request
 from entaug.methods.paper_presets import MELM_PAPER
 from entaug.methods.shared.generative import distinct_sentences

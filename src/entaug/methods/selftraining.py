@@ -15,7 +15,7 @@ from entaug.methods.base import NOT_SEEN, Augmenter, MethodInfo, Rejection, Requ
 from entaug.methods.shared.generative import distinct_sentences
 from entaug.methods.shared.pseudo_labels import PseudoLabelled, balanced, label_sentences, ranked
 from entaug.methods.types import RunStatistics
-from entaug.teacher.trained import Teacher, TeacherParameters
+from entaug.teacher.train import Teacher, TeacherParameters
 
 __all__ = ["SelfTraining"]
 

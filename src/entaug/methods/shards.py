@@ -43,7 +43,7 @@ from entaug.methods.shard_files import (
 )
 from entaug.methods.statistics import CorpusStatistics
 from entaug.methods.surveys import Sharing, in_parts_or_whole
-from entaug.teacher.storage import check_soft_labels
+from entaug.teacher.relabel import check_soft_labels
 
 __all__ = ["Shard", "ShardSummary", "augment_shard", "fitted_digest", "merge_shards"]
 

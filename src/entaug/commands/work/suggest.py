@@ -20,7 +20,7 @@ from entaug.formats.file_job import Options, as_predictions, check_output, open_
 from entaug.methods.shared.pseudo_labels import PseudoLabelled, label_sentences, ranked
 from entaug.metrics.near_duplicates import select_distinct
 from entaug.teacher.confidence import uncertainty
-from entaug.teacher.trained import Teacher, TeacherParameters
+from entaug.teacher.train import Teacher, TeacherParameters
 
 __all__ = ["Strategy", "SuggestSummary", "suggest_file"]
 

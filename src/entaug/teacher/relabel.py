@@ -1,9 +1,10 @@
-"""A teacher, a tagger trained on the gold sentences, that checks and completes labels of augmented sentences."""
+"""A teacher checks and completes the labels of augmented sentences: what it says, what it changes, what is stored."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
@@ -18,14 +19,86 @@ from entaug.config.params import Probability, construct, parse_assignments
 from entaug.core.data import Sentence
 from entaug.core.mentions import Mention
 from entaug.core.provenance import Provenance
-from entaug.errors import InputError, LossError, ParameterError
-from entaug.teacher.changes import CHANGES, DETAILS, RELATIONS, SOFT_LABELS
-from entaug.teacher.opinions import MentionOpinion, Opinion, TagOpinion
+from entaug.errors import EntaugError, InputError, LossError, ParameterError
+from entaug.formats import CorpusFile
 
-__all__ = ["Relabelled", "Relabeller", "create_relabeller"]
+__all__ = [
+    "CHANGES",
+    "DETAILS",
+    "SOFT_LABELS",
+    "Relabelled",
+    "Relabeller",
+    "changed_mentions",
+    "check_soft_labels",
+    "count_changes",
+    "create_relabeller",
+    "notes_on_soft_labels",
+    "require_soft_labels",
+]
 
+CHANGES = ("added", "softened", "disputed", "removed")
+"""What may happen to a mention."""
+DETAILS = "relabelled"
+"""The key of `Provenance.details` under which the changes of a teacher stand."""
+SOFT_LABELS = "tag_probabilities"
+"""The field of `Sentence.layout` that holds `entaug.backends.soft_labels.TagProbabilities`."""
+RELATIONS = "relation_probabilities"
+"""The field that holds the probabilities of relations of nested mentions."""
 _UNLIKELY = "teacher: a mention is unlikely"
 _TEACHER_SHARE = {"method": 0.0, "mean": 0.5, "teacher": 1.0}
+
+
+class TagOpinion:
+    """The opinion of a teacher that gives probabilities to tags; mentions are flat."""
+
+    def __init__(self, probabilities: Any, tags: Sequence[str], unjudged: Sequence[Mention] = ()) -> None:
+        from entaug.backends.soft_labels import TagProbabilities
+
+        self._column = {tag: i for i, tag in enumerate(tags)}
+        values = probabilities.aligned(tags)
+        for mention in unjudged:
+            for position in mention.positions():
+                values[position] = 0
+                values[position, self._column[f"{'B' if position == mention.start else 'I'}-{mention.label}"]] = 1
+        aligned = TagProbabilities(tags, values)
+        self.values: list[list[float]] = aligned.values.tolist()
+        self.mentions = aligned.mentions()
+
+    def probability(self, mention: Mention) -> float:
+        """The probability of a mention: the lowest probability among the tags of the mention, and of its end."""
+        begin, inside = (self._column[f"{prefix}-{mention.label}"] for prefix in "BI")
+        values = [self.values[mention.start][begin]]
+        values += [row[inside] for row in self.values[mention.start + 1 : mention.end]]
+        values += [1 - row[inside] for row in self.values[mention.end : mention.end + 1]]
+        return min(values)
+
+    def disagreement(self, sentence: Sentence) -> float:
+        """The improbability of the least probable tag of the sentence, from 0 to 1."""
+        return 1 - min(row[self._column[tag]] for row, tag in zip(self.values, sentence.iob(), strict=True))
+
+
+class MentionOpinion:
+    """The opinion of a teacher that predicts mentions without probabilities."""
+
+    def __init__(self, predicted: Sequence[Mention], *, is_flat: bool, unjudged: Sequence[Mention] = ()) -> None:
+        kept = list(unjudged)
+        taken = {position for mention in unjudged for position in mention.positions()}
+        for mention in predicted:
+            if not is_flat or (mention.is_contiguous and taken.isdisjoint(mention.positions())):
+                kept.append(mention)
+                taken.update(mention.positions())
+        self.mentions = tuple(sorted(kept, key=lambda mention: mention.spans)) if unjudged else tuple(kept)
+
+    def probability(self, mention: Mention) -> float:
+        """The probability of a mention: 1 for one that was predicted, else 0."""
+        return float(mention in self.mentions)
+
+    def disagreement(self, sentence: Sentence) -> float:
+        """The improbability of the labels of the sentence: 1 if other mentions are predicted, else 0."""
+        return float(set(self.mentions) != set(sentence.mentions))
+
+
+Opinion = TagOpinion | MentionOpinion
 
 
 class Relabelled(NamedTuple):
@@ -335,3 +408,55 @@ def _digest(tagger: Any) -> str:
         for path in sorted(path for path in Path(folder).rglob("*") if path.is_file()):
             digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
+
+
+# ----------------------------------------------------------------------------------------------------- what was changed
+
+
+def changed_mentions(sentence: Sentence) -> list[tuple[str, Mention, Any]]:
+    """Return what a teacher changed in a sentence, as its provenance tells."""
+    details = sentence.provenance.details.get(DETAILS) if sentence.provenance else None
+    changes: list[tuple[str, Mention, Any]] = []
+    try:
+        for name in CHANGES:
+            for entry in details.get(name, ()) if isinstance(details, Mapping) else ():
+                mention = Mention(entry["label"], entry["spans"])
+                if mention.end <= len(sentence):
+                    changes.append((name, mention, entry.get("probability")))
+    except (AttributeError, EntaugError, LookupError, TypeError, ValueError):  # a file that was edited by hand
+        return []
+    return changes
+
+
+def count_changes(sentence: Sentence) -> Counter[str]:
+    """Count what a teacher changed in a sentence."""
+    return Counter(f"{change}: {mention.label}" for change, mention, _ in changed_mentions(sentence))
+
+
+# --------------------------------------------------------------------------------------------------- what formats store
+
+
+def check_soft_labels(relabeller: Relabeller | None, target: CorpusFile) -> None:
+    """Check, before any work, that probabilities of tags can be written where they are all that a teacher gives."""
+    if relabeller is not None and relabeller.labels == "mean":
+        require_soft_labels(target, ", which labels=mean gives")
+
+
+def require_soft_labels(target: CorpusFile, reason: str = "") -> None:
+    """Check, before any work, that the format of an output stores probabilities of tags."""
+    if not _keeps_soft_labels(target):
+        message = f"{target.format.title} cannot store probabilities of tags{reason}"
+        raise LossError(message, path=str(target.path), remedy="write JSON lines: -o NAME.jsonl")
+
+
+def notes_on_soft_labels(relabelled: Counter[str], target: CorpusFile) -> list[str]:
+    """Return a note for the user if softened labels are written as hard ones."""
+    softened = sum(count for change, count in relabelled.items() if change.startswith("softened"))
+    if not softened or _keeps_soft_labels(target):
+        return []
+    note = f"{target.format.title} cannot store probabilities of tags: {softened:,} softened mentions keep their labels"
+    return [f"{note}; write JSON lines (-o NAME.jsonl) to train with soft labels"]
+
+
+def _keeps_soft_labels(target: CorpusFile) -> bool:
+    return not target.lost(Sentence(["a"], layout={SOFT_LABELS: {}}))
