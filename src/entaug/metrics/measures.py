@@ -20,7 +20,6 @@ from entaug.metrics.bertscore import pairwise_bertscore
 from entaug.metrics.likelihood import as_text, count_words
 from entaug.metrics.near_duplicates import NearDuplicateIndex, find_repeats, similarity
 from entaug.metrics.quality import (
-    Likelihood,
     MeasureInputs,
     MeasureValue,
     UndefinedError,
@@ -49,7 +48,7 @@ def perplexity(inputs: MeasureInputs) -> MeasureValue:
     # The mean is over the sub-words of all sentences. ACLM and EnTDA report it for GPT-2, and do not say whether their
     # mean is over sub-words or over sentences, nor how tokens are joined to text. The mean of the perplexities of
     # single sentences, which are the values by sentence, is higher and dominated by few sentences.
-    likelihoods = inputs.models.causal_likelihoods(inputs.sentences)
+    likelihoods = inputs.models.likelihoods("causal_lm", inputs.sentences)
     pieces = sum(likelihood.pieces for likelihood in likelihoods)
     if not pieces:
         raise UndefinedError("no sentence has a sub-word")
@@ -65,7 +64,7 @@ def _exp(value: float) -> float:
 def lm_score(inputs: MeasureInputs) -> MeasureValue:
     """Log-likelihood per word under a causal language model, mean over sentences."""
     # Punctuation does not count as words. CASSI itself uses the pseudo-log-likelihood: `masked_lm_score`.
-    return mean_over_sentences(_per_word(inputs.sentences, inputs.models.causal_likelihoods(inputs.sentences)))
+    return mean_over_sentences(_per_word("causal_lm", inputs.sentences, inputs))
 
 
 @measure("Masked LM score", unit="nats", higher="more fluent", needs="masked_lm")
@@ -73,16 +72,14 @@ def masked_lm_score(inputs: MeasureInputs) -> MeasureValue:
     """Pseudo-log-likelihood per word under a masked language model, mean over sentences (CASSI, table 8)."""
     # Punctuation does not count as words. The paper measures with mBERT, another model than the one it selects with;
     # scores of two models cannot be compared.
-    return mean_over_sentences(_per_word(inputs.sentences, inputs.models.masked_likelihoods(inputs.sentences)))
+    return mean_over_sentences(_per_word("masked_lm", inputs.sentences, inputs))
 
 
 @measure("LM score change", unit="nats", higher="more fluent than the source", needs="causal_lm")
 def source_lm_difference(inputs: MeasureInputs) -> MeasureValue:
     """Log-likelihood per word minus that of the source, mean over sentences."""
-    models = inputs.models
-    scores = _per_word(inputs.sentences, models.causal_likelihoods(inputs.sentences))
-    known = [source for source in inputs.sources if source is not None]
-    source_scores = iter(_per_word(known, models.causal_likelihoods(known)))
+    scores = _per_word("causal_lm", inputs.sentences, inputs)
+    source_scores = iter(_per_word("causal_lm", [source for source in inputs.sources if source is not None], inputs))
     differences = [
         None if source is None else score - next(source_scores)
         for score, source in zip(scores, inputs.sources, strict=True)
@@ -90,8 +87,10 @@ def source_lm_difference(inputs: MeasureInputs) -> MeasureValue:
     return mean_over_sentences(differences, "the source of no sentence is known")
 
 
-def _per_word(sentences: Sequence[Sentence], likelihoods: Iterable[Likelihood]) -> list[float]:
-    both = zip(sentences, likelihoods, strict=True)
+def _per_word(
+    kind: Literal["causal_lm", "masked_lm"], sentences: Sequence[Sentence], inputs: MeasureInputs
+) -> list[float]:
+    both = zip(sentences, inputs.models.likelihoods(kind, sentences), strict=True)
     return [likelihood.total / count_words(sentence.tokens) for sentence, likelihood in both]
 
 

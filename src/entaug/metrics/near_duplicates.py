@@ -289,20 +289,15 @@ class NearDuplicateIndex:
             rows = asked[places]
             step = _FIRST
             while len(rows):
-                waiting: list[tuple[Numbers, Numbers, Numbers]] = []
-                while len(rows):
-                    # Most near-duplicates are among the first, so few sentences are left for the next round.
-                    is_open = ~found[rows] & (starts < ends)
-                    rows, starts, ends = rows[is_open], starts[is_open], ends[is_open]
-                    taken = np.minimum(ends - starts, step)
-                    fitting = max(1, int(np.searchsorted(np.cumsum(taken), _PAIRS, "right")))
-                    now = slice(0, fitting)
-                    self._compare(queries, rows[now], starts[now], taken[now], found, only_earlier)
-                    waiting.append((rows[now], starts[now] + taken[now], ends[now]))
-                    rows, starts, ends = rows[fitting:], starts[fitting:], ends[fitting:]
-                rows, starts, ends = (np.concatenate(arrays) for arrays in zip(*waiting, strict=True))
+                # Most near-duplicates are among the first, so few sentences are left for the next round.
                 is_open = ~found[rows] & (starts < ends)
                 rows, starts, ends = rows[is_open], starts[is_open], ends[is_open]
+                taken = np.minimum(ends - starts, step)
+                groups = np.cumsum(taken) // _PAIRS
+                for group in np.unique(groups):
+                    now = np.flatnonzero((groups == group) & ~found[rows])
+                    self._compare(queries, rows[now], starts[now], taken[now], found, only_earlier)
+                starts = starts + taken
                 step = min(4 * step, _PAIRS)
             if progress is not None:
                 progress(part.stop, len(numbers))

@@ -20,9 +20,9 @@ from __future__ import annotations
 import functools
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from entaug.backends.language_check import LoadedModel, check_languages
 from entaug.backends.protocols import CausalLM, Encoder, MaskedLM
@@ -145,30 +145,20 @@ class ModelScores:
     progress: Progress = no_progress
     _cache: dict[tuple[str, str], Likelihood] = field(default_factory=dict)
 
-    def causal_likelihoods(self, sentences: Iterable[Sentence]) -> list[Likelihood]:
-        """The log-likelihood of each sentence under the causal language model."""
-        lm = self.causal_lm
+    def likelihoods(self, kind: Literal["causal_lm", "masked_lm"], sentences: Iterable[Sentence]) -> list[Likelihood]:
+        """The log-likelihood of each sentence under the causal model, or the pseudo-log-likelihood under the masked."""
+        lm: Any = getattr(self, kind)
+        is_causal = kind == "causal_lm"
         if lm is None:
-            raise UndefinedError("there is no causal language model")
-        return self._score(sentences, "scoring", lambda texts: causal_log_probs(texts, lm, _BATCH))
-
-    def masked_likelihoods(self, sentences: Iterable[Sentence]) -> list[Likelihood]:
-        """The pseudo-log-likelihood of each sentence under the masked language model."""
-        lm = self.masked_lm
-        if lm is None:
-            raise UndefinedError("there is no masked language model")
-        return self._score(sentences, "scoring with masks", lambda texts: masked_log_probs(texts, lm))
-
-    def _score(
-        self, sentences: Iterable[Sentence], stage: str, compute: Callable[[list[str]], Iterator[Any]]
-    ) -> list[Likelihood]:
+            raise UndefinedError(f"there is no {'causal' if is_causal else 'masked'} language model")
         texts = list(map(as_text, sentences))
-        new = sorted({text for text in texts if (stage, text) not in self._cache}, key=lambda text: (len(text), text))
-        for done, (text, log_probs) in enumerate(zip(new, compute(new), strict=True), start=1):
-            self._cache[stage, text] = Likelihood(math.fsum(log_probs.tolist()), len(log_probs))
+        new = sorted({text for text in texts if (kind, text) not in self._cache}, key=lambda text: (len(text), text))
+        computed = causal_log_probs(new, lm, _BATCH) if is_causal else masked_log_probs(new, lm)
+        for done, (text, log_probs) in enumerate(zip(new, computed, strict=True), start=1):
+            self._cache[kind, text] = Likelihood(math.fsum(log_probs.tolist()), len(log_probs))
             if not done % _BATCH or done == len(new):
-                self.progress(stage, done, len(new))
-        return [self._cache[stage, text] for text in texts]
+                self.progress("scoring" if is_causal else "scoring with masks", done, len(new))
+        return [self._cache[kind, text] for text in texts]
 
 
 @dataclass
@@ -355,13 +345,12 @@ def measure_corpus(
     # All texts are scored first, so that there is one progress with one total.
     everything = [*corpus.gold, *(p.augmented for pairs in corpus.methods.values() for p in pairs if not p.rejection)]
     needs = {MEASURES[name].needs for name in chosen}
-    if "causal_lm" in needs:
-        scores.causal_likelihoods(everything)
-    if "masked_lm" in needs:
-        scores.masked_likelihoods(everything)
-    groups: list[tuple[str, list[AugmentedPair], list[Sentence]]] = []
-    if corpus.gold:
-        groups.append((GOLD, [AugmentedPair(sentence) for sentence in corpus.gold], []))
+    kinds: tuple[Literal["causal_lm", "masked_lm"], ...] = ("causal_lm", "masked_lm")
+    for kind in kinds:
+        if kind in needs:
+            scores.likelihoods(kind, everything)
+    groups: list[tuple[str, list[AugmentedPair], list[Sentence]]]
+    groups = [(GOLD, [AugmentedPair(sentence) for sentence in corpus.gold], [])] if corpus.gold else []
     groups += [(name, pairs, corpus.gold) for name, pairs in corpus.methods.items()]
     notes = [*corpus.notes, *notes]
     sizes = {sum(not pair.rejection for pair in pairs) for _, pairs, _ in groups} - {0}

@@ -259,7 +259,7 @@ class W2NERTagger(EncoderTagger):
     """
 
     name = "w2ner"
-    pooling: ClassVar[str] = "max"
+    pooling: ClassVar[Literal["first", "max"]] = "max"
     budget: ClassVar[int] = 16 * 48**2
 
     hidden: NonNegativeInt = 192
