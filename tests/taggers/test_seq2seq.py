@@ -16,7 +16,6 @@ from conftest import EXAMPLE
 from entaug.backends.soft_labels import TagProbabilities
 from entaug.core.data import Mention, Sentence
 from entaug.errors import InputError, ParameterError
-from entaug.methods.shared.pseudo_labels import label_sentences
 from entaug.metrics.span_f1 import score
 from entaug.taggers.base import TaggerTrainingConfig, create_tagger, load_tagger
 from entaug.taggers.relations import RelationProbabilities
@@ -29,6 +28,7 @@ from entaug.taggers.seq2seq import (
     linearize,
     new_decoder,
 )
+from entaug.teacher.label import label_sentences
 from helpers import tiny
 
 pytestmark = pytest.mark.usefixtures("one_thread")

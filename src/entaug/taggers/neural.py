@@ -137,7 +137,7 @@ class NeuralTagger(Configurable, abc.ABC):
         model_type = ""
         if isinstance(encoder, Encoder):
             model_type = encoder.model.config.model_type
-            if device.type == "cpu":  # where the backward pass of the fused attention is slow: 0.87 of the steps a second
+            if device.type == "cpu":  # where the backward pass of the fused attention is slow
                 encoder.model.set_attn_implementation("eager")
         self._dtype = choose_device(self.device, self.precision, model_type=model_type)[1]
         self._decoder = self.build_decoder(encoder.size).to(device)

@@ -310,29 +310,24 @@ class Relabeller(Component):
 
     def _join(self, sentence: Sentence, teacher: Opinion) -> Relabelled:
         own = sentence.mentions
-        doubted: tuple[Mention, ...] = ()
-        if self.doubt_threshold is not None:
-            doubted = tuple(m for m in own if teacher.probability(m) <= self.doubt_threshold)
-        changes: dict[str, list[Mention]] = {name: [] for name in CHANGES}
+        limit = self.doubt_threshold
+        doubted = [mention for mention in own if limit is not None and teacher.probability(mention) <= limit]
+        added: list[Mention] = []
         if self.labels == "teacher":
             mentions = teacher.mentions
-            changes["added"] = [m for m in mentions if m not in own]
-            changes["removed"] = [m for m in own if m not in mentions]
+            added = [mention for mention in mentions if mention not in own]
+            changes = {"added": added, "removed": [mention for mention in own if mention not in mentions]}
         else:
-            taken = {position for mention in own for position in mention.positions()}
-            added = [
-                m
-                for m in teacher.mentions
-                if self.add_threshold is not None
-                and taken.isdisjoint(m.positions())
-                and teacher.probability(m) >= self.add_threshold
-            ]
+            if self.add_threshold is not None:
+                taken = {position for mention in own for position in mention.positions()}
+                free = [mention for mention in teacher.mentions if taken.isdisjoint(mention.positions())]
+                added = [mention for mention in free if teacher.probability(mention) >= self.add_threshold]
             mentions = (*own, *added)
-            changes["added"] = added
-            changes["softened" if self._has_probabilities else "disputed"] = list(doubted)
+            changes = {"added": added, "softened" if self._has_probabilities else "disputed": doubted}
+        is_rejected = bool(doubted) and self.improbable == "reject"
+        if is_rejected:
+            changes = {"disputed": doubted}
         details: dict[str, Any] = {"disagreement": round(teacher.disagreement(sentence), 4)}
-        if doubted and self.improbable == "reject":
-            changes = {"disputed": list(doubted)}
         for name, some in changes.items():
             if some:
                 details[name] = [
@@ -344,11 +339,11 @@ class Relabeller(Component):
                     for mention in some
                 ]
         provenance = (sentence.provenance or Provenance()).with_details(**{DETAILS: details})
-        if doubted and self.improbable == "reject":
+        if is_rejected:
             return Relabelled(sentence.with_(provenance=provenance), _UNLIKELY)
         new = sentence.with_(mentions=mentions, provenance=provenance)
         if isinstance(teacher, TagOpinion):
-            return Relabelled(self._with_probabilities(new, changes["added"], doubted, teacher))
+            return Relabelled(self._with_probabilities(new, added, doubted, teacher))
         if new.mentions == own:
             return Relabelled(new)
         # Probabilities that the sentence had are not those of its new mentions.
@@ -359,26 +354,25 @@ class Relabeller(Component):
         self, new: Sentence, added: Sequence[Mention], doubted: Sequence[Mention], teacher: TagOpinion
     ) -> Sentence:
         """Attach the joined probabilities, unless all labels are hard."""
+        import numpy as np
+
         from entaug.backends.soft_labels import TagProbabilities
 
         own = TagProbabilities.from_sentence(new)
-        shares = [_TEACHER_SHARE[self.labels]] * len(new)
+        shares = np.full((len(new), 1), _TEACHER_SHARE[self.labels])
         if self.labels == "method":
             disputed = {position for mention in doubted for position in mention.positions()}
             for mention in teacher.mentions:  # those that the teacher sees in place of these mentions
                 if not disputed.isdisjoint(mention.positions()) and mention not in new.mentions:
                     disputed.update(mention.positions())
-            shares = [0.5 if position in disputed else 0.0 for position in range(len(new))]
-        if own is None and not any(shares):
+            shares[list(disputed)] = 0.5
+        if own is None and not shares.any():
             return new
-        hard = [[float(tag == name) for name in self._tags] for tag in new.iob()]
-        rows = hard if own is None else own.aligned(self._tags).tolist()
-        for position in (position for mention in added for position in mention.positions()):
-            rows[position] = hard[position]
-        joined = [
-            [(1 - share) * x + share * y for x, y in zip(row, of_teacher, strict=True)]
-            for row, of_teacher, share in zip(rows, teacher.values, shares, strict=True)
-        ]
+        hard = np.array([[float(tag == name) for name in self._tags] for tag in new.iob()])
+        rows = hard if own is None else own.aligned(self._tags).astype(float)
+        certain = [position for mention in added for position in mention.positions()]
+        rows[certain] = hard[certain]
+        joined = (1 - shares) * rows + shares * np.array(teacher.values)
         return TagProbabilities(self._tags, joined, None if own is None else own.weights).attach_to(new)
 
 

@@ -75,10 +75,7 @@ class NameUsage:
         for sentence in gold:
             self._add(sentence)
         self.labels = sorted(self._capitalised)
-        by_first: defaultdict[str, list[tuple[str, ...]]] = defaultdict(list)
-        for words in sorted(self._mentions):
-            by_first[words[0]].append(words)
-        self._by_first = dict(by_first)
+        self._by_first = _by_first_word(self._mentions)
         self._drop_ambiguous_mentions(gold)
 
     def _add(self, sentence: Sentence) -> None:
@@ -114,7 +111,7 @@ class NameUsage:
         unlabelled: Counter[tuple[str, ...]] = Counter()
         for sentence in gold:
             spans = [(mention.start, mention.end) for mention in sentence.mentions]
-            for start, end in self._occurrences(sentence.tokens):
+            for start, end in _occurrences(sentence.tokens, self._by_first):
                 if not any(a <= start and end <= b for a, b in spans):
                     unlabelled[_folded(sentence.tokens[start:end])] += 1
         self._by_first = {
@@ -127,17 +124,10 @@ class NameUsage:
     def known_spans(self, tokens: Sequence[str]) -> Iterator[Span]:
         """Find known mentions in a text, overlapping ones included."""
         # A single word in another case than in the corpus counts only where the corpus does not have it as a word.
-        for start, end in self._occurrences(tokens):
+        for start, end in _occurrences(tokens, self._by_first):
             words = tuple(tokens[start:end])
             if len(words) > 1 or words in self._as_written or not self.is_ordinary(words[0].lower()):
                 yield start, end
-
-    def _occurrences(self, tokens: Sequence[str]) -> Iterator[Span]:
-        folded = _folded(tokens)
-        for start, first in enumerate(folded):
-            for words in self._by_first.get(first, ()):
-                if folded[start : start + len(words)] == words:
-                    yield start, start + len(words)
 
     def labels_of(self, words: Sequence[str]) -> Counter[str]:
         """Count the labels that the corpus gives to a mention."""
@@ -290,6 +280,22 @@ def is_shouted(tokens: Iterable[str]) -> bool:
     """Whether most words of a sentence are in capitals, as in headlines, so that capitals tell nothing."""
     words = [token for token in tokens if len(token) > 1 and has_letter(token)]
     return len(words) > 1 and 2 * sum(word.isupper() for word in words) > len(words)
+
+
+def _by_first_word(mentions: Iterable[tuple[str, ...]]) -> dict[str, list[tuple[str, ...]]]:
+    by_first: defaultdict[str, list[tuple[str, ...]]] = defaultdict(list)
+    for words in sorted(mentions):
+        by_first[words[0]].append(words)
+    return dict(by_first)
+
+
+def _occurrences(tokens: Sequence[str], by_first: Mapping[str, Sequence[tuple[str, ...]]]) -> Iterator[Span]:
+    """Where mentions, listed by their first words, stand in a text, without regard to case."""
+    folded = _folded(tokens)
+    for start, first in enumerate(folded):
+        for words in by_first.get(first, ()):
+            if folded[start : start + len(words)] == words:
+                yield start, start + len(words)
 
 
 def _folded(tokens: Iterable[str]) -> tuple[str, ...]:
@@ -584,7 +590,7 @@ class UncasedNames:
                 self._capitals += has_capital(token)
                 (self._outside if is_outside else self._inside)[token.casefold()] += 1
         for mention in sentence.mentions:
-            words = tuple(word.casefold() for word in sentence.mention_tokens(mention))
+            words = _folded(sentence.mention_tokens(mention))
             if mention.is_contiguous and not self._stop_words.issuperset(words):
                 self._mentions.add(words)
 
@@ -606,14 +612,10 @@ class UncasedNames:
         return [self._places[sentence.tokens] for sentence in sentences]
 
     def _of_sentence(self, tokens: Sequence[str], recognition: Recognition | None) -> set[int]:
-        words = [token.casefold() for token in tokens]
-        places = {i for i, word in enumerate(words) if self._is_name(word)}
+        places = {i for i, word in enumerate(_folded(tokens)) if self._is_name(word)}
         spans = [(start, end) for start, end, _ in (recognition.entities if recognition else ())]
         places.update(i for start, end in spans if not places.isdisjoint(range(start, end)) for i in range(start, end))
-        for start, word in enumerate(words):
-            for mention in self._by_first.get(word, ()):
-                if tuple(words[start : start + len(mention)]) == mention:
-                    places.update(range(start, start + len(mention)))
+        places.update(i for start, end in _occurrences(tokens, self._by_first) for i in range(start, end))
         return places
 
     def _is_name(self, word: str) -> bool:
@@ -627,11 +629,8 @@ class UncasedNames:
         return {word for word, n in self._inside.items() if n > self._outside[word] and word not in self._stop_words}
 
     @cached_property
-    def _by_first(self) -> Mapping[str, Sequence[tuple[str, ...]]]:
-        by_first: defaultdict[str, list[tuple[str, ...]]] = defaultdict(list)
-        for words in sorted(self._mentions):
-            by_first[words[0]].append(words)
-        return by_first
+    def _by_first(self) -> dict[str, list[tuple[str, ...]]]:
+        return _by_first_word(self._mentions)
 
     # ----------------------------------------------------------------------------------------------------- saved fits
 
