@@ -99,7 +99,7 @@ class Blocker(MetaPathFinder):
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 sys.meta_path.insert(0, Blocker())
-from entaug.cli.main import main
+from entaug.commands.main import main
 
 results = {}
 for name, arguments in commands.items():

@@ -34,7 +34,7 @@ CONFIG = TaggerTrainingConfig(steps=70, batch_size=4, learning_rate=1e-3, head_l
 
 
 def _certain(sentence: Sentence, names: list[str] = NAMES, **more: Any) -> RelationProbabilities:
-    triples = sorted(relations(sentence, [name.removeprefix(THW) for name in names[1:]]))
+    triples = sorted(relations(sentence))
     cells = [[row, column, names.index(name)] for row, column, name in triples]
     return RelationProbabilities(names, len(sentence), cells, [1.0] * len(cells), **more)
 

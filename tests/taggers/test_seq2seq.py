@@ -330,5 +330,3 @@ def test_what_cannot_be_is_refused(trained: Any) -> None:
         Seq2SeqTagger().predict_with_confidences(GOLD)
     with pytest.raises(ParameterError, match="representation"):
         create_tagger("seq2seq", representation="sentence")
-    with pytest.raises(ParameterError, match="'C' is not among A, B"):
-        small_head().targets(Sentence(["a"], [Mention("C", [(0, 1)])]))

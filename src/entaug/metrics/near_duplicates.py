@@ -48,22 +48,6 @@ def similarity(a: Sentence, b: Sentence) -> float:
     return Indel.normalized_similarity([t.casefold() for t in a.tokens], [t.casefold() for t in b.tokens])
 
 
-class TokenIds(dict[str, int]):
-    """Ids of tokens, above 0; tokens that differ in nothing but case have the same."""
-
-    def __init__(self) -> None:
-        self._folded: dict[str, int] = {}
-
-    def __missing__(self, token: str) -> int:
-        """Give an id to a new token."""
-        number = self[token] = self._folded.setdefault(token.casefold(), len(self._folded) + 1)
-        return number
-
-    def find(self, token: str) -> int:
-        """Return the id of a token, or `_UNKNOWN`."""
-        return self.get(token) or self._folded.get(token.casefold(), _UNKNOWN)
-
-
 class TokenRows:
     """Sentences as rows of token ids."""
 
@@ -145,8 +129,9 @@ class NearDuplicateIndex:
 
         self._least = min_similarity - _ROUNDING
         self._gram_size = next(size for least, size in _GRAM_SIZES if min_similarity >= least)
-        self._token_ids = TokenIds()
-        self._rows = TokenRows(sentences, self._token_ids.__getitem__)
+        ids: dict[str, int] = {}
+        self._rows = TokenRows(sentences, lambda token: ids.setdefault(token.casefold(), len(ids) + 1))
+        self._token_ids = ids
         self._compared = 0  # pairs, for tests
         hashes = self._rows.hashes()
         self._hashes, self._firsts = np.unique(hashes, return_index=True)
@@ -168,7 +153,7 @@ class NearDuplicateIndex:
         """Return for each sentence whether the index has a near-duplicate of it, or the sentence itself."""
         import numpy as np
 
-        queries = TokenRows(sentences, self._token_ids.find)
+        queries = TokenRows(sentences, lambda token: self._token_ids.get(token.casefold(), _UNKNOWN))
         found = np.zeros(len(queries), bool)
         if self._least <= 0 or not len(self._rows):
             found[:] = len(self._rows) > 0

@@ -29,7 +29,7 @@ from numpy.typing import ArrayLike, NDArray
 from entaug.backends.soft_labels import LEAST, SoftLabels, to_float32, word_weights
 from entaug.core.data import Sentence
 from entaug.core.mentions import Mention
-from entaug.errors import InputError, ParameterError
+from entaug.errors import InputError
 
 __all__ = ["MAX_MENTIONS", "MAX_PATHS", "NNW", "THW", "RelationProbabilities", "decode", "relations"]
 
@@ -43,13 +43,10 @@ MAX_MENTIONS = 1000
 """Largest number of mentions of a sentence."""
 
 
-def relations(sentence: Sentence, labels: Iterable[str]) -> set[tuple[int, int, str]]:
+def relations(sentence: Sentence) -> set[tuple[int, int, str]]:
     """Convert the mentions of a sentence to relations between words."""
-    known = set(labels)
     triples: set[tuple[int, int, str]] = set()
     for mention in sentence.mentions:
-        if mention.label not in known:
-            raise ParameterError(f"the label {mention.label!r} is not among {', '.join(sorted(known)) or 'none'}")
         triples.update((a, b, NNW) for a, b in itertools.pairwise(mention.positions()))
         triples.add((mention.end - 1, mention.start, THW + mention.label))
     return triples
@@ -62,20 +59,16 @@ def decode(
     max_paths: int = MAX_PATHS,
     max_mentions: int = MAX_MENTIONS,
 ) -> tuple[Mention, ...]:
-    """Convert relations to mentions: every path from a head to its tail."""
+    """Convert relations to mentions: every path from a head to its tail; words follow one another in their order."""
     # The running time is bounded by `max_mentions`, whatever the relations.
     successors: dict[int, list[int]] = defaultdict(list)
     predecessors: dict[int, list[int]] = defaultdict(list)
     for word, following in sorted(set(nnw)):
-        if not 0 <= word < following:
-            raise ParameterError(f"word {word} cannot have {following} as its next")
         successors[word].append(following)
         predecessors[following].append(word)
     distances: dict[int, dict[int, int]] = {}
     mentions: list[Mention] = []
     for tail, head, label in dict.fromkeys(thw):
-        if not 0 <= head <= tail:
-            raise ParameterError(f"a mention cannot begin at {head} and end at {tail}")
         if tail not in distances:
             distances[tail] = _distances_to(tail, predecessors)
         limit = max(0, min(max_paths, max_mentions - len(mentions)))

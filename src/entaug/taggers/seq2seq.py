@@ -28,7 +28,7 @@ from entaug.backends.transformers.training import IGNORED
 from entaug.config.params import PositiveInt
 from entaug.core.data import Mention, Sentence
 from entaug.core.mentions import Span
-from entaug.errors import InputError, ParameterError
+from entaug.errors import InputError
 from entaug.taggers.encoders import Encoder, EncoderInput
 from entaug.taggers.neural import Dropout, EncoderTagger
 from entaug.taggers.relations import RelationProbabilities
@@ -286,9 +286,6 @@ class PointerDecoder(torch.nn.Module):
                 f"{where} has soft labels, which the seq2seq tagger cannot learn",
                 remedy="train linear, bilstm-crf or w2ner on it, or drop its probabilities",
             )
-        for mention in sentence.mentions:
-            if mention.label not in self._label_ids:
-                raise ParameterError(f"the label {mention.label!r} is not among {', '.join(self.labels) or 'none'}")
         return sentence.mentions
 
     def loss(

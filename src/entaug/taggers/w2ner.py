@@ -70,7 +70,6 @@ class GridDecoder(torch.nn.Module):
         activation: Literal["sigmoid", "softmax"] = "sigmoid",
     ) -> None:
         super().__init__()
-        self.labels = list(labels)
         self.weight = weight
         self.residual = residual
         self.activation = activation
@@ -110,7 +109,7 @@ class GridDecoder(torch.nn.Module):
         soft = RelationProbabilities.from_sentence(sentence)
         if soft is None:
             ids = {name: i for i, name in enumerate(self.relations)}
-            triples = sorted((row, column, ids[name]) for row, column, name in relations(sentence, self.labels))
+            triples = sorted((row, column, ids[name]) for row, column, name in relations(sentence))
             cells = torch.tensor(triples, dtype=torch.long).view(-1, 3)
             values = torch.ones(len(triples))
         else:
@@ -251,7 +250,7 @@ class W2NERTagger(EncoderTagger):
         hidden: hidden size of the LSTM in each direction; 0 for no LSTM.
         channels: number of channels of the grid of word pairs.
         biaffine: size of the vectors of the biaffine classifier.
-        dropout: dropout probability of the head.
+        dropout: dropout probability of the decoder.
         weight: weight of existing relations in the loss, relative to that of absent ones; above 1 for more recall.
         residual: whether the convolutions have residual connections.
         activation: ``"sigmoid"`` for a probability of each relation by itself, so that two mentions of the same words

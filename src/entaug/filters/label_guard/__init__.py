@@ -15,7 +15,7 @@ from entaug.filters.base import Filter
 from entaug.filters.label_guard.checks import CHECKS, STYLE_CHECKS, CheckedSentence
 from entaug.filters.label_guard.names import NameEvidence, NameUsage, TruecasedRecognizer, UncasedNames
 
-__all__ = ["LabelGuard", "name_knowledge"]
+__all__ = ["LabelGuard", "name_evidence"]
 
 _AUTO = "auto"
 # The sources of "auto", by the name of the parameter, what they are, and what is not found without them.
@@ -187,6 +187,6 @@ def _served_languages() -> frozenset[str]:
     return frozenset.intersection(*(languages or frozenset() for languages in served))
 
 
-def name_knowledge(guard: LabelGuard | None, corpus: Iterable[Sentence]) -> NameEvidence:
+def name_evidence(guard: LabelGuard | None, corpus: Iterable[Sentence]) -> NameEvidence:
     """Return what is known about names, for methods that choose words."""
     return guard.name_evidence if guard else NameEvidence(name_usage=NameUsage(list(corpus)))
