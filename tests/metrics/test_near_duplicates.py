@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from random import Random
 
 import numpy as np
@@ -10,7 +11,11 @@ import pytest
 from entaug.core.data import Sentence
 from entaug.errors import ParameterError
 from entaug.metrics import near_duplicates
-from entaug.metrics.near_duplicates import NearDuplicateIndex, find_repeats, similarity
+from entaug.metrics.near_duplicates import NearDuplicateIndex, similarity
+
+
+def find_repeats(sentences: Iterable[Sentence], *, min_similarity: float) -> list[bool]:
+    return NearDuplicateIndex(sentences, min_similarity=min_similarity).repeats()
 
 
 def plain(a: Sentence, b: Sentence) -> float:

@@ -425,6 +425,9 @@ class Tagger(_Named, Protocol):
 
         Returns:
             The probabilities of each sentence.
+
+        Raises:
+            ParameterError: the tagger gives no probabilities to tags.
         """
         ...
 

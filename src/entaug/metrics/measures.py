@@ -18,7 +18,7 @@ from typing import Literal
 from entaug.core.data import Mention, Sentence
 from entaug.metrics.bertscore import pairwise_bertscore
 from entaug.metrics.likelihood import as_text, count_words
-from entaug.metrics.near_duplicates import NearDuplicateIndex, find_repeats, similarity
+from entaug.metrics.near_duplicates import NearDuplicateIndex, similarity
 from entaug.metrics.quality import (
     MeasureInputs,
     MeasureValue,
@@ -177,11 +177,8 @@ def near_gold(inputs: MeasureInputs) -> MeasureValue:
 @measure("Near-duplicates within", unit="share", higher="more near-duplicates")
 def near_others(inputs: MeasureInputs) -> MeasureValue:
     """Share of sentences with a similarity of at least 0.9 to an earlier one of the same method."""
-    found = find_repeats(
-        inputs.sentences,
-        min_similarity=NEAR_DUPLICATE,
-        progress=lambda *counts: inputs.models.progress("comparing", *counts),
-    )
+    index = NearDuplicateIndex(inputs.sentences, min_similarity=NEAR_DUPLICATE)
+    found = index.repeats(lambda *counts: inputs.models.progress("comparing", *counts))
     return mean_over_sentences([float(is_near) for is_near in found])
 
 

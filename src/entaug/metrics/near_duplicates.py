@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     Numbers = np.ndarray[tuple[int], np.dtype[Any]]
 
-__all__ = ["NearDuplicateIndex", "find_repeats", "select_distinct", "similarity"]
+__all__ = ["NearDuplicateIndex", "select_distinct", "similarity"]
 
 _ROW_BITS = 14  # the logarithm to base 2 of the number of sentences whose n-grams are in memory at once
 _UNKNOWN = 0  # the id of tokens that are not in an index
@@ -317,13 +317,6 @@ class NearDuplicateIndex:
             dtype=np.float64,
         )
         found[rows[scores >= self._least]] = True
-
-
-def find_repeats(
-    sentences: Iterable[Sentence], *, min_similarity: float, progress: Callable[[int, int], None] | None = None
-) -> list[bool]:
-    """Find the sentences of which an earlier one is a near-duplicate."""
-    return NearDuplicateIndex(sentences, min_similarity=min_similarity).repeats(progress)
 
 
 def select_distinct(sentences: Iterable[Sentence], number: int, *, max_similarity: float) -> list[int]:

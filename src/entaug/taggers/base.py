@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol, Self, runtime_checkable
 
 from entaug.backends.config import BaseTrainingConfig, TrainingProgress
-from entaug.backends.soft_labels import TagProbabilities
+from entaug.backends.protocols import Tagger
 from entaug.config.params import PositiveFloat, PositiveInt, Probability, construct, parameters
 from entaug.config.registry import Registry
 from entaug.core.data import Sentence
@@ -105,8 +105,8 @@ class TrainingHistory:
 
 
 @runtime_checkable
-class TrainableTagger(Protocol):
-    """A tagger that can be trained, evaluated, saved and loaded; its class is a dataclass of its parameters."""
+class TrainableTagger(Tagger, Protocol):
+    """A `Tagger` that can be saved and loaded too; its class is a dataclass of its parameters."""
 
     def check_requirements(self) -> None:
         """Check that everything that training needs is available.
@@ -137,42 +137,6 @@ class TrainableTagger(Protocol):
 
         Returns:
             The tagger itself.
-        """
-        ...
-
-    def predict(self, sentences: Iterable[Sentence]) -> list[Sentence]:
-        """Predict the mentions of sentences.
-
-        Args:
-            sentences: the sentences; their mentions are ignored.
-
-        Returns:
-            The sentences with the predicted mentions.
-        """
-        ...
-
-    def tag_probabilities(self, sentences: Iterable[Sentence]) -> list[TagProbabilities]:
-        """Compute the probabilities of the tags of each word.
-
-        Args:
-            sentences: the sentences; their mentions are ignored.
-
-        Returns:
-            The probabilities of each sentence.
-
-        Raises:
-            ParameterError: the tagger gives no probabilities to tags.
-        """
-        ...
-
-    def confidences(self, sentences: Iterable[Sentence]) -> list[float]:
-        """Compute the confidence of the tagger in the mentions that sentences have.
-
-        Args:
-            sentences: sentences with mentions.
-
-        Returns:
-            For each sentence the geometric mean, over its words, of the probability of its tags; from 0 to 1.
         """
         ...
 

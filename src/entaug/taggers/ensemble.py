@@ -128,7 +128,7 @@ class EnsembleTagger(Configurable):
         return self
 
     def tag_probabilities(self, sentences: Iterable[Sentence]) -> list[TagProbabilities]:
-        """See `entaug.taggers.base.TrainableTagger.tag_probabilities`: the mean over the taggers."""
+        """See `entaug.backends.protocols.Tagger.tag_probabilities`: the mean over the taggers."""
         self._check_fitted()
         sentences = list(sentences)
         names = tags_of(self.labels_)
@@ -152,7 +152,7 @@ class EnsembleTagger(Configurable):
         return all(hasattr(member, "relation_probabilities") for member in self.members_)
 
     def predict(self, sentences: Iterable[Sentence]) -> list[Sentence]:
-        """See `entaug.taggers.base.TrainableTagger.predict`: the likeliest tags, or the likely relations."""
+        """See `entaug.backends.protocols.Tagger.predict`: the likeliest tags, or the likely relations."""
         self._check_fitted()
         sentences = list(sentences)
         compute: Any = self.relation_probabilities if self._has_relations else self.tag_probabilities
@@ -162,7 +162,7 @@ class EnsembleTagger(Configurable):
         ]
 
     def confidences(self, sentences: Iterable[Sentence]) -> list[float]:
-        """See `entaug.taggers.base.TrainableTagger.confidences`."""
+        """See `entaug.backends.protocols.Tagger.confidences`."""
         sentences = list(sentences)
         return list(map(label_confidence, sentences, self.tag_probabilities(sentences)))
 

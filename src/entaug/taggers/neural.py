@@ -199,7 +199,7 @@ class NeuralTagger(Configurable, abc.ABC):
     # ------------------------------------------------------------------------------------------------------ prediction
 
     def predict(self, sentences: Iterable[Sentence]) -> list[Sentence]:
-        """See `entaug.taggers.base.TrainableTagger.predict`."""
+        """See `entaug.backends.protocols.Tagger.predict`."""
         sentences = list(sentences)
         predicted: list[tuple[Mention, ...]] = self._in_batches(
             sentences, lambda batch, vectors: self._decoder.decode(vectors, list(map(len, batch)))
@@ -207,7 +207,7 @@ class NeuralTagger(Configurable, abc.ABC):
         return [sentence.with_(mentions=mentions) for sentence, mentions in zip(sentences, predicted, strict=True)]
 
     def tag_probabilities(self, sentences: Iterable[Sentence]) -> list[TagProbabilities]:
-        """See `entaug.taggers.base.TrainableTagger.tag_probabilities`."""
+        """See `entaug.backends.protocols.Tagger.tag_probabilities`."""
         self._check_tag_probabilities()
 
         def marginals(batch: list[Sentence], vectors: Any) -> Iterable[TagProbabilities]:
@@ -217,7 +217,7 @@ class NeuralTagger(Configurable, abc.ABC):
         return self._in_batches(list(sentences), marginals)
 
     def confidences(self, sentences: Iterable[Sentence]) -> list[float]:
-        """See `entaug.taggers.base.TrainableTagger.confidences`."""
+        """See `entaug.backends.protocols.Tagger.confidences`."""
         self._check_tag_probabilities()
         return self._confidences(sentences, lambda sentence: sentence.is_flat)
 

@@ -235,7 +235,7 @@ class Relabeller(Component):
         try:
             known = {tag[2:] for tag in self._trained.tag_probabilities(gold[:1])[0].tags}
             self._has_probabilities = True
-        except ParameterError:  # as `TrainableTagger.tag_probabilities` says
+        except ParameterError:  # as `Tagger.tag_probabilities` says
             known = set(getattr(self._trained, "labels_", labels))
             self._has_probabilities = False
         unknown = sorted(set(labels) - known)

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import groupby, pairwise
 
 from entaug.backends.name_protocols import Recognition
@@ -150,17 +150,18 @@ def _is_unbalanced(words: Sequence[str]) -> bool:
 # ------------------------------------------------------------------------------------------------------------- mentions
 
 
-def unbalanced_mentions(judged: CheckedSentence) -> Faults:
-    """Find mentions with an unpaired bracket that no mention of the corpus has."""
-    return (judged.words(m) for m in judged.new_mentions if _is_unbalanced(judged.words(m)))
+def _new_mentions(is_faulty: Callable[[CheckedSentence, Mention], bool], judged: CheckedSentence) -> Faults:
+    """Find the mentions that the corpus does not have and that have a fault."""
+    return (judged.words(mention) for mention in judged.new_mentions if is_faulty(judged, mention))
 
 
-def ordinary_mentions(judged: CheckedSentence) -> Faults:
-    """Find mentions of function words, verbs or other ordinary words alone that the corpus does not have."""
-    return (judged.words(m) for m in judged.new_mentions if _is_ordinary(judged, m))
+def _has_unpaired_bracket(judged: CheckedSentence, mention: Mention) -> bool:
+    """Whether a mention has an unpaired bracket."""
+    return _is_unbalanced(judged.words(mention))
 
 
 def _is_ordinary(judged: CheckedSentence, mention: Mention) -> bool:
+    """Whether a mention consists of function words, verbs or other ordinary words alone."""
     words, name_usage, name_evidence = judged.words(mention), judged.name_usage, judged.name_evidence
     if all(map(judged.is_function_word, words)):
         return True
@@ -236,12 +237,8 @@ def joined_mentions(judged: CheckedSentence) -> Faults:
             yield judged.words(m)
 
 
-def oddly_shaped_mentions(judged: CheckedSentence) -> Faults:
-    """Find mentions that the corpus does not have, and that look as mentions of their type do not."""
-    return (judged.words(m) for m in judged.new_mentions if _is_odd(judged, m))
-
-
 def _is_odd(judged: CheckedSentence, mention: Mention) -> bool:
+    """Whether a mention looks as mentions of its type do not."""
     words, name_usage = judged.words(mention), judged.name_usage
     content = [word for word in words if is_word(word) and not judged.is_function_word(word)]
     labels = [name_usage.word_labels(word) for word in content]
@@ -344,11 +341,11 @@ CHECKS: dict[str, Callable[[CheckedSentence], Faults]] = {
     "traces of a prompt or of markup": markup,
     "unpaired brackets": unpaired_brackets,
     "repeated words": repetitions,
-    "a mention with unpaired brackets": unbalanced_mentions,
-    "a mention of ordinary words": ordinary_mentions,
+    "a mention with unpaired brackets": partial(_new_mentions, _has_unpaired_bracket),
+    "a mention of ordinary words": partial(_new_mentions, _is_ordinary),
     "a mention that cuts a name": cut_mentions,
     "a mention of two names": joined_mentions,
-    "a mention in a shape that its type does not have": oddly_shaped_mentions,
+    "a mention in a shape that its type does not have": partial(_new_mentions, _is_odd),
     "a name without a label": unlabelled_names,
 }
 """The checks by the reason for which they refuse a sentence, in the order in which they are made."""
