@@ -133,7 +133,9 @@ class Encoder(torch.nn.Module):
     def _encode(self, batch: Sequence[EncoderInput]) -> tuple[torch.Tensor, torch.Tensor]:
         """The ids (rows, sub-words) of all rows of a batch, and their vectors (rows, sub-words, size)."""
         rows = list(chain.from_iterable(sentence.rows for sentence in batch))
-        ids, mask = pad_rows(rows, max(map(len, rows)), self._pad_id)
+        # The width is that of batches of prediction, so that no vector depends on the others there.
+        width = min(self.max_length, -(-max(map(len, rows)) // 8) * 8)
+        ids, mask = pad_rows(rows, width, self._pad_id)
         if self._row_of is not None:
             ids = self._row_of[ids]
         ids = ids.to(self.model.device)

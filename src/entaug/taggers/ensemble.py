@@ -139,7 +139,7 @@ class EnsembleTagger(Configurable):
         ]
 
     def relation_probabilities(self, sentences: Iterable[Sentence]) -> list[RelationProbabilities]:
-        """See `entaug.taggers.architectures.W2NERTagger.relation_probabilities`: the mean over the taggers."""
+        """See `entaug.taggers.w2ner.W2NERTagger.relation_probabilities`: the mean over the taggers."""
         self._check_fitted()
         if not self._has_relations:
             raise ParameterError("taggers of flat mentions have no relations", remedy="use tag_probabilities")

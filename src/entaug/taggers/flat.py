@@ -28,12 +28,11 @@ __all__ = [
     "LinearDecoder",
     "LinearTagger",
     "StaticBiLSTMCRFTagger",
-    "pad",
     "run_lstm",
     "word_mask",
 ]
 
-pad = torch.nn.utils.rnn.pad_sequence
+_pad = torch.nn.utils.rnn.pad_sequence
 
 
 class TagTargets(NamedTuple):
@@ -78,9 +77,9 @@ class TagDecoder(torch.nn.Module):
         num_tags = len(self.tags)
         one_hot = torch.nn.functional.one_hot
         rows = [t.values if t.values.ndim == 2 else one_hot(t.values, num_tags).float() for t in targets]
-        weights = pad([torch.ones(len(t.values)) if t.weights is None else t.weights for t in targets], True)
+        weights = _pad([torch.ones(len(t.values)) if t.weights is None else t.weights for t in targets], True)
         weights = weights.to(log_probs.device)
-        return -(pad(rows, True).to(log_probs.device) * log_probs).sum(-1) * weights, weights
+        return -(_pad(rows, True).to(log_probs.device) * log_probs).sum(-1) * weights, weights
 
 
 class LinearDecoder(TagDecoder):
@@ -96,7 +95,7 @@ class LinearDecoder(TagDecoder):
         del lengths
         scores = self.linear(self.dropout(vectors)).float()
         if all(target.is_hard for target in targets):
-            padded = pad([target.values for target in targets], True, padding_value=IGNORED).to(scores.device)
+            padded = _pad([target.values for target in targets], True, padding_value=IGNORED).to(scores.device)
             return torch.nn.functional.cross_entropy(scores.flatten(0, 1), padded.flatten())
         losses, weights = self.soft_losses(scores.log_softmax(-1), targets)
         return losses.sum() / weights.sum().clamp(min=1e-6)
@@ -188,7 +187,7 @@ class CRFDecoder(TagDecoder):
         """The log-likelihood of the tags of each sentence."""
         with torch.autocast(vectors.device.type, enabled=False):
             scores, mask = self._scores(vectors.float(), lengths)
-            likelihood: torch.Tensor = self.crf(scores, pad(targets, True).to(scores.device), mask, reduction="none")
+            likelihood: torch.Tensor = self.crf(scores, _pad(targets, True).to(scores.device), mask, reduction="none")
         return likelihood
 
     def _scores(self, vectors: torch.Tensor, lengths: list[int]) -> tuple[torch.Tensor, torch.Tensor]:

@@ -31,7 +31,7 @@ from entaug.errors import InputError, ParameterError
 from entaug.files.atomic import atomic_folder
 from entaug.metrics.span_f1 import score
 from entaug.taggers.base import CONFIG_FILE, TaggerTrainingConfig, TrainingHistory, damaged_tagger, write_config
-from entaug.taggers.batches import batches, compute_in_batches, learning_rate_factor
+from entaug.taggers.batches import batches, learning_rate_factor
 from entaug.taggers.encoders import Encoder, encoder_folder
 
 __all__ = ["Dropout", "EncoderTagger", "ModelName", "NeuralTagger"]
@@ -81,11 +81,6 @@ class NeuralTagger(Configurable, abc.ABC):
     @abc.abstractmethod
     def restore_encoder(self, folder: Path, config: dict[str, Any]) -> Any:
         """Create the encoder of a saved tagger."""
-
-    @staticmethod
-    def batch_cost(length: int) -> int:
-        """The share of `budget` that a sentence takes."""
-        return length
 
     def check_requirements(self) -> None:
         """See `entaug.taggers.base.TrainableTagger.check_requirements`."""
@@ -260,14 +255,16 @@ class NeuralTagger(Configurable, abc.ABC):
         """A result for each sentence; `compute` gets the sentences of a batch and their word vectors."""
         self._check_fitted()
         prepared = [self._encoder.prepare(sentence.tokens) for sentence in sentences]
+        results: dict[int, Result] = {}
 
-        def compute_batch(batch: list[int]) -> Iterable[Result]:
-            return compute([sentences[i] for i in batch], self._encoder([prepared[i] for i in batch]))
+        def compute_batch(batch: list[int], _: int) -> None:
+            vectors = self._encoder([prepared[i] for i in batch])
+            results.update(zip(batch, compute([sentences[i] for i in batch], vectors), strict=True))
 
         self._set_evaluation_mode()
         with torch.inference_mode(), self._autocast():
-            lengths = [self._encoder.length(one) for one in prepared]
-            return compute_in_batches(lengths, self.batch_cost, self.budget, compute_batch)
+            Batcher(self.budget).run([self._encoder.length(one) for one in prepared], compute_batch)
+        return [results[i] for i in range(len(sentences))]
 
     # ---------------------------------------------------------------------------------------------- saving and loading
 

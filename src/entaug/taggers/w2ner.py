@@ -259,7 +259,6 @@ class W2NERTagger(EncoderTagger):
 
     name = "w2ner"
     pooling: ClassVar[Literal["first", "max"]] = "max"
-    budget: ClassVar[int] = 16 * 48**2
 
     hidden: NonNegativeInt = 192
     channels: PositiveInt = 64
@@ -268,11 +267,6 @@ class W2NERTagger(EncoderTagger):
     weight: PositiveFloat = 3.0
     residual: bool = True
     activation: Literal["sigmoid", "softmax"] = "sigmoid"
-
-    @staticmethod
-    def batch_cost(length: int) -> int:
-        """See `entaug.taggers.neural.NeuralTagger.batch_cost`."""
-        return length**2
 
     def build_decoder(self, size: int) -> GridDecoder:
         """See `entaug.taggers.neural.NeuralTagger.build_decoder`."""
