@@ -41,7 +41,7 @@ from entaug.methods.base import Request
 from entaug.methods.cassi.forecast import ScoreForecaster
 from entaug.methods.cassi.method import _CONFIDENCE
 from entaug.methods.cassi.pairing import PairingOptions, rank_partners
-from entaug.metrics.candidate_selection import CandidateSet, select_best
+from entaug.metrics.likelihood import CandidateSet, select_best
 
 DATA = Path(os.environ.get("ENTAUG_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 CORPORA = {"wnut17": "wnut17/wnut17train.conll", "crossner-ai": "crossner/ai/train.txt"}

@@ -28,8 +28,8 @@ import entaug
 from entaug.backends.models import catalogue as models
 from entaug.core.tags import decode
 from entaug.metrics.span_f1 import score
-from entaug.taggers.architectures import LinearTagger
 from entaug.taggers.base import TaggerTrainingConfig
+from entaug.taggers.flat import LinearTagger
 
 DATA = Path(os.environ.get("ENTAUG_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 CORPORA = {

@@ -73,7 +73,7 @@ def no_starter_sources(request: pytest.FixtureRequest, monkeypatch: pytest.Monke
         def without_lists(kind: str, name: str) -> Any:
             return None if kind == "word_cases" else resolve_prepared(kind, name)
 
-        monkeypatch.setattr("entaug.filters.label_guard.filter.resolve_prepared", lambda *_: None)
+        monkeypatch.setattr("entaug.filters.label_guard.resolve_prepared", lambda *_: None)
         monkeypatch.setattr("entaug.methods.synonyms.resolve_prepared", without_lists)
 
 

@@ -101,7 +101,7 @@ def test_there_is_no_cycle_of_imports_not_even_of_late_ones() -> None:
 
 @pytest.mark.parametrize("path", MODULES, ids=name_of)
 def test_heavy_libraries_are_imported_by_backends_and_taggers_alone_or_late(path: Path) -> None:
-    if not name_of(path).startswith(("backends.", "taggers.", "core.soft_labels")):
+    if not name_of(path).startswith(("backends.", "taggers.")):
         heavy = {i.split(".")[0] for i in imports(path, top_only=True)} & HEAVY
         assert not heavy, f"{name_of(path)} imports {heavy} when it is imported"
 

@@ -45,7 +45,7 @@ PLUGINS = (
     "entaug.formats.base.FormatCapabilities",
     "entaug.formats.base.ReadReport",
     "entaug.formats.buffered.BufferedFormat",
-    "entaug.metrics.quality.base.Measure",
+    "entaug.metrics.quality.Measure",
     "entaug.config.registry.Registry",
     "entaug.taggers.base.TrainableTagger",
 )

@@ -24,8 +24,7 @@ from entaug.formats import FORMATS, find_format
 from entaug.formats.base import BaseFormat, FormatCapabilities
 from entaug.formats.buffered import BufferedFormat
 from entaug.methods import METHODS
-from entaug.metrics.quality import MEASURES
-from entaug.metrics.quality.base import Measure
+from entaug.metrics.quality import MEASURES, Measure
 from entaug.study.choice import RECIPES
 from page_text import MEASURED, ROOT, first_sentence, links_to_pages, options_table, rows_of, table
 

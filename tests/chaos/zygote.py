@@ -42,7 +42,7 @@ _IMPORTED = {
         "entaug.backends.transformers.causal_lm",
         "entaug.backends.transformers.generator",
         "entaug.backends.transformers.lstm",
-        "entaug.taggers.architectures",
+        "entaug.taggers.flat",
         "transformers.models.auto.modeling_auto",
         "transformers.models.auto.tokenization_auto",
         "transformers.models.bart.modeling_bart",

@@ -15,9 +15,9 @@ from conftest import EXAMPLE
 from entaug import Sentence, read_unlabelled
 from entaug.backends.fakes import FakeTagger
 from entaug.backends.models.catalogue import model_path
+from entaug.backends.soft_labels import TagProbabilities
 from entaug.commands import predict as workflow
 from entaug.commands.main import main
-from entaug.core.soft_labels import TagProbabilities
 from entaug.errors import InputError, LossError, OutputError, ParameterError
 from entaug.taggers.base import TaggerTrainingConfig, create_tagger, load_tagger
 

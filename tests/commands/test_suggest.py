@@ -13,11 +13,11 @@ import entaug
 from conftest import EXAMPLE
 from entaug import Sentence, read_unlabelled
 from entaug.backends.fakes import FakeTagger
+from entaug.backends.soft_labels import TagProbabilities
 from entaug.commands.main import main
 from entaug.core.corpus import UnlabelledText
-from entaug.core.soft_labels import TagProbabilities
 from entaug.errors import InputError, OutputError, ParameterError
-from entaug.teacher.trained import TeacherParameters
+from entaug.teacher.train import TeacherParameters
 
 TAGS = ("O", "B-PER", "I-PER")
 GOLD = [Sentence.from_iob("Ada left Rome .".split(), ["B-PER", "O", "O", "O"])]
@@ -131,7 +131,7 @@ def fake_ensemble(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _fake_teacher() -> Any:
-    from entaug.teacher.trained import Teacher
+    from entaug.teacher.train import Teacher
 
     return Teacher(Unsure())
 

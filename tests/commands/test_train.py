@@ -10,9 +10,9 @@ import pytest
 
 import entaug
 from conftest import EXAMPLE
+from entaug.backends.soft_labels import TagProbabilities
 from entaug.commands.main import main
 from entaug.core.data import Sentence
-from entaug.core.soft_labels import TagProbabilities
 from entaug.errors import InputError
 from entaug.study.plan import TaggerPlan
 from entaug.taggers.base import TaggerTrainingConfig, load_tagger

@@ -25,8 +25,8 @@ from entaug.core.stopwords import listed_languages
 from entaug.errors import InputError, MissingModelError, UnknownNameError
 from entaug.methods import create_augmenter
 from entaug.taggers.base import create_tagger
-from entaug.teacher.relabeller import Relabeller
-from entaug.teacher.trained import TeacherParameters
+from entaug.teacher.relabel import Relabeller
+from entaug.teacher.train import TeacherParameters
 from helpers.command_line import fails
 from helpers.tiny import save
 

@@ -31,13 +31,11 @@ from entaug.errors import MissingModelError, UnknownNameError
 from entaug.filters import create_filters
 from entaug.filters.label_guard import LabelGuard
 from entaug.filters.label_guard.checks import CHECKS
-from entaug.filters.label_guard.name_evidence import NameEvidence
-from entaug.filters.label_guard.name_usage import NameUsage, is_beginning, is_shouted
-from entaug.filters.label_guard.uncased_names import UncasedNames
+from entaug.filters.label_guard.names import NameEvidence, NameUsage, UncasedNames, is_beginning, is_shouted
 from entaug.methods import METHODS, create_augmenter
 from entaug.methods.combined import parse_methods
 from entaug.teacher import Relabeller
-from entaug.teacher.relabeller import Relabelled
+from entaug.teacher.relabel import Relabelled
 from helpers.strategies import sentences
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import entaug
 from conftest import EXAMPLE, ROOT
 from entaug import Sentence
-from entaug.core.soft_labels import TagProbabilities
+from entaug.backends.soft_labels import TagProbabilities
 
 
 def blocks(section: str, kind: str = "python") -> list[str]:

@@ -24,8 +24,7 @@ from entaug.core.rng import Streams
 from entaug.errors import InputError, ParameterError
 from entaug.methods.cassi.pairing import PairingOptions, argsort_descending, assign_partners, rank_partners
 from entaug.methods.cassi.subtrees import exchange_candidates, find_subtrees, j_score
-from entaug.metrics.candidate_selection import CandidateSet, select_best, select_best_left_to_right
-from entaug.metrics.texts import count_words
+from entaug.metrics.likelihood import CandidateSet, count_words, select_best, select_best_left_to_right
 from helpers.cassi_reference import choose, one_mask_at_a_time
 from helpers.strategies import sentences
 

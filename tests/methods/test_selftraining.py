@@ -15,12 +15,12 @@ import entaug
 from conftest import EXAMPLE, examples
 from entaug import Mention, SelfTraining, Sentence
 from entaug.backends.fakes import FakeTagger
+from entaug.backends.soft_labels import TagProbabilities
 from entaug.core.corpus import UnlabelledText
-from entaug.core.soft_labels import TagProbabilities
 from entaug.errors import EntaugError, InputError, ParameterError, UnknownNameError
-from entaug.methods.shared.pseudo_labels import PseudoLabelled, balanced, label_sentences, mask_words, ranked
 from entaug.taggers.base import TaggerTrainingConfig, create_tagger
-from entaug.teacher.trained import Teacher
+from entaug.teacher.label import PseudoLabelled, balanced, label_sentences, mask_words, ranked
+from entaug.teacher.train import Teacher
 from helpers import tiny
 
 TAGS = ("O", "B-LOC", "I-LOC", "B-PER", "I-PER")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from random import Random
 
 import numpy as np
@@ -9,8 +10,12 @@ import pytest
 
 from entaug.core.data import Sentence
 from entaug.errors import ParameterError
-from entaug.metrics import near_duplicates, token_rows
-from entaug.metrics.near_duplicates import NearDuplicateIndex, find_repeats, similarity
+from entaug.metrics import near_duplicates
+from entaug.metrics.near_duplicates import NearDuplicateIndex, similarity
+
+
+def find_repeats(sentences: Iterable[Sentence], *, min_similarity: float) -> list[bool]:
+    return NearDuplicateIndex(sentences, min_similarity=min_similarity).repeats()
 
 
 def plain(a: Sentence, b: Sentence) -> float:
@@ -94,7 +99,7 @@ def test_one_of_each_pair_stays_and_nothing_is_found_in_nothing() -> None:
 
 
 def test_sentences_of_one_hash_are_still_compared(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(token_rows, "_mix", lambda values: np.zeros(len(values), np.uint64))
+    monkeypatch.setattr(near_duplicates, "_mix", lambda values: np.zeros(len(values), np.uint64))
     different = [Sentence(text.split()) for text in ("a b c", "d e f", "a b c", "d e g", "h i j")]
     assert find_repeats(different, min_similarity=0.6) == [False, False, True, True, False]
     assert NearDuplicateIndex(different, min_similarity=1).contains([different[1], Sentence(["k"])]) == [True, False]

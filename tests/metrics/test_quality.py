@@ -19,10 +19,8 @@ from entaug.core.alignment import detokenize
 from entaug.core.data import Mention, Sentence
 from entaug.errors import MissingModelError, ParameterError, UnknownNameError
 from entaug.formats.augmented import AugmentedCorpus, AugmentedPair
-from entaug.metrics.quality import MEASURES, Quality, measure_corpus, measure_quality
-from entaug.metrics.quality.diversity import MAX_SENTENCES
-from entaug.metrics.quality.novelty import NEAR_DUPLICATE, context
-from entaug.metrics.quality.tables import quality_markdown, quality_table
+from entaug.metrics.measures import MAX_SENTENCES, NEAR_DUPLICATE, context
+from entaug.metrics.quality import MEASURES, Quality, measure_corpus, measure_quality, quality_markdown, quality_table
 
 NO_MODELS: dict[str, Any] = {"causal_lm": None, "encoder": None}
 BY_SENTENCE = ("perplexity", "lm_score", "source_lm_difference", "similarity", "new_words", "length_difference")

@@ -16,11 +16,11 @@ import pytest
 import entaug
 from conftest import EXAMPLE
 from entaug.backends.fakes import FakeMaskedLM
+from entaug.backends.soft_labels import TagProbabilities
 from entaug.commands.main import main
 from entaug.config.params import Configurable
 from entaug.core.corpus import with_keys
 from entaug.core.data import Mention, Sentence
-from entaug.core.soft_labels import TagProbabilities
 from entaug.errors import InputError, OutputError, ParameterError
 from entaug.methods import create_augmenter
 from entaug.study.choice import RECIPES

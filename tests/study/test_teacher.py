@@ -11,7 +11,7 @@ import pytest
 
 import entaug
 from conftest import EXAMPLE
-from entaug.core.soft_labels import TagProbabilities
+from entaug.backends.soft_labels import TagProbabilities
 from entaug.errors import EntaugError
 from entaug.report.comparison import compare_arms
 from entaug.report.markdown import recommend

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import torch
 
-from entaug.errors import EntaugError, ParameterError
+from entaug.errors import ParameterError
 from entaug.taggers.base import TaggerTrainingConfig
-from entaug.taggers.batches import batches, compute_in_batches, learning_rate_factor
+from entaug.taggers.batches import batches, learning_rate_factor
 from entaug.taggers.encoders import Encoder
 
 NUM_GOLD, NUM_ALL = 10, 40
@@ -143,26 +143,3 @@ def test_a_stage_without_steps_is_left_out(first_stage: float) -> None:
 def test_settings_out_of_range_are_told(wrong: dict[str, Any]) -> None:
     with pytest.raises(ParameterError, match=next(iter(wrong))):
         TaggerTrainingConfig(**wrong)
-
-
-def test_batches_of_prediction_halve_when_memory_runs_out() -> None:
-    lengths = [5, 8, 3, 16, 7, 7]
-    sizes = []
-
-    def compute(batch: list[int]) -> list[int]:
-        sizes.append(len(batch))
-        if sum(lengths[i] for i in batch) > 16:
-            raise RuntimeError("CUDA out of memory.")
-        return [10 * i for i in batch]
-
-    assert compute_in_batches(lengths, lambda n: n, 100, compute) == [0, 10, 20, 30, 40, 50]
-    assert sizes == [6, 5, 2, 2, 1, 1]
-    assert compute_in_batches([], lambda n: n, 100, compute) == []
-    with pytest.raises(EntaugError, match="out of memory for a single sentence of 40 sub-words"):
-        compute_in_batches([40], lambda n: n, 100, lambda _: torch.zeros(1).expand(1 << 60).clone().tolist())
-
-    def broken(_: list[int]) -> list[int]:
-        raise RuntimeError("something else")
-
-    with pytest.raises(RuntimeError, match="something else"):
-        compute_in_batches([1], lambda n: n, 100, broken)

@@ -15,8 +15,8 @@ import transformers
 
 import entaug
 from entaug import Mention, Sentence
+from entaug.backends.soft_labels import TagProbabilities
 from entaug.backends.transformers.base import quiet
-from entaug.core.soft_labels import TagProbabilities
 from entaug.errors import InputError, LossError, ParameterError
 from entaug.taggers.huggingface_trainer import SoftLabelCollator, soft_label_loss
 from helpers import tiny

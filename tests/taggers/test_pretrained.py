@@ -14,17 +14,22 @@ from hypothesis import strategies as st
 
 import entaug
 from entaug.backends.resolve import check_name, resolve
+from entaug.backends.soft_labels import TagProbabilities
 from entaug.commands.main import main
 from entaug.core.data import Mention, Sentence
 from entaug.core.label_names import label_in_words
-from entaug.core.soft_labels import TagProbabilities
 from entaug.errors import InputError, MissingModelError, ParameterError
 from entaug.filters import create_filters
 from entaug.methods import create_augmenter
-from entaug.taggers.pretrained.base import PretrainedTagger, ScoredMention
-from entaug.taggers.pretrained.label_maps import parse_label_map, propose_label_map, split_name
+from entaug.taggers.pretrained import (
+    PretrainedTagger,
+    ScoredMention,
+    parse_label_map,
+    propose_label_map,
+    split_name,
+)
 from entaug.teacher import Relabeller, create_relabeller
-from entaug.teacher.opinions import MentionOpinion
+from entaug.teacher.relabel import MentionOpinion
 from helpers import tiny
 from helpers.command_line import fails
 
@@ -177,7 +182,7 @@ def test_components_take_them() -> None:
     unlabelled = [Sentence("the sea is near Rome and Ada".split()), Sentence("nobody".split())]
     method = create_augmenter("selftrain", unlabelled=unlabelled, tagger=Lookup("a")).fit(GOLD)
     assert {str(new) for new in method.augment(GOLD)} == {"the sea is near [Rome]LOC and [Ada]PER", "nobody"}
-    from entaug.filters.consistency import Consistency
+    from entaug.filters.models import Consistency
 
     wrong = GOLD[0].with_(mentions=GOLD[0].mentions[:1])
     judge = Consistency(tagger=Lookup("a")).fit(GOLD)

@@ -12,15 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import entaug
+from entaug.backends.soft_labels import TagProbabilities
 from entaug.core.data import Mention, Sentence
-from entaug.core.soft_labels import TagProbabilities
 from entaug.errors import EntaugError, InputError, ParameterError
 from entaug.metrics.span_f1 import score
-from entaug.taggers.architectures import W2NERTagger
 from entaug.taggers.base import TaggerTrainingConfig, create_tagger, load_tagger
 from entaug.taggers.ensemble import EnsembleTagger
-from entaug.taggers.grid import GridDecoder
 from entaug.taggers.relations import NNW, THW, RelationProbabilities, relations
+from entaug.taggers.w2ner import GridDecoder, W2NERTagger
 from helpers import tiny
 from helpers.strategies import sentences
 
@@ -35,7 +34,7 @@ CONFIG = TaggerTrainingConfig(steps=70, batch_size=4, learning_rate=1e-3, head_l
 
 
 def _certain(sentence: Sentence, names: list[str] = NAMES, **more: Any) -> RelationProbabilities:
-    triples = sorted(relations(sentence, [name.removeprefix(THW) for name in names[1:]]))
+    triples = sorted(relations(sentence))
     cells = [[row, column, names.index(name)] for row, column, name in triples]
     return RelationProbabilities(names, len(sentence), cells, [1.0] * len(cells), **more)
 
@@ -181,7 +180,7 @@ def test_a_student_agrees_with_a_teacher_and_an_ensemble_averages(
     def small_head(self: Any, size: int) -> GridDecoder:
         return GridDecoder(size, self.labels_, hidden=48, channels=24, biaffine=32)
 
-    monkeypatch.setattr(W2NERTagger, "build_head", small_head)
+    monkeypatch.setattr(W2NERTagger, "build_decoder", small_head)
     teacher = EnsembleTagger(member="w2ner", size=2, params=params).fit(GOLD, config=CONFIG)
     predicted = teacher.predict(GOLD)
     assert score(GOLD, predicted).micro.f1 > 0.8

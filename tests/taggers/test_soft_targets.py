@@ -11,12 +11,12 @@ import pytest
 import torch
 
 from conftest import EXAMPLE
+from entaug.backends.soft_labels import TagProbabilities
 from entaug.core.data import Mention, Sentence
-from entaug.core.soft_labels import TagProbabilities
 from entaug.errors import InputError
 from entaug.formats import read
 from entaug.taggers.base import TaggerTrainingConfig, create_tagger
-from entaug.taggers.decoders import CRFDecoder, LinearDecoder
+from entaug.taggers.flat import CRFDecoder, LinearDecoder
 from helpers import tiny
 
 GOLD = list(read(EXAMPLE / "train.conll"))[:16]

@@ -35,9 +35,8 @@ from entaug.errors import (
 )
 from entaug.metrics.span_f1 import score
 from entaug.taggers.base import TAGGERS, TaggerTrainingConfig, create_tagger, load_tagger, overlap_of
-from entaug.taggers.decoders import CRFDecoder, LinearDecoder
-from entaug.taggers.encoders import Encoder
-from entaug.taggers.static_encoder import StaticEncoder
+from entaug.taggers.encoders import Encoder, StaticEncoder
+from entaug.taggers.flat import CRFDecoder, LinearDecoder
 from helpers import tiny
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -175,7 +174,7 @@ def test_attentions_are_those_of_the_encoder_as_it_has_learned(bert: Path, vecto
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
         assert np.abs(a - c).max() > 1e-3
     # Each word gives what its sub-words give together: to all words and, unseen here, to the special sub-words.
-    pieces = [len(tagger._body.tokenizer(word)["input_ids"]) - 2 for word in words[0]]
+    pieces = [len(tagger._encoder.tokenizer(word)["input_ids"]) - 2 for word in words[0]]
     heads, layers = 4, 2
     assert all(row.sum() < heads * layers * count for row, count in zip(found[0], pieces, strict=True))
     with pytest.raises(ParameterError, match="layers must be between 1 and 2"):
@@ -230,11 +229,13 @@ def test_embeddings_left_out_while_learning_change_nothing(bert: Path, monkeypat
         return tagger.fit(GOLD, config=training)
 
     small = learned()
-    shape = small._body.model.get_input_embeddings().weight.shape
+    shape = small._encoder.model.get_input_embeddings().weight.shape
     monkeypatch.setattr(Encoder, "shrink", lambda self, prepared: None)
     whole = learned()
-    assert shape == whole._body.model.get_input_embeddings().weight.shape
-    for (name, one), (_, other) in zip(small._body.state_dict().items(), whole._body.state_dict().items(), strict=True):
+    assert shape == whole._encoder.model.get_input_embeddings().weight.shape
+    for (name, one), (_, other) in zip(
+        small._encoder.state_dict().items(), whole._encoder.state_dict().items(), strict=True
+    ):
         assert torch.allclose(one, other, atol=1e-5), name
 
 
@@ -340,13 +341,13 @@ def test_a_frozen_encoder_keeps_its_weights(name: str, bert: Path, vectors: Path
     few = TaggerTrainingConfig(steps=4, batch_size=8, learning_rate=1e-2)
     frozen = made(name, bert, vectors, frozen=True).fit(GOLD, config=few)
     free = made(name, bert, vectors).fit(GOLD, config=few)
-    after, trained = frozen._body.model.state_dict(), free._body.model.state_dict()
+    after, trained = frozen._encoder.model.state_dict(), free._encoder.model.state_dict()
     assert all(torch.equal(before[key], after[key]) for key in before)
     assert not all(torch.equal(before[key], trained[key]) for key in before)
-    assert not frozen._body.train().model.training
-    head = {key: tensor.clone() for key, tensor in frozen._head.state_dict().items()}
+    assert not frozen._encoder.train().model.training
+    head = {key: tensor.clone() for key, tensor in frozen._decoder.state_dict().items()}
     again = made(name, bert, vectors, frozen=True).fit(GOLD, config=replace(few, steps=1))
-    assert any(not torch.equal(head[key], tensor) for key, tensor in again._head.state_dict().items())
+    assert any(not torch.equal(head[key], tensor) for key, tensor in again._decoder.state_dict().items())
     frozen.save(tmp_path / "tagger")
     loaded = load_tagger(tmp_path / "tagger")
     assert loaded.frozen  # type: ignore[attr-defined]
@@ -356,18 +357,18 @@ def test_a_frozen_encoder_keeps_its_weights(name: str, bert: Path, vectors: Path
 def test_word_vectors_are_trained_only_where_it_is_wanted(bert: Path, vectors: Path, tmp_path: Path) -> None:
     few = TaggerTrainingConfig(steps=6, batch_size=8, learning_rate=1e-2)
     frozen = made("static-bilstm-crf", bert, vectors).fit(GOLD, config=few)
-    assert frozen._body.words is None
+    assert frozen._encoder.words is None
     free = made("static-bilstm-crf", bert, vectors, frozen=False).fit(GOLD, config=few)
-    words = free._body.vocabulary
-    given = free._body.vectors.vectors(words)
-    moved = np.abs(free._body.words.weight.detach().numpy() - given).max(axis=1)
+    words = free._encoder.vocabulary
+    given = free._encoder.vectors.vectors(words)
+    moved = np.abs(free._encoder.words.weight.detach().numpy() - given).max(axis=1)
     assert (moved > 1e-4).all(), "every training word has been seen"
     # A word that was not seen keeps the vector of the file; seen ones have the trained one.
     known, new = GOLD[0].tokens[0], "zzz-unknown"
     with torch.no_grad():
-        [out] = free._body([free._body.prepare([known, new])])
-    assert np.allclose(out[0, :16], free._body.words.weight[words.index(known.lower())].detach())
-    assert np.allclose(out[1, :16], free._body.vectors.vectors([new])[0])
+        [out] = free._encoder([free._encoder.prepare([known, new])])
+    assert np.allclose(out[0, :16], free._encoder.words.weight[words.index(known.lower())].detach())
+    assert np.allclose(out[1, :16], free._encoder.vectors.vectors([new])[0])
     free.save(tmp_path / "tagger")
     assert load_tagger(tmp_path / "tagger").predict(DEV) == free.predict(DEV)
 

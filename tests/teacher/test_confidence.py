@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import entaug
 from conftest import examples
 from entaug import Mention, Sentence
-from entaug.core.soft_labels import TagProbabilities
+from entaug.backends.soft_labels import TagProbabilities
 from entaug.errors import InputError, LossError, ParameterError
 from entaug.teacher.confidence import filter_by_confidence, mention_confidence, word_confidences
 

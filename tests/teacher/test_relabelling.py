@@ -20,17 +20,17 @@ import entaug
 from conftest import EXAMPLE
 from entaug import Mention, Relabeller, Sentence
 from entaug.backends.fakes import FakeTagger
+from entaug.backends.soft_labels import TagProbabilities
 from entaug.commands.main import main
 from entaug.core.data import Edit
 from entaug.core.provenance import Provenance
-from entaug.core.soft_labels import FIELD, TagProbabilities
 from entaug.errors import InputError, LossError, ParameterError, UnknownNameError
 from entaug.methods import METHODS
 from entaug.methods.augment import augment_file
 from entaug.methods.base import NO_CANDIDATE, Augmenter, MethodInfo, Rejection
 from entaug.methods.combined import parse_methods
 from entaug.teacher import SOFT_LABELS, count_changes, create_relabeller
-from entaug.teacher.opinions import TagOpinion
+from entaug.teacher.relabel import TagOpinion
 from helpers.strategies import sentences
 
 LABELS = ("PER", "ORG", "LOC-x")
@@ -287,7 +287,7 @@ def test_the_probability_of_a_mention_is_the_lowest_of_its_tags(data: Any, sente
 
 
 def test_one_field_two_names() -> None:
-    assert SOFT_LABELS == FIELD
+    assert TagProbabilities.field == SOFT_LABELS
 
 
 # ------------------------------------------------------------------------------------------------------- within methods

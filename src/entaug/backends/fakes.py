@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from numpy import float32
     from numpy.typing import NDArray
 
-    from entaug.core.soft_labels import TagProbabilities
+    from entaug.backends.soft_labels import TagProbabilities
 
 __all__ = [
     "FakeCausalLM",
@@ -317,7 +317,7 @@ class FakeTagger:
 
     def tag_probabilities(self, sentences: Iterable[Sentence]) -> list[TagProbabilities]:
         """See `Tagger.tag_probabilities`: 0.9 for the tags that it predicts, and the rest for the others."""
-        from entaug.core.soft_labels import TagProbabilities
+        from entaug.backends.soft_labels import TagProbabilities
 
         labels = sorted({mention.label for sentence in self._known.values() for mention in sentence.mentions})
         names = ["O", *(f"{prefix}-{label}" for label in labels for prefix in "BI")]

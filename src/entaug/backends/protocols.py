@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy import float32
     from numpy.typing import NDArray
 
-    from entaug.core.soft_labels import TagProbabilities
+    from entaug.backends.soft_labels import TagProbabilities
 
 __all__ = [
     "CausalLM",
@@ -425,6 +425,9 @@ class Tagger(_Named, Protocol):
 
         Returns:
             The probabilities of each sentence.
+
+        Raises:
+            ParameterError: the tagger gives no probabilities to tags.
         """
         ...
 

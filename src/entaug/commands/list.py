@@ -23,8 +23,7 @@ from entaug.formats.base import BaseFormat
 from entaug.formats.file_job import write_text
 from entaug.methods import METHODS
 from entaug.methods.base import Augmenter, MethodInfo
-from entaug.metrics.quality import MEASURES
-from entaug.metrics.quality.tables import list_measures
+from entaug.metrics.quality import MEASURES, list_measures
 from entaug.report.ratings.page import packaged_scales, packaged_scales_text
 
 __all__ = ["CAPABILITIES", "COMMAND", "describe_labels", "describe_needs"]

@@ -25,8 +25,8 @@ from entaug.formats import read
 from entaug.formats.file_job import FileJob, FileOptions
 from entaug.formats.unlabelled import Tokenizer, read_unlabelled_file, with_distinct_ids
 from entaug.formats.unlabelled_text import corpus_tokenizer, note_layouts, running_text_language
-from entaug.methods.shared.pseudo_labels import label_sentences
-from entaug.teacher.storage import require_soft_labels
+from entaug.teacher.label import label_sentences
+from entaug.teacher.relabel import require_soft_labels
 
 __all__ = ["COMMAND", "PredictSummary", "predict"]
 

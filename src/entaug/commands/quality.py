@@ -21,8 +21,15 @@ from entaug.files.json_text import json_text
 from entaug.files.streams import STDIN
 from entaug.formats.augmented import read_augmented
 from entaug.formats.file_job import check_apart, check_output, write_text
-from entaug.metrics.quality import DEFAULT_MODELS, ComputeMeasures, Quality, compute_measure, measure_corpus
-from entaug.metrics.quality.tables import quality_markdown, quality_table
+from entaug.metrics.quality import (
+    DEFAULT_MODELS,
+    ComputeMeasures,
+    Quality,
+    compute_measure,
+    measure_corpus,
+    quality_markdown,
+    quality_table,
+)
 
 __all__ = ["COMMAND", "quality"]
 

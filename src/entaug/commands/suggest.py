@@ -20,10 +20,10 @@ from entaug.core.progress import Progress, no_progress
 from entaug.errors import InputError, ParameterError
 from entaug.formats.base import ReadReport, note_lines
 from entaug.formats.file_job import FileJob, FileOptions, check_apart, read_sentences, require_mentions
-from entaug.methods.shared.pseudo_labels import PseudoLabelled, label_sentences, ranked
 from entaug.metrics.near_duplicates import select_distinct
-from entaug.metrics.uncertainty import uncertainty
-from entaug.teacher.trained import Teacher, TeacherParameters
+from entaug.teacher.confidence import uncertainty
+from entaug.teacher.label import PseudoLabelled, label_sentences, ranked
+from entaug.teacher.train import Teacher, TeacherParameters
 
 __all__ = ["COMMAND", "Strategy", "SuggestSummary", "suggest"]
 
@@ -154,7 +154,7 @@ def _label(
 
 
 def _score(labelled: PseudoLabelled, strategy: Strategy) -> float:
-    from entaug.core.soft_labels import TagProbabilities
+    from entaug.backends.soft_labels import TagProbabilities
 
     if strategy == "random":
         return 0.0

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from entaug.backends.language_check import note_on_encoder
+from entaug.backends.soft_labels import TagProbabilities
 from entaug.commands.command import Command, Summary, add_parameters, given_parameters
 from entaug.commands.options import COMPUTING, JSON, READING, option_in_advance
 from entaug.commands.output import quantity
 from entaug.config.params import construct, parameters
 from entaug.core.data import Sentence
 from entaug.core.progress import Progress, no_progress
-from entaug.core.soft_labels import TagProbabilities
 from entaug.errors import InputError, OutputError, ParameterError
 from entaug.files.atomic import check_new_folder, output_error
 from entaug.formats import read

@@ -14,8 +14,7 @@ from entaug.config.params import construct, parse_assignments
 from entaug.config.registry import Registry
 from entaug.core.data import Sentence
 from entaug.filters.base import Filter, apply_filters
-from entaug.filters.consistency import Consistency
-from entaug.filters.models import Fluency, Similarity
+from entaug.filters.models import Consistency, Fluency, Similarity
 from entaug.filters.texts import Duplicates, Leakage, Mentions, Validity
 
 __all__ = [
@@ -48,9 +47,9 @@ FILTERS: Registry[type[Filter]] = Registry(
         "fluency": "entaug.filters.models:Fluency",
         "similarity": "entaug.filters.models:Similarity",
         "mentions": "entaug.filters.texts:Mentions",
-        "consistency": "entaug.filters.consistency:Consistency",
+        "consistency": "entaug.filters.models:Consistency",
         "leakage": "entaug.filters.texts:Leakage",
-        "guard": "entaug.filters.label_guard.filter:LabelGuard",
+        "guard": "entaug.filters.label_guard:LabelGuard",
     },
     group="entaug.filters",
     check=_check_filter,

@@ -52,7 +52,7 @@ from entaug.methods.combined import CombinedAugmenter
 from entaug.methods.statistics import CorpusStatistics, sentence_counts
 from entaug.methods.types import REVIEWED, Accepted, Rejected, RunStatistics
 from entaug.teacher import count_changes
-from entaug.teacher.storage import check_soft_labels, notes_on_soft_labels
+from entaug.teacher.relabel import check_soft_labels, notes_on_soft_labels
 
 __all__ = [
     "AugmentSummary",

@@ -24,8 +24,7 @@ from entaug.methods.shared.span_exchange import (
     has_balanced_brackets,
     keeps_mentions_whole,
 )
-from entaug.metrics.candidate_selection import CandidateSet, select_best, select_best_left_to_right
-from entaug.metrics.texts import count_words
+from entaug.metrics.likelihood import CandidateSet, count_words, select_best, select_best_left_to_right
 
 __all__ = ["CATEGORIES", "ConstituencyReplacement"]
 

@@ -17,9 +17,8 @@ from entaug.core.alignment import detokenize_with_gaps
 from entaug.core.data import Edit, Sentence
 from entaug.core.stopwords import StopWords, stop_words
 from entaug.core.words import is_word, may_replace
-from entaug.filters.label_guard import name_knowledge
-from entaug.filters.label_guard.name_usage import is_beginning
-from entaug.filters.label_guard.uncased_names import UncasedNames
+from entaug.filters.label_guard import name_evidence
+from entaug.filters.label_guard.names import UncasedNames, is_beginning
 from entaug.methods.base import Augmenter, MethodInfo, Rejection, Request
 from entaug.methods.paper_presets import LM_PAPER
 
@@ -102,7 +101,7 @@ class MaskedLMReplacement(Augmenter):
         return kind != "word_vectors" or self.min_similarity is not None
 
     def _fit(self, corpus: Iterable[Sentence]) -> None:
-        self._name_evidence = name_knowledge(self.guard_, corpus)
+        self._name_evidence = name_evidence(self.guard_, corpus)
         self._uncased_names = self.guard_.uncased_names if self.guard_ else UncasedNames()
 
     def _rewrite_batch(self, requests: Sequence[Request]) -> Sequence[Sentence | Rejection]:

@@ -17,8 +17,8 @@ from entaug.core.rng import Streams
 from entaug.core.stopwords import StopWords, stop_words
 from entaug.core.words import is_word, may_replace
 from entaug.errors import ParameterError
-from entaug.filters.label_guard import name_knowledge
-from entaug.filters.label_guard.name_usage import is_beginning
+from entaug.filters.label_guard import name_evidence
+from entaug.filters.label_guard.names import is_beginning
 from entaug.methods.base import NO_CANDIDATE, NOT_SEEN, MethodInfo, Rejection, Request
 from entaug.methods.paper_presets import MELM_PAPER
 from entaug.methods.shared.generative import distinct_sentences
@@ -121,7 +121,7 @@ class MaskedEntityLM(TrainableAugmenter):
 
     def _fit(self, corpus: Iterable[Sentence]) -> None:
         corpus = list(corpus)
-        self._name_evidence = name_knowledge(self.guard_, corpus)
+        self._name_evidence = name_evidence(self.guard_, corpus)
         self._source_log_probs: dict[tuple[Sentence, Mention], float] = {}
         gold = distinct_sentences(sentence for sentence in corpus if sentence.mentions)
         self.markers_ = label_tokens(mention.label for sentence in gold for mention in sentence.mentions)

@@ -13,9 +13,9 @@ from entaug.core.data import PLACEHOLDER, Sentence
 from entaug.errors import InputError, ParameterError
 from entaug.methods.base import NOT_SEEN, Augmenter, MethodInfo, Rejection, Request
 from entaug.methods.shared.generative import distinct_sentences
-from entaug.methods.shared.pseudo_labels import PseudoLabelled, balanced, label_sentences, ranked
 from entaug.methods.types import RunStatistics
-from entaug.teacher.trained import Teacher, TeacherParameters
+from entaug.teacher.label import PseudoLabelled, balanced, label_sentences, ranked
+from entaug.teacher.train import Teacher, TeacherParameters
 
 __all__ = ["SelfTraining"]
 

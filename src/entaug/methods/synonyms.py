@@ -17,7 +17,7 @@ from entaug.core.data import Edit, Mention, Sentence
 from entaug.core.rng import sample_positions
 from entaug.core.stopwords import StopWords, stop_words
 from entaug.errors import ParameterError
-from entaug.filters.label_guard.uncased_names import UncasedNames
+from entaug.filters.label_guard.names import UncasedNames
 from entaug.methods.base import Augmenter, MethodInfo, Rejection, Request
 from entaug.methods.paper_presets import SR_PAPER
 from entaug.methods.shared.prose_detection import NOT_PROSE, SentenceKinds

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Literal, get_args
+from collections.abc import Iterable
+from typing import Literal, get_args
 
 from entaug.errors import ParameterError
-
-if TYPE_CHECKING:
-    from numpy import float64
-    from numpy.typing import NDArray
 
 __all__ = ["Level", "krippendorff_alpha"]
 
@@ -61,35 +57,12 @@ def krippendorff_alpha(units: Iterable[Iterable[float | None]], level: Level = "
     weights = 1 / (counts.sum(1) - 1)
     coincidences = (counts * weights[:, None]).T @ counts - np.diag(weights @ counts)
     totals = counts.sum(0)
-    distances = _DISTANCES[level](values, totals)
+    if level == "nominal":
+        distances = 1 - np.eye(len(values))
+    else:  # ordinal: the number of ratings from the middle of one value to the middle of another
+        places = values if level == "interval" else np.cumsum(totals) - totals / 2
+        distances = (places[:, None] - places) ** 2
     expected = totals @ distances @ totals
     if not expected:
         return None
     return float(1 - (totals.sum() - 1) * (coincidences * distances).sum() / expected)
-
-
-def _nominal(values: NDArray[float64], _totals: NDArray[float64]) -> NDArray[float64]:
-    import numpy as np
-
-    return 1 - np.eye(len(values))
-
-
-def _ordinal(_values: NDArray[float64], totals: NDArray[float64]) -> NDArray[float64]:
-    """The squared number of ratings from the middle of one value to the middle of another."""
-    import numpy as np
-
-    middles = np.cumsum(totals) - totals / 2
-    squares: NDArray[float64] = (middles[:, None] - middles) ** 2
-    return squares
-
-
-def _interval(values: NDArray[float64], _totals: NDArray[float64]) -> NDArray[float64]:
-    squares: NDArray[float64] = (values[:, None] - values) ** 2
-    return squares
-
-
-_DISTANCES: dict[str, Callable[[NDArray[float64], NDArray[float64]], NDArray[float64]]] = {
-    "nominal": _nominal,
-    "ordinal": _ordinal,
-    "interval": _interval,
-}

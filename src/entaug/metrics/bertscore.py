@@ -13,7 +13,7 @@ from entaug.backends.protocols import Encoder
 from entaug.backends.resolve import resolve
 from entaug.core.data import Sentence
 from entaug.errors import MissingExtraError
-from entaug.metrics.texts import as_text
+from entaug.metrics.likelihood import as_text
 
 if TYPE_CHECKING:
     from numpy import float32

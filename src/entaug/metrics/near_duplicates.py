@@ -20,15 +20,16 @@ from typing import TYPE_CHECKING, Any
 
 from entaug.core.data import Sentence
 from entaug.errors import ParameterError
-from entaug.metrics.token_rows import ROW_BITS, TokenIds, TokenRows
 
 if TYPE_CHECKING:
     import numpy as np
 
     Numbers = np.ndarray[tuple[int], np.dtype[Any]]
 
-__all__ = ["NearDuplicateIndex", "find_repeats", "select_distinct", "similarity"]
+__all__ = ["NearDuplicateIndex", "select_distinct", "similarity"]
 
+_ROW_BITS = 14  # the logarithm to base 2 of the number of sentences whose n-grams are in memory at once
+_UNKNOWN = 0  # the id of tokens that are not in an index
 _ROUNDING = 1e-9  # equal similarities may differ by as much
 _SLACK = 1e-4  # rapidfuzz drops some pairs exactly at its cutoff, for example at 4/5
 _MARGIN = 1e-6  # bounds are loosened by as much: rounding may cost time, but never a near-duplicate
@@ -47,6 +48,74 @@ def similarity(a: Sentence, b: Sentence) -> float:
     return Indel.normalized_similarity([t.casefold() for t in a.tokens], [t.casefold() for t in b.tokens])
 
 
+class TokenRows:
+    """Sentences as rows of token ids."""
+
+    def __init__(self, sentences: Iterable[Sentence], token_id: Callable[[str], int]) -> None:
+        import numpy as np
+
+        self._flat = array("I")
+        ends = array("q", [0])
+        for sentence in sentences:
+            self._flat.extend(map(token_id, sentence.tokens))
+            ends.append(len(self._flat))
+        self._ends = np.array(ends)
+        self.lengths: Numbers = np.diff(self._ends)
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.lengths)
+
+    def __getitem__(self, row: int) -> array[int]:
+        """Return the token ids of a row."""
+        return self._flat[self._ends[row] : self._ends[row + 1]]
+
+    def hashes(self) -> Numbers:
+        """A hash of each row in 64 bits."""
+        import numpy as np
+
+        flat = np.frombuffer(self._flat, np.uint32) if self._flat else np.zeros(0, np.uint32)
+        hashes = np.zeros(len(self), np.uint64)
+        for start in range(0, len(self), 1 << _ROW_BITS):
+            starts, ends = self._ends[start : start + (1 << _ROW_BITS)], self._ends[start + 1 :][: 1 << _ROW_BITS]
+            begin = starts[0]
+            positions = np.arange(begin, ends[-1]) - np.repeat(starts[: len(ends)], ends - starts[: len(ends)])
+            mixed = _mix((positions.astype(np.uint64) << np.uint64(32)) | flat[begin : ends[-1]])
+            hashes[start : start + len(ends)] = np.add.reduceat(mixed, starts[: len(ends)] - begin)
+        return hashes
+
+    def grams(self, numbers: Numbers, size: int) -> tuple[Numbers, Numbers]:
+        """The n-grams of rows, with marks before and after each."""
+        import numpy as np
+
+        flat = np.frombuffer(self._flat, np.uint32)
+        lengths = self.lengths[numbers]
+        padded = lengths + 2 * (size - 1)
+        padded_starts = np.cumsum(padded) - padded
+        tokens = np.full(int(padded.sum()), 0xFFFFFFFF, np.uint64)
+        within = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        tokens[np.repeat(padded_starts + size - 1, lengths) + within] = flat[
+            np.repeat(self._ends[numbers], lengths) + within
+        ]
+        hashes = _mix(tokens)
+        for shift in range(1, size):
+            hashes = _mix(hashes[:-1] + tokens[shift:])
+        counts = lengths + size - 1
+        within = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
+        starts = np.repeat(padded_starts, counts) + within
+        return np.repeat(np.arange(len(numbers)), counts), hashes[starts] >> np.uint64(32)
+
+
+def _mix(values: Numbers) -> Numbers:
+    """Numbers whose bits depend on all bits of others (the finaliser of SplitMix64)."""
+    import numpy as np
+
+    mixed = values + np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return mixed ^ (mixed >> np.uint64(31))
+
+
 class NearDuplicateIndex:
     """Sentences among which near-duplicates of others are looked up, without comparing every pair."""
 
@@ -60,8 +129,9 @@ class NearDuplicateIndex:
 
         self._least = min_similarity - _ROUNDING
         self._gram_size = next(size for least, size in _GRAM_SIZES if min_similarity >= least)
-        self._token_ids = TokenIds()
-        self._rows = TokenRows(sentences, self._token_ids.__getitem__)
+        ids: dict[str, int] = {}
+        self._rows = TokenRows(sentences, lambda token: ids.setdefault(token.casefold(), len(ids) + 1))
+        self._token_ids = ids
         self._compared = 0  # pairs, for tests
         hashes = self._rows.hashes()
         self._hashes, self._firsts = np.unique(hashes, return_index=True)
@@ -83,7 +153,7 @@ class NearDuplicateIndex:
         """Return for each sentence whether the index has a near-duplicate of it, or the sentence itself."""
         import numpy as np
 
-        queries = TokenRows(sentences, self._token_ids.find)
+        queries = TokenRows(sentences, lambda token: self._token_ids.get(token.casefold(), _UNKNOWN))
         found = np.zeros(len(queries), bool)
         if self._least <= 0 or not len(self._rows):
             found[:] = len(self._rows) > 0
@@ -138,7 +208,7 @@ class NearDuplicateIndex:
         while start < len(numbers):
             before = int(ends[start - 1]) if start else 0
             end = int(np.searchsorted(ends, before + _TOKENS, "right"))
-            end = max(start + 1, min(end, start + (1 << ROW_BITS)))
+            end = max(start + 1, min(end, start + (1 << _ROW_BITS)))
             yield slice(start, end)
             start = end
 
@@ -162,7 +232,7 @@ class NearDuplicateIndex:
         size = self._gram_size
         places, hashes = rows.grams(numbers, size)
         counts = np.minimum(self._counts[hashes & np.uint32(len(self._counts) - 1)], (1 << _COUNT_BITS) - 1)
-        keys = (places.astype(np.uint64) << np.uint64(64 - ROW_BITS)) | (counts.astype(np.uint64) << np.uint64(32))
+        keys = (places.astype(np.uint64) << np.uint64(64 - _ROW_BITS)) | (counts.astype(np.uint64) << np.uint64(32))
         keys |= hashes
         keys.sort()
         lengths = rows.lengths[numbers]
@@ -179,7 +249,7 @@ class NearDuplicateIndex:
         is_kept = keys <= np.repeat(keys[last], number_of_grams)
         is_kept[1:] &= keys[1:] != keys[:-1]
         keys = keys[is_kept]
-        return (keys >> np.uint64(64 - ROW_BITS)).astype(np.int64), keys & np.uint64(0xFFFFFFFF)
+        return (keys >> np.uint64(64 - _ROW_BITS)).astype(np.int64), keys & np.uint64(0xFFFFFFFF)
 
     def _search(
         self,
@@ -204,20 +274,15 @@ class NearDuplicateIndex:
             rows = asked[places]
             step = _FIRST
             while len(rows):
-                waiting: list[tuple[Numbers, Numbers, Numbers]] = []
-                while len(rows):
-                    # Most near-duplicates are among the first, so few sentences are left for the next round.
-                    is_open = ~found[rows] & (starts < ends)
-                    rows, starts, ends = rows[is_open], starts[is_open], ends[is_open]
-                    taken = np.minimum(ends - starts, step)
-                    fitting = max(1, int(np.searchsorted(np.cumsum(taken), _PAIRS, "right")))
-                    now = slice(0, fitting)
-                    self._compare(queries, rows[now], starts[now], taken[now], found, only_earlier)
-                    waiting.append((rows[now], starts[now] + taken[now], ends[now]))
-                    rows, starts, ends = rows[fitting:], starts[fitting:], ends[fitting:]
-                rows, starts, ends = (np.concatenate(arrays) for arrays in zip(*waiting, strict=True))
+                # Most near-duplicates are among the first, so few sentences are left for the next round.
                 is_open = ~found[rows] & (starts < ends)
                 rows, starts, ends = rows[is_open], starts[is_open], ends[is_open]
+                taken = np.minimum(ends - starts, step)
+                groups = np.cumsum(taken) // _PAIRS
+                for group in np.unique(groups):
+                    now = np.flatnonzero((groups == group) & ~found[rows])
+                    self._compare(queries, rows[now], starts[now], taken[now], found, only_earlier)
+                starts = starts + taken
                 step = min(4 * step, _PAIRS)
             if progress is not None:
                 progress(part.stop, len(numbers))
@@ -252,13 +317,6 @@ class NearDuplicateIndex:
             dtype=np.float64,
         )
         found[rows[scores >= self._least]] = True
-
-
-def find_repeats(
-    sentences: Iterable[Sentence], *, min_similarity: float, progress: Callable[[int, int], None] | None = None
-) -> list[bool]:
-    """Find the sentences of which an earlier one is a near-duplicate."""
-    return NearDuplicateIndex(sentences, min_similarity=min_similarity).repeats(progress)
 
 
 def select_distinct(sentences: Iterable[Sentence], number: int, *, max_similarity: float) -> list[int]:

@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 
 from entaug.errors import InputError
-from entaug.metrics.quality.tables import markdown_table
+from entaug.metrics.quality import markdown_table
 from entaug.metrics.significance import ONE_SEED, Difference, mean_interval
 from entaug.metrics.span_f1 import MatchCounts, Scores
 from entaug.report.comparison import BASELINES, GOLD, Arm, ArmResult, Setting, compare_arms

@@ -1,4 +1,4 @@
-"""The protocol of taggers, the configuration of their training, and the registry of taggers."""
+"""The protocol of taggers, the configuration of their training, the registry of taggers, and their text form."""
 
 from __future__ import annotations
 
@@ -11,17 +11,19 @@ from pathlib import Path
 from typing import Any, Literal, Protocol, Self, runtime_checkable
 
 from entaug.backends.config import BaseTrainingConfig, TrainingProgress
+from entaug.backends.protocols import Tagger
 from entaug.config.params import PositiveFloat, PositiveInt, Probability, construct, parameters
 from entaug.config.registry import Registry
 from entaug.core.data import Sentence
-from entaug.core.soft_labels import TagProbabilities
 from entaug.errors import InputError, ParameterError, UnknownNameError
 
 __all__ = [
     "TAGGERS",
+    "ConfiguredTagger",
     "TaggerTrainingConfig",
     "TrainableTagger",
     "TrainingHistory",
+    "configure_tagger",
     "create_tagger",
     "default_steps",
     "load_tagger",
@@ -32,12 +34,12 @@ __all__ = [
 TAGGERS: Registry[Any] = Registry(
     "tagger",
     {
-        "linear": "entaug.taggers.architectures:LinearTagger",
-        "bilstm-crf": "entaug.taggers.architectures:BiLSTMCRFTagger",
-        "static-bilstm-crf": "entaug.taggers.architectures:StaticBiLSTMCRFTagger",
+        "linear": "entaug.taggers.flat:LinearTagger",
+        "bilstm-crf": "entaug.taggers.flat:BiLSTMCRFTagger",
+        "static-bilstm-crf": "entaug.taggers.flat:StaticBiLSTMCRFTagger",
         "ensemble": "entaug.taggers.ensemble:EnsembleTagger",
-        "w2ner": "entaug.taggers.architectures:W2NERTagger",
-        "seq2seq": "entaug.taggers.architectures:Seq2SeqTagger",
+        "w2ner": "entaug.taggers.w2ner:W2NERTagger",
+        "seq2seq": "entaug.taggers.seq2seq:Seq2SeqTagger",
     },
     group="entaug.taggers",
 )
@@ -114,8 +116,8 @@ class TrainingHistory:
 
 
 @runtime_checkable
-class TrainableTagger(Protocol):
-    """A tagger that can be trained, evaluated, saved and loaded; its class is a dataclass of its parameters."""
+class TrainableTagger(Tagger, Protocol):
+    """A `Tagger` that can be saved and loaded too; its class is a dataclass of its parameters."""
 
     def check_requirements(self) -> None:
         """Check that everything that training needs is available.
@@ -149,42 +151,6 @@ class TrainableTagger(Protocol):
         """
         ...
 
-    def predict(self, sentences: Iterable[Sentence]) -> list[Sentence]:
-        """Predict the mentions of sentences.
-
-        Args:
-            sentences: the sentences; their mentions are ignored.
-
-        Returns:
-            The sentences with the predicted mentions.
-        """
-        ...
-
-    def tag_probabilities(self, sentences: Iterable[Sentence]) -> list[TagProbabilities]:
-        """Compute the probabilities of the tags of each word.
-
-        Args:
-            sentences: the sentences; their mentions are ignored.
-
-        Returns:
-            The probabilities of each sentence.
-
-        Raises:
-            ParameterError: the tagger gives no probabilities to tags.
-        """
-        ...
-
-    def confidences(self, sentences: Iterable[Sentence]) -> list[float]:
-        """Compute the confidence of the tagger in the mentions that sentences have.
-
-        Args:
-            sentences: sentences with mentions.
-
-        Returns:
-            For each sentence the geometric mean, over its words, of the probability of its tags; from 0 to 1.
-        """
-        ...
-
     def save(self, folder: str | Path) -> None:
         """Save the tagger.
 
@@ -209,6 +175,54 @@ def create_tagger(name: str, **params: Any) -> TrainableTagger:
     """Create a tagger by name."""
     tagger: TrainableTagger = construct(TAGGERS[name], name, params)
     return tagger
+
+
+class ConfiguredTagger:
+    """A tagger that is trained with hyperparameters of its own; all else is that of the tagger."""
+
+    def __init__(self, name: str, tagger: TrainableTagger, config: TaggerTrainingConfig) -> None:
+        self.name, self.tagger, self.config = name, tagger, config
+
+    def __getattr__(self, name: str) -> Any:
+        """Return an attribute of the tagger."""
+        if name == "tagger":  # in a copy that is not complete yet
+            raise AttributeError(name)
+        return getattr(self.tagger, name)
+
+    def fit(
+        self,
+        train: Iterable[Sentence],
+        dev: Iterable[Sentence] | None = None,
+        config: TaggerTrainingConfig | None = None,
+        progress: TrainingProgress | None = None,
+        augmented: Iterable[Sentence] = (),
+    ) -> Self:
+        """See `TrainableTagger.fit`."""
+        self.tagger.fit(train, dev, config or self.config, progress, augmented)
+        return self
+
+
+def configure_tagger(name: str, text: str) -> ConfiguredTagger:
+    """Create a tagger with parameters of its own and of its training: ``linear:encoder=mpnet;epochs=20``."""
+    own = {parameter.name: parameter for parameter in parameters(TAGGERS[name])}
+    of_training = {parameter.name: parameter for parameter in parameters(TaggerTrainingConfig)}
+    known = {**of_training, **own}
+    values: dict[str, Any] = {}
+    for assignment in filter(None, map(str.strip, text.split(";"))):
+        key, equals, value = (part.strip() for part in assignment.partition("="))
+        if not equals:
+            raise ParameterError(
+                f"{name}: {assignment!r} is not of the form PARAMETER=VALUE",
+                parameter="tagger",
+                remedy=f"for example {name}:epochs=20;learning_rate=5e-5",
+            )
+        if key not in known:
+            raise UnknownNameError(f"parameter of {name}:", key, [*own, *of_training])
+        values[key] = known[key].parse(value)
+    training = {key: value for key, value in values.items() if key not in own}
+    config = construct(TaggerTrainingConfig, f"the training of {name}", training)
+    params = {key: value for key, value in values.items() if key in own}
+    return ConfiguredTagger(f"{name}:{text}", create_tagger(name, **params), config)
 
 
 def overlap_of(name: str, params: Mapping[str, Any]) -> str | None:

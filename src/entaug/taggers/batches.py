@@ -1,19 +1,16 @@
-"""Batches of gold and augmented sentences with the learning rate over their stages, and batches of prediction."""
+"""Batches of gold and augmented sentences, and the learning rate over their stages."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, islice, repeat
 from random import Random
-from typing import TypeVar
 
-from entaug.backends.transformers.base import release_memory, shuffled_batches
+from entaug.backends.transformers.base import shuffled_batches
 from entaug.backends.transformers.training import linear_decay
 from entaug.taggers.base import TaggerTrainingConfig
 
-__all__ = ["batches", "compute_in_batches", "learning_rate_factor"]
-
-Result = TypeVar("Result")
+__all__ = ["batches", "learning_rate_factor"]
 
 
 def batches(
@@ -24,11 +21,13 @@ def batches(
     if config.schedule == "shuffled" or num_gold in (0, num_all):
         while True:
             yield from shuffled_batches(list(lengths), config.batch_size, rng)
-    gold, augmented = _stream(range(num_gold), rng), _stream(range(num_gold, num_all), rng)
     share = config.gold_share
     if share is None:
         share = 0.5 if config.schedule == "mixed" else 0.0
     num_from_gold = round(config.batch_size * share)
+    gold = chain.from_iterable(shuffled_batches(lengths[:num_gold], num_from_gold or config.batch_size, rng))
+    rest = chain.from_iterable(shuffled_batches(lengths[num_gold:], config.batch_size - num_from_gold or 1, rng))
+    augmented = (num_gold + i for i in rest)
     last_mixed = total_steps if config.schedule == "mixed" else round(total_steps * config.first_stage)
     for num in chain(repeat(num_from_gold, last_mixed), repeat(config.batch_size)):
         yield [*islice(gold, num), *islice(augmented, config.batch_size - num)]
@@ -45,38 +44,3 @@ def learning_rate_factor(config: TaggerTrainingConfig, total_steps: int, has_aug
     assert config.learning_rate is not None
     ratio = 1.0 if config.gold_learning_rate == "same" else config.gold_learning_rate / config.learning_rate
     return lambda step: first(step) if step < first_steps else ratio * second(step - first_steps)
-
-
-def _stream(indices: Sequence[int], rng: Random) -> Iterator[int]:
-    """All indices in random order, again and again."""
-    order = list(indices)
-    while True:
-        rng.shuffle(order)
-        yield from order
-
-
-def compute_in_batches(
-    lengths: Sequence[int],
-    cost: Callable[[int], int],
-    budget: int,
-    compute: Callable[[list[int]], Iterable[Result]],
-) -> list[Result]:
-    """Compute a result for each sentence, in batches of sentences of similar length that halve when memory runs out."""
-    order = sorted(range(len(lengths)), key=lengths.__getitem__)
-    results: dict[int, Result] = {}
-    start = 0
-    while start < len(order):
-        end = start + 1
-        while end < len(order) and (end + 1 - start) * max(1, cost(lengths[order[end]])) <= budget:
-            end += 1
-        batch = order[start:end]
-        try:
-            computed = list(compute(batch))
-        except (RuntimeError, MemoryError) as error:
-            remedy = "use a smaller encoder, a shorter sentence or another device"
-            release_memory(error, len(batch), f"sentence of {lengths[batch[0]]} sub-words", remedy)
-            budget = max(1, cost(lengths[batch[-1]])) * (len(batch) // 2)
-        else:
-            results.update(zip(batch, computed, strict=True))
-            start = end
-    return [results[i] for i in range(len(lengths))]

@@ -1,16 +1,19 @@
-"""Bodies of taggers on encoders: trainable networks that compute a vector for each word of a sentence."""
+"""Encoders of taggers: trainable networks that compute a vector for each word of a sentence."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 
+import numpy as np
 import torch
 import transformers
 
 from entaug.backends.models.catalogue import model_path
-from entaug.backends.resolve import starter_model
+from entaug.backends.protocols import WordVectors
+from entaug.backends.resolve import resolve, starter_model
 from entaug.backends.transformers.base import (
     find_model,
     load_model,
@@ -23,13 +26,12 @@ from entaug.backends.transformers.base import (
     tokenize_words,
 )
 from entaug.errors import MissingModelError
-from entaug.taggers.packing import can_pack, pack_rows, use_packed_attention
 
-__all__ = ["LEARNING_RATE", "Encoder", "EncoderInput", "encoder_folder"]
+__all__ = ["Encoder", "EncoderInput", "StaticEncoder", "encoder_folder", "split_rows"]
 
-LEARNING_RATE = 2e-4
-"""Default peak learning rate of small encoders."""
+_LEARNING_RATE = 2e-4  # the default peak learning rate of small encoders
 _LAYERS, _WIDTH = 6, 384  # of MiniLM, up to which an encoder is small
+_MAX_CHARACTERS = 30  # of a longer word the first and the last half of as many
 
 
 class EncoderInput(NamedTuple):
@@ -39,13 +41,25 @@ class EncoderInput(NamedTuple):
     word_indices: list[list[int]]
 
 
+def split_rows(
+    pairs: Sequence[tuple[int, int]], prefix: Sequence[int], suffix: Sequence[int], max_length: int
+) -> EncoderInput:
+    """Divide the sub-words of a sentence, each with its word, into rows that a model can take."""
+    rows, word_indices = [], []
+    for start, end in row_ranges([word for _, word in pairs], max(1, max_length - len(prefix) - len(suffix))):
+        part = pairs[start:end]
+        rows.append([*prefix, *(i for i, _ in part), *suffix])
+        word_indices.append([*(-1 for _ in prefix), *(word for _, word in part), *(-1 for _ in suffix)])
+    return EncoderInput(rows, word_indices)
+
+
 class Encoder(torch.nn.Module):
-    """A pretrained encoder, fine-tuned with the head."""
+    """A pretrained encoder, fine-tuned with the decoder."""
 
     # During training the embedding table is reduced to the sub-words that occur (`shrink`): the other rows, most of a
     # small model, would only have gradients of 0. Afterwards the rows are put back.
 
-    def __init__(self, encoder: str, pooling: str = "first", *, frozen: bool = False) -> None:
+    def __init__(self, encoder: str, pooling: Literal["first", "max"] = "first", *, frozen: bool = False) -> None:
         super().__init__()
         folder = encoder_folder(encoder)
         self.name = model_name(folder)
@@ -67,9 +81,6 @@ class Encoder(torch.nn.Module):
         self._prefix, self._suffix = ids[: inner[0]], ids[inner[-1] + 1 :]
         self._full_table: torch.nn.Embedding | None = None
         self._row_of: torch.Tensor | None = None
-        self.packs = can_pack(self.model.config)
-        if self.packs:
-            use_packed_attention(self.model)
         if frozen:
             self.model.requires_grad_(requires_grad=False)
 
@@ -88,67 +99,52 @@ class Encoder(torch.nn.Module):
         unknown = self.tokenizer.unk_token_id or 0
         pairs += [(unknown, word) for word in range(len(tokens)) if word not in present]
         pairs.sort(key=lambda pair: pair[1])
-        size = self.max_length - len(self._prefix) - len(self._suffix)
-        rows, word_indices = [], []
-        for start, end in row_ranges([word for _, word in pairs], size):
-            part = pairs[start:end]
-            rows.append([*self._prefix, *(i for i, _ in part), *self._suffix])
-            word_indices.append([*(-1 for _ in self._prefix), *(word for _, word in part), *(-1 for _ in self._suffix)])
-        return EncoderInput(rows, word_indices)
+        return split_rows(pairs, self._prefix, self._suffix, self.max_length)
 
     def length(self, prepared: EncoderInput) -> int:
         """The number of sub-words of the longest row of a sentence."""
         return max(map(len, prepared.rows))
 
     def forward(self, batch: Sequence[EncoderInput]) -> torch.Tensor:
-        """Compute word vectors."""
+        """Compute word vectors (sentences, words, size); those of padding are 0."""
+        ids, states = self._encode(batch)
         num_words = max(max(map(max, sentence.word_indices)) for sentence in batch) + 1
-        _, states, width = self._encode(batch)
-        pool = self._first if self.pooling == "first" else self._max
-        return pool(states, list(_word_pieces(batch, num_words, width)), len(batch), num_words)
-
-    def _encode(self, batch: Sequence[EncoderInput]) -> tuple[torch.Tensor, torch.Tensor, int | None]:
-        """Encode all rows of a batch."""
-        rows = [row for sentence in batch for row in sentence.rows]
-        device = self.model.device
-        width = None
-        if self.packs:
-            ids, positions, packing = pack_rows(rows, self.model.config, device)
-            inputs = {"position_ids": positions, "packing": packing}
+        words: list[int] = []  # with the words of all sentences in one row, that of each of these sub-words
+        pieces: list[int] = []
+        row = 0
+        for i, sentence in enumerate(batch):
+            previous = -1
+            for word_indices in sentence.word_indices:
+                for column, word in enumerate(word_indices):
+                    if word >= 0 and (self.pooling == "max" or word != previous):
+                        words.append(i * num_words + word)
+                        pieces.append(row * ids.shape[1] + column)
+                        previous = word
+                row += 1
+        vectors = states.flatten(0, 1)[torch.tensor(pieces, device=states.device)]
+        index = torch.tensor(words, device=states.device)
+        pooled = vectors.new_zeros(len(batch) * num_words, vectors.shape[1])
+        if self.pooling == "max":
+            pooled = pooled.scatter_reduce(0, index[:, None].expand_as(vectors), vectors, "amax", include_self=False)
         else:
-            width = max(map(len, rows))
-            ids, mask = pad_rows(rows, width, self._pad_id)
-            inputs = {"attention_mask": mask.to(device)}
+            pooled = pooled.index_copy(0, index, vectors)
+        return pooled.view(len(batch), num_words, -1)
+
+    def _encode(self, batch: Sequence[EncoderInput]) -> tuple[torch.Tensor, torch.Tensor]:
+        """The ids (rows, sub-words) of all rows of a batch, and their vectors (rows, sub-words, size)."""
+        rows = list(chain.from_iterable(sentence.rows for sentence in batch))
+        # The width is that of batches of prediction, so that no vector depends on the others there.
+        width = min(self.max_length, -(-max(map(len, rows)) // 8) * 8)
+        ids, mask = pad_rows(rows, width, self._pad_id)
         if self._row_of is not None:
             ids = self._row_of[ids]
-        ids = ids.to(device)
-        return ids.flatten(), self.encoder(input_ids=ids, **inputs)[0].flatten(0, 1).float(), width
+        ids = ids.to(self.model.device)
+        return ids, self.encoder(input_ids=ids, attention_mask=mask.to(ids.device))[0].float()
 
     @property
     def encoder(self) -> Any:
         """The part of the model that encodes sentences."""
         return self.model
-
-    @staticmethod
-    def _first(
-        states: torch.Tensor, word_pieces: Sequence[tuple[int, int]], batch_size: int, num_words: int
-    ) -> torch.Tensor:
-        # Padding words refer to an additional vector of zeros behind the sub-words.
-        index = [len(states)] * (batch_size * num_words)
-        for word, piece in word_pieces:
-            index[word] = min(index[word], piece)
-        extended = torch.cat([states, states.new_zeros(1, states.shape[1])])
-        return extended[torch.tensor(index, device=states.device).view(batch_size, num_words)]
-
-    @staticmethod
-    def _max(
-        states: torch.Tensor, word_pieces: Sequence[tuple[int, int]], batch_size: int, num_words: int
-    ) -> torch.Tensor:
-        words, pieces = zip(*word_pieces, strict=True)
-        vectors = states[torch.tensor(pieces, device=states.device)]
-        index = torch.tensor(words, device=states.device)[:, None].expand_as(vectors)
-        zeros = states.new_zeros(batch_size * num_words, states.shape[1])
-        return zeros.scatter_reduce(0, index, vectors, "amax", include_self=False).view(batch_size, num_words, -1)
 
     def shrink(self, prepared: Iterable[EncoderInput]) -> None:
         """Reduce the embedding table to the sub-words of some sentences."""
@@ -187,7 +183,7 @@ class Encoder(torch.nn.Module):
     def default_learning_rate(self) -> float:
         """The peak learning rate if none is given: wider and deeper encoders are trained with smaller steps."""
         width, depth = self.size / _WIDTH, int(self.model.config.num_hidden_layers) / _LAYERS
-        return LEARNING_RATE / max(1.0, width**2, width * depth)
+        return _LEARNING_RATE / max(1.0, width**2, width * depth)
 
     def pretrained(self) -> Iterable[torch.nn.Parameter]:
         """The pretrained parameters, which have a learning rate of their own."""
@@ -201,16 +197,97 @@ class Encoder(torch.nn.Module):
             self.tokenizer.save_pretrained(folder / "encoder")
 
 
-def _word_pieces(batch: Sequence[EncoderInput], num_words: int, width: int | None) -> Iterator[tuple[int, int]]:
-    """The index of its word and its own index of each sub-word of a word, with sentences and rows concatenated."""
-    # `width` is that of padded rows; None for rows without padding.
-    start = 0
-    for i, sentence in enumerate(batch):
-        for word_indices in sentence.word_indices:
-            for column, word in enumerate(word_indices):
-                if word >= 0:
-                    yield i * num_words + word, start + column
-            start += len(word_indices) if width is None else width
+class StaticInput(NamedTuple):
+    """Words of a sentence."""
+
+    fixed: torch.Tensor
+    characters: list[list[int]]
+    words: list[int]
+
+
+class StaticEncoder(torch.nn.Module):
+    """Static word vectors, trained or not, with a convolution over characters (Ma and Hovy 2016)."""
+
+    # A word also has features for whether it has a vector, and for its casing, which most vectors ignore.
+
+    def __init__(
+        self,
+        vectors: WordVectors | str,
+        alphabet: Sequence[str],
+        *,
+        vocabulary: Sequence[str] = (),
+        width: int = 30,
+        filters: int = 50,
+    ) -> None:
+        super().__init__()
+        self.vectors: WordVectors = resolve("word_vectors", vectors)
+        self.name = self.vectors.name
+        self.alphabet = list(alphabet)
+        self._character_ids = {character: i + 2 for i, character in enumerate(self.alphabet)}  # 0 pads, 1 is unknown
+        self.characters = torch.nn.Embedding(len(self.alphabet) + 2, width, padding_idx=0)
+        self.convolution = torch.nn.Conv1d(width, filters, 3, padding=1)
+        self.size = self.vectors.size + filters + 4
+        self.vocabulary = list(vocabulary)
+        self._word_ids = {word: i for i, word in enumerate(self.vocabulary)}
+        self.words: torch.nn.Embedding | None = None
+        if self.vocabulary:
+            rows = torch.from_numpy(np.array(self.vectors.vectors(self.vocabulary), np.float32))
+            self.words = torch.nn.Embedding(rows.shape[0], rows.shape[1], _weight=rows)
+
+    def prepare(self, tokens: Sequence[str]) -> StaticInput:
+        """Look up the fixed features and the characters of words."""
+        vectors = self.vectors.vectors(tokens)
+        flags = [
+            [bool(v.any()), t.isupper(), t[:1].isupper(), any(map(str.isdigit, t))]
+            for t, v in zip(tokens, vectors, strict=True)
+        ]
+        fixed = torch.from_numpy(np.concatenate([vectors, np.array(flags, np.float32)], axis=1))
+        half = _MAX_CHARACTERS // 2
+        short = [token if len(token) <= _MAX_CHARACTERS else token[:half] + token[-half:] for token in tokens]
+        characters = [[self._character_ids.get(character, 1) for character in token] for token in short]
+        return StaticInput(fixed, characters, [self._word_ids.get(token.lower(), -1) for token in tokens])
+
+    def length(self, prepared: StaticInput) -> int:
+        """The number of words of a sentence."""
+        return len(prepared.characters)
+
+    def forward(self, batch: Sequence[StaticInput]) -> torch.Tensor:
+        """Compute word vectors."""
+        device = self.characters.weight.device
+        words = [word for sentence in batch for word in sentence.characters]
+        # One width for all words, so that the features of a word do not depend on the rest of the batch.
+        ids = torch.zeros((len(words), _MAX_CHARACTERS), dtype=torch.long)
+        for i, word in enumerate(words):
+            ids[i, : len(word)] = torch.tensor(word)
+        ids = ids.to(device)
+        features = self.convolution(self.characters(ids).transpose(1, 2))
+        features = features.masked_fill((ids == 0)[:, None], float("-inf")).amax(2)
+        fixed = torch.cat([sentence.fixed for sentence in batch]).to(device)
+        if self.words is not None:
+            rows = torch.tensor([i for sentence in batch for i in sentence.words], device=device)
+            trained = self.words(rows.clamp(min=0))
+            size = trained.shape[1]
+            chosen = torch.where((rows >= 0)[:, None], trained.float(), fixed[:, :size])
+            fixed = torch.cat([chosen, fixed[:, size:]], dim=1)
+        vectors = torch.cat([fixed, features.float()], dim=1)
+        sentences = torch.split(vectors, [len(sentence.characters) for sentence in batch])
+        return torch.nn.utils.rnn.pad_sequence(list(sentences), batch_first=True)
+
+    def shrink(self, prepared: Iterable[StaticInput]) -> None:
+        """Do nothing: the table has the words of the training sentences only."""
+
+    def unshrink(self) -> None:
+        """Do nothing."""
+
+    default_learning_rate = _LEARNING_RATE
+    """That of word vectors that are trained."""
+
+    def pretrained(self) -> Iterable[torch.nn.Parameter]:
+        """The pretrained parameters: the word vectors, if they are trained."""
+        return () if self.words is None else self.words.parameters()
+
+    def save(self, folder: Path) -> None:
+        """Do nothing: the configuration names the word vectors, and trained ones are among the weights."""
 
 
 def encoder_folder(encoder: str) -> Path:

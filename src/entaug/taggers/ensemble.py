@@ -11,9 +11,9 @@ import numpy as np
 
 from entaug import _version
 from entaug.backends.config import TrainingProgress
+from entaug.backends.soft_labels import TagProbabilities, label_confidence, tags_of
 from entaug.config.params import Configurable, PositiveInt, construct, parameters
 from entaug.core.data import Sentence
-from entaug.core.soft_labels import TagProbabilities, label_confidence
 from entaug.errors import ParameterError
 from entaug.files.atomic import atomic_folder
 from entaug.taggers.base import (
@@ -128,10 +128,10 @@ class EnsembleTagger(Configurable):
         return self
 
     def tag_probabilities(self, sentences: Iterable[Sentence]) -> list[TagProbabilities]:
-        """See `entaug.taggers.base.TrainableTagger.tag_probabilities`: the mean over the taggers."""
+        """See `entaug.backends.protocols.Tagger.tag_probabilities`: the mean over the taggers."""
         self._check_fitted()
         sentences = list(sentences)
-        names = ["O", *(f"{prefix}-{label}" for label in self.labels_ for prefix in "BI")]
+        names = tags_of(self.labels_)
         by_member = [member.tag_probabilities(sentences) for member in self.members_]
         return [
             TagProbabilities(names, np.mean([one.aligned(names) for one in several], axis=0))
@@ -139,7 +139,7 @@ class EnsembleTagger(Configurable):
         ]
 
     def relation_probabilities(self, sentences: Iterable[Sentence]) -> list[RelationProbabilities]:
-        """See `entaug.taggers.architectures.W2NERTagger.relation_probabilities`: the mean over the taggers."""
+        """See `entaug.taggers.w2ner.W2NERTagger.relation_probabilities`: the mean over the taggers."""
         self._check_fitted()
         if not self._has_relations:
             raise ParameterError("taggers of flat mentions have no relations", remedy="use tag_probabilities")
@@ -152,7 +152,7 @@ class EnsembleTagger(Configurable):
         return all(hasattr(member, "relation_probabilities") for member in self.members_)
 
     def predict(self, sentences: Iterable[Sentence]) -> list[Sentence]:
-        """See `entaug.taggers.base.TrainableTagger.predict`: the likeliest tags, or the likely relations."""
+        """See `entaug.backends.protocols.Tagger.predict`: the likeliest tags, or the likely relations."""
         self._check_fitted()
         sentences = list(sentences)
         compute: Any = self.relation_probabilities if self._has_relations else self.tag_probabilities
@@ -162,7 +162,7 @@ class EnsembleTagger(Configurable):
         ]
 
     def confidences(self, sentences: Iterable[Sentence]) -> list[float]:
-        """See `entaug.taggers.base.TrainableTagger.confidences`."""
+        """See `entaug.backends.protocols.Tagger.confidences`."""
         sentences = list(sentences)
         return list(map(label_confidence, sentences, self.tag_probabilities(sentences)))
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import torch
+
+from entaug.backends.soft_labels import TagProbabilities
 from entaug.core.data import Sentence
-from entaug.core.soft_labels import FIELD, TagProbabilities
-from entaug.errors import InputError, MissingExtraError, ParameterError
+from entaug.errors import InputError, ParameterError
 from entaug.formats.huggingface.dialect import JSON_COLUMN
-
-if TYPE_CHECKING:
-    import torch
 
 __all__ = ["SoftLabelCollator", "soft_label_loss"]
 
@@ -24,7 +23,7 @@ _IGNORED = -100  # what the Trainer does not count as something to learn
 class SoftLabelCollator:
     """Collates sentences into batches for token classification, with probabilities of tags as labels."""
 
-    # Sentences with `entaug.core.soft_labels.TagProbabilities` are learnt softly, others by the tags of their
+    # Sentences with `entaug.backends.soft_labels.TagProbabilities` are learnt softly, others by the tags of their
     # mentions; both may be in one batch. The first sub-word of a word carries its label. Train with
     # `remove_unused_columns=False` and `soft_label_loss`.
 
@@ -48,7 +47,6 @@ class SoftLabelCollator:
 
     def __call__(self, examples: Sequence[Sentence | Mapping[str, Any]]) -> dict[str, Any]:
         """Create a batch."""
-        torch = _import_torch()
         items = [
             self._sentence(example) if isinstance(example, Sentence) else self._row(example) for example in examples
         ]
@@ -88,7 +86,7 @@ class SoftLabelCollator:
             remedy = "pass remove_unused_columns=False to TrainingArguments, or token_column to the collator"
             raise InputError(f"a row has no column {self.token_column!r}, only {', '.join(row)}", remedy=remedy)
         tokens = row[self.token_column]
-        data = row.get(FIELD) or json.loads(row.get(JSON_COLUMN) or "{}").get(FIELD)
+        data = row.get(TagProbabilities.field) or json.loads(row.get(JSON_COLUMN) or "{}").get(TagProbabilities.field)
         soft = None if data is None else TagProbabilities.from_dict(data)
         numbers = row.get(self.tag_column)
         if soft is None and numbers is None:
@@ -104,7 +102,6 @@ class SoftLabelCollator:
 
     def _targets(self, soft: TagProbabilities | None, tags: Sequence[str]) -> Any:
         """The probabilities of tags, multiplied by the weights of the words (words, tags)."""
-        torch = _import_torch()
         if soft is not None:
             values = soft.aligned(self.tags)
             return torch.from_numpy(values if soft.weights is None else values * soft.weights[:, None])
@@ -125,11 +122,3 @@ def soft_label_loss(outputs: Any, labels: torch.Tensor, num_items_in_batch: torc
     num_values = is_learnt.sum() if num_items_in_batch is None else num_items_in_batch
     num_words = num_values / labels.shape[-1]
     return losses / (num_words.clamp(min=1) if hasattr(num_words, "clamp") else max(num_words, 1))
-
-
-def _import_torch() -> Any:
-    try:
-        import torch
-    except ImportError as error:
-        raise MissingExtraError(error.name or "torch", "models") from None
-    return torch

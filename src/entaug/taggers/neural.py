@@ -1,4 +1,4 @@
-"""Base of the taggers: training, prediction, saving and loading of a body with a head."""
+"""The base of our taggers: training, prediction, saving and loading of an encoder with a decoder."""
 
 from __future__ import annotations
 
@@ -10,37 +10,42 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from random import Random
-from typing import Any, ClassVar, Literal, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
+import numpy as np
 import torch
+from annotated_types import Interval
+from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from entaug import _version
 from entaug.backends.config import TrainingProgress
-from entaug.backends.transformers.base import choose_device
+from entaug.backends.soft_labels import TagProbabilities
+from entaug.backends.transformers.base import Batcher, choose_device
+from entaug.backends.transformers.encoder import compute_attentions
 from entaug.backends.transformers.training import TrainingLoop, isolated_random_state
-from entaug.config.params import Configurable, parameters
+from entaug.config.params import Check, Configurable, parameters
 from entaug.core.data import Mention, Sentence
-from entaug.core.soft_labels import TagProbabilities
 from entaug.errors import InputError, ParameterError
 from entaug.files.atomic import atomic_folder
 from entaug.metrics.span_f1 import score
 from entaug.taggers.base import CONFIG_FILE, TaggerTrainingConfig, TrainingHistory, damaged_tagger, write_config
-from entaug.taggers.batches import batches, compute_in_batches, learning_rate_factor
-from entaug.taggers.encoders import Encoder
-from entaug.taggers.packing import replace_dropout
+from entaug.taggers.batches import batches, learning_rate_factor
+from entaug.taggers.encoders import Encoder, encoder_folder
 
-__all__ = ["NeuralTagger"]
+__all__ = ["Dropout", "EncoderTagger", "ModelName", "NeuralTagger"]
 
 Result = TypeVar("Result")
+Dropout = Annotated[float, Interval(ge=0, lt=1)]
+ModelName = Annotated[str, Check(bool, "an alias, a folder or a name on the hub")]
 
 _WEIGHTS_FILE = "tagger.safetensors"
 
 
 @dataclass(kw_only=True, eq=False)
 class NeuralTagger(Configurable, abc.ABC):
-    """Base of taggers that consist of a body, which computes word vectors, and a head, which predicts mentions.
+    """Base of taggers of an encoder, which computes word vectors, and a decoder, which predicts mentions from them.
 
     Args:
         device: see `entaug.backends.transformers.base.choose_device`.
@@ -62,23 +67,20 @@ class NeuralTagger(Configurable, abc.ABC):
     precision: Literal["fp32", "bf16", "fp16"] | None = None
     labels_: list[str] = field(default_factory=list, init=False, repr=False)
     history_: TrainingHistory = field(default_factory=TrainingHistory, init=False, repr=False)
+    _encoder: Any = field(init=False, repr=False)
+    _decoder: Any = field(init=False, repr=False)
 
     @abc.abstractmethod
-    def build_body(self, sentences: Sequence[Sentence]) -> Any:
-        """Create the body."""
+    def build_encoder(self, sentences: Sequence[Sentence]) -> Any:
+        """Create the encoder."""
 
     @abc.abstractmethod
-    def build_head(self, size: int) -> Any:
-        """Create the head for `labels_`."""
+    def build_decoder(self, size: int) -> Any:
+        """Create the decoder for `labels_`."""
 
     @abc.abstractmethod
-    def restore_body(self, folder: Path, config: dict[str, Any]) -> Any:
-        """Create the body of a saved tagger."""
-
-    @staticmethod
-    def batch_cost(length: int) -> int:
-        """The share of `budget` that a sentence takes."""
-        return length
+    def restore_encoder(self, folder: Path, config: dict[str, Any]) -> Any:
+        """Create the encoder of a saved tagger."""
 
     def check_requirements(self) -> None:
         """See `entaug.taggers.base.TrainableTagger.check_requirements`."""
@@ -113,21 +115,27 @@ class NeuralTagger(Configurable, abc.ABC):
         device, _ = choose_device(self.device, self.precision)
         with isolated_random_state(device):
             torch.manual_seed(config.seed)
-            self._body = self.build_body(gold).to(device)
-            self._dtype = self._choose_precision()
+            self._build(self.build_encoder(gold), device)
             if config.learning_rate is None:
-                config = replace(config, learning_rate=self._body.default_learning_rate)
-            self._head = self.build_head(self._body.size).to(device)
-            if device.type == "cpu":
-                replace_dropout(torch.nn.ModuleList([self._body, self._head]), config.seed)
-            prepared = [self._body.prepare(sentence.tokens) for sentence in sentences]
-            self._body.shrink([*prepared, *(self._body.prepare(sentence.tokens) for sentence in evaluated)])
+                config = replace(config, learning_rate=self._encoder.default_learning_rate)
+            prepared = [self._encoder.prepare(sentence.tokens) for sentence in sentences]
+            self._encoder.shrink([*prepared, *(self._encoder.prepare(sentence.tokens) for sentence in evaluated)])
             try:
                 self.history_ = self._train(sentences, len(gold), prepared, evaluated, config, progress)
             finally:
-                self._body.unshrink()
+                self._encoder.unshrink()
         self._set_evaluation_mode()
         return self
+
+    def _build(self, encoder: Any, device: torch.device) -> None:
+        self._encoder = encoder.to(device)
+        model_type = ""
+        if isinstance(encoder, Encoder):
+            model_type = encoder.model.config.model_type
+            if device.type == "cpu":  # where the backward pass of the fused attention is slow
+                encoder.model.set_attn_implementation("eager")
+        self._dtype = choose_device(self.device, self.precision, model_type=model_type)[1]
+        self._decoder = self.build_decoder(encoder.size).to(device)
 
     def _train(
         self,
@@ -138,29 +146,27 @@ class NeuralTagger(Configurable, abc.ABC):
         config: TaggerTrainingConfig,
         progress: TrainingProgress | None,
     ) -> TrainingHistory:
-        targets = [self._head.targets(sentence) for sentence in sentences]
-        lengths = [self._body.length(one) for one in prepared]
+        targets = [self._decoder.targets(sentence) for sentence in sentences]
+        lengths = [self._encoder.length(one) for one in prepared]
         dev_f1: list[float] = []
-        rng = Random(f"batches {config.seed}")
         total_steps = config.total_steps(len(sentences))
-        model = torch.nn.ModuleDict({"body": self._body, "head": self._head})
-        pretrained = {id(p) for p in self._body.pretrained()}
+        model = torch.nn.ModuleDict({"encoder": self._encoder, "decoder": self._decoder})
+        pretrained = {id(p) for p in self._encoder.pretrained()}
         # In the order in which the norm of the gradients is summed: pretrained weights first, and of these matrices.
         trained = sorted(
             ((name, p) for name, p in model.named_parameters() if p.requires_grad),
             key=lambda item: (id(item[1]) not in pretrained, item[1].ndim <= 1),
         )
 
-        def optimizer_options(name: str, parameter: torch.nn.Parameter) -> tuple[float, float]:
-            del name
+        def optimizer_options(_: str, parameter: torch.nn.Parameter) -> tuple[float, float]:
             learning_rate = config.learning_rate if id(parameter) in pretrained else config.head_learning_rate
             assert learning_rate is not None
             return learning_rate, config.weight_decay if parameter.ndim > 1 else 0.0
 
         def compute_loss(batch: Sequence[int]) -> torch.Tensor:
-            vectors = self._body([prepared[i] for i in batch])
-            lengths = [len(sentences[i]) for i in batch]
-            loss: torch.Tensor = self._head.loss(vectors, lengths, [targets[i] for i in batch])
+            vectors = self._encoder([prepared[i] for i in batch])
+            words = [len(sentences[i]) for i in batch]
+            loss: torch.Tensor = self._decoder.loss(vectors, words, [targets[i] for i in batch])
             return loss
 
         def evaluate() -> float:
@@ -178,7 +184,7 @@ class NeuralTagger(Configurable, abc.ABC):
             learning_rate_factor=learning_rate_factor(config, total_steps, num_gold < len(sentences)),
             progress=progress,
         )
-        endless = batches(lengths, num_gold, config, total_steps, rng)
+        endless = batches(lengths, num_gold, config, total_steps, Random(f"batches {config.seed}"))
         loop.run(lambda _: endless, evaluate=evaluate if evaluated else None)
         if evaluated:
             loop.load_best_weights()
@@ -188,57 +194,42 @@ class NeuralTagger(Configurable, abc.ABC):
     # ------------------------------------------------------------------------------------------------------ prediction
 
     def predict(self, sentences: Iterable[Sentence]) -> list[Sentence]:
-        """See `entaug.taggers.base.TrainableTagger.predict`."""
-        self._check_fitted()
+        """See `entaug.backends.protocols.Tagger.predict`."""
         sentences = list(sentences)
-
-        def decode(batch: list[Sentence], vectors: Any) -> Iterable[tuple[Mention, ...]]:
-            decoded: list[tuple[Mention, ...]] = self._head.decode(vectors, list(map(len, batch)))
-            return decoded
-
-        predicted = self._in_batches(sentences, decode)
+        predicted: list[tuple[Mention, ...]] = self._in_batches(
+            sentences, lambda batch, vectors: self._decoder.decode(vectors, list(map(len, batch)))
+        )
         return [sentence.with_(mentions=mentions) for sentence, mentions in zip(sentences, predicted, strict=True)]
 
     def tag_probabilities(self, sentences: Iterable[Sentence]) -> list[TagProbabilities]:
-        """See `entaug.taggers.base.TrainableTagger.tag_probabilities`."""
-        self._check_fitted()
+        """See `entaug.backends.protocols.Tagger.tag_probabilities`."""
         self._check_tag_probabilities()
 
         def marginals(batch: list[Sentence], vectors: Any) -> Iterable[TagProbabilities]:
-            lengths = list(map(len, batch))
-            rows = self._head.log_marginals(vectors, lengths).exp().cpu().numpy()
-            return [TagProbabilities(self._head.tags, row[:n]) for row, n in zip(rows, lengths, strict=True)]
+            rows = self._decoder.log_marginals(vectors, list(map(len, batch))).exp().cpu().numpy()
+            return [TagProbabilities(self._decoder.tags, row[: len(s)]) for row, s in zip(rows, batch, strict=True)]
 
         return self._in_batches(list(sentences), marginals)
 
     def confidences(self, sentences: Iterable[Sentence]) -> list[float]:
-        """See `entaug.taggers.base.TrainableTagger.confidences`."""
-        self._check_fitted()
+        """See `entaug.backends.protocols.Tagger.confidences`."""
         self._check_tag_probabilities()
-        sentences = list(sentences)
-        known = set(self.labels_)
-        # Unknown labels and mentions that tags cannot express have the confidence 0.
-        indices = [i for i, s in enumerate(sentences) if s.is_flat and known.issuperset(m.label for m in s.mentions)]
+        return self._confidences(sentences, lambda sentence: sentence.is_flat)
 
-        def of_mentions(batch: list[Sentence], vectors: Any) -> Iterable[float]:
-            targets = [self._head.tag_ids(sentence) for sentence in batch]
-            lengths = list(map(len, batch))
-            log_probs = self._head.log_probs(vectors, lengths, targets)
-            return [math.exp(log_prob / n) for log_prob, n in zip(log_probs, lengths, strict=True)]
-
-        return self._confidences(sentences, indices, of_mentions)
-
-    def _confidences(
-        self,
-        sentences: Sequence[Sentence],
-        indices: Sequence[int],
-        compute: Callable[[list[Sentence], Any], Iterable[float]],
-    ) -> list[float]:
-        """The confidences that `compute` gives to the sentences with some indices, and 0 for the others."""
+    def _confidences(self, sentences: Iterable[Sentence], is_expressible: Callable[[Sentence], bool]) -> list[float]:
+        """Confidences; those of unknown labels and of mentions that the decoder cannot express are 0."""
+        sentences, known = list(sentences), set(self.labels_)
+        indices = [
+            i
+            for i, sentence in enumerate(sentences)
+            if is_expressible(sentence) and known.issuperset(mention.label for mention in sentence.mentions)
+        ]
+        log_probs: list[tuple[float, int]] = self._in_batches(
+            [sentences[i] for i in indices], lambda batch, vectors: self._decoder.log_probs(vectors, batch)
+        )
         confidences = [0.0] * len(sentences)
-        computed = self._in_batches([sentences[i] for i in indices], compute)
-        for i, confidence in zip(indices, computed, strict=True):
-            confidences[i] = confidence
+        for i, (log_prob, number) in zip(indices, log_probs, strict=True):
+            confidences[i] = math.exp(log_prob / number)
         return confidences
 
     def _check_fitted(self) -> None:
@@ -246,34 +237,34 @@ class NeuralTagger(Configurable, abc.ABC):
             raise ParameterError(f"this {self.name} tagger is not trained", remedy="call fit, or use load_tagger")
 
     def _check_tag_probabilities(self) -> None:
-        if not hasattr(self._head, "log_probs"):
+        self._check_fitted()
+        if not hasattr(self._decoder, "log_marginals"):
             raise ParameterError(f"the {self.name} tagger gives no probabilities to tags", remedy="use linear")
 
     def _set_evaluation_mode(self) -> None:
-        self._body.eval()
-        self._head.eval()
-
-    def _choose_precision(self) -> torch.dtype:
-        model_type = self._body.model.config.model_type if isinstance(self._body, Encoder) else ""
-        return choose_device(self.device, self.precision, model_type=model_type)[1]
+        self._encoder.eval()
+        self._decoder.eval()
 
     def _autocast(self) -> torch.autocast:
-        device = next(self._head.parameters()).device.type
+        device = next(self._decoder.parameters()).device.type
         return torch.autocast(device, dtype=self._dtype, enabled=self._dtype is not torch.float32)
 
     def _in_batches(
         self, sentences: Sequence[Sentence], compute: Callable[[list[Sentence], Any], Iterable[Result]]
     ) -> list[Result]:
         """A result for each sentence; `compute` gets the sentences of a batch and their word vectors."""
-        prepared = [self._body.prepare(sentence.tokens) for sentence in sentences]
+        self._check_fitted()
+        prepared = [self._encoder.prepare(sentence.tokens) for sentence in sentences]
+        results: dict[int, Result] = {}
 
-        def compute_batch(batch: list[int]) -> Iterable[Result]:
-            return compute([sentences[i] for i in batch], self._body([prepared[i] for i in batch]))
+        def compute_batch(batch: list[int], _: int) -> None:
+            vectors = self._encoder([prepared[i] for i in batch])
+            results.update(zip(batch, compute([sentences[i] for i in batch], vectors), strict=True))
 
         self._set_evaluation_mode()
         with torch.inference_mode(), self._autocast():
-            lengths = [self._body.length(one) for one in prepared]
-            return compute_in_batches(lengths, self.batch_cost, self.budget, compute_batch)
+            Batcher(self.budget).run([self._encoder.length(one) for one in prepared], compute_batch)
+        return [results[i] for i in range(len(sentences))]
 
     # ---------------------------------------------------------------------------------------------- saving and loading
 
@@ -281,18 +272,21 @@ class NeuralTagger(Configurable, abc.ABC):
         """See `entaug.taggers.base.TrainableTagger.save`."""
         self._check_fitted()
         with atomic_folder(Path(folder)) as new:
-            self._body.save(new)
-            weights = {f"head.{name}": tensor for name, tensor in self._head.state_dict().items()}
-            if not isinstance(self._body, Encoder):
-                weights |= {f"body.{name}": tensor for name, tensor in self._body.state_dict().items()}
-            save_file({name: tensor.contiguous().cpu() for name, tensor in weights.items()}, new / _WEIGHTS_FILE)
+            self._encoder.save(new)
+            parts = {"decoder": self._decoder} if isinstance(self._encoder, Encoder) else self._parts()
+            weights = {
+                f"{part}.{name}": tensor.contiguous().cpu()
+                for part, module in parts.items()
+                for name, tensor in module.state_dict().items()
+            }
+            save_file(weights, new / _WEIGHTS_FILE)
             config = {
                 "tagger": self.name,
                 "params": self.get_params(),
                 "labels": self.labels_,
-                "alphabet": getattr(self._body, "alphabet", None),
-                "vocabulary": getattr(self._body, "vocabulary", None),
-                "body": self._body.name,
+                "alphabet": getattr(self._encoder, "alphabet", None),
+                "vocabulary": getattr(self._encoder, "vocabulary", None),
+                "encoder": self._encoder.name,
                 "history": asdict(self.history_),
                 "version": _version.__version__,
                 "sums": _sums(new),
@@ -308,19 +302,64 @@ class NeuralTagger(Configurable, abc.ABC):
             weights = load_file(folder / _WEIGHTS_FILE)
         except (OSError, ValueError, KeyError, TypeError, AttributeError, SafetensorError) as error:
             raise damaged_tagger(folder, error) from None
-        device, _ = choose_device(self.device, self.precision)
-        self._body = self.restore_body(folder, config).to(device)
-        self._dtype = self._choose_precision()
-        self._head = self.build_head(self._body.size).to(device)
+        self._build(self.restore_encoder(folder, config), choose_device(self.device, self.precision)[0])
         try:
-            for prefix, part in (("head.", self._head), ("body.", self._body)):
-                own = {n.removeprefix(prefix): t for n, t in weights.items() if n.startswith(prefix)}
+            for part, module in self._parts().items():
+                own = {n.removeprefix(f"{part}."): t for n, t in weights.items() if n.startswith(f"{part}.")}
                 if own:
-                    part.load_state_dict(own)
+                    module.load_state_dict(own)
         except RuntimeError as error:
             raise damaged_tagger(folder, error) from None
         self._set_evaluation_mode()
         return self
+
+    def _parts(self) -> dict[str, torch.nn.Module]:
+        return {"decoder": self._decoder, "encoder": self._encoder}
+
+
+@dataclass(kw_only=True, eq=False)
+class EncoderTagger(NeuralTagger):
+    """Base of taggers with a pretrained encoder.
+
+    Args:
+        encoder: an alias of the starter set, a folder, or a name on the hub.
+        frozen: whether the encoder is not trained, so that its word vectors are features for the new weights.
+    """
+
+    pooling: ClassVar[Literal["first", "max"]] = "first"
+    encoder_class: ClassVar[type[Encoder]] = Encoder
+
+    encoder: ModelName = "minilm"
+    frozen: bool = False
+
+    def check_requirements(self) -> None:
+        """See `entaug.taggers.base.TrainableTagger.check_requirements`."""
+        super().check_requirements()
+        encoder_folder(self.encoder)
+
+    def build_encoder(self, sentences: Sequence[Sentence]) -> Encoder:
+        """See `NeuralTagger.build_encoder`."""
+        del sentences
+        return self.encoder_class(self.encoder, self.pooling, frozen=self.frozen)
+
+    def restore_encoder(self, folder: Path, config: dict[str, Any]) -> Encoder:
+        """See `NeuralTagger.restore_encoder`."""
+        encoder = self.encoder_class(str(folder / "encoder"), self.pooling, frozen=self.frozen)
+        encoder.name = config["encoder"]
+        return encoder
+
+    def attentions(self, sentences: Sequence[Sequence[str]], layers: int = 4) -> list[NDArray[np.float32]]:
+        """See `entaug.backends.protocols.Encoder.attentions`: those of the fine-tuned encoder."""
+        self._check_fitted()
+        encoder = self._encoder
+        num_layers = int(encoder.model.config.num_hidden_layers)
+        if not 1 <= layers <= num_layers:
+            raise ParameterError(f"layers must be between 1 and {num_layers} for {encoder.name}, not {layers!r}")
+        encoder.eval()
+        with self._autocast():
+            return compute_attentions(
+                encoder.encoder, encoder.tokenizer, encoder.max_length, Batcher(self.budget), sentences, layers
+            )[0]
 
 
 def _sums(folder: Path) -> dict[str, str]:

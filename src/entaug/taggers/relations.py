@@ -26,10 +26,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from entaug.backends.soft_labels import LEAST, SoftLabels, to_float32, word_weights
 from entaug.core.data import Sentence
 from entaug.core.mentions import Mention
-from entaug.core.soft_labels import to_float32, word_weights
-from entaug.errors import InputError, ParameterError
+from entaug.errors import InputError
 
 __all__ = ["MAX_MENTIONS", "MAX_PATHS", "NNW", "THW", "RelationProbabilities", "decode", "relations"]
 
@@ -42,19 +42,11 @@ MAX_PATHS = 100
 MAX_MENTIONS = 1000
 """Largest number of mentions of a sentence."""
 
-FIELD = "relation_probabilities"
-"""The field of a sentence, in files and in `Sentence.layout`, that holds the probabilities of its relations."""
 
-_LEAST = 0.001  # smaller probabilities are left out
-
-
-def relations(sentence: Sentence, labels: Iterable[str]) -> set[tuple[int, int, str]]:
+def relations(sentence: Sentence) -> set[tuple[int, int, str]]:
     """Convert the mentions of a sentence to relations between words."""
-    known = set(labels)
     triples: set[tuple[int, int, str]] = set()
     for mention in sentence.mentions:
-        if mention.label not in known:
-            raise ParameterError(f"the label {mention.label!r} is not among {', '.join(sorted(known)) or 'none'}")
         triples.update((a, b, NNW) for a, b in itertools.pairwise(mention.positions()))
         triples.add((mention.end - 1, mention.start, THW + mention.label))
     return triples
@@ -67,20 +59,16 @@ def decode(
     max_paths: int = MAX_PATHS,
     max_mentions: int = MAX_MENTIONS,
 ) -> tuple[Mention, ...]:
-    """Convert relations to mentions: every path from a head to its tail."""
+    """Convert relations to mentions: every path from a head to its tail; words follow one another in their order."""
     # The running time is bounded by `max_mentions`, whatever the relations.
     successors: dict[int, list[int]] = defaultdict(list)
     predecessors: dict[int, list[int]] = defaultdict(list)
     for word, following in sorted(set(nnw)):
-        if not 0 <= word < following:
-            raise ParameterError(f"word {word} cannot have {following} as its next")
         successors[word].append(following)
         predecessors[following].append(word)
     distances: dict[int, dict[int, int]] = {}
     mentions: list[Mention] = []
     for tail, head, label in dict.fromkeys(thw):
-        if not 0 <= head <= tail:
-            raise ParameterError(f"a mention cannot begin at {head} and end at {tail}")
         if tail not in distances:
             distances[tail] = _distances_to(tail, predecessors)
         limit = max(0, min(max_paths, max_mentions - len(mentions)))
@@ -122,11 +110,13 @@ def _paths(
 
 
 @dataclass(frozen=True, eq=False)
-class RelationProbabilities:
+class RelationProbabilities(SoftLabels):
     """The probabilities of relations between the words of a sentence, where they are not about 0."""
 
-    # They are for mentions of any shape what `entaug.core.soft_labels.TagProbabilities` are for flat ones. A relation
-    # is independent of the others, as in `entaug.taggers.grid.GridDecoder`: the probabilities do not sum to 1.
+    # They are for mentions of any shape what `TagProbabilities` are for flat ones. A relation is independent of the
+    # others: the probabilities do not sum to 1.
+
+    field = "relation_probabilities"
 
     names: tuple[str, ...]
     num_words: int
@@ -166,9 +156,13 @@ class RelationProbabilities:
             object.__setattr__(self, name, value)
         object.__setattr__(self, "weights", None if weights is None else word_weights(weights, num_words))
 
+    def __len__(self) -> int:
+        """Return the number of words."""
+        return self.num_words
+
     @property
     def confidences(self) -> NDArray[np.float32]:
-        """The certainty of the least certain relation of each word: of its being there or not (words,)."""
+        """See `SoftLabels.confidences`: the certainty of the least certain relation, of its being there or not."""
         certainty = np.maximum(self.values, 1 - self.values)
         confidences = np.ones(self.num_words, np.float32)
         for words in self.cells[:, :2].T:
@@ -186,10 +180,6 @@ class RelationProbabilities:
             else:
                 thw.append((row, column, self.names[kind].removeprefix(THW)))
         return decode(nnw, thw)
-
-    def label(self, sentence: Sentence) -> Sentence:
-        """Return a copy of a sentence with the mentions of the likely relations, and with these probabilities."""
-        return self.attach_to(sentence.with_(mentions=self.mentions()))
 
     def aligned(self, names: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """The probabilities for another list of relations."""
@@ -209,33 +199,13 @@ class RelationProbabilities:
         return cls(names, several[0].num_words, sorted(sums), [min(1.0, sums[cell]) for cell in sorted(sums)])
 
     @classmethod
-    def from_sentence(cls, sentence: Sentence) -> Self | None:
-        """Read the probabilities of a sentence."""
-        data = sentence.layout.get(FIELD)
-        if data is None:
-            return None
-        probabilities = cls.from_dict(data)
-        if probabilities.num_words != len(sentence):
-            message = f"there are relation probabilities of {probabilities.num_words} words for {len(sentence)}"
-            raise InputError(message)
-        return probabilities
-
-    def attach_to(self, sentence: Sentence) -> Sentence:
-        """Return a copy of a sentence with these probabilities, in place of those that it has."""
-        return sentence.with_(layout={**sentence.layout, FIELD: self.to_dict()})
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Create probabilities from a dictionary as files hold it; the inverse of `to_dict`."""
-        try:
-            cells = [list(map(index, cell)) for cell in zip(data["rows"], data["columns"], data["ids"], strict=True)]
-            return cls(data["relations"], index(data["words"]), cells, data["values"], data.get("weights"))
-        except (AttributeError, LookupError, OverflowError, TypeError, ValueError) as error:
-            raise InputError(f"no relation probabilities as entaug writes them ({error})") from None
+    def _read(cls, data: Mapping[str, Any]) -> Self:
+        cells = [list(map(index, cell)) for cell in zip(data["rows"], data["columns"], data["ids"], strict=True)]
+        return cls(data["relations"], index(data["words"]), cells, data["values"], data.get("weights"))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the probabilities as a dictionary that can be written as JSON or Parquet."""
-        kept = self.values >= _LEAST
+        """See `SoftLabels.to_dict`."""
+        kept = self.values >= LEAST
         columns = dict(zip(("rows", "columns", "ids"), self.cells[kept].T.tolist(), strict=True))
         values = [round(float(value), 4) for value in self.values[kept]]
         data: dict[str, Any] = {"relations": list(self.names), "words": self.num_words, **columns, "values": values}

@@ -1,7 +1,15 @@
 """Relabelling: a teacher checks and completes the labels of augmented sentences, before they are filtered."""
 
-from entaug.teacher.changes import CHANGES, DETAILS, SOFT_LABELS, changed_mentions, count_changes
-from entaug.teacher.relabeller import Relabelled, Relabeller, create_relabeller
+from entaug.teacher.relabel import (
+    CHANGES,
+    DETAILS,
+    SOFT_LABELS,
+    Relabelled,
+    Relabeller,
+    changed_mentions,
+    count_changes,
+    create_relabeller,
+)
 
 __all__ = [
     "CHANGES",

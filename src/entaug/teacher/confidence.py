@@ -1,16 +1,21 @@
-"""How sure a teacher is of the labels of a sentence, and a cut-off for training on hard labels."""
+"""How sure a teacher is of the labels of a sentence: cut-offs for hard labels, and what to annotate next."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from typing import Literal
 
+from entaug.backends.soft_labels import TagProbabilities
 from entaug.core.data import Mention, Sentence
-from entaug.core.soft_labels import TagProbabilities
 from entaug.errors import InputError, ParameterError
 
-__all__ = ["filter_by_confidence", "mention_confidence", "word_confidences"]
+__all__ = ["Uncertainty", "filter_by_confidence", "mention_confidence", "uncertainty", "word_confidences"]
 
+Uncertainty = Literal["confidence", "entropy", "margin"]
+"""The measures of `uncertainty`."""
+
+_LEAST = 1e-12
 _RELATIONS = "relation_probabilities"  # see `entaug.taggers.relations`
 
 
@@ -41,7 +46,7 @@ def filter_by_confidence(
     Sentences without tag probabilities, such as gold sentences, are kept as they are.
 
     Args:
-        sentences: sentences with `entaug.core.soft_labels.TagProbabilities`.
+        sentences: sentences with `entaug.backends.soft_labels.TagProbabilities`.
         min_token_confidence: the minimum probability of the tag of a token.
         drop: ``"sentences"``: sentences with a word whose tag has a lower probability. ``"mentions"``: only the
             mentions with such a word; a tagger then learns that their words are no mention.
@@ -77,3 +82,13 @@ def _filter(sentences: Iterable[Sentence], min_token_confidence: float, drop: st
         elif drop == "mentions":
             kept = [m for m in sentence.mentions if mention_confidence(m, confidences) >= min_token_confidence]
             yield sentence.with_(mentions=kept)
+
+
+def uncertainty(probabilities: TagProbabilities, measure: Uncertainty = "confidence") -> float:
+    """Compute how unsure a tagger is of the labels of a sentence."""
+    rows = [sorted(map(float, row), reverse=True) for row in probabilities.values]
+    if measure == "confidence":
+        return 1 - math.exp(math.fsum(math.log(max(row[0], _LEAST)) for row in rows) / len(rows))
+    if measure == "entropy":
+        return math.fsum(-p * math.log(p) for row in rows for p in row if p > 0) / len(rows)
+    return max(1 - (row[0] - (row[1] if len(row) > 1 else 0.0)) for row in rows)

@@ -140,11 +140,9 @@ class TrainingLoop(Generic[Example]):
             if result is None:
                 self.best_epoch = len(self.losses)
             elif not earlier or result < min(earlier):
-                self.best_epoch, self.best_weights = len(self.losses), self._copy_weights()
+                self.best_epoch, self.best_weights = len(self.losses), self.copy_weights()
             if after_epoch:
                 after_epoch()
-        if not evaluate:
-            self.best_weights = self._copy_weights()
 
     def load_best_weights(self) -> None:
         """Give the parameters the values of `best_weights`."""
@@ -166,7 +164,8 @@ class TrainingLoop(Generic[Example]):
         is_evaluated = bool(self.losses) and self.losses[-1][1] is not None
         return patience is not None and is_evaluated and len(self.losses) - self.best_epoch >= patience
 
-    def _copy_weights(self) -> dict[str, torch.Tensor]:
+    def copy_weights(self) -> dict[str, torch.Tensor]:
+        """The present values of the parameters."""
         return {name: p.detach().to("cpu", torch.float32, copy=True) for name, p in self.parameters.items()}
 
     def _run_epoch(self, batches: Iterable[Sequence[Example]]) -> float:
@@ -348,7 +347,8 @@ def fine_tune(
             patience=config.patience,
             after_epoch=(lambda: loop.save_state(checkpoint_dir, key)) if checkpoint_dir is not None else None,
         )
-    return FineTuningResult(loop.best_weights, loop.losses, loop.best_epoch, len(first_rows) - len(usable))
+    weights = loop.best_weights or loop.copy_weights()  # without held-out examples, those of the end
+    return FineTuningResult(weights, loop.losses, loop.best_epoch, len(first_rows) - len(usable))
 
 
 def _length(row: Row) -> int:

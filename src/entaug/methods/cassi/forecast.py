@@ -17,7 +17,7 @@ from entaug.backends.protocols import MaskedLM
 from entaug.core.alignment import align_subwords, detokenize
 from entaug.core.data import Sentence
 from entaug.methods.cassi.subtrees import Candidate
-from entaug.metrics.candidate_selection import CandidateSet
+from entaug.metrics.likelihood import CandidateSet
 
 __all__ = ["ScoreForecaster"]
 

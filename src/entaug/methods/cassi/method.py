@@ -31,8 +31,7 @@ from entaug.methods.replacement import MentionReplacement
 from entaug.methods.shared.prose_detection import NOT_PROSE, SentenceKinds
 from entaug.methods.shared.span_exchange import CaseAdjuster, batches_by_candidates
 from entaug.methods.types import DUPLICATE
-from entaug.metrics.candidate_selection import CandidateSet, Selection, select_best, select_best_left_to_right
-from entaug.metrics.texts import count_words
+from entaug.metrics.likelihood import CandidateSet, Selection, count_words, select_best, select_best_left_to_right
 
 __all__ = ["CASSI"]
 

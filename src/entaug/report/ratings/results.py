@@ -15,7 +15,7 @@ from entaug.errors import InputError, ParameterError
 from entaug.files.json_text import json_text
 from entaug.files.streams import decode_text, read_bytes, read_line_chunks
 from entaug.metrics.agreement import krippendorff_alpha
-from entaug.metrics.quality.tables import markdown_table
+from entaug.metrics.quality import markdown_table
 from entaug.report.ratings.page import HIGHEST, LOWEST, RatedItem, Scale, check_scales
 
 __all__ = [

@@ -13,7 +13,7 @@ from entaug.core.data import Sentence
 from entaug.core.label_names import label_in_words
 from entaug.core.mentions import Mention
 from entaug.errors import MissingExtraError, MissingModelError
-from entaug.taggers.pretrained.base import PretrainedTagger, ScoredMention
+from entaug.taggers.pretrained import PretrainedTagger, ScoredMention
 
 __all__ = ["GLiNERTagger"]
 

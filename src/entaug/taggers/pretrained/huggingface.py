@@ -8,21 +8,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from entaug.backends.soft_labels import TagProbabilities, tags_of
 from entaug.backends.transformers.base import (
     TorchBackend,
     load_model,
     load_tokenizer,
-    row_ranges,
     tokenize_words,
     torch,
     transformers,
 )
 from entaug.core.data import Sentence
 from entaug.core.mentions import Mention
-from entaug.core.soft_labels import TagProbabilities
 from entaug.core.tags import split_tag
 from entaug.errors import MissingModelError
-from entaug.taggers.pretrained.base import PretrainedTagger, ScoredMention
+from entaug.taggers.encoders import split_rows
+from entaug.taggers.pretrained import PretrainedTagger, ScoredMention
 
 __all__ = ["HuggingFaceTagger"]
 
@@ -53,9 +53,17 @@ class _TokenClassifier(TorchBackend):
 
     def tag_scores(self, sentences: Sequence[Sequence[str]]) -> list[NDArray[np.float64]]:
         """The probabilities of the tags of the model (words, tags); a word without sub-words has zeros."""
-        parts = [part for number, words in enumerate(sentences) for part in self._split(number, words)]
         size = int(self.model.config.num_labels)
         results = [np.zeros((len(words), size)) for words in sentences]
+        parts: list[tuple[int, list[int], dict[int, int]]] = []  # sentence, token ids, and by word its first sub-word
+        for number, words in enumerate(sentences):
+            pairs = [pair for pair in zip(*tokenize_words(self.tokenizer, words), strict=True) if pair[1] >= 0]
+            seen: set[int] = set()
+            for ids, word_of in zip(*split_rows(pairs, self.prefix_ids, self.suffix_ids, self.max_length), strict=True):
+                backwards = reversed(list(enumerate(word_of)))
+                firsts = {word: position for position, word in backwards if word >= 0 and word not in seen}
+                seen.update(firsts)
+                parts.append((number, ids, firsts))
 
         def compute(batch: list[int], width: int) -> None:
             ids, mask = self.pad([parts[i][1] for i in batch], width)
@@ -63,28 +71,11 @@ class _TokenClassifier(TorchBackend):
                 logits = self.model(input_ids=ids, attention_mask=mask).logits
             probabilities = logits.double().softmax(-1).cpu().numpy()
             for i, rows in zip(batch, probabilities, strict=True):
-                number, _, word_of = parts[i]
-                for position in range(len(word_of) - 1, -1, -1):  # the first sub-word of a word is written last
-                    if word_of[position] >= 0:
-                        results[number][word_of[position]] = rows[position]
+                number, _, firsts = parts[i]
+                results[number][list(firsts)] = rows[list(firsts.values())]
 
-        self.batcher.run([len(part[1]) for part in parts], compute)
+        self.batcher.run([len(ids) for _, ids, _ in parts], compute)
         return results
-
-    def _split(self, number: int, words: Sequence[str]) -> list[tuple[int, list[int], list[int]]]:
-        """The rows of a sentence: its number, token ids and for each token its word; several if it is too long."""
-        ids, word_of = tokenize_words(self.tokenizer, words)
-        pairs = [(i, w) for i, w in zip(ids, word_of, strict=True) if w >= 0]
-        size = max(1, self.max_length - len(self.prefix_ids) - len(self.suffix_ids))
-        rows = []
-        for start, end in row_ranges([w for _, w in pairs], size):
-            part = pairs[start:end]
-            before, after = [-1] * len(self.prefix_ids), [-1] * len(self.suffix_ids)
-            row = [*self.prefix_ids, *(i for i, _ in part), *self.suffix_ids]
-            first = start and pairs[start][1] == pairs[start - 1][1]  # the rest of a word that fills rows of its own
-            words_of = [-1 if first and w == part[0][1] else w for _, w in part]
-            rows.append((number, row, [*before, *words_of, *after]))
-        return rows
 
 
 class HuggingFaceTagger(PretrainedTagger):
@@ -123,8 +114,7 @@ class HuggingFaceTagger(PretrainedTagger):
 
     def _probabilities(self, sentences: Sequence[Sentence], labels: dict[str, str]) -> list[TagProbabilities]:
         """The probabilities of IOB2 tags of labels that those of the model stand for; others count as ``"O"``."""
-        targets = sorted(set(labels.values()))
-        tags = ["O", *(f"{prefix}-{label}" for label in targets for prefix in "BI")]
+        tags = tags_of(sorted(set(labels.values())))
         columns = np.zeros(len(self._split_tags), np.intp)
         for i, (place, label) in enumerate(self._split_tags):
             if label in labels:

@@ -13,7 +13,7 @@ from entaug.core.data import Sentence
 from entaug.core.mentions import Mention
 from entaug.core.spacing import infer_spaces
 from entaug.errors import MissingModelError
-from entaug.taggers.pretrained.base import PretrainedTagger, ScoredMention
+from entaug.taggers.pretrained import PretrainedTagger, ScoredMention
 
 __all__ = ["SpacyTagger"]
 

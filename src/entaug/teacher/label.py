@@ -14,9 +14,7 @@ from entaug.core.data import Sentence
 from entaug.core.provenance import Provenance
 from entaug.errors import ParameterError
 
-__all__ = ["PseudoLabelled", "balanced", "label_sentences", "mask_words", "ranked", "sentence_confidence"]
-
-_DIGITS = 4
+__all__ = ["PseudoLabelled", "balanced", "label_sentences", "mask_words", "ranked", "soft_labels"]
 
 
 class PseudoLabelled(NamedTuple):
@@ -27,7 +25,7 @@ class PseudoLabelled(NamedTuple):
 
 
 def sentence_confidence(probabilities: Any) -> float:
-    """Compute the confidence of a teacher in the labels of a sentence."""
+    """The confidence of a teacher in the labels of a sentence: the geometric mean of those of its words."""
     logs = [math.log(max(float(x), 1e-12)) for x in probabilities.confidences]
     return math.exp(math.fsum(logs) / len(logs))
 
@@ -47,34 +45,30 @@ def label_sentences(
     # The sentences get the probabilities of relations between words if the tagger gives these (`w2ner`, see
     # `entaug.taggers.relations`), else those of tags if mentions are flat, else none.
     plain = [s.with_(mentions=(), layout={}, meta={}, columns={}, provenance=None) for s in sentences]
-    labelled = []
-    probabilities_of_all = _probabilities(tagger, plain, is_flat)
-    if probabilities_of_all is None:
-        if min_token_confidence:
-            raise ParameterError(
-                "min_token_confidence needs probabilities, which this teacher does not give to such mentions",
-                remedy="use min_confidence, or the tagger w2ner",
-            )
-        predicted = tagger.predict(plain)
-        for sentence, confidence in zip(predicted, tagger.confidences(predicted), strict=True):
-            labelled.append(PseudoLabelled(_signed(sentence, confidence), confidence))
-        return labelled
-    for sentence, probabilities in zip(plain, probabilities_of_all, strict=True):
-        confidence = sentence_confidence(probabilities)
-        masked = mask_words(probabilities, min_token_confidence)
+    soft = soft_labels(tagger, plain, is_flat=is_flat)
+    if soft is not None:
         # The tags of an averaged ensemble often do not fit together; relations always do.
-        mentions = masked.mentions()
-        with_labels = masked.attach_to(sentence.with_(mentions=mentions))
-        labelled.append(PseudoLabelled(_signed(with_labels, confidence), confidence))
-    return labelled
+        labelled = [mask_words(one, min_token_confidence).label(s) for one, s in zip(soft, plain, strict=True)]
+        confidences = list(map(sentence_confidence, soft))
+    elif min_token_confidence:
+        raise ParameterError(
+            "min_token_confidence needs probabilities, which this teacher does not give to such mentions",
+            remedy="use min_confidence, or the tagger w2ner",
+        )
+    else:
+        labelled = tagger.predict(plain)
+        confidences = tagger.confidences(labelled)
+    return [
+        PseudoLabelled(_signed(sentence, confidence), confidence)
+        for sentence, confidence in zip(labelled, confidences, strict=True)
+    ]
 
 
-def _probabilities(tagger: Tagger, sentences: Sequence[Sentence], is_flat: bool) -> Sequence[Any] | None:
+def soft_labels(tagger: Tagger, sentences: Sequence[Sentence], *, is_flat: bool = True) -> Sequence[Any] | None:
     """The probabilities of relations or of tags; None if the tagger gives none for such mentions."""
-    relation_probabilities = getattr(tagger, "relation_probabilities", None)
-    if relation_probabilities is not None:
-        with contextlib.suppress(ParameterError):  # an ensemble of taggers without relations
-            relations: Sequence[Any] = relation_probabilities(sentences)
+    with contextlib.suppress(ParameterError):  # an ensemble of taggers without relations
+        if hasattr(tagger, "relation_probabilities"):
+            relations: Sequence[Any] = tagger.relation_probabilities(sentences)
             return relations
     if is_flat:
         with contextlib.suppress(ParameterError):  # a tagger that predicts mentions only, such as seq2seq
@@ -84,7 +78,7 @@ def _probabilities(tagger: Tagger, sentences: Sequence[Sentence], is_flat: bool)
 
 def _signed(sentence: Sentence, confidence: float) -> Sentence:
     origin = {} if sentence.id is None else {"text": sentence.id}
-    details = {"unconditioned": True, "confidence": round(confidence, _DIGITS), **origin}
+    details = {"unconditioned": True, "confidence": round(confidence, 4), **origin}
     return sentence.with_(provenance=Provenance(details=details))
 
 

@@ -1,9 +1,10 @@
-"""A teacher, a tagger trained on the gold sentences, that checks and completes labels of augmented sentences."""
+"""A teacher checks and completes the labels of augmented sentences: what it says, what it changes, what is stored."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
@@ -18,14 +19,86 @@ from entaug.config.params import Probability, construct, parse_assignments
 from entaug.core.data import Sentence
 from entaug.core.mentions import Mention
 from entaug.core.provenance import Provenance
-from entaug.errors import InputError, LossError, ParameterError
-from entaug.teacher.changes import CHANGES, DETAILS, RELATIONS, SOFT_LABELS
-from entaug.teacher.opinions import MentionOpinion, Opinion, TagOpinion
+from entaug.errors import EntaugError, InputError, LossError, ParameterError
+from entaug.formats import CorpusFile
 
-__all__ = ["Relabelled", "Relabeller", "create_relabeller"]
+__all__ = [
+    "CHANGES",
+    "DETAILS",
+    "SOFT_LABELS",
+    "Relabelled",
+    "Relabeller",
+    "changed_mentions",
+    "check_soft_labels",
+    "count_changes",
+    "create_relabeller",
+    "notes_on_soft_labels",
+    "require_soft_labels",
+]
 
+CHANGES = ("added", "softened", "disputed", "removed")
+"""What may happen to a mention."""
+DETAILS = "relabelled"
+"""The key of `Provenance.details` under which the changes of a teacher stand."""
+SOFT_LABELS = "tag_probabilities"
+"""The field of `Sentence.layout` that holds `entaug.backends.soft_labels.TagProbabilities`."""
+RELATIONS = "relation_probabilities"
+"""The field that holds the probabilities of relations of nested mentions."""
 _UNLIKELY = "teacher: a mention is unlikely"
 _TEACHER_SHARE = {"method": 0.0, "mean": 0.5, "teacher": 1.0}
+
+
+class TagOpinion:
+    """The opinion of a teacher that gives probabilities to tags; mentions are flat."""
+
+    def __init__(self, probabilities: Any, tags: Sequence[str], unjudged: Sequence[Mention] = ()) -> None:
+        from entaug.backends.soft_labels import TagProbabilities
+
+        self._column = {tag: i for i, tag in enumerate(tags)}
+        values = probabilities.aligned(tags)
+        for mention in unjudged:
+            for position in mention.positions():
+                values[position] = 0
+                values[position, self._column[f"{'B' if position == mention.start else 'I'}-{mention.label}"]] = 1
+        aligned = TagProbabilities(tags, values)
+        self.values: list[list[float]] = aligned.values.tolist()
+        self.mentions = aligned.mentions()
+
+    def probability(self, mention: Mention) -> float:
+        """The probability of a mention: the lowest probability among the tags of the mention, and of its end."""
+        begin, inside = (self._column[f"{prefix}-{mention.label}"] for prefix in "BI")
+        values = [self.values[mention.start][begin]]
+        values += [row[inside] for row in self.values[mention.start + 1 : mention.end]]
+        values += [1 - row[inside] for row in self.values[mention.end : mention.end + 1]]
+        return min(values)
+
+    def disagreement(self, sentence: Sentence) -> float:
+        """The improbability of the least probable tag of the sentence, from 0 to 1."""
+        return 1 - min(row[self._column[tag]] for row, tag in zip(self.values, sentence.iob(), strict=True))
+
+
+class MentionOpinion:
+    """The opinion of a teacher that predicts mentions without probabilities."""
+
+    def __init__(self, predicted: Sequence[Mention], *, is_flat: bool, unjudged: Sequence[Mention] = ()) -> None:
+        kept = list(unjudged)
+        taken = {position for mention in unjudged for position in mention.positions()}
+        for mention in predicted:
+            if not is_flat or (mention.is_contiguous and taken.isdisjoint(mention.positions())):
+                kept.append(mention)
+                taken.update(mention.positions())
+        self.mentions = tuple(sorted(kept, key=lambda mention: mention.spans)) if unjudged else tuple(kept)
+
+    def probability(self, mention: Mention) -> float:
+        """The probability of a mention: 1 for one that was predicted, else 0."""
+        return float(mention in self.mentions)
+
+    def disagreement(self, sentence: Sentence) -> float:
+        """The improbability of the labels of the sentence: 1 if other mentions are predicted, else 0."""
+        return float(set(self.mentions) != set(sentence.mentions))
+
+
+Opinion = TagOpinion | MentionOpinion
 
 
 class Relabelled(NamedTuple):
@@ -43,7 +116,7 @@ class Relabeller(Component):
     its tags, and that it ends where it ends. A mention that the teacher is sure of and that shares no word with a
     mention of the sentence is *added*. A mention of the sentence that the teacher finds improbable is *softened*: its
     words, and those of mentions that the teacher predicts there instead, get the mean of label and teacher as
-    probabilities (see `entaug.core.soft_labels`), which taggers learn in place of the label.
+    probabilities (see `entaug.backends.soft_labels`), which taggers learn in place of the label.
 
     If mentions are nested or discontinuous, or if the teacher gives no probabilities to tags (``w2ner``), whole
     mentions are compared: a mention has the probability 1 if the teacher predicts it, else 0. A mention that it does
@@ -162,7 +235,7 @@ class Relabeller(Component):
         try:
             known = {tag[2:] for tag in self._trained.tag_probabilities(gold[:1])[0].tags}
             self._has_probabilities = True
-        except ParameterError:  # as `TrainableTagger.tag_probabilities` says
+        except ParameterError:  # as `Tagger.tag_probabilities` says
             known = set(getattr(self._trained, "labels_", labels))
             self._has_probabilities = False
         unknown = sorted(set(labels) - known)
@@ -237,29 +310,24 @@ class Relabeller(Component):
 
     def _join(self, sentence: Sentence, teacher: Opinion) -> Relabelled:
         own = sentence.mentions
-        doubted: tuple[Mention, ...] = ()
-        if self.doubt_threshold is not None:
-            doubted = tuple(m for m in own if teacher.probability(m) <= self.doubt_threshold)
-        changes: dict[str, list[Mention]] = {name: [] for name in CHANGES}
+        limit = self.doubt_threshold
+        doubted = [mention for mention in own if limit is not None and teacher.probability(mention) <= limit]
+        added: list[Mention] = []
         if self.labels == "teacher":
             mentions = teacher.mentions
-            changes["added"] = [m for m in mentions if m not in own]
-            changes["removed"] = [m for m in own if m not in mentions]
+            added = [mention for mention in mentions if mention not in own]
+            changes = {"added": added, "removed": [mention for mention in own if mention not in mentions]}
         else:
-            taken = {position for mention in own for position in mention.positions()}
-            added = [
-                m
-                for m in teacher.mentions
-                if self.add_threshold is not None
-                and taken.isdisjoint(m.positions())
-                and teacher.probability(m) >= self.add_threshold
-            ]
+            if self.add_threshold is not None:
+                taken = {position for mention in own for position in mention.positions()}
+                free = [mention for mention in teacher.mentions if taken.isdisjoint(mention.positions())]
+                added = [mention for mention in free if teacher.probability(mention) >= self.add_threshold]
             mentions = (*own, *added)
-            changes["added"] = added
-            changes["softened" if self._has_probabilities else "disputed"] = list(doubted)
+            changes = {"added": added, "softened" if self._has_probabilities else "disputed": doubted}
+        is_rejected = bool(doubted) and self.improbable == "reject"
+        if is_rejected:
+            changes = {"disputed": doubted}
         details: dict[str, Any] = {"disagreement": round(teacher.disagreement(sentence), 4)}
-        if doubted and self.improbable == "reject":
-            changes = {"disputed": list(doubted)}
         for name, some in changes.items():
             if some:
                 details[name] = [
@@ -271,11 +339,11 @@ class Relabeller(Component):
                     for mention in some
                 ]
         provenance = (sentence.provenance or Provenance()).with_details(**{DETAILS: details})
-        if doubted and self.improbable == "reject":
+        if is_rejected:
             return Relabelled(sentence.with_(provenance=provenance), _UNLIKELY)
         new = sentence.with_(mentions=mentions, provenance=provenance)
         if isinstance(teacher, TagOpinion):
-            return Relabelled(self._with_probabilities(new, changes["added"], doubted, teacher))
+            return Relabelled(self._with_probabilities(new, added, doubted, teacher))
         if new.mentions == own:
             return Relabelled(new)
         # Probabilities that the sentence had are not those of its new mentions.
@@ -286,26 +354,25 @@ class Relabeller(Component):
         self, new: Sentence, added: Sequence[Mention], doubted: Sequence[Mention], teacher: TagOpinion
     ) -> Sentence:
         """Attach the joined probabilities, unless all labels are hard."""
-        from entaug.core.soft_labels import TagProbabilities
+        import numpy as np
+
+        from entaug.backends.soft_labels import TagProbabilities
 
         own = TagProbabilities.from_sentence(new)
-        shares = [_TEACHER_SHARE[self.labels]] * len(new)
+        shares = np.full((len(new), 1), _TEACHER_SHARE[self.labels])
         if self.labels == "method":
             disputed = {position for mention in doubted for position in mention.positions()}
             for mention in teacher.mentions:  # those that the teacher sees in place of these mentions
                 if not disputed.isdisjoint(mention.positions()) and mention not in new.mentions:
                     disputed.update(mention.positions())
-            shares = [0.5 if position in disputed else 0.0 for position in range(len(new))]
-        if own is None and not any(shares):
+            shares[list(disputed)] = 0.5
+        if own is None and not shares.any():
             return new
-        hard = [[float(tag == name) for name in self._tags] for tag in new.iob()]
-        rows = hard if own is None else own.aligned(self._tags).tolist()
-        for position in (position for mention in added for position in mention.positions()):
-            rows[position] = hard[position]
-        joined = [
-            [(1 - share) * x + share * y for x, y in zip(row, of_teacher, strict=True)]
-            for row, of_teacher, share in zip(rows, teacher.values, shares, strict=True)
-        ]
+        hard = np.array([[float(tag == name) for name in self._tags] for tag in new.iob()])
+        rows = hard if own is None else own.aligned(self._tags).astype(float)
+        certain = [position for mention in added for position in mention.positions()]
+        rows[certain] = hard[certain]
+        joined = (1 - shares) * rows + shares * np.array(teacher.values)
         return TagProbabilities(self._tags, joined, None if own is None else own.weights).attach_to(new)
 
 
@@ -335,3 +402,55 @@ def _digest(tagger: Any) -> str:
         for path in sorted(path for path in Path(folder).rglob("*") if path.is_file()):
             digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
+
+
+# ----------------------------------------------------------------------------------------------------- what was changed
+
+
+def changed_mentions(sentence: Sentence) -> list[tuple[str, Mention, Any]]:
+    """Return what a teacher changed in a sentence, as its provenance tells."""
+    details = sentence.provenance.details.get(DETAILS) if sentence.provenance else None
+    changes: list[tuple[str, Mention, Any]] = []
+    try:
+        for name in CHANGES:
+            for entry in details.get(name, ()) if isinstance(details, Mapping) else ():
+                mention = Mention(entry["label"], entry["spans"])
+                if mention.end <= len(sentence):
+                    changes.append((name, mention, entry.get("probability")))
+    except (AttributeError, EntaugError, LookupError, TypeError, ValueError):  # a file that was edited by hand
+        return []
+    return changes
+
+
+def count_changes(sentence: Sentence) -> Counter[str]:
+    """Count what a teacher changed in a sentence."""
+    return Counter(f"{change}: {mention.label}" for change, mention, _ in changed_mentions(sentence))
+
+
+# --------------------------------------------------------------------------------------------------- what formats store
+
+
+def check_soft_labels(relabeller: Relabeller | None, target: CorpusFile) -> None:
+    """Check, before any work, that probabilities of tags can be written where they are all that a teacher gives."""
+    if relabeller is not None and relabeller.labels == "mean":
+        require_soft_labels(target, ", which labels=mean gives")
+
+
+def require_soft_labels(target: CorpusFile, reason: str = "") -> None:
+    """Check, before any work, that the format of an output stores probabilities of tags."""
+    if not _keeps_soft_labels(target):
+        message = f"{target.format.title} cannot store probabilities of tags{reason}"
+        raise LossError(message, path=str(target.path), remedy="write JSON lines: -o NAME.jsonl")
+
+
+def notes_on_soft_labels(relabelled: Counter[str], target: CorpusFile) -> list[str]:
+    """Return a note for the user if softened labels are written as hard ones."""
+    softened = sum(count for change, count in relabelled.items() if change.startswith("softened"))
+    if not softened or _keeps_soft_labels(target):
+        return []
+    note = f"{target.format.title} cannot store probabilities of tags: {softened:,} softened mentions keep their labels"
+    return [f"{note}; write JSON lines (-o NAME.jsonl) to train with soft labels"]
+
+
+def _keeps_soft_labels(target: CorpusFile) -> bool:
+    return not target.lost(Sentence(["a"], layout={SOFT_LABELS: {}}))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import abc
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,18 +16,78 @@ from entaug.core.mentions import Mention
 from entaug.core.tags import decode
 from entaug.errors import InputError
 
-__all__ = ["TagProbabilities", "best_valid_tags", "label_confidence"]
+__all__ = ["LEAST", "SoftLabels", "TagProbabilities", "best_valid_tags", "label_confidence", "tags_of"]
 
-FIELD = "tag_probabilities"
-"""The field of a sentence, in files and in `Sentence.layout`, that holds the probabilities of its tags."""
-
-_LEAST = 0.001  # smaller probabilities are left out
+LEAST = 0.001
+"""Smaller probabilities are not written."""
 _FLOOR = 1e-6  # smaller ones count as this one in `TagProbabilities.mentions`
 
 
 @dataclass(frozen=True, eq=False)
-class TagProbabilities:
+class SoftLabels(abc.ABC):
+    """Probabilities that a teacher gives to the labels of a sentence; a field of it in files and in its layout."""
+
+    field: ClassVar[str]
+
+    @abc.abstractmethod
+    def __len__(self) -> int:
+        """Return the number of words of the sentence."""
+
+    @property
+    @abc.abstractmethod
+    def confidences(self) -> NDArray[np.float32]:
+        """The probability of the likeliest label of each word (words,)."""
+
+    @abc.abstractmethod
+    def mentions(self) -> tuple[Mention, ...]:
+        """The likeliest mentions."""
+
+    @classmethod
+    @abc.abstractmethod
+    def _read(cls, data: Mapping[str, Any]) -> Self:
+        """Create probabilities from a dictionary; any error of Python says that it is no such one."""
+
+    @abc.abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """Return the probabilities as a dictionary that can be written as JSON or Parquet."""
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Create probabilities from a dictionary as files hold it; the inverse of `to_dict`."""
+        try:
+            return cls._read(data)
+        except (AttributeError, LookupError, OverflowError, TypeError, ValueError) as error:
+            what = cls.field.replace("_", " ")
+            raise InputError(f"no {what} as entaug writes them ({error})") from None
+
+    @classmethod
+    def from_sentence(cls, sentence: Sentence) -> Self | None:
+        """Read the probabilities of a sentence."""
+        data = sentence.layout.get(cls.field)
+        if data is None:
+            return None
+        soft = cls.from_dict(data)
+        if len(soft) != len(sentence):
+            what = cls.field.replace("_", " ")
+            raise InputError(f"there are {what} of {len(soft)} words for {len(sentence)}")
+        return soft
+
+    def attach_to(self, sentence: Sentence) -> Sentence:
+        """Return a copy of a sentence with these probabilities, in place of those that it has."""
+        return sentence.with_(layout={**sentence.layout, self.field: self.to_dict()})
+
+    def label(self, sentence: Sentence) -> Sentence:
+        """Return a copy of a sentence with `mentions` and these probabilities."""
+        # The mentions are computed before the probabilities are rounded to four digits: where two tags of a word are
+        # equal after rounding, the rounded probabilities may yield other mentions.
+        return self.attach_to(sentence.with_(mentions=self.mentions()))
+
+
+@dataclass(frozen=True, eq=False)
+class TagProbabilities(SoftLabels):
     """The probabilities of the IOB2 tags of each word of a sentence."""
+
+    field = "tag_probabilities"
 
     tags: tuple[str, ...]
     values: NDArray[np.float32]
@@ -48,9 +109,13 @@ class TagProbabilities:
         object.__setattr__(self, "values", matrix / sums[:, None])
         object.__setattr__(self, "weights", None if weights is None else word_weights(weights, len(matrix)))
 
+    def __len__(self) -> int:
+        """Return the number of words."""
+        return len(self.values)
+
     @property
     def confidences(self) -> NDArray[np.float32]:
-        """The probability of the likeliest tag of each word (words,)."""
+        """See `SoftLabels.confidences`."""
         confidences: NDArray[np.float32] = self.values.max(axis=1)
         return confidences
 
@@ -68,12 +133,6 @@ class TagProbabilities:
         log_probs = np.log(np.maximum(self.values, floors))
         return decode([self.tags[i] for i in best_valid_tags(log_probs, self.tags)])
 
-    def label(self, sentence: Sentence) -> Sentence:
-        """Return a copy of a sentence with `mentions` and these probabilities."""
-        # The mentions are computed before the probabilities are rounded to four digits: where two tags of a word are
-        # equal after rounding, the rounded probabilities may yield other mentions.
-        return self.attach_to(sentence.with_(mentions=self.mentions()))
-
     def aligned(self, tags: Sequence[str]) -> NDArray[np.float32]:
         """The probabilities for another list of tags."""
         column = {tag: i for i, tag in enumerate(tags)}
@@ -83,44 +142,30 @@ class TagProbabilities:
         return result
 
     @classmethod
-    def from_sentence(cls, sentence: Sentence) -> Self | None:
-        """Read the probabilities of a sentence."""
-        data = sentence.layout.get(FIELD)
-        if data is None:
-            return None
-        probabilities = cls.from_dict(data)
-        if len(probabilities.values) != len(sentence):
-            raise InputError(f"there are tag probabilities of {len(probabilities.values)} words for {len(sentence)}")
-        return probabilities
-
-    def attach_to(self, sentence: Sentence) -> Sentence:
-        """Return a copy of a sentence with these probabilities, in place of those that it has."""
-        return sentence.with_(layout={**sentence.layout, FIELD: self.to_dict()})
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Create probabilities from a dictionary as files hold it; the inverse of `to_dict`."""
-        try:
-            tags, ids, values = list(data["tags"]), data["ids"], data["values"]
-            matrix = np.zeros((len(ids), len(tags)), np.float32)
-            for row, columns, numbers in zip(matrix, ids, values, strict=True):
-                for column, number in zip(columns, numbers, strict=True):
-                    if column < 0:
-                        raise IndexError(f"there is no tag {column}")
-                    row[column] = number
-            return cls(tags, matrix, data.get("weights"))
-        except (AttributeError, LookupError, OverflowError, TypeError, ValueError) as error:
-            raise InputError(f"no tag probabilities as entaug writes them ({error})") from None
+    def _read(cls, data: Mapping[str, Any]) -> Self:
+        tags, ids, values = list(data["tags"]), data["ids"], data["values"]
+        matrix = np.zeros((len(ids), len(tags)), np.float32)
+        for row, columns, numbers in zip(matrix, ids, values, strict=True):
+            for column, number in zip(columns, numbers, strict=True):
+                if column < 0:
+                    raise IndexError(f"there is no tag {column}")
+                row[column] = number
+        return cls(tags, matrix, data.get("weights"))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the probabilities as a dictionary that can be written as JSON or Parquet."""
-        kept = (self.values >= _LEAST) | (self.values == self.values.max(axis=1, keepdims=True))
+        """See `SoftLabels.to_dict`."""
+        kept = (self.values >= LEAST) | (self.values == self.values.max(axis=1, keepdims=True))
         ids = [np.flatnonzero(row).tolist() for row in kept]
         values = [[round(float(x), 4) for x in row[columns]] for row, columns in zip(self.values, ids, strict=True)]
         data: dict[str, Any] = {"tags": list(self.tags), "ids": ids, "values": values}
         if self.weights is not None:
             data["weights"] = [round(float(x), 4) for x in self.weights]
         return data
+
+
+def tags_of(labels: Iterable[str]) -> list[str]:
+    """The IOB2 tags of mentions with some labels."""
+    return ["O", *(f"{prefix}-{label}" for label in labels for prefix in "BI")]
 
 
 def label_confidence(sentence: Sentence, probabilities: TagProbabilities) -> float:
@@ -161,9 +206,8 @@ def best_valid_tags(scores: NDArray[Any], tags: tuple[str, ...]) -> list[int]:
     pointers = []
     for row in scores[1:]:
         candidates = totals[:, None] + penalties
-        best = candidates.argmax(axis=0)
-        pointers.append(best)
-        totals = candidates[best, _indices(len(tags))] + row
+        pointers.append(candidates.argmax(axis=0))
+        totals = candidates.max(axis=0) + row
     sequence = [int(totals.argmax())]
     for previous in reversed(pointers):
         sequence.append(int(previous[sequence[-1]]))
@@ -176,8 +220,3 @@ def _transitions(tags: tuple[str, ...]) -> tuple[NDArray[np.bool_], NDArray[np.f
     inside = np.array([tag.startswith("I-") for tag in tags])
     labels = np.array([tag[2:] for tag in tags])
     return inside, np.where(inside & (labels[:, None] != labels), -np.inf, 0.0)
-
-
-@lru_cache(maxsize=64)
-def _indices(n: int) -> NDArray[np.intp]:
-    return np.arange(n)

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import entaug
+from entaug.backends.soft_labels import TagProbabilities
 from entaug.core.data import Mention, Sentence
-from entaug.core.soft_labels import TagProbabilities
 from entaug.core.tags import encode
 from entaug.errors import EntaugError, InputError
 

@@ -1,20 +1,25 @@
-"""A head for mentions of any shape: it fills a grid of word pairs with relations, see `entaug.taggers.relations`."""
+"""The tagger W2NER, for mentions of any shape: it fills a grid of word pairs with relations (Li et al. 2022).
+
+See `entaug.taggers.relations` for the relations.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from typing import Literal, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal, NamedTuple
 
 import torch
 
+from entaug.backends.soft_labels import TagProbabilities
+from entaug.config.params import NonNegativeInt, PositiveFloat, PositiveInt
 from entaug.core.data import Mention, Sentence
-from entaug.core.soft_labels import TagProbabilities
-from entaug.errors import ParameterError
-from entaug.taggers.decoders import run_lstm
+from entaug.taggers.flat import run_lstm, word_mask
+from entaug.taggers.neural import Dropout, EncoderTagger
 from entaug.taggers.relations import NNW, THW, RelationProbabilities, relations
 
-__all__ = ["GridDecoder"]
+__all__ = ["GridDecoder", "W2NERTagger"]
 
 BINS = 19
 DILATIONS = (1, 2, 3)
@@ -30,7 +35,7 @@ class GridTargets(NamedTuple):
 
 
 class GridDecoder(torch.nn.Module):
-    """Head for mentions of any shape, with the network of W2NER (Li et al. 2022)."""
+    """Decoder for mentions of any shape, with the network of W2NER (Li et al. 2022)."""
 
     # A bidirectional LSTM; conditional layer normalisation, where the word of the row scales and shifts that of the
     # column; projection to few channels, with embeddings of distance and region of the pair; three dilated convolutions
@@ -65,21 +70,6 @@ class GridDecoder(torch.nn.Module):
         activation: Literal["sigmoid", "softmax"] = "sigmoid",
     ) -> None:
         super().__init__()
-        if len(set(labels)) < len(labels):
-            raise ParameterError(f"labels must not be given twice: {', '.join(labels)}")
-        valid = {
-            "size": size >= 1,
-            "hidden": hidden >= 0,
-            "channels": channels >= 1,
-            "biaffine": biaffine >= 1,
-            "dropout": 0 <= dropout < 1,
-            "prior": 0 < prior < 1,
-            "weight": 0 < weight < math.inf,
-        }
-        for name, in_range in valid.items():
-            if not in_range:
-                raise ParameterError(f"{name} is out of range", parameter=name)
-        self.labels = list(labels)
         self.weight = weight
         self.residual = residual
         self.activation = activation
@@ -119,7 +109,7 @@ class GridDecoder(torch.nn.Module):
         soft = RelationProbabilities.from_sentence(sentence)
         if soft is None:
             ids = {name: i for i, name in enumerate(self.relations)}
-            triples = sorted((row, column, ids[name]) for row, column, name in relations(sentence, self.labels))
+            triples = sorted((row, column, ids[name]) for row, column, name in relations(sentence))
             cells = torch.tensor(triples, dtype=torch.long).view(-1, 3)
             values = torch.ones(len(triples))
         else:
@@ -193,7 +183,7 @@ class GridDecoder(torch.nn.Module):
 
     def _possible(self, lengths: Sequence[int], scores: torch.Tensor) -> torch.Tensor:
         """Mask of the relations that a cell can hold (sentences, words, words, relations)."""
-        mask = _word_mask(lengths, scores)
+        mask = word_mask(lengths, scores)
         upper = torch.ones(scores.shape[1:3], dtype=torch.bool, device=scores.device).triu(1)
         is_nnw = torch.arange(scores.shape[3], device=scores.device) == 0
         return (mask[:, :, None] & mask[:, None, :])[..., None] & (upper[..., None] == is_nnw)
@@ -203,7 +193,7 @@ class GridDecoder(torch.nn.Module):
         words = self.dropout(vectors[:, : max(lengths)])
         if self.lstm is not None:
             words = self.dropout(run_lstm(self.lstm, words, lengths))
-        of_grid = self.of_grid(self._grid(words, _word_mask(lengths, words)))
+        of_grid = self.of_grid(self._grid(words, word_mask(lengths, words)))
         # Sums of products of two vectors are too imprecise in bf16.
         with torch.autocast(words.device.type, enabled=False):
             words = words.float()
@@ -238,13 +228,62 @@ def _with_none(scores: torch.Tensor, possible: torch.Tensor) -> torch.Tensor:
     return torch.cat([torch.zeros_like(scores[..., :1]), scores.masked_fill(~possible, _IMPOSSIBLE)], -1)
 
 
-def _word_mask(lengths: Sequence[int], like: torch.Tensor) -> torch.Tensor:
-    """Mask of the words (sentences, words), False for padding."""
-    return torch.arange(like.shape[1], device=like.device)[None] < torch.tensor(lengths, device=like.device)[:, None]
-
-
 def _distance_bins(offsets: torch.Tensor) -> torch.Tensor:
     """Bins of distances: 9 is none, the others are powers of two to either side (W2NER has one more, for padding)."""
     half = BINS // 2
     edges = 2 ** torch.arange(half, device=offsets.device)
     return half + offsets.sign() * torch.bucketize(offsets.abs(), edges, right=True)
+
+
+@dataclass(kw_only=True, eq=False)
+class W2NERTagger(EncoderTagger):
+    """Fine-tuned encoder with a grid of word pairs, for mentions of any shape (W2NER, Li et al. 2022).
+
+    Its soft labels are probabilities of relations between words, see
+    `entaug.taggers.relations.RelationProbabilities`. Of tag probabilities it uses the weights of words alone, and
+    learns the mentions.
+
+    The defaults differ from the paper: see `GridDecoder`. Its own form, for its base models, is
+    ``activation="softmax", residual=False, weight=1, hidden=256, channels=96, biaffine=512, dropout=0.5``.
+
+    Args:
+        hidden: hidden size of the LSTM in each direction; 0 for no LSTM.
+        channels: number of channels of the grid of word pairs.
+        biaffine: size of the vectors of the biaffine classifier.
+        dropout: dropout probability of the decoder.
+        weight: weight of existing relations in the loss, relative to that of absent ones; above 1 for more recall.
+        residual: whether the convolutions have residual connections.
+        activation: ``"sigmoid"`` for a probability of each relation by itself, so that two mentions of the same words
+            may have different labels; ``"softmax"`` for one relation, or none, of each pair of words, as in the paper.
+    """
+
+    name = "w2ner"
+    pooling: ClassVar[Literal["first", "max"]] = "max"
+
+    hidden: NonNegativeInt = 192
+    channels: PositiveInt = 64
+    biaffine: PositiveInt = 128
+    dropout: Dropout = 0.3
+    weight: PositiveFloat = 3.0
+    residual: bool = True
+    activation: Literal["sigmoid", "softmax"] = "sigmoid"
+
+    def build_decoder(self, size: int) -> GridDecoder:
+        """See `entaug.taggers.neural.NeuralTagger.build_decoder`."""
+        return GridDecoder(
+            size,
+            self.labels_,
+            hidden=self.hidden,
+            channels=self.channels,
+            biaffine=self.biaffine,
+            dropout=self.dropout,
+            weight=self.weight,
+            residual=self.residual,
+            activation=self.activation,
+        )
+
+    def relation_probabilities(self, sentences: Iterable[Sentence]) -> list[RelationProbabilities]:
+        """Compute the probabilities of relations between words, from which the mentions are decoded."""
+        return self._in_batches(
+            list(sentences), lambda batch, vectors: self._decoder.probabilities(vectors, list(map(len, batch)))
+        )
