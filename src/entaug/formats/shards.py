@@ -21,10 +21,8 @@ from entaug.files.atomic import open_output
 from entaug.files.streams import encode_text, read_beginning, read_line_chunks
 from entaug.formats.base import BaseFormat, FormatCapabilities, ReadReport
 from entaug.formats.buffered import BufferedFormat
-from entaug.formats.huggingface.dialect import HfDialect
-from entaug.formats.huggingface.format import Parquet
-from entaug.formats.huggingface.writer import create_table
 from entaug.formats.jsonl import Jsonl
+from entaug.formats.parquet import HfDialect, Parquet, create_table
 from entaug.formats.records import no_sentences
 
 __all__ = ["Shards", "ShardsDialect"]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from entaug.core.data import Sentence
 from entaug.core.soft_labels import FIELD, TagProbabilities
 from entaug.errors import InputError, MissingExtraError, ParameterError
-from entaug.formats.huggingface.dialect import JSON_COLUMN
+from entaug.formats.parquet import JSON_COLUMN
 
 if TYPE_CHECKING:
     import torch
