@@ -20,7 +20,7 @@ from entaug.core.data import Mention, Sentence
 from entaug.errors import EntaugError, InputError
 from entaug.formats import open_file, target
 from entaug.formats.base import NO_MENTION, ReadReport
-from entaug.formats.conll.dialect import ConllDialect
+from entaug.formats.conll.layout import ConllDialect
 from entaug.formats.parts import parts_of
 
 
