@@ -75,13 +75,13 @@ class _Sign(NamedTuple):
     is_folder: bool = False
 
 
-_ARRAY = r"\0\s*(?:\[|\{\s*\"[^\"]*\"\s*:\s*\[\s*[\[{])"  # or the first of several in an object
-_OWN = r'[^\n]*"tokens":\s*\["[^\n]*"entities":\s*\[[{\]]'  # the first record is one of JSON lines
+_ARRAY = r'\0\s*(?:\[|\{\s*"(?!tokens)[^"]*"\s*:\s*\[)'  # or an object of several
+_OWN = r'[^\n]*"tokens":\["[^\n]*"entities":\[(?:\]|\{"start":\d+,"end":\d+,"type":)'  # as written by entaug
 _SIGNS = {
     "brat": _Sign(".ann", r"\.(?:ann|txt)\0", is_folder=True),
     "label-studio": _Sign(".json", _ARRAY),
     "gliner": _Sign(".json .jsonl .ndjson", '"tokenized_text"'),
-    "spacy-json": _Sign(".json .jsonl", rf'"paragraphs"|"tokens"\s*:\s*\[\s*[\]{{]|{_ARRAY}\s*\[?\s*"'),
+    "spacy-json": _Sign(".json .jsonl", rf'"paragraphs"|"tokens"\s*:\s*\[\s*[\]{{]|{_ARRAY}'),
     "prodigy": _Sign(".jsonl .json .ndjson", r'"_(?:input|task)_hash"|"(?:spans|tokens)"\s*:\s*\[\s*[\]{]'),
     "doccano": _Sign(".jsonl .json .ndjson", rf'\0(?!{_OWN})(?s:.*)"(?:text|data)"'),
     "webanno": _Sign(".tsv", "#FORMAT=WebAnno"),
