@@ -14,23 +14,6 @@ from entaug.core.data import Sentence
 from entaug.core.tags import canonical_scheme
 from entaug.errors import InputError, InputWarning, LossError
 
-__all__ = [
-    "BEFORE",
-    "ENTITY_FIELDS",
-    "KEPT",
-    "LEVEL",
-    "NO_LABELS",
-    "NO_MENTION",
-    "BaseFormat",
-    "Dialect",
-    "FormatCapabilities",
-    "ReadReport",
-    "are_columns",
-    "before_of",
-    "note_lines",
-    "warn_of_notes",
-]
-
 BEFORE = "_before"
 """Field of a sentence: the white space before its first token, if any."""
 ENTITY_FIELDS = "_entity_fields"

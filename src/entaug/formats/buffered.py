@@ -14,8 +14,6 @@ from entaug.errors import LossError, OutputError
 from entaug.files.atomic import atomic_path, follow_link
 from entaug.formats.base import ENTITY_FIELDS, BaseFormat, ReadReport
 
-__all__ = ["BufferedFormat", "check_replaceable", "flattened", "write_buffered"]
-
 
 @cache
 def _lines() -> BaseFormat:
