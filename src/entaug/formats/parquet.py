@@ -281,9 +281,9 @@ class DatasetFolder(TableFormat):
         with (path / name).open("rb") as written:
             while block := written.read(1 << 20):
                 digest.update(block)
-        info = {"features": _features_of(table.schema)}
-        info |= dict.fromkeys(("citation", "description", "homepage", "license"), "")
-        state = {
+        empty = dict.fromkeys(("citation", "description", "homepage", "license"), "")
+        info: dict[str, Any] = {**empty, "features": _features_of(table.schema)}
+        state: dict[str, Any] = {
             "_data_files": [{"filename": name}],
             "_fingerprint": digest.hexdigest(),
             "_format_columns": None,
