@@ -67,7 +67,7 @@ FORMATS: Registry[type[BaseFormat]] = Registry(
 
 
 class _Sign(NamedTuple):
-    """What files of a format look like, known without importing the format."""
+    """The looks of the files of a format, known without importing the format."""
 
     extensions: str  # of its files, divided by spaces
     pattern: str = ""  # a regular expression that their name, NUL, and their beginning match

@@ -199,13 +199,13 @@ class _Reader:
             store = StringStore()
             self._strings: dict[int, str] = {0: "", **{store.add(text): str(text) for text in message["strings"]}}
             n = len(lengths)
-            empty = {"cats": {}, "flags": {}, "span_groups": b"", "user_data": None}
+            empty: dict[str, Any] = {"cats": {}, "flags": {}, "span_groups": b"", "user_data": None}
             parts = self._parts = {name: message.get(name) or [value] * n for name, value in empty.items()}
             fits = min(lengths, default=0) >= 0 and sum(lengths) == len(self._rows) == len(self._spaces)
             if not fits or "ORTH" not in self._index or any(type(p) is not list or len(p) != n for p in parts.values()):
                 raise ValueError("its parts do not fit")  # noqa: TRY301
         except Exception as error:  # noqa: BLE001 - damaged bytes may raise anything
-            what = f"is no DocBin, or a damaged one ({error or type(error).__name__})"
+            what = f"is no DocBin, or a damaged one ({str(error) or type(error).__name__})"
             raise InputError(what, path=str(path), remedy=_REMEDY) from None
         self._bounds = [0, *np.cumsum(lengths, dtype="int64").tolist()]
 
@@ -437,7 +437,7 @@ class _Writer:
         rows[:, self._index["ORTH"]] = [self._number(word) for word in words.words]
         for name, values in words.columns.items():
             if name in _SIGNED:
-                numbers = np.array([int(value or 0) for value in values], dtype="int64").view("uint64")
+                numbers: Any = np.array([int(value or 0) for value in values], dtype="int64").view("uint64")
             else:
                 numbers = [self._pos[value] if name == "pos" else self._number(value) for value in values]
             rows[:, self._index[_ATTRIBUTES[name]]] = numbers
