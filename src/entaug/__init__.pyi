@@ -21,7 +21,7 @@ from .core.data import Edit, Mention, Sentence
 from .errors import EntaugError
 from .formats import read, stream, write
 from .formats.augmented import AugmentedPair, pair_with_sources, read_augmented
-from .formats.huggingface.datasets import from_datasets, to_datasets
+from .formats.parquet import from_datasets, to_datasets
 from .formats.unlabelled_text import read_unlabelled
 from .methods import METHODS, create_augmenter
 from .methods.aclm import ACLM

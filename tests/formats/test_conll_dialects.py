@@ -18,9 +18,8 @@ from entaug.core.spacing import infer_spaces_of_characters
 from entaug.core.tags import SCHEMES
 from entaug.errors import InputError, LossError, ParameterError, TagError
 from entaug.formats import open_file, target
-from entaug.formats.base import ENTITY_FIELDS, ReadReport
-from entaug.formats.conll.dialect import ConllDialect
-from entaug.formats.conll.tag_columns import LEVEL
+from entaug.formats.base import ENTITY_FIELDS, LEVEL, ReadReport
+from entaug.formats.conll.layout import ConllDialect
 from entaug.methods import create_augmenter
 from entaug.methods.augment import augment_file
 from helpers.strategies import sentences

@@ -17,7 +17,7 @@ from entaug.core.data import Mention, Sentence
 from entaug.errors import EntaugError, InputError
 from entaug.formats import open_file, target
 from entaug.formats.base import NO_MENTION, ReadReport
-from entaug.formats.conll.dialect import ConllDialect
+from entaug.formats.conll.layout import ConllDialect
 
 
 def put(folder: Path, name: str, content: str) -> Path:

@@ -17,7 +17,7 @@ from entaug.core.data import Mention, Sentence
 from entaug.errors import InputError, TagError
 from entaug.formats import open_file, target
 from entaug.formats.base import ReadReport
-from entaug.formats.conll.reader import EXTRA_ROWS
+from entaug.formats.conll.format import EXTRA_ROWS
 from entaug.methods import create_augmenter
 from entaug.methods.augment import augment_file
 

@@ -21,8 +21,7 @@ from entaug.core.data import split_fields
 from entaug.errors import InputError, LossError, MissingExtraError, OutputError, ParameterError
 from entaug.formats import open_file
 from entaug.formats.base import ENTITY_FIELDS, NO_LABELS, NO_MENTION, ReadReport
-from entaug.formats.huggingface.dialect import JSON_COLUMN
-from entaug.formats.huggingface.format import DatasetFolder, HfDialect, Parquet
+from entaug.formats.parquet import JSON_COLUMN, DatasetFolder, HfDialect, Parquet
 from entaug.methods.augment import augment_file
 from helpers.command_line import fails
 from helpers.strategies import TEXT, WORDS, sentences

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import contextlib
+import re
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from entaug.config.params import Parameter, parameters
 from entaug.config.registry import Registry
 from entaug.core.corpus import Corpus, CorpusStream
 from entaug.core.data import Sentence
-from entaug.errors import InputError, OutputError, ParameterError, UnknownNameError
+from entaug.errors import EntaugError, InputError, OutputError, ParameterError, UnknownNameError
 from entaug.files.signatures import identify
 from entaug.files.streams import as_path, is_special, open_bytes, read_beginning, rereadable_path
 from entaug.formats.base import BaseFormat, ReadReport, note_lines, warn_of_notes
@@ -36,7 +38,7 @@ FORMATS: Registry[type[BaseFormat]] = Registry(
         "brat": "entaug.formats.brat.format:Brat",
         "label-studio": "entaug.formats.tools.label_studio:LabelStudio",
         "gliner": "entaug.formats.tools.gliner:Gliner",
-        "spacy-json": "entaug.formats.spacy.json:SpacyJson",
+        "spacy-json": "entaug.formats.spacy_json:SpacyJson",
         "prodigy": "entaug.formats.tools.prodigy:Prodigy",
         "doccano": "entaug.formats.tools.doccano:Doccano",
         "webanno": "entaug.formats.webanno:WebAnno",
@@ -47,9 +49,9 @@ FORMATS: Registry[type[BaseFormat]] = Registry(
         "w2ner": "entaug.formats.research.w2ner:W2ner",
         "bartner": "entaug.formats.research.bartner:Bartner",
         "bartner-nested": "entaug.formats.research.bartner_nested:BartnerNested",
-        "docbin": "entaug.formats.spacy.docbin:DocBinFormat",
-        "parquet": "entaug.formats.huggingface.format:Parquet",
-        "datasets": "entaug.formats.huggingface.format:DatasetFolder",
+        "docbin": "entaug.formats.docbin:DocBinFormat",
+        "parquet": "entaug.formats.parquet:Parquet",
+        "datasets": "entaug.formats.parquet:DatasetFolder",
         "chat": "entaug.formats.chat:Chat",
         "json": "entaug.formats.json_array:JsonArray",
         "jsonl": "entaug.formats.jsonl:Jsonl",
@@ -62,11 +64,46 @@ FORMATS: Registry[type[BaseFormat]] = Registry(
 )
 """The classes of formats by name; third-party packages add some through the entry point group ``entaug.formats``."""
 
-_EQUIVALENT = {
-    "tag_column": "tag_columns",
-    "tag_columns": "tag_column",
-}  # pairs of options of which one overrides the other
+
+class _Sign(NamedTuple):
+    """The looks of the files of a format, known without importing the format."""
+
+    extensions: str  # of its files, divided by spaces
+    pattern: str = ""  # a regular expression that their name, NUL, and their beginning match
+    foreign: str = ""  # further extensions of files that it reads
+    is_folder: bool = False
+
+
+_ARRAY = r'\0\s*(?:\[|\{\s*"(?!tokens)[^"]*"\s*:\s*\[)'  # or an object of several
+_OWN = r'[^\n]*"tokens":\["[^\n]*"entities":\[(?:\]|\{"start":\d+,"end":\d+,"type":)'  # as written by entaug
+_SIGNS = {
+    "brat": _Sign(".ann", r"\.(?:ann|txt)\0", is_folder=True),
+    "label-studio": _Sign(".json", _ARRAY),
+    "gliner": _Sign(".json .jsonl .ndjson", '"tokenized_text"'),
+    "spacy-json": _Sign(".json .jsonl", rf'"paragraphs"|"tokens"\s*:\s*\[\s*[\]{{]|{_ARRAY}'),
+    "prodigy": _Sign(".jsonl .json .ndjson", r'"_(?:input|task)_hash"|"(?:spans|tokens)"\s*:\s*\[\s*[\]{]'),
+    "doccano": _Sign(".jsonl .json .ndjson", rf'\0(?!{_OWN})(?s:.*)"(?:text|data)"'),
+    "webanno": _Sign(".tsv", "#FORMAT=WebAnno"),
+    "bioc": _Sign(".xml .json .jsonl", '<collection|"passages"'),
+    "cas": _Sign(".json .zip .xmi", r"XMI|\.xmi|%TYPES"),
+    "pubtator": _Sign(".pubtator", r"\|t\|"),
+    "i2b2": _Sign(".con", r"\.con\0", is_folder=True),
+    "w2ner": _Sign(".json", '"sentence"'),
+    "bartner": _Sign("", r"\n\d+,\d+\S* \S"),
+    "bartner-nested": _Sign(".json .jsonl .jsonlines", '"ners"'),
+    "docbin": _Sign(".spacy", r"\0x"),
+    "parquet": _Sign(".parquet", r"\0PAR1"),
+    "datasets": _Sign("", "(?!)", is_folder=True),
+    "chat": _Sign(".jsonl .json .ndjson", '"(?:messages|completion|output)"'),
+    "json": _Sign(".json", _ARRAY),
+    "jsonl": _Sign(".jsonl .json .ndjson"),
+    "table": _Sign(".csv .tsv .xlsx", r"\.xlsx|\0\s*[^\s{\[]"),
+    "inline": _Sign(".xml .sgml", r"\0\s*[^\s{]"),
+    "conll": _Sign(".conll .tsv .iob2 .iob .bio .conllu .conllup", "", ".csv"),
+}
+_HEAD_SIZE = 1 << 16  # bytes in which signs are looked for
 _DEFAULTS = ("conll", "jsonl")  # the formats of new files with an extension that several formats share
+_EQUIVALENT = {"tag_column": "tag_columns", "tag_columns": "tag_column"}  # pairs of options of which one overrides
 
 
 def find_format(name: str) -> BaseFormat:
@@ -74,8 +111,19 @@ def find_format(name: str) -> BaseFormat:
     return FORMATS[name]()
 
 
-def _all_formats() -> list[BaseFormat]:
-    return [format_class() for format_class in FORMATS.usable().values()]
+def _signs() -> dict[str, _Sign]:
+    """The signs of all formats; plug-ins are imported for what they declare."""
+    signs = {}
+    for name in FORMATS:
+        if name in _SIGNS:
+            signs[name] = _SIGNS[name]
+            continue
+        with contextlib.suppress(EntaugError):  # a plug-in that cannot be used
+            found = find_format(name)
+            signs[name] = _Sign(
+                " ".join(found.extensions), "", " ".join(found.foreign_extensions), _is_folder_format(found)
+            )
+    return signs
 
 
 def _extension(path: Path) -> str:
@@ -83,15 +131,32 @@ def _extension(path: Path) -> str:
     return Path(path.name.removesuffix(".gz")).suffix.lower()
 
 
-def _formats_by_extension(path: Path, *, is_read: bool = False) -> list[BaseFormat]:
+def _formats_by_extension(path: Path, *, is_read: bool = False) -> list[str]:
     """The formats whose files have the extension of a path; where it is read, also those that may have it."""
     extension = _extension(path)
-    formats = _all_formats() if extension else ()
-    return [f for f in formats if extension in (*f.extensions, *(f.foreign_extensions if is_read else ()))]
+    signs = _signs().items() if extension else ()
+    return [
+        name for name, s in signs if extension in (f"{s.extensions} {s.foreign}" if is_read else s.extensions).split()
+    ]
 
 
 def _is_folder_format(format_: BaseFormat) -> bool:
     return isinstance(format_, BufferedFormat) and format_.folder
+
+
+def _default_of(by_extension: list[str], place: int) -> str:
+    """The format of a file of which only its extension is known; `place` chooses among particular formats."""
+    default = by_extension[place] if by_extension else "conll"
+    return next((name for name in by_extension if name in _DEFAULTS), default)
+
+
+def _looks_like(path: Path) -> Callable[[_Sign], bool]:
+    """A function that tells whether a file may have a sign."""
+    head = read_beginning(path, _HEAD_SIZE)
+    text = f"{path.name.removesuffix('.gz').lower()}\0{head.decode('latin-1').removeprefix('ï»¿')}"
+    # The first record of a long file may be cut: what it lacks may follow.
+    is_cut = len(head) == _HEAD_SIZE and re.search(r"\0\s*(?:\{|\[)(?!.*[\]}]\r?\n)", text) is not None
+    return lambda sign: is_cut or re.search(sign.pattern, text) is not None
 
 
 def _detect_format(path: Path) -> BaseFormat:
@@ -99,23 +164,23 @@ def _detect_format(path: Path) -> BaseFormat:
     is_folder = path.is_dir()
     by_extension = [] if is_folder else _formats_by_extension(path, is_read=True)
     if len(by_extension) == 1:
-        return by_extension[0]
+        return find_format(by_extension[0])
     # Content counts for more than an extension that several formats share. CoNLL and JSON lines accept nearly any file
     # and are tried only where the extension is theirs, or that of no format.
-    names = {f.name for f in by_extension}
-    candidates = [f for f in _all_formats() if not names or f.name in names or f.name not in _DEFAULTS]
     if is_folder:
-        candidates = [f for f in candidates if _is_folder_format(f)]
-    for candidate in candidates:
+        names = [name for name, sign in _signs().items() if sign.is_folder]
+    else:
+        looks_like = _looks_like(path)
+        names = [name for name, sign in _signs().items() if looks_like(sign)]
+        names = [n for n in names if not by_extension or n in by_extension or n not in _DEFAULTS]
+    for candidate in map(find_format, names):
         if candidate.recognises(path):
             return candidate
     if is_folder:
-        titles = ", ".join(f.title for f in candidates) or "none"
+        titles = ", ".join(find_format(name).title for name in names) or "none"
         remedy = f"name a file in it; formats of folders: {titles}"
         raise InputError("is a directory of no known format", path=str(path), remedy=remedy)
-    # Where nothing is recognised, the last one is the least particular about contents.
-    default = by_extension[-1] if by_extension else find_format("conll")
-    return next((f for f in by_extension if f.name in _DEFAULTS), default)
+    return find_format(_default_of(by_extension, -1))  # the last one is the least particular about contents
 
 
 def _refuse_foreign(path: Path, format_: BaseFormat) -> None:
@@ -127,22 +192,18 @@ def _refuse_foreign(path: Path, format_: BaseFormat) -> None:
         raise InputError(f"is {kind.name}, not {format_.title}", path=str(path), remedy=kind.remedy)
 
 
-def _options_of(format_: BaseFormat) -> tuple[Parameter, ...]:
+def _options_of(format_: BaseFormat) -> dict[str, Parameter]:
     dialect_class: Any = format_.dialect_class
-    return parameters(dialect_class)
+    return {parameter.name: parameter for parameter in parameters(dialect_class)}
 
 
 def _given_options(format_: BaseFormat, options: dict[str, Any]) -> dict[str, Any]:
     """The options that are not None; values in text form, as on the command line, are converted."""
-    known = {parameter.name: parameter for parameter in _options_of(format_)}
-    given = {}
-    for name, value in options.items():
-        if value is None:
-            continue
-        if name not in known:
-            raise UnknownNameError(f"option of the {format_.name} format:", name, known)
-        given[name] = known[name].parse(value) if isinstance(value, str) else value
-    return given
+    known = _options_of(format_)
+    given = {name: value for name, value in options.items() if value is not None}
+    for name in given.keys() - known.keys():
+        raise UnknownNameError(f"option of the {format_.name} format:", name, known)
+    return {name: known[name].parse(value) if isinstance(value, str) else value for name, value in given.items()}
 
 
 def open_file(path: str | Path, format: str | None = None, **options: Any) -> CorpusFile:
@@ -153,11 +214,8 @@ def open_file(path: str | Path, format: str | None = None, **options: Any) -> Co
     except OSError as error:
         raise InputError(f"cannot be read ({error.strerror})", path=str(path)) from None
     if is_pipe:
-        raise InputError(
-            "is not a regular file and can be read only once",
-            path=str(path),
-            remedy="use entaug.read, or save it to a file first",
-        )
+        what, remedy = "is not a regular file and can be read only once", "use entaug.read, or save it to a file first"
+        raise InputError(what, path=str(path), remedy=remedy)
     if not path.is_dir():
         open_bytes(path).close()  # report a file that is missing or unreadable before anything else
     try:
@@ -165,9 +223,8 @@ def open_file(path: str | Path, format: str | None = None, **options: Any) -> Co
         _refuse_foreign(path, found)
         return CorpusFile(path, found, found.detect_dialect(path, **_given_options(found, options)))
     except OSError as error:  # a folder, or something in it, that may not be read
-        remedy = "check its permissions"
-        named = str(error.filename or path)
-        raise InputError(f"cannot be read ({error.strerror or error})", path=named, remedy=remedy) from None
+        what, named = f"cannot be read ({error.strerror or error})", str(error.filename or path)
+        raise InputError(what, path=named, remedy="check its permissions") from None
 
 
 def target(path: str | Path, format: str | None = None, like: CorpusFile | None = None, **options: Any) -> CorpusFile:
@@ -176,13 +233,11 @@ def target(path: str | Path, format: str | None = None, like: CorpusFile | None 
     by_extension = _formats_by_extension(path)
     extension = _extension(path)
     is_alike = like is not None and bool(extension) and _extension(like.path) == extension
-    if format:
-        chosen = find_format(format)
-    elif like is not None and (is_alike or not by_extension or like.format.name in {f.name for f in by_extension}):
-        chosen = find_format(like.format.name)
+    if not format and like is not None and (is_alike or not by_extension or like.format.name in by_extension):
+        name = like.format.name
     else:
-        default = by_extension[0] if by_extension else find_format("conll")
-        chosen = next((f for f in by_extension if f.name in _DEFAULTS), default)
+        name = format or _default_of(by_extension, 0)
+    chosen = find_format(name)
     is_chosen = format or by_extension or is_alike or chosen.name == "conll" or _is_folder_format(chosen)
     if extension and not is_chosen and not is_special(path):
         known = ", ".join(chosen.extensions)
@@ -256,9 +311,9 @@ def read_each(
     corpora = []
     for path in paths:
         with rereadable_path(path) as readable:
-            names = {f.name for f in _formats_by_extension(readable, is_read=True)}
+            names = _formats_by_extension(readable, is_read=True)
             own = find_format(format) if format and (not names or format in names) else _detect_format(readable)
-            known = {parameter.name for parameter in _options_of(own)}
+            known = _options_of(own)
             fitting = {name: value for name, value in given.items() if name in known}
             used |= fitting.keys()
             opened = open_file(readable, own.name, **fitting)

@@ -14,28 +14,14 @@ from entaug.core.data import Sentence
 from entaug.core.tags import canonical_scheme
 from entaug.errors import InputError, InputWarning, LossError
 
-__all__ = [
-    "BEFORE",
-    "ENTITY_FIELDS",
-    "KEPT",
-    "NO_LABELS",
-    "NO_MENTION",
-    "BaseFormat",
-    "Dialect",
-    "FormatCapabilities",
-    "ReadReport",
-    "are_columns",
-    "before_of",
-    "note_lines",
-    "warn_of_notes",
-]
-
 BEFORE = "_before"
 """Field of a sentence: the white space before its first token, if any."""
 ENTITY_FIELDS = "_entity_fields"
 """Field of a sentence: the further fields of each mention in its file, a list in the order of the mentions."""
 KEPT = "_brat"
 """Field of a sentence from brat: a digest of its content (``of``), lines that are not mentions, layout of its files."""
+LEVEL = "level"
+"""Field of a mention: the index of its tag column in CoNLL, where it is not the one that would be chosen."""
 NO_LABELS = "a sentence or text without any labels given was read as one that has no mentions"
 """Note about a sentence of which is not said whether it has mentions."""
 NO_MENTION = "no sentence has a mention: check that its labels were read"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,14 @@ from entaug.core.tags import flatten
 from entaug.errors import LossError, OutputError
 from entaug.files.atomic import atomic_path, follow_link
 from entaug.formats.base import ENTITY_FIELDS, BaseFormat, ReadReport
-from entaug.formats.jsonl import Jsonl, JsonlDialect
 
-__all__ = ["BufferedFormat", "check_replaceable", "flattened", "write_buffered"]
 
-_LINES = Jsonl()
+@cache
+def _lines() -> BaseFormat:
+    """The format of drafts; imported late, as few commands write any."""
+    from entaug.formats.jsonl import Jsonl
+
+    return Jsonl()
 
 
 class BufferedFormat(BaseFormat):
@@ -108,9 +112,10 @@ class BufferedFormat(BaseFormat):
         self, path: Path, dialect: Any, reading: ReadReport, start: int = 0, stop: int | None = None
     ) -> Iterator[Sentence]:
         """See `entaug.formats.base.BaseFormat`."""
-        if stop is not None:
-            return _LINES.read(path, JsonlDialect(), reading, start, stop)
-        return self.sentences(path, dialect, reading)
+        if stop is None:
+            return self.sentences(path, dialect, reading)
+        lines = _lines()
+        return lines.read(path, lines.dialect(), reading, start, stop)
 
     def as_stored(self, sentence: Sentence, dialect: Any) -> Sentence:
         """Return the sentence with the mentions that the option `overlap` of the dialect keeps.
@@ -125,7 +130,8 @@ class BufferedFormat(BaseFormat):
     def dump(self, sentence: Sentence, dialect: Any) -> str:
         """See `entaug.formats.base.BaseFormat`."""
         self.check(sentence, dialect)
-        return _LINES.dump(sentence, JsonlDialect())
+        lines = _lines()
+        return lines.dump(sentence, lines.dialect())
 
 
 def flattened(sentence: Sentence, overlap: str) -> Sentence:

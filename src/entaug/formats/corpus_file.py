@@ -19,8 +19,6 @@ from entaug.formats.base import NO_MENTION, BaseFormat, Dialect, ReadReport
 from entaug.formats.bookkeeping import BOOKKEEPING, note_on_bookkeeping, without_bookkeeping
 from entaug.formats.buffered import BufferedFormat, check_replaceable, write_buffered
 
-__all__ = ["CorpusFile", "SentenceWriter"]
-
 _SAMPLE_BYTES = 1 << 18  # bytes read to estimate the number of sentences of a file
 _SAMPLE_SIZE = 100  # sentences that a layout is prepared for
 

@@ -19,8 +19,6 @@ from entaug.formats.jsonl import Jsonl, JsonlDialect, detect_layout, parse_recor
 from entaug.formats.label_fields import TOKEN_NAMES
 from entaug.formats.records import peek_records, read_array, read_records, write_array
 
-__all__ = ["JsonArray", "JsonArrayDialect"]
-
 _LINES = Jsonl()
 
 

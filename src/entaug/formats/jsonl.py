@@ -30,7 +30,15 @@ from entaug.core.data import Mention, Sentence, split_fields
 from entaug.core.mentions import contiguous_mention
 from entaug.errors import InputError, LossError
 from entaug.files.streams import read_beginning, read_line_chunks
-from entaug.formats.base import BEFORE, ENTITY_FIELDS, BaseFormat, FormatCapabilities, ReadReport, are_columns
+from entaug.formats.base import (
+    BEFORE,
+    ENTITY_FIELDS,
+    BaseFormat,
+    FormatCapabilities,
+    ReadReport,
+    are_columns,
+    before_of,
+)
 from entaug.formats.label_fields import (
     ENTITY_NAMES,
     TOKEN_NAMES,
@@ -42,9 +50,8 @@ from entaug.formats.label_fields import (
     mentions_of_tags,
     note_no_labels,
 )
-from entaug.formats.records import json_type, no_sentences, parse_json, to_json
-
-__all__ = ["Jsonl", "JsonlDialect", "detect_layout", "parse_record"]
+from entaug.formats.records import as_object, numbered_lines, parse_json, read_records, to_json
+from entaug.formats.token_records import add_entity_fields, entity_fields, without
 
 _EXAMPLE = 'write {"tokens": [...], "entities": [...]}'
 _SENTENCE_FIELDS = frozenset(("tokens", "entities", "id", "text", "columns"))
@@ -148,25 +155,13 @@ class Jsonl(BaseFormat):
     ) -> Iterator[Sentence]:
         """See `entaug.formats.base.BaseFormat.read`."""
         is_own = dialect.is_own
-        lines_of_ids: dict[str, int] = {}
-        is_empty = True
-        for first, lines in read_line_chunks(path, start, stop, reading.notes):
-            for number, line in enumerate(lines, start=first):
-                if not line or line.isspace():
-                    continue
-                is_empty = False
-                try:
-                    sentence = parse_record(_parse_line(line), dialect, reading, is_own=is_own)
-                    if reading.repeats(sentence.id, number, lines_of_ids):
-                        sentence = sentence.with_(id=None)
-                except InputError as error:
-                    error.locate(str(path), number)
-                    reading.fault(error)
-                    continue
-                reading.line = number
-                yield sentence
-        if is_empty and stop is None:
-            raise no_sentences(path)
+
+        def parse(_number: int, line: str) -> Iterable[Sentence]:
+            return (parse_record(_parse_line(line), dialect, reading, is_own=is_own),)
+
+        return read_records(
+            path, numbered_lines(path, start, stop, reading.notes), parse, reading, is_whole=stop is None
+        )
 
     def last_break(self, data: bytes) -> int:
         """See `BaseFormat.last_break`: after a line."""
@@ -178,29 +173,29 @@ class Jsonl(BaseFormat):
         fields = sentence.fields
         if sentence.id is not None:
             record["id"] = sentence.id
-        before = fields.get(BEFORE) if sentence.spaces is not None else None
-        has_before = type(before) is str and before.isspace()
+        before = "" if sentence.spaces is None else before_of(sentence)
         if sentence.spaces is not None:
-            record["text"] = f"{before}{sentence.text}" if has_before else sentence.text
+            record["text"] = before + sentence.text
         record[dialect.token_field] = sentence.tokens
         entities: list[Any] = []
         if tag_field := dialect.tags:
             record[tag_field] = _tags(sentence, dialect)
         else:
             record[dialect.entity_field] = entities = [_entity(mention, dialect) for mention in sentence.mentions]
+        further = entity_fields(sentence)
         if sentence.columns:
             columns = dict(sentence.columns)
             record |= {name: columns.pop(name) for name in dialect.columns if name in columns}
             if columns:
                 record["columns"] = columns
         for name, value in fields.items():
-            if name == BEFORE and has_before:
+            if name == BEFORE and before:
                 continue  # part of the text
-            if name == ENTITY_FIELDS and not tag_field and _are_entity_fields(value, len(entities)):
+            if name == ENTITY_FIELDS and not tag_field and value is further:
                 if dialect.entities == "lists":
                     continue  # named by `lost`
-                for entity, further in zip(entities, value, strict=True):
-                    _add_fields(entity, further, dialect.label)
+                for entity, own in zip(entities, further, strict=True):
+                    _add_fields(entity, own, dialect.label)
             else:
                 record.setdefault(name, value)
         try:
@@ -230,7 +225,7 @@ def detect_layout(lines: Iterable[Any], dialect: JsonlDialect, options: Mapping[
             detected["ids"] = detected["ids"] or not (id_ is None or is_made_key(str(id_)))
             detected["texts"] = detected["texts"] or record.get("text") is not None
             entities = record.get("entities")
-            if not is_own or type(entities) is not list or (entities and type(entities[0]) is not dict):
+            if not is_own or not _are_own(entities):
                 sample.append(record)
                 if len(sample) == _SAMPLE:
                     break
@@ -240,6 +235,11 @@ def detect_layout(lines: Iterable[Any], dialect: JsonlDialect, options: Mapping[
         except (ValueError, LookupError, TypeError, AttributeError):
             continue
     return detected | _detect_fields(sample, options)
+
+
+def _are_own(entities: Any) -> bool:
+    """Whether entities are objects, as in the form that is written by default."""
+    return type(entities) is list and (not entities or type(entities[0]) is dict)
 
 
 def _layout_of_entity(entity: Any) -> dict[str, Any]:
@@ -268,9 +268,8 @@ def _detect_fields(records: Sequence[dict[str, Any]], options: Mapping[str, Any]
     tokens = options.get("token_field") or next((name for name in TOKEN_NAMES if name in sample.texts), None)
     if tokens is None:
         return {}
-    found = find_label_fields(
-        sample, tokens, options.get("tag_field"), options.get("entity_field"), options.get("names", ())
-    )
+    tag_field, entity_field = options.get("tag_field"), options.get("entity_field")
+    found = find_label_fields(sample, tokens, tag_field, entity_field, options.get("names", ()))
     detected: dict[str, Any] = {"token_field": tokens, "scheme": found.scheme}
     if "tag_field" in options or "entity_field" in options:
         detected["mentions"] = "tags" if "tag_field" in options else "entities"
@@ -279,11 +278,9 @@ def _detect_fields(records: Sequence[dict[str, Any]], options: Mapping[str, Any]
     if found.entities is not None:
         detected |= {"entity_field": found.entities, "ends": _ends(records, tokens, found.entities)}
         detected |= next((_layout_of_entity(row[0]) for row in values.get(found.entities, ())), {})
-    with_tokens = [record for record in records if type(record.get(tokens)) is list]
     per_token = (name for name in sample.texts if name not in (tokens, found.tags, found.entities))
-    detected["columns"] = tuple(
-        name for name in per_token if all(len(r[tokens]) == len(r.get(name) or r[tokens]) for r in with_tokens)
-    )
+    rows = [record for record in records if type(record.get(tokens)) is list]
+    detected["columns"] = tuple(n for n in per_token if all(len(r[tokens]) == len(r.get(n) or r[tokens]) for r in rows))
     return detected
 
 
@@ -299,11 +296,6 @@ def _ends(records: Sequence[dict[str, Any]], tokens: str, name: str) -> str:
     return ""
 
 
-def _are_entity_fields(value: object, n: int) -> bool:
-    """Whether a value has the form of `_entity_fields`, and is not a field of that name from another program."""
-    return type(value) is list and len(value) == n and all(type(fields) is dict for fields in value)
-
-
 def _add_fields(entity: dict[str, Any], fields: dict[str, Any], label: str) -> None:
     """Add further fields to an entity; its label and position do not change."""
     if label == "label" and "label" in fields:  # the entity had both fields; `type` was the label of the mention
@@ -314,18 +306,17 @@ def _add_fields(entity: dict[str, Any], fields: dict[str, Any], label: str) -> N
 
 
 def _tags(sentence: Sentence, dialect: JsonlDialect) -> Sequence[Any]:
+    path = f"sentence {sentence.key}"
     try:
         tags = sentence.iob(dialect.scheme)
     except LossError as error:
-        error.path, error.remedy = f"sentence {sentence.key}", "write entities: --to-layout mentions=entities"
+        error.path, error.remedy = path, "write entities: --to-layout mentions=entities"
         raise
     if not dialect.names:
         return tags
     numbers = {name: i for i, name in enumerate(dialect.names)}
     if missing := next((tag for tag in tags if tag not in numbers), None):
-        raise LossError(
-            f"the tag {missing!r} has no number in names={','.join(dialect.names)}", path=f"sentence {sentence.key}"
-        )
+        raise LossError(f"the tag {missing!r} has no number in names={','.join(dialect.names)}", path=path)
     return [numbers[tag] for tag in tags]
 
 
@@ -345,11 +336,6 @@ def _entity(mention: Mention, dialect: JsonlDialect) -> Any:
     return {"spans": spans, dialect.label: mention.label}
 
 
-def _shared(tokens: list[Any]) -> tuple[Any, ...]:
-    """Tokens, so that equal ones of a corpus in memory are one string; what is none is refused later."""
-    return tuple(map(intern, tokens)) if set(map(type, tokens)) == {str} else tuple(tokens)
-
-
 def _parse_line(line: str) -> Any:
     try:
         record = orjson.loads(line)
@@ -363,15 +349,10 @@ def _parse_line(line: str) -> Any:
 
 def parse_record(record: Any, dialect: JsonlDialect, reading: ReadReport, *, is_own: bool) -> Sentence:
     """Return the sentence of a record; `is_own` is `JsonlDialect.is_own`, which is asked for each file only."""
-    if type(record) is not dict:
-        if record == [] and type(record) is list:
-            raise no_sentences()
-        raise InputError(f"{json_type(record)} where an object is expected", remedy=_EXAMPLE)
-    entities = record.get("entities")
-    if not is_own or type(entities) is not list or (entities and type(entities[0]) is not dict):
+    record = as_object(record, _EXAMPLE)
+    if not is_own or not _are_own(record.get("entities")):
         record = _in_own_form(record, dialect, reading)
-        entities = record["entities"]
-    tokens = record.get("tokens")
+    entities, tokens = record["entities"], record.get("tokens")
     if type(tokens) is not list:
         raise _no_tokens(record, "tokens")
     mentions = [_parse_mention(entity) for entity in entities]
@@ -382,22 +363,21 @@ def parse_record(record: Any, dialect: JsonlDialect, reading: ReadReport, *, is_
         id_ = str(id_)
     fields = {name: value for name, value in record.items() if name not in _SENTENCE_FIELDS}
     if any(len(entity) > 2 + ("start" in entity) and type(entity) is dict for entity in entities):
-        entity_fields = _entity_fields(mentions, entities)
-        if any(entity_fields):
-            fields[ENTITY_FIELDS] = entity_fields
-    arguments: dict[str, Any] = {}
+        # In the canonical order of the mentions.
+        order = sorted(range(len(mentions)), key=lambda i: (mentions[i].spans, mentions[i].label))
+        add_entity_fields(fields, [_further_fields(entities[i]) for i in order])
     columns, text = record.get("columns"), record.get("text")
-    if are_columns(columns, len(tokens)):
-        arguments["columns"] = {name: tuple(values) for name, values in columns.items()}
-    elif columns is not None:
-        fields["columns"] = columns
+    if columns is not None and not are_columns(columns, len(tokens)):
+        fields["columns"], columns = columns, None
+    spaces = None
     if text is not None:
-        arguments["spaces"], before = _parse_spaces(tokens, text)
-        if before:
-            fields[BEFORE] = before
-        if arguments["spaces"] is None:
-            fields["text"] = text
-    return Sentence(_shared(tokens), tuple(mentions), id_, **arguments, **split_fields(fields))
+        spaces, before = _parse_spaces(tokens, text)
+        fields |= {BEFORE: before} if before else {}
+        fields |= {"text": text} if spaces is None else {}
+    # Equal tokens of a corpus in memory are one string; what is none is refused by the sentence.
+    shared = tuple(map(intern, tokens)) if set(map(type, tokens)) == {str} else tuple(tokens)
+    columns = {name: tuple(values) for name, values in (columns or {}).items()}
+    return Sentence(shared, tuple(mentions), id_, columns=columns, spaces=spaces, **split_fields(fields))
 
 
 def _no_tokens(record: Mapping[str, Any], name: str) -> InputError:
@@ -455,8 +435,7 @@ def _with_next_token(entity: Any) -> Any:
     if type(entity) is not dict:
         return entity
     if type(spans := entity.get("spans")) is list:
-        is_pair = all(type(span) is list and len(span) == 2 for span in spans)
-        return {**entity, "spans": [[start, after(end)] for start, end in spans]} if is_pair else entity
+        return {**entity, "spans": [[s[0], after(s[1])] if type(s) is list and len(s) == 2 else s for s in spans]}
     return {**entity, "end": after(entity.get("end"))} if "end" in entity else entity
 
 
@@ -495,9 +474,8 @@ def _parse_mention(entity: Any) -> Mention:
     return Mention(label, tuple([tuple(span) if type(span) is list else span for span in spans]))
 
 
-def _entity_fields(mentions: list[Mention], entities: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the further fields of entities, in the canonical order of the mentions."""
-    order = sorted(range(len(mentions)), key=lambda i: (mentions[i].spans, mentions[i].label))
-    objects = [entity if type(entity) is dict else {} for entity in entities]
-    own = [{*_POSITION_FIELDS, "type" if "type" in entity else label_name(entity)} for entity in objects]
-    return [{name: value for name, value in objects[i].items() if name not in own[i]} for i in order]
+def _further_fields(entity: Any) -> dict[str, Any]:
+    """The fields of an entity besides label and position."""
+    if type(entity) is not dict:
+        return {}
+    return without(entity, {*_POSITION_FIELDS, "type" if "type" in entity else label_name(entity)})

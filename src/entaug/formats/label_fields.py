@@ -13,24 +13,6 @@ from entaug.errors import InputError
 from entaug.formats.base import NO_LABELS, ReadReport
 from entaug.formats.token_records import decode_tags
 
-__all__ = [
-    "ENTITY_NAMES",
-    "LABEL_NAMES",
-    "RESERVED",
-    "TOKEN_NAMES",
-    "FieldSample",
-    "LabelFields",
-    "as_list_of_objects",
-    "find_label_fields",
-    "is_entity",
-    "label_name",
-    "mentions_of_tags",
-    "name_of",
-    "note_no_labels",
-    "numbers_without_names",
-    "unread_labels",
-]
-
 TOKEN_NAMES = ("tokens", "words", "token", "word")
 """Names of fields of tokens."""
 _TAG_NAMES = ("ner_tags", "ner", "ner_labels", "tags", "labels", "ner_tag", "tag", "label", "bio_tags", "iob_tags")

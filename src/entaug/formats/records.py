@@ -23,22 +23,6 @@ from entaug.files.streams import decode_text, read_beginning, read_bytes, read_l
 from entaug.formats.base import ReadReport
 from entaug.formats.label_fields import TOKEN_NAMES
 
-__all__ = [
-    "NO_CHOICE",
-    "as_object",
-    "as_objects",
-    "json_type",
-    "no_sentences",
-    "numbered_lines",
-    "parse_json",
-    "peek_records",
-    "read_array",
-    "read_records",
-    "several_parts",
-    "to_json",
-    "write_array",
-]
-
 T = TypeVar("T")
 
 _LARGE = 1 << 20  # bytes
@@ -48,19 +32,10 @@ _PEEK_SIZES = (1 << 16, 1 << 24)  # bytes; the second number is used if the firs
 _SEPARATOR = re.compile(r"[ \t\r\n,]*")
 _ARRAY_OF_RECORDS = re.compile(r"\[\s*[\[{\]]")
 _FIRST_PART = re.compile(r'\{\s*("(?:[^"\\]|\\.)*")\s*:\s*\[\s*(?=[\[{])')
-_OF_RECORDS = frozenset(
-    (
-        *TOKEN_NAMES,
-        "tokenized_text",
-        "sentence",
-        "sentences",
-        "paragraphs",
-        "documents",
-        "messages",
-        "prompt",
-        "completion",
-    )
-)
+_OF_RECORDS = {
+    *TOKEN_NAMES,
+    *"tokenized_text sentence sentences paragraphs documents messages prompt completion".split(),
+}
 NO_CHOICE = ""
 """The part to read of a file with several, for formats that have no option for it."""
 _TYPES = {list: "an array", dict: "an object", str: "a string", bool: "a truth value", type(None): "null"}

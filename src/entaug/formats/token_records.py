@@ -11,18 +11,6 @@ from entaug.core.tags import InvalidTag, decode_canonical
 from entaug.errors import InputError
 from entaug.formats.base import ENTITY_FIELDS, ReadReport, are_columns
 
-__all__ = [
-    "add_entity_fields",
-    "check_tokens",
-    "decode_tags",
-    "entity_fields",
-    "pop_columns",
-    "pop_id",
-    "pop_spaces",
-    "unique_mentions",
-    "without",
-]
-
 T = TypeVar("T")
 
 

@@ -12,7 +12,7 @@ import torch
 from entaug.backends.soft_labels import TagProbabilities
 from entaug.core.data import Sentence
 from entaug.errors import InputError, ParameterError
-from entaug.formats.huggingface.dialect import JSON_COLUMN
+from entaug.formats.parquet import JSON_COLUMN
 
 __all__ = ["SoftLabelCollator", "soft_label_loss"]
 

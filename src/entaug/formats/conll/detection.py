@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise
 from pathlib import Path
 from typing import Literal
 
@@ -14,11 +14,11 @@ from entaug.core.spacing import is_unspaced_script
 from entaug.core.tags import InvalidTag, SchemeDetector, decode_canonical, is_tag
 from entaug.errors import InputError, ParameterError
 from entaug.files.streams import find_in_file
-from entaug.formats.conll.dialect import ConllDialect
-from entaug.formats.conll.lines import (
+from entaug.formats.conll.layout import (
     PROVENANCE_COMMENT,
     TEXT_COMMENT,
     Block,
+    ConllDialect,
     is_comment,
     is_numbering,
     is_range_or_empty_node,
@@ -27,10 +27,7 @@ from entaug.formats.conll.lines import (
     read_blocks,
     split_row,
 )
-from entaug.formats.conll.tag_columns import extract_attribute
 from entaug.formats.records import no_sentences
-
-__all__ = ["detect_dialect"]
 
 _SAMPLE_SIZE = 300  # sentences from which the layout is detected
 _MAX_SENTENCES = 20_000  # that are searched for a first tag where these have none
@@ -275,9 +272,7 @@ class _ColumnDetector:
         if _JSON.match(first_row):
             return "it looks like JSON: let its name end in .json, or name its format with --from"
         rows = [" ".join(row) for row in self._rows]
-        if sum(_COMMA.search(row) is not None and is_tag(_COMMA.split(row)[-1].strip()) for row in rows) >= (
-            len(rows) / 2
-        ):
+        if sum(is_tag(_COMMA.split(row)[-1].strip()) for row in rows if _COMMA.search(row)) >= len(rows) / 2:
             return "it looks like a table: let its name end in .csv, or pass --from table"
         return "name it with --tag-column, counted from 0"
 
@@ -340,8 +335,7 @@ class _NestedColumnDetector:
             for column in columns:
                 detector.update(row[column] for row in rows if column < len(row))
         self._scheme = detector.scheme() if detector.has_mentions else dialect.scheme
-        self._pairs = list(pairwise(columns))
-        self._label_counts: dict[int, Counter[str]] = {column: Counter() for column in columns}
+        self._labels: dict[int, Counter[str]] = {column: Counter() for column in columns}
         self._num_inside: Counter[int] = Counter()
         self._num_shorter: Counter[int] = Counter()
         for rows in sample:
@@ -350,49 +344,40 @@ class _NestedColumnDetector:
     @property
     def is_decided(self) -> bool:
         """Whether the last column has shown mentions, or there is only one."""
-        return len(self._columns) < 2 or bool(self._label_counts[self._columns[-1]])
+        return len(self._columns) < 2 or bool(self._labels[self._columns[-1]])
 
     def update(self, rows: Rows) -> None:
         """Add the mentions of a sentence."""
         if len(self._columns) < 2 or any(len(row) <= self._columns[-1] for row in rows):
             return
         try:
-            mentions = {
-                column: decode_canonical([row[column] for row in rows], self._scheme, Counter())
-                for column in self._columns
-            }
+            levels = [decode_canonical([row[c] for row in rows], self._scheme, Counter()) for c in self._columns]
         except InvalidTag:
             return
-        for column, column_mentions in mentions.items():
-            self._label_counts[column].update(mention.label for mention in column_mentions)
-        for outer_column, inner_column in self._pairs:
-            for inner in mentions[inner_column]:
-                around = (o for o in mentions[outer_column] if o.start <= inner.start and inner.end <= o.end)
-                outer = next(around, None)
-                self._num_inside[inner_column] += outer is not None
-                self._num_shorter[inner_column] += outer is not None and outer.spans != inner.spans
+        for column, mentions in zip(self._columns, levels, strict=True):
+            self._labels[column].update(mention.label for mention in mentions)
+        for (outer_mentions, mentions), column in zip(pairwise(levels), self._columns[1:], strict=True):
+            for inner in mentions:
+                around = (o for o in outer_mentions if o.start <= inner.start and inner.end <= o.end)
+                if (outer := next(around, None)) is not None:
+                    self._num_inside[column] += 1
+                    self._num_shorter[column] += outer.spans != inner.spans
 
     def tag_columns(self) -> tuple[int, ...]:
         """The tag columns, outermost first; one or none where no mentions are nested."""
-        num_filled = max(
-            (i for i, column in enumerate(self._columns, start=1) if self._label_counts[column]), default=0
-        )
-        columns = self._columns[num_filled - 1 : num_filled]
-        for outer, inner in reversed(self._pairs[: max(0, num_filled - 1)]):
-            if not self._is_nested(outer, inner):
-                break
-            columns = [outer, *columns]
-        return (*columns, *self._columns[num_filled:]) if len(columns) > 1 else tuple(self._columns[-1:])
+        filled = [column for column in self._columns if self._labels[column]]
+        last = self._columns.index(filled[-1]) if filled else 0
+        first = last
+        while first > 0 and self._is_nested(self._columns[first - 1], self._columns[first]):
+            first -= 1
+        return tuple(self._columns[first:] if first < last else self._columns[-1:])
 
     def _is_nested(self, outer: int, inner: int) -> bool:
-        count = self._label_counts[inner].total()
-        outer_labels = tuple(
-            label for column in self._columns if column <= outer for label in self._label_counts[column]
-        )
+        count = self._labels[inner].total()
+        outer_labels = tuple(label for column in self._columns if column <= outer for label in self._labels[column])
         # An inner label may extend an outer one: LOCderiv beside LOC.
-        num_known = sum(n for label, n in self._label_counts[inner].items() if label.startswith(outer_labels))
-        is_fewer = count <= self._label_counts[outer].total() / 2
-        is_different = is_fewer or self._num_shorter[inner] >= count / 2
+        num_known = sum(n for label, n in self._labels[inner].items() if label.startswith(outer_labels))
+        is_different = count <= self._labels[outer].total() / 2 or self._num_shorter[inner] >= count / 2
         return count > 0 and is_different and self._num_inside[inner] >= 0.8 * count and num_known >= 0.8 * count
 
 
@@ -400,17 +385,13 @@ def _detect_scheme(dialect: ConllDialect, sample: list[Rows], further: Iterator[
     """Detect the tag scheme from the sample, and from further sentences until there is a mention that shows it."""
     detector = SchemeDetector()
     column = dialect.tag_column
-
-    def update(rows: Rows) -> None:
+    for i, rows in enumerate(chain(sample, further)):
+        if i >= len(sample) and detector.is_decided:
+            break
         cells = [row[column].strip() for row in rows if -len(row) <= column < len(row)]
         if dialect.attribute:
             cells = extract_attribute(cells, dialect.attribute)[0]
         detector.update("O" if cell == dialect.outside_tag else cell for cell in cells)
-
-    for rows in sample:
-        update(rows)
-    while not detector.is_decided and (next_rows := next(further, None)) is not None:
-        update(next_rows)
     return detector.scheme()
 
 
@@ -421,3 +402,14 @@ def _are_characters(dialect: ConllDialect, sample: list[Rows]) -> bool:
     if len(tokens) < _MIN_CHARACTERS or len(single) < 0.95 * len(tokens):
         return False
     return sum(map(is_unspaced_script, single)) >= 0.5 * len(tokens)
+
+
+def extract_attribute(cells: Sequence[str], name: str) -> tuple[list[str], list[str]]:
+    """The tags that are attributes in cells, and the cells without them."""
+    pattern = re.compile(rf"(^|\|){re.escape(name)}=([^|]*)")
+    tags, remainders = [], []
+    for cell in cells:
+        match = pattern.search(cell)
+        tags.append(match[2] if match else "O")
+        remainders.append(cell[: match.start(2)] + cell[match.end(2) :] if match else cell)
+    return tags, remainders

@@ -11,24 +11,46 @@ a file.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+import re
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
+from operator import ne
 from pathlib import Path
-from typing import Any
+from sys import intern
+from typing import Any, NoReturn
 
-from entaug.core.data import Sentence
-from entaug.core.tags import flatten
-from entaug.errors import ParameterError
-from entaug.formats.base import ENTITY_FIELDS, BaseFormat, FormatCapabilities, ReadReport
-from entaug.formats.conll.detection import detect_dialect
-from entaug.formats.conll.dialect import ConllDialect
-from entaug.formats.conll.lines import last_break
-from entaug.formats.conll.reader import ConllReader
-from entaug.formats.conll.tag_columns import flatten_to_levels
-from entaug.formats.conll.writer import find_losses, format_sentence
+import orjson
 
-__all__ = ["Conll"]
+from entaug.core.alignment import align_spaces
+from entaug.core.data import PLACEHOLDER, Mention, Sentence
+from entaug.core.mentions import sorted_mentions
+from entaug.core.provenance import Provenance
+from entaug.core.spacing import infer_spaces_of_characters
+from entaug.core.tags import InvalidTag, decode_canonical, encode_canonical, flatten, is_tag
+from entaug.errors import InputError, LossError, ParameterError, TagError
+from entaug.formats.base import ENTITY_FIELDS, LEVEL, BaseFormat, FormatCapabilities, ReadReport
+from entaug.formats.conll.detection import detect_dialect, extract_attribute
+from entaug.formats.conll.layout import (
+    DOCSTART,
+    PROVENANCE_COMMENT,
+    TEXT_COMMENT,
+    ConllDialect,
+    comment_name,
+    is_comment,
+    is_numbering,
+    is_range_or_empty_node,
+    last_break,
+    parse_column_names,
+    parse_sentence_id,
+    read_blocks,
+    split_row,
+)
+from entaug.formats.records import no_sentences
 
+EXTRA_ROWS = "_conllu_rows"
+"""Field of a sentence: its rows that are no words (ranges, empty nodes), each with the index of the word behind it."""
 _ARRANGEMENT = frozenset(("token_column", "tag_column", "tag_columns", "numbered_from", "attribute"))
 
 
@@ -63,7 +85,7 @@ class Conll(BaseFormat):
         self, path: Path, dialect: ConllDialect, reading: ReadReport, start: int = 0, stop: int | None = None
     ) -> Iterator[Sentence]:
         """See `entaug.formats.base.BaseFormat.read`."""
-        return ConllReader(path, dialect, reading).sentences(start, stop)
+        return _Reader(path, dialect, reading).sentences(start, stop)
 
     def last_break(self, data: bytes) -> int:
         """See `entaug.formats.base.BaseFormat.last_break`: after an empty line that ends the rows of a sentence."""
@@ -73,11 +95,7 @@ class Conll(BaseFormat):
         """See `entaug.formats.base.BaseFormat.as_stored`; without the mentions that the option `overlap` excludes."""
         if dialect.overlap == "error" or sentence.is_flat:
             return sentence
-        num_levels = len(dialect.tag_columns)
-        if num_levels:
-            kept = flatten_to_levels(sentence.mentions, num_levels, dialect.overlap)
-        else:
-            kept = flatten(sentence.mentions, dialect.overlap)
+        kept = _flatten_to_levels(sentence.mentions, len(dialect.tag_columns) or 1, dialect.overlap)
         if len(kept) == len(sentence.mentions):
             return sentence
         layout = {name: value for name, value in sentence.layout.items() if name != ENTITY_FIELDS}
@@ -87,17 +105,588 @@ class Conll(BaseFormat):
         """See `entaug.formats.base.BaseFormat.prepared`: all rows have the further columns of the sample."""
         if dialect.column_names or (dialect.num_columns and _ARRANGEMENT.isdisjoint(given)):
             return dialect
-        tags = dialect.tag_columns or (dialect.tag_column,)
         names = dict.fromkeys(name for sentence in sample for name in sentence.columns)
         if dialect.numbered_from is not None:
             names.pop("0", None)
-        width = len(names) + len(tags) + len({dialect.token_column, *(() if dialect.numbered_from is None else (0,))})
+        width = len(names) + (len(dialect.tag_columns) or 1)
+        width += len({dialect.token_column, *(() if dialect.numbered_from is None else (0,))})
         return replace(dialect, num_columns=width, further_columns=tuple(names))
 
     def dump(self, sentence: Sentence, dialect: ConllDialect) -> str:
-        """See `entaug.formats.base.BaseFormat.dump`."""
-        return format_sentence(sentence, dialect)
+        """See `entaug.formats.base.BaseFormat.dump`: comments, rows and an empty line."""
+        return _format_sentence(sentence, dialect)
 
     def lost(self, sentence: Sentence, dialect: ConllDialect) -> list[str]:
         """See `entaug.formats.base.BaseFormat.lost`."""
-        return find_losses(sentence, dialect)
+        lost = [
+            f"field {name!r}"
+            for name, value in sentence.fields.items()
+            if not (
+                (name == "comments" and isinstance(value, list))
+                or (name == EXTRA_ROWS and _extra_rows(sentence, dialect))
+                or (name == "entaug" and dialect.provenance)
+                or (name == ENTITY_FIELDS and dialect.tag_columns and _are_levels_written(sentence, dialect))
+            )
+        ]
+        if sentence.id is not None or sentence.spaces is not None:
+            comments = _format_comments(sentence, dialect)
+            if sentence.id is not None and not any(map(parse_sentence_id, comments.split("\n"))):
+                lost.append("id")
+            if _needs_text(sentence, dialect) and TEXT_COMMENT not in comments:
+                lost.append("text")
+        if sentence.columns and (width := dialect.num_columns or len(dialect.column_names)):
+            used = {dialect.token_column, *(() if dialect.attribute else dialect.tag_indices(width))}
+            known = [dialect.column_name(i) for i in range(width) if i not in used]
+            if dialect.further_columns:
+                known = [*dialect.further_columns, *(known[:1] if dialect.numbered_from is not None else ())]
+            lost += [f"column {name!r}" for name in sentence.columns if name not in known]
+        return lost
+
+
+# ------------------------------------------------------------------------------------------------------------- reading
+
+
+class _RaggedRows(Exception):  # noqa: N818 - internal: converted to an InputError with a line
+    """The rows of a sentence have different numbers of columns, or too few."""
+
+
+class _Reader:
+    """Reads the sentences of a file."""
+
+    def __init__(self, path: Path, dialect: ConllDialect, reading: ReadReport) -> None:
+        self._path = path
+        self._dialect = dialect
+        self._reading = reading
+        self._repairs = reading.repaired if reading.repair else None
+        self._lines_of_ids: dict[str, int] = {}
+        self._further: dict[tuple[int, bool], list[tuple[int, str]]] = {}
+        # Attributes of the dialect that are needed for every sentence.
+        self._delimiter = dialect.delimiter
+        self._is_simple = dialect.is_simple
+        self._min_columns = max(
+            2, dialect.token_column + 1, dialect.tag_column + 1, *(c + 1 for c in dialect.tag_columns)
+        )
+        # With fewer or more columns in some sentences, words or tags would be taken from the wrong ones.
+        self._num_columns = dialect.num_columns or len(dialect.column_names)
+        self._unread = {i: _describe_unread(i, dialect) for i in dialect.unread_tag_columns}
+
+    def sentences(self, start: int = 0, stop: int | None = None) -> Iterator[Sentence]:
+        """Read the sentences."""
+        dialect, reading = self._dialect, self._reading
+        comments: list[str] = []
+        is_empty = True
+        for first, lines in read_blocks(self._path, start, stop, reading.notes):
+            begin = 0
+            while begin < len(lines) and lines[begin][0] in "#-" and is_comment(lines[begin], dialect):
+                # The heading of the file is no comment of its first sentence.
+                if not dialect.column_names or parse_column_names(lines[begin]) != dialect.column_names:
+                    comments.append(lines[begin])
+                begin += 1
+            if begin == len(lines):
+                continue
+            sentence = self._parse_block(first + begin, lines[begin:] if begin else lines, comments)
+            comments = []
+            is_empty = False
+            if sentence is not None:
+                reading.line = first + begin
+                yield sentence
+        if comments:
+            reading.notes["comment after the last sentence left out"] += len(comments)
+        if is_empty and stop is None:
+            raise no_sentences(self._path)
+
+    def _parse_block(self, first: int, rows: list[str], comments: list[str]) -> Sentence | None:
+        """Parse a block; None where it holds no rows, or a fault that has been reported."""
+        sentence: Sentence | None
+        try:
+            try:
+                sentence = self._parse_rows(rows, comments)
+            except (_RaggedRows, InvalidTag):  # a fault, unless there are comments among the rows
+                sentence = self._parse_carefully(first, rows, comments)
+            if sentence is None or not self._reading.repeats(sentence.id, first, self._lines_of_ids):
+                return sentence
+        except InputError as error:
+            error.locate(str(self._path), first)
+            self._reading.fault(error)
+            return None
+        layout = dict(sentence.layout)
+        kept = [line for line in layout.pop("comments") if not parse_sentence_id(line)]
+        return sentence.with_(id=None, layout={**layout, "comments": kept} if kept else layout)
+
+    def _parse_rows(self, rows: list[str], comments: list[str]) -> Sentence:
+        dialect, delimiter = self._dialect, self._delimiter
+        try:
+            if delimiter:
+                columns = list(zip(*[row.split(delimiter) for row in rows], strict=True))
+            else:
+                columns = list(zip(*[split_row(row, None) for row in rows], strict=True))
+        except ValueError:
+            raise _RaggedRows from None
+        width = len(columns)
+        if width < self._min_columns or self._num_columns not in (0, width):
+            raise _RaggedRows
+        if dialect.numbered_from is None or is_numbering(columns[0], dialect.numbered_from):
+            return self._parse_columns(columns, comments, {}, keeps_numbers=False)
+        places = [i for i, number in enumerate(columns[0]) if not is_range_or_empty_node(number)]
+        if not places:
+            raise InvalidTag(0, "no row of the sentence is a word", "add its words, or delete the lines")
+        extra = [(bisect_left(places, i), row) for i, row in enumerate(rows) if is_range_or_empty_node(columns[0][i])]
+        words = [tuple([column[i] for i in places]) for column in columns]
+        keeps_numbers = not is_numbering(words[0], dialect.numbered_from)
+        layout = {EXTRA_ROWS: [[place, row] for place, row in extra]} if extra else {}
+        try:
+            sentence = self._parse_columns(words, comments, layout, keeps_numbers=keeps_numbers)
+        except InvalidTag as error:
+            error.index = places[error.index]
+            raise
+        self._note_extra_rows([split_row(row, delimiter) for _, row in extra])
+        if keeps_numbers:
+            self._reading.notes["sentence whose token numbers do not count up: they are kept"] += 1
+        return sentence
+
+    def _note_extra_rows(self, rows: list[list[str]]) -> None:
+        """Note rows that are no words, and the tags in them."""
+        notes, dialect = self._reading.notes, self._dialect
+        for row in rows:
+            kind = "a range of words" if "-" in row[0] else "an empty node"
+            notes[f"CoNLL-U row of {kind} is no token; kept where the sentence stays the same"] += 1
+            tags = [row[i] for i in dialect.tag_indices(len(row))]
+            if dialect.attribute:
+                tags, _ = extract_attribute(tags, dialect.attribute)
+            if any(is_tag(tag) and tag != "O" for tag in tags):
+                notes[f"tag of {kind} not read"] += 1
+
+    def _parse_columns(
+        self, columns: list[tuple[str, ...]], comments: Sequence[str], layout: dict[str, Any], *, keeps_numbers: bool
+    ) -> Sentence:
+        """The sentence whose words have these columns."""
+        dialect = self._dialect
+        width = len(columns)
+        tokens: tuple[str, ...] = columns[dialect.token_column]
+        if dialect.token_prefix:
+            tokens = _remove_prefix(tokens, dialect.token_prefix)
+        if "" in tokens:
+            raise InvalidTag(tokens.index(""), "the token is empty", "give it one, or delete the line")
+        tokens = tuple(map(intern, tokens))  # equal tokens of a corpus in memory are one string
+        spaces = infer_spaces_of_characters(tokens) if dialect.characters else None
+        has_attributes = False
+        mentions: Sequence[Mention]
+        if self._is_simple:
+            mentions = decode_canonical(self._stripped(columns[dialect.tag_column]), dialect.scheme, self._repairs)
+        else:
+            mentions, levels, attributes = self._parse_tags(columns)
+            if levels:
+                layout[ENTITY_FIELDS] = levels
+            if any(cell != f"{dialect.attribute}=" for cell in attributes):
+                columns[dialect.tag_column] = tuple(attributes)
+                has_attributes = True
+        if self._unread:
+            self._note_unread(columns, mentions)
+        if width == 2 and not comments and not layout and not has_attributes:
+            return Sentence(tokens, mentions, spaces=spaces)
+        further = {name: columns[i] for i, name in self._further_columns(width, has_attributes)}
+        if dialect.numbered_from is not None and not keeps_numbers:
+            further.pop(dialect.column_name(0), None)
+        if not comments and not layout:
+            return Sentence(tokens, mentions, columns=further, spaces=spaces)
+        id_, text, provenance, kept = _parse_comments(comments)
+        text_spaces = None if text is None else align_spaces(tokens, text)
+        if text is not None and text_spaces is None:
+            surfaces = _surfaces(tokens, layout.get(EXTRA_ROWS, ()), dialect)
+            if surfaces == tokens or align_spaces(surfaces, text) is None:
+                self._reading.notes["comment with a text of other tokens: its white space is not read"] += 1
+        if kept:
+            layout["comments"] = kept
+        spaces = spaces if text_spaces is None else text_spaces
+        return Sentence(tokens, mentions, id_, columns=further, spaces=spaces, layout=layout, provenance=provenance)
+
+    def _further_columns(self, num_columns: int, has_attributes: bool) -> list[tuple[int, str]]:
+        """The indices and names of the columns besides token and tag; of the tag column too if it has attributes."""
+        key = num_columns, has_attributes
+        if key not in self._further:
+            used = {self._dialect.token_column, *(() if has_attributes else self._dialect.tag_indices(num_columns))}
+            self._further[key] = [(i, self._dialect.column_name(i)) for i in range(num_columns) if i not in used]
+        return self._further[key]
+
+    def _parse_tags(
+        self, columns: Sequence[Sequence[str]]
+    ) -> tuple[Sequence[Mention], list[dict[str, int]], Sequence[str]]:
+        """The mentions of rows, their levels, and the cells of the tag column without the tags."""
+        dialect = self._dialect
+        if dialect.tag_columns:
+            tag_columns = [self._stripped(columns[i]) for i in dialect.tag_indices(len(columns))]
+            return *_decode_levels(tag_columns, dialect.scheme, self._repairs, self._reading.notes), ()
+        tags = columns[dialect.tag_column]
+        attributes: Sequence[str] = ()
+        if dialect.attribute:
+            tags, attributes = extract_attribute(tags, dialect.attribute)
+        elif dialect.outside_tag != "O":
+            tags = ["O" if tag == dialect.outside_tag else tag for tag in tags]
+        return decode_canonical(self._stripped(tags), dialect.scheme, self._repairs), [], attributes
+
+    def _stripped(self, tags: Sequence[str]) -> Sequence[str]:
+        """Tags without white space around them, which would become part of the label."""
+        if len("".join(tags).split()) == 1:  # as nearly always
+            return tags
+        stripped = [tag.strip() for tag in tags]
+        if num_changed := sum(map(ne, tags, stripped)):
+            self._reading.notes["white space around a tag left out"] += num_changed
+        return stripped
+
+    def _note_unread(self, columns: Sequence[Sequence[str]], mentions: Sequence[Mention]) -> None:
+        """Note mentions in columns that look like tags and are not read."""
+        for column, what in self._unread.items():
+            tags = columns[column]
+            if tags.count("O") == len(tags):
+                continue
+            try:
+                num_unread = len({*decode_canonical(tags, self._dialect.scheme, Counter())}.difference(mentions))
+            except InvalidTag:  # of another scheme
+                num_unread = sum(is_tag(tag) and tag[0] in "BSU" for tag in tags)
+            if num_unread:
+                self._reading.notes[what] += num_unread
+
+    # --------------------------------------------------------------------------------------------------------- faults
+
+    def _parse_carefully(self, first: int, lines: list[str], comments: list[str]) -> Sentence | None:
+        """Parse a block that is faulty or has comments among its rows; an error names the line."""
+        moved = [line for line in lines if is_comment(line, self._dialect)]
+        rows = [(n, line) for n, line in enumerate(lines, start=first) if not is_comment(line, self._dialect)]
+        if not rows:
+            return None
+        try:
+            sentence = self._parse_rows([row for _, row in rows], comments + moved)
+        except InvalidTag as error:
+            line_number = rows[error.index][0]
+            raise TagError(error.message, path=str(self._path), line=line_number, remedy=error.remedy) from None
+        except _RaggedRows:
+            cells = [split_row(row, self._delimiter) for _, row in rows]
+            if not self._reading.repair or not all(self._is_repairable and len(c) > 1 and is_tag(c[-1]) for c in cells):
+                raise self._ragged_rows_error([number for number, _ in rows], list(map(len, cells))) from None
+        except InputError as error:
+            error.locate(str(self._path), rows[0][0])
+            raise
+        else:
+            if moved:
+                what = "line with # between the rows of a sentence taken as a comment"
+                self._reading.notes[what] += len(moved)
+            return sentence
+        self._reading.repaired["ragged rows, only token and tag kept"] += 1
+        narrow = replace(self._dialect, separator="tab", num_columns=2, numbered_from=None, unread_tag_columns=())
+        narrow_rows = [f"{row[0]}\t{row[-1]}" for row in cells]
+        narrow_reader = _Reader(self._path, narrow, self._reading)
+        return narrow_reader._parse_carefully(first, narrow_rows, comments + moved)
+
+    @property
+    def _is_repairable(self) -> bool:
+        """Whether token and tag are the first and the last cell of any row."""
+        return self._dialect.token_column == 0 and self._dialect.tag_column == -1 and self._is_simple
+
+    def _ragged_rows_error(self, numbers: list[int], widths: list[int]) -> InputError:
+        """The error for the first row whose number of columns is not that of most."""
+        expected = self._num_columns or max(Counter(widths).most_common(1)[0][0], self._min_columns)
+        for number, width in zip(numbers, widths, strict=True):
+            if width != expected:
+                what = f"{width} column{'s' * (width != 1)} where {expected} are expected"
+                remedy = "correct the line, or name the --separator and columns"
+                remedy += ", or pass --repair to keep only token and tag" * self._is_repairable
+                return InputError(what, path=str(self._path), line=number, remedy=remedy)
+        return InputError("rows do not fit the layout of the file", path=str(self._path), line=numbers[0])
+
+
+def _describe_unread(column: int, dialect: ConllDialect) -> str:
+    """The note on the mentions of a further column."""
+    used = dialect.tag_indices(dialect.num_columns)
+    every = ",".join(map(str, sorted({*used, *dialect.unread_tag_columns})))
+    return (
+        f"mention in column {column} not read, tags are in column {' and '.join(map(str, used))} "
+        f"(nested mentions of all: --tag-columns {every}; of this column alone: --tag-column {column})"
+    )
+
+
+def _remove_prefix(tokens: Sequence[str], prefix: str) -> tuple[str, ...]:
+    for i, token in enumerate(tokens):
+        if not token.startswith(prefix):
+            raise InvalidTag(i, f"no {prefix!r} before the token {token!r}", "correct the line")
+    return tuple([token[len(prefix) :] for token in tokens])
+
+
+def _surfaces(tokens: tuple[str, ...], extra: Sequence[tuple[int, str]], dialect: ConllDialect) -> tuple[str, ...]:
+    """The words as the text has them: those of a range as one."""
+    surfaces = [*tokens]
+    for place, row in reversed(extra):
+        cells = split_row(row, dialect.delimiter)
+        first, dash, last = cells[0].partition("-")
+        if dash:
+            surfaces[place : place + int(last) - int(first) + 1] = [cells[dialect.token_column]]
+    return tuple(surfaces)
+
+
+def _parse_comments(comments: Sequence[str]) -> tuple[str | None, str | None, Provenance | None, list[str]]:
+    """The id, text and provenance in the comments of a sentence, and the comments except provenance."""
+    id_ = text = provenance = None
+    kept = []
+    for line in comments:
+        id_ = parse_sentence_id(line) or id_
+        if line.startswith(TEXT_COMMENT):
+            text = line[len(TEXT_COMMENT) :]
+        if line.startswith(PROVENANCE_COMMENT):
+            try:
+                provenance = Provenance.from_dict(orjson.loads(line[len(PROVENANCE_COMMENT) :]))
+                continue
+            except (orjson.JSONDecodeError, TypeError, ValueError):
+                pass  # a comment of another program
+        kept.append(line)
+    return id_, text, provenance, kept
+
+
+# ------------------------------------------------------------------------------------ nested mentions: several columns
+
+
+def _decode_levels(
+    columns: Sequence[Sequence[str]], scheme: str, repairs: Counter[str] | None, notes: Counter[str]
+) -> tuple[list[Mention], list[dict[str, int]]]:
+    """The mentions of the tags of several columns, and the levels where `_assign_levels` would choose others."""
+    level_of: dict[Mention, int] = {}
+    for level, tags in enumerate(columns):
+        try:
+            column_mentions = decode_canonical(tags, scheme, repairs)
+        except InvalidTag as error:
+            raise InvalidTag(error.index, f"tag column {level + 1}: {error.message}", error.remedy) from None
+        for mention in column_mentions:
+            if level_of.setdefault(mention, level) != level:
+                notes["mention that stands in two tag columns taken once"] += 1
+    mentions = sorted_mentions(level_of)
+    levels = [level_of[mention] for mention in mentions]
+    is_usual = not any(levels) or levels == _assign_levels(mentions)
+    return mentions, [] if is_usual else [{LEVEL: level} for level in levels]
+
+
+def _assign_levels(mentions: Sequence[Mention]) -> list[int]:
+    """Assign each contiguous mention to the first column that is free there, outer mentions first."""
+    ends: list[int] = []
+    levels = [0] * len(mentions)
+    for i in sorted(range(len(mentions)), key=lambda i: (mentions[i].start, -mentions[i].end, mentions[i].label)):
+        mention = mentions[i]
+        level = next((level for level, end in enumerate(ends) if end <= mention.start), len(ends))
+        ends[level : level + 1] = [mention.end]
+        levels[i] = level
+    return levels
+
+
+def _flatten_to_levels(mentions: Sequence[Mention], num_levels: int, overlap: str) -> Sequence[Mention]:
+    """Reduce mentions to those that some tag columns can hold."""
+    if num_levels == 1:
+        return flatten(mentions, overlap)
+    remaining = [mention for mention in mentions if mention.is_contiguous]
+    if len(remaining) == len(mentions) and max(_assign_levels(remaining), default=0) < num_levels:
+        return mentions
+    kept: list[Mention] = []
+    for _ in range(num_levels):
+        flat = set(flatten(remaining, overlap))
+        kept += flat
+        remaining = [mention for mention in remaining if mention not in flat]
+    return sorted_mentions(kept)
+
+
+def _encode_levels(sentence: Sentence, dialect: ConllDialect) -> list[list[str]]:
+    """Convert the mentions of a sentence to the tags of several columns."""
+    num_levels = len(dialect.tag_columns)
+    mentions = sentence.mentions
+    if dialect.overlap != "error":
+        mentions = tuple(_flatten_to_levels(mentions, num_levels, dialect.overlap))
+    discontinuous = next((mention for mention in mentions if not mention.is_contiguous), None)
+    if discontinuous is not None:
+        raise LossError(
+            f"a discontinuous mention ({discontinuous.label} {list(discontinuous.spans)}) cannot be written as tags",
+            remedy="write JSON lines, or choose what to keep: --overlap outermost or innermost",
+        )
+    levels = _recorded_levels(sentence, num_levels) if mentions is sentence.mentions else None
+    levels = _assign_levels(mentions) if levels is None else levels
+    by_level: list[list[Mention]] = [[] for _ in range(num_levels)]
+    for mention, level in zip(mentions, levels, strict=True):
+        if level >= num_levels:
+            raise LossError(
+                f"a nested mention ({mention.label} {list(mention.spans)}) needs tag column {max(levels) + 1} "
+                f"and there are {num_levels}",
+                remedy="name more --to-tag-columns, write JSON lines, or choose what to keep: --overlap outermost",
+            )
+        by_level[level].append(mention)
+    return [encode_canonical(len(sentence), flat, dialect.scheme) for flat in by_level]
+
+
+def _recorded_levels(sentence: Sentence, num_levels: int) -> list[int] | None:
+    """The levels in the fields of the mentions; None where they are not known or do not fit the columns."""
+    fields = sentence.layout.get(ENTITY_FIELDS)
+    if not isinstance(fields, list) or len(fields) != len(sentence.mentions):
+        return None
+    levels = []
+    ends = [0] * num_levels
+    for mention, mention_fields in zip(sentence.mentions, fields, strict=True):  # in the order of their starts
+        level = mention_fields.get(LEVEL) if isinstance(mention_fields, dict) else None
+        if type(level) is not int or not 0 <= level < num_levels or mention.start < ends[level]:
+            return None
+        ends[level] = mention.end
+        levels.append(level)
+    return levels
+
+
+def _are_levels_written(sentence: Sentence, dialect: ConllDialect) -> bool:
+    """Whether the mentions have no further fields but `LEVEL`, and their columns in the file give it."""
+    fields = sentence.layout.get(ENTITY_FIELDS)
+    if not isinstance(fields, list) or any(not isinstance(f, dict) or f.keys() - {LEVEL} for f in fields):
+        return False
+    return _recorded_levels(sentence, len(dialect.tag_columns)) is not None
+
+
+# ------------------------------------------------------------------------------------------------------------- writing
+
+
+def _format_sentence(sentence: Sentence, dialect: ConllDialect) -> str:
+    try:
+        if dialect.tag_columns:
+            tags = _encode_levels(sentence, dialect)
+        else:
+            tags = [sentence.iob(dialect.scheme, dialect.overlap)]
+    except LossError as error:
+        error.path = f"sentence {sentence.id or ' '.join(sentence.tokens[:6])}"
+        raise
+    delimiter = dialect.delimiter or "\t"
+    is_plain = dialect.is_simple and not sentence.columns and dialect.num_columns in (0, 2)
+    if is_plain and dialect.numbered_from is None and dialect.token_column == 0 and dialect.tag_column in (1, -1):
+        rows = [f"{token}{delimiter}{tag}" for token, tag in zip(sentence.tokens, tags[0], strict=True)]
+        width = 2
+    else:
+        columns = _arrange_columns(sentence, tags, dialect)
+        width = len(columns)
+        rows = [delimiter.join(cells) for cells in zip(*columns, strict=True)]
+    body = "\n".join(rows)
+    is_clean = body.count(delimiter) == (width - 1) * len(rows) and body.count("\n") == len(rows) - 1
+    if not is_clean or "\r" in body or "\0" in body:
+        _raise_for_characters(sentence, delimiter)
+    if rows[0][0] == "#" or DOCSTART in body:
+        _check_no_comment(sentence, rows, dialect)
+    if EXTRA_ROWS in sentence.layout and (extra := _extra_rows(sentence, dialect)):
+        for place, row in reversed(extra):
+            rows.insert(place, row)
+        body = "\n".join(rows)
+    return f"{_format_comments(sentence, dialect)}{body}\n\n"
+
+
+def _arrange_columns(sentence: Sentence, tag_columns: list[list[str]], dialect: ConllDialect) -> list[Sequence[str]]:
+    """All columns of a sentence, in the order of the file."""
+    n = len(sentence)
+    further = dict(sentence.columns)
+    by_index: dict[int, Sequence[str]] = {}
+    if dialect.numbered_from is not None:
+        numbers = [str(i) for i in range(dialect.numbered_from, dialect.numbered_from + n)]
+        by_index[0] = further.pop(dialect.column_name(0), numbers)
+    by_index[dialect.token_column] = [dialect.token_prefix + token for token in sentence.tokens]
+    indices = dialect.tag_columns or (dialect.tag_column,)
+    if dialect.attribute:
+        name = dialect.column_name(indices[0] if indices[0] >= 0 else dialect.num_columns - 1)
+        tag_columns = [_insert_attribute(tag_columns[0], further.pop(name, None), dialect.attribute)]
+    elif dialect.outside_tag != "O":
+        tag_columns = [[dialect.outside_tag if tag == "O" else tag for tag in tags] for tags in tag_columns]
+    width = dialect.num_columns or len(dialect.column_names) or len(further) + len(by_index) + len(tag_columns)
+    for index, cells in zip(indices, tag_columns, strict=True):
+        # In a sentence with fewer columns than the tag column needs it is the last.
+        by_index[index % width if index < width else width - 1] = cells
+    if len(by_index) < 1 + len(tag_columns) + (dialect.numbered_from is not None) or max(by_index) >= width:
+        raise LossError(
+            f"a sentence of {width} columns has no place for the token in column {dialect.token_column} "
+            f"and the tag in column {' and '.join(map(str, indices))}",
+            path=sentence.id,
+            remedy="name columns that exist",
+        )
+    unused = [i for i in range(width) if i not in by_index]
+    names: Iterable[str] = further  # each sentence may have its own
+    if dialect.further_columns:
+        names = dialect.further_columns
+    elif dialect.column_names or dialect.num_columns:
+        names = map(dialect.column_name, unused)
+    placeholders = [PLACEHOLDER] * n
+    by_index |= {i: further.get(name, placeholders) for i, name in zip(unused, names, strict=True)}
+    return [by_index[i] for i in range(width)]
+
+
+def _insert_attribute(tags: Sequence[str], cells: Sequence[str] | None, name: str) -> list[str]:
+    """Insert tags into cells as attributes; the inverse of `extract_attribute`."""
+    if cells is None:
+        return [f"{name}={tag}" for tag in tags]
+    pattern = re.compile(rf"(^|\|){re.escape(name)}=(?=\||$)")
+    result = []
+    for tag, cell in zip(tags, cells, strict=True):
+        if match := pattern.search(cell):
+            result.append(cell[: match.end()] + tag + cell[match.end() :])
+        elif tag == "O":
+            result.append(cell)
+        else:
+            result.append(f"{name}={tag}" if cell in (PLACEHOLDER, "") else f"{cell}|{name}={tag}")
+    return result
+
+
+def _extra_rows(sentence: Sentence, dialect: ConllDialect) -> list[tuple[int, str]]:
+    """The rows of ranges and empty nodes, each with its place among the words; none where they do not fit."""
+    found = sentence.layout.get(EXTRA_ROWS)
+    delimiter = dialect.delimiter or "\t"
+    if dialect.numbered_from is None or not isinstance(found, list):
+        return []
+    rows: list[tuple[int, str]] = []
+    for item in found:  # in JSON the field may hold anything
+        if not (isinstance(item, (list, tuple)) and len(item) == 2 and type(item[0]) is int and type(item[1]) is str):
+            return []
+        place, row = item
+        is_row = row.count(delimiter) == dialect.num_columns - 1 and not any(c in row for c in "\n\r\0")
+        is_placed = (rows[-1][0] if rows else 0) <= place <= len(sentence)
+        if not (is_row and is_placed and is_range_or_empty_node(row.partition(delimiter)[0])):
+            return []
+        rows.append((place, row))
+    return rows
+
+
+def _raise_for_characters(sentence: Sentence, delimiter: str) -> NoReturn:
+    """Raise the error for a character that cannot be written in a cell."""
+    for token in sentence.tokens:
+        if delimiter in token or any(character in token for character in "\n\r\0"):
+            kind = "column separator" if delimiter in token else "NUL character" if "\0" in token else "line end"
+            remedy = "write JSON lines, or choose another --separator"
+            raise LossError(f"token {token!r} holds a {kind}", path=sentence.id, remedy=remedy)
+    what = "a tag or a further column holds a column separator, a line end or a NUL character"
+    raise LossError(what, path=sentence.id, remedy="write JSON lines")
+
+
+def _check_no_comment(sentence: Sentence, rows: list[str], dialect: ConllDialect) -> None:
+    """Check that no row would be read as a comment."""
+    for i, row in enumerate(rows):
+        if (i == 0 or row.startswith(DOCSTART)) and is_comment(row, dialect):
+            what = f"token {sentence.tokens[i]!r}{' at the start of a sentence' * (i == 0)} would be read as a comment"
+            remedy = "write JSON lines" + " or use --separator tab" * row.startswith("#")
+            raise LossError(what, path=sentence.id, remedy=remedy)
+
+
+def _needs_text(sentence: Sentence, dialect: ConllDialect) -> bool:
+    """Whether the white space of a sentence is known, and can be read only from a comment."""
+    if sentence.spaces is None:
+        return False
+    return not (dialect.characters and sentence.spaces == infer_spaces_of_characters(sentence.tokens))
+
+
+def _format_comments(sentence: Sentence, dialect: ConllDialect) -> str:
+    def is_writable(line: object) -> bool:
+        """Whether it will be read as a comment; in JSON the field of this name may hold anything."""
+        return isinstance(line, str) and not any(c in line for c in "\n\r\0") and is_comment(line, dialect)
+
+    generated = []
+    if dialect.ids and sentence.id is not None:
+        generated.append(f"# sent_id = {sentence.id}")
+    if dialect.texts and _needs_text(sentence, dialect):
+        generated.append(f"{TEXT_COMMENT}{sentence.text}")
+    comments = sentence.layout.get("comments")
+    kept = list(filter(is_writable, comments if isinstance(comments, list) else ()))
+    said = set(map(comment_name, kept))
+    text = "".join(f"{line}\n\n" if line.startswith(DOCSTART) else f"{line}\n" for line in kept)
+    text += "".join(f"{line}\n" for line in generated if comment_name(line) not in said and is_writable(line))
+    if dialect.provenance and sentence.provenance is not None:
+        text += f"{PROVENANCE_COMMENT}{orjson.dumps(sentence.provenance.to_dict()).decode()}\n"
+    return text

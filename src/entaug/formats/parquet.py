@@ -1,0 +1,814 @@
+"""Parquet files and folders of ``Dataset.save_to_disk``, read and written with pyarrow only; datasets in memory.
+
+Each row is a sentence. Flat mentions are in a column of tags, which are strings or numbers with names (``ClassLabel``);
+nested and discontinuous mentions are in a column of entities with ``label`` and ``spans``. Columns of lists with one
+value per token become columns of the sentence, all others fields. Fields with values of different types are stored as
+JSON in the column ``entaug_fields``.
+"""
+
+from __future__ import annotations
+
+import abc
+import contextlib
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+from itertools import accumulate, pairwise
+from pathlib import Path
+from typing import Any, Literal
+
+import orjson
+
+from entaug.config.params import validate
+from entaug.core.alignment import align_spaces
+from entaug.core.corpus import Corpus
+from entaug.core.data import Mention, Sentence, split_fields
+from entaug.core.tags import Overlap
+from entaug.errors import InputError, LossError, MissingExtraError, ParameterError
+from entaug.files.atomic import atomic_file
+from entaug.files.streams import read_beginning, read_bytes
+from entaug.formats.base import ENTITY_FIELDS, FormatCapabilities, ReadReport, are_columns, note_lines, warn_of_notes
+from entaug.formats.buffered import BufferedFormat
+from entaug.formats.label_fields import (
+    LABEL_NAMES,
+    RESERVED,
+    TOKEN_NAMES,
+    FieldSample,
+    as_list_of_objects,
+    find_label_fields,
+    label_name,
+    mentions_of_tags,
+    name_of,
+    note_no_labels,
+    numbers_without_names,
+)
+from entaug.formats.records import no_sentences, read_records, several_parts
+from entaug.formats.token_records import add_entity_fields, pop_columns, pop_id, pop_spaces, unique_mentions, without
+
+JSON_COLUMN = "entaug_fields"
+"""Column with the fields that have no separate column, as JSON."""
+_ROW_GROUP = 10_000  # rows
+_BATCH_SIZE = 2000  # rows
+_DICT, _INFO, _STATE = "dataset_dict.json", "dataset_info.json", "state.json"
+_DATA = re.compile(r"data-[0-9]{5}-of-[0-9]{5}\.arrow")
+_REMEDY = "fetch it anew, or write it again"
+_PREFIXES = {"IOB1": "IB", "IOB2": "BI", "IOBES": "BIES", "BILOU": "BILU", "BMES": "BMES"}
+_TEXT = {"dtype": "string", "_type": "Value"}
+_INTEGER = {"dtype": "int64", "_type": "Value"}
+
+
+@dataclass(frozen=True)
+class HfDialect:
+    """Layout of a table.
+
+    Args:
+        token_column: the column of tokens.
+        tag_column: the column of tags.
+        entity_column: the column of entities.
+        mentions: where mentions are: ``"tags"``, ``"entities"``, or ``"auto"``: in entities where any sentence has
+            nested or discontinuous mentions, else in tags.
+        scheme: the scheme of the tags.
+        names: the tags of the numbers, in order; missing ones are added when a table is written.
+        overlap: the treatment of nested and discontinuous mentions in writing, see `entaug.core.tags.flatten`.
+        split_name: the split to read from a folder with several splits.
+        columns: the columns with a value per token.
+        classes: the names that numbers stand for in other columns, by column.
+    """
+
+    token_column: str = "tokens"  # noqa: S105 - no password
+    tag_column: str = "ner_tags"
+    entity_column: str = "entities"
+    mentions: Literal["auto", "tags", "entities"] = "auto"
+    scheme: str = "IOB2"
+    names: tuple[str, ...] = ()
+    overlap: Overlap = "error"
+    split_name: str | None = None
+    columns: tuple[str, ...] = field(default=(), repr=False)
+    classes: tuple[tuple[str, tuple[str, ...]], ...] = field(default=(), repr=False)
+
+    def __post_init__(self) -> None:
+        validate(self)
+
+    def describe(self) -> str:
+        """Return a description of the layout."""
+        tags, entities = f"{self.scheme} tags in {self.tag_column!r}", f"mentions in {self.entity_column!r}"
+        auto = f"{tags}, or {entities} where there are nested ones"
+        where = {"tags": tags, "entities": entities, "auto": auto}
+        return f"table, tokens in {self.token_column!r}, {where[self.mentions]}"
+
+
+@dataclass(frozen=True)
+class _Table:
+    """A table that is read in batches of some or all columns, and Hugging Face's description of them."""
+
+    schema: Any
+    features: Mapping[str, Any]
+    batches: Callable[[Sequence[str] | None], Iterator[Any]]
+
+
+def _pyarrow() -> Any:
+    try:
+        import pyarrow as pa
+    except ImportError as error:
+        raise MissingExtraError(error.name or "pyarrow", "datasets") from None
+    return pa
+
+
+# ------------------------------------------------------------------------------------------------------------- formats
+
+
+class TableFormat(BufferedFormat):
+    """Base class of formats that hold a table; see `entaug.formats.buffered.BufferedFormat` for the methods."""
+
+    carries = FormatCapabilities(nested=True, discontinuous=True, columns=True, fields=True, spaces=True)
+    dialect_class = HfDialect
+
+    @abc.abstractmethod
+    def open_table(self, path: Path, dialect: HfDialect) -> _Table:
+        """Open the table of a file."""
+
+    @abc.abstractmethod
+    def write_table(self, table: Any, path: Path, dialect: HfDialect) -> None:
+        """Write a table."""
+
+    def detect(self, path: Path, dialect: HfDialect, options: Mapping[str, Any]) -> dict[str, Any]:
+        """See `entaug.formats.base.BaseFormat.detect`: the columns."""
+        with _faults_named(path):
+            return _detect_columns(self.open_table(path, dialect), dialect, options)
+
+    def is_empty(self, path: Path) -> bool:
+        """Whether a table has no rows."""
+        with _faults_named(path):
+            return not any(len(batch) for batch in self.open_table(path, self.dialect()).batches(None))
+
+    def sentences(self, path: Path, dialect: HfDialect, reading: ReadReport) -> Iterator[Sentence]:
+        """See `entaug.formats.buffered.BufferedFormat.sentences`."""
+        with _faults_named(path):
+            yield from _read_table(self.open_table(path, dialect), dialect, reading, path)
+
+    def check(self, sentence: Sentence, dialect: HfDialect) -> None:
+        """See `entaug.formats.buffered.BufferedFormat.check`: unsupported mentions, text that is not Unicode."""
+        kept = self.as_stored(sentence, dialect)
+        if dialect.mentions == "tags":
+            self.check_flat(kept, "pass --overlap outermost or innermost, or write entities")
+        try:
+            texts = [*sentence.tokens, *(mention.label for mention in kept.mentions), sentence.id or ""]
+            texts += [*(sentence.spaces or ()), *sentence.columns, *sentence.fields]
+            "".join([*texts, *(value for values in sentence.columns.values() for value in values)]).encode()
+            json.dumps(dict(sentence.fields))
+        except (TypeError, ValueError, RecursionError) as error:
+            raise LossError(f"cannot be written ({error})", path=f"sentence {sentence.key}") from None
+
+    def write(self, sentences: Iterable[Sentence], path: Path, dialect: HfDialect) -> None:
+        """See `entaug.formats.buffered.BufferedFormat.write`."""
+        self.write_table(create_table((self.as_stored(s, dialect) for s in sentences), dialect), path, dialect)
+
+
+@contextlib.contextmanager
+def _faults_named(path: Path) -> Iterator[None]:
+    """Turn the errors of pyarrow into errors that name the file."""
+    try:
+        yield
+    except InputError as error:
+        error.path = error.path or str(path)
+        raise
+    except ParameterError:
+        raise
+    except (_pyarrow().ArrowException, OSError, ValueError) as error:
+        reason = str(error).split("\n", 1)[0][:200]
+        raise InputError(f"damaged, or not what its name says ({reason})", path=str(path), remedy=_REMEDY) from None
+
+
+def _features_of(schema: Any, info: Path | None = None) -> dict[str, Any]:
+    """Hugging Face's description of the columns."""
+    try:
+        if info is not None and info.exists():
+            features = json.loads(read_bytes(info)).get("features")
+        else:
+            features = json.loads((schema.metadata or {})[b"huggingface"])["info"]["features"]
+    except (KeyError, TypeError, AttributeError, ValueError, RecursionError):
+        features = None
+    return features if isinstance(features, dict) else {}
+
+
+class Parquet(TableFormat):
+    """Parquet files."""
+
+    name = "parquet"
+    title = "Parquet"
+    extensions = (".parquet",)
+
+    def recognises(self, path: Path) -> bool:
+        """See `entaug.formats.base.BaseFormat.recognises`: it begins as Parquet does."""
+        return read_beginning(path, 4) == b"PAR1"
+
+    def open_table(self, path: Path, dialect: HfDialect) -> _Table:
+        """See `TableFormat.open_table`."""
+        del dialect
+        pa = _pyarrow()
+        from pyarrow import parquet
+
+        file = parquet.ParquetFile(pa.BufferReader(read_bytes(path)) if path.suffix == ".gz" else str(path))
+
+        def batches(columns: Sequence[str] | None) -> Iterator[Any]:
+            for batch in file.iter_batches(batch_size=_BATCH_SIZE, columns=columns and list(columns)):
+                batch.validate(full=True)
+                yield batch
+
+        return _Table(file.schema_arrow, _features_of(file.schema_arrow), batches)
+
+    def write_table(self, table: Any, path: Path, dialect: HfDialect) -> None:
+        """See `TableFormat.write_table`."""
+        del dialect
+        from pyarrow import parquet
+
+        with atomic_file(path) as out:
+            parquet.write_table(table, out, row_group_size=_ROW_GROUP)
+
+
+class DatasetFolder(TableFormat):
+    """Folders that ``Dataset.save_to_disk`` or ``DatasetDict.save_to_disk`` wrote."""
+
+    name = "datasets"
+    title = "Hugging Face dataset folder"
+    folder = True
+
+    def recognises(self, path: Path) -> bool:
+        """See `entaug.formats.base.BaseFormat.recognises`: it has the files that describe a dataset."""
+        return (path / _DICT).is_file() or ((path / _STATE).is_file() and (path / _INFO).is_file())
+
+    def replaceable(self, path: Path) -> bool:
+        """See `entaug.formats.buffered.BufferedFormat.replaceable`; folders with several splits are never written."""
+        files = {file.name: file.is_file() and not file.is_symlink() for file in path.iterdir()}
+        is_ours = all(name in (_INFO, _STATE) or _DATA.fullmatch(name) for name in files)
+        return {_INFO, _STATE} <= files.keys() and is_ours and all(files.values())
+
+    def open_table(self, path: Path, dialect: HfDialect) -> _Table:
+        """See `TableFormat.open_table`."""
+        pa = _pyarrow()
+        folder = _part(path, dialect.split_name)
+        listed = _read_object(folder / _STATE).get("_data_files")
+        files = [one.get("filename") for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+        names = [name for name in files if isinstance(name, str) and Path(name).name == name]
+        if not names or len(names) < len(files):
+            raise InputError("names no data files", path=str(folder / _STATE), remedy=_REMEDY)
+
+        def batches(columns: Sequence[str] | None) -> Iterator[Any]:
+            for name in names:
+                try:
+                    with pa.memory_map(str(folder / name)) as mapped, pa.ipc.open_stream(mapped) as stream:
+                        for batch in stream:
+                            batch.validate(full=True)
+                            selected = batch if columns is None else batch.select(columns)
+                            yield from (selected.slice(i, _BATCH_SIZE) for i in range(0, len(batch), _BATCH_SIZE))
+                except FileNotFoundError:
+                    raise InputError("no such file", path=str(folder / name), remedy=_REMEDY) from None
+
+        with pa.memory_map(str(folder / names[0])) as mapped, pa.ipc.open_stream(mapped) as stream:
+            schema = stream.schema
+        return _Table(schema, _features_of(schema, folder / _INFO), batches)
+
+    def write_table(self, table: Any, path: Path, dialect: HfDialect) -> None:
+        """See `TableFormat.write_table`."""
+        pa = _pyarrow()
+        path.mkdir()
+        name = "data-00000-of-00001.arrow"
+        with pa.OSFile(str(path / name), "wb") as out, pa.ipc.new_stream(out, table.schema) as stream:
+            stream.write_table(table, max_chunksize=1000)
+        digest = blake2b(digest_size=8)
+        with (path / name).open("rb") as written:
+            while block := written.read(1 << 20):
+                digest.update(block)
+        empty = dict.fromkeys(("citation", "description", "homepage", "license"), "")
+        info: dict[str, Any] = {**empty, "features": _features_of(table.schema)}
+        state: dict[str, Any] = {
+            "_data_files": [{"filename": name}],
+            "_fingerprint": digest.hexdigest(),
+            "_format_columns": None,
+            "_format_kwargs": {},
+            "_format_type": None,
+            "_output_all_columns": False,
+            "_split": dialect.split_name,
+        }
+        for file, contents in ((_INFO, info), (_STATE, state)):
+            (path / file).write_text(json.dumps(contents, indent=2, sort_keys=True), encoding="utf-8")
+
+
+def _part(path: Path, name: str | None) -> Path:
+    """The folder of the split to read."""
+    if not (path / _DICT).is_file():
+        return path
+    listed = _read_object(path / _DICT).get("splits")
+    splits = [split for split in listed if isinstance(split, str)] if isinstance(listed, list) else []
+    name = splits[0] if name is None and len(splits) == 1 else name
+    if name is None or name not in splits:
+        error = several_parts(splits or ["none"], name)
+        error.path = str(path)
+        raise error
+    if Path(name).name != name:
+        raise InputError(f"a part of the name {name!r}", path=str(path), remedy=_REMEDY)
+    return path / name
+
+
+def _read_object(path: Path) -> dict[str, Any]:
+    try:
+        value = json.loads(read_bytes(path))
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, dict):
+        raise InputError("not a JSON object", path=str(path), remedy=_REMEDY)
+    return value
+
+
+# ---------------------------------------------------------------------------------------------------- types of columns
+
+
+def _class_names(feature: Any) -> tuple[str, ...]:
+    """The names of a ``ClassLabel``."""
+    names = feature.get("names") if isinstance(feature, dict) and feature.get("_type") == "ClassLabel" else None
+    return tuple(names) if isinstance(names, list) and all(isinstance(name, str) for name in names) else ()
+
+
+def _item_names(feature: Any) -> tuple[str, ...]:
+    """The names of a list of ``ClassLabel``."""
+    if isinstance(feature, list):
+        return _class_names(feature[0]) if len(feature) == 1 else ()
+    return _class_names(feature.get("feature")) if isinstance(feature, dict) else ()
+
+
+def _item_type(type_: Any) -> Any:
+    """The type of the items of a list; None of any other type."""
+    types = _pyarrow().types
+    if not (types.is_list(type_) or types.is_large_list(type_) or types.is_fixed_size_list(type_)):
+        return None
+    item = type_.value_type
+    return item.value_type if types.is_dictionary(item) else item
+
+
+def _is_text(type_: Any) -> bool:
+    types = _pyarrow().types
+    return bool(types.is_string(type_) or types.is_large_string(type_) or types.is_string_view(type_))
+
+
+def _is_entities(type_: Any) -> bool:
+    """Whether a type is that of entities: a list of structures; in older versions, a structure of lists."""
+    item = _item_type(type_) or type_
+    if not _pyarrow().types.is_struct(item):
+        return False
+    names = {item.field(i).name for i in range(item.num_fields)}
+    return bool(names & {*LABEL_NAMES}) and ("spans" in names or {"start", "end"} <= names)
+
+
+def _is_printed(type_: Any) -> bool:
+    """Whether values of a type are read as strings: dates, times, decimal numbers."""
+    types = _pyarrow().types
+    return bool(types.is_temporal(type_) or types.is_decimal(type_))
+
+
+def _is_json(type_: Any) -> bool:
+    """Whether values of a type have a JSON form."""
+    types = _pyarrow().types
+    if types.is_dictionary(type_):
+        return _is_json(type_.value_type)
+    if types.is_struct(type_):
+        return all(_is_json(type_.field(i).type) for i in range(type_.num_fields))
+    if (item := _item_type(type_)) is not None:
+        return _is_json(item)
+    tests = (_is_text, types.is_integer, types.is_floating, types.is_boolean, types.is_null)
+    return any(test(type_) for test in tests)
+
+
+def _detect_columns(table: _Table, dialect: HfDialect, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Detect the layout of a table."""
+    types = {column.name: column.type for column in table.schema}
+    if len(types) < len(table.schema):
+        raise InputError("two columns of one name", remedy="rename one")
+    for option in ("token_column", "tag_column", "entity_column"):
+        if option in options and options[option] not in types:
+            raise InputError(f"no column {options[option]!r}", remedy=f"it has: {', '.join(types)}")
+    items = {name: item for name, type_ in types.items() if (item := _item_type(type_)) is not None}
+    texts = [name for name, item in items.items() if _is_text(item)]
+    numbers = [name for name, item in items.items() if _pyarrow().types.is_integer(item)]
+    first = next(table.batches(None), None)
+    rows = {name: () if first is None else _rows(first.column(name)) for name in (*texts, *numbers)}
+    item_names = {name: _item_names(table.features.get(name)) for name in numbers}
+    sample = FieldSample(
+        {name: rows[name] for name in texts},
+        {name: rows[name] for name in numbers},
+        [name for name, type_ in types.items() if _is_entities(type_)],
+        item_names,
+    )
+    tokens = options.get("token_column") or next((name for name in TOKEN_NAMES if name in texts), None)
+    if tokens is None:
+        candidates = [name for name in texts if not sample.is_tag_like(name)]
+        if len(candidates) != 1:
+            several = f"several could be: {', '.join(candidates)}"
+            hint = several if candidates else f"it has: {', '.join(types) or 'no column'}"
+            raise InputError("no column of tokens is known", remedy=f"name it: token_column; {hint}")
+        [tokens] = candidates
+    elif tokens not in texts:
+        raise InputError(f"the column {tokens!r} holds no lists of strings", remedy="name another: token_column")
+    detected: dict[str, Any] = {"token_column": tokens, "mentions": "auto"}
+    found = find_label_fields(sample, tokens, options.get("tag_column"), options.get("entity_column"), dialect.names)
+    if found.tags is not None:
+        detected |= {"tag_column": found.tags, "names": found.names, "scheme": found.scheme, "mentions": "tags"}
+    if found.entities is not None:
+        detected["entity_column"] = found.entities
+        if "tag_column" not in options or "entity_column" in options:
+            detected["mentions"] = "entities"
+    others = [name for name in (*texts, *numbers) if name not in (tokens, found.tags)]
+    others = [name for name in others if name in texts or item_names[name]]
+    classes = {name: item_names[name] for name in others if item_names.get(name)}
+    classes |= {name: names for name in types if (names := _class_names(table.features.get(name)))}
+    return detected | {"columns": _with_value_per_token(table, tokens, others), "classes": tuple(classes.items())}
+
+
+def _with_value_per_token(table: _Table, tokens: str, names: Sequence[str]) -> tuple[str, ...]:
+    """The columns with one value per token in every row that is not empty."""
+    from pyarrow import compute
+
+    fitting = list(names)
+    for batch in table.batches([tokens, *names]) if names else ():
+        n = compute.list_value_length(batch.column(tokens))
+        for name in tuple(fitting):
+            is_equal = compute.equal(n, compute.list_value_length(batch.column(name)))
+            if compute.all(is_equal).as_py() is False:
+                fitting.remove(name)
+    return tuple(fitting)
+
+
+# ------------------------------------------------------------------------------------------------------------- reading
+
+
+def _rows(column: Any) -> list[Any]:
+    """The values of a column; lists of plain values are converted at once, which is ten times faster."""
+    types = _pyarrow().types
+    is_list = types.is_list(column.type) or types.is_large_list(column.type)
+    if not is_list or types.is_nested(column.type.value_type) or column.null_count:
+        return list(column.to_pylist())
+    bounds = column.offsets.to_pylist()
+    first = bounds[0]
+    values = column.values.slice(first, bounds[-1] - first).to_pylist()
+    return [values[a - first : b - first] for a, b in pairwise(bounds)]
+
+
+def _read_table(table: _Table, dialect: HfDialect, reading: ReadReport, path: Path | None) -> Iterator[Sentence]:
+    """Read the sentences of a table."""
+    pa = _pyarrow()
+    types = {column.name: column.type for column in table.schema}
+    for name in [name for name, type_ in types.items() if not (_is_json(type_) or _is_printed(type_))]:
+        reading.notes[f"column {name!r} of {types.pop(name)} left out"] += 1
+    if dialect.mentions == "tags" and not dialect.names and dialect.tag_column in types:
+        item = _item_type(types[dialect.tag_column])
+        if item is not None and pa.types.is_integer(item):
+            error = numbers_without_names(dialect.tag_column)
+            error.path = str(path) if path else None
+            raise error
+
+    def rows() -> Iterator[dict[str, Any]]:
+        for batch in table.batches(list(types)):
+            columns = [batch.column(name) for name in types]
+            values = [_rows(c.cast(pa.string()) if _is_printed(c.type) else c) for c in columns]
+            for row in zip(*values, strict=True):
+                yield dict(zip(types, row, strict=True))
+
+    classes = dict(dialect.classes)
+
+    def parse(_number: int, row: dict[str, Any]) -> Iterable[Sentence]:
+        return (_parse(row, dialect, classes, reading),)
+
+    return read_records(path, enumerate(rows(), start=1), parse, reading, unit="row")
+
+
+def _parse(
+    row: dict[str, Any], dialect: HfDialect, classes: Mapping[str, Sequence[str]], reading: ReadReport
+) -> Sentence:
+    tokens = row.pop(dialect.token_column)
+    if not isinstance(tokens, list):
+        raise InputError(f"no list in {dialect.token_column!r}", remedy="remove the row")
+    n = len(tokens)
+    mentions: Iterable[Mention] = ()
+    extras: Iterable[Mapping[str, Any]] = ()
+    column = {"tags": dialect.tag_column, "entities": dialect.entity_column}.get(dialect.mentions)
+    labels = row.pop(column, None) if column else None
+    if labels is None:
+        note_no_labels(row if column is None else {}, (), reading, "tag_column or entity_column")
+    elif dialect.mentions == "tags":
+        mentions = mentions_of_tags(labels, n, dialect.tag_column, dialect.names, dialect.scheme, reading)
+    else:
+        entities = as_list_of_objects(labels)
+        if not isinstance(entities, list) or not all(isinstance(entity, dict) for entity in entities):
+            what = f"no list of entities in the column {dialect.entity_column!r}"
+            raise InputError(what, remedy="correct the row")
+        of_mentions = unique_mentions(map(_mention, entities), reading)
+        mentions, extras = of_mentions, of_mentions.values()
+    columns: dict[str, tuple[str, ...]] = {}
+    for name in dialect.columns:
+        if (values := row.pop(name, None)) is not None:
+            named: Any = [name_of(value, classes[name]) for value in values] if name in classes else values
+            if not are_columns({name: named}, n):
+                raise InputError(f"column {name!r} has no value for each token", remedy="correct the row")
+            columns[name] = tuple(named)
+    row |= {name: name_of(row[name], names) for name, names in classes.items() if type(row.get(name)) is int}
+    meta = {name: value for name, value in row.items() if value is not None and value == value}  # noqa: PLR0124 - NaN
+    meta |= _fields_of_json(meta.pop(JSON_COLUMN, None))
+    id_ = pop_id(meta)
+    add_entity_fields(meta, extras)
+    columns |= pop_columns(meta, n)
+    spaces = pop_spaces(meta, tokens)
+    if are_columns({"": meta.get("_spaces")}, n):
+        spaces = tuple(meta.pop("_spaces"))
+        meta.pop("text", None)
+    return Sentence(tokens, mentions, id_, columns=columns, spaces=spaces, **split_fields(meta))
+
+
+def _fields_of_json(text: Any) -> dict[str, Any]:
+    if text is None:
+        return {}
+    try:
+        fields = json.loads(text)
+    except (TypeError, ValueError, RecursionError):
+        fields = None
+    return fields if isinstance(fields, dict) else {JSON_COLUMN: text}
+
+
+def _mention(entity: dict[str, Any]) -> tuple[Mention, dict[str, Any]]:
+    """A mention, and its further fields."""
+    of_label = label_name(entity)
+    label, spans = entity.get(of_label), entity.get("spans")
+    taken = (of_label, "start", "end") if spans is None else (of_label, "spans")
+    if spans is None:
+        spans = [[entity.get("start"), entity.get("end")]]
+    if not isinstance(label, str) or not isinstance(spans, list):
+        raise InputError(f"an entity without label or place: {entity!r:.80}", remedy="correct the row")
+    further = {name: value for name, value in without(entity, taken).items() if value is not None}
+    return Mention(label, [tuple(span) if isinstance(span, list) else span for span in spans]), further
+
+
+# ------------------------------------------------------------------------------------------------------------- writing
+
+
+def create_table(sentences: Iterable[Sentence], dialect: HfDialect) -> Any:
+    """Convert sentences to a table."""
+    pa = _pyarrow()
+    rows = list(sentences)
+    columns: dict[str, tuple[Any, Any]] = {}  # values and description
+    if any(sentence.id is not None for sentence in rows):
+        columns["id"] = pa.array([sentence.id for sentence in rows], pa.string()), _TEXT
+    columns[dialect.token_column] = _chunked([s.tokens for s in rows], pa.list_(pa.string())), _sequence(_TEXT)
+    is_flat = all(sentence.is_flat for sentence in rows)
+    if dialect.mentions == "tags" or (dialect.mentions == "auto" and is_flat):
+        columns[dialect.tag_column] = _tags(rows, dialect)
+    else:
+        columns[dialect.entity_column] = _entities(rows)
+    other: list[dict[str, Any]] = [{} for _ in rows]  # fields without a separate column, by row
+    if any(sentence.spaces is not None for sentence in rows):
+        columns["text"] = pa.array(list(map(_text, rows, other)), pa.string()), _TEXT
+    classes = dict(dialect.classes)
+    for name, values in _further_columns(rows, columns.keys() | {JSON_COLUMN}, other).items():
+        if (column := _column(values, classes.get(name))) is not None:
+            columns[name] = column
+        else:
+            _move(name, values, other)
+    if any(other):
+        columns[JSON_COLUMN] = pa.array([_dumped(fields) if fields else None for fields in other]), _TEXT
+    features = {name: feature for name, (_, feature) in columns.items()}
+    metadata = {"huggingface": json.dumps({"info": {"features": features}})}
+    table = pa.table({name: values for name, (values, _) in columns.items()})
+    return table.replace_schema_metadata(metadata)
+
+
+def _chunked(values: Sequence[Any], type_: Any) -> Any:
+    """A column in chunks, so that no list of all values is copied at once."""
+    pa = _pyarrow()
+    starts = range(0, len(values), _BATCH_SIZE)
+    return pa.chunked_array([pa.array(values[start : start + _BATCH_SIZE], type_) for start in starts], type_)
+
+
+def _sequence(feature: Any) -> Any:
+    # Write a list of structures as a list, which all versions read in the same way.
+    return {"feature": feature, "_type": "Sequence"} if "_type" in feature else [feature]
+
+
+def _tags(rows: Sequence[Sentence], dialect: HfDialect) -> tuple[Any, Any]:
+    """The column of tags: numbers with names."""
+    pa = _pyarrow()
+    labels = sorted({mention.label for sentence in rows for mention in sentence.mentions})
+    tags = ["O", *(f"{prefix}-{label}" for label in labels for prefix in _PREFIXES[dialect.scheme])]
+    names = list(dict.fromkeys([*dialect.names, *tags]))
+    number = {tag: i for i, tag in enumerate(names)}
+    numbers = [[number[tag] for tag in sentence.iob(dialect.scheme)] for sentence in rows]
+    return _chunked(numbers, pa.list_(pa.int64())), _sequence({"names": names, "_type": "ClassLabel"})
+
+
+def _entities(rows: Sequence[Sentence]) -> tuple[Any, Any]:
+    """The column of entities."""
+    pa = _pyarrow()
+    type_ = pa.list_(pa.struct([("label", pa.string()), ("spans", pa.list_(pa.list_(pa.int64())))]))
+    entities = [[{"label": m.label, "spans": m.spans} for m in sentence.mentions] for sentence in rows]
+    return pa.array(entities, type_), _sequence({"label": _TEXT, "spans": _sequence(_sequence(_INTEGER))})
+
+
+def _text(sentence: Sentence, other: dict[str, Any]) -> str | None:
+    """The text of a sentence; white space that it does not show is stored in the other fields."""
+    if sentence.spaces is None:
+        text = sentence.fields.get("text")  # a field, not the text of the tokens
+        return text if isinstance(text, str) else None
+    if align_spaces(sentence.tokens, sentence.text) != sentence.spaces:
+        other["_spaces"] = list(sentence.spaces)
+    return sentence.text
+
+
+def _move(name: str, values: Iterable[Any], other: Sequence[dict[str, Any]]) -> None:
+    """Move the values of a column to the other fields of the rows."""
+    for fields, value in zip(other, values, strict=True):
+        if value is not None:
+            fields.setdefault(name, value)
+
+
+def _further_columns(
+    rows: Sequence[Sentence], taken: Iterable[str], other: Sequence[dict[str, Any]]
+) -> dict[str, list[Any]]:
+    """Columns and fields of sentences by name, a value or None for each row; those without a column go to `other`."""
+    columns: dict[str, list[Any]] = {}
+    taken = set(taken)
+    of_tokens = {name for sentence in rows for name in sentence.columns} - taken
+    for i, (sentence, fields) in enumerate(zip(rows, other, strict=True)):
+        for name, values in sentence.columns.items():
+            if name in taken:
+                fields.setdefault("columns", {})[name] = list(values)
+            else:
+                columns.setdefault(name, [None] * len(rows))[i] = list(values)
+        for name, value in sentence.fields.items():
+            is_text = name == "text" and sentence.spaces is None and isinstance(value, str)
+            if name in ("entaug", ENTITY_FIELDS) or name in of_tokens or (name in taken and not is_text):
+                fields.setdefault(name, value)
+            elif name not in taken:
+                columns.setdefault(name, [None] * len(rows))[i] = value
+    for name in columns.keys() - of_tokens:
+        # A field must not look like a column of tokens, tags or entities.
+        present = [(value, s) for value, s in zip(columns[name], rows, strict=True) if value is not None]
+        is_reserved = name in RESERVED and any(isinstance(value, (list, dict)) for value, _ in present)
+        if is_reserved or (present and all(isinstance(v, list) and len(v) == len(s) for v, s in present)):
+            _move(name, columns.pop(name), other)
+    return columns
+
+
+def _column(values: list[Any], names: Sequence[str] | None) -> tuple[Any, Any] | None:
+    """A column and its description; None if its values are of different types."""
+    pa = _pyarrow()
+    if names and (numbered := _numbered(values, names)) is not None:
+        return numbered
+    try:
+        column = pa.array(values)
+        is_same = column.to_pylist() == values
+    except (pa.ArrowException, ValueError, TypeError, OverflowError, RecursionError):
+        return None
+    feature = _feature(column.type)
+    return (column, feature) if is_same and feature is not None else None
+
+
+def _numbered(values: list[Any], names: Sequence[str]) -> tuple[Any, Any] | None:
+    """A column of names as numbers; None if a value is not a name."""
+    pa = _pyarrow()
+    of_lists = (value for row in values if isinstance(row, list) for value in row)
+    known = list(dict.fromkeys([*names, *of_lists]))
+    number = {name: i for i, name in enumerate(known)}
+    feature = {"names": known, "_type": "ClassLabel"}
+    try:
+        if any(isinstance(row, list) for row in values):
+            rows = [None if row is None else [number[value] for value in row] for row in values]
+            return pa.array(rows, pa.list_(pa.int64())), _sequence(feature)
+        return pa.array([None if value is None else number[value] for value in values], pa.int64()), feature
+    except (KeyError, TypeError):
+        return None
+
+
+def _feature(type_: Any) -> Any:
+    """The description of a type; None if it is not a JSON type, or the type of empty values."""
+    types = _pyarrow().types
+    if types.is_struct(type_):
+        fields = {type_.field(i).name: _feature(type_.field(i).type) for i in range(type_.num_fields)}
+        return fields if fields and None not in fields.values() else None
+    if types.is_list(type_):
+        item = _feature(type_.value_type)
+        return None if item is None else _sequence(item)
+    tests = {"string": types.is_string, "int64": types.is_int64, "bool": types.is_boolean, "float64": types.is_float64}
+    return next(({"dtype": name, "_type": "Value"} for name, test in tests.items() if test(type_)), None)
+
+
+def _dumped(fields: dict[str, Any]) -> str:
+    try:
+        return orjson.dumps(fields).decode()
+    except TypeError:  # an integer of more than 64 bits, or a lone surrogate
+        return json.dumps(fields)
+
+
+# --------------------------------------------------------------------------------------------------- datasets in memory
+
+
+def _datasets() -> Any:
+    try:
+        import datasets
+    except ImportError as error:
+        raise MissingExtraError(error.name or "datasets", "datasets") from None
+    return datasets
+
+
+def from_datasets(dataset: Any, *, repair: bool = False, **options: Any) -> Any:
+    """Read a dataset of Hugging Face as a corpus.
+
+    Args:
+        dataset: a ``Dataset``, ``IterableDataset`` or ``DatasetDict``, or a mapping of names to datasets.
+        repair: whether to repair invalid tag sequences instead of raising.
+        options: the layout, as the fields of `entaug.formats.parquet.HfDialect`; detected by default.
+
+    Returns:
+        A `entaug.Corpus`; for several parts a dict of them.
+
+    Raises:
+        InputError: a row is invalid, or no column of tokens is found.
+        ParameterError: `dataset` is not a dataset, or an option is not valid.
+        MissingExtraError: the package is not installed.
+
+    Example:
+        >>> import pytest; datasets = pytest.importorskip("datasets")
+        >>> dataset = datasets.Dataset.from_dict({"tokens": [["Ada", "sang"]], "ner_tags": [["B-PER", "O"]]})
+        >>> from_datasets(dataset)[0].mentions
+        (Mention(label='PER', spans=((0, 1),)),)
+    """
+    if isinstance(dataset, Mapping):
+        return {str(name): from_datasets(part, repair=repair, **options) for name, part in dataset.items()}
+    pa = _pyarrow()
+    datasets = _datasets()
+    if not isinstance(dataset, (datasets.Dataset, datasets.IterableDataset)):
+        raise ParameterError(f"a dataset is wanted, not {type(dataset).__name__}")
+    given = {name: value for name, value in options.items() if value is not None}
+    dialect = Parquet().dialect(**given)
+    arrow = dataset.with_format("arrow")
+
+    def batches(columns: Sequence[str] | None) -> Iterator[Any]:
+        for table in arrow.iter(batch_size=2000):
+            selected = table if columns is None else table.select(columns)
+            yield from selected.combine_chunks().to_batches()
+
+    first = next(batches(None), None)
+    if first is None:
+        raise no_sentences()
+    features = dataset.features.to_dict() if dataset.features is not None else _features_of(first.schema)
+    table = _Table(first.schema, features, batches)
+    try:
+        detected = _detect_columns(table, dialect, given)
+        dialect = replace(dialect, **{name: value for name, value in detected.items() if name not in given})
+        reading = ReadReport(repair=repair)
+        sentences = tuple(_read_table(table, dialect, reading, None))
+    except pa.ArrowException as error:
+        raise InputError(f"cannot be read ({error})") from None
+    corpus = Corpus(sentences, "a dataset", note_lines(reading.notes))
+    warn_of_notes(corpus.notes, "a dataset", 2)
+    return corpus
+
+
+def to_datasets(sentences: Iterable[Sentence] | Mapping[str, Iterable[Sentence]], **options: Any) -> Any:
+    """Convert sentences to a dataset of Hugging Face.
+
+    Args:
+        sentences: the sentences; or those of each part by its name, which will have the same columns and the same
+            numbers for tags.
+        options: the layout, as the fields of `entaug.formats.parquet.HfDialect`.
+
+    Returns:
+        A ``Dataset``; for several parts a ``DatasetDict``.
+
+    Raises:
+        LossError: a dataset cannot represent a sentence.
+        MissingExtraError: the package is not installed.
+
+    Example:
+        >>> import pytest; datasets = pytest.importorskip("datasets")
+        >>> from entaug import Mention
+        >>> parts = to_datasets({"train": [Sentence(["Ada", "sang"], [Mention("PER", [(0, 1)])])]})
+        >>> parts["train"].features["ner_tags"].feature.names, parts["train"][0]["ner_tags"]
+        (['O', 'B-PER', 'I-PER'], [1, 0])
+    """
+    datasets = _datasets()
+    format_ = Parquet()
+    dialect = format_.dialect(**options)
+    parts = sentences if isinstance(sentences, Mapping) else {"": sentences}
+    rows = {name: list(part) for name, part in parts.items()}
+    everything = [sentence for part in rows.values() for sentence in part]
+    for sentence in everything:
+        format_.check(sentence, dialect)
+    table = create_table((format_.as_stored(sentence, dialect) for sentence in everything), dialect)
+
+    def dataset(part: Any, name: str | None) -> Any:
+        split = None if name is None else datasets.NamedSplit(name)
+        return datasets.Dataset(datasets.table.InMemoryTable(part), split=split)
+
+    if parts is not sentences:
+        return dataset(table, dialect.split_name)
+    starts = accumulate(map(len, rows.values()), initial=0)
+    pairs = zip(rows.items(), starts, strict=False)
+    return datasets.DatasetDict({name: dataset(table.slice(start, len(part)), name) for (name, part), start in pairs})

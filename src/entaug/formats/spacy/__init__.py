@@ -1,1 +1,0 @@
-"""spaCy training formats."""
