@@ -20,7 +20,7 @@ from entaug.core.data import Edit, Mention, Sentence, split_fields
 from entaug.errors import EntaugError, InputError, LossError, ParameterError
 from entaug.formats import FORMATS, find_format, open_file
 from entaug.formats.base import ENTITY_FIELDS, NO_MENTION, ReadReport
-from entaug.formats.tools.label_studio import TASK
+from entaug.formats.label_studio import TASK
 from helpers.strategies import TEXT, WORDS, sentences
 
 NAMES = ("doccano", "prodigy", "gliner", "label-studio")

@@ -23,7 +23,7 @@ from entaug.core.data import split_fields
 from entaug.errors import InputError, LossError, OutputError
 from entaug.formats import open_file, target
 from entaug.formats.base import ENTITY_FIELDS, KEPT, ReadReport
-from entaug.formats.brat.format import Brat, BratDialect
+from entaug.formats.brat import Brat, BratDialect
 from entaug.methods import create_augmenter
 from entaug.methods.augment import augment_file, run_key
 from helpers.brat_grammar import faults, faults_of_folder

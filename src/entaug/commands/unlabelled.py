@@ -38,7 +38,7 @@ def read(args: argparse.Namespace, gold: str) -> UnlabelledText:
     """Read the unlabelled text."""
     from entaug.files.streams import STDIN
     from entaug.formats import read_each
-    from entaug.formats.unlabelled_text import read_unlabelled
+    from entaug.formats.unlabelled import read_unlabelled
 
     if gold == STDIN:
         message = "unlabelled text is tokenised as the training file, which cannot be standard input then"

@@ -34,7 +34,7 @@ from entaug.files.streams import is_kind, open_bytes, read_beginning, read_block
 from entaug.formats.base import BEFORE, ENTITY_FIELDS, FormatCapabilities, ReadReport
 from entaug.formats.buffered import BufferedFormat
 from entaug.formats.documents import DOCUMENT, NOT_IN_XML, CharMention, Document, join_sentences, named_documents
-from entaug.formats.quoted import Quote, locate_quotes
+from entaug.formats.offsets import Quote, locate_quotes
 from entaug.formats.records import (
     as_object,
     as_objects,

@@ -27,7 +27,7 @@ from entaug.files.streams import check_characters, encode_text, is_kind, read_li
 from entaug.formats.base import BEFORE, ENTITY_FIELDS, FormatCapabilities, ReadReport
 from entaug.formats.buffered import BufferedFormat
 from entaug.formats.documents import DOCUMENT, CharMention, Document, join_sentences, named_documents
-from entaug.formats.quoted import Quote, locate_quotes
+from entaug.formats.offsets import Quote, locate_quotes
 from entaug.formats.records import read_records
 from entaug.formats.segmentation import SegmentationOptions, retokenized, split_document
 from entaug.formats.token_records import entity_fields

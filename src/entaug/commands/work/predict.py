@@ -19,8 +19,14 @@ from entaug.errors import InputError, ParameterError
 from entaug.files.streams import STDIN, as_path, read_beginning, rereadable_path
 from entaug.formats import read
 from entaug.formats.file_job import Options, as_predictions, check_apart, check_output, open_target
-from entaug.formats.unlabelled import Tokenizer, read_unlabelled_file, with_distinct_ids
-from entaug.formats.unlabelled_text import corpus_tokenizer, note_layouts, running_text_language
+from entaug.formats.unlabelled import (
+    Tokenizer,
+    corpus_tokenizer,
+    note_layouts,
+    read_unlabelled_file,
+    running_text_language,
+    with_distinct_ids,
+)
 from entaug.methods.shared.pseudo_labels import label_sentences
 from entaug.teacher.storage import require_soft_labels
 
@@ -74,7 +80,7 @@ def predict_file(
             mapped to its labels; None to tokenise by the rules of spaCy.
         probabilities: also write the probabilities of the tags, which JSON Lines and Parquet store.
         language: the language of running text; None for that of the training sentences or, without these, of the
-            text, see `entaug.formats.unlabelled_text.running_text_language`.
+            text, see `entaug.formats.unlabelled.running_text_language`.
         force: replace an output that exists.
         to_format: the format of the output; None for that of its extension, or else CoNLL.
         write_options: options of the output's format.

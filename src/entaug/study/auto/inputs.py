@@ -13,7 +13,7 @@ from entaug.core.provenance import Provenance
 from entaug.errors import InputError
 from entaug.formats import read, read_each
 from entaug.formats.file_job import require_mentions
-from entaug.formats.unlabelled_text import read_unlabelled
+from entaug.formats.unlabelled import read_unlabelled
 from entaug.study.auto.folds import content_key
 
 __all__ = ["UNLABELLED", "AutoInputs", "file_digest", "read_inputs"]
