@@ -597,8 +597,14 @@ def test_any_sentence_is_refused_or_carried(tmp_path: Path, corpus: list[Sentenc
     [
         (Sentence([" "]), "white space alone"),
         (Sentence(["a", "\n"], [Mention("X", [(1, 2)])]), "a mention X .* is white space alone"),
-        (Sentence(["a", "\n"], [Mention("X", [(0, 1)]), Mention("X", [(0, 2)])]), "differ by white space alone"),
-        (Sentence(["a", " ", "b"], [Mention("X", [(0, 3)]), Mention("X", [(0, 1), (2, 3)])]), "differ by white"),
+        (
+            Sentence(["a", "\n"], [Mention("X", [(0, 1)]), Mention("X", [(0, 2)])]),
+            "differs from another by white space alone",
+        ),
+        (
+            Sentence(["a", " ", "b"], [Mention("X", [(0, 3)]), Mention("X", [(0, 1), (2, 3)])]),
+            "differs from another by white",
+        ),
         (Sentence(["a"], [Mention("X Y", [(0, 1)])]), "the label 'X Y' holds white space"),
         (Sentence(["\ud800"]), "surrogate"),
         (Sentence(["a"], [Mention("\ud800", [(0, 1)])]), "surrogate"),

@@ -22,10 +22,10 @@ from entaug.core.data import split_fields
 from entaug.errors import InputError, LossError, OutputError, ParameterError
 from entaug.formats import open_file
 from entaug.formats.base import ENTITY_FIELDS, ReadReport
-from entaug.formats.documents import BEFORE
 from entaug.formats.spacy import packed
 from entaug.formats.spacy.docbin import DocBinFormat
 from entaug.formats.spacy.json import SpacyJson
+from entaug.formats.text import BEFORE
 from helpers.strategies import TEXT, WORDS, sentences
 
 spacy = pytest.importorskip("spacy")

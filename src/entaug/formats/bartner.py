@@ -21,7 +21,6 @@ from entaug.errors import InputError, LossError
 from entaug.files.streams import check_characters, read_beginning, read_line_chunks
 from entaug.formats.base import ENTITY_FIELDS, BaseFormat, FormatCapabilities, ReadReport
 from entaug.formats.buffered import BufferedFormat
-from entaug.formats.documents import DOCUMENT, group_by_document
 from entaug.formats.records import (
     as_object,
     numbered_lines,
@@ -29,8 +28,9 @@ from entaug.formats.records import (
     peek_records,
     read_records,
     to_json,
-    write_array,
 )
+from entaug.formats.text import DOCUMENT, group_by_document
+from entaug.formats.text_records import write_objects
 from entaug.formats.token_records import check_tokens, unique_mentions, without
 
 __all__ = ["Bartner", "BartnerDialect", "BartnerNested", "BartnerNestedDialect"]
@@ -224,7 +224,7 @@ class BartnerNested(BufferedFormat):
         """See `entaug.formats.buffered.BufferedFormat`; each document is one line."""
         del dialect
         records = (to_json(_record(document), document[0].key) for document in group_by_document(sentences))
-        write_array(path, records, start=b"", separator=b"\n", end=b"\n")
+        write_objects(path, records)
 
     def check(self, sentence: Sentence, dialect: BartnerNestedDialect) -> None:
         """See `entaug.formats.buffered.BufferedFormat.check`: no mention may be discontinuous."""

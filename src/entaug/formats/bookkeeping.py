@@ -12,7 +12,7 @@ from entaug.core.corpus import is_made_key
 from entaug.core.data import Sentence
 from entaug.formats.base import BEFORE, ENTITY_FIELDS, KEPT
 from entaug.formats.conll.tag_columns import LEVEL
-from entaug.formats.documents import CHAR_RANGES, DOCUMENT
+from entaug.formats.text import CHAR_RANGES, DOCUMENT
 
 __all__ = ["BOOKKEEPING", "note_on_bookkeeping", "without_bookkeeping"]
 

@@ -41,18 +41,22 @@ from entaug.files.folders import (
 from entaug.files.streams import decode_text, read_bytes
 from entaug.formats.base import ENTITY_FIELDS, KEPT, FormatCapabilities, ReadReport, before_of
 from entaug.formats.buffered import BufferedFormat
-from entaug.formats.documents import (
+from entaug.formats.records import read_records
+from entaug.formats.text import (
     BEFORE,
     CHAR_RANGES,
     DOCUMENT,
     CharMention,
     Document,
+    SegmentationOptions,
+    characters_of,
+    counter,
     group_by_document,
     join_sentences,
+    retokenized,
+    split_document,
 )
-from entaug.formats.offsets import characters_of, counter
-from entaug.formats.records import read_records
-from entaug.formats.segmentation import SegmentationOptions, retokenized, split_document
+from entaug.formats.text_records import HALF_CHARACTER, check_characters_of, check_mentions
 
 __all__ = ["Brat", "BratDialect"]
 
@@ -630,7 +634,7 @@ def _mention_lines(text: Document, shift: int, others: Iterable[OtherLine]) -> t
 
 @dataclass(frozen=True)
 class BratDialect(SegmentationOptions):
-    """Options of splitting documents into sentences; see `entaug.formats.segmentation.SegmentationOptions`."""
+    """Options of splitting documents into sentences; see `entaug.formats.text.SegmentationOptions`."""
 
     split: Literal["none", "lines", "sentences"] = "sentences"
 
@@ -690,25 +694,13 @@ class Brat(BufferedFormat):
     def check(self, sentence: Sentence, dialect: BratDialect) -> None:
         """See `entaug.formats.buffered.BufferedFormat.check`: rejects texts and mentions that brat cannot read."""
         del dialect
-        subject = f"sentence {sentence.key}"
-        text = join_sentences([without_foreign_fields(sentence)])
-        if not text.text.strip():
-            raise LossError(f"{subject} is white space alone", remedy="leave it out")
-        try:
-            (text.text + "".join(mention.label for mention in sentence.mentions)).encode()
-        except UnicodeEncodeError:
-            raise LossError(f"{subject} holds half a character (a surrogate)", remedy="correct it") from None
-        seen = set()
-        for label, spans, _ in text.mentions:
-            if label.split() != [label]:
-                raise LossError(f"the label {label!r} holds white space", remedy="rename it, or write jsonl")
-            ranges = merge_ranges(text.text, to_ranges(text.text, spans))
-            if not ranges:
-                raise LossError(f"a mention {label} of {subject} is white space alone", remedy="write jsonl")
-            if (label, ranges) in seen:
-                what = f"two mentions {label} of {subject} differ by white space alone"
-                raise LossError(what, remedy="write jsonl")
-            seen.add((label, ranges))
+        document = join_sentences([without_foreign_fields(sentence)])
+        held = document.text + "".join(mention.label for mention in sentence.mentions)
+        check_characters_of(sentence, held, HALF_CHARACTER)
+        for mention in sentence.mentions:
+            if mention.label.split() != [mention.label]:
+                raise LossError(f"the label {mention.label!r} holds white space", remedy="rename it, or write jsonl")
+        check_mentions(sentence, document, lambda text, spans: merge_ranges(text, to_ranges(text, spans)))
 
     def lost(self, sentence: Sentence, dialect: BratDialect) -> list[str]:
         """See `entaug.formats.base.BaseFormat.lost`; also lines of changed sentences, ids, and tokens."""

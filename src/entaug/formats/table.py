@@ -37,15 +37,21 @@ from entaug.files.atomic import atomic_file
 from entaug.files.streams import read_beginning, read_bytes
 from entaug.formats.base import ENTITY_FIELDS, FormatCapabilities, ReadReport
 from entaug.formats.buffered import BufferedFormat
-from entaug.formats.documents import BEFORE, DOCUMENT, CharMention, Document
 from entaug.formats.records import no_sentences, read_records, to_json
-from entaug.formats.segmentation import SegmentationOptions, split_document
+from entaug.formats.text import BEFORE, DOCUMENT, CharMention, Document, SegmentationOptions, split_document
 from entaug.formats.text_records import char_mention, char_spans, layout_text, token_spans
 from entaug.formats.token_records import decode_tags, pop_spaces
 
 __all__ = ["Table", "TableDialect"]
 
 SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t"}
+_NAMES = {
+    "tokens": ("words", "labels"),
+    "offsets": ("text", "entities"),
+    "lists": ("tokens", "ner_tags"),
+    "strings": ("sentence", "tags"),
+}
+"""The columns of words and of labels in a new table, by what a row or its cells hold."""
 Row = tuple[int, list[str]]
 """A row of a table with the number of its line; an empty list where all cells are empty."""
 
@@ -109,14 +115,12 @@ class TableDialect(SegmentationOptions):
     @property
     def words_column(self) -> str:
         """The name of the column of words."""
-        default = "words" if self.rows == "tokens" else {"offsets": "text", "lists": "tokens", "strings": "sentence"}
-        return self.words or (default if isinstance(default, str) else default[self.cells])
+        return self.words or _NAMES[self.rows if self.rows == "tokens" else self.cells][0]
 
     @property
     def labels_column(self) -> str:
         """The name of the column of labels."""
-        default = "labels" if self.rows == "tokens" else {"offsets": "entities", "lists": "ner_tags", "strings": "tags"}
-        return self.labels or (default if isinstance(default, str) else default[self.cells])
+        return self.labels or _NAMES[self.rows if self.rows == "tokens" else self.cells][1]
 
     @property
     def sentence_column(self) -> str:
@@ -404,7 +408,8 @@ def write_workbook(path: Path, rows: Iterable[list[str]], sheet: str) -> None:
     for row in rows:  # before anything is written: openpyxl cannot stop in the middle
         for text in row:
             if _NOT_WRITTEN.search(text) or len(text) > _MAX_XLSX_CELL:
-                what = f"{text!r:.60} holds a control character" if len(text) <= _MAX_XLSX_CELL else "is too long"
+                is_long = len(text) > _MAX_XLSX_CELL
+                what = "a cell is too long" if is_long else f"{text!r:.60} holds a control character"
                 raise LossError(f"{what} for a workbook", path=str(path), remedy="write .csv")
         table.append(row)
     if len(table) > _MAX_ROWS:
@@ -433,8 +438,13 @@ def write_workbook(path: Path, rows: Iterable[list[str]], sheet: str) -> None:
 _MAX_SENTENCE = 1000  # tokens of a table that nothing divides into sentences
 
 
-def single_rows(rows: Iterator[Row]) -> Iterator[list[Row]]:
-    """The rows that hold something, each alone."""
+def groups_of(path: Path, dialect: TableDialect, reading: ReadReport | None = None) -> Iterator[list[Row]]:
+    """The rows of each sentence of a file."""
+    rows = read_rows(path, dialect, reading)
+    if dialect.has_heading:
+        next(row for row in rows if row[1])
+    if dialect.rows == "tokens":
+        return token_groups(rows, dialect, reading, path)
     return ([row] for row in rows if row[1])
 
 
@@ -738,12 +748,9 @@ def detect_numbers(path: Path, dialect: TableDialect) -> dict[str, Any]:
     """Whether the column of sentences numbers all of them, one after the other, and how."""
     if dialect.rows != "tokens" or not dialect.sentence_column:
         return {}
-    rows = read_rows(path, dialect)
-    if dialect.has_heading:
-        next(row for row in rows if row[1])
     column = dialect.columns.index(dialect.sentence_column)
     found: dict[str, Any] = {}
-    for count, group in enumerate(token_groups(rows, dialect, None, path)):
+    for count, group in enumerate(groups_of(path, dialect)):
         cells = group[0][1]
         number = _NUMBERED.fullmatch(cells[column]) if column < len(cells) else None
         first = int(number[2]) - count if number else -1
@@ -759,12 +766,8 @@ def detect_scheme(path: Path, dialect: TableDialect, options: Collection[str]) -
     if "scheme" in options or not dialect.is_tagged:
         return {}
     detector = SchemeDetector()
-    rows = read_rows(path, dialect)
-    if dialect.has_heading:
-        next(row for row in rows if row[1])
     column = dialect.columns.index(dialect.labels_column)
-    groups = token_groups(rows, dialect, None, path) if dialect.rows == "tokens" else single_rows(rows)
-    for group in groups:
+    for group in groups_of(path, dialect):
         cells = [row[column].strip() if column < len(row) else "O" for _, row in group]
         try:
             detector.update(cells if dialect.rows == "tokens" else map(str, tags_of_cell(cells[0], dialect.names)))
@@ -841,12 +844,12 @@ def rows_of(sentence: Sentence, dialect: TableDialect, places: Places) -> Iterat
             yield []
         yield from (list(row) for row in zip(*values, strict=True))
         return
-    record = {name: _json(list(values), sentence) for name, values in sentence.columns.items()}
-    for name, value in sentence.fields.items():
-        if _is_written(name, sentence):
-            record.setdefault(
-                name, value if isinstance(value, str) and not is_json_field(name) else _json(value, sentence)
-            )
+    fields = {name: value for name, value in sentence.fields.items() if _is_written(name, sentence)}
+    record = {
+        n: value if type(value) is str and not is_json_field(n) else _json(value, sentence)
+        for n, value in fields.items()
+    }
+    record |= {name: _json(list(values), sentence) for name, values in sentence.columns.items()}
     record[dialect.sentence_column] = sentence.id or ""
     if dialect.cells == "offsets":
         record[words], spans = layout_text(sentence)
@@ -924,10 +927,6 @@ class Table(BufferedFormat):
 
     def sentences(self, path: Path, dialect: TableDialect, reading: ReadReport) -> Iterator[Sentence]:
         """See `entaug.formats.buffered.BufferedFormat`."""
-        rows = read_rows(path, dialect, reading)
-        if dialect.has_heading:
-            next(row for row in rows if row[1])
-        groups = token_groups(rows, dialect, reading, path) if dialect.rows == "tokens" else single_rows(rows)
 
         def parse(_number: int, group: list[Row]) -> Iterable[Sentence]:
             check_widths(group, dialect)
@@ -935,7 +934,7 @@ class Table(BufferedFormat):
                 return (parse_tokens(group, dialect, reading),)
             return parse_sentence(dict(zip(dialect.columns, group[0][1], strict=True)), dialect, reading)
 
-        return read_records(path, ((group[0][0], group) for group in groups), parse, reading)
+        return read_records(path, ((group[0][0], group) for group in groups_of(path, dialect, reading)), parse, reading)
 
     def check(self, sentence: Sentence, dialect: TableDialect) -> None:
         """See `BufferedFormat.check`; raises LossError."""

@@ -28,9 +28,8 @@ from entaug.files.streams import (
 )
 from entaug.formats import find_format, open_file, read_each
 from entaug.formats.base import NO_LABELS, NO_MENTION, ReadReport, note_lines, warn_of_notes
-from entaug.formats.documents import Document
 from entaug.formats.records import json_type, numbered_lines, parse_json, peek_records
-from entaug.formats.segmentation import SegmentationOptions, split_document
+from entaug.formats.text import Document, SegmentationOptions, split_document
 
 __all__ = [
     "Tokenizer",

@@ -21,7 +21,6 @@ from entaug.errors import LossError
 from entaug.files.atomic import atomic_file
 from entaug.files.streams import read_beginning
 from entaug.formats.base import ENTITY_FIELDS, ReadReport
-from entaug.formats.documents import BEFORE
 from entaug.formats.records import read_records
 from entaug.formats.spacy.dialects import SpacyDialect, SpacyFormat
 from entaug.formats.spacy.docbin_reader import (
@@ -36,6 +35,7 @@ from entaug.formats.spacy.docbin_reader import (
     to_plain,
 )
 from entaug.formats.spacy.words import WordMention, Words, has_stale_tree, words_of
+from entaug.formats.text import BEFORE
 
 __all__ = ["DocBinDialect", "DocBinFormat"]
 

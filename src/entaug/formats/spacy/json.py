@@ -17,8 +17,6 @@ from entaug.core.tags import SchemeDetector
 from entaug.errors import InputError, LossError
 from entaug.files.streams import read_beginning
 from entaug.formats.base import ReadReport
-from entaug.formats.documents import join_sentences
-from entaug.formats.offsets import UnitDetector
 from entaug.formats.records import (
     numbered_lines,
     parse_json,
@@ -28,10 +26,10 @@ from entaug.formats.records import (
     to_json,
     write_array,
 )
-from entaug.formats.segmentation import locate_tokens, split_document
 from entaug.formats.spacy.dialects import SpacyFormat
 from entaug.formats.spacy.json_forms import SpacyJsonDialect, form_of, has_unknown_fields, parse_record, to_records
 from entaug.formats.spacy.words import has_stale_tree
+from entaug.formats.text import UnitDetector, join_sentences, locate_tokens, split_document
 
 __all__ = ["SpacyJson", "SpacyJsonDialect"]
 

@@ -22,12 +22,22 @@ from entaug.core.data import Sentence
 from entaug.core.spacing import infer_spaces
 from entaug.errors import InputError
 from entaug.formats.base import ENTITY_FIELDS, NO_LABELS, ReadReport
-from entaug.formats.documents import BEFORE, DOCUMENT, CharMention, Document, group_by_document, join_sentences
-from entaug.formats.offsets import counter, in_characters
-from entaug.formats.segmentation import OffsetOptions, SegmentationOptions, split_document
 from entaug.formats.spacy.dialects import SpacyDialect
 from entaug.formats.spacy.training import columns_of_words, mentions_of_tags, read_document, write_documents
 from entaug.formats.spacy.words import WordMention, create_sentence, token_columns, tokens_of, words_of
+from entaug.formats.text import (
+    BEFORE,
+    DOCUMENT,
+    CharMention,
+    Document,
+    OffsetOptions,
+    SegmentationOptions,
+    counter,
+    group_by_document,
+    in_characters,
+    join_sentences,
+    split_document,
+)
 from entaug.formats.token_records import pop_columns, pop_id, without
 
 __all__ = ["SpacyJsonDialect", "form_of", "has_unknown_fields", "parse_record", "to_records"]

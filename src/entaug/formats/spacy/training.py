@@ -17,7 +17,6 @@ from entaug.core.data import Mention, Sentence
 from entaug.core.tags import encode_canonical
 from entaug.errors import InputError
 from entaug.formats.base import NO_LABELS, ReadReport
-from entaug.formats.documents import BEFORE, DOCUMENT
 from entaug.formats.spacy.words import (
     COLUMNS,
     Tokens,
@@ -28,6 +27,7 @@ from entaug.formats.spacy.words import (
     tokens_of,
     words_of,
 )
+from entaug.formats.text import BEFORE, DOCUMENT
 from entaug.formats.token_records import decode_tags, pop_columns, pop_id, without
 
 __all__ = ["columns_of_words", "mentions_of_tags", "read_document", "write_documents"]

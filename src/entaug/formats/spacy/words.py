@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from entaug.core.data import PLACEHOLDER, Mention, Sentence, split_fields
 from entaug.errors import InputError
 from entaug.formats.base import ReadReport, before_of
-from entaug.formats.documents import BEFORE
+from entaug.formats.text import BEFORE
 from entaug.formats.token_records import add_entity_fields, entity_fields, unique_mentions
 
 __all__ = [
