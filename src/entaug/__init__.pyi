@@ -22,7 +22,7 @@ from .errors import EntaugError
 from .formats import read, stream, write
 from .formats.augmented import AugmentedPair, pair_with_sources, read_augmented
 from .formats.parquet import from_datasets, to_datasets
-from .formats.unlabelled_text import read_unlabelled
+from .formats.unlabelled import read_unlabelled
 from .methods import METHODS, create_augmenter
 from .methods.aclm import ACLM
 from .methods.augment import augment_file

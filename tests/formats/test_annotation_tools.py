@@ -20,7 +20,7 @@ from entaug.core.data import Edit, Mention, Sentence, split_fields
 from entaug.errors import EntaugError, InputError, LossError, ParameterError
 from entaug.formats import FORMATS, find_format, open_file
 from entaug.formats.base import ENTITY_FIELDS, NO_MENTION, ReadReport
-from entaug.formats.tools.label_studio import TASK
+from entaug.formats.label_studio import TASK
 from helpers.strategies import TEXT, WORDS, sentences
 
 NAMES = ("doccano", "prodigy", "gliner", "label-studio")
@@ -490,7 +490,7 @@ def test_label_studio_units_of_some_tasks(tmp_path: Path) -> None:
     path = put(tmp_path, "a.json", new, old, new | {"id": 14}, array=True)
     reading = ReadReport()
     assert [same(s, SAID) for s in open_file(path).sentences(reading)] == [True] * 3
-    assert reading.notes["task whose offsets count UTF-16 units, unlike the others"] == 1
+    assert reading.notes["text whose offsets count UTF-16 units"] == 1
     wordless = in_utf16(task()) | {"id": 15}
     for result in wordless["annotations"][1]["result"][:2]:
         del result["value"]["text"]
@@ -522,7 +522,7 @@ def test_label_studio_words_of_another_place(tmp_path: Path) -> None:
     wrong = task()
     wrong["annotations"][1]["result"][0]["value"]["text"] = "Bo"
     path = put(tmp_path, "a.json", wrong, array=True)
-    with pytest.raises(InputError, match=r"task 1: a region is at 2-5, where the text has 'Ada' and not 'Bo'; name"):
+    with pytest.raises(InputError, match=r"task 1: a mention is at 2-5, where the text has 'Ada' and not 'Bo'; name"):
         entaug.read(path)
     reading = ReadReport(repair=True)
     assert same(next(open_file(path).sentences(reading)), SAID)
@@ -763,7 +763,7 @@ FAULTY: list[tuple[str, dict[str, Any], str]] = [
     (
         "label-studio",
         {"annotations": [{"result": [region(0, 9, "X")]}]},
-        "a region is at 0-9, where the text has 'Ada'",
+        "a mention is at 0-9, where the text has 'Ada'",
     ),
 ]
 

@@ -22,7 +22,7 @@ from entaug.core.progress import no_progress
 from entaug.errors import InputError, LossError, OutputError
 from entaug.formats import open_file, target
 from entaug.formats.base import ENTITY_FIELDS, KEPT, ReadReport
-from entaug.formats.brat.format import Brat, BratDialect
+from entaug.formats.brat import Brat, BratDialect
 from entaug.formats.file_job import FileJob
 from entaug.methods import create_augmenter
 from entaug.methods.augment import Augmentation, augment_file
@@ -597,8 +597,14 @@ def test_any_sentence_is_refused_or_carried(tmp_path: Path, corpus: list[Sentenc
     [
         (Sentence([" "]), "white space alone"),
         (Sentence(["a", "\n"], [Mention("X", [(1, 2)])]), "a mention X .* is white space alone"),
-        (Sentence(["a", "\n"], [Mention("X", [(0, 1)]), Mention("X", [(0, 2)])]), "differ by white space alone"),
-        (Sentence(["a", " ", "b"], [Mention("X", [(0, 3)]), Mention("X", [(0, 1), (2, 3)])]), "differ by white"),
+        (
+            Sentence(["a", "\n"], [Mention("X", [(0, 1)]), Mention("X", [(0, 2)])]),
+            "differs from another by white space alone",
+        ),
+        (
+            Sentence(["a", " ", "b"], [Mention("X", [(0, 3)]), Mention("X", [(0, 1), (2, 3)])]),
+            "differs from another by white",
+        ),
         (Sentence(["a"], [Mention("X Y", [(0, 1)])]), "the label 'X Y' holds white space"),
         (Sentence(["\ud800"]), "surrogate"),
         (Sentence(["a"], [Mention("\ud800", [(0, 1)])]), "surrogate"),

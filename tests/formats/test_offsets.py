@@ -17,7 +17,7 @@ from conftest import examples
 from entaug.errors import InputError, LossError
 from entaug.formats import open_file
 from entaug.formats.base import ReadReport
-from entaug.formats.offsets import UnitDetector, characters_of, counter
+from entaug.formats.text import UnitDetector, characters_of, counter
 from helpers.strategies import sentences
 
 pytest.importorskip("spacy")

@@ -18,7 +18,7 @@ from entaug.core.data import Mention, Sentence, split_fields
 from entaug.errors import InputError, LossError, UnknownNameError
 from entaug.formats import open_file, target
 from entaug.formats.base import ENTITY_FIELDS, ReadReport
-from entaug.formats.documents import DOCUMENT
+from entaug.formats.text import DOCUMENT
 from entaug.methods import create_augmenter
 from entaug.methods.augment import augment_file
 from helpers.strategies import TEXT, WORDS, sentences

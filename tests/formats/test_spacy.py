@@ -21,9 +21,8 @@ from entaug import Edit, Mention, Sentence
 from entaug.core.data import split_fields
 from entaug.errors import InputError, LossError, OutputError, ParameterError
 from entaug.formats import docbin, open_file
-from entaug.formats.base import ENTITY_FIELDS, ReadReport
+from entaug.formats.base import BEFORE, ENTITY_FIELDS, ReadReport
 from entaug.formats.docbin import DocBinFormat
-from entaug.formats.documents import BEFORE
 from entaug.formats.spacy_json import SpacyJson
 from helpers.strategies import TEXT, WORDS, sentences
 

@@ -15,8 +15,18 @@ from entaug import Edit, Mention, Sentence
 from entaug.core.data import split_fields
 from entaug.errors import InputError, ParameterError
 from entaug.formats.base import ENTITY_FIELDS, ReadReport
-from entaug.formats.documents import BEFORE, CharMention, Document, group_by_document, join_sentences
-from entaug.formats.segmentation import SegmentationOptions, _cuts, _load_pipeline, locate_tokens, split_document
+from entaug.formats.text import (
+    BEFORE,
+    CharMention,
+    Document,
+    SegmentationOptions,
+    _cuts,
+    _load_pipeline,
+    group_by_document,
+    join_sentences,
+    locate_tokens,
+    split_document,
+)
 from helpers.counting import count_lines
 
 pytest.importorskip("spacy")

@@ -256,7 +256,7 @@ def add_unlabelled_options(parser: argparse.ArgumentParser, *, required: bool = 
 
 def read_unlabelled_options(args: argparse.Namespace) -> UnlabelledText:
     """Read the unlabelled text, which is tokenised as the gold file is."""
-    from entaug.formats.unlabelled_text import read_unlabelled
+    from entaug.formats.unlabelled import read_unlabelled
 
     if args.input == STDIN:
         message = "unlabelled text is tokenised as the training file, which cannot be standard input then"

@@ -23,8 +23,14 @@ from entaug.errors import InputError, ParameterError
 from entaug.files.streams import STDIN, as_path, read_beginning, rereadable_path
 from entaug.formats import read
 from entaug.formats.file_job import FileJob, FileOptions
-from entaug.formats.unlabelled import Tokenizer, read_unlabelled_file, with_distinct_ids
-from entaug.formats.unlabelled_text import corpus_tokenizer, note_layouts, running_text_language
+from entaug.formats.unlabelled import (
+    Tokenizer,
+    corpus_tokenizer,
+    note_layouts,
+    read_unlabelled_file,
+    running_text_language,
+    with_distinct_ids,
+)
 from entaug.teacher.label import label_sentences
 from entaug.teacher.relabel import require_soft_labels
 

@@ -62,40 +62,33 @@ class MentionList:
         self.lines: dict[str, int | None] = {}
         self.skipped = 0
         distinct: dict[str, set[str]] = {}
-        own: set[str] | None = distinct.setdefault(label, set()) if label else None
         for entry in entries:
-            text, of_label, line = (entry, None, None) if isinstance(entry, str) else _parts(entry, name)
-            if len(text) > MAX_LENGTH or not text.isprintable():
-                text = self._checked(text, line)
-            if "  " in text or text[:1] == " " or text[-1:] == " ":
-                text = " ".join(text.split())
+            text, own_label, line = _parts(entry, name)
+            text = self._checked(text, line)
             if not _WORD.search(text):
                 self.skipped += bool(text)
                 continue
+            of_label = own_label or label
             if of_label is None:
-                if own is None or label is None:
-                    remedy = f'write {name}=LABEL, or give each record a "label"'
-                    raise InputError("has no label", path=source or name, line=line, remedy=remedy)
-                own.add(text)
-                of_label = label
-            else:
-                distinct.setdefault(of_label, set()).add(text)
-            if of_label not in self.lines:
-                self.lines[of_label] = line
-        self.texts = {of_label: sorted(texts) for of_label, texts in sorted(distinct.items()) if texts}
+                remedy = f'write {name}=LABEL, or give each record a "label"'
+                raise InputError("has no label", path=source or name, line=line, remedy=remedy)
+            distinct.setdefault(of_label, set()).add(text)
+            self.lines.setdefault(of_label, line if own_label else None)
+        self.texts = {of_label: sorted(texts) for of_label, texts in sorted(distinct.items())}
         if not self.texts:
             remedy = "add mentions, one a line, or leave the list out"
             raise InputError("the list of mentions is empty", path=source or name, remedy=remedy)
 
     def _checked(self, text: str, line: int | None) -> str:
         """A text with plain spaces, if it can be a mention."""
-        where: dict[str, Any] = {"path": self.source or self.name, "line": line}
+        problem = None
         if len(text) > MAX_LENGTH:
             remedy = "remove it, or name the right column: a list has one name an entry"
-            message = f"an entry has {len(text):,} characters, which is no mention ({text[:40]!r}...)"
-            raise InputError(message, **where, remedy=remedy)
-        if _CONTROL.search(text):
-            raise InputError(f"an entry holds a control character ({text[:40]!r})", **where, remedy="remove it")
+            problem = f"an entry has {len(text):,} characters, which is no mention ({text[:40]!r}...)"
+        elif _CONTROL.search(text):
+            problem, remedy = f"an entry holds a control character ({text[:40]!r})", "remove it"
+        if problem:
+            raise InputError(problem, path=self.source or self.name, line=line, remedy=remedy)
         return " ".join(text.split())
 
     def __len__(self) -> int:
@@ -123,10 +116,12 @@ class MentionList:
                 raise error
 
 
-def _parts(entry: object, name: str) -> tuple[str, str | None, int | None]:
+def _parts(entry: object, name: str) -> ListEntry:
+    if isinstance(entry, str):
+        return ListEntry(entry)
     if not isinstance(entry, ListEntry):
         raise InputError(f"an entry must be a text, not {entry!r:.40}", path=name, remedy="give strings")
-    return entry.text, entry.label, entry.line
+    return entry
 
 
 # -------------------------------------------------------------------------------------------------------------- reading
@@ -152,14 +147,13 @@ def _read(path: Path, column: str | None, label: str | None, version: tuple[int,
         text = decode_text(read_bytes(path), path).removeprefix("\ufeff")
     except ValueError as error:  # a NUL character in the path
         raise InputError(f"cannot be read ({error})", path=str(path), remedy="check the path") from None
+    entries: Iterator[ListEntry]
     if _suffix(path) in _JSON_SUFFIXES:
-        entries: Iterator[ListEntry] | list[str] = _json_entries(text, path)
+        entries = _json_entries(text, path)
     elif column is not None:
         entries = _column(text, path, column)
-    elif _CONTROL.search(text) or max(map(len, text.split("\n"))) > MAX_LENGTH:
-        entries = (ListEntry(line, None, number) for number, line in enumerate(text.split("\n"), start=1))
     else:
-        entries = text.split("\n")  # without faults the numbers of lines are not needed
+        entries = (ListEntry(line, None, number) for number, line in enumerate(text.split("\n"), start=1))
     return MentionList(name, entries, label, str(path))
 
 
@@ -269,7 +263,7 @@ def _texts(texts: object) -> Sequence[str]:
     if isinstance(texts, str) or not isinstance(texts, Iterable):
         message = f"the mentions of a label must be a list of strings, not {texts!r:.60}"
         raise ParameterError(message, parameter="mentions")
-    return [text if isinstance(text, str) else _parts(text, "mentions")[0] for text in texts]
+    return [_parts(text, "mentions").text for text in texts]
 
 
 def describe_mention_lists(value: object) -> str | None:

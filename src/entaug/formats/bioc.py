@@ -27,14 +27,11 @@ from typing import Any, Literal
 from xml.parsers import expat
 from xml.sax.saxutils import escape, quoteattr
 
-from entaug.core.data import Sentence, Span
-from entaug.errors import InputError, LossError
+from entaug.core.data import Sentence
+from entaug.errors import InputError
 from entaug.files.atomic import atomic_file
 from entaug.files.streams import is_kind, open_bytes, read_beginning, read_block
-from entaug.formats.base import BEFORE, ENTITY_FIELDS, FormatCapabilities, ReadReport
-from entaug.formats.buffered import BufferedFormat
-from entaug.formats.documents import DOCUMENT, NOT_IN_XML, CharMention, Document, join_sentences, named_documents
-from entaug.formats.quoted import Quote, locate_quotes
+from entaug.formats.base import FormatCapabilities, ReadReport
 from entaug.formats.records import (
     as_object,
     as_objects,
@@ -42,12 +39,20 @@ from entaug.formats.records import (
     parse_json,
     peek_records,
     read_array,
-    read_records,
     to_json,
     write_array,
 )
-from entaug.formats.segmentation import SegmentationOptions, retokenized, split_document
-from entaug.formats.token_records import entity_fields, without
+from entaug.formats.text import (
+    NOT_IN_XML,
+    CharMention,
+    Document,
+    Quote,
+    SegmentationOptions,
+    locate_quotes,
+    named_documents,
+)
+from entaug.formats.text_records import DocumentFormat, check_characters_of, check_mentions, stripped
+from entaug.formats.token_records import without
 
 __all__ = ["BioC", "BioCDialect"]
 
@@ -65,7 +70,7 @@ _JSON = {
 
 @dataclass(frozen=True)
 class BioCDialect(SegmentationOptions):
-    """Options of splitting documents into sentences; see `entaug.formats.segmentation.SegmentationOptions`.
+    """Options of splitting documents into sentences; see `entaug.formats.text.SegmentationOptions`.
 
     Args:
         split: ``"none"``: a text is one sentence; ``"lines"``: each passage is one; ``"sentences"``: those of the file,
@@ -82,14 +87,16 @@ class BioCDialect(SegmentationOptions):
         return f"BioC, label in {self.label!r}, tokens by the rules for {self.language!r}, texts {how[self.split]}"
 
 
-class BioC(BufferedFormat):
-    """The format of BioC; see `entaug.formats.buffered.BufferedFormat` for the methods."""
+class BioC(DocumentFormat):
+    """The format of BioC; see `entaug.formats.text_records.DocumentFormat` for the methods."""
 
     name = "bioc"
     title = "BioC"
     extensions = (".xml", ".json", ".jsonl")
     carries = FormatCapabilities(nested=True, discontinuous=True, columns=False, fields=False, spaces=True)
     dialect_class = BioCDialect
+    has_tokens = False
+    kept_fields = (KEPT,)
 
     def recognises(self, path: Path) -> bool:
         """See `entaug.formats.base.BaseFormat.recognises`: XML of a collection, or JSON with documents or passages."""
@@ -98,55 +105,31 @@ class BioC(BufferedFormat):
         records, _ = peek_records(path, 1)
         return any(_has_passages(record) for record in records)
 
-    def sentences(self, path: Path, dialect: BioCDialect, reading: ReadReport) -> Iterator[Sentence]:
-        """See `entaug.formats.buffered.BufferedFormat.sentences`, in the order of the file."""
+    def unit(self, path: Path) -> str:
+        """See `entaug.formats.text_records.DocumentFormat.unit`."""
+        return "" if _is_xml(path) else "document"
 
-        def parse(_number: int, record: Any) -> Iterable[Sentence]:
-            document = _Reader(as_object(record, _REMEDY), dialect, reading).document()
-            sentences = split_document(document, dialect, reading)
-            if not sentences:
-                reading.notes["document without a token left out"] += 1
-            return sentences
+    def records(self, path: Path, dialect: BioCDialect, reading: ReadReport) -> Iterable[tuple[int, Any]]:
+        """See `entaug.formats.text_records.DocumentFormat.records`."""
+        del dialect
+        return _XmlDocuments(path, reading).read() if _is_xml(path) else _json_documents(path, reading)
 
-        is_xml = (
-            read_beginning(path, _HEAD_SIZE).lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"<", b"\xff\xfe", b"\xfe\xff"))
-        )
-        documents = _XmlDocuments(path, reading).read() if is_xml else _json_documents(path, reading)
-        yield from read_records(path, documents, parse, reading, unit="" if is_xml else "document")
-
-    def as_stored(self, sentence: Sentence, dialect: BioCDialect) -> Sentence:
-        """See `entaug.formats.base.BaseFormat.as_stored`: tokenised again, and split at the boundaries of mentions."""
-        text = join_sentences([sentence])
-        read = retokenized(text._replace(mentions=[m._replace(fields={}) for m in text.mentions]), dialect)
-        return sentence if read is None else read.with_(id=sentence.id).with_fields(sentence.fields)
+    def parse(self, record: Any, dialect: BioCDialect, reading: ReadReport) -> Document:
+        """See `entaug.formats.text_records.DocumentFormat.parse`."""
+        return _Reader(as_object(record, _REMEDY), dialect, reading).document()
 
     def check(self, sentence: Sentence, dialect: BioCDialect) -> None:
         """See `entaug.formats.buffered.BufferedFormat.check`."""
         del dialect
-        subject = f"sentence {sentence.key}"
-        text = join_sentences([sentence])
-        if not text.text.strip():
-            raise LossError(f"{subject} is white space alone", remedy="leave it out")
-        held = "".join([text.text, sentence.id or "", *(mention.label for mention in sentence.mentions)])
-        if found := NOT_IN_XML.search(held):
-            raise LossError(
-                f"{subject} holds the character {found[0]!r}, for which XML has no place", remedy="remove it"
-            )
-        seen = set()
-        for label, spans, _ in text.mentions:
-            stripped = tuple(text.text[start:end].strip() and _strip(text.text, start, end) for start, end in spans)
-            if "" in stripped or (label, stripped) in seen:
-                what = "is white space alone" if "" in stripped else "differs from another by white space alone"
-                raise LossError(f"a mention {label} of {subject} {what}", remedy="write JSON lines")
-            seen.add((label, stripped))
+        document = self.to_document(sentence)
+        held = "".join([document.text, sentence.id or "", *(mention.label for mention in sentence.mentions)])
+        check_characters_of(sentence, held, NOT_IN_XML)
+        check_mentions(sentence, document, stripped)
 
-    def lost(self, sentence: Sentence, dialect: BioCDialect) -> list[str]:
-        """See `entaug.formats.base.BaseFormat.lost`; also fields of mentions that are no infons, and tokens."""
-        written = {f"field {name!r}" for name in (BEFORE, DOCUMENT, ENTITY_FIELDS, KEPT)}
-        lost = [name for name in super().lost(sentence, dialect) if name not in written]
-        others = {name for own in entity_fields(sentence) for name in own.keys() - _infons(own).keys() - {"id"}}
-        lost += sorted(f"field {name!r} of mentions" for name in others if not name.startswith("_"))
-        return lost + ["tokens that are not spaCy's"] * (self.as_stored(sentence, dialect).tokens != sentence.tokens)
+    def writes_field(self, name: str, value: Any, dialect: BioCDialect) -> bool:
+        """See `entaug.formats.text_records.DocumentFormat.writes_field`: what infons can hold, and the id."""
+        del dialect
+        return name == "id" or type(value) in (str, int, float)
 
     def write(self, sentences: Iterable[Sentence], path: Path, dialect: BioCDialect) -> None:
         """See `entaug.formats.buffered.BufferedFormat.write`."""
@@ -167,6 +150,11 @@ class BioC(BufferedFormat):
 
 
 # ------------------------------------------------------------------------------------------------------ files, records
+
+
+def _is_xml(path: Path) -> bool:
+    head = read_beginning(path, _HEAD_SIZE).lstrip(b"\xef\xbb\xbf \t\r\n")
+    return head.startswith((b"<", b"\xff\xfe", b"\xfe\xff"))
 
 
 def _has_passages(value: Any) -> bool:
@@ -409,13 +397,6 @@ def _object(part: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 def _digest(text: str) -> str:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
-
-
-def _strip(text: str, start: int, end: int) -> Span:
-    """A range without the white space at its edges."""
-    words = text[start:end]
-    first = start + len(words) - len(words.lstrip())
-    return first, first + len(words.strip())
 
 
 # ------------------------------------------------------------------------------------------------------------- writing

@@ -11,7 +11,7 @@ from typing import Any
 from entaug.core.corpus import is_made_key
 from entaug.core.data import Sentence
 from entaug.formats.base import BEFORE, ENTITY_FIELDS, KEPT, LEVEL
-from entaug.formats.documents import CHAR_RANGES, DOCUMENT
+from entaug.formats.text import CHAR_RANGES, DOCUMENT
 
 BOOKKEEPING = "bookkeeping: "
 """Begins the descriptions of losses that are not the user's."""

@@ -26,13 +26,10 @@ from entaug.core.data import Sentence, Span
 from entaug.errors import InputError, LossError, MissingExtraError, OutputError
 from entaug.files.atomic import atomic_file
 from entaug.files.streams import is_kind, read_beginning, read_bytes
-from entaug.formats.base import BEFORE, ENTITY_FIELDS, FormatCapabilities, ReadReport
-from entaug.formats.buffered import BufferedFormat
-from entaug.formats.documents import CHAR_RANGES, DOCUMENT, NOT_IN_XML, CharMention, Document, join_sentences
-from entaug.formats.records import as_object, parse_json, read_records
-from entaug.formats.segmentation import SegmentationOptions, locate_tokens, split_document
-from entaug.formats.text_records import layout_text
-from entaug.formats.token_records import entity_fields
+from entaug.formats.base import FormatCapabilities, ReadReport
+from entaug.formats.records import as_object, parse_json
+from entaug.formats.text import NOT_IN_XML, CharMention, Document, SegmentationOptions, join_sentences, locate_tokens
+from entaug.formats.text_records import DocumentFormat, check_characters_of, layout_text
 
 __all__ = ["CasDialect", "CasFormat"]
 
@@ -68,8 +65,8 @@ class CasDialect(SegmentationOptions):
         return f"UIMA CAS, type {self.layer.rpartition('.')[2]}, label in {self.feature!r}"
 
 
-class CasFormat(BufferedFormat):
-    """The format of UIMA CAS; see `entaug.formats.buffered.BufferedFormat` for the methods."""
+class CasFormat(DocumentFormat):
+    """The format of UIMA CAS; see `entaug.formats.text_records.DocumentFormat` for the methods."""
 
     name = "cas"
     title = "UIMA CAS"
@@ -100,39 +97,42 @@ class CasFormat(BufferedFormat):
         types = _types_beside(path)
         return [path] if types is None or not _is_xmi(path) else [path, types]
 
-    def sentences(self, path: Path, dialect: CasDialect, reading: ReadReport) -> Iterator[Sentence]:
-        """See `entaug.formats.buffered.BufferedFormat.sentences`, in the order of the names of files in an archive."""
+    def unit(self, path: Path) -> str:
+        """See `entaug.formats.text_records.DocumentFormat.unit`."""
+        del path
+        return "document"
 
-        def parse(_number: int, named: tuple[str, Any]) -> Iterable[Sentence]:
-            name, cas = named
-            return split_document(_document(name, cas, dialect, reading), dialect, reading)
+    def records(self, path: Path, dialect: CasDialect, reading: ReadReport) -> Iterator[tuple[int, Any]]:
+        """See `entaug.formats.text_records.DocumentFormat.records`, in the order of the names in an archive."""
+        del dialect, reading
+        return enumerate(_read_files(path), start=1)
 
-        yield from read_records(path, enumerate(_read_files(path), start=1), parse, reading, unit="document")
+    def parse(self, record: tuple[str, Any], dialect: CasDialect, reading: ReadReport) -> Document:
+        """See `entaug.formats.text_records.DocumentFormat.parse`."""
+        return _document(*record, dialect, reading)
 
     def check(self, sentence: Sentence, dialect: CasDialect) -> None:
         """See `entaug.formats.buffered.BufferedFormat.check`."""
         super().check(sentence, dialect)
-        text, _ = layout_text(sentence)
-        held = text + "".join(mention.label for mention in sentence.mentions)
-        if NOT_IN_XML.search(held):
-            what = "holds a control character or half a character (a surrogate)"
-            raise LossError(f"sentence {sentence.key} {what}", remedy="remove it, or write JSON lines")
+        held = layout_text(sentence)[0] + "".join(mention.label for mention in sentence.mentions)
+        check_characters_of(sentence, held, NOT_IN_XML)
 
-    def lost(self, sentence: Sentence, dialect: CasDialect) -> list[str]:
-        """See `entaug.formats.base.BaseFormat.lost`; also ids, and fields of mentions that are not strings."""
-        written = {f"field {name!r}" for name in (BEFORE, DOCUMENT, ENTITY_FIELDS)}
-        lost = [name for name in super().lost(sentence, dialect) if name not in written]
-        fields = ((name, value) for own in entity_fields(sentence) for name, value in own.items())
-        others = {name for name, value in fields if not _is_feature(name, value, dialect) and name != CHAR_RANGES}
-        lost += sorted(f"field {name!r} of mentions" for name in others)
-        return lost + ["id"] * (sentence.id is not None and DOCUMENT not in sentence.fields)
+    def writes_field(self, name: str, value: Any, dialect: CasDialect) -> bool:
+        """See `entaug.formats.text_records.DocumentFormat.writes_field`: strings whose names are those of features."""
+        reserved = ("begin", "end", "sofa", "self", "type", dialect.feature)
+        return type(value) is str and name.isidentifier() and name not in reserved
+
+    def writes_id(self, sentence: Sentence) -> bool:
+        """See `entaug.formats.text_records.DocumentFormat.writes_id`."""
+        del sentence
+        return False
 
     def write(self, sentences: Iterable[Sentence], path: Path, dialect: CasDialect) -> None:
         """See `entaug.formats.buffered.BufferedFormat.write`."""
         if path.suffix == ".xmi":
             remedy = "name a file in .zip, which holds both, or in .json"
             raise OutputError("XMI cannot be read without its type system", path=str(path), remedy=remedy)
-        cas = _to_cas(list(sentences), dialect)
+        cas = _to_cas(list(sentences), dialect, self.writes_field)
         with atomic_file(path) as out:
             if path.suffix != ".zip":
                 out.write(cas.to_json().encode() + b"\n")
@@ -293,16 +293,7 @@ def _are_tokens(spans: list[Span], text: str) -> bool:
 # ------------------------------------------------------------------------------------------------------------- writing
 
 
-def _is_feature(name: str, value: object, dialect: CasDialect) -> bool:
-    """Whether a field of a mention is written as a feature."""
-    return (
-        type(value) is str
-        and name.isidentifier()
-        and name not in ("begin", "end", "sofa", "self", "type", dialect.feature)
-    )
-
-
-def _to_cas(sentences: list[Sentence], dialect: CasDialect) -> Any:
+def _to_cas(sentences: list[Sentence], dialect: CasDialect, is_feature: Callable[[str, Any, CasDialect], bool]) -> Any:
     """The CAS of some sentences."""
     cassis = _cassis()
     document = join_sentences(sentences)
@@ -310,9 +301,7 @@ def _to_cas(sentences: list[Sentence], dialect: CasDialect) -> Any:
     if tokens is None:
         what = "the white space in tokens cannot be told from that between them in a text"
         raise LossError(what, remedy="write JSON lines or CoNLL")
-    features = {
-        name for m in document.mentions for name, value in m.fields.items() if _is_feature(name, value, dialect)
-    }
+    features = {name for m in document.mentions for name, value in m.fields.items() if is_feature(name, value, dialect)}
     types = cassis.TypeSystem(add_document_annotation_type=True)
     made: dict[str, Any] = {name: types.create_type(name, _ANNOTATION) for name in (_SENTENCE, _TOKEN, dialect.layer)}
     for name in sorted({dialect.feature, *features}):

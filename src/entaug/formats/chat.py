@@ -24,19 +24,21 @@ from entaug.core.spacing import is_unspaced_script
 from entaug.errors import InputError
 from entaug.formats.base import ENTITY_FIELDS, FormatCapabilities, ReadReport
 from entaug.formats.buffered import BufferedFormat
-from entaug.formats.documents import BEFORE, CharMention, Document
 from entaug.formats.records import (
-    as_object,
-    numbered_lines,
     parse_json,
     peek_records,
-    read_array,
-    read_records,
     to_json,
-    write_array,
 )
-from entaug.formats.segmentation import SegmentationOptions
-from entaug.formats.text_records import char_mention, char_spans, cut_record, layout_text, token_spans
+from entaug.formats.text import BEFORE, CharMention, Document, SegmentationOptions
+from entaug.formats.text_records import (
+    char_mention,
+    char_spans,
+    cut_record,
+    layout_text,
+    read_objects,
+    token_spans,
+    write_objects,
+)
 from entaug.formats.token_records import pop_id
 
 __all__ = ["Chat", "ChatDialect"]
@@ -130,9 +132,7 @@ class Chat(BufferedFormat):
         """See `entaug.formats.buffered.BufferedFormat`; lines are streamed."""
         before, _, after = dialect.question.partition("{text}")
 
-        def parse(_number: int, line: Any) -> Iterable[Sentence]:
-            value = parse_json(line) if type(line) is str else line
-            record = dict(as_object(value, 'write {"messages": [...]}'))
+        def parse(record: dict[str, Any]) -> Iterable[Sentence]:
             id_ = pop_id(record)
             system, text, answer = _turns(record, dialect.shape)
             if system != dialect.system:
@@ -148,9 +148,7 @@ class Chat(BufferedFormat):
             mentions = _locate(text, _entities(answer), dialect, reading)
             return cut_record(Document(text, mentions, id_, token_spans=spans), dialect, reading)
 
-        if peek_records(path, 1)[1]:
-            return read_records(path, read_array(path), parse, reading, unit="record")
-        return read_records(path, numbered_lines(path), parse, reading)
+        return read_objects(path, parse, reading, remedy='write {"messages": [...]}')
 
     def check(self, sentence: Sentence, dialect: ChatDialect) -> None:
         """See `BufferedFormat.check`; raises LossError."""
@@ -179,10 +177,7 @@ class Chat(BufferedFormat):
         if dialect.offsets and dialect.system == _INSTRUCTIONS:
             system = system.replace('"type": ...}', '"type": ..., "start": ..., "end": ...}')
         records = (to_json(_record(sentence, system, dialect), sentence.key) for sentence in kept)
-        if dialect.array:
-            write_array(path, records)
-        else:
-            write_array(path, records, start=b"", separator=b"\n", end=b"\n")
+        write_objects(path, records, as_array=dialect.array)
 
 
 # ----------------------------------------------------------------------------------------------------------- reading

@@ -33,9 +33,8 @@ from entaug.files.atomic import atomic_file
 from entaug.files.streams import decode_text, read_beginning, read_bytes
 from entaug.formats.base import BEFORE, ENTITY_FIELDS, FormatCapabilities, ReadReport, before_of
 from entaug.formats.buffered import BufferedFormat
-from entaug.formats.documents import DOCUMENT, CharMention, Document
 from entaug.formats.records import numbered_lines, read_records
-from entaug.formats.segmentation import SegmentationOptions, split_document
+from entaug.formats.text import DOCUMENT, CharMention, Document, SegmentationOptions, split_document
 from entaug.formats.text_records import char_spans
 from entaug.formats.token_records import entity_fields
 

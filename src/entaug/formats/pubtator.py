@@ -23,14 +23,25 @@ from typing import Any, Literal
 from entaug.core.data import Sentence
 from entaug.errors import InputError, LossError
 from entaug.files.atomic import atomic_file
-from entaug.files.streams import check_characters, encode_text, is_kind, read_line_chunks
-from entaug.formats.base import BEFORE, ENTITY_FIELDS, FormatCapabilities, ReadReport
-from entaug.formats.buffered import BufferedFormat
-from entaug.formats.documents import DOCUMENT, CharMention, Document, join_sentences, named_documents
-from entaug.formats.quoted import Quote, locate_quotes
-from entaug.formats.records import read_records
-from entaug.formats.segmentation import SegmentationOptions, retokenized, split_document
-from entaug.formats.token_records import entity_fields
+from entaug.files.streams import encode_text, is_kind
+from entaug.formats.base import FormatCapabilities, ReadReport
+from entaug.formats.text import (
+    CharMention,
+    Document,
+    Quote,
+    SegmentationOptions,
+    locate_quotes,
+    named_documents,
+    raise_all,
+)
+from entaug.formats.text_records import (
+    NOT_IN_TEXT,
+    DocumentFormat,
+    check_characters_of,
+    check_mentions,
+    checked_lines,
+    stripped,
+)
 
 __all__ = ["PubTator", "PubTatorDialect"]
 
@@ -50,7 +61,7 @@ _REMEDY = "write PMID, start, end, words, label and identifier with tabs between
 
 @dataclass(frozen=True)
 class PubTatorDialect(SegmentationOptions):
-    """Options of splitting documents into sentences; see `entaug.formats.segmentation.SegmentationOptions`."""
+    """Options of splitting documents into sentences; see `entaug.formats.text.SegmentationOptions`."""
 
     split: Literal["none", "lines", "sentences"] = "sentences"
 
@@ -69,77 +80,60 @@ class _Lines:
     others: list[tuple[int, list[str]]] = field(default_factory=list)
 
 
-class PubTator(BufferedFormat):
-    """The format of PubTator; see `entaug.formats.buffered.BufferedFormat` for the methods."""
+class PubTator(DocumentFormat):
+    """The format of PubTator; see `entaug.formats.text_records.DocumentFormat` for the methods."""
 
     name = "pubtator"
     title = "PubTator"
     extensions = (".pubtator",)
     carries = FormatCapabilities(nested=True, discontinuous=False, columns=False, fields=False, spaces=True)
     dialect_class = PubTatorDialect
+    has_tokens = False
+    kept_fields = (RELATIONS,)
 
     def recognises(self, path: Path) -> bool:
         """See `entaug.formats.base.BaseFormat.recognises`: whether the first line that is not empty is a title."""
         return is_kind(path, self.name)
 
-    def sentences(self, path: Path, dialect: PubTatorDialect, reading: ReadReport) -> Iterator[Sentence]:
-        """See `entaug.formats.buffered.BufferedFormat.sentences`, in the order of the file."""
+    def records(
+        self, path: Path, dialect: PubTatorDialect, reading: ReadReport
+    ) -> Iterator[tuple[int, _Lines | InputError]]:
+        """See `entaug.formats.text_records.DocumentFormat.records`."""
+        del dialect
+        return _documents(path, reading.notes)
 
-        def parse(_line: int, lines: _Lines | InputError) -> Iterable[Sentence]:
-            if isinstance(lines, InputError):
-                raise lines
-            document = _parse(lines, reading)
-            sentences = split_document(document, dialect, reading)
-            if not sentences:
-                reading.notes["document without a token left out"] += 1
-            return sentences
+    def parse(self, record: _Lines | InputError, dialect: PubTatorDialect, reading: ReadReport) -> Document:
+        """See `entaug.formats.text_records.DocumentFormat.parse`."""
+        del dialect
+        if isinstance(record, InputError):
+            raise record
+        return _parse(record, reading)
 
-        return read_records(path, _documents(path, reading.notes), parse, reading)
-
-    def as_stored(self, sentence: Sentence, dialect: PubTatorDialect) -> Sentence:
-        """See `entaug.formats.base.BaseFormat.as_stored`: tokenised again, and split at the boundaries of mentions."""
-        text = join_sentences([sentence])
-        mentions = [mention._replace(fields={}) for mention in text.mentions]
-        read = retokenized(Document(_LINE_END.sub(" ", text.text), mentions), dialect)
-        return sentence if read is None else read.with_(id=sentence.id).with_fields(sentence.fields)
+    def to_document(self, sentence: Sentence) -> Document:
+        """See `entaug.formats.text_records.DocumentFormat.to_document`: on lines of a title and an abstract."""
+        document = super().to_document(sentence)
+        return document._replace(text=_LINE_END.sub(" ", document.text))
 
     def check(self, sentence: Sentence, dialect: PubTatorDialect) -> None:
         """See `entaug.formats.buffered.BufferedFormat.check`."""
         del dialect
         self.check_contiguous(sentence)
-        subject = f"sentence {sentence.key}"
-        text = join_sentences([sentence])
-        if "\0" in text.text or not text.text.strip():
-            what = "is white space alone" if not text.text.strip() else "holds a NUL character"
-            raise LossError(f"{subject} {what}", remedy="leave it out, or write JSON lines")
-        try:
-            text.text.encode()
-        except UnicodeEncodeError:
-            raise LossError(f"{subject} holds half a character (a surrogate)", remedy="correct it") from None
-        seen = set()
-        for mention in text.mentions:
-            label, spans = mention.label, (mention.spans[0][0], mention.spans[-1][1])
-            if _NOT_IN_COLUMNS.search(label) or label != label.strip():
-                what = f"the label {label!r} holds a tab or a line end, or begins or ends with white space"
-                raise LossError(what, path=subject, remedy="rename it, or write JSON lines")
-            words = text.text[slice(*spans)]
-            start = spans[0] + len(words) - len(words.lstrip())
-            if not words.strip() or (label, start, words.strip()) in seen:
-                what = "is white space alone" if not words.strip() else "differs from another by white space alone"
-                raise LossError(f"a mention {label} of {subject} {what}", remedy="write JSON lines")
-            seen.add((label, start, words.strip()))
+        document = self.to_document(sentence)
+        check_characters_of(sentence, document.text, NOT_IN_TEXT)
+        for mention in sentence.mentions:
+            if _NOT_IN_COLUMNS.search(mention.label) or mention.label != mention.label.strip():
+                what = f"the label {mention.label!r} holds a tab or a line end, or begins or ends with white space"
+                raise LossError(what, path=f"sentence {sentence.key}", remedy="rename it, or write JSON lines")
+        check_mentions(sentence, document, stripped)
 
-    def lost(self, sentence: Sentence, dialect: PubTatorDialect) -> list[str]:
-        """See `entaug.formats.base.BaseFormat.lost`; also ids, fields of mentions, and tokens."""
-        written = {f"field {name!r}" for name in (BEFORE, DOCUMENT, ENTITY_FIELDS, RELATIONS)}
-        lost = [name for name in super().lost(sentence, dialect) if name not in written]
-        others = {name for fields in entity_fields(sentence) for name in fields if name not in _OF_MENTION}
-        lost += sorted(f"field {name!r} of mentions" for name in others if not name.startswith("_"))
-        if sentence.id is not None and DOCUMENT not in sentence.fields and not _ID.fullmatch(sentence.id):
-            lost.append("id")
-        if self.as_stored(sentence, dialect).tokens != sentence.tokens:
-            lost.append("tokens that are not spaCy's")
-        return lost
+    def writes_field(self, name: str, value: Any, dialect: PubTatorDialect) -> bool:
+        """See `entaug.formats.text_records.DocumentFormat.writes_field`."""
+        del value, dialect
+        return name in _OF_MENTION
+
+    def writes_id(self, sentence: Sentence) -> bool:
+        """See `entaug.formats.text_records.DocumentFormat.writes_id`."""
+        return _ID.fullmatch(sentence.id or "") is not None
 
     def write(self, sentences: Iterable[Sentence], path: Path, dialect: PubTatorDialect) -> None:
         """See `entaug.formats.buffered.BufferedFormat.write`."""
@@ -157,24 +151,22 @@ def _documents(path: Path, notes: Counter[str]) -> Iterator[tuple[int, _Lines | 
     """Yield the lines of each document, with the number of its first; lines without a title are errors."""
     begun = 0
     current: _Lines | None = None
-    for first, chunk in read_line_chunks(path, notes=notes):
-        check_characters(chunk, first, path)
-        for number, line in enumerate(chunk, start=first):
-            if not line.strip():
-                continue
-            match = _TEXT_LINE.fullmatch(line)
-            if match and match[2] == "t":
-                if current is not None:
-                    yield begun, current
-                begun, current = number, _Lines(match[1].strip(), {"t": match[3]})
-            elif current is None:
-                what = f"{line[:60]!r} before a title"
-                yield number, InputError(what, remedy="begin each document with a line PMID|t|Title")
-            elif match and match[2] == "a" and match[1].strip() == current.id and "a" not in current.texts:
-                current.texts["a"] = match[3]
-            else:
-                columns = [line] if match else [column.strip() for column in line.split("\t")]
-                current.others.append((number, columns))
+    for number, line in checked_lines(path, notes):
+        if not line.strip():
+            continue
+        match = _TEXT_LINE.fullmatch(line)
+        if match and match[2] == "t":
+            if current is not None:
+                yield begun, current
+            begun, current = number, _Lines(match[1].strip(), {"t": match[3]})
+        elif current is None:
+            what = f"{line[:60]!r} before a title"
+            yield number, InputError(what, remedy="begin each document with a line PMID|t|Title")
+        elif match and match[2] == "a" and match[1].strip() == current.id and "a" not in current.texts:
+            current.texts["a"] = match[3]
+        else:
+            columns = [line] if match else [column.strip() for column in line.split("\t")]
+            current.others.append((number, columns))
     if current is not None:
         yield begun, current
 
@@ -205,9 +197,7 @@ def _parse(lines: _Lines, reading: ReadReport) -> Document:
         else:
             what = f"offsets must be whole numbers, not {columns[1]!r:.40} and {columns[2]!r:.40}"
             faults.append(InputError(what, line=number, remedy=_REMEDY))
-    if faults:
-        faults[0].others = faults[1:]
-        raise faults[0]
+    raise_all(faults)
     spans = locate_quotes(text, quotes, reading)
     mentions = [CharMention(label, own, fields) for own, (label, fields) in zip(spans, labels, strict=True)]
     kept = {RELATIONS: relations} if relations else {}

@@ -32,8 +32,6 @@ from entaug.core.tags import SchemeDetector, encode_canonical
 from entaug.errors import InputError, LossError
 from entaug.files.streams import read_beginning
 from entaug.formats.base import BEFORE, ENTITY_FIELDS, NO_LABELS, ReadReport
-from entaug.formats.documents import DOCUMENT, CharMention, Document, group_by_document, join_sentences
-from entaug.formats.offsets import UnitDetector, counter, in_characters
 from entaug.formats.records import (
     numbered_lines,
     parse_json,
@@ -43,7 +41,6 @@ from entaug.formats.records import (
     to_json,
     write_array,
 )
-from entaug.formats.segmentation import OffsetOptions, locate_tokens, split_document
 from entaug.formats.spacy_base import (
     COLUMNS,
     SpacyDialect,
@@ -56,6 +53,19 @@ from entaug.formats.spacy_base import (
     token_columns,
     tokens_of,
     words_of,
+)
+from entaug.formats.text import (
+    DOCUMENT,
+    CharMention,
+    Document,
+    OffsetOptions,
+    UnitDetector,
+    counter,
+    group_by_document,
+    in_characters,
+    join_sentences,
+    locate_tokens,
+    split_document,
 )
 from entaug.formats.token_records import decode_tags, pop_columns, pop_id, without
 

@@ -1,6 +1,6 @@
 """Records of annotation tools: a text, and mentions by character offsets.
 
-What offsets count is decided over a file, see `entaug.formats.offsets`. The tokens of a text are written in an
+What offsets count is decided over a file, see `entaug.formats.text`. The tokens of a text are written in an
 additional list of strings, which the tools keep or ignore, so that the same tokens are read back; a text without this
 list is tokenized.
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 import abc
 import contextlib
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,29 +19,66 @@ from typing import Any
 from entaug.core.data import Sentence, Span
 from entaug.core.spacing import infer_spaces
 from entaug.errors import InputError, LossError
+from entaug.files.streams import check_characters, read_line_chunks
 from entaug.formats.base import ENTITY_FIELDS, BaseFormat, FormatCapabilities, ReadReport, before_of
-from entaug.formats.documents import BEFORE, CHAR_RANGES, CharMention, Document
-from entaug.formats.offsets import UnitDetector, in_characters
-from entaug.formats.records import as_object, numbered_lines, parse_json, peek_records, read_array, read_records
-from entaug.formats.segmentation import OffsetOptions, SegmentationOptions, locate_tokens, split_document
+from entaug.formats.buffered import BufferedFormat
+from entaug.formats.records import (
+    NO_CHOICE,
+    as_object,
+    numbered_lines,
+    parse_json,
+    peek_records,
+    read_array,
+    read_records,
+    write_array,
+)
+from entaug.formats.text import (
+    BEFORE,
+    CHAR_RANGES,
+    DOCUMENT,
+    CharMention,
+    Document,
+    OffsetOptions,
+    SegmentationOptions,
+    UnitDetector,
+    in_characters,
+    join_sentences,
+    locate_tokens,
+    retokenized,
+    split_document,
+)
 from entaug.formats.token_records import entity_fields, pop_id, without
 
 __all__ = [
+    "HALF_CHARACTER",
+    "NOT_IN_TEXT",
     "OTHER_TOKENS",
+    "DocumentFormat",
     "TextLines",
     "TextOptions",
     "add_other_fields",
     "char_mention",
     "char_spans",
+    "check_characters_of",
+    "check_mentions",
+    "checked_lines",
     "cut_record",
+    "given_records",
     "layout_text",
     "numeric_id",
+    "parse_record",
+    "read_objects",
+    "stripped",
     "text_record",
     "token_spans",
+    "write_objects",
 ]
 
 OTHER_TOKENS = "tokens that are not those of the text: tokenised anew"
 """Note about a record whose tokens do not match its text."""
+HALF_CHARACTER = re.compile("[\ud800-\udfff]")
+NOT_IN_TEXT = re.compile("[\0\ud800-\udfff]")
+"""A character that no text file has a place for: NUL, and half a character."""
 _NUMBER = re.compile(r"(?:0|[1-9][0-9]{0,17})")
 
 
@@ -154,14 +192,148 @@ def _is_array(path: Path) -> bool:
     return peek_records(path, 1)[1]
 
 
-def given_records(path: Path, dialect: TextOptions) -> Iterator[tuple[int, Any]]:
+def checked_lines(path: Path, notes: Counter[str] | None = None) -> Iterator[tuple[int, str]]:
+    """The numbered lines of a file, also blank ones; characters that no text has are errors."""
+    for first, chunk in read_line_chunks(path, notes=notes):
+        check_characters(chunk, first, path)
+        yield from enumerate(chunk, start=first)
+
+
+def given_records(
+    path: Path, split_name: str | None = NO_CHOICE, notes: Counter[str] | None = None
+) -> Iterator[tuple[int, Any]]:
     """The numbered records of a file: lines, not parsed yet, or the elements of an array."""
-    return read_array(path, split_name=dialect.split_name) if _is_array(path) else numbered_lines(path)
+    return read_array(path, split_name=split_name) if _is_array(path) else numbered_lines(path, notes=notes)
 
 
-def parse_record(given: Any, *, exact: bool = True) -> dict[str, Any]:
+def parse_record(given: Any, remedy: str = "correct it", *, exact: bool = True) -> dict[str, Any]:
     """The object of a record of `given_records`."""
-    return as_object(parse_json(given, exact=exact) if type(given) is str else given)
+    return as_object(parse_json(given, exact=exact) if type(given) is str else given, remedy)
+
+
+def read_objects(
+    path: Path,
+    parse: Callable[[dict[str, Any]], Iterable[Sentence]],
+    reading: ReadReport,
+    split_name: str | None = NO_CHOICE,
+    remedy: str = "correct it",
+) -> Iterator[Sentence]:
+    """Read the objects of a file of JSON lines, which are streamed, or of one JSON array."""
+
+    def parse_given(_number: int, given: Any) -> Iterable[Sentence]:
+        return parse(parse_record(given, remedy))
+
+    unit = "record" if _is_array(path) else ""
+    return read_records(path, given_records(path, split_name, reading.notes), parse_given, reading, unit=unit)
+
+
+def write_objects(path: Path, records: Iterable[bytes], *, as_array: bool = False) -> None:
+    """Write objects as JSON lines, or as one array."""
+    if as_array:
+        write_array(path, records)
+    else:
+        write_array(path, records, start=b"", separator=b"\n", end=b"\n")
+
+
+def check_characters_of(sentence: Sentence, text: str, forbidden: re.Pattern[str]) -> None:
+    """Check that a file has a place for the characters of a sentence."""
+    if found := forbidden.search(text):
+        names = {"\0": "a NUL character"}
+        is_half = "\ud800" <= found[0] <= "\udfff"
+        what = "half a character (a surrogate)" if is_half else names.get(found[0], f"the character {found[0]!r}")
+        raise LossError(f"sentence {sentence.key} holds {what}", remedy="remove it, or write JSON lines")
+
+
+def check_mentions(
+    sentence: Sentence, document: Document, place: Callable[[str, tuple[Span, ...]], tuple[Span, ...]]
+) -> None:
+    """Check that mentions are more than white space, and differ by more; `place` is where a file has one."""
+    if not document.text.strip():
+        raise LossError(f"sentence {sentence.key} is white space alone", remedy="leave it out")
+    seen = set()
+    for label, spans, _ in document.mentions:
+        key = label, place(document.text, spans)
+        if not key[1] or key in seen:
+            what = "differs from another by white space alone" if key[1] else "is white space alone"
+            raise LossError(f"a mention {label} of sentence {sentence.key} {what}", remedy="write JSON lines")
+        seen.add(key)
+
+
+def stripped(text: str, spans: tuple[Span, ...]) -> tuple[Span, ...]:
+    """Ranges without the white space at their edges; none if one is white space alone."""
+    inner = []
+    for start, end in spans:
+        words = text[start:end]
+        if not words.strip():
+            return ()
+        first = start + len(words) - len(words.lstrip())
+        inner.append((first, first + len(words.strip())))
+    return tuple(inner)
+
+
+class DocumentFormat(BufferedFormat):
+    """Base class of formats whose files hold texts with mentions by characters."""
+
+    # A format parses a record of its file as a document, and prints documents; what lies between is here.
+
+    has_tokens = True
+    """Whether files hold tokens; otherwise texts are tokenised anew when they are read."""
+    kept_fields: Collection[str] = ()
+    """Names of fields of sentences that are written besides those of all documents."""
+
+    def unit(self, path: Path) -> str | None:
+        """The name of a record in messages; see `read_records`."""
+        del path
+        return ""
+
+    @abc.abstractmethod
+    def records(self, path: Path, dialect: Any, reading: ReadReport) -> Iterable[tuple[int, Any]]:
+        """Yield the records of a file with their numbers."""
+
+    @abc.abstractmethod
+    def parse(self, record: Any, dialect: Any, reading: ReadReport) -> Document | None:
+        """The document of a record; None for one that is left out."""
+
+    def sentences(self, path: Path, dialect: Any, reading: ReadReport) -> Iterator[Sentence]:
+        """See `entaug.formats.buffered.BufferedFormat.sentences`, in the order of the file."""
+
+        def parse(_number: int, record: Any) -> Iterable[Sentence]:
+            return cut_record(self.parse(record, dialect, reading), dialect, reading)
+
+        yield from read_records(path, self.records(path, dialect, reading), parse, reading, unit=self.unit(path))
+
+    def to_document(self, sentence: Sentence) -> Document:
+        """The document of one sentence, as it is written."""
+        return join_sentences([sentence])
+
+    def as_stored(self, sentence: Sentence, dialect: Any) -> Sentence:
+        """See `entaug.formats.base.BaseFormat.as_stored`: tokenised again, and split at the boundaries of mentions."""
+        if self.has_tokens:
+            return super().as_stored(sentence, dialect)
+        text = self.to_document(sentence)
+        read = retokenized(Document(text.text, [m._replace(fields={}) for m in text.mentions]), dialect)
+        return sentence if read is None else read.with_(id=sentence.id).with_fields(sentence.fields)
+
+    def writes_field(self, name: str, value: Any, dialect: Any) -> bool:
+        """Whether a further field of a mention is written."""
+        del name, value, dialect
+        return True
+
+    def writes_id(self, sentence: Sentence) -> bool:
+        """Whether the id of a sentence without a document is written."""
+        del sentence
+        return True
+
+    def lost(self, sentence: Sentence, dialect: Any) -> list[str]:
+        """See `entaug.formats.base.BaseFormat.lost`; also ids, fields of mentions, and tokens."""
+        written = {f"field {name!r}" for name in (BEFORE, DOCUMENT, ENTITY_FIELDS, *self.kept_fields)}
+        lost = [name for name in super().lost(sentence, dialect) if name not in written]
+        fields = ((name, value) for own in entity_fields(sentence) for name, value in own.items() if name[:1] != "_")
+        others = {name for name, value in fields if not self.writes_field(name, value, dialect)}
+        lost += [f"field {name!r} of mentions" for name in sorted(others)]
+        lost += ["id"] * (sentence.id is not None and DOCUMENT not in sentence.fields and not self.writes_id(sentence))
+        is_retokenised = not self.has_tokens and self.as_stored(sentence, dialect).tokens != sentence.tokens
+        return lost + ["tokens that are not spaCy's"] * is_retokenised
 
 
 class TextLines(BaseFormat):
@@ -199,7 +371,7 @@ class TextLines(BaseFormat):
             return dialect
         detector = UnitDetector()
         with contextlib.suppress(InputError):  # reported when the file is read
-            for _, given in given_records(path, dialect):
+            for _, given in given_records(path, dialect.split_name):
                 if isinstance(given, str) and given.isascii() and "\\u" not in given and "\\r\\n" not in given:
                     continue
                 with contextlib.suppress(InputError):
@@ -229,6 +401,6 @@ class TextLines(BaseFormat):
         replaced = self.replaced(path, dialect, reading) if stop is None and not start else {}
         dialect.note_offsets(reading)
         if stop is None and _is_array(path):
-            return read_records(path, given_records(path, dialect), parse, reading, unit="record")
+            return read_records(path, given_records(path, dialect.split_name), parse, reading, unit="record")
         lines = numbered_lines(path, start, stop, reading.notes)
         return read_records(path, lines, parse, reading, is_whole=stop is None)

@@ -27,13 +27,12 @@ from entaug.config.params import validate
 from entaug.core.data import Sentence, Span
 from entaug.errors import InputError, LossError
 from entaug.files.atomic import atomic_file
-from entaug.files.streams import check_characters, encode_text, is_kind, read_beginning, read_line_chunks
+from entaug.files.streams import encode_text, is_kind, read_beginning
 from entaug.formats.base import BEFORE, ENTITY_FIELDS, FormatCapabilities, ReadReport
 from entaug.formats.buffered import BufferedFormat
-from entaug.formats.documents import CHAR_RANGES, CharMention, Document
 from entaug.formats.records import read_records
-from entaug.formats.segmentation import SegmentationOptions, locate_tokens, split_document
-from entaug.formats.text_records import layout_text
+from entaug.formats.text import CHAR_RANGES, CharMention, Document, SegmentationOptions, locate_tokens, split_document
+from entaug.formats.text_records import NOT_IN_TEXT, check_characters_of, checked_lines, layout_text
 from entaug.formats.token_records import entity_fields
 
 __all__ = ["WebAnno", "WebAnnoDialect"]
@@ -147,18 +146,17 @@ class WebAnno(BufferedFormat):
         """See `entaug.formats.buffered.BufferedFormat.check`."""
         super().check(sentence, dialect)
         text, _ = layout_text(sentence)
-        subject = f"sentence {sentence.key}"
-        try:
-            (text + "".join(mention.label for mention in sentence.mentions)).encode()
-        except UnicodeEncodeError:
-            raise LossError(f"{subject} holds half a character (a surrogate)", remedy="correct it") from None
-        if "\0" in text:
-            raise LossError(f"{subject} holds a NUL character", remedy="write JSON lines")
+        held = text + "".join(mention.label for mention in sentence.mentions)
+        check_characters_of(sentence, held, NOT_IN_TEXT)
         short_name = dialect.layer.rpartition(".")[2]
         for mention in sentence.mentions:
             if not dialect.feature and mention.label != short_name:
                 what = f"the layer {short_name} has no feature for the label {mention.label!r}"
-                raise LossError(what, path=subject, remedy="pass --to-layout features=value --to-layout feature=value")
+                raise LossError(
+                    what,
+                    path=f"sentence {sentence.key}",
+                    remedy="pass --to-layout features=value --to-layout feature=value",
+                )
 
     def lost(self, sentence: Sentence, dialect: WebAnnoDialect) -> list[str]:
         """See `entaug.formats.base.BaseFormat.lost`; also ids of several lines, and fields that are no features."""
@@ -217,21 +215,19 @@ def _choose_layer(layers: Sequence[_Layer], name: str = "") -> _Layer | None:
 def _read_rows(path: Path, notes: Counter[str]) -> Iterator[tuple[int, _Rows]]:
     """Yield the rows of each sentence with the number of its first line."""
     current, begun = _Rows(), 0
-    for first, chunk in read_line_chunks(path, notes=notes):
-        check_characters(chunk, first, path)
-        for number, line in enumerate(chunk, start=first):
-            is_over = current.rows and line.startswith((_TEXT, _SENTENCE_ID))
-            if is_over or (not line.strip() and (current.rows or current.text)):
-                yield begun, current
-                current = _Rows()
-            if not (current.rows or current.text):
-                begun = number
-            if line.startswith(_TEXT):
-                current.text.append(_unescape(line[len(_TEXT) :]))
-            elif line.startswith(_SENTENCE_ID):
-                current.id = line[len(_SENTENCE_ID) :]
-            elif line.strip() and not line.startswith("#"):
-                current.rows.append((number, line.split("\t")))
+    for number, line in checked_lines(path, notes):
+        is_over = current.rows and line.startswith((_TEXT, _SENTENCE_ID))
+        if is_over or (not line.strip() and (current.rows or current.text)):
+            yield begun, current
+            current = _Rows()
+        if not (current.rows or current.text):
+            begun = number
+        if line.startswith(_TEXT):
+            current.text.append(_unescape(line[len(_TEXT) :]))
+        elif line.startswith(_SENTENCE_ID):
+            current.id = line[len(_SENTENCE_ID) :]
+        elif line.strip() and not line.startswith("#"):
+            current.rows.append((number, line.split("\t")))
     if current.rows or current.text:
         yield begun, current
 

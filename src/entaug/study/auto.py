@@ -25,7 +25,7 @@ from entaug.files.locks import lock
 from entaug.files.mention_lists import parse_specification, read_mention_list
 from entaug.formats import read, read_each
 from entaug.formats.file_job import require_mentions
-from entaug.formats.unlabelled_text import read_unlabelled
+from entaug.formats.unlabelled import read_unlabelled
 from entaug.methods import create_augmenter
 from entaug.study import choice
 from entaug.study.auto_files import PLAN_KEYS, AutoSummary, write_output

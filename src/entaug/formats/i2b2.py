@@ -15,7 +15,7 @@ Uzuner et al. (2011), 2010 i2b2/VA Challenge on Concepts, Assertions, and Relati
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,11 +23,12 @@ from pathlib import Path
 from entaug.core.data import Mention, Sentence
 from entaug.errors import InputError, LossError
 from entaug.files.folders import holds_document, holds_only, is_safe_name, natural_sort_key, walk_files, write_documents
-from entaug.files.streams import check_characters, read_beginning, read_line_chunks
+from entaug.files.streams import read_beginning
 from entaug.formats.base import FormatCapabilities, ReadReport
 from entaug.formats.buffered import BufferedFormat
-from entaug.formats.documents import DOCUMENT, group_by_document
 from entaug.formats.records import read_records
+from entaug.formats.text import DOCUMENT, group_by_document
+from entaug.formats.text_records import checked_lines
 from entaug.formats.token_records import unique_mentions
 
 __all__ = ["I2b2", "I2b2Dialect"]
@@ -148,9 +149,9 @@ def _read_document(name: str, concepts: Path, reading: ReadReport) -> Iterator[S
     if not texts:
         what = f"no {concepts.with_suffix('.txt').name} beside it or in a folder txt beside its folder"
         raise InputError(what, path=str(concepts), remedy="put the text there, or remove the file")
-    lines = [[token for token in _BETWEEN.split(line) if token] for line in _lines(texts[0], reading.notes)]
+    lines = [[token for token in _BETWEEN.split(line) if token] for _, line in checked_lines(texts[0], reading.notes)]
     mentions: defaultdict[int, list[tuple[Mention, None]]] = defaultdict(list)
-    for number, text in enumerate(_lines(concepts, reading.notes), start=1):
+    for number, text in checked_lines(concepts, reading.notes):
         if not text.strip():
             continue
         try:
@@ -167,14 +168,6 @@ def _read_document(name: str, concepts: Path, reading: ReadReport) -> Iterator[S
             found = unique_mentions(mentions[number], reading)
             yield Sentence(tokens, found, f"{name}:{number}").with_fields({DOCUMENT: [name, offset]})
         offset += sum(map(len, tokens)) + max(1, len(tokens))
-
-
-def _lines(path: Path, notes: Counter[str]) -> list[str]:
-    lines: list[str] = []
-    for first, chunk in read_line_chunks(path, notes=notes):
-        check_characters(chunk, first, path)
-        lines += chunk
-    return lines
 
 
 def _parse_concept(text: str, lines: list[list[str]], reading: ReadReport) -> tuple[int, Mention | None]:

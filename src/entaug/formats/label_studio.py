@@ -26,10 +26,17 @@ from entaug.core.data import Sentence
 from entaug.errors import InputError
 from entaug.formats.base import FormatCapabilities, ReadReport
 from entaug.formats.buffered import BufferedFormat
-from entaug.formats.documents import CHAR_RANGES, Document, named_documents
-from entaug.formats.offsets import UnitDetector, characters_of, counter, title_of
 from entaug.formats.records import as_object, as_objects, peek_records, read_array, read_records, to_json, write_array
-from entaug.formats.segmentation import OffsetOptions
+from entaug.formats.text import (
+    CHAR_RANGES,
+    Document,
+    OffsetOptions,
+    Quote,
+    UnitDetector,
+    counter,
+    locate_quotes,
+    named_documents,
+)
 from entaug.formats.text_records import char_mention, cut_record, layout_text, numeric_id, token_spans
 from entaug.formats.token_records import pop_id, without
 
@@ -42,6 +49,7 @@ _PREDICTIONS = "predictions"
 _MIN_FIELDS = ("id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time", "agreement")
 _OTHER_REGIONS = ("hypertextlabels", "paragraphlabels", "timeserieslabels")
 _OUR_ID = re.compile(r"entaug-[0-9]+")  # ids for tasks and regions without one, which Label Studio's converter needs
+_NAME_TEXT = "name what holds the text: text_key"
 _REMEDY = "export the project anew"
 
 
@@ -294,7 +302,8 @@ def _text(
     if type(text) is not str:
         raise InputError(f"no string {key!r} in the data of the task", remedy="name what holds the text: text_key")
     mentions = []
-    for region, (start, end) in zip(regions, _offsets(text, regions, dialect.offsets, reading), strict=True):
+    quotes = []
+    for region in regions:
         value = region["value"]
         fields = {k: v for k, v in region.items() if k != "value" and dialect.names.get(k) != v}
         if _OUR_ID.fullmatch(str(fields.get("id"))):
@@ -303,56 +312,18 @@ def _text(
             fields["value"] = further
         if len(value["labels"]) > 1:
             fields["labels"] = value["labels"]
-        mentions += [char_mention(label, start, end, fields) for label in value["labels"]]
+        words = value.get("text")
+        for label in value["labels"]:
+            mentions.append(char_mention(label, value["start"], value["end"], fields))
+            quotes.append(Quote(mentions[-1].spans, words.replace("\\n", " ") if type(words) is str else None))
+    places = locate_quotes(text.replace("\\n", "  "), quotes, reading, dialect.offsets, _NAME_TEXT)
+    mentions = [mention._replace(spans=place) for mention, place in zip(mentions, places, strict=True)]
     spans = token_spans(data.get("tokens"), text, reading)
     if spans is not None:
         del data["tokens"]
     if any(kept.values()):
         data[TASK] = {name: part for name, part in kept.items() if part}
     return Document(text, mentions, None if _OUR_ID.fullmatch(id_ or "") else id_, data, token_spans=spans)
-
-
-def _offsets(text: str, regions: Sequence[dict[str, Any]], unit: str, reading: ReadReport) -> list[tuple[Any, Any]]:
-    """The first character of each region and the one after its last."""
-    words = [region["value"].get("text") for region in regions]
-    given = [(region["value"]["start"], region["value"]["end"]) for region in regions]
-
-    def place(unit: str) -> list[tuple[Any, Any]]:
-        known = characters_of(text, unit)
-        if known is None:
-            return given
-        # An offset that divides a character is outside the text.
-        return [(known.get(a, -1), known.get(b, -1)) if type(a) is type(b) is int else (a, b) for a, b in given]
-
-    def mismatches(offsets: Sequence[tuple[Any, Any]]) -> list[int]:
-        return [
-            i
-            for i, (word, (start, end)) in enumerate(zip(words, offsets, strict=True))
-            if type(word) is str
-            and type(start) is type(end) is int
-            and (start < 0 or word != text[start:end])
-            and _normalized(word) != _normalized(text[max(0, start) : end])
-        ]
-
-    offsets = place(unit)
-    invalid = mismatches(offsets)
-    if not invalid:
-        return offsets
-    other = "characters" if unit == "utf16" else "utf16"
-    if (converted := place(other)) != offsets and not mismatches(converted):
-        reading.notes[f"task whose offsets count {title_of(other)}, unlike the others"] += 1
-        return converted
-    if not reading.repair:
-        remedy = "name what holds the text: text_key; or pass --repair to believe the offsets"
-        faults = []
-        for i in invalid:
-            start, end = offsets[i]
-            what = f"a region is at {start}-{end}, where the text has {text[start:end]!r:.60} and not {words[i]!r:.60}"
-            faults.append(InputError(what, remedy=remedy))
-        faults[0].others = faults[1:]
-        raise faults[0]
-    reading.repaired["region with other words than those of its place"] += len(invalid)
-    return offsets
 
 
 def _normalized(text: str) -> str:

@@ -20,10 +20,9 @@ from typing import Any, Literal, get_args
 from entaug.core.data import Sentence
 from entaug.errors import InputError
 from entaug.formats.base import ReadReport
-from entaug.formats.documents import CharMention, Document
 from entaug.formats.label_fields import is_entity, label_name, note_no_labels
-from entaug.formats.offsets import counter
 from entaug.formats.records import peek_records, to_json
+from entaug.formats.text import CharMention, Document, counter
 from entaug.formats.text_records import (
     TextLines,
     TextOptions,

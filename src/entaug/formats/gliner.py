@@ -18,18 +18,12 @@ from entaug.core.data import Mention, Sentence, split_fields
 from entaug.errors import InputError
 from entaug.formats.base import ENTITY_FIELDS, FormatCapabilities, ReadReport
 from entaug.formats.buffered import BufferedFormat
-from entaug.formats.documents import BEFORE
 from entaug.formats.records import (
-    as_object,
-    numbered_lines,
-    parse_json,
     peek_records,
-    read_array,
-    read_records,
     to_json,
-    write_array,
 )
-from entaug.formats.text_records import add_other_fields, numeric_id
+from entaug.formats.text import BEFORE
+from entaug.formats.text_records import add_other_fields, numeric_id, read_objects, write_objects
 from entaug.formats.token_records import pop_id, pop_spaces, unique_mentions, without
 
 __all__ = ["Gliner", "GlinerDialect"]
@@ -85,20 +79,15 @@ class Gliner(BufferedFormat):
     def sentences(self, path: Path, dialect: GlinerDialect, reading: ReadReport) -> Iterator[Sentence]:
         """See `entaug.formats.buffered.BufferedFormat`; lines are streamed."""
 
-        def parse(_number: int, record: Any) -> Iterable[Sentence]:
-            return (_parse(as_object(parse_json(record) if type(record) is str else record), reading),)
+        def parse(record: dict[str, Any]) -> Iterable[Sentence]:
+            return (_parse(record, reading),)
 
-        if peek_records(path, 1)[1]:
-            return read_records(path, read_array(path, split_name=dialect.split_name), parse, reading, unit="record")
-        return read_records(path, numbered_lines(path, notes=reading.notes), parse, reading)
+        return read_objects(path, parse, reading, dialect.split_name)
 
     def write(self, sentences: Iterable[Sentence], path: Path, dialect: GlinerDialect) -> None:
         """See `entaug.formats.buffered.BufferedFormat`."""
         records = (to_json(_record(sentence), sentence.key) for sentence in sentences)
-        if (dialect.layout or _layout_of(path)) == "array":
-            write_array(path, records)
-        else:
-            write_array(path, records, start=b"", separator=b"\n", end=b"\n")
+        write_objects(path, records, as_array=(dialect.layout or _layout_of(path)) == "array")
 
     def lost(self, sentence: Sentence, dialect: GlinerDialect) -> list[str]:
         """See `entaug.formats.base.BaseFormat.lost`."""

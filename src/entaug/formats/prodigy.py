@@ -23,10 +23,9 @@ from entaug.core.data import Mention, Sentence, Span
 from entaug.core.tags import flatten
 from entaug.errors import InputError, LossError
 from entaug.formats.base import ReadReport
-from entaug.formats.documents import CharMention, Document
 from entaug.formats.label_fields import note_no_labels
-from entaug.formats.offsets import UnitDetector, characters_of, counter
 from entaug.formats.records import peek_records, to_json
+from entaug.formats.text import CharMention, Document, UnitDetector, characters_of, counter
 from entaug.formats.text_records import (
     OTHER_TOKENS,
     TextLines,
@@ -120,7 +119,7 @@ class Prodigy(TextLines):
         others: Counter[str] = Counter()
         complete: set[str] = set()
         with contextlib.suppress(InputError):  # reported when the file is read
-            for number, given in given_records(path, dialect):
+            for number, given in given_records(path, dialect.split_name):
                 with contextlib.suppress(InputError):
                     record = parse_record(given)
                     text = f"hash {record['_input_hash']}" if record.get("_input_hash") is not None else ""

@@ -1,1 +1,0 @@
-"""The brat standoff format."""

@@ -1,1 +1,0 @@
-"""Input formats of published NER models."""

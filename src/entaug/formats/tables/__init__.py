@@ -1,1 +1,0 @@
-"""Tables with a heading: CSV, TSV and Excel workbooks."""

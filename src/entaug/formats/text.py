@@ -1,0 +1,785 @@
+"""Texts with mentions by characters: documents, what their offsets count, and their division into sentences of tokens.
+
+A format without tokens of its own reads and writes documents. A document is tokenised by the rules of spaCy for its
+language, unless the file gives its tokens; it stays one sentence, or is split at line ends or at ends of sentences, but
+never within a mention. The white space between tokens stays with the sentence, so that joining the sentences of an
+unchanged document gives its text and offsets again; tokens of an augmented sentence are spaced as in print.
+
+Offsets count characters (code points), as in Python, or another unit. JavaScript and Java count UTF-16 units, two for
+an emoji: so does doccano, unless a project counts grapheme clusters, of which a flag or a letter with a combining
+accent is one. Go and Rust count bytes of UTF-8. A file does not say so. What tells is whether the ranges before which
+the units differ begin and end with words, or hold the words that the file gives, in one unit or in the other; this is
+decided over all of a file, or where mentions quote their words, over a text.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache, lru_cache
+from itertools import accumulate, groupby, pairwise, product
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
+
+from entaug.config.params import validate
+from entaug.core.data import Mention, Sentence, Span, split_fields
+from entaug.core.spacing import infer_spaces, is_unspaced_script, is_word_character
+from entaug.errors import InputError, LossError, MissingExtraError, ParameterError
+from entaug.formats.base import BEFORE, ENTITY_FIELDS, ReadReport, before_of
+
+__all__ = [
+    "BEFORE",
+    "CHAR_RANGES",
+    "DOCUMENT",
+    "CharMention",
+    "Document",
+    "OffsetOptions",
+    "OffsetUnit",
+    "Quote",
+    "SegmentationOptions",
+    "UnitDetector",
+    "characters_of",
+    "counter",
+    "group_by_document",
+    "in_characters",
+    "join_sentences",
+    "locate_quotes",
+    "locate_tokens",
+    "named_documents",
+    "other_units",
+    "raise_all",
+    "retokenized",
+    "split_document",
+    "title_of",
+]
+
+DOCUMENT = "_document"
+"""Field of a sentence: the id of its document, and the character where it begins there."""
+CHAR_RANGES = "_ranges"
+"""Field of a mention with more ranges of characters than of tokens: its ranges, relative to the start of the sentence.
+"""
+NOT_IN_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""A character that XML has no place for."""
+_EMPTY: Mapping[str, Any] = MappingProxyType({})
+
+
+class CharMention(NamedTuple):
+    """A mention by characters."""
+
+    label: str
+    spans: tuple[Span, ...]
+    fields: Mapping[str, Any] = _EMPTY
+
+
+class Document(NamedTuple):
+    """A text with its mentions."""
+
+    text: str
+    mentions: Sequence[CharMention] = ()
+    id: str | None = None
+    fields: Mapping[str, Any] = _EMPTY
+    tokens: Sequence[str] | None = None
+    sentence_starts: Sequence[int] | None = None
+    mention_lines: Sequence[int] | None = None
+    token_spans: Sequence[Span] | None = None
+
+
+def join_sentences(sentences: Iterable[Sentence], separator: str = "\n") -> Document:
+    """Join sentences to a document."""
+    parts: list[str] = []
+    mentions: list[CharMention] = []
+    fields: dict[str, Any] = {}
+    document_id: str | None = None
+    tokens: list[str] = []
+    offset = 0
+    for number, sentence in enumerate(sentences):
+        origin, start = _origin(sentence)
+        if not number:
+            document_id = sentence.id if origin is None else origin
+            parts.append(before_of(sentence))
+            offset = len(parts[0])
+        elif parts[-1] and not parts[-1][-1:].isspace() and start != offset:
+            parts.append(separator)
+            offset += len(separator)
+        # Fields of the document are those of its first sentence that has them.
+        fields |= {
+            name: value
+            for name, value in sentence.fields.items()
+            if name not in fields and name not in (BEFORE, DOCUMENT, ENTITY_FIELDS)
+        }
+        spaces = infer_spaces(sentence.tokens) if sentence.spaces is None else sentence.spaces
+        sentence_start = offset
+        token_spans = []
+        for token, space in zip(sentence.tokens, spaces, strict=True):
+            token_spans.append((offset, offset + len(token)))
+            offset += len(token) + len(space)
+            parts += [token, space] if space else [token]
+        tokens += sentence.tokens
+        mentions += _char_mentions(sentence, token_spans, sentence_start)
+    return Document("".join(parts), mentions, document_id, fields, tokens)
+
+
+def _char_mentions(sentence: Sentence, token_spans: Sequence[Span], sentence_start: int) -> Iterator[CharMention]:
+    """The mentions of a sentence by characters."""
+    fields = sentence.fields.get(ENTITY_FIELDS)
+    if not isinstance(fields, list) or len(fields) != len(sentence.mentions):
+        fields = [{}] * len(sentence.mentions)
+    for mention, known_fields in zip(sentence.mentions, fields, strict=True):
+        spans = tuple((token_spans[start][0], token_spans[end - 1][1]) for start, end in mention.spans)
+        mention_fields = dict(known_fields)
+        if ranges := mention_fields.pop(CHAR_RANGES, None):
+            spans = tuple((sentence_start + start, sentence_start + end) for start, end in ranges)
+        yield CharMention(mention.label, spans, mention_fields)
+
+
+def group_by_document(sentences: Iterable[Sentence]) -> Iterator[list[Sentence]]:
+    """Group sentences by document, in order; a sentence without a document is a group of its own."""
+    # Augmented sentences form documents of their own: for each document of the sources, those of one method and copy.
+
+    def key_of(numbered: tuple[int, Sentence]) -> tuple[Any, ...]:
+        number, sentence = numbered
+        document_id = _origin(sentence)[0]
+        if document_id is None:
+            return (number,)
+        provenance = sentence.provenance
+        return (document_id,) if provenance is None else (document_id, provenance.method, provenance.copy)
+
+    groups: dict[tuple[Any, ...], list[Sentence]] = {}
+    for key, group in groupby(enumerate(sentences), key=key_of):
+        groups.setdefault(key, []).extend(sentence for _, sentence in group)
+    yield from groups.values()
+
+
+def named_documents(
+    sentences: Iterable[Sentence], fits: Callable[[str], object] = bool, unnamed: str = "entaug-"
+) -> Iterator[tuple[str, Document, bool]]:
+    """Yield each document of some sentences with a name of its own, and whether it is augmented."""
+    names: set[str] = set()
+    for number, group in enumerate(group_by_document(sentences), start=1):
+        document = join_sentences(group)
+        name = wanted = document.id if document.id and fits(document.id) else f"{unnamed}{number}"
+        copy = 1
+        while name in names:  # augmented from the same text
+            copy += 1
+            name = f"{wanted}-{copy}"
+        names.add(name)
+        yield name, document, any(sentence.provenance is not None for sentence in group)
+
+
+def _origin(sentence: Sentence) -> tuple[str | None, int | None]:
+    """The id of the document of a sentence, and the character where it begins there; None where unknown."""
+    origin = sentence.fields.get(DOCUMENT)
+    if isinstance(origin, list) and len(origin) == 2 and isinstance(origin[0], str) and type(origin[1]) is int:
+        return origin[0], None if sentence.provenance is not None else origin[1]
+    return None, None
+
+
+OffsetUnit = Literal["auto", "characters", "utf16", "graphemes", "bytes"]
+_UNITS: tuple[OffsetUnit, ...] = ("utf16", "graphemes", "bytes")
+_TITLES = {"utf16": "UTF-16 units", "graphemes": "grapheme clusters", "bytes": "bytes of UTF-8"}
+_ASTRAL = re.compile("[\U00010000-\U0010ffff]")  # two UTF-16 units
+_CLUSTERED = re.compile("\r\n|[\u0300-\U0010ffff]")  # may be in a grapheme cluster of several characters
+_CORRECT = "correct its offsets or its words"
+_BYTES_MARGIN = 2  # Nearly every text that is not English has ranges that bytes move, and one may fit by chance.
+
+
+def raise_all(faults: Sequence[InputError]) -> None:
+    """Raise the first of some errors, if any, with the others."""
+    if faults:
+        faults[0].others = faults[1:]
+        raise faults[0]
+
+
+def title_of(unit: str) -> str:
+    """The name of a unit in messages."""
+    return _TITLES.get(unit, "characters")
+
+
+def characters_of(text: str, unit: str) -> dict[int, int] | None:
+    """The character at each offset that does not divide one; None where the unit counts characters in this text."""
+    if unit == "graphemes" and _CLUSTERED.search(text):
+        import regex
+
+        ends = [0, *accumulate(map(len, regex.findall(r"\X", text)))]
+        return dict(enumerate(ends)) if len(ends) <= len(text) else None
+    is_moved = _ASTRAL.search(text) is not None if unit == "utf16" else unit == "bytes" and not text.isascii()
+    if not is_moved:
+        return None
+    import numpy as np
+
+    points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
+    limits = (0xFFFF,) if unit == "utf16" else (0x7F, 0x7FF, 0xFFFF)
+    sizes = 1 + sum(points > limit for limit in limits)
+    return dict(zip([0, *np.cumsum(sizes).tolist()], range(len(text) + 1), strict=True))
+
+
+def in_characters(document: Document, unit: str) -> Document:
+    """The document with mentions whose offsets counted a unit and count characters now."""
+    known = characters_of(document.text, unit)
+    if known is None:
+        return document
+    mentions: list[CharMention] = []
+    faults: list[InputError] = []
+    for mention in document.mentions:
+        spans = [(known.get(start), known.get(end)) for start, end in mention.spans]
+        placed = tuple((start, end) for start, end in spans if start is not None and end is not None)
+        if len(placed) == len(spans):
+            mentions.append(mention._replace(spans=placed))
+            continue
+        where = ", ".join(f"{start}-{end}" for start, end in mention.spans)
+        what = f"mention {mention.label} ({where}) is outside the text or divides a character: offsets count "
+        remedy = "correct its offsets, or name another unit: --layout offsets=characters"
+        faults.append(InputError(what + title_of(unit), remedy=remedy))
+    raise_all(faults)
+    return document._replace(mentions=mentions)
+
+
+def counter(text: str, unit: str) -> Callable[[int], int]:
+    """The function that counts the units before a character of a text, to write its offsets."""
+    known = characters_of(text, unit)
+    if known is None:
+        return int
+    offsets = {character: offset for offset, character in known.items()}
+
+    def count(character: int) -> int:
+        if character not in offsets:
+            what = f"a mention or token begins or ends within a grapheme cluster of {text!r:.60}, which has no offset"
+            raise LossError(what, remedy="count characters: --to-layout offsets=characters")
+        return offsets[character]
+
+    return count
+
+
+# ------------------------------------------------------------------------------------------------------------ decision
+
+
+class UnitDetector:
+    """Collects evidence for the unit of the offsets of a file."""
+
+    def __init__(self) -> None:
+        # By unit, and whether a range that it moves fits words as characters and as this unit.
+        self._evidence: Counter[tuple[str, bool, bool]] = Counter()
+
+    def add(self, text: str, ranges: Iterable[tuple[Any, Any, Any]], tokens: Iterable[Span] | None = None) -> None:
+        """Add ranges of a text as the file gives them: start, end, and the words there or None."""
+        known = {unit: places for unit in _UNITS if (places := characters_of(text, unit)) is not None}
+        if not known:
+            return
+        edges = None if tokens is None else tuple(map(set, zip(*tokens, strict=True)))
+
+        def fits(start: int | None, end: int | None, words: Any) -> bool:
+            if edges and words is None:
+                return start in edges[0] and end in edges[1]
+            return _fits(text, start, end, words)
+
+        for start, end, words in ranges:
+            if type(start) is not int or type(end) is not int:
+                continue
+            for unit, places in known.items():
+                place = places.get(start), places.get(end)
+                if place != (start, end):
+                    self._evidence[unit, fits(start, end, words), fits(*place, words)] += 1
+
+    def decide(self) -> dict[str, str]:
+        """The options ``offsets`` and ``offsets_note`` of the layout."""
+        unit, note = _weigh(self._evidence)
+        return {"offsets": unit, "offsets_note": note}
+
+
+class _Votes(NamedTuple):
+    """Numbers of ranges that have different places in characters and in another unit, by where they fit words."""
+
+    total: int
+    characters: int
+    other: int
+
+    @property
+    def margin(self) -> int:
+        return self.other - self.characters
+
+
+def _weigh(evidence: Counter[tuple[str, bool, bool]]) -> tuple[OffsetUnit, str]:
+    """The unit, and a note unless all ranges agree that offsets count characters."""
+    votes: dict[OffsetUnit, _Votes] = {}
+    for unit in _UNITS:
+        both, characters, other, neither = (evidence[unit, a, b] for a, b in product((True, False), repeat=2))
+        votes[unit] = _Votes(both + characters + other + neither, both + characters, both + other)
+    certain = [
+        unit
+        for unit, vote in votes.items()
+        if vote.margin > 0 and (unit != "bytes" or (vote.margin >= _BYTES_MARGIN and vote.other == vote.total))
+    ]
+    if certain:
+        chosen = max(certain, key=lambda unit: votes[unit].margin)
+        return chosen, _note(f"offsets count {title_of(chosen)}", votes[chosen], chosen, "characters")
+    # Words fit bytes by chance too often for a remark.
+    doubtful = [u for u in _UNITS[:2] if votes[u].total and (not votes[u].margin or evidence[u, False, True])]
+    if not doubtful:
+        return "characters", ""
+    unit = max(doubtful, key=lambda unit: votes[unit].margin)
+    is_tied = not votes[unit].margin
+    claim = f"offsets may count {title_of(unit)} and were read as characters" if is_tied else "offsets count characters"
+    return "characters", _note(claim, votes[unit], unit, unit)
+
+
+def _note(claim: str, votes: _Votes, unit: str, remedy: str) -> str:
+    ranges = f"{votes.total:,} range{'s' * (votes.total != 1)}"
+    return (
+        f"{claim}: of {ranges} where that matters, {votes.other:,} fit words as {title_of(unit)} and "
+        f"{votes.characters:,} as characters; to change it: --layout offsets={remedy}"
+    )
+
+
+def other_units(text: str, spans: Iterable[tuple[int, int]], unit: str) -> Iterator[tuple[str, str]]:
+    """Other units in which ranges, here by characters, would begin and end with words, and these words."""
+    offsets = {character: offset for offset, character in (characters_of(text, unit) or {}).items()}
+    given = [(offsets.get(start, start), offsets.get(end, end)) for start, end in spans]
+    for other in ("characters", *_UNITS):
+        known = characters_of(text, other)
+        places = given if known is None else [(known.get(start), known.get(end)) for start, end in given]
+        if places != list(spans) and all(_fits(text, start, end, None) for start, end in places):
+            yield other, " ... ".join(text[start:end] for start, end in places)
+
+
+def _fits(text: str, start: int | None, end: int | None, words: Any) -> bool:
+    """Whether a range holds the given words, or else begins and ends with words."""
+    if start is None or end is None or not 0 <= start < end <= len(text):
+        return False
+    covered = text[start:end]
+    if isinstance(words, str):
+        return covered.split() == words.split()
+    is_stripped = not (covered[0].isspace() or covered[-1].isspace())
+    return is_stripped and not any(0 < i < len(text) and _is_within_word(text[i - 1], text[i]) for i in (start, end))
+
+
+def _is_within_word(before: str, after: str) -> bool:
+    return all(is_word_character(char) and not is_unspaced_script(char) for char in (before, after))
+
+
+class Quote(NamedTuple):
+    """The ranges of a mention in its file, its words there (None if it has none), and its line."""
+
+    spans: tuple[Span, ...]
+    words: str | None
+    line: int | None = None
+
+
+def locate_quotes(
+    text: str, quotes: Sequence[Quote], reading: ReadReport, unit: str = "characters", remedy: str = _CORRECT
+) -> list[tuple[Span, ...]]:
+    """The characters of each mention of a text, whose offsets count a unit unless the words fit another."""
+    placed: list[tuple[Span, ...]] = []
+    wrong: list[int] = []
+    for tried in (unit, *(other for other in ("characters", "utf16", "bytes") if other != unit)):
+        known = characters_of(text, tried)
+        if tried != unit and known is None and characters_of(text, unit) is None:
+            continue
+        spans = [quote.spans for quote in quotes]
+        if known is not None:  # an offset that divides a character is outside the text
+            spans = [tuple((known.get(a, -1), known.get(b, -1)) for a, b in own) for own in spans]
+        faulty = [i for i, own in enumerate(spans) if not _agrees(text, own, quotes[i].words)]
+        if not faulty:
+            if tried != unit:
+                reading.notes[f"text whose offsets count {title_of(tried)}"] += 1
+            return spans
+        if tried == unit:
+            placed, wrong = spans, faulty
+    if not reading.repair:
+        faults = []
+        for i in wrong:
+            offsets = ", ".join(f"{start}-{end}" for start, end in placed[i])
+            there = " ... ".join(text[max(0, start) : max(0, end)] for start, end in placed[i])
+            what = f"a mention is at {offsets}, where the text has {there!r:.60} and not {quotes[i].words!r:.60}"
+            faults.append(
+                InputError(what, line=quotes[i].line, remedy=remedy + ", or pass --repair to believe the offsets")
+            )
+        raise_all(faults)
+    reading.repaired["mention with other words than those of its place"] += len(wrong)
+    return placed
+
+
+def _agrees(text: str, spans: Sequence[Span], words: str | None) -> bool:
+    """Whether the ranges are in the text, and have these letters; white space may differ, gaps may be left out."""
+    if words is None:  # `split_document` has errors for ranges outside the text
+        return True
+    if not all(0 <= start < end <= len(text) for start, end in spans):
+        return False
+    letters = "".join(words.split())
+    pieces = "".join(text[start:end] for start, end in spans)
+    return letters in ("".join(p.split()) for p in (pieces, text[spans[0][0] : spans[-1][1]]))
+
+
+_CACHED_WORDS = 1 << 18  # words whose tokens a tokeniser remembers
+_LONGEST_RUN = 256  # punctuation marks without a space that are tokenised at once
+_LONG_RUN = re.compile(rf"(?<![^\w\s])[^\w\s]{{{_LONGEST_RUN + 1},}}")
+_CONTEXT = 4  # marks before and after a cut that tell whether it is between two tokens
+_CUT_WITHIN = 32  # marks before the longest run among which a cut is looked for
+AlignedMention = tuple[Mention, CharMention]
+"""A mention by tokens, and by characters."""
+
+
+@dataclass(frozen=True)
+class SegmentationOptions:
+    """Options of splitting documents into sentences.
+
+    Args:
+        language: a language code that spaCy has rules for; ``"xx"`` for any.
+        split: ``"none"``: a text is one sentence; ``"lines"``: each line is one; ``"sentences"``: sentences are
+            detected, and also end at line ends.
+        misaligned: what to do with a mention that begins or ends within a token: ``"error"``; ``"skip"``: leave it out
+            and count it; ``"cut"``: cut the token there.
+    """
+
+    language: str = "en"
+    split: Literal["none", "lines", "sentences"] = "none"
+    misaligned: Literal["error", "skip", "cut"] = "error"
+
+    def __post_init__(self) -> None:
+        validate(self)
+
+
+@dataclass(frozen=True)
+class OffsetOptions(SegmentationOptions):
+    """Options of splitting documents into sentences, and the unit of their offsets.
+
+    Args:
+        offsets: what offsets count: ``"characters"`` (code points, as in Python); ``"utf16"`` units, as in JavaScript
+            and Java; ``"graphemes"``: grapheme clusters; ``"bytes"`` of UTF-8; ``"auto"``: where all mentions of a file
+            fit words best; characters in a new file.
+        offsets_note: what was decided about them in this file, and why.
+    """
+
+    offsets: OffsetUnit = "auto"
+    offsets_note: str = field(default="", compare=False)
+
+    def note_offsets(self, reading: ReadReport) -> None:
+        """Note what was decided about offsets, once a file."""
+        if self.offsets_note:
+            reading.notes[self.offsets_note] = 1
+
+    @property
+    def offsets_text(self) -> str:
+        """The part of a description of the layout about offsets."""
+        return "" if self.offsets in ("auto", "characters") else f", offsets in {title_of(self.offsets)}"
+
+
+def split_document(document: Document, options: SegmentationOptions, reading: ReadReport) -> list[Sentence]:
+    """Split a document into sentences."""
+    tokens = _tokenize(document, options.language)
+    if options.split == "none" and document.sentence_starts is None and tokens:
+        aligned = _align_exactly(document, tokens)
+        if aligned is not None:
+            return [_create_sentence(document, tokens, aligned, 0, len(tokens), 0, 1)]
+    tokens, aligned = _align_mentions(tokens, document, options, reading)
+    if not tokens:
+        return []
+    starts = _sentence_starts(tokens, document, options)
+    inside = {i for mention, _ in aligned for i in range(mention.start + 1, mention.end)}
+    bounds = [*(i for i in sorted(starts) if i not in inside), len(tokens)]
+    mention_starts = [mention.start for mention, _ in aligned]
+    return [
+        _create_sentence(
+            document,
+            tokens,
+            aligned[bisect_left(mention_starts, start) : bisect_left(mention_starts, end)],
+            start,
+            end,
+            number,
+            len(bounds) - 1,
+        )
+        for number, (start, end) in enumerate(pairwise(bounds))
+    ]
+
+
+def retokenized(document: Document, options: SegmentationOptions) -> Sentence | None:
+    """Return a document as one sentence of the tokens that a format without tokens reads; None without a token."""
+    whole = document._replace(tokens=None, sentence_starts=(0,))
+    return next(iter(split_document(whole, replace(options, misaligned="cut"), ReadReport(repair=True))), None)
+
+
+# ------------------------------------------------------------------------------------------------ tokens and sentences
+
+
+def locate_tokens(tokens: Sequence[str], text: str) -> list[Span] | None:
+    """Locate the tokens of a text."""
+    spans = []
+    end = 0
+    for token in tokens:
+        start = text.find(token, end)
+        if start != end and (start < 0 or not text[end:start].isspace()):
+            return None
+        end = start + len(token)
+        spans.append((start, end))
+    rest = text[end:]
+    return spans if tokens and (not rest or rest.isspace()) else None
+
+
+def _tokenize(document: Document, language: str) -> list[Span]:
+    """The characters of each token."""
+    if document.token_spans is not None:
+        return list(document.token_spans)
+    if document.tokens is not None:
+        spans = locate_tokens(document.tokens, document.text)
+        if spans is not None:
+            return spans
+    nlp = _load_pipeline(language)[0]
+    found: list[Span] = []
+    for first, last in pairwise([0, *_cuts(document.text, language), len(document.text)]):
+        doc = nlp.make_doc(document.text[first:last])
+        rows = doc.to_array(["IDX", "LENGTH", "IS_SPACE"]).tolist()
+        found += [(first + start, first + start + length) for start, length, is_space in rows if not is_space]
+    return found
+
+
+def _cuts(text: str, language: str) -> Iterator[int]:
+    """Where a text is cut before it is tokenised."""
+    # The tokeniser splits one mark after the other off a run, and searches all of the rest each time. It splits nothing
+    # off a run with words at both ends.
+    for run in _LONG_RUN.finditer(text):
+        # A letter stands for a word that the run is part of: other marks are split off its end than off its beginning.
+        before, after = text[max(0, run.start() - 1) : run.start()], text[run.end() : run.end() + 1]
+        begin, end = ("a" if side and not side.isspace() else "" for side in (before, after))
+        if begin and end:
+            continue
+        last = run.start()
+        while last + _LONGEST_RUN < run.end():
+            nearest = range(last + _LONGEST_RUN, last + _LONGEST_RUN - _CUT_WITHIN, -1)
+            cut = next((i for i in nearest if _is_cut(begin, text[i - _CONTEXT : i + _CONTEXT], end, language)), None)
+            if cut is None:  # one long token, such as a row of dashes: no mark is split off here
+                last += _LONGEST_RUN
+            else:
+                yield cut
+                last = cut
+
+
+@lru_cache(maxsize=1 << 12)
+def _is_cut(begin: str, marks: str, end: str, language: str) -> bool:
+    """Whether the middle of some marks is between two tokens, and most of the marks are tokens."""
+    starts = _load_pipeline(language)[0].make_doc(begin + marks + end).to_array(["IDX"]).ravel().tolist()
+    return len(starts) >= _CONTEXT and len(begin) + _CONTEXT in starts
+
+
+def _sentence_starts(tokens: Sequence[Span], document: Document, options: SegmentationOptions) -> set[int]:
+    """The indices of the tokens that begin a sentence, if no mention continues there."""
+    if document.sentence_starts is not None:
+        starts = {bisect_left(tokens, (offset, offset)) for offset in document.sentence_starts}
+        return {0, *starts} - {len(tokens)}
+    starts = {0}
+    if options.split != "none":
+        text = document.text
+        starts.update(i for i, ((_, end), (start, _)) in enumerate(pairwise(tokens), 1) if "\n" in text[end:start])
+    if options.split == "sentences":
+        starts.update(_detect_sentences(tokens, document.text, options.language))
+    return starts
+
+
+def _detect_sentences(tokens: Sequence[Span], text: str, language: str) -> Iterable[int]:
+    """The indices of the tokens that begin a sentence by the rules of spaCy."""
+    nlp, sentencizer, doc_class = _load_pipeline(language)
+    words = [text[start:end] for start, end in tokens]
+    if sentencizer.punct_chars.isdisjoint(words[:-1]):
+        return ()
+    next_starts = [*(start for start, _ in tokens[1:]), len(text)]
+    spaces = [end < next_start for (_, end), next_start in zip(tokens, next_starts, strict=True)]
+    doc = sentencizer(doc_class(nlp.vocab, words=words, spaces=spaces))
+    return [i for i, is_start in enumerate(doc.to_array("SENT_START").tolist()) if is_start == 1]
+
+
+@cache
+def _load_pipeline(language: str) -> tuple[Any, Any, Any]:
+    """The tokeniser of a language, its sentence detector, and the class of the documents that these exchange."""
+    try:
+        import spacy
+        from spacy.attrs import IS_PUNCT, IS_SPACE
+        from spacy.tokens import Doc
+    except ImportError as error:
+        raise MissingExtraError(error.name or "spacy", "spacy") from None
+    try:
+        nlp: Any = spacy.blank(language)
+    except (ImportError, ValueError):
+        remedy = "give the code of a language that it has, such as en, de or fr; xx is for any"
+        raise ParameterError(f"spaCy has no rules for the language {language!r}", remedy=remedy) from None
+    nlp.max_length = 2**31
+    # The attributes that spaCy computes for each new word (its shape, whether it is a URL ...) cost as much as the
+    # tokenisation: keep only white space, and punctuation for the sentence detector. The tokeniser remembers 10,000
+    # words by default; a corpus has many times as many.
+    getters = nlp.vocab.lex_attr_getters
+    nlp.vocab.lex_attr_getters = {name: getters[name] for name in (IS_PUNCT, IS_SPACE) if name in getters}
+    if hasattr(nlp.tokenizer, "max_cache_size"):
+        nlp.tokenizer.max_cache_size = _CACHED_WORDS
+    return nlp, nlp.create_pipe("sentencizer"), Doc
+
+
+# ------------------------------------------------------------------------------------------------------------ mentions
+
+
+def _align_exactly(document: Document, tokens: Sequence[Span]) -> list[AlignedMention] | None:
+    """Mentions of one range each whose edges are edges of tokens; None if any mention is another."""
+    aligned: dict[Mention, CharMention] = {}
+    if document.mentions:
+        first = {start: i for i, (start, _) in enumerate(tokens)}
+        last = {end: i for i, (_, end) in enumerate(tokens, start=1)}
+        for mention in document.mentions:
+            start, end = mention.spans[0]
+            i, j = first.get(start), last.get(end)
+            if i is None or j is None or i >= j or len(mention.spans) > 1:
+                return None
+            aligned[Mention(mention.label, ((i, j),))] = mention
+        if len(aligned) < len(document.mentions):
+            return None
+    return _sort(aligned)
+
+
+def _sort(aligned: dict[Mention, CharMention]) -> list[AlignedMention]:
+    pairs = list(aligned.items())
+    if len(pairs) > 1:
+        pairs.sort(key=lambda pair: (pair[0].spans, pair[0].label))
+    return pairs
+
+
+def _align_mentions(
+    tokens: list[Span], document: Document, options: SegmentationOptions, reading: ReadReport
+) -> tuple[list[Span], list[AlignedMention]]:
+    """Align mentions with tokens, which are cut where the option says so; an error holds the faults of all mentions."""
+    text = document.text
+    lines: Sequence[int | None] = document.mention_lines or [None] * len(document.mentions)
+    starts, ends = {start for start, _ in tokens}, {end for _, end in tokens}
+    faults: list[InputError] = []
+    kept: list[tuple[CharMention, int | None]] = []
+    cuts: set[int] = set()
+    for given, line in zip(document.mentions, lines, strict=True):
+        try:
+            # A mention of whole tokens is right as it is, even if the tokens begin or end with white space.
+            mention = given if _is_aligned(given, starts, ends) else _strip_mention(text, given, line, reading)
+        except InputError as error:
+            error.remedy = _remedy_for_unit(text, given, options) or error.remedy
+            faults.append(error)
+            continue
+        inner = {start for start, _ in mention.spans} - starts | {end for _, end in mention.spans} - ends
+        if inner and options.misaligned != "cut":
+            offset = min(inner)
+            token = next((text[start:end] for start, end in tokens if start < offset < end), "")
+            message = f"mention {_quote(mention, text)} begins or ends within the token {token!r}"
+            if options.misaligned == "error":
+                remedy = _remedy_for_unit(text, given, options)
+                remedy = remedy or "pass --misaligned cut to cut the token there, or skip to leave it out"
+                faults.append(InputError(message, line=line, remedy=remedy))
+            else:
+                reading.notes[f"left out: {message}"] += 1
+            continue
+        cuts |= inner
+        kept.append((mention, line))
+    if cuts:
+        tokens = [piece for token in tokens for piece in _cut_token(token, cuts)]
+    first = {start: i for i, (start, _) in enumerate(tokens)}
+    last = {end: i for i, (_, end) in enumerate(tokens, start=1)}
+    aligned: dict[Mention, CharMention] = {}
+    for mention, line in kept:
+        by_tokens = Mention(mention.label, [(first[start], last[end]) for start, end in mention.spans])
+        if by_tokens not in aligned:
+            aligned[by_tokens] = mention
+        elif reading.repair:
+            reading.repaired["mention that was given twice dropped"] += 1
+        else:
+            only_first = mention._replace(spans=mention.spans[:1])
+            message = f"mention {_quote(only_first, text)} is given twice"
+            faults.append(InputError(message, line=line, remedy="remove one, or pass --repair"))
+    raise_all(faults)
+    return tokens, _sort(aligned)
+
+
+def _is_aligned(mention: CharMention, starts: set[int], ends: set[int]) -> bool:
+    """Whether a mention has one range, whose edges are edges of tokens."""
+    if len(mention.spans) != 1:
+        return False
+    start, end = mention.spans[0]
+    return start in starts and end in ends and start < end
+
+
+def _strip_mention(text: str, mention: CharMention, line: int | None, reading: ReadReport) -> CharMention:
+    """A mention without white space at the edges of its ranges; an error where one is empty or outside the text."""
+    spans = []
+    for start, end in mention.spans:
+        if not 0 <= start < end <= len(text):
+            raise InputError(
+                f"mention {mention.label} ({start}-{end}) is empty or outside the text of {len(text)} characters",
+                line=line,
+                remedy="correct its offsets",
+            )
+        covered = text[start:end]
+        stripped = covered.strip()
+        if not stripped:
+            message = f"mention {mention.label} ({start}-{end}) is white space alone"
+            raise InputError(message, line=line, remedy="remove it")
+        if len(stripped) < len(covered):
+            reading.notes["white space at the edge of a mention left out"] += 1
+        first = start + len(covered) - len(covered.lstrip())
+        spans.append((first, first + len(stripped)))
+    return mention._replace(spans=tuple(sorted(spans)))
+
+
+def _remedy_for_unit(text: str, mention: CharMention, options: SegmentationOptions) -> str:
+    """The remedy for a mention that would fit words if offsets counted another unit; empty if none would."""
+    if not isinstance(options, OffsetOptions):
+        return ""
+    for unit, words in other_units(text, mention.spans, options.offsets):
+        what = f"as {title_of(unit)} it is {words!r:.60}: if all offsets count these, pass --layout offsets={unit}"
+        # Words fit bytes by chance often enough to name the remedy for other causes, too.
+        return f"{what}; --misaligned skip leaves it out{', cut cuts the token' if unit == 'bytes' else ''}"
+    return ""
+
+
+def _quote(mention: CharMention, text: str) -> str:
+    """The label, words and offsets of a mention, for messages."""
+    words = " ... ".join(text[start:end] for start, end in mention.spans)
+    offsets = ", ".join(f"{start}-{end}" for start, end in mention.spans)
+    return f"{mention.label} {words!r} ({offsets})"
+
+
+def _cut_token(token: Span, cuts: set[int]) -> list[Span]:
+    start, end = token
+    inner = sorted(offset for offset in cuts if start < offset < end)
+    return list(pairwise([start, *inner, end]))
+
+
+# ----------------------------------------------------------------------------------------------------------- sentences
+
+
+def _create_sentence(
+    document: Document,
+    tokens: Sequence[Span],
+    aligned: Sequence[AlignedMention],
+    start: int,
+    end: int,
+    number: int,
+    count: int,
+) -> Sentence:
+    """Create sentence `number` of `count` from the tokens from `start` to `end` of a document."""
+    text = document.text
+    spans = tokens[start:end]
+    offset = spans[0][0]
+    next_starts = [token_start for token_start, _ in spans[1:]]
+    next_starts.append(tokens[end][0] if end < len(tokens) else len(text))
+    fields = {} if number else dict(document.fields)
+    if not number and offset:
+        fields[BEFORE] = text[:offset]
+    if count > 1:
+        fields[DOCUMENT] = [document.id, offset]
+    mentions = tuple([mention.shift(-start) if start else mention for mention, _ in aligned])
+    entity_fields = [dict(char_mention.fields) for _, char_mention in aligned]
+    for mention_fields, (mention, char_mention) in zip(entity_fields, aligned, strict=True):
+        # Ranges with only white space between them are one range of tokens, as for a mention over two lines in brat.
+        if len(char_mention.spans) != len(mention.spans):
+            mention_fields[CHAR_RANGES] = [[a - offset, b - offset] for a, b in char_mention.spans]
+    if any(entity_fields):
+        fields[ENTITY_FIELDS] = entity_fields
+    return Sentence(
+        tuple([text[a:b] for a, b in spans]),
+        mentions,
+        document.id if count == 1 or document.id is None else f"{document.id}-{number + 1}",
+        **split_fields(fields),
+        spaces=tuple([text[b:next_start] for (_, b), next_start in zip(spans, next_starts, strict=True)]),
+    )
