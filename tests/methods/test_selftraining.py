@@ -18,7 +18,7 @@ from entaug.backends.fakes import FakeTagger
 from entaug.core.corpus import UnlabelledText
 from entaug.core.soft_labels import TagProbabilities
 from entaug.errors import EntaugError, InputError, ParameterError, UnknownNameError
-from entaug.methods.shared.pseudo_labels import PseudoLabelled, balanced, label_sentences, mask_words, ranked
+from entaug.methods.selftraining import PseudoLabelled, balanced, label_sentences, mask_words, ranked
 from entaug.taggers.base import TaggerTrainingConfig, create_tagger
 from entaug.teacher.trained import Teacher
 from helpers import tiny

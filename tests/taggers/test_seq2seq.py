@@ -15,7 +15,7 @@ from conftest import EXAMPLE
 from entaug.core.data import Mention, Sentence
 from entaug.core.soft_labels import TagProbabilities
 from entaug.errors import InputError, ParameterError
-from entaug.methods.shared.pseudo_labels import label_sentences
+from entaug.methods.selftraining import label_sentences
 from entaug.metrics.span_f1 import score
 from entaug.taggers.architectures import Seq2SeqTagger
 from entaug.taggers.base import TaggerTrainingConfig, create_tagger, load_tagger

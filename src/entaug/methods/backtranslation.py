@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import ClassVar, Literal, NamedTuple
@@ -13,7 +13,7 @@ from entaug.backends.language_check import LoadedModel
 from entaug.backends.protocols import RoundTrip
 from entaug.backends.resolve import resolve
 from entaug.config.params import PositiveInt, Probability
-from entaug.config.presets import ONLY_IF_SET
+from entaug.config.presets import ONLY_IF_SET, read_presets
 from entaug.core.alignment import CorpusTokenizer, detokenize
 from entaug.core.data import Edit, Sentence
 from entaug.core.rng import sample_positions
@@ -22,7 +22,6 @@ from entaug.core.words import words_in
 from entaug.errors import EditError, InputError, ParameterError
 from entaug.filters.label_guard.uncased_names import UncasedNames
 from entaug.methods.base import Augmenter, MethodInfo, Rejection, Request
-from entaug.methods.paper_presets import BT_PAPER
 from entaug.methods.types import UNCHANGED
 
 __all__ = ["Backtranslation"]
@@ -78,7 +77,7 @@ class Backtranslation(Augmenter):
     check_translations: bool = True
     preset: Literal["starter", "paper"] = field(default="starter", metadata=ONLY_IF_SET)
 
-    presets: ClassVar[Mapping[str, Mapping[str, object]]] = {"starter": {}, "paper": BT_PAPER}
+    presets = read_presets("bt")
 
     info: ClassVar[MethodInfo] = MethodInfo(
         name="bt",

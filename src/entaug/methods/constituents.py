@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Annotated, ClassVar, Literal, NamedTuple
 
 from entaug.backends.protocols import CausalLM, ConstituencyParser, MaskedLM
 from entaug.config.params import PositiveInt, Subset
-from entaug.config.presets import ONLY_IF_SET
+from entaug.config.presets import ONLY_IF_SET, read_presets
 from entaug.core.alignment import detokenize
 from entaug.core.data import Edit, Sentence, Span
 from entaug.core.provenance import Provenance
 from entaug.methods.base import Augmenter, MethodInfo, Rejection, Request
-from entaug.methods.paper_presets import CR_PAPER
 from entaug.methods.shared.prose_detection import NOT_PROSE, SentenceKinds
 from entaug.methods.shared.span_exchange import (
     CaseAdjuster,
@@ -112,7 +111,7 @@ class ConstituencyReplacement(Augmenter):
     causal_lm_: CausalLM = field(init=False, repr=False)
     masked_lm_: MaskedLM = field(init=False, repr=False)
 
-    presets: ClassVar[Mapping[str, Mapping[str, object]]] = {"starter": {}, "paper": CR_PAPER}
+    presets = read_presets("cr")
 
     info: ClassVar[MethodInfo] = MethodInfo(
         name="cr",

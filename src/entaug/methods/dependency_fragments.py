@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, groupby, permutations
 from math import factorial
@@ -19,12 +19,11 @@ from entaug.backends.dependency_trees import (
 )
 from entaug.backends.protocols import DependencyParser, Parse
 from entaug.config.params import PositiveInt
-from entaug.config.presets import ONLY_IF_SET
+from entaug.config.presets import ONLY_IF_SET, read_presets
 from entaug.core.data import Edit, Sentence, Span
 from entaug.core.rng import Streams
 from entaug.errors import EditError
 from entaug.methods.base import Augmenter, MethodInfo, Rejection, Request
-from entaug.methods.paper_presets import CROP_PAPER, ROTATE_PAPER
 from entaug.methods.shared.span_exchange import has_balanced_brackets
 
 __all__ = ["Crop", "Rotate"]
@@ -130,7 +129,7 @@ class Crop(_VariantAugmenter):
 
     min_roles: PositiveInt = 1
 
-    presets: ClassVar[Mapping[str, Mapping[str, object]]] = {"starter": {}, "paper": CROP_PAPER}
+    presets = read_presets("crop")
 
     info: ClassVar[MethodInfo] = MethodInfo(
         name="crop",
@@ -184,7 +183,7 @@ class Rotate(_VariantAugmenter):
         ['songs sings Ada .']
     """
 
-    presets: ClassVar[Mapping[str, Mapping[str, object]]] = {"starter": {}, "paper": ROTATE_PAPER}
+    presets = read_presets("rotate")
 
     info: ClassVar[MethodInfo] = MethodInfo(
         name="rotate",

@@ -1,26 +1,145 @@
-"""Self-training: sentences of unlabelled text with the labels of a teacher."""
+"""Self-training: sentences of unlabelled text with the labels of a teacher, and which of them to keep."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+import contextlib
+import math
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Any, ClassVar, Literal
+from random import Random
+from typing import Any, ClassVar, Literal, NamedTuple
 
+from entaug.backends.protocols import Tagger
 from entaug.config.params import PositiveInt, Probability
 from entaug.core.data import PLACEHOLDER, Sentence
+from entaug.core.provenance import Provenance
 from entaug.errors import InputError, ParameterError
 from entaug.methods.base import NOT_SEEN, Augmenter, MethodInfo, Rejection, Request
 from entaug.methods.shared.generative import distinct_sentences
-from entaug.methods.shared.pseudo_labels import PseudoLabelled, balanced, label_sentences, ranked
 from entaug.methods.types import RunStatistics
 from entaug.teacher.trained import Teacher, TeacherParameters
 
-__all__ = ["SelfTraining"]
+__all__ = ["PseudoLabelled", "SelfTraining", "balanced", "label_sentences", "mask_words", "ranked"]
 
 _NO_MORE = Rejection("no further sentence of the unlabelled text", final=True)
 _MANY_EMPTY = 0.9
+_DIGITS = 4
+
+
+class PseudoLabelled(NamedTuple):
+    """A sentence with the labels of a teacher."""
+
+    sentence: Sentence
+    confidence: float
+
+
+def sentence_confidence(probabilities: Any) -> float:
+    """Compute the confidence of a teacher in the labels of a sentence."""
+    logs = [math.log(max(float(x), 1e-12)) for x in probabilities.confidences]
+    return math.exp(math.fsum(logs) / len(logs))
+
+
+def mask_words(probabilities: Any, min_confidence: float) -> Any:
+    """Mask the words whose likeliest tag is less probable than a threshold."""
+    weights = [float(confidence >= min_confidence) for confidence in probabilities.confidences]
+    if all(weights):
+        return probabilities
+    return type(probabilities).from_dict({**probabilities.to_dict(), "weights": weights})
+
+
+def label_sentences(
+    sentences: Sequence[Sentence], tagger: Tagger, *, min_token_confidence: float = 0.0, is_flat: bool = True
+) -> list[PseudoLabelled]:
+    """Label sentences with a trained tagger."""
+    # The sentences get the probabilities of relations between words if the tagger gives these (`w2ner`, see
+    # `entaug.taggers.relations`), else those of tags if mentions are flat, else none.
+    plain = [s.with_(mentions=(), layout={}, meta={}, columns={}, provenance=None) for s in sentences]
+    labelled = []
+    probabilities_of_all = _probabilities(tagger, plain, is_flat)
+    if probabilities_of_all is None:
+        if min_token_confidence:
+            raise ParameterError(
+                "min_token_confidence needs probabilities, which this teacher does not give to such mentions",
+                remedy="use min_confidence, or the tagger w2ner",
+            )
+        predicted = tagger.predict(plain)
+        for sentence, confidence in zip(predicted, tagger.confidences(predicted), strict=True):
+            labelled.append(PseudoLabelled(_signed(sentence, confidence), confidence))
+        return labelled
+    for sentence, probabilities in zip(plain, probabilities_of_all, strict=True):
+        confidence = sentence_confidence(probabilities)
+        masked = mask_words(probabilities, min_token_confidence)
+        # The tags of an averaged ensemble often do not fit together; relations always do.
+        mentions = masked.mentions()
+        with_labels = masked.attach_to(sentence.with_(mentions=mentions))
+        labelled.append(PseudoLabelled(_signed(with_labels, confidence), confidence))
+    return labelled
+
+
+def _probabilities(tagger: Tagger, sentences: Sequence[Sentence], is_flat: bool) -> Sequence[Any] | None:
+    """The probabilities of relations or of tags; None if the tagger gives none for such mentions."""
+    relation_probabilities = getattr(tagger, "relation_probabilities", None)
+    if relation_probabilities is not None:
+        with contextlib.suppress(ParameterError):  # an ensemble of taggers without relations
+            relations: Sequence[Any] = relation_probabilities(sentences)
+            return relations
+    if is_flat:
+        with contextlib.suppress(ParameterError):  # a tagger that predicts mentions only, such as seq2seq
+            return tagger.tag_probabilities(sentences)
+    return None
+
+
+def _signed(sentence: Sentence, confidence: float) -> Sentence:
+    origin = {} if sentence.id is None else {"text": sentence.id}
+    details = {"unconditioned": True, "confidence": round(confidence, _DIGITS), **origin}
+    return sentence.with_(provenance=Provenance(details=details))
+
+
+def ranked(
+    labelled: Iterable[PseudoLabelled], prefer: Literal["random", "confident"], seed: int
+) -> list[PseudoLabelled]:
+    """Order labelled sentences by preference; the order does not depend on that of the input."""
+    ordered = sorted(labelled, key=lambda one: (one.sentence.tokens, one.sentence.id or ""))
+    if prefer == "confident":
+        return sorted(ordered, key=lambda one: -one.confidence)
+    Random(f"unlabelled {seed}").shuffle(ordered)
+    return ordered
+
+
+def balanced(
+    labelled: Sequence[PseudoLabelled], shares: Mapping[str, float], empty_share: float, number: int | None = None
+) -> list[PseudoLabelled]:
+    """Select sentences so that the types of mentions have given shares."""
+    # In each step the type that is furthest below its share gets the next sentence that mentions it. The selection ends
+    # when that type has no sentence left, because any further sentence would shift the shares.
+    queues: dict[str, deque[int]] = defaultdict(deque)
+    empty = deque[int]()
+    for i, (sentence, _) in enumerate(labelled):
+        for label in {mention.label for mention in sentence.mentions}:
+            queues[label].append(i)
+        if not sentence.mentions:
+            empty.append(i)
+    wanted = {label: share for label, share in sorted(shares.items()) if share > 0}
+    chosen: set[int] = set()
+    counts: Counter[str] = Counter()
+    num_empty = 0
+    limit = len(labelled) if number is None else min(number, len(labelled))
+    while len(chosen) < limit:
+        if empty and num_empty + 1 <= empty_share * (len(chosen) + 1):
+            chosen.add(empty.popleft())
+            num_empty += 1
+            continue
+        queue = queues[min(wanted, key=lambda name: (counts[name] / wanted[name], name))] if wanted else empty
+        while queue and queue[0] in chosen:
+            queue.popleft()
+        if not queue:
+            break
+        i = queue.popleft()
+        chosen.add(i)
+        counts.update(mention.label for mention in labelled[i].sentence.mentions)
+    return [labelled[i] for i in sorted(chosen)]
 
 
 @dataclass(kw_only=True, eq=False)

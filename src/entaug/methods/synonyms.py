@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any, ClassVar, Literal
@@ -12,14 +12,13 @@ from entaug.backends.extended_protocols import SenseLexicon
 from entaug.backends.protocols import DependencyParser, Lexicon, Parse
 from entaug.backends.resolve import preparing_command, resolve_prepared
 from entaug.config.params import Probability
-from entaug.config.presets import ONLY_IF_SET
+from entaug.config.presets import ONLY_IF_SET, read_presets
 from entaug.core.data import Edit, Mention, Sentence
 from entaug.core.rng import sample_positions
 from entaug.core.stopwords import StopWords, stop_words
 from entaug.errors import ParameterError
 from entaug.filters.label_guard.uncased_names import UncasedNames
 from entaug.methods.base import Augmenter, MethodInfo, Rejection, Request
-from entaug.methods.paper_presets import SR_PAPER
 from entaug.methods.shared.prose_detection import NOT_PROSE, SentenceKinds
 
 __all__ = ["SynonymReplacement"]
@@ -85,7 +84,7 @@ class SynonymReplacement(Augmenter):
     lexicon_: Lexicon = field(init=False, repr=False)
     dependency_parser_: DependencyParser | None = field(init=False, repr=False)
 
-    presets: ClassVar[Mapping[str, Mapping[str, object]]] = {"starter": {}, "paper": SR_PAPER}
+    presets = read_presets("sr")
 
     _words = _known = 0
     _uncased_names = UncasedNames()
@@ -147,19 +146,6 @@ class SynonymReplacement(Augmenter):
             if loaded and self._uncased_names.list_name
             else params
         )
-
-    def _state(self) -> dict[str, Any]:
-        return {
-            "words": self._words,
-            "known": self._known,
-            "kinds": self._kinds.state(),
-            "names": self._uncased_names.state(),
-        }
-
-    def _restore(self, state: Mapping[str, Any]) -> None:
-        self._words, self._known = state["words"], state["known"]
-        self._kinds = SentenceKinds.from_state(state["kinds"])
-        self._uncased_names = UncasedNames.from_state(state["names"])
 
     def notes(self) -> list[str]:
         """See `Augmenter.notes`."""

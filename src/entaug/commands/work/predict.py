@@ -21,7 +21,7 @@ from entaug.formats import read
 from entaug.formats.file_job import Options, as_predictions, check_apart, check_output, open_target
 from entaug.formats.unlabelled import Tokenizer, read_unlabelled_file, with_distinct_ids
 from entaug.formats.unlabelled_text import corpus_tokenizer, note_layouts, running_text_language
-from entaug.methods.shared.pseudo_labels import label_sentences
+from entaug.methods.selftraining import label_sentences
 from entaug.teacher.storage import require_soft_labels
 
 __all__ = ["PredictSummary", "predict_file"]

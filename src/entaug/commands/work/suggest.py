@@ -17,7 +17,7 @@ from entaug.files.streams import rereadable_path
 from entaug.formats import open_file
 from entaug.formats.base import ReadReport, note_lines
 from entaug.formats.file_job import Options, as_predictions, check_output, open_target, read_sentences, require_mentions
-from entaug.methods.shared.pseudo_labels import PseudoLabelled, label_sentences, ranked
+from entaug.methods.selftraining import PseudoLabelled, label_sentences, ranked
 from entaug.metrics.near_duplicates import select_distinct
 from entaug.metrics.uncertainty import uncertainty
 from entaug.teacher.trained import Teacher, TeacherParameters

@@ -78,16 +78,6 @@ class CorpusCapitals:
                 counts["title" if is_title else "lower"] += 1
                 counts["upper"] += is_title and all(w.isupper() or w.lower() == w.upper() for w in words)
 
-    def update(self, other: CorpusCapitals) -> None:
-        """Learn what another one has learned."""
-        self._words = None
-        self._decided.clear()
-        self._tokens.update(other._tokens)
-        self._initial.update(other._initial)
-        for label, counts in other._mentions.items():
-            self._mentions[label].update(counts)
-        self._small |= other._small
-
     @property
     def _cased(self) -> _CasedWords:
         if self._words is None:

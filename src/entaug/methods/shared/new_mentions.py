@@ -14,7 +14,7 @@ from entaug.core.alignment import CorpusTokenizer, detokenize
 from entaug.core.data import Sentence
 from entaug.core.rng import Streams
 from entaug.core.words import script_of
-from entaug.methods.shared.list_donors import mention_key, mention_keys
+from entaug.methods.shared.donors import mention_key, mention_keys
 
 __all__ = ["NewMentions", "write_mentions"]
 

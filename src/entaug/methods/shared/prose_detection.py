@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from typing import Any, Literal, Self
+from collections.abc import Iterable
+from typing import Literal
 
 from entaug.core.data import Sentence
 from entaug.methods.shared.capitals import CorpusCapitals, is_in_capitals
-from entaug.methods.shared.mention_shapes import frequent_words
+from entaug.methods.shared.donors import frequent_words
 from entaug.methods.types import Rejection
 
 __all__ = ["NOT_PROSE", "SentenceKind", "SentenceKinds"]
@@ -46,11 +46,7 @@ class SentenceKinds:
                 for i, (token, is_outside) in enumerate(zip(sentence.tokens, sentence.outside_mask(), strict=True))
                 if is_outside and i and token[0].isalpha()
             )
-        self._use(outside, has_case=capitals.whole == "mixed")
-
-    def _use(self, outside: Counter[str], *, has_case: bool) -> None:
-        """Take over the counts of words outside mentions, in order."""
-        self._has_case = has_case
+        self._has_case = capitals.whole == "mixed"
         self._counts = outside
         lower: Counter[str] = Counter()
         for word, count in outside.items():
@@ -59,17 +55,6 @@ class SentenceKinds:
         long = [word for word in outside if len(word) >= _LONG and word.lower() != word.upper()]
         with_capital = sum(outside[word] for word in long if word[0].isupper())
         self._capitals_are_rare = with_capital <= _RARE * sum(outside[word] for word in long)
-
-    def state(self) -> dict[str, Any]:
-        """Return what was learned, as plain values for JSON."""
-        return {"has_case": self._has_case, "words": dict(self._counts)}
-
-    @classmethod
-    def from_state(cls, state: Mapping[str, Any]) -> Self:
-        """Create an object from plain values."""
-        kinds = cls(())
-        kinds._use(Counter(state["words"]), has_case=state["has_case"])
-        return kinds
 
     def kind(self, sentence: Sentence) -> SentenceKind:
         """Return the kind of a sentence."""
