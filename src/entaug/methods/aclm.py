@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from numpy import float32
     from numpy.typing import NDArray
 
-__all__ = ["ACLM", "MASK", "AttentionMap", "Template", "mask_keywords", "select_keywords"]
+__all__ = ["ACLM", "AttentionMap"]
 
 MASK = "<mask>"
 _GAP = "___"  # a mask in a prompt

@@ -38,6 +38,7 @@ from entaug.methods.shared.prose_detection import NOT_PROSE, SentenceKinds
 from entaug.methods.shared.span_exchange import (
     CaseAdjuster,
     DonorTokens,
+    as_candidate_set,
     batches_by_candidates,
     exchange_edit,
     keeps_mentions_whole,
@@ -45,27 +46,12 @@ from entaug.methods.shared.span_exchange import (
 from entaug.methods.types import DUPLICATE
 from entaug.metrics.bertscore import bertscore_among, nearest_neighbors, pairwise_bertscore
 from entaug.metrics.candidate_selection import CandidateSet, Selection, select_best, select_best_left_to_right
-from entaug.metrics.texts import count_words
 
 if TYPE_CHECKING:
     from numpy import float32
     from numpy.typing import NDArray
 
-__all__ = [
-    "CASSI",
-    "PairingOptions",
-    "ScoreForecaster",
-    "Subtrees",
-    "argsort_descending",
-    "assign_partners",
-    "exchange_candidates",
-    "find_subtrees",
-    "j_score",
-    "phrase_types",
-    "rank_partners",
-    "strip_punctuation",
-    "with_numbers",
-]
+__all__ = ["CASSI"]
 
 Pairing = Literal["bertscore", "embedding", "random", "off-by-one"]
 
@@ -682,5 +668,4 @@ class CASSI(Augmenter):
             preferences = [j_score(s.tokens, one, other) for s in sentences]
         else:
             preferences = [pair.request.rng.random() for _ in sentences]
-        texts = [detokenize(s.tokens, s.spaces) for s in sentences]
-        return CandidateSet(texts, [count_words(s.tokens) for s in sentences], preferences)
+        return as_candidate_set(sentences, preferences)

@@ -11,6 +11,7 @@ from bisect import bisect_left, insort
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import compress
 from random import Random
 from typing import NamedTuple
@@ -177,15 +178,11 @@ class MentionShapes:
     def __init__(self) -> None:
         self._tokens: Counter[str] = Counter()
         self._tokens_outside: Counter[str] = Counter()  # outside all mentions
-        self._words: Counter[str] = Counter()  # the words among the tokens, in lower case; once decided
         self._contexts: defaultdict[str, set[tuple[str, str]]] = defaultdict(set)  # last word and the next one
-        self._modifiers: dict[str, set[str]] | None = None  # for each type the suffixes of adjectives
-        self._endings: tuple[str, ...] = ()
 
     def add(self, sentence: Sentence) -> None:
         """Learn from a sentence."""
-        # Whole sentences are counted here, and each distinct token is looked at once, in `_decide`.
-        self._modifiers = None
+        # Whole sentences are counted here, and each distinct token is looked at once, in `_words`.
         tokens = sentence.tokens
         self._tokens.update(tokens)
         self._tokens_outside.update(compress(tokens, sentence.outside_mask()))
@@ -196,9 +193,6 @@ class MentionShapes:
 
     def shape(self, label: str, words: Sequence[str], before: str = "") -> Shape:
         """Return the shape of a mention."""
-        if self._modifiers is None:
-            self._decide()
-        assert self._modifiers is not None
         last = words[-1].lower()
         return Shape(
             capitals_of(words),
@@ -208,21 +202,26 @@ class MentionShapes:
             next((e for e in self._endings if last.endswith(e) and last[: -len(e)] in self._words), ""),
         )
 
-    def _decide(self) -> None:
-        self._words = _lower_case_words(self._tokens)
+    @cached_property
+    def _words(self) -> Counter[str]:
+        return _lower_case_words(self._tokens)
+
+    @cached_property
+    def _modifiers(self) -> dict[str, set[str]]:
+        """For each type the suffixes of adjectives."""
         function_words = frequent_words(_lower_case_words(self._tokens_outside))
-        self._modifiers = {
-            label: _modifying_suffixes(contexts, function_words) for label, contexts in self._contexts.items()
-        }
+        return {label: _modifying_suffixes(contexts, function_words) for label, contexts in self._contexts.items()}
+
+    @cached_property
+    def _endings(self) -> list[str]:
         pairs = Counter(
             word[-n:]
             for word in self._words
             for n in (1, 2)
             if len(word) >= _MIN_STEM + n and word[:-n] in self._words and word.isalpha()
         )
-        most = max(pairs.values(), default=0)
-        enough = max(_MIN_PAIRS, _NEARLY_AS_OFTEN * most)
-        self._endings = tuple(sorted((e for e, n in pairs.items() if n >= enough), key=lambda e: (-len(e), e)))
+        enough = max(_MIN_PAIRS, _NEARLY_AS_OFTEN * max(pairs.values(), default=0))
+        return sorted((ending for ending, n in pairs.items() if n >= enough), key=lambda e: (-len(e), e))
 
 
 def _lower_case_words(tokens: Counter[str]) -> Counter[str]:
@@ -530,13 +529,6 @@ class ListDonor(NamedTuple):
     entry: str
 
 
-class _Pool(NamedTuple):
-    """The entries of one label, sorted: texts, and for each the number of its list."""
-
-    texts: list[str]
-    origins: list[int]
-
-
 class ListDonors:
     """The entries of lists as donors of mentions; entries are tokenised when they are drawn."""
 
@@ -548,7 +540,7 @@ class ListDonors:
         self._gold: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self._unspaced: Counter[bool] = Counter()  # tokens in scripts without spaces, by whether they are characters
         self._stops: Counter[bool] = Counter()  # full stops in mentions, by whether they are part of a word
-        self._pools: dict[str, _Pool] = {}
+        self._pools: dict[str, list[tuple[str, int]]] = {}  # by label: the entries and the numbers of their lists
         self._prepared: dict[tuple[str, int], ListDonor] = {}
 
     # ------------------------------------------------------------------------------------------------------------- fit
@@ -579,8 +571,8 @@ class ListDonors:
         for label in sorted({label for one in self._lists for label in one.texts}):
             self._pools[label] = self._select(label)
 
-    def _select(self, label: str) -> _Pool:
-        """The entries of a label that can be inserted; counts the others."""
+    def _select(self, label: str) -> list[tuple[str, int]]:
+        """The entries of a label that can be inserted, sorted; counts the others."""
         gold = self._gold[label]
         seen: set[str] = set()
         chosen: list[tuple[str, int]] = []
@@ -616,13 +608,11 @@ class ListDonors:
                     covered_distinct=len(covered),
                 )
             )
-        if len(self._lists) > 1:
-            chosen.sort()
-        return _Pool([text for text, _ in chosen], [number for _, number in chosen])
+        return sorted(chosen) if len(self._lists) > 1 else chosen
 
     def size(self, label: str) -> int:
         """The number of entries that can be inserted for a label."""
-        return len(self._pools[label].texts) if label in self._pools else 0
+        return len(self._pools.get(label, ()))
 
     # ----------------------------------------------------------------------------------------------------------- draws
 
@@ -630,10 +620,10 @@ class ListDonors:
         self, sentence: Sentence, mention: Mention, rng: Random, avoided: Collection[str] = ()
     ) -> ListDonor | None:
         """Draw an entry for a mention, uniformly from all entries with its label."""
-        texts = self._pools[mention.label].texts
+        n = self.size(mention.label)
         own = sentence.mention_tokens(mention)
         for _ in range(_LIST_DRAWS):
-            number = int(rng.random() * len(texts))
+            number = int(rng.random() * n)
             donor = self._prepared.get((mention.label, number)) or self._prepare(mention.label, number)
             donor = _without_second_article(donor, sentence.tokens[mention.start - 1] if mention.start else "")
             donor = donor._replace(words=match_casing(donor.words, sentence.tokens, mention.start, mention.end))
@@ -643,8 +633,7 @@ class ListDonors:
 
     def _prepare(self, label: str, number: int) -> ListDonor:
         """An entry in the tokens and capitals of the corpus."""
-        pool = self._pools[label]
-        entry, origin = pool.texts[number], pool.origins[number]
+        entry, origin = self._pools[label][number]
         text = self._capitals.adapt(entry, self._styles[origin][label], label)
         tokens = self._tokenizer(text)
         if "." in tokens and self._stops[True] >= self._stops[False]:
