@@ -6,6 +6,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from random import Random
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, cast
 
@@ -37,8 +38,8 @@ from entaug.methods.shared.linearization import (
     label_token,
     label_tokens,
     parse_wrapped,
+    parts_of_mentions,
     unwanted_labels,
-    wrap_mentions,
     wrap_tokens,
 )
 from entaug.methods.shared.mention_matching import KnownMentions, group_mentions, match_mentions
@@ -76,6 +77,10 @@ class Template(NamedTuple):
             elif parts[-1:] != [MASK]:
                 parts.append(MASK)
         return parts
+
+
+def _wrapped_mentions(template: Template) -> list[list[str]]:
+    return parts_of_mentions(template.sentence, wrap_tokens(template.sentence))
 
 
 class AttentionMap(NamedTuple):
@@ -249,7 +254,7 @@ class ACLM(GenerativeAugmenter, PromptedAugmenter):
         if not usable or self._is_prompted:
             return
         streams = Streams(self.seed, f"{self.name} learning")
-        targets = [self._join([part for parts in wrap_tokens(s) for part in parts]) for s in usable]
+        targets = [self._join(chain.from_iterable(wrap_tokens(s))) for s in usable]
 
         def pairs(epoch: int) -> list[tuple[str, str]]:
             rngs = (streams.stream(s.fingerprint().hex(), epoch + 1) for s in usable)
@@ -337,7 +342,7 @@ class ACLM(GenerativeAugmenter, PromptedAugmenter):
         found = f"the tagger recalls only {self.tagger_recall_:.0%} of its training mentions"
         return [*notes, f'{found}, so keywords are hardly better than random; try another tagger, or keywords="random"']
 
-    def _join(self, parts: Sequence[str]) -> str:
+    def _join(self, parts: Iterable[str]) -> str:
         return join_parts(parts, self._markers)
 
     # ------------------------------------------------------------------------------------------------------- augmenting
@@ -367,8 +372,7 @@ class ACLM(GenerativeAugmenter, PromptedAugmenter):
     def _generate_for(self, plans: list[_Plan]) -> Iterable[Sentence | Rejection]:
         sources, inputs, seeds = [p.source for p in plans], [p.text for p in plans], [p.seed for p in plans]
         required = [
-            [[self._join(wrapped)] for template in plan.templates for wrapped in wrap_mentions(template.sentence)]
-            for plan in plans
+            [[self._join(mention)] for one in map(_wrapped_mentions, p.templates) for mention in one] for p in plans
         ]
         generated = self._generate(sources, inputs, seeds, required, self.decoding, self.num_beams, top_k=self.top_k)
         for plan, texts in zip(plans, generated, strict=True):

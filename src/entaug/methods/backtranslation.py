@@ -174,19 +174,13 @@ class Backtranslation(Augmenter):
     def _finish_runs(self, sentence: Sentence, plan: _Plan) -> Sentence | Rejection:
         if not plan:
             return UNCHANGED if any(e - s >= self.min_tokens for s, e in self._runs(sentence)) else _NO_SEGMENT
-        edits = []
-        odd = False
-        for (start, end), question in plan:
-            words = self._tokens_of(sentence.tokens[start:end], *self._answers[question])
-            odd = odd or words is None
-            if words is not None and words != sentence.tokens[start:end]:
-                edits.append(Edit(start, end, words, None, infer_spaces(words)[:-1]))
-        if not edits:
-            return _UNUSABLE if odd else UNCHANGED
-        try:
-            return sentence.edit(edits)
-        except EditError:  # whatever a translator answers, it ends this draft only
-            return _UNUSABLE
+        replaced = [
+            (start, end, self._tokens_of(sentence.tokens[start:end], *self._answers[question]))
+            for (start, end), question in plan
+        ]
+        if not any(words and words != sentence.tokens[start:end] for start, end, words in replaced):
+            return _UNUSABLE if any(words is None for *_, words in replaced) else UNCHANGED
+        return _replace(sentence, [(start, end, words) for start, end, words in replaced if words is not None])
 
     def _tokens_of(self, original: tuple[str, ...], pivot: str, text: str) -> tuple[str, ...] | None:
         """Return a translation as tokens that can replace the original; None if it cannot."""
@@ -194,15 +188,12 @@ class Backtranslation(Augmenter):
         ends = _core(words, 0, len(words))
         if ends is None:
             return None
-        words = words[ends[0] : ends[1]]
-        if _ARTEFACTS.search(text) or not self._is_plausible(original, words, pivot):
+        first, *rest = words[slice(*ends)]
+        if _ARTEFACTS.search(text) or not self._is_plausible(original, [first, *rest], pivot):
             return None
-        first = words[0]
         if original[0][0].islower() and first[0].isupper() and first[1:].islower() and first not in original:
-            words[0] = first[0].lower() + first[1:]
-        elif original[0][0].isupper() and first[0].islower():
-            words[0] = first[0].upper() + first[1:]
-        return tuple(words)
+            first = first[0].lower() + first[1:]
+        return (_cased(first, original[0]), *rest)
 
     def _is_plausible(self, original: Sequence[str], words: Sequence[str], pivot: str) -> bool:
         """Whether a translation has a plausible length, the same figures, and no words of the other language."""
@@ -253,26 +244,23 @@ class Backtranslation(Augmenter):
         pieces = _split_at([_placeholder(number) for number in range(len(ranges))], text)
         if pieces is None:
             return _MENTION_LOST
-        edits = []
         if ranges:  # the core leaves out punctuation at the ends, also that of a mention
             first = min(first, ranges[0][0])
         bounds = [first, *(edge for span in ranges for edge in span), last]
+        replaced = []
         for number, piece in enumerate(pieces):
             start, end = bounds[2 * number], max(bounds[2 * number], bounds[2 * number + 1])
             words = tuple(self.tokenizer_(piece))
             if number == 0 and words and start < end:
                 words = (_cased(words[0], sentence.tokens[start]), *words[1:])
-            if number == len(pieces) - 1:
-                words = _strip_final_punctuation(words)
-            if words != sentence.tokens[start:end]:
-                edits.append(Edit(start, end, words, None, infer_spaces(words)[:-1]))
-        try:
-            new = sentence.edit(edits)
-        except EditError:  # whatever a translator answers, it ends this draft only
+            if number == len(pieces) - 1:  # the final punctuation of the original is kept
+                while words and not is_word_character(words[-1][-1]):
+                    words = words[:-1]
+            replaced.append((start, end, words))
+        new = _replace(sentence, replaced)
+        if isinstance(new, Rejection) or _ARTEFACTS.search(text):
             return _UNUSABLE
-        return (
-            _UNUSABLE if _ARTEFACTS.search(text) or not self._is_plausible(sentence.tokens, new.tokens, pivot) else new
-        )
+        return new if self._is_plausible(sentence.tokens, new.tokens, pivot) else _UNUSABLE
 
 
 class _Query(NamedTuple):
@@ -334,19 +322,20 @@ def _placeholder(number: int) -> str:
 
 def _split_at(placeholders: list[str], text: str) -> list[str] | None:
     """Split a text at placeholders; return None unless each occurs exactly once, in order."""
-    found = re.findall(r"XX\d+", text)
-    return re.split(r"XX\d+", text) if found == placeholders else None
+    return re.split(r"XX\d+", text) if re.findall(r"XX\d+", text) == placeholders else None
 
 
 def _cased(word: str, model: str) -> str:
-    if model[0].isupper() and word[0].islower():
-        return word[0].upper() + word[1:]
-    return word
+    return word[0].upper() + word[1:] if model[0].isupper() and word[0].islower() else word
 
 
-def _strip_final_punctuation(words: tuple[str, ...]) -> tuple[str, ...]:
-    """Remove final punctuation from words, because that of the original is kept."""
-    end = len(words)
-    while end and not is_word_character(words[end - 1][-1]):
-        end -= 1
-    return words[:end]
+def _replace(sentence: Sentence, replaced: Iterable[tuple[int, int, tuple[str, ...]]]) -> Sentence | Rejection:
+    """Replace segments by translations."""
+    try:
+        return sentence.edit(
+            Edit(start, end, words, None, infer_spaces(words)[:-1])
+            for start, end, words in replaced
+            if words != sentence.tokens[start:end]
+        )
+    except EditError:  # whatever a translator answers, it ends this draft only
+        return _UNUSABLE

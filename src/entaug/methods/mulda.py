@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import ClassVar, Literal, NamedTuple
 
 from entaug.config.params import PositiveFloat, PositiveInt
@@ -19,8 +20,8 @@ from entaug.methods.shared.linearization import (
     label_tokens,
     label_transitions,
     parse_tagged,
+    parts_of_mentions,
     split_at_labels,
-    tag_mentions,
     tag_tokens,
     unwanted_labels,
 )
@@ -98,7 +99,7 @@ class MulDA(LabelledTextAugmenter, GenerativeAugmenter):
         self._markers = label_tokens(labels)
         self._transitions = label_transitions(labels)
         self._learn_mentions(gold)
-        pairs = [(self._language(s), join_parts(tag_tokens(s), self._markers)) for s in gold]
+        pairs = [(self._language(s), join_parts(chain.from_iterable(tag_tokens(s)), self._markers)) for s in gold]
         self.trained_ = None
         if self._markers:
             self.trained_ = self._train(self.generator_, pairs, pairs, self._markers, **self._languages(gold))
@@ -111,7 +112,8 @@ class MulDA(LabelledTextAugmenter, GenerativeAugmenter):
         self._printed: dict[tuple[str, ...], tuple[str, ...]] = {}  # words of mentions as in running text, as in gold
         for sentence in gold:
             language = self._language(sentence)
-            for mention, parts in zip(sentence.mentions, tag_mentions(sentence), strict=True):
+            tagged = parts_of_mentions(sentence, tag_tokens(sentence))
+            for mention, parts in zip(sentence.mentions, tagged, strict=True):
                 text, pool = join_parts(parts, self._markers), self._pools[language, mention.label]
                 pool += [text] if text not in pool else []
                 words = sentence.mention_tokens(mention)
