@@ -35,9 +35,7 @@ _VERB_PARTS = _PREDICATES | {"aux", "auxpass", "cop", "neg", "prt", "compound", 
 _ROLES = (SUBJECTS | OBJECTS | {"dative", "da"}) - _PREDICATES
 _MOVABLE = _ROLES | {"obl", "prep", "agent", "advmod", "npadvmod", "advcl", "mo"}
 _PUNCTUATION = frozenset(".,:;!?…-–—")  # noqa: RUF001
-_MAX_PERMUTED = (
-    5  # maximum number of parts for which all permutations or combinations are enumerated; otherwise they are sampled
-)
+_MAX_PERMUTED = 5  # parts of which all permutations or combinations are enumerated; of more they are sampled
 
 _NO_ROOT_VERB = Rejection("the root is not a verb with subjects or objects", final=True)
 _NO_VARIANT = Rejection("no other variant that keeps all mentions whole", final=True)
@@ -156,10 +154,8 @@ class Crop(_VariantAugmenter):
         if len(roles) <= _MAX_PERMUTED:
             return (spans for count in counts for spans in combinations(roles, count))
         rng = self._stream(sentence, 1)
-        drawn = (
-            tuple(sorted(rng.sample(roles, rng.choice(counts)))) for _ in range(factorial(_MAX_PERMUTED)) if counts
-        )
-        return iter(dict.fromkeys(drawn))
+        draws = range(factorial(_MAX_PERMUTED) if counts else 0)
+        return iter(dict.fromkeys(tuple(sorted(rng.sample(roles, rng.choice(counts)))) for _ in draws))
 
 
 @dataclass(kw_only=True, eq=False)

@@ -56,26 +56,24 @@ def label_sentences(
     # The sentences get the probabilities of relations between words if the tagger gives these (`w2ner`, see
     # `entaug.taggers.relations`), else those of tags if mentions are flat, else none.
     plain = [s.with_(mentions=(), layout={}, meta={}, columns={}, provenance=None) for s in sentences]
-    labelled = []
-    probabilities_of_all = _probabilities(tagger, plain, is_flat)
-    if probabilities_of_all is None:
-        if min_token_confidence:
-            raise ParameterError(
-                "min_token_confidence needs probabilities, which this teacher does not give to such mentions",
-                remedy="use min_confidence, or the tagger w2ner",
-            )
-        predicted = tagger.predict(plain)
-        for sentence, confidence in zip(predicted, tagger.confidences(predicted), strict=True):
-            labelled.append(PseudoLabelled(_signed(sentence, confidence), confidence))
-        return labelled
-    for sentence, probabilities in zip(plain, probabilities_of_all, strict=True):
-        confidence = sentence_confidence(probabilities)
-        masked = mask_words(probabilities, min_token_confidence)
+    probabilities = _probabilities(tagger, plain, is_flat)
+    if probabilities is not None:
+        confidences: Iterable[float] = map(sentence_confidence, probabilities)
+        masked = [mask_words(of_sentence, min_token_confidence) for of_sentence in probabilities]
         # The tags of an averaged ensemble often do not fit together; relations always do.
-        mentions = masked.mentions()
-        with_labels = masked.attach_to(sentence.with_(mentions=mentions))
-        labelled.append(PseudoLabelled(_signed(with_labels, confidence), confidence))
-    return labelled
+        labelled = [p.attach_to(s.with_(mentions=p.mentions())) for s, p in zip(plain, masked, strict=True)]
+    elif min_token_confidence:
+        raise ParameterError(
+            "min_token_confidence needs probabilities, which this teacher does not give to such mentions",
+            remedy="use min_confidence, or the tagger w2ner",
+        )
+    else:
+        labelled = list(tagger.predict(plain))
+        confidences = tagger.confidences(labelled)
+    return [
+        PseudoLabelled(_signed(sentence, confidence), confidence)
+        for sentence, confidence in zip(labelled, confidences, strict=True)
+    ]
 
 
 def _probabilities(tagger: Tagger, sentences: Sequence[Sentence], is_flat: bool) -> Sequence[Any] | None:
