@@ -38,9 +38,7 @@ from entaug.backends.transformers.encoder import TransformersEncoder
 from entaug.backends.transformers.masked_lm import TransformersMaskedLM
 from entaug.core.alignment import detokenize
 from entaug.methods.base import Request
-from entaug.methods.cassi.forecast import ScoreForecaster
-from entaug.methods.cassi.method import _CONFIDENCE
-from entaug.methods.cassi.pairing import PairingOptions, rank_partners
+from entaug.methods.cassi import _CONFIDENCE, PairingOptions, ScoreForecaster, rank_partners
 from entaug.metrics.likelihood import CandidateSet, select_best
 
 DATA = Path(os.environ.get("ENTAUG_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))

@@ -24,27 +24,28 @@ from .formats.augmented import AugmentedPair, pair_with_sources, read_augmented
 from .formats.parquet import from_datasets, to_datasets
 from .formats.unlabelled import read_unlabelled
 from .methods import METHODS, create_augmenter
-from .methods.aclm import ACLM
+from .methods.aclm import ACLM, AttentionMap
 from .methods.augment import augment_file
 from .methods.backtranslation import Backtranslation
 from .methods.base import Augmenter
-from .methods.cassi.method import CASSI
+from .methods.cassi import CASSI
 from .methods.combined import CombinedAugmenter, augment, parse_methods
 from .methods.constituents import ConstituencyReplacement
-from .methods.daga import DAGA, MulDA
+from .methods.daga import DAGA
 from .methods.dependency_fragments import Crop, Rotate
 from .methods.entda import EnTDA
 from .methods.gal import GAL
 from .methods.masked_lm import MaskedLMReplacement
 from .methods.melm import MaskedEntityLM
+from .methods.mention_replacement import MentionReplacement
+from .methods.mulda import MulDA
 from .methods.online import OnlineDataset
 from .methods.parts import Part, augment_part, merge_parts
-from .methods.replacement import LabelWiseTokenReplacement, MentionReplacement
 from .methods.rewriting import Rewriting
 from .methods.selftraining import SelfTraining
-from .methods.shared.templates import AttentionMap
 from .methods.shuffling import ShuffleWithinSegments
 from .methods.synonyms import SynonymReplacement
+from .methods.token_replacement import LabelWiseTokenReplacement
 from .metrics.agreement import krippendorff_alpha
 from .metrics.bertscore import pairwise_bertscore
 from .metrics.likelihood import best_by_likelihood, pseudo_log_likelihood

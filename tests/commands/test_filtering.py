@@ -17,7 +17,7 @@ from entaug.core.data import split_fields
 from entaug.errors import InputError, OutputError, ParameterError
 from entaug.filters import Leakage, create_filters
 from entaug.methods.augment import augment_file
-from entaug.methods.replacement import LabelWiseTokenReplacement
+from entaug.methods.token_replacement import LabelWiseTokenReplacement
 from helpers.command_line import fails, repeated
 
 TRAIN, NESTED = EXAMPLE / "train.conll", EXAMPLE / "nested.jsonl"

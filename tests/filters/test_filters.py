@@ -33,8 +33,9 @@ from entaug.filters import (
 )
 from entaug.methods import METHODS
 from entaug.methods.base import Augmenter
-from entaug.methods.replacement import LabelWiseTokenReplacement, MentionReplacement
+from entaug.methods.mention_replacement import MentionReplacement
 from entaug.methods.shuffling import ShuffleWithinSegments
+from entaug.methods.token_replacement import LabelWiseTokenReplacement
 from helpers.faked_methods import corpus_of, make
 from helpers.strategies import sentences
 

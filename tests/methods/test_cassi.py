@@ -22,8 +22,15 @@ from entaug.backends.resolve import resolve
 from entaug.commands.main import main
 from entaug.core.rng import Streams
 from entaug.errors import InputError, ParameterError
-from entaug.methods.cassi.pairing import PairingOptions, argsort_descending, assign_partners, rank_partners
-from entaug.methods.cassi.subtrees import exchange_candidates, find_subtrees, j_score
+from entaug.methods.cassi import (
+    PairingOptions,
+    argsort_descending,
+    assign_partners,
+    exchange_candidates,
+    find_subtrees,
+    j_score,
+    rank_partners,
+)
 from entaug.metrics.likelihood import CandidateSet, count_words, select_best, select_best_left_to_right
 from helpers.cassi_reference import choose, one_mask_at_a_time
 from helpers.strategies import sentences

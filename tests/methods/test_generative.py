@@ -17,6 +17,7 @@ from entaug import ACLM, EnTDA, Mention, MentionReplacement, Sentence
 from entaug.backends.fakes import FakeEncoder, FakeGenerator, FakeTagger
 from entaug.errors import InputError, ParameterError, UnknownNameError
 from entaug.filters import Consistency, create_filters
+from entaug.methods.aclm import Template, mask_keywords, select_keywords
 from entaug.methods.base import NO_CANDIDATE, Rejection, Request
 from entaug.methods.entda import apply_operation, format_mention_list
 from entaug.methods.shared.generative import COPIED
@@ -30,7 +31,6 @@ from entaug.methods.shared.mention_matching import (
     group_mentions,
     match_mentions,
 )
-from entaug.methods.shared.templates import Template, mask_keywords, select_keywords
 from helpers.strategies import sentences
 
 

@@ -33,7 +33,7 @@ BO = Sentence("Bo saw Oslo 3 times".split(), [Mention("PER", [(0, 1)]), Mention(
 def test_any_scheme_is_read_back(scheme: str) -> None:
     adjacent = Sentence("a b c d e".split(), [Mention("X", [(0, 2)]), Mention("X", [(2, 3)]), Mention("Y", [(3, 4)])])
     for sentence in (ANA, BO, adjacent, Sentence(["bare"])):
-        parts = tag_tokens(sentence, scheme)
+        parts = [part for parts in tag_tokens(sentence, scheme) for part in parts]
         known = {part for part in parts if part.startswith("<")}
         assert parse_tagged(parts, known, scheme) == (sentence.tokens, sentence.mentions)
 

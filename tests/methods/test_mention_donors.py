@@ -14,9 +14,14 @@ from hypothesis import strategies as st
 from entaug import Mention, MentionReplacement, Sentence
 from entaug.errors import InputError
 from entaug.methods.shared.capitals import CorpusCapitals, capitals_of, is_in_capitals, match_casing
-from entaug.methods.shared.mention_donors import AvoidedMentions, TrainingDonors, content_key
-from entaug.methods.shared.mention_places import replaceable_mentions, self_contained_mentions
-from entaug.methods.shared.mention_shapes import MentionShapes
+from entaug.methods.shared.donors import (
+    AvoidedMentions,
+    MentionShapes,
+    TrainingDonors,
+    content_key,
+    replaceable_mentions,
+    self_contained_mentions,
+)
 from helpers.counting import count_lines
 from helpers.strategies import sentences
 
@@ -274,7 +279,6 @@ def test_donors_are_learned_while_sentences_pass() -> None:
     donors = TrainingDonors(by_shape=True)
     gold = [sentence(f"in {name}", ("X", 1, 2)) for name in CITIES]
     assert list(donors.observe(gold)) == gold
-    donors.conclude()
     [place] = replaceable_mentions(gold[0], nested=True)
     assert donors.size(place) == 5
     assert donors.pools == {"X": [("Bonn",), ("Kiel",), ("Oslo",), ("Rome",), ("Ulm",)]}

@@ -17,7 +17,7 @@ from entaug.backends.instruct import Answer, ChatRequest
 from entaug.backends.prompts import PLACEHOLDERS, packaged_prompt, prompt_text, read_prompt
 from entaug.commands.main import main
 from entaug.errors import InputError, ParameterError
-from entaug.methods.shared.prompting import one_line
+from entaug.methods.shared.generative import one_line
 from helpers.scripted_server import Reply, echo, last_line, serving
 
 GOLD = [

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from entaug.backends.protocols import Parse
 from entaug.core import tags
 from entaug.core.data import Mention, Sentence, Span
-from entaug.methods.cassi.subtrees import (
+from entaug.methods.cassi import (
     Subtrees,
     exchange_candidates,
     find_subtrees,

@@ -9,7 +9,7 @@ import pytest
 from entaug import ACLM, Mention, Sentence, draw_attention_map
 from entaug.backends.fakes import FakeEncoder, FakeGenerator, FakeTagger
 from entaug.errors import ParameterError
-from entaug.methods.shared.templates import AttentionMap
+from entaug.methods.aclm import AttentionMap
 
 np = pytest.importorskip("numpy")
 pytest.importorskip("matplotlib")

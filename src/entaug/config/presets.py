@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from entaug.config.params import parameters
 
-__all__ = ["ONLY_IF_SET", "Difference", "Preset", "PresetRow", "Setting", "preset_rows", "section"]
+__all__ = ["ONLY_IF_SET", "Difference", "Preset", "PresetRow", "Setting", "preset_rows", "read_presets", "section"]
 
 ONLY_IF_SET: Mapping[str, bool] = {"only_if_set": True}
 """Metadata of parameters that a signature names only if they have another value than the default."""
 
 
-@dataclass(frozen=True)
-class Setting:
+class Setting(NamedTuple):
     """The value of a parameter in a preset."""
 
-    value: object
-    source: str
+    value: object = None
+    source: str = ""
     comment: str = ""
 
 
-@dataclass(frozen=True)
-class Difference:
+class Difference(NamedTuple):
     """A respect in which a method differs from the paper on purpose, whatever its parameters."""
 
     topic: str
@@ -32,25 +32,24 @@ class Difference:
     comment: str
 
 
-class Preset(Mapping[str, object]):
-    """The settings of a paper: a mapping of names of parameters to values."""
+class Preset(dict[str, object]):
+    """The settings of a paper: a dictionary of names of parameters and their values."""
 
-    def __init__(self, paper: str, settings: Mapping[str, Setting], differences: Sequence[Difference] = ()) -> None:
+    def __init__(self, settings: Mapping[str, Any], paper: str, differences: Any = ()) -> None:
         self.paper = paper
-        self.settings = dict(settings)
-        self.differences = tuple(differences)
+        self.settings = {name: Setting(**values) for name, values in settings.items()}
+        self.differences = [Difference(**values) for values in differences]
+        super().__init__({name: setting.value for name, setting in self.settings.items()})
 
-    def __getitem__(self, name: str) -> object:
-        """Return the value of a parameter."""
-        return self.settings[name].value
 
-    def __iter__(self) -> Iterator[str]:
-        """Iterate over the names of the parameters."""
-        return iter(self.settings)
+@cache
+def _file() -> dict[str, Any]:
+    return tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 
-    def __len__(self) -> int:
-        """Return the number of parameters that are set."""
-        return len(self.settings)
+
+def read_presets(method: str) -> dict[str, Mapping[str, object]]:
+    """Return the presets of a method: the starter, which is the defaults, and those of ``presets.toml``."""
+    return {"starter": {}, **{name: Preset(**values) for name, values in _file()[method].items()}}
 
 
 class PresetRow(NamedTuple):
@@ -76,23 +75,12 @@ def section(source: str) -> str:
 
 def preset_rows(cls: Any, name: str) -> list[PresetRow]:
     """Return the settings of a preset in the order of the parameters of its class."""
-    preset = cls.presets[name]
-    settings = preset.settings if isinstance(preset, Preset) else {}
-    rows = []
-    for parameter in parameters(cls):
-        if parameter.name in preset:
-            [usual] = [p.default for p in parameters(cls) if p.name == "preset"]
-            default = cls.presets.get(usual, {}).get(parameter.name, parameter.default)
-            setting = settings.get(parameter.name, Setting(None, ""))
-            value = preset[parameter.name]
-            rows.append(
-                PresetRow(
-                    parameter.name,
-                    value,
-                    default,
-                    section(setting.source),
-                    setting.comment,
-                    is_model=parameter.name in (*cls.info.needs, "filters"),
-                )
-            )
-    return rows
+    preset, models = cls.presets[name], (*cls.info.needs, "filters")
+    # A plug-in may give values alone.
+    settings = preset.settings if isinstance(preset, Preset) else {key: Setting(value) for key, value in preset.items()}
+    return [
+        PresetRow(parameter.name, value, parameter.default, section(source), comment, parameter.name in models)
+        for parameter in parameters(cls)
+        if parameter.name in settings
+        for value, source, comment in [settings[parameter.name]]
+    ]

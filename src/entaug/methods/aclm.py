@@ -4,26 +4,30 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from random import Random
-from typing import ClassVar, Literal, cast
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, cast
 
-from entaug.backends.protocols import Encoder, Generator, Tagger
+from entaug.backends.protocols import Encoder, Tagger
 from entaug.config.params import PositiveInt, Probability
-from entaug.config.presets import ONLY_IF_SET
+from entaug.config.presets import ONLY_IF_SET, read_presets
 from entaug.core.alignment import detokenize
 from entaug.core.data import Mention, Sentence
 from entaug.core.rng import Streams
+from entaug.core.spacing import is_word_character
 from entaug.core.stopwords import StopWords, stop_words
 from entaug.errors import ParameterError
 from entaug.methods.base import NO_CANDIDATE, NOT_SEEN, MethodInfo, Rejection, Request
-from entaug.methods.paper_presets import ACLM_PAPER
 from entaug.methods.shared.generative import (
     TOO_SIMILAR,
     UNFINISHED,
     GeneratedTexts,
     GenerativeAugmenter,
+    PromptedAugmenter,
+    Query,
+    complete,
     distinct_sentences,
     replace_tokens,
     token_similarity,
@@ -31,31 +35,108 @@ from entaug.methods.shared.generative import (
 from entaug.methods.shared.linearization import (
     INVALID_LABELS,
     join_parts,
+    label_token,
     label_tokens,
     parse_wrapped,
+    parts_of_mentions,
     unwanted_labels,
-    wrap_mentions,
     wrap_tokens,
 )
 from entaug.methods.shared.mention_matching import KnownMentions, group_mentions, match_mentions
-from entaug.methods.shared.prompting import PromptedAugmenter, Query
-from entaug.methods.shared.templates import (
-    MASK,
-    AttentionMap,
-    Template,
-    candidate_positions,
-    mask_keywords,
-    select_keywords,
-)
 
-__all__ = ["ACLM"]
+if TYPE_CHECKING:
+    from numpy import float32
+    from numpy.typing import NDArray
 
+__all__ = ["ACLM", "AttentionMap"]
+
+MASK = "<mask>"
 _GAP = "___"  # a mask in a prompt
 _MIN_RECALL = 0.2  # minimum recall of a useful tagger on its own training mentions
 
 _MENTION_LOST = Rejection("a mention of the template is missing or changed")
 _MENTION_ADDED = Rejection("a mention that is not in the template")
 _HAS_LABELS = Rejection("its words look like label tokens", final=True)
+
+
+class Template(NamedTuple):
+    """A sentence with its keywords; a template keeps only mentions and keywords."""
+
+    sentence: Sentence
+    keywords: tuple[int, ...]
+
+    def parts(self, hidden: Iterable[int] = ()) -> list[str]:
+        """Return label tokens, tokens of mentions, keywords and masks, in order."""
+        shown = set(self.keywords).difference(hidden)
+        parts: list[str] = []
+        for i, (token, tag) in enumerate(zip(self.sentence.tokens, self.sentence.iob(), strict=True)):
+            if tag != "O":
+                parts += [label_token(tag), token, label_token(tag)]
+            elif i in shown:
+                parts.append(token)
+            elif parts[-1:] != [MASK]:
+                parts.append(MASK)
+        return parts
+
+
+def _wrapped_mentions(template: Template) -> list[list[str]]:
+    return parts_of_mentions(template.sentence, wrap_tokens(template.sentence))
+
+
+class AttentionMap(NamedTuple):
+    """Attention of the mentions of a sentence to its words, and the keywords selected by it.
+
+    Args:
+        sentence: the sentence.
+        weights: attention weights of shape (words, words); row i holds the weights that word i gives to each word.
+        keywords: the positions of the keywords.
+
+    Example:
+        >>> import numpy
+        >>> sentence = Sentence(["Suede", "split"])
+        >>> AttentionMap(sentence, numpy.ones((2, 2), "float32"), (1,)).keywords
+        (1,)
+    """
+
+    sentence: Sentence
+    weights: NDArray[float32]
+    keywords: tuple[int, ...]
+
+
+def select_keywords(
+    sentence: Sentence, weights: Sequence[Sequence[float]], count: int, candidates: Sequence[int]
+) -> tuple[int, ...]:
+    """Select the words that mentions attend to most (section 3.1 of the paper)."""
+    selected: set[int] = set()
+    for mention in sentence.mentions:
+        rows = [weights[i] for i in mention.positions()]
+        sums = {i: math.fsum(row[i] for row in rows) for i in candidates}
+        selected.update(sorted(candidates, key=lambda i: (-sums[i], i))[:count])
+    return tuple(sorted(selected))
+
+
+def mask_keywords(templates: Sequence[Template], rng: Random, mean: float) -> list[str]:
+    """Join templates, with a normally distributed share of the keywords masked (standard deviation: one keyword)."""
+    keywords = [(number, i) for number, template in enumerate(templates) for i in template.keywords]
+    hidden: set[tuple[int, int]] = set()
+    if keywords:
+        share = rng.gauss(mean, 1 / len(keywords))
+        count = min(len(keywords), max(0, round(share * len(keywords))))
+        hidden = set(rng.sample(keywords, count))
+    parts: list[str] = []
+    for number, template in enumerate(templates):
+        new = template.parts(i for n, i in hidden if n == number)
+        parts += new[1:] if parts[-1:] == [MASK] == new[:1] else new
+    return parts
+
+
+class _Plan(NamedTuple):
+    """A new sentence to be written: its source, the templates, their text with more words masked, and a seed."""
+
+    source: Sentence
+    templates: list[Template]
+    text: str
+    seed: int
 
 
 @dataclass(kw_only=True, eq=False)
@@ -117,7 +198,7 @@ class ACLM(GenerativeAugmenter, PromptedAugmenter):
     mixner_probability: Probability = 0.4
     num_neighbors: PositiveInt = 5
     decoding: Literal["sample", "beam_search"] = "sample"
-    num_beams: PositiveInt | None = None
+    num_beams: PositiveInt = 1
     top_k: PositiveInt = 10
     max_new_tokens: PositiveInt = 256
     stop_words: StopWords | None = "en"
@@ -129,10 +210,7 @@ class ACLM(GenerativeAugmenter, PromptedAugmenter):
     tagger_: Tagger = field(init=False, repr=False)
     encoder_: Encoder = field(init=False, repr=False)
 
-    presets: ClassVar[Mapping[str, Mapping[str, object]]] = {
-        "starter": {"generator": "smollm2", "epochs": 10, "batch_size": 8, "num_beams": 1, "constrained": True},
-        "paper": ACLM_PAPER,
-    }
+    presets = read_presets("aclm")
 
     info: ClassVar[MethodInfo] = MethodInfo(
         name="aclm",
@@ -166,27 +244,23 @@ class ACLM(GenerativeAugmenter, PromptedAugmenter):
         usable = distinct_sentences(s for s in gold if s.mentions and self._markers.isdisjoint(s.tokens))
         self.tagger_recall_: float | None = None
         self.templates_ = dict(zip((s.fingerprint() for s in usable), self._templates(gold, usable), strict=True))
-        known = KnownMentions(gold)
-        self._known = known
+        known = self._known = KnownMentions(gold)
+        is_checked = self.unlisted_mentions == "drop"
         fragments = [f for s in usable for g in group_mentions(s) for f in g.fragments] if self._is_prompted else []
-        self.texts_ = GeneratedTexts(gold, fragments, known if self.unlisted_mentions == "drop" else None)
+        self.texts_ = GeneratedTexts(gold, fragments, known if is_checked else None)
         self.neighbors_ = self._neighbors(usable) if self.mixner_probability and len(usable) > 1 else {}
-        unlisted = known.texts() if self.unlisted_mentions == "drop" else []
-        self._unwanted = [MASK, *unwanted_labels(gold, label_texts), *unlisted]
-        self.trained_: Generator | None = None
+        self._unwanted = [MASK, *unwanted_labels(gold, label_texts), *(known.texts() if is_checked else ())]
+        self.trained_ = None
         if not usable or self._is_prompted:
             return
         streams = Streams(self.seed, f"{self.name} learning")
-        targets = [self._join([part for parts in wrap_tokens(s) for part in parts]) for s in usable]
+        targets = [self._join(chain.from_iterable(wrap_tokens(s))) for s in usable]
 
         def pairs(epoch: int) -> list[tuple[str, str]]:
-            pairs_of_epoch = []
-            for sentence, target in zip(usable, targets, strict=True):
-                key = sentence.fingerprint()
-                rng = streams.stream(key.hex(), epoch + 1)
-                masked = mask_keywords([self.templates_[key]], rng, self.mask_ratio)
-                pairs_of_epoch.append((self._join(masked), target))
-            return pairs_of_epoch
+            rngs = (streams.stream(s.fingerprint().hex(), epoch + 1) for s in usable)
+            templates = self.templates_.values()
+            masked = [mask_keywords([t], rng, self.mask_ratio) for t, rng in zip(templates, rngs, strict=True)]
+            return list(zip(map(self._join, masked), targets, strict=True))
 
         key = [(s.fingerprint(), t.keywords) for s, t in zip(usable, self.templates_.values(), strict=True)]
         markers = {MASK: "blank", **label_texts}
@@ -197,13 +271,12 @@ class ACLM(GenerativeAugmenter, PromptedAugmenter):
         if self.keywords == "none" or not usable:  # a corpus without mentions is reported by the base class
             return [Template(s, ()) for s in usable]
         if self.keywords == "random":
-            candidates = [self._candidates(s) for s in usable]
             streams = Streams(self.seed, f"{self.name} keywords")
-            rngs = [streams.stream(s.fingerprint().hex(), 1) for s in usable]
-            return [
-                Template(s, tuple(sorted(rng.sample(positions, min(len(positions), self._num_keywords(s))))))
-                for s, rng, positions in zip(usable, rngs, candidates, strict=True)
-            ]
+            templates = []
+            for s in usable:
+                words, rng = self._candidates(s), streams.stream(s.fingerprint().hex(), 1)
+                templates.append(Template(s, tuple(sorted(rng.sample(words, min(len(words), self._num_keywords(s)))))))
+            return templates
         if not hasattr(self.tagger_, "attentions"):
             raise ParameterError(
                 f"the tagger {self.tagger_.name} has no attentions", remedy='use linear, or keywords="random"'
@@ -218,8 +291,13 @@ class ACLM(GenerativeAugmenter, PromptedAugmenter):
         return math.ceil(self.keyword_ratio * sum(sentence.outside_mask()))
 
     def _candidates(self, sentence: Sentence) -> list[int]:
-        """Return the positions of the words that may be keywords."""
-        return candidate_positions(sentence, stop_words(self.stop_words))
+        """Return the positions of words outside mentions that are neither punctuation nor stop words."""
+        stop = stop_words(self.stop_words)
+        return [
+            i
+            for i, (token, outside) in enumerate(zip(sentence.tokens, sentence.outside_mask(), strict=True))
+            if outside and any(map(is_word_character, token)) and token.lower() not in stop
+        ]
 
     def _attention_maps(self, sentences: Sequence[Sentence]) -> list[AttentionMap]:
         encoder = cast("Encoder", self.tagger_)
@@ -264,59 +342,41 @@ class ACLM(GenerativeAugmenter, PromptedAugmenter):
         found = f"the tagger recalls only {self.tagger_recall_:.0%} of its training mentions"
         return [*notes, f'{found}, so keywords are hardly better than random; try another tagger, or keywords="random"']
 
-    def _join(self, parts: Sequence[str]) -> str:
+    def _join(self, parts: Iterable[str]) -> str:
         return join_parts(parts, self._markers)
 
     # ------------------------------------------------------------------------------------------------------- augmenting
 
     def _rewrite_batch(self, requests: Sequence[Request]) -> Sequence[Sentence | Rejection]:
-        results: list[Sentence | Rejection] = [NO_CANDIDATE] * len(requests)
-        if self.trained_ is None and not self._is_prompted:
-            return results
-        indices: list[int] = []
-        template_lists: list[list[Template]] = []
-        inputs: list[str] = []
-        seeds: list[int] = []
-        for i, (sentence, rng, *_) in enumerate(requests):
-            if not sentence.mentions:
-                continue
-            key = sentence.fingerprint()
-            if key not in self.templates_:
-                results[i] = NOT_SEEN if self._markers.isdisjoint(sentence.tokens) else _HAS_LABELS
-                continue
-            templates = [self.templates_[key]]
-            is_joined = rng.random() < self.mixner_probability
-            neighbors = self.neighbors_.get(key)
-            if is_joined and neighbors:
-                templates.append(self.templates_[neighbors[rng.randrange(len(neighbors))].fingerprint()])
-            indices.append(i)
-            template_lists.append(templates)
-            parts = mask_keywords(templates, rng, self.mask_ratio)
-            inputs.append(self._with_gaps(parts) if self._is_prompted else self._join(parts))
-            seeds.append(rng.getrandbits(32))
-        if not indices:
-            return results
-        if self.trained_ is None:
-            queries = [self._query(*given) for given in zip(template_lists, inputs, seeds, strict=True)]
-            answers = zip(indices, template_lists, inputs, self._ask(queries), strict=True)
-            for i, templates, text, answer in answers:
-                if isinstance(answer, Rejection):
-                    results[i] = answer
-                else:
-                    results[i] = self._match(requests[i].sentence, templates, text, answer)
-            return results
-        decoding = self._decoding(self.decoding, self.num_beams or 1, top_k=self.top_k)
+        return complete(map(self._plan, requests), self._ask_for if self._is_prompted else self._generate_for)
+
+    def _plan(self, request: Request) -> _Plan | Rejection:
+        sentence, rng, *_ = request
+        if not sentence.mentions or (self.trained_ is None and not self._is_prompted):
+            return NO_CANDIDATE
+        key = sentence.fingerprint()
+        if key not in self.templates_:
+            return NOT_SEEN if self._markers.isdisjoint(sentence.tokens) else _HAS_LABELS
+        templates = [self.templates_[key]]
+        is_joined = rng.random() < self.mixner_probability
+        if is_joined and (neighbors := self.neighbors_.get(key)):
+            templates.append(self.templates_[neighbors[rng.randrange(len(neighbors))].fingerprint()])
+        parts = mask_keywords(templates, rng, self.mask_ratio)
+        text = self._with_gaps(parts) if self._is_prompted else self._join(parts)
+        return _Plan(sentence, templates, text, rng.getrandbits(32))
+
+    def _ask_for(self, plans: list[_Plan]) -> Iterable[Sentence | Rejection]:
+        for plan, answer in zip(plans, self._ask(list(map(self._query, plans))), strict=True):
+            yield answer if isinstance(answer, Rejection) else self._match(plan, answer)
+
+    def _generate_for(self, plans: list[_Plan]) -> Iterable[Sentence | Rejection]:
+        sources, inputs, seeds = [p.source for p in plans], [p.text for p in plans], [p.seed for p in plans]
         required = [
-            [[self._join(parts)] for template in templates for parts in wrap_mentions(template.sentence)]
-            for templates in template_lists
+            [[self._join(mention)] for one in map(_wrapped_mentions, p.templates) for mention in one] for p in plans
         ]
-        languages = self._languages(requests[i].sentence for i in indices)
-        generated = self.trained_.generate(
-            inputs, decoding, seeds, required if self.constrained else None, self._unwanted, **languages
-        )
-        for i, templates, text, texts in zip(indices, template_lists, inputs, generated, strict=True):
-            results[i] = self._parse(requests[i].sentence, templates, text, texts[0]) if texts else UNFINISHED
-        return results
+        generated = self._generate(sources, inputs, seeds, required, self.decoding, self.num_beams, top_k=self.top_k)
+        for plan, texts in zip(plans, generated, strict=True):
+            yield self._parse(plan, texts[0]) if texts else UNFINISHED
 
     def _with_gaps(self, parts: Sequence[str]) -> str:
         """Return a template without label tokens."""
@@ -324,47 +384,37 @@ class ACLM(GenerativeAugmenter, PromptedAugmenter):
             [_GAP if part == MASK else part for part in parts if part == MASK or part not in self._markers]
         )
 
-    def _query(self, templates: Sequence[Template], text: str, seed: int) -> Query:
+    def _query(self, plan: _Plan) -> Query:
         """Return the query for a template; its own sentences are never examples."""
-        rng = Random(seed)
-        own = {template.sentence.fingerprint() for template in templates}
+        rng = Random(plan.seed)
+        own = {template.sentence.fingerprint() for template in plan.templates}
         others = [template for key, template in self.templates_.items() if key not in own]
         turns = []
         for other in rng.sample(others, min(self._num_examples, len(others))):
             gaps = self._with_gaps(mask_keywords([other], rng, self.mask_ratio))
             turns.append(({"template": gaps}, detokenize(other.sentence.tokens)))
-        return Query({"template": text, "labels": ", ".join(self.labels_)}, turns, rng.getrandbits(31))
+        return Query({"template": plan.text, "labels": ", ".join(self.labels_)}, turns, rng.getrandbits(31))
 
-    def _match(self, source: Sentence, templates: Sequence[Template], template: str, text: str) -> Sentence | Rejection:
-        """Find the mentions of templates in an answer; return a sentence or a rejection."""
+    def _match(self, plan: _Plan, text: str) -> Sentence | Rejection:
+        """Find the mentions of the templates in an answer."""
         tokens = self.texts_.tokenize(text.replace(_GAP, " "))
-        mentions = match_mentions(tokens, [g for t in templates for g in group_mentions(t.sentence)], self._known)
-        if isinstance(mentions, str):
-            return Rejection(mentions)
-        return self._checked(source, templates, template, tokens, mentions)
+        groups = [group for template in plan.templates for group in group_mentions(template.sentence)]
+        mentions = match_mentions(tokens, groups, self._known)
+        return Rejection(mentions) if isinstance(mentions, str) else self._checked(plan, tokens, mentions)
 
-    def _parse(self, source: Sentence, templates: Sequence[Template], prompt: str, text: str) -> Sentence | Rejection:
-        """Parse a generated text; return a sentence or a rejection."""
-        parsed = self._tokens_and_mentions(templates, text)
-        if isinstance(parsed, Rejection):
-            return parsed
-        return self._checked(source, templates, prompt, *parsed)
+    def _parse(self, plan: _Plan, text: str) -> Sentence | Rejection:
+        """Parse a generated text."""
+        parsed = self._tokens_and_mentions(plan.templates, text)
+        return parsed if isinstance(parsed, Rejection) else self._checked(plan, *parsed)
 
-    def _checked(
-        self,
-        source: Sentence,
-        templates: Sequence[Template],
-        prompt: str,
-        tokens: Sequence[str],
-        mentions: Sequence[Mention],
-    ) -> Sentence | Rejection:
+    def _checked(self, plan: _Plan, tokens: Sequence[str], mentions: Sequence[Mention]) -> Sentence | Rejection:
         """Return the new sentence, unless it is a copy or too similar to a template."""
         if rejection := self.texts_.check(tokens, mentions):
             return rejection
-        if any(token_similarity(t.sentence.tokens, tokens) >= self.max_similarity for t in templates):
+        if any(token_similarity(t.sentence.tokens, tokens) >= self.max_similarity for t in plan.templates):
             return TOO_SIMILAR
-        others = tuple(template.sentence.key for template in templates[1:])
-        return replace_tokens(source, tokens, mentions, others, template=prompt)
+        others = tuple(template.sentence.key for template in plan.templates[1:])
+        return replace_tokens(plan.source, tokens, mentions, others, template=plan.text)
 
     def _tokens_and_mentions(
         self, templates: Sequence[Template], text: str

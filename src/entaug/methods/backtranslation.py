@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import ClassVar, Literal, NamedTuple
@@ -13,7 +13,7 @@ from entaug.backends.language_check import LoadedModel
 from entaug.backends.protocols import RoundTrip
 from entaug.backends.resolve import resolve
 from entaug.config.params import PositiveInt, Probability
-from entaug.config.presets import ONLY_IF_SET
+from entaug.config.presets import ONLY_IF_SET, read_presets
 from entaug.core.alignment import CorpusTokenizer, detokenize
 from entaug.core.data import Edit, Sentence
 from entaug.core.rng import sample_positions
@@ -22,7 +22,6 @@ from entaug.core.words import words_in
 from entaug.errors import EditError, InputError, ParameterError
 from entaug.filters.label_guard.names import UncasedNames
 from entaug.methods.base import Augmenter, MethodInfo, Rejection, Request
-from entaug.methods.paper_presets import BT_PAPER
 from entaug.methods.types import UNCHANGED
 
 __all__ = ["Backtranslation"]
@@ -78,7 +77,7 @@ class Backtranslation(Augmenter):
     check_translations: bool = True
     preset: Literal["starter", "paper"] = field(default="starter", metadata=ONLY_IF_SET)
 
-    presets: ClassVar[Mapping[str, Mapping[str, object]]] = {"starter": {}, "paper": BT_PAPER}
+    presets = read_presets("bt")
 
     info: ClassVar[MethodInfo] = MethodInfo(
         name="bt",
@@ -175,19 +174,13 @@ class Backtranslation(Augmenter):
     def _finish_runs(self, sentence: Sentence, plan: _Plan) -> Sentence | Rejection:
         if not plan:
             return UNCHANGED if any(e - s >= self.min_tokens for s, e in self._runs(sentence)) else _NO_SEGMENT
-        edits = []
-        odd = False
-        for (start, end), question in plan:
-            words = self._tokens_of(sentence.tokens[start:end], *self._answers[question])
-            odd = odd or words is None
-            if words is not None and words != sentence.tokens[start:end]:
-                edits.append(Edit(start, end, words, None, infer_spaces(words)[:-1]))
-        if not edits:
-            return _UNUSABLE if odd else UNCHANGED
-        try:
-            return sentence.edit(edits)
-        except EditError:  # whatever a translator answers, it ends this draft only
-            return _UNUSABLE
+        replaced = [
+            (start, end, self._tokens_of(sentence.tokens[start:end], *self._answers[question]))
+            for (start, end), question in plan
+        ]
+        if not any(words and words != sentence.tokens[start:end] for start, end, words in replaced):
+            return _UNUSABLE if any(words is None for *_, words in replaced) else UNCHANGED
+        return _replace(sentence, [(start, end, words) for start, end, words in replaced if words is not None])
 
     def _tokens_of(self, original: tuple[str, ...], pivot: str, text: str) -> tuple[str, ...] | None:
         """Return a translation as tokens that can replace the original; None if it cannot."""
@@ -195,15 +188,12 @@ class Backtranslation(Augmenter):
         ends = _core(words, 0, len(words))
         if ends is None:
             return None
-        words = words[ends[0] : ends[1]]
-        if _ARTEFACTS.search(text) or not self._is_plausible(original, words, pivot):
+        first, *rest = words[slice(*ends)]
+        if _ARTEFACTS.search(text) or not self._is_plausible(original, [first, *rest], pivot):
             return None
-        first = words[0]
         if original[0][0].islower() and first[0].isupper() and first[1:].islower() and first not in original:
-            words[0] = first[0].lower() + first[1:]
-        elif original[0][0].isupper() and first[0].islower():
-            words[0] = first[0].upper() + first[1:]
-        return tuple(words)
+            first = first[0].lower() + first[1:]
+        return (_cased(first, original[0]), *rest)
 
     def _is_plausible(self, original: Sequence[str], words: Sequence[str], pivot: str) -> bool:
         """Whether a translation has a plausible length, the same figures, and no words of the other language."""
@@ -254,26 +244,23 @@ class Backtranslation(Augmenter):
         pieces = _split_at([_placeholder(number) for number in range(len(ranges))], text)
         if pieces is None:
             return _MENTION_LOST
-        edits = []
         if ranges:  # the core leaves out punctuation at the ends, also that of a mention
             first = min(first, ranges[0][0])
         bounds = [first, *(edge for span in ranges for edge in span), last]
+        replaced = []
         for number, piece in enumerate(pieces):
             start, end = bounds[2 * number], max(bounds[2 * number], bounds[2 * number + 1])
             words = tuple(self.tokenizer_(piece))
             if number == 0 and words and start < end:
                 words = (_cased(words[0], sentence.tokens[start]), *words[1:])
-            if number == len(pieces) - 1:
-                words = _strip_final_punctuation(words)
-            if words != sentence.tokens[start:end]:
-                edits.append(Edit(start, end, words, None, infer_spaces(words)[:-1]))
-        try:
-            new = sentence.edit(edits)
-        except EditError:  # whatever a translator answers, it ends this draft only
+            if number == len(pieces) - 1:  # the final punctuation of the original is kept
+                while words and not is_word_character(words[-1][-1]):
+                    words = words[:-1]
+            replaced.append((start, end, words))
+        new = _replace(sentence, replaced)
+        if isinstance(new, Rejection) or _ARTEFACTS.search(text):
             return _UNUSABLE
-        return (
-            _UNUSABLE if _ARTEFACTS.search(text) or not self._is_plausible(sentence.tokens, new.tokens, pivot) else new
-        )
+        return new if self._is_plausible(sentence.tokens, new.tokens, pivot) else _UNUSABLE
 
 
 class _Query(NamedTuple):
@@ -335,19 +322,20 @@ def _placeholder(number: int) -> str:
 
 def _split_at(placeholders: list[str], text: str) -> list[str] | None:
     """Split a text at placeholders; return None unless each occurs exactly once, in order."""
-    found = re.findall(r"XX\d+", text)
-    return re.split(r"XX\d+", text) if found == placeholders else None
+    return re.split(r"XX\d+", text) if re.findall(r"XX\d+", text) == placeholders else None
 
 
 def _cased(word: str, model: str) -> str:
-    if model[0].isupper() and word[0].islower():
-        return word[0].upper() + word[1:]
-    return word
+    return word[0].upper() + word[1:] if model[0].isupper() and word[0].islower() else word
 
 
-def _strip_final_punctuation(words: tuple[str, ...]) -> tuple[str, ...]:
-    """Remove final punctuation from words, because that of the original is kept."""
-    end = len(words)
-    while end and not is_word_character(words[end - 1][-1]):
-        end -= 1
-    return words[:end]
+def _replace(sentence: Sentence, replaced: Iterable[tuple[int, int, tuple[str, ...]]]) -> Sentence | Rejection:
+    """Replace segments by translations."""
+    try:
+        return sentence.edit(
+            Edit(start, end, words, None, infer_spaces(words)[:-1])
+            for start, end, words in replaced
+            if words != sentence.tokens[start:end]
+        )
+    except EditError:  # whatever a translator answers, it ends this draft only
+        return _UNUSABLE

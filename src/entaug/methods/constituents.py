@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Annotated, ClassVar, Literal, NamedTuple
 
 from entaug.backends.protocols import CausalLM, ConstituencyParser, MaskedLM
 from entaug.config.params import PositiveInt, Subset
-from entaug.config.presets import ONLY_IF_SET
-from entaug.core.alignment import detokenize
+from entaug.config.presets import ONLY_IF_SET, read_presets
 from entaug.core.data import Edit, Sentence, Span
 from entaug.core.provenance import Provenance
 from entaug.methods.base import Augmenter, MethodInfo, Rejection, Request
-from entaug.methods.paper_presets import CR_PAPER
 from entaug.methods.shared.prose_detection import NOT_PROSE, SentenceKinds
 from entaug.methods.shared.span_exchange import (
     CaseAdjuster,
+    as_candidate_set,
     batches_by_candidates,
     exchange_edit,
     has_balanced_brackets,
     keeps_mentions_whole,
 )
-from entaug.metrics.likelihood import CandidateSet, count_words, select_best, select_best_left_to_right
+from entaug.metrics.likelihood import select_best, select_best_left_to_right
 
 __all__ = ["CATEGORIES", "ConstituencyReplacement"]
 
@@ -35,9 +34,8 @@ _MAX_CANDIDATES = 2048  # candidates scored together
 _MIN_DONORS = 4  # phrases of the same kind; if there are fewer, all that agree count
 _MAX_DRAWS = 8  # random draws of a donor before the suitable ones are listed
 
-_Phrases = dict[
-    Span, tuple[str, ...]
-]  # the categories of each range of a sentence; the category of the outer phrase first
+# The categories of each range of a sentence; the category of the outer phrase first.
+_Phrases = dict[Span, tuple[str, ...]]
 
 
 class _Donor(NamedTuple):
@@ -111,7 +109,7 @@ class ConstituencyReplacement(Augmenter):
     causal_lm_: CausalLM = field(init=False, repr=False)
     masked_lm_: MaskedLM = field(init=False, repr=False)
 
-    presets: ClassVar[Mapping[str, Mapping[str, object]]] = {"starter": {}, "paper": CR_PAPER}
+    presets = read_presets("cr")
 
     info: ClassVar[MethodInfo] = MethodInfo(
         name="cr",
@@ -139,14 +137,11 @@ class ConstituencyReplacement(Augmenter):
         self._case = CaseAdjuster(self.gold_)
         self._kinds = SentenceKinds(self.gold_) if self.skip_headlines else None
         self.pool_: dict[str, list[_Donor]] = defaultdict(list)
-        for index, phrases in enumerate(self._phrases(self.gold_)):
-            if self._is_left_alone(self.gold_[index]):
-                continue
-            for span, categories in phrases.items():
-                if not self.require_mention or _has_mention(self.gold_[index], span):
-                    for category in categories:
-                        for key in _pool_keys(category):
-                            self.pool_[key].append(_Donor(index, span))
+        for index, (sentence, phrases) in enumerate(zip(self.gold_, self._phrases(self.gold_), strict=True)):
+            for span, categories in () if self._is_left_alone(sentence) else phrases.items():
+                if not self.require_mention or _has_mention(sentence, span):
+                    for key in (key for category in categories for key in _pool_keys(category)):
+                        self.pool_[key].append(_Donor(index, span))
 
     def _phrases(self, sentences: Sequence[Sentence]) -> list[_Phrases]:
         """Return the exchangeable ranges of each sentence, with their categories."""
@@ -228,14 +223,8 @@ class ConstituencyReplacement(Augmenter):
                 continue
             source = self.gold_[donor.sentence]
             edits.append(exchange_edit(sentence, source, target, donor.span, tokens))
-            details.append(
-                {
-                    "category": category.partition(":")[0],
-                    "out": list(target),
-                    "from": source.key,
-                    "into": list(donor.span),
-                }
-            )
+            kind, out, into = category.partition(":")[0], list(target), list(donor.span)
+            details.append({"category": kind, "out": out, "from": source.key, "into": into})
             if len(edits) == self.num_replacements:
                 break
         if not edits:
@@ -268,13 +257,7 @@ class ConstituencyReplacement(Augmenter):
         """Select the candidate with the highest log-likelihood per word for each request; give reasons for others."""
         results: list[Sentence | Rejection] = list(reasons)
         for batch in batches_by_candidates(enumerate(candidates), _MAX_CANDIDATES):
-            sets = [
-                CandidateSet(
-                    [detokenize(s.tokens, s.spaces) for s in candidates[i]],
-                    [count_words(s.tokens) for s in candidates[i]],
-                )
-                for i in batch
-            ]
+            sets = [as_candidate_set(candidates[i]) for i in batch]
             if self.scorer == "masked":
                 selections = select_best(sets, 1, self.masked_lm_)
             else:

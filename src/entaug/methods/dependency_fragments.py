@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, groupby, permutations
 from math import factorial
@@ -19,12 +19,11 @@ from entaug.backends.dependency_trees import (
 )
 from entaug.backends.protocols import DependencyParser, Parse
 from entaug.config.params import PositiveInt
-from entaug.config.presets import ONLY_IF_SET
+from entaug.config.presets import ONLY_IF_SET, read_presets
 from entaug.core.data import Edit, Sentence, Span
 from entaug.core.rng import Streams
 from entaug.errors import EditError
 from entaug.methods.base import Augmenter, MethodInfo, Rejection, Request
-from entaug.methods.paper_presets import CROP_PAPER, ROTATE_PAPER
 from entaug.methods.shared.span_exchange import has_balanced_brackets
 
 __all__ = ["Crop", "Rotate"]
@@ -36,9 +35,7 @@ _VERB_PARTS = _PREDICATES | {"aux", "auxpass", "cop", "neg", "prt", "compound", 
 _ROLES = (SUBJECTS | OBJECTS | {"dative", "da"}) - _PREDICATES
 _MOVABLE = _ROLES | {"obl", "prep", "agent", "advmod", "npadvmod", "advcl", "mo"}
 _PUNCTUATION = frozenset(".,:;!?…-–—")  # noqa: RUF001
-_MAX_PERMUTED = (
-    5  # maximum number of parts for which all permutations or combinations are enumerated; otherwise they are sampled
-)
+_MAX_PERMUTED = 5  # parts of which all permutations or combinations are enumerated; of more they are sampled
 
 _NO_ROOT_VERB = Rejection("the root is not a verb with subjects or objects", final=True)
 _NO_VARIANT = Rejection("no other variant that keeps all mentions whole", final=True)
@@ -130,7 +127,7 @@ class Crop(_VariantAugmenter):
 
     min_roles: PositiveInt = 1
 
-    presets: ClassVar[Mapping[str, Mapping[str, object]]] = {"starter": {}, "paper": CROP_PAPER}
+    presets = read_presets("crop")
 
     info: ClassVar[MethodInfo] = MethodInfo(
         name="crop",
@@ -157,10 +154,8 @@ class Crop(_VariantAugmenter):
         if len(roles) <= _MAX_PERMUTED:
             return (spans for count in counts for spans in combinations(roles, count))
         rng = self._stream(sentence, 1)
-        drawn = (
-            tuple(sorted(rng.sample(roles, rng.choice(counts)))) for _ in range(factorial(_MAX_PERMUTED)) if counts
-        )
-        return iter(dict.fromkeys(drawn))
+        draws = range(factorial(_MAX_PERMUTED) if counts else 0)
+        return iter(dict.fromkeys(tuple(sorted(rng.sample(roles, rng.choice(counts)))) for _ in draws))
 
 
 @dataclass(kw_only=True, eq=False)
@@ -184,7 +179,7 @@ class Rotate(_VariantAugmenter):
         ['songs sings Ada .']
     """
 
-    presets: ClassVar[Mapping[str, Mapping[str, object]]] = {"starter": {}, "paper": ROTATE_PAPER}
+    presets = read_presets("rotate")
 
     info: ClassVar[MethodInfo] = MethodInfo(
         name="rotate",

@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import ClassVar, Literal
 
-from entaug.backends.protocols import Generator
 from entaug.config.params import NonNegativeFloat, PositiveInt
+from entaug.config.presets import read_presets
 from entaug.core.alignment import detokenize
 from entaug.core.data import Sentence
 from entaug.methods.base import NO_CANDIDATE, MethodInfo, Rejection, Request
-from entaug.methods.paper_presets import ENTDA_PAPER
 from entaug.methods.shared.generative import (
     COPIED,
     TOO_SIMILAR,
     UNFINISHED,
     GeneratedTexts,
     GenerativeAugmenter,
+    PromptedAugmenter,
+    Query,
     replace_tokens,
     token_similarity,
 )
 from entaug.methods.shared.mention_matching import KnownMentions, MentionGroup, group_mentions, match_mentions
-from entaug.methods.shared.prompting import PromptedAugmenter, Query
 
 __all__ = ["EnTDA", "apply_operation", "format_mention_list"]
 
@@ -73,17 +73,14 @@ class EnTDA(GenerativeAugmenter, PromptedAugmenter):
     """
 
     operation: Literal["all", "add", "delete", "replace", "swap", "none"] = "all"
-    decoding: Literal["diverse_beam_search", "beam_search", "sample"] | None = None
+    decoding: Literal["diverse_beam_search", "beam_search", "sample"] = "sample"
     num_beams: PositiveInt = 3
     diversity_penalty: NonNegativeFloat = 10.0
     top_k: PositiveInt = 20
     unlisted_mentions: Literal["drop", "label", "keep"] = "drop"
     preset: Literal["starter", "paper"] = "starter"
 
-    presets: ClassVar[Mapping[str, Mapping[str, object]]] = {
-        "starter": {"generator": "smollm2", "epochs": 10, "batch_size": 8, "decoding": "sample", "constrained": True},
-        "paper": ENTDA_PAPER,
-    }
+    presets = read_presets("entda")
 
     info: ClassVar[MethodInfo] = MethodInfo(
         name="entda",
@@ -119,7 +116,7 @@ class EnTDA(GenerativeAugmenter, PromptedAugmenter):
                 sources.setdefault((format_mention_list(of_sentence), detokenize(sentence.tokens)), sentence)
         self.pairs_ = pairs = list(sources)
         self._labels = ", ".join(sorted(self.pools_))
-        self.trained_: Generator | None = None
+        self.trained_ = None
         if pairs and not self._is_prompted:
             self.trained_ = self._train(self.generator_, pairs, pairs, **self._languages(sources.values()))
 
@@ -127,38 +124,31 @@ class EnTDA(GenerativeAugmenter, PromptedAugmenter):
 
     def _rewrite_batch(self, requests: Sequence[Request]) -> Sequence[Sentence | Rejection]:
         batches = self._share_lists(requests)
-        lists: list[list[MentionGroup]] = []
-        for batch in batches:
-            groups = group_mentions(batch[0].sentence)
-            lists.append(self._change(groups, batch[0].rng) if groups else [])
-        nonempty = [i for i, groups in enumerate(lists) if groups]
-        seeds = [batches[i][0].rng.getrandbits(32) for i in nonempty]
-        generated: list[Sequence[str | Rejection]] = [[] for _ in batches]
+        lists = [self._change(group_mentions(batch[0].sentence), batch[0].rng) for batch in batches]
+        pairs = [(batch, groups) for batch, groups in zip(batches, lists, strict=True) if groups]
+        seeds = [batch[0].rng.getrandbits(32) for batch, _ in pairs]
+        texts: Iterable[Sequence[str | Rejection]] = ([] for _ in pairs)
         if self._is_prompted:
-            queries = [self._queries(batches[i], lists[i], seed) for i, seed in zip(nonempty, seeds, strict=True)]
+            queries = [self._queries(*pair, seed) for pair, seed in zip(pairs, seeds, strict=True)]
             answers = iter(self._ask([query for of_list in queries for query in of_list]))
-            for i, of_list in zip(nonempty, queries, strict=True):
-                generated[i] = [next(answers) for _ in of_list]
-        elif nonempty and self.trained_ is not None:
-            decoding = self._decoding(
-                self.decoding or "sample",
+            texts = [[next(answers) for _ in of_list] for of_list in queries]
+        elif pairs and self.trained_ is not None:
+            texts = self._generate(
+                (batch[0].sentence for batch, _ in pairs),
+                [format_mention_list(groups) for _, groups in pairs],
+                seeds,
+                [[list(map(detokenize, group.fragments)) for group in groups] for _, groups in pairs],
+                self.decoding,
                 self.num_beams,
                 num_return_sequences=self.num_beams,
                 diversity_penalty=float(self.diversity_penalty),
                 top_k=self.top_k,
             )
-            inputs = [format_mention_list(lists[i]) for i in nonempty]
-            required = [[list(map(detokenize, group.fragments)) for group in lists[i]] for i in nonempty]
-            languages = self._languages(batches[i][0].sentence for i in nonempty)
-            text_lists = self.trained_.generate(
-                inputs, decoding, seeds, required if self.constrained else None, self._unwanted, **languages
-            )
-            for i, texts in zip(nonempty, text_lists, strict=True):
-                generated[i] = texts
+        generated = iter(texts)
         return [
             result
-            for batch, groups, texts in zip(batches, lists, generated, strict=True)
-            for result in self._distribute(batch, groups, texts)
+            for batch, groups in zip(batches, lists, strict=True)
+            for result in (self._distribute(batch, groups, next(generated)) if groups else [NO_CANDIDATE] * len(batch))
         ]
 
     def _queries(self, batch: Sequence[Request], groups: Sequence[MentionGroup], seed: int) -> list[Query]:
@@ -195,8 +185,6 @@ class EnTDA(GenerativeAugmenter, PromptedAugmenter):
         self, batch: Sequence[Request], groups: Sequence[MentionGroup], texts: Sequence[str | Rejection]
     ) -> list[Sentence | Rejection]:
         """Return one result for each request, the accepted ones first."""
-        if not groups:
-            return [NO_CANDIDATE] * len(batch)
         accepted: list[Sentence] = []
         rejected: list[Rejection] = []
         for beam, text in enumerate(texts, start=1):
@@ -226,6 +214,8 @@ class EnTDA(GenerativeAugmenter, PromptedAugmenter):
 
     def _change(self, groups: list[MentionGroup], rng: Random) -> list[MentionGroup]:
         """Apply the operations to a list."""
+        if not groups:
+            return []
         for operation in ("add", "delete", "replace", "swap") if self.operation == "all" else (self.operation,):
             groups = apply_operation(operation, groups, self.pools_, rng)
         return groups

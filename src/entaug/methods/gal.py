@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 from entaug.backends.config import DecodingConfig
 from entaug.backends.instruct import InstructModel
@@ -19,11 +19,12 @@ from entaug.methods.shared.generative import (
     COPIED,
     UNFINISHED,
     GeneratedTexts,
+    PromptedAugmenter,
+    Query,
     distinct_sentences,
     replace_tokens,
     token_similarity,
 )
-from entaug.methods.shared.prompting import PromptedAugmenter, Query
 from entaug.teacher import Relabeller, create_relabeller
 
 __all__ = ["GAL"]
@@ -35,13 +36,6 @@ _REPETITIVE = Rejection("the same words again and again")
 
 _MAX_LENGTH_RATIO = 1.2  # to the longest training sentence
 _MIN_DISTINCT = 0.5  # share of distinct words
-
-
-class _Example(NamedTuple):
-    """A training sentence as it stands in prompts."""
-
-    sentence: Sentence
-    text: str
 
 
 @dataclass(kw_only=True, eq=False)
@@ -118,7 +112,7 @@ class GAL(PromptedAugmenter):
     def _fit(self, corpus: Iterable[Sentence]) -> None:
         gold = distinct_sentences(corpus)
         self.texts_ = GeneratedTexts(gold, (s.mention_tokens(m) for s in gold for m in s.mentions if m.is_contiguous))
-        self._examples = [_Example(sentence, detokenize(sentence.tokens)) for sentence in gold]
+        self._examples = gold
         lengths = [len(sentence) for sentence in gold]
         self._shortest, self._longest = min(lengths), _MAX_LENGTH_RATIO * max(lengths)
         self._streams = Streams(self.seed, f"{self.name} examples")
@@ -128,21 +122,18 @@ class GAL(PromptedAugmenter):
     def _rewrite_batch(self, requests: Sequence[Request]) -> Sequence[Sentence | Rejection]:
         prompts = [self._examples_for(request) for request in requests]
         seeds = [request.rng.getrandbits(31) for request in requests]
-        texts = self._write([[example.text for example in prompt] for prompt in prompts], seeds)
+        texts = self._write(["\n".join(detokenize(s.tokens) for s in prompt) for prompt in prompts], seeds)
         return [self._accept(*arguments) for arguments in zip(requests, texts, prompts, strict=True)]
 
-    def _examples_for(self, request: Request) -> list[_Example]:
+    def _examples_for(self, request: Request) -> list[Sentence]:
         """Return the training sentences of a prompt, the source last: the same for all first drafts of a source."""
-        copy = request.copy if request.attempt else 0
-        rng = self._streams.stream(f"{request.sentence.key} {request.attempt}", copy)
-        own = request.sentence.fingerprint()
+        source, copy = request.sentence, request.copy if request.attempt else 0
+        rng, own = self._streams.stream(f"{source.key} {request.attempt}", copy), source.fingerprint()
         drawn = rng.sample(self._examples, min(self._num_examples, len(self._examples)))
-        others = [example for example in drawn if example.sentence.fingerprint() != own][: self._num_examples - 1]
-        return [*others, _Example(request.sentence, detokenize(request.sentence.tokens))]
+        return [*[other for other in drawn if other.fingerprint() != own][: self._num_examples - 1], source]
 
-    def _write(self, prompts: Sequence[Sequence[str]], seeds: Sequence[int]) -> list[str | Rejection]:
+    def _write(self, inputs: Sequence[str], seeds: Sequence[int]) -> list[str | Rejection]:
         """Return a text for each prompt."""
-        inputs = ["\n".join(lines) for lines in prompts]
         if self._is_prompted:
             return self._ask([Query({"examples": text}, (), seed) for text, seed in zip(inputs, seeds, strict=True)])
         decoding = DecodingConfig(
@@ -155,29 +146,24 @@ class GAL(PromptedAugmenter):
         outputs = self.generator_.generate(inputs, decoding, seeds)
         return [texts[0] if texts and texts[0].strip() else UNFINISHED for texts in outputs]
 
-    def _accept(self, request: Request, text: str | Rejection, examples: Sequence[_Example]) -> Sentence | Rejection:
+    def _accept(self, request: Request, text: str | Rejection, examples: Sequence[Sentence]) -> Sentence | Rejection:
         """Return the new sentence, or the reason why a text is not accepted."""
         if isinstance(text, Rejection):
             return text
         tokens = self.texts_.tokenize(text.partition("\n")[0])
-        rejection = self._check_length(tokens) or self._check_copies(tokens, examples)
-        if rejection is not None:
-            return rejection
-        sources = tuple(example.sentence.key for example in examples[:-1])
+        checks = (
+            (len(tokens) < self._shortest, _TOO_SHORT),
+            (len(tokens) > self._longest, _TOO_LONG),
+            (len(set(tokens)) < _MIN_DISTINCT * len(tokens), _REPETITIVE),
+            (self.texts_.is_copy(tokens), COPIED),
+        )
+        for is_wrong, rejection in checks:
+            if is_wrong:
+                return rejection
+        if max(token_similarity(example.tokens, tokens) for example in examples) >= self.max_similarity:
+            return _TOO_SIMILAR
+        sources = tuple(example.key for example in examples[:-1])
         return replace_tokens(request.sentence, tokens, (), sources, unconditioned=True)
-
-    def _check_length(self, tokens: Sequence[str]) -> Rejection | None:
-        if len(tokens) < self._shortest:
-            return _TOO_SHORT
-        if len(tokens) > self._longest:
-            return _TOO_LONG
-        return _REPETITIVE if len(set(tokens)) < _MIN_DISTINCT * len(tokens) else None
-
-    def _check_copies(self, tokens: Sequence[str], examples: Sequence[_Example]) -> Rejection | None:
-        if self.texts_.is_copy(tokens):
-            return COPIED
-        similarities = (token_similarity(example.sentence.tokens, tokens) for example in examples)
-        return _TOO_SIMILAR if max(similarities) >= self.max_similarity else None
 
     # ------------------------------------------------------------------------------------------------------------ notes
 

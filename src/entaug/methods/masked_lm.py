@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import insort
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from random import Random
@@ -12,7 +12,7 @@ from typing import ClassVar, Literal
 
 from entaug.backends.protocols import MaskedLM, WordVectors, match_case
 from entaug.config.params import Cosine, PositiveInt, Probability
-from entaug.config.presets import ONLY_IF_SET
+from entaug.config.presets import ONLY_IF_SET, read_presets
 from entaug.core.alignment import detokenize_with_gaps
 from entaug.core.data import Edit, Sentence
 from entaug.core.stopwords import StopWords, stop_words
@@ -20,7 +20,6 @@ from entaug.core.words import is_word, may_replace
 from entaug.filters.label_guard import name_evidence
 from entaug.filters.label_guard.names import UncasedNames, is_beginning
 from entaug.methods.base import Augmenter, MethodInfo, Rejection, Request
-from entaug.methods.paper_presets import LM_PAPER
 
 __all__ = ["MaskedLMReplacement"]
 
@@ -79,7 +78,7 @@ class MaskedLMReplacement(Augmenter):
     masked_lm_: MaskedLM = field(init=False, repr=False)
     word_vectors_: WordVectors = field(init=False, repr=False)
 
-    presets: ClassVar[Mapping[str, Mapping[str, object]]] = {"starter": {}, "paper": LM_PAPER}
+    presets = read_presets("lm")
 
     info: ClassVar[MethodInfo] = MethodInfo(
         name="lm",

@@ -11,6 +11,7 @@ from typing import ClassVar, Literal
 
 from entaug.backends.protocols import MaskedExample, MaskedLM, TrainableMaskedLM
 from entaug.config.params import NonNegativeFloat, PositiveInt, PositiveShare, Probability
+from entaug.config.presets import read_presets
 from entaug.core.alignment import align_subwords, detokenize
 from entaug.core.data import Edit, Mention, Sentence
 from entaug.core.rng import Streams
@@ -20,10 +21,8 @@ from entaug.errors import ParameterError
 from entaug.filters.label_guard import name_evidence
 from entaug.filters.label_guard.names import is_beginning
 from entaug.methods.base import NO_CANDIDATE, NOT_SEEN, MethodInfo, Rejection, Request
-from entaug.methods.paper_presets import MELM_PAPER
-from entaug.methods.shared.generative import distinct_sentences
+from entaug.methods.shared.generative import TrainableAugmenter, distinct_sentences
 from entaug.methods.shared.linearization import join_parts, label_token, label_tokens, wrap_tokens
-from entaug.methods.shared.trainable import TrainableAugmenter
 
 __all__ = ["MaskedEntityLM"]
 
@@ -80,14 +79,12 @@ class MaskedEntityLM(TrainableAugmenter):
     min_rank: PositiveInt = 2
     max_rank: PositiveInt = 5
     stop_words: StopWords | None = "en"
-    masked_lm: MaskedLM | str | None = None
+    masked_lm: MaskedLM | str = "mpnet-mlm"
+    epochs: PositiveInt = 6
     preset: Literal["starter", "paper"] = "starter"
     masked_lm_: MaskedLM = field(init=False, repr=False)
 
-    presets: ClassVar[Mapping[str, Mapping[str, object]]] = {
-        "starter": {"masked_lm": "mpnet-mlm", "epochs": 6, "batch_size": 8},
-        "paper": MELM_PAPER,
-    }
+    presets = read_presets("melm")
 
     info: ClassVar[MethodInfo] = MethodInfo(
         name="melm",
@@ -147,33 +144,23 @@ class MaskedEntityLM(TrainableAugmenter):
 
     def _texts_between(self, sentence: Sentence, positions: Collection[int]) -> list[str]:
         """Return the texts of a linearized sentence before, between and after some positions within mentions."""
-        texts: list[str] = []
-        parts: list[str] = []
-
-        def add() -> None:
-            texts.append((" " if texts else "") + join_parts(parts, self.markers_))
-
+        texts: list[list[str]] = [[]]
         for i, wrapped in enumerate(wrap_tokens(sentence)):
             if i in positions:
                 before, _, after = wrapped
-                parts.append(before)
-                add()
-                parts = [after]
+                texts[-1].append(before)
+                texts.append([after])
             else:
-                parts += wrapped
-        add()
-        return texts
+                texts[-1] += wrapped
+        return [" " * bool(n) + join_parts(parts, self.markers_) for n, parts in enumerate(texts)]
 
     # ------------------------------------------------------------------------------------------------------- augmenting
 
     def _rewrite_batch(self, requests: Sequence[Request]) -> Sequence[Sentence | Rejection]:
-        results: list[Sentence | Rejection] = []
-        masked: dict[int, list[int]] = {}
-        for i, (sentence, rng, *_) in enumerate(requests):
-            is_known = all(label_token(f"B-{mention.label}") in self.markers_ for mention in sentence.mentions)
-            results.append(NO_CANDIDATE if is_known else NOT_SEEN)
-            if is_known and (positions := self._sample_positions(sentence, rng)):
-                masked[i] = positions
+        known = [all(label_token(f"B-{m.label}") in self.markers_ for m in r.sentence.mentions) for r in requests]
+        results: list[Sentence | Rejection] = [NO_CANDIDATE if is_known else NOT_SEEN for is_known in known]
+        sampled = (self._sample_positions(r.sentence, r.rng) if k else [] for r, k in zip(requests, known, strict=True))
+        masked = {i: positions for i, positions in enumerate(sampled) if positions}
         for i, new in self._fill({i: requests[i] for i in masked}, masked).items():
             results[i] = new
         if self.uses_guard:

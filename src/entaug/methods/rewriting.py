@@ -18,12 +18,13 @@ from entaug.methods.shared.generative import (
     COPIED,
     TOO_SIMILAR,
     GeneratedTexts,
+    PromptedAugmenter,
+    Query,
     distinct_sentences,
     replace_tokens,
     token_similarity,
 )
 from entaug.methods.shared.mention_matching import KnownMentions, group_mentions, match_mentions
-from entaug.methods.shared.prompting import PromptedAugmenter, Query
 
 __all__ = ["Rewriting"]
 

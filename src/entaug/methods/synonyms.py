@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any, ClassVar, Literal
@@ -12,14 +12,13 @@ from entaug.backends.extended_protocols import SenseLexicon
 from entaug.backends.protocols import DependencyParser, Lexicon, Parse
 from entaug.backends.resolve import preparing_command, resolve_prepared
 from entaug.config.params import Probability
-from entaug.config.presets import ONLY_IF_SET
+from entaug.config.presets import ONLY_IF_SET, read_presets
 from entaug.core.data import Edit, Mention, Sentence
 from entaug.core.rng import sample_positions
 from entaug.core.stopwords import StopWords, stop_words
 from entaug.errors import ParameterError
 from entaug.filters.label_guard.names import UncasedNames
 from entaug.methods.base import Augmenter, MethodInfo, Rejection, Request
-from entaug.methods.paper_presets import SR_PAPER
 from entaug.methods.shared.prose_detection import NOT_PROSE, SentenceKinds
 
 __all__ = ["SynonymReplacement"]
@@ -85,7 +84,7 @@ class SynonymReplacement(Augmenter):
     lexicon_: Lexicon = field(init=False, repr=False)
     dependency_parser_: DependencyParser | None = field(init=False, repr=False)
 
-    presets: ClassVar[Mapping[str, Mapping[str, object]]] = {"starter": {}, "paper": SR_PAPER}
+    presets = read_presets("sr")
 
     _words = _known = 0
     _uncased_names = UncasedNames()
@@ -142,11 +141,9 @@ class SynonymReplacement(Augmenter):
     def get_params(self, *, loaded: bool = False) -> dict[str, Any]:
         """See `Component.get_params`: also the list of words that tells names in a corpus without capitals."""
         params = super().get_params(loaded=loaded)
-        return (
-            {**params, "word_cases": self._uncased_names.list_name}
-            if loaded and self._uncased_names.list_name
-            else params
-        )
+        if loaded and self._uncased_names.list_name:
+            params["word_cases"] = self._uncased_names.list_name
+        return params
 
     def notes(self) -> list[str]:
         """See `Augmenter.notes`."""
@@ -168,12 +165,10 @@ class SynonymReplacement(Augmenter):
         ]
 
     def _rewrite_batch(self, requests: Sequence[Request]) -> Sequence[Sentence | Rejection]:
-        if self.dependency_parser_ is None:
-            return [self._rewrite(request.sentence, request.rng) for request in requests]
-        parses = self.dependency_parser_.parse([request.sentence.tokens for request in requests])
-        return [
-            self._rewrite(request.sentence, request.rng, parse) for request, parse in zip(requests, parses, strict=True)
-        ]
+        parses: Sequence[Parse | None] = [None] * len(requests)
+        if self.dependency_parser_ is not None:
+            parses = self.dependency_parser_.parse([request.sentence.tokens for request in requests])
+        return [self._rewrite(s, rng, parse) for (s, rng, *_), parse in zip(requests, parses, strict=True)]
 
     def _rewrite(self, sentence: Sentence, rng: Random, parse: Parse | None = None) -> Sentence | Rejection:
         if self.skip_headlines and self._kinds.kind(sentence) != "prose":
@@ -189,14 +184,15 @@ class SynonymReplacement(Augmenter):
             if (synonyms := lookup(tokens[i]) if parse is None else lookup(tokens[i], parse.tags[i]))
             and tokens[i].lower() not in stop
         ]
-        if choices and sentence.mentions:
-            free = sentence.outside_mask()
-            if self.inside_mentions and not self._uncased_names.is_needed:
-                choices = [(i, synonyms) for i, synonyms in choices if free[i] or not tokens[i][:1].isupper()]
-            else:
-                choices = [(i, synonyms) for i, synonyms in choices if free[i]]
+        free = sentence.outside_mask()
         [names] = self._uncased_names.places([sentence])
-        choices = [(i, synonyms) for i, synonyms in choices if i not in names]
+        # In a corpus with capitals, a word of a mention without one is no name.
+        is_inside = self.inside_mentions and not self._uncased_names.is_needed
+        choices = [
+            (i, synonyms)
+            for i, synonyms in choices
+            if i not in names and (free[i] or (is_inside and not tokens[i][:1].isupper()))
+        ]
         if self.lexicon_.language == "en":
             choices = [(i, fit) for i, synonyms in choices if (fit := _fitting_synonyms(tokens, i, synonyms))]
         return self._replace(sentence, rng, choices)
@@ -219,12 +215,9 @@ class SynonymReplacement(Augmenter):
         for k in sample_positions(rng, len(choices), self.p):
             i, synonyms = choices[k]
             words = synonyms[int(rng.random() * len(synonyms))]
-            if len(words) == 1:
-                edits.append(Edit(i, i + 1, words))
-            else:
-                # A mention of only this token is replaced as a whole, so the edit must include it.
-                whole = [Mention(m.label, ((0, len(words)),)) for m in sentence.mentions if m.spans == ((i, i + 1),)]
-                edits.append(Edit(i, i + 1, words, whole))
+            # A mention of only this token is replaced as a whole, so the edit must include it.
+            whole = [Mention(m.label, ((0, len(words)),)) for m in sentence.mentions if m.spans == ((i, i + 1),)]
+            edits.append(Edit(i, i + 1, words, whole if len(words) > 1 else None))
         return sentence.edit(edits)
 
 

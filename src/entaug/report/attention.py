@@ -8,7 +8,7 @@ from typing import Any
 from entaug.errors import ParameterError
 from entaug.files.atomic import atomic_file
 from entaug.files.streams import as_path
-from entaug.methods.shared.templates import AttentionMap
+from entaug.methods.aclm import AttentionMap
 from entaug.report.html.plots import figure
 
 __all__ = ["draw_attention_map"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Literal, NamedTuple
 
 from entaug.core.data import Sentence
@@ -39,17 +40,6 @@ def style_of(texts: Sequence[str]) -> Style:
     return "sentence" if later and sum(word.islower() for word in later) >= len(later) / 2 else "title"
 
 
-class _CasedWords(NamedTuple):
-    """The words with case of a corpus: distinct ones, and the numbers of running ones."""
-
-    lower: set[str]
-    upper: set[str]
-    capital: set[str]
-    running: int
-    running_lower: int
-    running_upper: int
-
-
 class CorpusCapitals:
     """Use of capitals in a corpus: overall, in the mentions of each type, and by word."""
 
@@ -58,14 +48,10 @@ class CorpusCapitals:
         self._initial: Counter[str] = Counter()  # the first tokens of sentences
         self._mentions: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self._small: set[str] = set()  # lower-case words within mentions
-        self._words: _CasedWords | None = None
-        self._decided: dict[str, tuple[Style, Style]] = {}  # of the corpus and of a type
 
     def add(self, sentence: Sentence) -> None:
         """Learn from a sentence."""
-        # Whole sentences are counted here, and each distinct token is looked at once, in `_cased`.
-        self._words = None
-        self._decided.clear()
+        # Whole sentences are counted here, and each distinct token is looked at once, in `whole`.
         self._tokens.update(sentence.tokens)
         self._initial[sentence.tokens[0]] += 1
         for mention in sentence.mentions:
@@ -78,21 +64,16 @@ class CorpusCapitals:
                 counts["title" if is_title else "lower"] += 1
                 counts["upper"] += is_title and all(w.isupper() or w.lower() == w.upper() for w in words)
 
-    @property
-    def _cased(self) -> _CasedWords:
-        if self._words is None:
-            self._words = _cased_words(self._tokens, self._initial)
-        return self._words
-
-    @property
+    @cached_property
     def whole(self) -> Style:
         """The style of the corpus: ``"lower"`` and ``"upper"`` where it has no other letters, else ``"mixed"``."""
-        words = self._cased
-        if words.running and words.running_lower >= _NEARLY_ALL * words.running:
+        running: Counter[str] = Counter()
+        for token, count in self._tokens.items():
+            running[_case_of(token)] += count
+        n = _NEARLY_ALL * (running.total() - running["none"])
+        if n and running["lower"] >= n:
             return "lower"
-        if words.running and words.running_upper >= _NEARLY_ALL * words.running:
-            return "upper"
-        return "mixed"
+        return "upper" if n and running["upper"] >= n else "mixed"
 
     def of_type(self, label: str) -> Style:
         """The style of the mentions of a type: lower, upper, title or mixed."""
@@ -110,9 +91,7 @@ class CorpusCapitals:
         """Return a mention of a list in the capitals in which the corpus writes its type."""
         # Capitals that belong to the words are left alone: those of a list of mixed style, and of words that the corpus
         # writes so.
-        if label not in self._decided:
-            self._decided[label] = self.whole, self.of_type(label)
-        whole, habit = self._decided[label]
+        whole, habit = self.whole, self.of_type(label)
         if whole != "mixed":
             return text.lower() if whole == "lower" else text.upper()
         if style in ("mixed", habit):
@@ -125,7 +104,7 @@ class CorpusCapitals:
                 words = [self._capitalized(word, is_first=not i) for i, word in enumerate(words)]
         elif style == "upper":
             if habit == "lower":
-                words = [word if word in self._cased.upper else word.lower() for word in words]
+                words = [word if self._is_acronym(word) else word.lower() for word in words]
         elif style != "lower":
             last = 1 if style == "sentence" else len(words)
             words[:last] = [self._without_capital(word, habit) for word in words[:last]]
@@ -135,8 +114,11 @@ class CorpusCapitals:
         """Return a mention from the beginning of a sentence as the corpus writes it within sentences."""
         return (self._without_capital(words[0], self.of_type(label)), *words[1:])
 
+    def _is_acronym(self, word: str) -> bool:
+        return _case_of(word) == "upper" and word in self._tokens
+
     def _capitalized(self, word: str, *, is_first: bool) -> str:
-        if word in self._cased.upper:
+        if self._is_acronym(word):
             return word
         lower = word.lower()
         if lower in self._small and not is_first:
@@ -145,27 +127,19 @@ class CorpusCapitals:
 
     def _without_capital(self, word: str, habit: Style) -> str:
         lower = word.lower()
-        if word[1:] != lower[1:] or len(word) < 2 or word.endswith(_POSSESSIVES) or word in self._cased.capital:
+        if word[1:] != lower[1:] or len(word) < 2 or word.endswith(_POSSESSIVES):
             return word
-        return lower if habit == "lower" or lower in self._cased.lower else word
+        if _case_of(word) == "capital" and self._tokens[word] > self._initial[word]:  # also within sentences
+            return word
+        return lower if habit == "lower" or (lower.islower() and lower in self._tokens) else word
 
 
-def _cased_words(tokens: Counter[str], initial: Counter[str]) -> _CasedWords:
-    """Return the words with case of a corpus, from the counts of all tokens and of those that begin a sentence."""
-    lower, upper, capital = set(), set(), set()
-    running = 0
-    for token, count in tokens.items():
-        if token.islower():
-            lower.add(token)
-        elif token.isupper() and len(token) > 1:
-            upper.add(token)
-        elif not _first_is_upper(token):
-            continue
-        elif count > initial[token]:
-            capital.add(token)
-        running += count
-    running_lower, running_upper = (sum(tokens[word] for word in words) for words in (lower, upper))
-    return _CasedWords(lower, upper, capital, running, running_lower, running_upper)
+def _case_of(token: str) -> Literal["lower", "upper", "capital", "none"]:
+    if token.islower():
+        return "lower"
+    if token.isupper() and len(token) > 1:
+        return "upper"
+    return "capital" if _first_is_upper(token) else "none"
 
 
 def capitals_of(words: Sequence[str]) -> str:

@@ -1,27 +1,34 @@
-"""Shared parts of methods that generate text: the base class for generators, and checks of generated text."""
+"""Methods that train a model or let a language model write text: their base classes, and checks of generated text."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import hashlib
+import re
+import shutil
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from itertools import pairwise
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple, TypeVar
 
-from entaug.backends.config import DecodingConfig
+from annotated_types import Interval
+
+from entaug.backends.config import DecodingConfig, TrainingConfig
 from entaug.backends.extended_protocols import MultilingualGenerator
-from entaug.backends.instruct import InstructModel
+from entaug.backends.instruct import Answer, ChatRequest, InstructModel, Message
+from entaug.backends.prompts import Prompt, PromptFile, describe_prompt, packaged_prompt, prompt_beside, read_prompt
 from entaug.backends.protocols import Generator
-from entaug.config.params import PositiveFloat, PositiveInt, PositiveShare
+from entaug.config.params import NonNegativeInt, PositiveFloat, PositiveInt, PositiveShare
 from entaug.config.presets import ONLY_IF_SET
 from entaug.core.alignment import CorpusTokenizer, detokenize
 from entaug.core.data import Edit, Mention, Sentence
 from entaug.core.provenance import Provenance
 from entaug.core.spacing import WIDE, infer_spaces
-from entaug.errors import ParameterError
+from entaug.core.words import words_in
+from entaug.errors import InputError, OutputError, ParameterError
+from entaug.methods.base import Augmenter
 from entaug.methods.shared.mention_matching import UNLISTED, KnownMentions
-from entaug.methods.shared.prompting import PromptedAugmenter
-from entaug.methods.shared.trainable import TrainableAugmenter
 from entaug.methods.types import Rejection, RunStatistics
 
 __all__ = [
@@ -30,7 +37,12 @@ __all__ = [
     "UNFINISHED",
     "GeneratedTexts",
     "GenerativeAugmenter",
+    "PromptedAugmenter",
+    "Query",
+    "TrainableAugmenter",
+    "complete",
     "distinct_sentences",
+    "one_line",
     "replace_tokens",
     "token_similarity",
 ]
@@ -38,8 +50,95 @@ __all__ = [
 TOO_SIMILAR = Rejection("too similar to its source")
 COPIED = Rejection("a copy of a training sentence")
 UNFINISHED = Rejection("no text was completed within the limits of the model and of max_new_tokens")
+_NOT_ONE_LINE = Rejection("the answer is not a single line")
+_REPEATS_PROMPT = Rejection("the answer repeats the prompt")
 
 _MANY_COPIES = 0.5  # minimum share of copies among all texts for a warning
+_NUM_EXAMPLES = 3
+_LEAK = 4  # words of the prompt in a row that an answer must not have
+_FENCE = re.compile(r"```\w*")
+_QUOTED = re.compile("|".join(f"{a}([^{a}{b}]+){b}" for a, b in ('""', "“”", "„“", "«»", "「」")))
+
+Model = TypeVar("Model", bound=Any)
+Plan = TypeVar("Plan")
+LearningRate = Annotated[float, Interval(gt=0, lt=1)]
+
+
+@dataclass(kw_only=True, eq=False)
+class TrainableAugmenter(Augmenter):
+    """Base class of methods that train a model.
+
+    Args:
+        epochs: the maximum number of epochs; training stops early when the loss on held-out training sentences no
+            longer decreases.
+        batch_size: the number of sentences per optimizer step.
+        learning_rate: the peak learning rate; none for the default of the model.
+        validation_fraction: the share of the training sentences that is held out to stop early and to keep the best
+            epoch; 0 to train for all epochs on all sentences.
+        patience: the number of epochs without a smaller loss on held-out sentences after which training stops.
+        adapters: whether low-rank adapters are trained instead of the whole model; none for adapters on a CPU only.
+        checkpoint_dir: a folder for the trained model. A model trained on the same sentences is loaded from it, and an
+            interrupted training continues; none to train each time.
+    """
+
+    epochs: PositiveInt = 10
+    batch_size: PositiveInt = 8
+    learning_rate: LearningRate | None = None
+    validation_fraction: Annotated[float, Interval(ge=0, lt=1)] = field(default=0.1, metadata=ONLY_IF_SET)
+    patience: PositiveInt = field(default=2, metadata=ONLY_IF_SET)
+    adapters: bool | None = field(default=None, metadata=ONLY_IF_SET)
+    checkpoint_dir: str | None = field(default=None, metadata={"local": True})
+    max_attempts: PositiveInt = 4
+
+    def _train(
+        self, model: Model, data: Any, key: object, markers: Mapping[str, str] | None = None, **more: Any
+    ) -> Model:
+        """Train a model; with a checkpoint folder continue there, or restore the model that was trained before."""
+        config = TrainingConfig(
+            epochs=self.epochs,
+            batch_size=self.batch_size,
+            learning_rate=self.learning_rate,
+            validation_fraction=self.validation_fraction,
+            patience=self.patience,
+            adapters=self.adapters,
+            seed=self.seed,
+        )
+        options = {"progress": self.progress, **more, **({} if markers is None else {"new_tokens": markers})}
+        trained: Model
+        if self.checkpoint_dir is None:
+            trained = model.fit(data, config, **options)
+            return trained
+        folder = Path(self.checkpoint_dir)
+        adapters = getattr(model, "adapters", None) if self.adapters is None else self.adapters
+        identity = (model.name, adapters, config, key, markers, *([more] if more else []))
+        _claim(folder, hashlib.sha256(repr(identity).encode()).hexdigest())
+        if (folder / "learned").exists():
+            trained = model.restore(folder / "learned")
+        else:
+            trained = model.fit(data, config, checkpoint_dir=folder / "state", **options)
+            trained.save(folder / "learned")
+        shutil.rmtree(folder / "state", ignore_errors=True)  # also of a training that was killed at its very end
+        return trained
+
+
+def _claim(folder: Path, key: str) -> None:
+    """Create a checkpoint folder, or check that it belongs to the same training."""
+    key_file = folder / "key.txt"
+    try:
+        if folder.exists() and (not folder.is_dir() or (any(folder.iterdir()) and not key_file.exists())):
+            raise OutputError("is not a checkpoint folder", path=str(folder), remedy="name a new folder")
+        folder.mkdir(parents=True, exist_ok=True)
+        is_begun = (folder / "learned").exists() or (folder / "state").exists()
+        if is_begun and key_file.exists() and key_file.read_text().strip() != key:
+            raise InputError(
+                "contains a model that was trained on other sentences or with other parameters",
+                path=str(folder),
+                remedy="name a new folder",
+            )
+        key_file.write_text(key + "\n")
+    except OSError as error:
+        reason = error.strerror or error
+        raise OutputError(f"cannot be used ({reason})", path=str(folder), remedy="name another folder") from None
 
 
 @dataclass(kw_only=True, eq=False)
@@ -61,13 +160,15 @@ class GenerativeAugmenter(TrainableAugmenter):
             each text (mBART); none for that of its tokenizer.
     """
 
-    generator: Generator | InstructModel | str | None = None
+    generator: Generator | InstructModel | str = "smollm2"
     max_new_tokens: PositiveInt = 128
     temperature: PositiveFloat = 0.8
-    constrained: bool | None = None
+    constrained: bool = True
     max_similarity: PositiveShare = 0.95
     language: str | None = field(default=None, metadata=ONLY_IF_SET)
     generator_: Any = field(init=False, repr=False)
+    trained_: Generator | None = field(init=False, repr=False, default=None)
+    _unwanted: Sequence[str] = field(init=False, repr=False, default=())  # what no text may contain
 
     _is_language_missing = False
 
@@ -80,15 +181,27 @@ class GenerativeAugmenter(TrainableAugmenter):
                 remedy="use entda, aclm or rewrite, or name a folder or a model on the hub",
             )
 
-    def _decoding(self, strategy: Any, num_beams: int, **options: Any) -> DecodingConfig:
-        """Return the parameters of decoding."""
-        return DecodingConfig(
+    def _generate(
+        self,
+        sources: Iterable[Sentence],
+        inputs: Sequence[str],
+        seeds: Sequence[int],
+        required: Sequence[Any],
+        strategy: Any,
+        num_beams: int,
+        **options: Any,
+    ) -> Sequence[Sequence[str]]:
+        """Let the trained generator write texts for each input, which must have the required phrases if constrained."""
+        assert self.trained_ is not None
+        decoding = DecodingConfig(
             strategy=strategy,
             num_beams=num_beams,
             temperature=float(self.temperature),
             max_new_tokens=self.max_new_tokens,
             **options,
         )
+        phrases = required if self.constrained else None
+        return self.trained_.generate(inputs, decoding, seeds, phrases, self._unwanted, **self._languages(sources))
 
     def _language(self, sentence: Sentence) -> str | None:
         """Return the language of a sentence, if it is known."""
@@ -126,6 +239,131 @@ class GenerativeAugmenter(TrainableAugmenter):
             found = f"{copied} of {texts} texts were copies of training sentences"
             return [f"{found}: the generator has memorised them; try fewer epochs or a lower learning_rate"]
         return []
+
+
+class Query(NamedTuple):
+    """An input for an instruct model: values of the prompt, examples with their answers, and a seed."""
+
+    values: Mapping[str, str]
+    examples: Sequence[tuple[Mapping[str, str], str]]
+    seed: int
+
+
+@dataclass(kw_only=True, eq=False)
+class PromptedAugmenter(Augmenter):
+    """Base class of methods that can ask an instruct model: a model behind a server, or a GGUF file.
+
+    Args:
+        prompt: with an instruct model: a file with the prompt, in place of the packaged one (``entaug prompts``).
+        num_examples: with an instruct model: the number of training sentences in each prompt; none for 3.
+        max_new_tokens: the maximum number of sub-words of a new sentence.
+        temperature: for sampling; higher values give more variety.
+    """
+
+    prompt: PromptFile | None = field(default=None, metadata={"describe": describe_prompt, "relative": prompt_beside})
+    num_examples: NonNegativeInt | None = None
+
+    max_new_tokens: PositiveInt = 128
+    temperature: PositiveFloat = 0.8
+    generator_: Any = field(init=False, repr=False)
+
+    @property
+    def _is_prompted(self) -> bool:
+        """Whether the loaded generator is an instruct model."""
+        return isinstance(self.generator_, InstructModel)
+
+    @property
+    def _purpose(self) -> str:
+        """The name of the packaged prompt."""
+        return self.name
+
+    @property
+    def _num_examples(self) -> int:
+        return _NUM_EXAMPLES if self.num_examples is None else self.num_examples
+
+    def _load(self) -> None:
+        super()._load()
+        given = self.prompt
+        self._prompt: Prompt = packaged_prompt(self._purpose) if given is None else read_prompt(given, self._purpose)
+
+    def _plain(self, name: str, value: Any) -> Any:
+        if name == "prompt" and value is not None:
+            return describe_prompt(value)  # by content, not by place
+        return super()._plain(name, value)
+
+    def get_params(self, *, loaded: bool = False) -> dict[str, Any]:
+        """See `entaug.backends.component.Component.get_params`."""
+        params = super().get_params(loaded=loaded)
+        if loaded and not self._is_prompted:  # the prompt has an effect with an instruct model only
+            del params["prompt"], params["num_examples"]
+        elif loaded and self.prompt is None:
+            params["prompt"] = f"{self._prompt.name}@{self._prompt.digest}"
+        return params
+
+    def notes(self) -> list[str]:
+        """See `Augmenter.notes`."""
+        notes = super().notes()
+        if self._is_prompted and (host := self.generator_.remote_host):
+            notes.append(f"sentences of the corpus are sent to {host}")
+        return notes
+
+    def advice(self, statistics: RunStatistics) -> list[str]:
+        """See `Augmenter.advice`."""
+        usage = [f"language model: {line}" for line in self.generator_.usage.describe()] if self._is_prompted else []
+        return [*super().advice(statistics), *usage]
+
+    def _ask(self, queries: Sequence[Query]) -> list[str | Rejection]:
+        """Ask the instruct model."""
+        requests, leaks = [], []
+        for query in queries:
+            system, user = self._prompt.fill(query.values)
+            leaks.append(_word_runs(system))
+            messages = [Message("system", system)] if system else []
+            for values, output in query.examples:
+                shown = self._prompt.fill({**query.values, **values})[1]
+                messages += [Message("user", shown), Message("assistant", output)]
+            messages.append(Message("user", user))
+            requests.append(ChatRequest(tuple(messages), query.seed, self.max_new_tokens, float(self.temperature)))
+        answers = self.generator_.answer(requests)
+        return [_text_or_rejection(answer, leak) for answer, leak in zip(answers, leaks, strict=True)]
+
+
+def _text_or_rejection(answer: Answer, leak: frozenset[tuple[str, ...]]) -> str | Rejection:
+    if answer.failure is not None:
+        return Rejection(answer.failure)
+    line = one_line(answer.text)
+    if line is None:
+        return _NOT_ONE_LINE
+    return line if _word_runs(line).isdisjoint(leak) else _REPEATS_PROMPT
+
+
+def _word_runs(text: str) -> frozenset[tuple[str, ...]]:
+    """Return all runs of words, in lower case, that betray the text that they come from."""
+    words = words_in(text.lower())
+    return frozenset(tuple(words[i : i + _LEAK]) for i in range(len(words) - _LEAK + 1))
+
+
+def one_line(text: str) -> str | None:
+    """Return the single line of an answer, without what instruct models put around it."""
+    # A first line that ends in a colon ("Here is the sentence:"), fences of code and quotation marks around the whole
+    # are removed.
+    lines = [line for raw in text.splitlines() if (line := raw.strip()) and not _FENCE.fullmatch(line)]
+    if len(lines) > 1 and lines[0].endswith((":", "：")):  # noqa: RUF001
+        del lines[0]
+    if len(lines) != 1:
+        return None
+    quoted = _QUOTED.fullmatch(lines[0])
+    return quoted[quoted.lastindex or 0].strip() if quoted else lines[0]
+
+
+def complete(
+    plans: Iterable[Plan | Rejection], finish: Callable[[list[Plan]], Iterable[Sentence | Rejection]]
+) -> list[Sentence | Rejection]:
+    """Finish all plans of a batch together; rejections among them stay in their places."""
+    plans = list(plans)
+    ready = [plan for plan in plans if not isinstance(plan, Rejection)]
+    results = iter(finish(ready) if ready else ())
+    return [plan if isinstance(plan, Rejection) else next(results) for plan in plans]
 
 
 class GeneratedTexts:

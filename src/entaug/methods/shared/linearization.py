@@ -23,11 +23,10 @@ __all__ = [
     "label_transitions",
     "parse_tagged",
     "parse_wrapped",
+    "parts_of_mentions",
     "split_at_labels",
-    "tag_mentions",
     "tag_tokens",
     "unwanted_labels",
-    "wrap_mentions",
     "wrap_tokens",
 ]
 
@@ -58,19 +57,16 @@ def unwanted_labels(gold: Iterable[Sentence], label_texts: Mapping[str, str]) ->
 
 def wrap_tokens(sentence: Sentence) -> list[list[str]]:
     """Wrap the tokens of mentions in label tokens."""
-    return [
-        [token] if tag == "O" else [label_token(tag), token, label_token(tag)]
-        for token, tag in zip(sentence.tokens, sentence.iob(), strict=True)
-    ]
+    return [[*parts, *parts[:-1]] for parts in tag_tokens(sentence)]
 
 
-def wrap_mentions(sentence: Sentence) -> list[list[str]]:
-    """Return the parts of wrapped text for each mention."""
-    wrapped = wrap_tokens(sentence)
-    return [[part for parts in wrapped[m.start : m.end] for part in parts] for m in sentence.mentions]
+def tag_tokens(sentence: Sentence, scheme: str = "IOB2") -> list[list[str]]:
+    """Put a label token before each token of a mention."""
+    pairs = zip(sentence.tokens, sentence.iob(scheme), strict=True)
+    return [[token] if tag == "O" else [label_token(tag), token] for token, tag in pairs]
 
 
-def join_parts(parts: Sequence[str], markers: Collection[str]) -> str:
+def join_parts(parts: Iterable[str], markers: Collection[str]) -> str:
     """Join tokens and markers to running text."""
     texts: list[str] = []
     words: list[str] = []
@@ -118,18 +114,9 @@ def parse_wrapped(
     return _decode(tokens, tag_sequence)
 
 
-def tag_tokens(sentence: Sentence, scheme: str = "IOB2") -> list[str]:
-    """Put a label token before each token of a mention."""
-    parts: list[str] = []
-    for token, tag in zip(sentence.tokens, sentence.iob(scheme), strict=True):
-        parts += [token] if tag == "O" else [label_token(tag), token]
-    return parts
-
-
-def tag_mentions(sentence: Sentence) -> list[list[str]]:
-    """Return the parts of tagged text for each mention."""
-    pairs = [(label_token(tag), token) for token, tag in zip(sentence.tokens, sentence.iob(), strict=True)]
-    return [[part for pair in pairs[m.start : m.end] for part in pair] for m in sentence.mentions]
+def parts_of_mentions(sentence: Sentence, linearized: Sequence[Sequence[str]]) -> list[list[str]]:
+    """Return the parts of a linearized sentence for each mention."""
+    return [[part for parts in linearized[m.start : m.end] for part in parts] for m in sentence.mentions]
 
 
 def label_transitions(labels: Iterable[str]) -> dict[str, tuple[str, ...] | None]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 from entaug.core.alignment import detokenize
@@ -59,15 +60,11 @@ def group_mentions(sentence: Sentence) -> list[MentionGroup]:
 
 def _group(sentence: Sentence, covered: list[int], members: list[Mention]) -> MentionGroup:
     offsets = {position: i for i, position in enumerate(covered)}
-    fragments: list[list[str]] = []
-    for i, position in enumerate(covered):
-        if not i or covered[i - 1] != position - 1:
-            fragments.append([])
-        fragments[-1].append(sentence.tokens[position])
+    # Neighbouring positions have the same difference to their offsets.
+    runs = groupby(covered, key=lambda position: position - offsets[position])
+    fragments = tuple(tuple(sentence.tokens[position] for position in run) for _, run in runs)
     mentions = [(m.label, tuple((offsets[start], offsets[end - 1] + 1) for start, end in m.spans)) for m in members]
-    return MentionGroup(
-        tuple(map(tuple, fragments)), tuple(sorted(mentions, key=lambda m: (m[1][0][0], -m[1][-1][1], m[0])))
-    )
+    return MentionGroup(fragments, tuple(sorted(mentions, key=lambda m: (m[1][0][0], -m[1][-1][1], m[0]))))
 
 
 class KnownMentions:

@@ -14,7 +14,7 @@ from entaug.core.alignment import CorpusTokenizer, detokenize
 from entaug.core.data import Sentence
 from entaug.core.rng import Streams
 from entaug.core.words import script_of
-from entaug.methods.shared.list_donors import mention_key, mention_keys
+from entaug.methods.shared.donors import mention_key, mention_keys
 
 __all__ = ["NewMentions", "write_mentions"]
 
@@ -128,26 +128,23 @@ class _MentionCheck:
             return "", None
         return text, self._reason(text)
 
-    def _reason(self, text: str) -> str | None:  # noqa: PLR0911 (one for each reason)
+    def _reason(self, text: str) -> str | None:
         if not text.isprintable() or not _LETTER.search(text) or text[-1] in ":;!?。！？" or "|" in text:  # noqa: RUF001
             return NO_NAME
         key, tokens = mention_key(text), self._tokenizer(text)
-        if key in self._known:
-            return KNOWN
-        if key in self._held_out:
-            return HELD_OUT
-        if key in self._accepted:
-            return REPEATED
-        if _num_words(tokens) > self._longest:
-            return LONGER
-        if script_of(text) not in self._scripts:
-            return OTHER_SCRIPT
-        if self._needs_mark and not _has_capital_or_digit(text):
-            return OTHER_SHAPE
-        if all(token in self._outside for token in tokens):
-            return ORDINARY
-        self._accepted.add(key)
-        return None
+        reasons = {
+            KNOWN: key in self._known,
+            HELD_OUT: key in self._held_out,
+            REPEATED: key in self._accepted,
+            LONGER: _num_words(tokens) > self._longest,
+            OTHER_SCRIPT: script_of(text) not in self._scripts,
+            OTHER_SHAPE: self._needs_mark and not _has_capital_or_digit(text),
+            ORDINARY: self._outside.issuperset(tokens),
+        }
+        reason = next((reason for reason, holds in reasons.items() if holds), None)
+        if reason is None:
+            self._accepted.add(key)
+        return reason
 
 
 def _num_words(tokens: Sequence[str]) -> int:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from entaug.core.data import Sentence
 from entaug.methods.shared.capitals import CorpusCapitals, is_in_capitals
-from entaug.methods.shared.mention_shapes import frequent_words
+from entaug.methods.shared.donors import frequent_words
 from entaug.methods.types import Rejection
 
 __all__ = ["NOT_PROSE", "SentenceKind", "SentenceKinds"]
@@ -46,11 +46,7 @@ class SentenceKinds:
                 for i, (token, is_outside) in enumerate(zip(sentence.tokens, sentence.outside_mask(), strict=True))
                 if is_outside and i and token[0].isalpha()
             )
-        self._use(outside, has_case=capitals.whole == "mixed")
-
-    def _use(self, outside: Counter[str], *, has_case: bool) -> None:
-        """Take over the counts of words outside mentions, in order."""
-        self._has_case = has_case
+        self._has_case = capitals.whole == "mixed"
         self._counts = outside
         lower: Counter[str] = Counter()
         for word, count in outside.items():

@@ -6,13 +6,16 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from typing import TypeVar
 
+from entaug.core.alignment import detokenize
 from entaug.core.data import Edit, Sentence, Span
 from entaug.core.spacing import infer_spaces, is_word_character
 from entaug.core.words import is_word
+from entaug.metrics.likelihood import CandidateSet, count_words
 
 __all__ = [
     "CaseAdjuster",
     "DonorTokens",
+    "as_candidate_set",
     "batches_by_candidates",
     "capitalize",
     "exchange_edit",
@@ -111,6 +114,12 @@ def _is_capitalized(sentence: Sentence, span: Span) -> bool:
     """Whether the first word of a range is capitalised."""
     words = (word for word in sentence.tokens[span[0] : span[1]] if is_word_character(word[0]))
     return next(words, "")[:1].isupper()
+
+
+def as_candidate_set(sentences: Sequence[Sentence], preferences: Sequence[float] | None = None) -> CandidateSet:
+    """Return new sentences as candidates for the selection by a language model."""
+    texts = [detokenize(s.tokens, s.spaces) for s in sentences]
+    return CandidateSet(texts, [count_words(s.tokens) for s in sentences], preferences)
 
 
 def batches_by_candidates(items: Iterable[tuple[int, Candidates]], limit: int) -> Iterator[list[int]]:

@@ -1,99 +1,37 @@
-"""Replacement of tokens and mentions: LwTR and MR (Dai and Adel 2020, aclanthology.org/2020.coling-main.343)."""
+"""MR: mentions replaced by mentions of the same label (Dai and Adel 2020, aclanthology.org/2020.coling-main.343)."""
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from itertools import accumulate
 from random import Random
 from typing import Any, ClassVar, Literal
 
 from entaug.config.params import Probability
-from entaug.config.presets import ONLY_IF_SET
+from entaug.config.presets import ONLY_IF_SET, read_presets
 from entaug.core.data import Edit, Mention, Sentence
 from entaug.core.provenance import Provenance
 from entaug.core.rng import sample_positions
-from entaug.core.stopwords import StopWords, stop_words
-from entaug.core.tags import position_tags
 from entaug.errors import InputError
 from entaug.files.mention_lists import MentionLists, describe_mention_lists, mention_lists, relative_to_folder
 from entaug.filters.base import HeldOut
-from entaug.methods.base import NO_CANDIDATE, Augmenter, MethodInfo, Rejection, Request
-from entaug.methods.paper_presets import MR_PAPER
+from entaug.methods.base import Augmenter, MethodInfo, Rejection, Request
 from entaug.methods.shared.capitals import match_casing
-from entaug.methods.shared.list_donors import ListDonors, mention_keys
-from entaug.methods.shared.mention_donors import AvoidedMentions, MentionDonor, TrainingDonors, content_key
-from entaug.methods.shared.mention_places import replaceable_mentions
+from entaug.methods.shared.donors import (
+    AvoidedMentions,
+    ListDonors,
+    MentionDonor,
+    TrainingDonors,
+    content_key,
+    mention_keys,
+    replaceable_mentions,
+)
 
-__all__ = ["LabelWiseTokenReplacement", "MentionReplacement"]
+__all__ = ["MentionReplacement"]
 
 _NO_MENTION = Rejection("no mention that can be replaced", final=True)
 _ATTEMPTS_WITH_SHAPE = 3  # rejected drafts of a copy after which donors of any shape are drawn
-_PAPER = "Dai and Adel 2020, An Analysis of Simple Data Augmentation for Named Entity Recognition"
-
-
-@dataclass(kw_only=True, eq=False)
-class LabelWiseTokenReplacement(Augmenter):
-    """Replace tokens by training tokens with the same full tag (B-X, I-X or O), drawn by frequency.
-
-    With nested and discontinuous mentions a token's tag is the set of its tags in all mentions that contain it.
-
-    Args:
-        p: the probability of replacing each token; at least one is replaced.
-        stop_words: words that are not replaced: a language code, or a path to a word list.
-
-    Example:
-        >>> person = [Mention("PER", [(0, 1)])]
-        >>> gold = [Sentence(["Ada", "sings"], person), Sentence(["Bo", "rests"], person)]
-        >>> new = LabelWiseTokenReplacement(p=1.0).fit(gold).augment(gold)
-        >>> all(s.iob() == ["B-PER", "O"] for s in new)
-        True
-    """
-
-    p: Probability = 0.3
-    stop_words: StopWords | None = None
-
-    info: ClassVar[MethodInfo] = MethodInfo(
-        name="lwtr",
-        long_name="label-wise-token-replacement",
-        summary="tokens replaced by training tokens of the same tag",
-        paper=_PAPER,
-        keeps_length=True,
-        keeps_order=True,
-        needs_fit=True,
-    )
-
-    def _fit(self, corpus: Iterable[Sentence]) -> None:
-        counts: dict[str, Counter[str]] = {}
-        for sentence in corpus:
-            tags = position_tags(len(sentence), sentence.mentions)
-            for tag in dict.fromkeys(tags):
-                tokens = [token for token, its in zip(sentence.tokens, tags, strict=True) if its == tag]
-                counts.setdefault(tag, Counter()).update(tokens)
-        # Sorted, so that the order of the corpus does not matter; cumulated, so that sampling is a binary search.
-        self.pools_ = {
-            tag: (tokens, list(accumulate(of_tag[token] for token in tokens)))
-            for tag, of_tag in counts.items()
-            for tokens in [sorted(of_tag)]
-        }
-
-    def _rewrite(self, sentence: Sentence, rng: Random) -> Sentence | Rejection:
-        tokens, stop = sentence.tokens, stop_words(self.stop_words)
-        candidates = [i for i, token in enumerate(tokens) if token.lower() not in stop] if stop else range(len(tokens))
-        if not candidates:
-            return NO_CANDIDATE
-        tags = position_tags(len(sentence), sentence.mentions)
-        edits = []
-        for k in sample_positions(rng, len(candidates), self.p):
-            i = candidates[k]
-            pool = self.pools_.get(tags[i])
-            if pool is not None:
-                words, sums = pool
-                edits.append(Edit(i, i + 1, (words[bisect_right(sums, rng.random() * sums[-1])],)))
-        return sentence.edit(edits)
 
 
 @dataclass(kw_only=True, eq=False)
@@ -104,7 +42,7 @@ class MentionReplacement(Augmenter):
     mentions within others, mentions that cross others, and discontinuous ones are not replaced. A mention is never
     replaced by itself. Donors are drawn uniformly from the distinct training mentions of the label with the same shape:
     their capitals, figures, whether they stand before other words as adjectives do, and the ending of the plural, all
-    learned from the corpus (`entaug.methods.shared.mention_shapes`). Where fewer than three have the shape, a part of
+    learned from the corpus (`entaug.methods.shared.donors`). Where fewer than three have the shape, a part of
     it counts, and at last none. No donor is a mention that the sentence has already, so no enumeration has one twice.
 
     Entries of lists are drawn from those that are no training mentions. They are written as the corpus writes mentions
@@ -126,7 +64,7 @@ class MentionReplacement(Augmenter):
             unless it is given.
 
     Attributes:
-        coverage_: how many training mentions each list covers (`entaug.methods.shared.list_donors.ListCoverage`).
+        coverage_: how many training mentions each list covers (`entaug.methods.shared.donors.ListCoverage`).
 
     Example:
         >>> gold = [
@@ -151,13 +89,13 @@ class MentionReplacement(Augmenter):
     held_out: HeldOut | None = field(default=None, metadata={"given": "--held-out FILE"})
     preset: Literal["starter", "paper"] = field(default="starter", metadata=ONLY_IF_SET)
 
-    presets: ClassVar[Mapping[str, Mapping[str, object]]] = {"starter": {}, "paper": MR_PAPER}
+    presets = read_presets("mr")
 
     info: ClassVar[MethodInfo] = MethodInfo(
         name="mr",
         long_name="mention-replacement",
         summary="mentions replaced by other training mentions of the same type",
-        paper=_PAPER,
+        paper="Dai and Adel 2020, An Analysis of Simple Data Augmentation for Named Entity Recognition",
         keeps_order=True,
         needs_fit=True,
         needs_mentions=True,
@@ -178,24 +116,23 @@ class MentionReplacement(Augmenter):
         return super()._plain(name, value)
 
     def _fit(self, corpus: Iterable[Sentence]) -> None:
-        self._donors = donors = TrainingDonors(by_shape=self.donors == "similar")
+        self._donors = TrainingDonors(by_shape=self.donors == "similar")
         self._list_donors: ListDonors | None = None
         if self.mentions is None:
-            donors.fit(corpus)
+            self._donors.fit(corpus)
         else:
-            lists = ListDonors(mention_lists(self.mentions), mention_keys(self.held_out or ()))
-            lists.fit(donors.observe(lists.observe(corpus)))
-            self._list_donors = lists
-            donors.conclude()
+            self._list_donors = ListDonors(mention_lists(self.mentions), mention_keys(self.held_out or ()))
+            self._list_donors.fit(self._donors.observe(self._list_donors.observe(corpus)))
         self.coverage_ = self._list_donors.coverage if self._list_donors else []
-        self.pools_ = donors.pools
+        self.pools_ = self._donors.pools
         # Types whose mentions cannot be replaced, because there is only one.
         self.single_ = {
             label: pool[0] for label, pool in self.pools_.items() if len(pool) == 1 and not self._list_size(label)
         }
-        if self.pools_ and len(self.single_) == len(self.pools_) and not donors.has_pairs():
+        if self.pools_ and len(self.single_) == len(self.pools_) and not self._donors.has_pairs():
             raise InputError(
                 "every type has only one distinct mention, so mr cannot replace any",
+                path=getattr(corpus, "source", None),
                 remedy="use more sentences or another method",
             )
 

@@ -1,1 +1,0 @@
-"""CASSI: augmentation by exchanging dependency subtrees between sentences."""

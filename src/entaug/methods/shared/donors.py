@@ -1,0 +1,684 @@
+"""Which mention may stand where another stood, and in which form: mentions of the corpus, and of lists of the user.
+
+In order: the places of a sentence whose mention can be replaced, the shapes of mentions, training mentions as donors,
+and entries of lists as donors.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, insort
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import compress
+from random import Random
+from typing import NamedTuple
+
+from entaug.core.alignment import CorpusTokenizer, align_spaces
+from entaug.core.data import Mention, Sentence
+from entaug.core.mentions import sorted_mentions
+from entaug.core.spacing import PRINTED_FORMS, is_unspaced_script
+from entaug.files.mention_lists import MentionList
+from entaug.methods.shared.capitals import (
+    CorpusCapitals,
+    Style,
+    capitals_of,
+    is_in_capitals,
+    match_casing,
+    style_of,
+)
+
+__all__ = [
+    "AvoidedMentions",
+    "ListCoverage",
+    "ListDonors",
+    "MentionDonor",
+    "MentionShapes",
+    "Place",
+    "TrainingDonors",
+    "content_key",
+    "frequent_words",
+    "mention_key",
+    "mention_keys",
+    "replaceable_mentions",
+    "self_contained_mentions",
+]
+
+_MAX_INNER = 100  # mentions within a mention that is moved whole; no text has the same labels in the same order
+
+Structure = tuple[str, tuple[str, ...]]
+"""The label of a mention; and, in their order, the labels of the mention and those within it."""
+
+
+class Place(NamedTuple):
+    """A mention that can be replaced, with the mentions within it."""
+
+    mention: Mention
+    inner: tuple[Mention, ...] = ()
+
+    @property
+    def structure(self) -> Structure:
+        """The labels."""
+        if not self.inner:
+            return self.mention.label, (self.mention.label,)
+        return self.mention.label, tuple([m.label for m in sorted_mentions((self.mention, *self.inner))])
+
+
+def replaceable_mentions(sentence: Sentence, *, nested: bool) -> list[Place]:
+    """Return the mentions that can be replaced whole: contiguous ones that are neither in another nor cut by one."""
+    places = (place for place, is_outermost in self_contained_mentions(sentence) if is_outermost)
+    return [place for place in places if nested or not place.inner]
+
+
+def self_contained_mentions(sentence: Sentence) -> Iterator[tuple[Place, bool]]:
+    """Yield the mentions whose words can be moved with all their labels, and whether they are in no other."""
+    # All mentions that overlap such a mention are inside or around it, at most 100 of them inside. Of several with the
+    # same span only the first by label is yielded, whatever their order in the sentence; the others are within it.
+    mentions = sentence.mentions
+    if len(mentions) < 2 or sentence.is_flat:
+        for mention in mentions:
+            if mention.is_contiguous:
+                yield Place(mention), True
+        return
+    # All spans from left to right, a longer one before the shorter ones that begin with it.
+    spans = sorted((start, -end, i) for i, mention in enumerate(mentions) for start, end in mention.spans)
+    ends: list[int] = []  # of the spans that begin before the current one, sorted
+    behind = 0  # the first span that does not
+    places: dict[int, tuple[Place, bool]] = {}
+    for position, (start, minus_end, i) in enumerate(spans):
+        end = -minus_end
+        while spans[behind][0] < start:
+            insort(ends, -spans[behind][1])
+            behind += 1
+        del ends[: bisect_left(ends, start + 1)]
+        if not mentions[i].is_contiguous or (ends and ends[0] < end):  # one that begins before ends within
+            continue
+        first = bisect_left(spans, (start, minus_end, -1), behind, position + 1)
+        found = _spans_within(mentions, spans, first, end, i)
+        if found is None:
+            continue
+        inner, around = found
+        # A mention has the same outermost label wherever it is inserted.
+        if any(mentions[j].spans == mentions[i].spans and mentions[j].label < mentions[i].label for j in inner):
+            continue
+        is_outermost = not (ends or first > behind or around)
+        places[i] = Place(mentions[i], tuple([mentions[j] for j in inner])), is_outermost
+    for _, place in sorted(places.items()):
+        yield place
+
+
+def _spans_within(
+    mentions: Sequence[Mention], spans: Sequence[tuple[int, int, int]], first: int, end: int, own: int
+) -> tuple[list[int], bool] | None:
+    """The mentions within a contiguous one, and whether a mention with gaps has one of its spans there."""
+    inner: set[int] = set()
+    around = False
+    start = mentions[own].start
+    for k in range(first, len(spans)):
+        other_start, minus_end, j = spans[k]
+        if other_start >= end:
+            break
+        if -minus_end > end or len(inner) > _MAX_INNER:
+            return None
+        if j == own:
+            continue
+        other = mentions[j]
+        if (other_start, -minus_end) == (start, end) and not other.is_contiguous:
+            around = True
+        elif other.start < start or other.end > end:
+            return None
+        else:
+            inner.add(j)
+    return (sorted(inner), around) if len(inner) <= _MAX_INNER else None
+
+
+ARTICLE_FAMILIES = (
+    frozenset(("the", "a", "an")),
+    frozenset(("der", "die", "das", "den", "dem", "des", "ein", "eine", "einen", "einem", "einer", "eines")),
+    frozenset(("de", "het", "een")),
+    frozenset(("le", "la", "les", "un", "une")),
+    frozenset(("el", "la", "los", "las", "un", "una")),
+    frozenset(("il", "lo", "la", "gli", "le", "un", "una")),
+)
+"""Articles, by language."""
+
+ARTICLES = frozenset().union(*ARTICLE_FAMILIES)
+"""All of them."""
+
+_COVERED = 0.5  # the share of the running words that function words make up
+_SUFFIX = 2  # letters of a suffix
+_MIN_STEM = 3
+_MIN_PAIRS = 5  # pairs of words that show an ending
+_NEARLY_AS_OFTEN = 0.5  # an ending has at least this share of the pairs of the most frequent one
+_MODIFIES = 2 / 3  # share of the uses as a modifier from which a word counts as an adjective
+_MIN_SUFFIXES = 3
+_DEPENDS = 2.0  # chi-square per degree of freedom from which the use depends on the suffix
+
+
+class Shape(NamedTuple):
+    """Surface features of a mention: case, digits, length."""
+
+    capitals: str
+    has_digits: bool
+    has_article: bool
+    is_modifier: bool
+    ending: str
+
+
+class MentionShapes:
+    """Learns which suffixes and endings are of importance in a corpus, and returns the shape of mentions."""
+
+    # Nothing is known of any language but a few articles. A suffix is that of an adjective if mentions that end so
+    # mostly stand before a word that is not one of the frequent words of the corpus; this is asked only for types in
+    # which it depends on the suffix. An ending is one with which the corpus often has the same word, as the plural in
+    # English.
+
+    def __init__(self) -> None:
+        self._tokens: Counter[str] = Counter()
+        self._tokens_outside: Counter[str] = Counter()  # outside all mentions
+        self._contexts: defaultdict[str, set[tuple[str, str]]] = defaultdict(set)  # last word and the next one
+
+    def add(self, sentence: Sentence) -> None:
+        """Learn from a sentence."""
+        # Whole sentences are counted here, and each distinct token is looked at once, in `_words`.
+        tokens = sentence.tokens
+        self._tokens.update(tokens)
+        self._tokens_outside.update(compress(tokens, sentence.outside_mask()))
+        for mention in sentence.mentions:
+            if mention.is_contiguous:
+                after = tokens[mention.end].lower() if mention.end < len(tokens) else ""
+                self._contexts[mention.label].add((tokens[mention.end - 1].lower(), after))
+
+    def shape(self, label: str, words: Sequence[str], before: str = "") -> Shape:
+        """Return the shape of a mention."""
+        last = words[-1].lower()
+        return Shape(
+            capitals_of(words),
+            any(character.isdigit() for word in words for character in word),
+            before.lower() in ARTICLES,
+            last[-_SUFFIX:] in self._modifiers.get(label, ()),
+            next((e for e in self._endings if last.endswith(e) and last[: -len(e)] in self._words), ""),
+        )
+
+    @cached_property
+    def _words(self) -> Counter[str]:
+        return _lower_case_words(self._tokens)
+
+    @cached_property
+    def _modifiers(self) -> dict[str, set[str]]:
+        """For each type the suffixes of adjectives."""
+        function_words = frequent_words(_lower_case_words(self._tokens_outside))
+        return {label: _modifying_suffixes(contexts, function_words) for label, contexts in self._contexts.items()}
+
+    @cached_property
+    def _endings(self) -> list[str]:
+        pairs = Counter(
+            word[-n:]
+            for word in self._words
+            for n in (1, 2)
+            if len(word) >= _MIN_STEM + n and word[:-n] in self._words and word.isalpha()
+        )
+        enough = max(_MIN_PAIRS, _NEARLY_AS_OFTEN * max(pairs.values(), default=0))
+        return sorted((ending for ending, n in pairs.items() if n >= enough), key=lambda e: (-len(e), e))
+
+
+def _lower_case_words(tokens: Counter[str]) -> Counter[str]:
+    """Return the counts of the words among tokens, in lower case."""
+    words: Counter[str] = Counter()
+    for token, count in tokens.items():
+        word = token.lower()
+        if word[0].isalpha():
+            words[word] += count
+    return words
+
+
+def frequent_words(counts: Counter[str]) -> set[str]:
+    """Return the most frequent words that together make up half of the running words; function words, for the most."""
+    rest = _COVERED * counts.total()
+    words = set()
+    for word, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
+        if rest <= 0:
+            break
+        words.add(word)
+        rest -= count
+    return words
+
+
+def _modifying_suffixes(contexts: set[tuple[str, str]], function_words: set[str]) -> set[str]:
+    """The suffixes of the mentions of a type that mostly stand before a word that is no function word."""
+    uses: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
+    for last, after in contexts:
+        of_suffix = uses[last[-_SUFFIX:]]
+        of_suffix[0] += 1
+        of_suffix[1] += bool(after) and after[0].isalpha() and after not in function_words
+    total = sum(n for n, _ in uses.values())
+    rate = sum(k for _, k in uses.values()) / total if total else 0.0
+    repeated = [(n, k) for n, k in uses.values() if n > 1]
+    if len(repeated) < _MIN_SUFFIXES or not 0 < rate < 1:
+        return set()
+    chi_square = sum((k - n * rate) ** 2 / (n * rate * (1 - rate)) for n, k in repeated)
+    if chi_square < _DEPENDS * (len(repeated) - 1):
+        return set()
+    return {suffix for suffix, (n, k) in uses.items() if k >= _MODIFIES * n}
+
+
+_ENOUGH = 3  # other donors of a shape; if there are fewer, the next wider shape counts
+_DRAWS = 4  # draws until a donor is none of the mentions to avoid; then the others are listed
+_ANY_CAPITALS = "any"
+
+
+class MentionDonor(NamedTuple):
+    """A training mention as it is inserted."""
+
+    words: tuple[str, ...]
+    mentions: tuple[Mention, ...]
+    spaces: tuple[str, ...] | None
+    key: str
+
+
+class _Group(NamedTuple):
+    """Donors of a shape, sorted, and the position of each."""
+
+    donors: list[MentionDonor]
+    positions: dict[tuple[str, ...], list[int]]
+
+
+_NO_DONORS = _Group([], {})
+
+
+class AvoidedMentions:
+    """The mentions that are not drawn for a sentence: those that it has, and those that were inserted already."""
+
+    def __init__(self, keys: Iterable[str] = ()) -> None:
+        self.keys = set(keys)
+        # Of groups in which a draw had to list them: the positions of the other donors, and all positions by key.
+        self._left: list[tuple[_Group, list[int], dict[str, list[int]]]] = []
+
+    def add(self, key: str) -> None:
+        """Add a mention."""
+        if key in self.keys:
+            return
+        self.keys.add(key)
+        for _, left, by_key in self._left:
+            for position in by_key.get(key, ()):
+                del left[bisect_left(left, position)]
+
+    def left_in(self, group: _Group) -> list[int]:
+        """Return the positions of the donors of a group that are not avoided, in increasing order."""
+        for known, left, _ in self._left:
+            if known is group:
+                return left
+        by_key: defaultdict[str, list[int]] = defaultdict(list)
+        for i, donor in enumerate(group.donors):
+            by_key[donor.key].append(i)
+        left = [i for i, donor in enumerate(group.donors) if donor.key not in self.keys]
+        self._left.append((group, left, by_key))
+        return left
+
+
+_Content = tuple[tuple[str, ...], tuple[Mention, ...]]  # the words and the mentions of a donor
+
+
+class TrainingDonors:
+    """The distinct mentions of a corpus, by label and shape."""
+
+    def __init__(self, *, by_shape: bool) -> None:
+        self._by_shape = by_shape
+        self._shapes = MentionShapes()
+        # The mentions, by structure, with their uses: whether an article stands before them. A mention has no use if it
+        # was seen in headlines in capitals alone.
+        self._uses: defaultdict[Structure, dict[_Content, set[bool]]] = defaultdict(dict)
+        self._spaces: dict[tuple[str, ...], tuple[str, ...]] = {}
+        self._groups: dict[tuple[object, ...], dict[tuple[object, ...], _Group]] = {}
+        self._chosen: dict[tuple[object, ...], _Group] = {}
+
+    def fit(self, corpus: Iterable[Sentence]) -> None:
+        """Learn the mentions of a corpus, in one pass."""
+        for _ in self.observe(corpus):
+            pass
+
+    def observe(self, corpus: Iterable[Sentence]) -> Iterator[Sentence]:
+        """Learn the mentions of sentences that pass by; after the last one they are donors."""
+        capitals = CorpusCapitals()
+        initial: list[tuple[Structure, _Content]] = []  # from the beginning of sentences
+        for sentence in corpus:
+            if self._by_shape:
+                self._shapes.add(sentence)
+                capitals.add(sentence)
+            for place, _ in self_contained_mentions(sentence):
+                content = self._content(sentence, place)
+                if self._by_shape and not place.mention.start:
+                    initial.append((place.structure, content))
+                else:
+                    self._add(sentence, place, content)
+            yield sentence
+        for structure, content in initial:
+            self._add_initial(structure, content, capitals)
+        self._donors = {
+            structure: {
+                MentionDonor(words, mentions, self._spaces.get(words), content_key(words)): uses[words, mentions]
+                for words, mentions in sorted(uses, key=lambda content: (content[0], str(content[1])))
+            }
+            for structure, uses in self._uses.items()
+        }
+
+    def _content(self, sentence: Sentence, place: Place) -> _Content:
+        mention = place.mention
+        words = sentence.mention_tokens(mention)
+        if sentence.spaces is not None and len(words) > 1:
+            between = sentence.spaces[mention.start : mention.end - 1]
+            self._spaces[words] = min(between, self._spaces.get(words, between))
+        return words, (Mention(mention.label, ((0, len(words)),)), *[m.shift(-mention.start) for m in place.inner])
+
+    def _add(self, sentence: Sentence, place: Place, content: _Content) -> None:
+        """Add a mention with its use."""
+        uses = self._uses[place.structure].setdefault(content, set())
+        start, end = place.mention.start, place.mention.end
+        if not (content[0][0].isupper() and is_in_capitals(sentence.tokens, start, end)):
+            uses.add(bool(start) and sentence.tokens[start - 1].lower() in ARTICLES)
+
+    def _add_initial(self, structure: Structure, content: _Content, capitals: CorpusCapitals) -> None:
+        """Add a mention from the beginning of a sentence, in the form that it has within sentences."""
+        words, mentions = content
+        form = capitals.within_sentence(words, structure[0])
+        if form != words and words in self._spaces:
+            self._spaces[form] = min(self._spaces[words], self._spaces.get(form, self._spaces[words]))
+        uses = self._uses[structure].setdefault((form, mentions), set())
+        if not (words[0].isupper() and len(words[0]) > 1):  # else it may be a part of a headline
+            uses.add(False)
+
+    @property
+    def pools(self) -> dict[str, list[tuple[str, ...]]]:
+        """For each label the words of the donors without other mentions, sorted."""
+        return {
+            label: [donor.words for donor in donors] for (label, all_), donors in self._donors.items() if len(all_) == 1
+        }
+
+    def size(self, place: Place) -> int:
+        """The number of donors with the labels of a place, the mention itself included."""
+        return len(self._donors.get(place.structure, ()))
+
+    def has_pairs(self) -> bool:
+        """Whether any mention can be replaced by another."""
+        return any(len(donors) > 1 for donors in self._donors.values())
+
+    def draw(
+        self, sentence: Sentence, place: Place, avoided: AvoidedMentions, rng: Random, *, any_shape: bool = False
+    ) -> MentionDonor | None:
+        """Draw a donor uniformly: never the mention itself."""
+        mention = place.mention
+        words = sentence.tokens[mention.start : mention.end]
+        if self._by_shape and not any_shape:
+            before = sentence.tokens[mention.start - 1] if mention.start else ""
+            in_capitals = words[0].isupper() and is_in_capitals(sentence.tokens, mention.start, mention.end)
+            key = (*place.structure, words, before.lower() in ARTICLES, in_capitals)
+            group = self._chosen.get(key)
+            if group is None:
+                group = self._chosen[key] = self._group_for(place.structure, words, before, in_capitals)
+        else:
+            group = self._group(place.structure, ())
+        own = group.positions.get(words, [])
+        found = _draw(group, own, avoided, rng)
+        if found is None and self._by_shape and not any_shape:
+            return self.draw(sentence, place, avoided, rng, any_shape=True)
+        return found
+
+    def _group_for(self, structure: Structure, words: tuple[str, ...], before: str, in_capitals: bool) -> _Group:
+        """The donors of the narrowest shape that has enough of them."""
+        shape = self._shapes.shape(structure[0], words, before)
+        if in_capitals:
+            shape = shape._replace(capitals=_ANY_CAPITALS)
+        for length in range(len(shape), 0, -1):
+            group = self._group(structure, shape[:length])
+            if len(group.donors) - len(group.positions.get(words, ())) >= _ENOUGH:
+                return group
+        return self._group(structure, ())
+
+    def _group(self, structure: Structure, shape: tuple[object, ...]) -> _Group:
+        """The donors whose shape begins so."""
+        key = (*structure, len(shape))
+        if key not in self._groups:
+            self._groups[key] = self._groups_of(structure, len(shape))
+        return self._groups[key].get(shape, _NO_DONORS)
+
+    def _groups_of(self, structure: Structure, length: int) -> dict[tuple[object, ...], _Group]:
+        """The donors by the first parts of their shapes."""
+        groups: defaultdict[tuple[object, ...], list[MentionDonor]] = defaultdict(list)
+        for donor, articles in self._donors.get(structure, {}).items():
+            if not length:
+                groups[()].append(donor)
+                continue
+            shape = self._shapes.shape(structure[0], donor.words)
+            shapes = [shape._replace(has_article=has_article) for has_article in articles]
+            # A place in capitals takes any donor, in capitals; a headline drops articles.
+            shapes += [shape._replace(capitals=_ANY_CAPITALS, has_article=a) for a in articles or (False, True)]
+            for key in dict.fromkeys(shape[:length] for shape in shapes):
+                groups[key].append(donor)
+        return {shape: _grouped(donors) for shape, donors in groups.items()}
+
+
+def content_key(words: Sequence[str]) -> str:
+    """Return a key that is equal for mentions that differ in nothing but case."""
+    return " ".join(words).casefold()
+
+
+def _grouped(donors: list[MentionDonor]) -> _Group:
+    positions: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
+    for i, donor in enumerate(donors):
+        positions[donor.words].append(i)
+    return _Group(donors, dict(positions))
+
+
+def _draw(group: _Group, own: Sequence[int], avoided: AvoidedMentions, rng: Random) -> MentionDonor | None:
+    donors = group.donors
+    n = len(donors) - len(own)
+    if n < 1:
+        return None
+    for _ in range(_DRAWS):
+        number = int(rng.random() * n)
+        for position in own:
+            number += number >= position
+        if donors[number].key not in avoided.keys:
+            return donors[number]
+    others = avoided.left_in(group)
+    if own and donors[own[0]].key not in avoided.keys:
+        others = [i for i in others if i not in own]
+    return donors[others[int(rng.random() * len(others))]] if others else None
+
+
+_LIST_DRAWS = 5  # until an entry differs from the mention that it replaces
+# Articles that are not also the beginning of a name in other languages, such as IL-2, LA and El.
+_CLEAR_ARTICLES = frozenset(("the", "der", "die", "das", "den", "dem", "het", "les", "los", "las"))
+_BRACKETS = {PRINTED_FORMS[token]: token for token in PRINTED_FORMS if token.startswith("-")}
+_CHARACTERS = re.compile(
+    r"[\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]|[^\u3005-\u9fff\uf900-\ufaff]+"
+)
+
+
+@dataclass(frozen=True)
+class ListCoverage:
+    """Overlap of a list with the mentions of the training sentences."""
+
+    name: str
+    label: str
+    entries: int
+    new: int
+    held_out: int
+    mentions: int
+    covered: int
+    distinct: int
+    covered_distinct: int
+
+    def __str__(self) -> str:
+        """Return the counts in words."""
+        share = self.covered / self.mentions if self.mentions else 0.0
+        text = f"{self.name} covers {self.covered:,} of {self.mentions:,} gold mentions of {self.label} ({share:.0%}"
+        text = text.replace("%", " %") + f"; {self.covered_distinct:,} of {self.distinct:,} distinct ones)"
+        left_out = f", {self.held_out:,} are held-out mentions and left out" if self.held_out else ""
+        return f"{text}; {self.new:,} of its {self.entries:,} entries are new{left_out}"
+
+
+class ListDonor(NamedTuple):
+    """A mention of a list as it is inserted."""
+
+    words: tuple[str, ...]
+    spaces: tuple[str, ...] | None
+    name: str
+    entry: str
+
+
+class ListDonors:
+    """The entries of lists as donors of mentions; entries are tokenised when they are drawn."""
+
+    def __init__(self, lists: Sequence[MentionList], held_out: Iterable[str] = ()) -> None:
+        self.coverage: list[ListCoverage] = []
+        self._lists = list(lists)
+        self._held_out = frozenset(held_out)
+        self._capitals = CorpusCapitals()
+        self._gold: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self._unspaced: Counter[bool] = Counter()  # tokens in scripts without spaces, by whether they are characters
+        self._stops: Counter[bool] = Counter()  # full stops in mentions, by whether they are part of a word
+        self._pools: dict[str, list[tuple[str, int]]] = {}  # by label: the entries and the numbers of their lists
+        self._prepared: dict[tuple[str, int], ListDonor] = {}
+
+    # ------------------------------------------------------------------------------------------------------------- fit
+
+    def observe(self, corpus: Iterable[Sentence]) -> Iterator[Sentence]:
+        """Learn the form of mentions from sentences that pass by."""
+        for sentence in corpus:
+            self._capitals.add(sentence)
+            for mention in sentence.mentions:
+                self._gold[mention.label][_key_of(sentence, mention)] += 1
+                words = sentence.mention_tokens(mention)
+                self._stops.update(len(word) > 1 for word in words if word[-1] == ".")
+            self._unspaced.update(len(token) == 1 for token in sentence.tokens if is_unspaced_script(token))
+            yield sentence
+
+    def fit(self, corpus: Iterable[Sentence]) -> None:
+        """Learn the tokenisation of a corpus, and select the entries that can be inserted."""
+        self._tokenizer = CorpusTokenizer(sentence.tokens for sentence in corpus)
+        self._by_character = self._unspaced[True] > 9 * self._unspaced[False]
+        self._brackets = {
+            plain: token for plain, token in _BRACKETS.items() if self._tokenizer.is_known(token) and plain != token
+        }
+        for one in self._lists:
+            one.check_labels(self._gold)
+        self._styles: list[dict[str, Style]] = [
+            {label: style_of(texts) for label, texts in one.texts.items()} for one in self._lists
+        ]
+        for label in sorted({label for one in self._lists for label in one.texts}):
+            self._pools[label] = self._select(label)
+
+    def _select(self, label: str) -> list[tuple[str, int]]:
+        """The entries of a label that can be inserted, sorted; counts the others."""
+        gold = self._gold[label]
+        seen: set[str] = set()
+        chosen: list[tuple[str, int]] = []
+        for number, one in enumerate(self._lists):
+            if label not in one.texts:
+                continue
+            # Where the corpus decides on capitals, entries that differ in nothing else are one.
+            ignores_case = self._capitals.whole != "mixed" or self._styles[number][label] != "mixed"
+            keys = list(map(mention_key, one.texts[label]))
+            held_out, before = 0, len(chosen)
+            for text, key in zip(one.texts[label], keys, strict=True):
+                if key in gold:
+                    continue
+                if key in self._held_out:
+                    held_out += 1
+                    continue
+                content = text.casefold() if ignores_case else text
+                if content not in seen:
+                    seen.add(content)
+                    chosen.append((text, number))
+            entries = set(keys)
+            covered = [count for key, count in gold.items() if key in entries]
+            self.coverage.append(
+                ListCoverage(
+                    one.name,
+                    label,
+                    entries=len(keys),
+                    new=len(chosen) - before,
+                    held_out=held_out,
+                    mentions=gold.total(),
+                    covered=sum(covered),
+                    distinct=len(gold),
+                    covered_distinct=len(covered),
+                )
+            )
+        return sorted(chosen) if len(self._lists) > 1 else chosen
+
+    def size(self, label: str) -> int:
+        """The number of entries that can be inserted for a label."""
+        return len(self._pools.get(label, ()))
+
+    # ----------------------------------------------------------------------------------------------------------- draws
+
+    def draw(
+        self, sentence: Sentence, mention: Mention, rng: Random, avoided: Collection[str] = ()
+    ) -> ListDonor | None:
+        """Draw an entry for a mention, uniformly from all entries with its label."""
+        n = self.size(mention.label)
+        own = sentence.mention_tokens(mention)
+        for _ in range(_LIST_DRAWS):
+            number = int(rng.random() * n)
+            donor = self._prepared.get((mention.label, number)) or self._prepare(mention.label, number)
+            donor = _without_second_article(donor, sentence.tokens[mention.start - 1] if mention.start else "")
+            donor = donor._replace(words=match_casing(donor.words, sentence.tokens, mention.start, mention.end))
+            if donor.words != own and not (avoided and content_key(donor.words) in avoided):
+                return donor
+        return None
+
+    def _prepare(self, label: str, number: int) -> ListDonor:
+        """An entry in the tokens and capitals of the corpus."""
+        entry, origin = self._pools[label][number]
+        text = self._capitals.adapt(entry, self._styles[origin][label], label)
+        tokens = self._tokenizer(text)
+        if "." in tokens and self._stops[True] >= self._stops[False]:
+            tokens = _with_full_stops(tokens, text)
+        if self._by_character:
+            tokens = [part for token in tokens for part in _CHARACTERS.findall(token)]
+        spaces = align_spaces(tokens, text)
+        words = tuple([self._brackets.get(token, token) for token in tokens])
+        donor = ListDonor(words, None if spaces is None else spaces[:-1], self._lists[origin].name, entry)
+        self._prepared[label, number] = donor
+        return donor
+
+
+def _with_full_stops(tokens: Sequence[str], text: str) -> list[str]:
+    """Tokens with full stops as parts of abbreviations, where no white space is between: a name ends no sentence."""
+    spaces = align_spaces(tokens, text)
+    joined: list[str] = []
+    for i, word in enumerate(tokens):
+        if word == "." and joined and spaces is not None and not spaces[i - 1] and joined[-1][-1].isalpha():
+            joined[-1] += word
+        else:
+            joined.append(word)
+    return joined
+
+
+def _without_second_article(donor: ListDonor, before: str) -> ListDonor:
+    """A donor without its article if the sentence has one before it."""
+    if len(donor.words) < 2:
+        return donor
+    own, other = donor.words[0].casefold(), before.casefold()
+    if other not in ARTICLES or not any(own in family and other in family for family in ARTICLE_FAMILIES):
+        return donor
+    return donor._replace(words=donor.words[1:], spaces=None if donor.spaces is None else donor.spaces[1:])
+
+
+def mention_key(text: str) -> str:
+    """Return a key that is equal for mentions that differ only in case, white space, tokenisation or an article."""
+    words = text.casefold().split()
+    return "".join(words[1:] if len(words) > 1 and words[0] in _CLEAR_ARTICLES else words)
+
+
+def mention_keys(sentences: Iterable[Sentence]) -> frozenset[str]:
+    """Return the keys of all mentions of some sentences, whatever their labels."""
+    return frozenset(_key_of(sentence, mention) for sentence in sentences for mention in sentence.mentions)
+
+
+def _key_of(sentence: Sentence, mention: Mention) -> str:
+    return mention_key(" ".join([PRINTED_FORMS.get(word, word) for word in sentence.mention_tokens(mention)]))
