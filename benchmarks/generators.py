@@ -20,7 +20,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, DataCollatorForSeq
 
 from entaug.backends.config import DecodingConfig, TrainingConfig
 from entaug.backends.models import catalogue as models
-from entaug.backends.transformers import trainable
+from entaug.backends.transformers import training
 from entaug.backends.transformers.generator import CausalGenerator
 from entaug.core.alignment import detokenize
 from models import DATA, ROOT, compare, remark, sentences
@@ -87,7 +87,7 @@ def trainer_epoch(folder: Any, texts: list[tuple[str, str]], precision: str) -> 
     tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
     auto: Any = AutoModelForCausalLM
     model = auto.from_pretrained(folder, dtype=torch.float32)
-    rank = trainable._ADAPTER_RANK  # noqa: SLF001
+    rank = training._ADAPTER_RANK  # noqa: SLF001
     adapters = peft.LoraConfig(r=rank, lora_alpha=2 * rank, target_modules="all-linear", task_type="CAUSAL_LM")
     model = peft.get_peft_model(model, adapters)
     examples = []

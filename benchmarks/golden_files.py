@@ -12,8 +12,11 @@ its content; files are written without provenance, whose text may change. Number
 from __future__ import annotations
 
 import os
+import sys
+from pathlib import Path
 
 if __name__ == "__main__":  # read by libraries when they are imported
+    sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
     os.environ["OMP_NUM_THREADS"] = os.environ["MKL_NUM_THREADS"] = "1"
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
@@ -21,24 +24,22 @@ import argparse
 import gzip
 import json
 import re
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from itertools import islice
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import entaug
 import golden
-from entaug.backends import fakes
 from entaug.errors import EntaugError, LossError
 from entaug.formats import FORMATS, find_format, open_file
 from entaug.metrics.likelihood import log_likelihood
 from entaug.study.engine import run_experiment
 from entaug.taggers.base import TaggerTrainingConfig, create_tagger
 from golden import ROOT, SEED, commit, corpus, digest, environment, recorded, store
+from helpers import fakes
 
 GOLDEN = ROOT / "tests" / "golden" / "files.json"
 EXAMPLE = ROOT / "examples" / "corpus"

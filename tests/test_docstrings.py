@@ -38,6 +38,7 @@ PLUGINS = (
     "entaug.backends.instruct",
     "entaug.backends.name_protocols",
     "entaug.backends.protocols",
+    "entaug.backends.instruct",
     "entaug.backends.component.Component",
     "entaug.filters.base.Filter",
     "entaug.formats.base.BaseFormat",

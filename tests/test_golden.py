@@ -9,7 +9,7 @@ import pytest
 import golden
 import golden_files
 
-MARKS = {"fast": (), "lexicon": (pytest.mark.models,), "models": (pytest.mark.models, pytest.mark.slow)}
+MARKS = {"fast": (), "models": (pytest.mark.models, pytest.mark.slow)}
 CASES = [pytest.param(case, id=case.name, marks=MARKS[case.kind]) for case in golden.CASES]
 PARTS = [pytest.param(name, marks=MARKS[part.kind]) for name, part in golden_files.PARTS.items()]
 

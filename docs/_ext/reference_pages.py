@@ -291,7 +291,7 @@ _PLUGIN_MODULES = {
     "entaug.methods.base": "Base class of methods",
     "entaug.methods.run": "Runs of methods",
     "entaug.backends.protocols": "Protocols of backends",
-    "entaug.backends.fakes": "Fake backends for tests",
+    "entaug.backends.fakes": "Fake models for tests of plug-ins",
     "entaug.filters": "Filters",
     "entaug.teacher": "Relabelling",
     "entaug.formats.base": "Base class of formats",

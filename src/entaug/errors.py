@@ -37,6 +37,7 @@ __all__ = [
     "TagError",
     "UnknownNameError",
     "escape_control_characters",
+    "one_line",
 ]
 
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
@@ -45,6 +46,11 @@ _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 def escape_control_characters(text: str, keep: str = "") -> str:
     """Replace control characters by their escape sequences; names of files and labels may hold any."""
     return _CONTROL.sub(lambda m: m[0] if m[0] in keep else m[0].encode("unicode_escape").decode(), text)
+
+
+def one_line(reason: object, length: int = 200) -> str:
+    """The beginning of the message of another library's error, on one line, for our own."""
+    return " ".join(str(reason).split())[:length]
 
 
 class EntaugError(Exception):

@@ -76,7 +76,8 @@ def test_fakes_and_real_backends_take_what_their_protocol_says(kind: str) -> Non
     assert asked
     for place in BACKENDS[kind]:
         module, _, name = place.rpartition(".")
-        backend = getattr(importlib.import_module(f"entaug.backends.{module}"), name)
+        package = "helpers" if module == "fakes" else "entaug.backends"
+        backend = getattr(importlib.import_module(f"{package}.{module}"), name)
         for method, there in asked:
             here = inspect.signature(getattr(backend, method)).parameters.values()
             assert [(p.name, p.kind) for p in here] == [
@@ -369,7 +370,7 @@ def test_target_language_comes_first_and_is_not_part_of_the_text(tiny: Path) -> 
     assert row[1] == french
     assert translator.prefix_ids == [translator.tokenizer.get_lang_id("en")]
     assert german != french
-    from entaug.backends.translation.languages import set_languages
+    from entaug.backends.translation.base import set_languages
 
     assert set_languages(
         "t", TransformersTranslator(tiny / "t5", ("en", "de")).tokenizer, ("en", "fr"), {}, "t5"
@@ -385,7 +386,7 @@ def test_target_language_comes_first_and_is_not_part_of_the_text(tiny: Path) -> 
     ],
 )
 def test_codes_of_multilingual_models(kind: str, pair: tuple[str, str], token: str, starts: bool) -> None:
-    from entaug.backends.translation.languages import set_languages
+    from entaug.backends.translation.base import set_languages
 
     hf: Any = importlib.import_module("transformers")
     tokenizer = getattr(hf, kind)()
@@ -400,7 +401,7 @@ def test_codes_of_multilingual_models(kind: str, pair: tuple[str, str], token: s
 def test_codes_of_marian_models_with_several_targets() -> None:
     from types import SimpleNamespace
 
-    from entaug.backends.translation.languages import set_languages
+    from entaug.backends.translation.base import set_languages
 
     tokenizer = SimpleNamespace(supported_language_codes=[">>por<<", ">>pob<<"])
     assert set_languages("t", tokenizer, ("en", "por")).prefix == ">>por<< "
@@ -411,7 +412,7 @@ def test_codes_of_marian_models_with_several_targets() -> None:
 
 
 def _part(text: str) -> Any:
-    from entaug.backends.translation.splitting import TextPart
+    from entaug.backends.translation.base import TextPart
 
     return TextPart(text, None, 0)
 

@@ -14,14 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from entaug.backends.chat.answers import AnswerCache, request_key
-from entaug.backends.chat.failures import Failure, retry_delay
-from entaug.backends.chat.loading import load_generator
-from entaug.backends.chat.server import ChatServer, parse_address
+from entaug.backends.chat.client import Failure, retry_delay
+from entaug.backends.chat.server import AnswerCache, ChatServer, parse_address, request_key
 from entaug.backends.chat.settings import request_settings, use_request_settings
 from entaug.backends.compute import use_compute_settings
 from entaug.backends.instruct import Answer, ChatRequest, InstructModel, Message
-from entaug.backends.resolve import check_name, resolve
+from entaug.backends.resolve import check_name, load_generator, resolve
 from entaug.errors import EntaugError, MissingModelError, OutputError, ParameterError
 from helpers.scripted_server import Reply, echo, last_line, serving
 
@@ -185,7 +183,7 @@ OVERSIZED: dict[str, Reply] = {
 
 @pytest.mark.parametrize("kind", OVERSIZED)
 def test_no_more_is_read_than_an_answer_may_be_long(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("entaug.backends.chat.connection.MAX_BYTES", 1_000_000)
+    monkeypatch.setattr("entaug.backends.chat.client._MAX_BYTES", 1_000_000)
     with serving(lambda body, before: OVERSIZED[kind], models=OVERSIZED[kind]) as server:
         with use_request_settings(retries=0):
             [answer] = ChatServer(f"{server.url}#tiny").answer(requests(1))

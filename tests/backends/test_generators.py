@@ -17,9 +17,9 @@ import torch
 
 from entaug import ACLM, EnTDA, Mention, MulDA, Sentence
 from entaug.backends.config import DecodingConfig, TrainingConfig
-from entaug.backends.fakes import FakeEncoder, FakeGenerator, FakeTagger
 from entaug.backends.protocols import Generator
-from entaug.backends.transformers import sampling, training
+from entaug.backends.transformers import decoding as processors
+from entaug.backends.transformers import training
 from entaug.backends.transformers.constraints import Phrase, PhraseConstraint
 from entaug.backends.transformers.decoding import DiversityPenalty
 from entaug.backends.transformers.generator import (
@@ -33,6 +33,7 @@ from entaug.errors import EntaugError, InputError, OutputError, ParameterError
 from entaug.methods.shared.generative import COPIED
 from entaug.methods.shared.linearization import label_tokens, label_transitions, parse_tagged
 from helpers import tiny
+from helpers.fakes import FakeEncoder, FakeGenerator, FakeTagger
 
 COLOURS = "red blue green black white".split()
 PAIRS = [(f"{a} <mask>", f"<B-X> {a} <B-X> {b}") for a in COLOURS for b in COLOURS]
@@ -131,14 +132,14 @@ def test_sampling_takes_smaller_batches_when_memory_runs_out(
     inputs = ["red", "blue and a longer input than the others", "green", "black white"]
     decoding = DecodingConfig(strategy="sample", num_beams=2, max_new_tokens=10, drop_unfinished=False)
     expected = generator.generate(inputs, decoding, range(4))
-    logits, most = sampling._Batch.logits, [3]
+    logits, most = processors._Batch.logits, [3]
 
-    def limited(batch: sampling._Batch) -> Any:
+    def limited(batch: processors._Batch) -> Any:
         if len(batch.rows) > most[0]:
             raise torch.OutOfMemoryError("out of memory")
         return logits(batch)
 
-    monkeypatch.setattr(sampling._Batch, "logits", limited)
+    monkeypatch.setattr(processors._Batch, "logits", limited)
     assert generator.generate(inputs, decoding, range(4)) == expected
     most[0] = 0
     with pytest.raises(EntaugError, match="out of memory for a single text of 32 tokens"):

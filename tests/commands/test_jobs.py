@@ -17,7 +17,6 @@ import pytest
 import entaug
 from conftest import EXAMPLE
 from entaug.backends import processes
-from entaug.backends.fakes import FakeTagger
 from entaug.commands.main import main
 from entaug.core.data import Mention, Sentence
 from entaug.errors import EntaugError, InputError, LossError, ParameterError
@@ -28,6 +27,7 @@ from entaug.methods.augment import augment_file
 from entaug.methods.combined import parse_methods
 from helpers.command_line import fails, interrupt_after, repeated
 from helpers.counting import wait_until
+from helpers.fakes import FakeTagger
 
 TRAIN = EXAMPLE / "train.conll"
 

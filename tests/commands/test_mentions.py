@@ -10,13 +10,13 @@ import pytest
 
 import entaug
 from entaug import Mention, Sentence
-from entaug.backends.fakes import FakeGenerator, FakeInstructModel
 from entaug.backends.instruct import INCOMPLETE, Answer
 from entaug.backends.prompts import packaged_prompt
 from entaug.commands.main import main
 from entaug.errors import EntaugError, ParameterError, UnknownNameError
 from entaug.methods.shared import new_mentions as reasons
 from entaug.methods.shared.new_mentions import write_mentions
+from helpers.fakes import FakeGenerator, FakeInstructModel
 from helpers.scripted_server import Reply, serving
 
 GOLD = [

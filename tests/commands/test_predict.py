@@ -13,13 +13,13 @@ import pytest
 import entaug
 from conftest import EXAMPLE
 from entaug import Sentence, read_unlabelled
-from entaug.backends.fakes import FakeTagger
 from entaug.backends.models.catalogue import model_path
 from entaug.backends.soft_labels import TagProbabilities
 from entaug.commands import predict as workflow
 from entaug.commands.main import main
 from entaug.errors import InputError, LossError, OutputError, ParameterError
 from entaug.taggers.base import TaggerTrainingConfig, create_tagger, load_tagger
+from helpers.fakes import FakeTagger
 
 GOLD = [
     Sentence.from_iob("Ada left Rome .".split(), ["B-PER", "O", "B-LOC", "O"]),

@@ -12,12 +12,12 @@ import pytest
 import entaug
 from conftest import EXAMPLE
 from entaug import Sentence, read_unlabelled
-from entaug.backends.fakes import FakeTagger
 from entaug.backends.soft_labels import TagProbabilities
 from entaug.commands.main import main
 from entaug.core.corpus import UnlabelledText
 from entaug.errors import InputError, OutputError, ParameterError
 from entaug.teacher.train import TeacherParameters
+from helpers.fakes import FakeTagger
 
 TAGS = ("O", "B-PER", "I-PER")
 GOLD = [Sentence.from_iob("Ada left Rome .".split(), ["B-PER", "O", "O", "O"])]

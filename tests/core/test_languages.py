@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 
 import entaug
 from entaug.backends.compute import use_compute_settings
-from entaug.backends.fakes import FakeLexicon, FakeTagger
 from entaug.backends.language_check import LoadedModel, language_mismatch, note_on_encoder, served_languages
 from entaug.backends.models.catalogue import MODELS
 from entaug.backends.resolve import check_name, resolve
-from entaug.backends.transformers.vocabulary import card_languages, unread_share
+from entaug.backends.transformers.base import card_languages, unread_share
 from entaug.commands.main import main
 from entaug.core.corpus import UnlabelledText
 from entaug.core.data import Mention, Sentence
@@ -28,6 +27,7 @@ from entaug.taggers.base import create_tagger
 from entaug.teacher.relabel import Relabeller
 from entaug.teacher.train import TeacherParameters
 from helpers.command_line import fails
+from helpers.fakes import FakeLexicon, FakeTagger
 from helpers.tiny import save
 
 ENGLISH = "The king of Norway said that he would not go to the meeting because it was too far away from home ."
@@ -158,7 +158,7 @@ def test_model_cards(tmp_path: Path, card: str, languages: set[str] | None) -> N
 
 
 def test_what_is_known_of_a_model() -> None:
-    assert served_languages(LoadedModel("lexicon", "wordnet", None, "")) == frozenset({"en"})
+    assert served_languages(LoadedModel("masked_lm", "mpnet-mlm", None, "")) == frozenset({"en"})
     assert served_languages(LoadedModel("lexicon", None, FakeLexicon({}), "")) == frozenset({"en"})
     assert served_languages(LoadedModel("masked_lm", "some/folder", object(), "")) is None
     profile = LanguageProfile(sentences(GERMAN))

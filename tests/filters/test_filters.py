@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import entaug
 from conftest import ROOT, examples
 from entaug import Mention, Sentence
-from entaug.backends.fakes import FakeCausalLM, FakeEncoder, FakeMaskedLM, FakeTagger, FakeTokenLM
+from entaug.backends.fakes import FakeMaskedLM, FakeTagger
 from entaug.config.params import parameters
 from entaug.errors import InputError, ParameterError, UnknownNameError
 from entaug.filters import (
@@ -37,6 +37,7 @@ from entaug.methods.mention_replacement import MentionReplacement
 from entaug.methods.shuffling import ShuffleWithinSegments
 from entaug.methods.token_replacement import LabelWiseTokenReplacement
 from helpers.faked_methods import corpus_of, make
+from helpers.fakes import FakeCausalLM, FakeEncoder, FakeTokenLM
 from helpers.strategies import sentences
 
 PER = [Mention("PER", [(0, 1)])]

@@ -17,16 +17,8 @@ from hypothesis import strategies as st
 import entaug
 from conftest import EXAMPLE, examples
 from entaug import Mention, Sentence
-from entaug.backends.fakes import (
-    FakeEntityRecognizer,
-    FakeLexicon,
-    FakeMaskedLM,
-    FakeTagger,
-    FakeTranslator,
-    FakeWordCases,
-)
-from entaug.backends.name_protocols import Recognition
-from entaug.backends.protocols import RoundTrip
+from entaug.backends.fakes import FakeMaskedLM, FakeTagger
+from entaug.backends.protocols import Recognition, RoundTrip
 from entaug.errors import MissingModelError, UnknownNameError
 from entaug.filters import create_filters
 from entaug.filters.label_guard import LabelGuard
@@ -36,6 +28,7 @@ from entaug.methods import METHODS, create_augmenter
 from entaug.methods.combined import parse_methods
 from entaug.teacher import Relabeller
 from entaug.teacher.relabel import Relabelled
+from helpers.fakes import FakeEntityRecognizer, FakeLexicon, FakeTranslator, FakeWordCases
 from helpers.strategies import sentences
 
 

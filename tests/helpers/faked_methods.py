@@ -7,7 +7,11 @@ from typing import Any
 import entaug
 from conftest import EXAMPLE
 from entaug import Sentence
-from entaug.backends.fakes import (
+from entaug.backends.instruct import ChatRequest
+from entaug.backends.protocols import RoundTrip
+from entaug.methods import METHODS, create_augmenter
+from entaug.methods.base import Augmenter
+from helpers.fakes import (
     FakeConstituencyParser,
     FakeDependencyParser,
     FakeEncoder,
@@ -20,10 +24,6 @@ from entaug.backends.fakes import (
     FakeTranslator,
     FakeWordVectors,
 )
-from entaug.backends.instruct import ChatRequest
-from entaug.backends.protocols import RoundTrip
-from entaug.methods import METHODS, create_augmenter
-from entaug.methods.base import Augmenter
 
 __all__ = ["corpus_of", "make", "needs_of"]
 

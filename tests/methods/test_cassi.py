@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 import entaug
 from conftest import EXAMPLE, examples
 from entaug import CASSI, Mention, Sentence
-from entaug.backends.fakes import FakeCausalLM, FakeDependencyParser, FakeEncoder, FakeMaskedLM
 from entaug.backends.protocols import Parse
 from entaug.backends.resolve import resolve
 from entaug.commands.main import main
@@ -33,6 +32,7 @@ from entaug.methods.cassi import (
 )
 from entaug.metrics.likelihood import CandidateSet, count_words, select_best, select_best_left_to_right
 from helpers.cassi_reference import choose, one_mask_at_a_time
+from helpers.fakes import FakeCausalLM, FakeDependencyParser, FakeEncoder, FakeMaskedLM
 from helpers.strategies import sentences
 
 

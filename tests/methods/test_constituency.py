@@ -9,13 +9,13 @@ from random import Random
 import pytest
 
 from entaug import ConstituencyReplacement, Mention, Sentence
-from entaug.backends.fakes import FakeCausalLM, FakeMaskedLM
 from entaug.backends.parsers.link_grammar import LinkGrammar, read_bracketed_tree
 from entaug.backends.parsers.projection import project_constituents
 from entaug.backends.protocols import Constituent, Parse
 from entaug.backends.resolve import resolve
 from entaug.errors import MissingModelError, ParameterError, UnknownNameError
 from entaug.methods.base import Request
+from helpers.fakes import FakeCausalLM, FakeMaskedLM
 
 
 def constituents_of(text: str, heads: Sequence[int], relations: str, tags: str) -> set[str]:

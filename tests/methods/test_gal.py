@@ -10,10 +10,10 @@ import pytest
 import entaug
 from entaug import Mention, Sentence
 from entaug.backends.config import DecodingConfig
-from entaug.backends.fakes import FakeGenerator, FakeInstructModel, FakeTagger
 from entaug.errors import ParameterError
 from entaug.methods.gal import GAL
 from entaug.teacher import Relabeller
+from helpers.fakes import FakeGenerator, FakeInstructModel, FakeTagger
 
 GOLD = [
     Sentence("Ada Lovelace left Rome on Monday .".split(), [Mention("PER", [(0, 2)]), Mention("LOC", [(3, 4)])]),

@@ -14,7 +14,7 @@ from hypothesis import given
 import entaug
 from conftest import EXAMPLE
 from entaug import ACLM, EnTDA, Mention, MentionReplacement, Sentence
-from entaug.backends.fakes import FakeEncoder, FakeGenerator, FakeTagger
+from entaug.backends.fakes import FakeTagger
 from entaug.errors import InputError, ParameterError, UnknownNameError
 from entaug.filters import Consistency, create_filters
 from entaug.methods.aclm import Template, mask_keywords, select_keywords
@@ -31,6 +31,7 @@ from entaug.methods.shared.mention_matching import (
     group_mentions,
     match_mentions,
 )
+from helpers.fakes import FakeEncoder, FakeGenerator
 from helpers.strategies import sentences
 
 

@@ -14,13 +14,13 @@ pytest.importorskip("torch")
 
 from entaug import DAGA, MaskedEntityLM, Mention, MulDA, Sentence
 from entaug.backends.config import TrainingConfig
-from entaug.backends.fakes import FakeGenerator, FakeMaskedLM, FakeTokenLM
 from entaug.backends.protocols import MaskedText
 from entaug.backends.transformers.lstm import LSTMTokenLM
 from entaug.core.tags import SCHEMES
 from entaug.errors import EntaugError, InputError, OutputError, ParameterError
 from entaug.methods.base import Augmenter, Rejection, Request
 from entaug.methods.shared.linearization import label_tokens, parse_tagged, tag_tokens
+from helpers.fakes import FakeGenerator, FakeMaskedLM, FakeTokenLM
 
 ANA = Sentence("Ana Byron saw 12 men in Rome .".split(), [Mention("PER", [(0, 2)]), Mention("LOC", [(6, 7)])], id="ana")
 BO = Sentence("Bo saw Oslo 3 times".split(), [Mention("PER", [(0, 1)]), Mention("LOC", [(2, 3)])], id="bo")

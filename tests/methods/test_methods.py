@@ -17,13 +17,13 @@ from entaug import (
     ShuffleWithinSegments,
     SynonymReplacement,
 )
-from entaug.backends.fakes import FakeLexicon
 from entaug.core.data import split_fields
 from entaug.core.rng import Streams
 from entaug.core.stopwords import stop_words
 from entaug.errors import InputError, ParameterError, UnknownNameError
 from entaug.methods import create_augmenter
 from entaug.methods.base import Augmenter
+from helpers.fakes import FakeLexicon
 from helpers.strategies import sentences
 
 

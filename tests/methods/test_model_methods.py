@@ -12,12 +12,12 @@ import pytest
 import entaug
 from conftest import EXAMPLE
 from entaug import Backtranslation, MaskedLMReplacement, Mention, RoundTrip, Sentence
-from entaug.backends.chained import ChainedTranslator
-from entaug.backends.fakes import FakeMaskedLM, FakeTranslator, FakeWordVectors
 from entaug.backends.protocols import MaskedText
+from entaug.backends.translation.base import ChainedTranslator
 from entaug.core.alignment import CorpusTokenizer, detokenize, detokenize_with_gaps
 from entaug.core.spacing import infer_spaces
 from entaug.errors import ParameterError, UnknownNameError
+from helpers.fakes import FakeMaskedLM, FakeTranslator, FakeWordVectors
 
 
 class Scripted(FakeMaskedLM):

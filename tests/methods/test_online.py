@@ -15,9 +15,9 @@ from torch.utils.data import DataLoader
 import entaug
 from conftest import EXAMPLE
 from entaug import OnlineDataset, Sentence, create_augmenter
-from entaug.backends.fakes import FakeDependencyParser
 from entaug.errors import ParameterError
 from helpers import tiny
+from helpers.fakes import FakeDependencyParser
 
 
 def first(batch: list[Sentence]) -> list[Sentence]:

@@ -18,19 +18,7 @@ from conftest import EXAMPLE
 from entaug import ACLM, DAGA, EnTDA, MaskedEntityLM, MaskedLMReplacement, Mention, MulDA, Sentence, SynonymReplacement
 from entaug.backends.compute import use_compute_settings
 from entaug.backends.config import TrainingConfig
-from entaug.backends.extended_protocols import MultilingualGenerator
-from entaug.backends.fakes import (
-    FakeConstituencyParser,
-    FakeDependencyParser,
-    FakeEncoder,
-    FakeGenerator,
-    FakeLexicon,
-    FakeMaskedLM,
-    FakeTagger,
-    FakeTokenLM,
-    FakeTranslator,
-)
-from entaug.backends.protocols import RoundTrip
+from entaug.backends.protocols import MultilingualGenerator, RoundTrip
 from entaug.backends.resolve import resolve
 from entaug.backends.transformers.generator import Seq2SeqGenerator
 from entaug.commands.main import main
@@ -42,6 +30,17 @@ from entaug.errors import MissingModelError, ParameterError, UnknownNameError
 from entaug.methods import METHODS, create_augmenter
 from entaug.methods.shared.linearization import INVALID_LABELS
 from helpers import tiny
+from helpers.fakes import (
+    FakeConstituencyParser,
+    FakeDependencyParser,
+    FakeEncoder,
+    FakeGenerator,
+    FakeLexicon,
+    FakeMaskedLM,
+    FakeTagger,
+    FakeTokenLM,
+    FakeTranslator,
+)
 
 WITH_PAPER = "aclm bt cassi cr crop daga entda lm melm mr mulda rotate sr".split()
 PAPER = pytest.mark.parametrize("name", WITH_PAPER)

@@ -12,12 +12,13 @@ import pytest
 import entaug
 from conftest import EXAMPLE
 from entaug import Mention, Sentence
-from entaug.backends.fakes import FakeEncoder, FakeGenerator, FakeInstructModel
+from entaug.backends.fakes import FakeInstructModel
 from entaug.backends.instruct import Answer, ChatRequest
 from entaug.backends.prompts import PLACEHOLDERS, packaged_prompt, prompt_text, read_prompt
 from entaug.commands.main import main
 from entaug.errors import InputError, ParameterError
 from entaug.methods.shared.generative import one_line
+from helpers.fakes import FakeEncoder, FakeGenerator
 from helpers.scripted_server import Reply, echo, last_line, serving
 
 GOLD = [

@@ -12,12 +12,12 @@ import pytest
 
 import entaug
 from entaug import ACLM, Backtranslation, EnTDA, MaskedEntityLM, MaskedLMReplacement, Mention, RoundTrip, Sentence
-from entaug.backends.fakes import FakeEncoder, FakeGenerator, FakeMaskedLM, FakeTagger
 from entaug.backends.resolve import resolve
 from entaug.core.words import is_word, script_of
 from entaug.errors import InputError
 from entaug.methods.base import Augmenter
 from helpers import tiny
+from helpers.fakes import FakeEncoder, FakeGenerator, FakeMaskedLM, FakeTagger
 
 
 def sentence(text: str, *mentions: tuple[str, int, int], by_character: bool = False) -> Sentence:

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 import entaug
 from conftest import EXAMPLE, examples
 from entaug import Mention, SelfTraining, Sentence
-from entaug.backends.fakes import FakeTagger
 from entaug.backends.soft_labels import TagProbabilities
 from entaug.core.corpus import UnlabelledText
 from entaug.errors import EntaugError, InputError, ParameterError, UnknownNameError
@@ -22,6 +21,7 @@ from entaug.taggers.base import TaggerTrainingConfig, create_tagger
 from entaug.teacher.label import PseudoLabelled, balanced, label_sentences, mask_words, ranked
 from entaug.teacher.train import Teacher
 from helpers import tiny
+from helpers.fakes import FakeTagger
 
 TAGS = ("O", "B-LOC", "I-LOC", "B-PER", "I-PER")
 GOLD = [

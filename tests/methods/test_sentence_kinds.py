@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from entaug import CASSI, ConstituencyReplacement, Mention, Sentence
 from entaug.backends.dependency_trees import grammatical_number, head_of, phrase_form
-from entaug.backends.fakes import FakeConstituencyParser, FakeDependencyParser, FakeEncoder, FakeMaskedLM
 from entaug.backends.protocols import Constituent, Parse
 from entaug.methods.shared.donors import frequent_words
 from entaug.methods.shared.prose_detection import NOT_PROSE, SentenceKinds
 from entaug.methods.types import RunStatistics
+from helpers.fakes import FakeConstituencyParser, FakeDependencyParser, FakeEncoder, FakeMaskedLM
 from helpers.strategies import sentences
 
 ENGLISH = [

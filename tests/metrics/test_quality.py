@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import entaug
-from entaug.backends.fakes import FakeCausalLM, FakeEncoder, FakeMaskedLM
+from entaug.backends.fakes import FakeMaskedLM
 from entaug.commands.main import main
 from entaug.core.alignment import detokenize
 from entaug.core.data import Mention, Sentence
@@ -21,6 +21,7 @@ from entaug.errors import MissingModelError, ParameterError, UnknownNameError
 from entaug.formats.augmented import AugmentedCorpus, AugmentedPair
 from entaug.metrics.measures import MAX_SENTENCES, NEAR_DUPLICATE, context
 from entaug.metrics.quality import MEASURES, Quality, measure_corpus, measure_quality, quality_markdown, quality_table
+from helpers.fakes import FakeCausalLM, FakeEncoder
 
 NO_MODELS: dict[str, Any] = {"causal_lm": None, "encoder": None}
 BY_SENTENCE = ("perplexity", "lm_score", "source_lm_difference", "similarity", "new_words", "length_difference")

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from entaug import ACLM, Mention, Sentence, draw_attention_map
-from entaug.backends.fakes import FakeEncoder, FakeGenerator, FakeTagger
+from entaug.backends.fakes import FakeTagger
 from entaug.errors import ParameterError
 from entaug.methods.aclm import AttentionMap
+from helpers.fakes import FakeEncoder, FakeGenerator
 
 np = pytest.importorskip("numpy")
 pytest.importorskip("matplotlib")

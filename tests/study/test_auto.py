@@ -15,7 +15,6 @@ import pytest
 
 import entaug
 from conftest import EXAMPLE
-from entaug.backends.fakes import FakeMaskedLM
 from entaug.backends.soft_labels import TagProbabilities
 from entaug.commands.main import main
 from entaug.config.params import Configurable
@@ -27,6 +26,7 @@ from entaug.study.choice import RECIPES
 from entaug.study.engine import StudyProgress
 from entaug.taggers.base import TAGGERS, TaggerTrainingConfig, load_tagger
 from helpers import tiny
+from helpers.fakes import FakeMaskedLM
 
 NAMES = [f"{a}{b}" for a in ("Ada", "Bo", "Eve", "Ian", "Una") for b in ("ria", "lev", "mon", "tis")]
 PLACES = [f"{a}{b}" for a in ("Rom", "Ber", "Lon", "Par", "Kyo") for b in ("ia", "ville", "burg", "to")]

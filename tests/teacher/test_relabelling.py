@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 import entaug
 from conftest import EXAMPLE
 from entaug import Mention, Relabeller, Sentence
-from entaug.backends.fakes import FakeTagger
 from entaug.backends.soft_labels import TagProbabilities
 from entaug.commands.main import main
 from entaug.core.data import Edit
@@ -31,6 +30,7 @@ from entaug.methods.base import NO_CANDIDATE, Augmenter, MethodInfo, Rejection
 from entaug.methods.combined import parse_methods
 from entaug.teacher import SOFT_LABELS, count_changes, create_relabeller
 from entaug.teacher.relabel import TagOpinion
+from helpers.fakes import FakeTagger
 from helpers.strategies import sentences
 
 LABELS = ("PER", "ORG", "LOC-x")

@@ -17,8 +17,6 @@ from typing import Literal
 
 from entaug.config.params import validate
 
-__all__ = ["ComputeSettings", "compute_settings", "set_compute_settings", "trim_heap", "use_compute_settings"]
-
 _TRUE = frozenset({"1", "true", "yes", "on"})
 
 

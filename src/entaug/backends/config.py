@@ -20,8 +20,6 @@ from entaug.config.params import (
 )
 from entaug.errors import ParameterError
 
-__all__ = ["BaseTrainingConfig", "DecodingConfig", "Seed", "TrainingConfig", "TrainingProgress"]
-
 Seed = Annotated[int, Check(lambda seed: abs(seed) < 2**63, "an integer below 2^63")]
 
 TrainingProgress = Callable[[int, int, float], None]

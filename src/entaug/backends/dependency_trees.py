@@ -10,18 +10,6 @@ from collections.abc import Container, Sequence
 from entaug.backends.protocols import Parse
 from entaug.core.data import Span
 
-__all__ = [
-    "OBJECTS",
-    "SUBJECTS",
-    "base_relations",
-    "grammatical_number",
-    "head_of",
-    "phrase_form",
-    "predicate_words",
-    "strip_tokens",
-    "subtree_ranges",
-]
-
 SUBJECTS = frozenset(
     {
         *("nsubj", "nsubjpass", "csubj", "csubjpass"),  # spaCy's English and Chinese, and Universal Dependencies

@@ -10,8 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, runtime_checkable
 
-__all__ = ["HOW_TO_NAME", "INCOMPLETE", "Answer", "ChatRequest", "InstructModel", "Message", "Usage"]
-
 INCOMPLETE = "the answer reached the maximum length"
 HOW_TO_NAME = "give http://HOST:PORT/v1#MODEL, or FILE.gguf"
 """The remedy where a generator is no instruct model."""
@@ -135,17 +133,14 @@ class InstructModel(Protocol):
     @property
     def name(self) -> str:
         """The name for provenance, which identifies the model."""
-        ...
 
     @property
     def usage(self) -> Usage:
         """Counts of all requests so far."""
-        ...
 
     @property
     def remote_host(self) -> str | None:
         """The machine that the texts are sent to; None if it is this one."""
-        ...
 
     def answer(self, requests: Sequence[ChatRequest]) -> list[Answer]:
         """Ask requests.
@@ -159,4 +154,3 @@ class InstructModel(Protocol):
         Raises:
             EntaugError: the model cannot be used at all, for example because the server is not reachable.
         """
-        ...

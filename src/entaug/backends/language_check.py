@@ -14,8 +14,6 @@ from entaug.core.data import Sentence
 from entaug.core.languages import LanguageProfile, language_name
 from entaug.errors import InputError
 
-__all__ = ["LoadedModel", "check_languages", "language_mismatch", "note_on_encoder", "served_languages"]
-
 _PROFILED = 2000  # sentences by which a note on an encoder is decided
 _SAMPLE = 200  # sentences whose tokens are compared with the vocabulary of a model
 _MAX_UNREAD = 0.3  # share of unknown tokens; where a model knows the language there are hardly any

@@ -1,18 +1,16 @@
-"""The protocols of models, parsers, translators and lexicons; `entaug.backends.fakes` has a deterministic fake of each.
+"""The protocols of models, parsers, translators and lexicons.
 
 Arguments and results are plain Python objects or NumPy arrays. Each method takes many texts: the implementation sorts,
 batches and removes duplicates, and returns results in the order of its arguments. No result depends on the other texts
 of the call. Texts for language models are running text, spaced as in print, as `entaug.core.alignment.detokenize` makes
 it from tokens. A token here is a token of the model's vocabulary (a sub-word); the tokens of a corpus are called words.
-
-One file because the whole contract can so be read at once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, runtime_checkable
 
 from entaug.backends.config import DecodingConfig, TrainingConfig, TrainingProgress
 from entaug.core.data import Sentence
@@ -23,27 +21,6 @@ if TYPE_CHECKING:
 
     from entaug.backends.soft_labels import TagProbabilities
 
-__all__ = [
-    "CausalLM",
-    "ConstituencyParser",
-    "Constituent",
-    "DependencyParser",
-    "Encoder",
-    "Generator",
-    "Lexicon",
-    "MaskedExample",
-    "MaskedLM",
-    "MaskedText",
-    "Parse",
-    "RoundTrip",
-    "Tagger",
-    "TextPairs",
-    "TokenLM",
-    "TrainableMaskedLM",
-    "Translator",
-    "WordVectors",
-    "match_case",
-]
 
 MaskedText = Sequence[str | None]
 """A text with gaps to fill: parts of running text in order, and None for each gap. ``["It is ", None, "."]``"""
@@ -59,7 +36,6 @@ class _Named(Protocol):
     @property
     def name(self) -> str:
         """The name for provenance, which identifies the model and its version or content."""
-        ...
 
 
 class _Trained(Protocol):
@@ -73,7 +49,6 @@ class _Trained(Protocol):
             OutputError: the folder is not empty, or cannot be written.
             ParameterError: nothing was trained.
         """
-        ...
 
     def restore(self, folder: str | Path) -> Self:
         """Load what `save` wrote.
@@ -87,7 +62,6 @@ class _Trained(Protocol):
         Raises:
             InputError: the folder has no such model, it is damaged, or it started from another model.
         """
-        ...
 
 
 # ----------------------------------------------------------------------------------------------------- language models
@@ -111,7 +85,6 @@ class MaskedLM(_Named, Protocol):
             For each text, for each predicted gap, pairs of a word and its log-probability (natural logarithm), the
             likeliest first. Words consist of letters and are whole: never part of a word, never punctuation.
         """
-        ...
 
     def token_log_probs(self, requests: Sequence[tuple[str, Sequence[int] | None]]) -> list[NDArray[float32]]:
         """Compute log-probabilities of tokens, each masked alone.
@@ -122,7 +95,6 @@ class MaskedLM(_Named, Protocol):
         Returns:
             For each request an array of shape (positions,) of natural logarithms.
         """
-        ...
 
     def token_offsets(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
         """Tokenize texts.
@@ -134,7 +106,6 @@ class MaskedLM(_Named, Protocol):
             For each text the half-open range of characters of each token, without special tokens; (0, 0) for each
             token if the tokenizer does not know the ranges.
         """
-        ...
 
 
 @runtime_checkable
@@ -165,7 +136,6 @@ class TrainableMaskedLM(MaskedLM, _Trained, Protocol):
         Raises:
             InputError: no text fits into the model.
         """
-        ...
 
 
 @runtime_checkable
@@ -181,7 +151,6 @@ class CausalLM(_Named, Protocol):
         Returns:
             For each text an array of shape (tokens,) of natural logarithms.
         """
-        ...
 
 
 @runtime_checkable
@@ -216,7 +185,6 @@ class Generator(_Named, _Trained, Protocol):
         Raises:
             InputError: no pair fits into the model.
         """
-        ...
 
     def generate(
         self,
@@ -243,7 +211,19 @@ class Generator(_Named, _Trained, Protocol):
         Raises:
             ParameterError: the seeds for sampling are missing.
         """
-        ...
+
+
+@runtime_checkable
+class MultilingualGenerator(Generator, Protocol):
+    """A generator that can also be told the language of each text, where its model has tokens for languages (mBART).
+
+    `fit` and `generate` have a further argument ``languages``: for each pair or input an ISO 639-1 code or the
+    model's own, None for the default. An unknown one is a `ParameterError`.
+    """
+
+    @property
+    def languages_(self) -> Any:
+        """The language codes of the model (empty if it has none), and the default one."""
 
 
 @runtime_checkable
@@ -272,7 +252,6 @@ class TokenLM(_Named, _Trained, Protocol):
         Raises:
             InputError: there is no sequence to learn from.
         """
-        ...
 
     def sample(
         self, seeds: Sequence[int], *, max_new_tokens: int = 128, temperature: float = 1.0
@@ -287,7 +266,6 @@ class TokenLM(_Named, _Trained, Protocol):
         Returns:
             For each seed a sequence; None if it has not ended within the maximum.
         """
-        ...
 
 
 # ------------------------------------------------------------------------------------------- encoders and translators
@@ -300,7 +278,6 @@ class Encoder(_Named, Protocol):
     @property
     def num_special_tokens(self) -> tuple[int, int]:
         """The number of special tokens before and after a text."""
-        ...
 
     def token_vectors(self, texts: Sequence[str], layer: int | None = None) -> list[NDArray[float32]]:
         """Compute a vector for each token, special tokens included.
@@ -312,7 +289,6 @@ class Encoder(_Named, Protocol):
         Returns:
             For each text an array of shape (tokens, dimension), not normalised.
         """
-        ...
 
     def sentence_vectors(self, texts: Sequence[str]) -> NDArray[float32]:
         """Compute a vector of length 1 for each text.
@@ -323,7 +299,6 @@ class Encoder(_Named, Protocol):
         Returns:
             An array of shape (texts, dimension).
         """
-        ...
 
     def attentions(self, sentences: Sequence[Sequence[str]], layers: int = 4) -> list[NDArray[float32]]:
         """Compute attention between the words of sentences.
@@ -336,7 +311,6 @@ class Encoder(_Named, Protocol):
             For each sentence an array of shape (words, words), in which row i is the attention of word i to each word,
             summed over layers, heads and the tokens of the words.
         """
-        ...
 
 
 @runtime_checkable
@@ -346,7 +320,6 @@ class Translator(_Named, Protocol):
     @property
     def can_sample(self) -> bool:
         """Whether it can draw translations at random; if not, a text always has the same translation."""
-        ...
 
     def translate(self, texts: Sequence[str], seeds: Sequence[int] | None = None) -> list[str]:
         """Translate texts.
@@ -358,7 +331,6 @@ class Translator(_Named, Protocol):
         Returns:
             The translation of each text.
         """
-        ...
 
 
 class RoundTrip(NamedTuple):
@@ -369,7 +341,7 @@ class RoundTrip(NamedTuple):
         backward: the translator back.
 
     Example:
-        >>> from entaug.backends.fakes import FakeTranslator
+        >>> from helpers.fakes import FakeTranslator  # tests/helpers of entaug
         >>> RoundTrip(FakeTranslator({}), FakeTranslator({})).name
         'fake>fake'
     """
@@ -388,11 +360,7 @@ class Tagger(_Named, Protocol):
     """A named-entity recogniser that can be trained; one on an encoder also has `Encoder.attentions`."""
 
     def fit(
-        self,
-        train: Iterable[Sentence],
-        *,
-        progress: TrainingProgress | None = None,
-        augmented: Iterable[Sentence] = (),
+        self, train: Iterable[Sentence], *, progress: TrainingProgress | None = None, augmented: Iterable[Sentence] = ()
     ) -> Self:
         """Train from scratch.
 
@@ -404,7 +372,6 @@ class Tagger(_Named, Protocol):
         Returns:
             The tagger itself.
         """
-        ...
 
     def predict(self, sentences: Iterable[Sentence]) -> list[Sentence]:
         """Predict mentions.
@@ -415,7 +382,6 @@ class Tagger(_Named, Protocol):
         Returns:
             The sentences with the predicted mentions.
         """
-        ...
 
     def tag_probabilities(self, sentences: Iterable[Sentence]) -> list[TagProbabilities]:
         """Compute the probabilities of the tags of each word.
@@ -429,7 +395,6 @@ class Tagger(_Named, Protocol):
         Raises:
             ParameterError: the tagger gives no probabilities to tags.
         """
-        ...
 
     def confidences(self, sentences: Iterable[Sentence]) -> list[float]:
         """Compute how likely the tagger considers the mentions that sentences have.
@@ -440,7 +405,6 @@ class Tagger(_Named, Protocol):
         Returns:
             For each sentence a number from 0 to 1, which is the geometric mean of the probabilities of its tags.
         """
-        ...
 
 
 # ------------------------------------------------------------------------------------------- parsers, words, synonyms
@@ -476,7 +440,6 @@ class DependencyParser(_Named, Protocol):
         Returns:
             The tree of each sentence, over exactly its words.
         """
-        ...
 
 
 class Constituent(NamedTuple):
@@ -509,7 +472,6 @@ class ConstituencyParser(_Named, Protocol):
         Returns:
             The phrases of each sentence, outer before inner, left before right; no two cross.
         """
-        ...
 
 
 @runtime_checkable
@@ -519,7 +481,6 @@ class WordVectors(_Named, Protocol):
     @property
     def size(self) -> int:
         """The dimension of a vector."""
-        ...
 
     def vectors(self, words: Sequence[str]) -> NDArray[float32]:
         """Look up vectors.
@@ -530,7 +491,6 @@ class WordVectors(_Named, Protocol):
         Returns:
             An array of shape (words, dimension), with zeros where a word has no vector.
         """
-        ...
 
     def similarities(self, pairs: Sequence[tuple[str, str]]) -> list[float | None]:
         """Compute cosine similarities.
@@ -541,7 +501,6 @@ class WordVectors(_Named, Protocol):
         Returns:
             The cosine of each pair; None if a word has no vector.
         """
-        ...
 
 
 @runtime_checkable
@@ -551,12 +510,10 @@ class Lexicon(_Named, Protocol):
     @property
     def language(self) -> str:
         """The ISO 639-1 code of the language."""
-        ...
 
     @property
     def knows_tags(self) -> bool:
         """Whether it has synonyms by part of speech."""
-        ...
 
     def synonyms(self, word: str, tag: str | None = None) -> tuple[tuple[str, ...], ...]:
         """Look up synonyms; looking up a word again is cheap.
@@ -570,7 +527,71 @@ class Lexicon(_Named, Protocol):
             The synonyms, each as one or more words, in the inflected form and casing of the word, the most usual first;
             never the word itself, and empty if there are none.
         """
-        ...
+
+
+@runtime_checkable
+class SenseLexicon(Lexicon, Protocol):
+    """A lexicon that also lists the synonyms of all senses of a word."""
+
+    def synonyms_of_any_sense(self, word: str) -> tuple[tuple[str, ...], ...]:
+        """Look up the synonyms of all senses and parts of speech, in the form in which the lexicon lists them.
+
+        Args:
+            word: a word of a sentence.
+
+        Returns:
+            The synonyms in alphabetical order, each as one or more words; never the word itself.
+        """
+
+
+@runtime_checkable
+class WordCases(_Named, Protocol):
+    """The case in which words of a language are usually written within a sentence."""
+
+    @property
+    def language(self) -> str:
+        """The ISO 639-1 code of the language."""
+
+    def usual_case(self, word: str) -> str | None:
+        """Look up a word; looking it up again is cheap.
+
+        Args:
+            word: a word in any case.
+
+        Returns:
+            The word in its usual case; None if it is unknown, or has no usual case.
+        """
+
+
+class Recognition(NamedTuple):
+    """Entities and parts of speech of a sentence.
+
+    Args:
+        entities: the first word of each entity, the word after its last one, and its kind.
+        pos: for each word its universal part-of-speech tag.
+    """
+
+    entities: tuple[tuple[int, int, str], ...]
+    pos: tuple[str, ...]
+
+
+@runtime_checkable
+class EntityRecognizer(_Named, Protocol):
+    """A recogniser of entities, of kinds of its own, in tokenised sentences."""
+
+    @property
+    def language(self) -> str:
+        """The ISO 639-1 code of the language."""
+
+    def recognize(self, sentences: Sequence[Sequence[str]]) -> list[Recognition]:
+        """Recognise the entities of sentences.
+
+        Args:
+            sentences: the words of each sentence.
+
+        Returns:
+            The result for each sentence, over exactly its words.
+        """
 
 
 def match_case(words: Iterable[str], example: str) -> tuple[str, ...]:

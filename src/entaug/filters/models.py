@@ -40,7 +40,7 @@ class Fluency(Filter):
         masked_lm: a `MaskedLM`, or the name of one; used with ``scorer=masked``.
 
     Example:
-        >>> from entaug.backends.fakes import FakeCausalLM
+        >>> from helpers.fakes import FakeCausalLM  # tests/helpers of entaug
         >>> gold = Sentence("Rome shines".split())
         >>> new = [Sentence("Rome burns".split()), Sentence("Rome sleeps".split())]
         >>> log_likelihood([gold, *new], FakeCausalLM(), per_word=True).round(1)

@@ -183,7 +183,7 @@ class ACLM(GenerativeAugmenter, PromptedAugmenter):
 
     Example:
         >>> from entaug import Mention
-        >>> from entaug.backends.fakes import FakeEncoder, FakeGenerator, FakeTagger
+        >>> from helpers.fakes import FakeEncoder, FakeGenerator, FakeTagger  # tests/helpers of entaug
         >>> gold = [Sentence("the band Suede split in May".split(), [Mention("GRP", [(2, 3)])])]
         >>> fakes = {"generator": FakeGenerator(["here"]), "tagger": FakeTagger(), "encoder": FakeEncoder()}
         >>> method = ACLM(keywords="none", stop_words=None, **fakes)

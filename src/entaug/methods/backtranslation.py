@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import ClassVar, Literal, NamedTuple
 
-from entaug.backends.chained import ChainedTranslator
 from entaug.backends.language_check import LoadedModel
 from entaug.backends.protocols import RoundTrip
 from entaug.backends.resolve import resolve
+from entaug.backends.translation.base import ChainedTranslator
 from entaug.config.params import PositiveInt, Probability
 from entaug.config.presets import ONLY_IF_SET, read_presets
 from entaug.core.alignment import CorpusTokenizer, detokenize
@@ -61,7 +61,7 @@ class Backtranslation(Augmenter):
 
     Example:
         >>> from entaug import Mention
-        >>> from entaug.backends.fakes import FakeTranslator
+        >>> from helpers.fakes import FakeTranslator  # tests/helpers of entaug
         >>> pivot = RoundTrip(FakeTranslator({"sings": "canta"}), FakeTranslator({"canta": "chants"}))
         >>> gold = [Sentence("Ada sings very well .".split(), [Mention("PER", [(0, 1)])])]
         >>> [new] = Backtranslation(translator=pivot).fit(gold).augment(gold)

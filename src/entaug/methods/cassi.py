@@ -462,7 +462,7 @@ class CASSI(Augmenter):
 
     Example:
         >>> from entaug import Mention
-        >>> from entaug.backends.fakes import FakeDependencyParser, FakeEncoder, FakeMaskedLM
+        >>> from helpers.fakes import FakeDependencyParser, FakeEncoder, FakeMaskedLM  # tests/helpers of entaug
         >>> gold = [
         ...     Sentence("Ada sings loud songs".split(), [Mention("PER", [(0, 1)])]),
         ...     Sentence("Bo knows tales of Rome".split(), [Mention("PER", [(0, 1)]), Mention("LOC", [(4, 5)])]),

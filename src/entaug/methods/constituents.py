@@ -82,7 +82,7 @@ class ConstituencyReplacement(Augmenter):
 
     Example:
         >>> from entaug import Mention
-        >>> from entaug.backends.fakes import FakeConstituencyParser
+        >>> from helpers.fakes import FakeConstituencyParser  # tests/helpers of entaug
         >>> gold = [
         ...     Sentence("Ada sings well".split(), [Mention("PER", [(0, 1)])]),
         ...     Sentence("Rome burns".split(), [Mention("LOC", [(0, 1)])]),

@@ -100,7 +100,7 @@ class DAGA(LabelledTextAugmenter):
             unless it is given.
 
     Example:
-        >>> from entaug.backends.fakes import FakeTokenLM
+        >>> from helpers.fakes import FakeTokenLM  # tests/helpers of entaug
         >>> gold = [
         ...     Sentence("Ada sings".split(), [Mention("PER", [(0, 1)])]),
         ...     Sentence("Rome burns".split(), [Mention("LOC", [(0, 1)])]),

@@ -118,7 +118,7 @@ class Crop(_VariantAugmenter):
 
     Example:
         >>> from entaug import Mention
-        >>> from entaug.backends.fakes import FakeDependencyParser
+        >>> from helpers.fakes import FakeDependencyParser  # tests/helpers of entaug
         >>> gold = [Sentence("Ada sings songs .".split(), [Mention("PER", [(0, 1)])])]
         >>> method = Crop(copies=2, dependency_parser=FakeDependencyParser())
         >>> sorted(" ".join(s.tokens) for s in method.augment(gold))
@@ -173,7 +173,7 @@ class Rotate(_VariantAugmenter):
 
     Example:
         >>> from entaug import Mention
-        >>> from entaug.backends.fakes import FakeDependencyParser
+        >>> from helpers.fakes import FakeDependencyParser  # tests/helpers of entaug
         >>> gold = [Sentence("Ada sings songs .".split(), [Mention("PER", [(0, 1)])])]
         >>> [" ".join(s.tokens) for s in Rotate(dependency_parser=FakeDependencyParser()).augment(gold)]
         ['songs sings Ada .']

@@ -62,7 +62,7 @@ class EnTDA(GenerativeAugmenter, PromptedAugmenter):
 
     Example:
         >>> from entaug import Mention
-        >>> from entaug.backends.fakes import FakeGenerator
+        >>> from helpers.fakes import FakeGenerator  # tests/helpers of entaug
         >>> gold = [
         ...     Sentence("Ada sings loud".split(), [Mention("PER", [(0, 1)])]),
         ...     Sentence("Bo knows Rome".split(), [Mention("PER", [(0, 1)]), Mention("LOC", [(2, 3)])]),

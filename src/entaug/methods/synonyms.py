@@ -8,8 +8,7 @@ from random import Random
 from typing import Any, ClassVar, Literal
 
 from entaug.backends.dependency_trees import base_relations
-from entaug.backends.extended_protocols import SenseLexicon
-from entaug.backends.protocols import DependencyParser, Lexicon, Parse
+from entaug.backends.protocols import DependencyParser, Lexicon, Parse, SenseLexicon
 from entaug.backends.resolve import preparing_command, resolve_prepared
 from entaug.config.params import Probability
 from entaug.config.presets import ONLY_IF_SET, read_presets
@@ -66,7 +65,7 @@ class SynonymReplacement(Augmenter):
             unless it is given.
 
     Example:
-        >>> from entaug.backends.fakes import FakeLexicon
+        >>> from helpers.fakes import FakeLexicon  # tests/helpers of entaug
         >>> gold = [Sentence("a fine film".split(), [Mention("WORK", [(2, 3)])])]
         >>> [new] = SynonymReplacement(p=1.0, lexicon=FakeLexicon({"film": ["motion picture"]})).augment(gold)
         >>> new.tokens, new.iob()

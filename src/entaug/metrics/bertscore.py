@@ -44,7 +44,7 @@ def pairwise_bertscore(
         MissingModelError: the model is not on this machine.
 
     Example:
-        >>> from entaug.backends.fakes import FakeEncoder
+        >>> from helpers.fakes import FakeEncoder  # tests/helpers of entaug
         >>> scores = pairwise_bertscore(["a red car", "a red car", "ab cd ef"], FakeEncoder())
         >>> scores.shape, bool(scores[0, 1] > 0.999)
         ((3, 3), True)

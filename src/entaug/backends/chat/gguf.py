@@ -19,10 +19,8 @@ from urllib.error import URLError
 from urllib.request import ProxyHandler, build_opener
 
 from entaug.backends.chat.server import ChatServer
-from entaug.backends.models.digests import digest
+from entaug.backends.models.catalogue import digest
 from entaug.errors import MissingModelError
-
-__all__ = ["LLAMA_SERVER", "GGUFModel", "server_command"]
 
 LLAMA_SERVER = "ENTAUG_LLAMA_SERVER"
 """The environment variable with the command that starts a llama.cpp server, if it is not found otherwise."""

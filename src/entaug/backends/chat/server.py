@@ -2,38 +2,34 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import json
 import os
 import re
+import sqlite3
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from functools import partial
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import openai
 
-from entaug.backends.chat.answers import AnswerCache, request_key
-from entaug.backends.chat.connection import Connection
-from entaug.backends.chat.failures import Failure, InvalidAnswerError, classify, retry_delay
+from entaug.backends.chat.client import Connection, InvalidAnswerError, classify, retry_delay
 from entaug.backends.chat.settings import RequestSettings, request_settings
 from entaug.backends.compute import compute_settings
 from entaug.backends.instruct import INCOMPLETE, Answer, ChatRequest, Usage
-from entaug.errors import EntaugError, MissingModelError, ParameterError
-
-__all__ = ["API_KEY", "ChatServer", "parse_address"]
+from entaug.backends.models.catalogue import cache_dir
+from entaug.errors import EntaugError, MissingModelError, OutputError, ParameterError
 
 API_KEY = "ENTAUG_API_KEY"
 """The environment variable with the API key; for OpenAI's own server also ``OPENAI_API_KEY``."""
 
 _OPENAI_HOST = "api.openai.com"
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
-_EMPTY = "the answer is empty"
-_FILTERED = "the server's content filter withheld the answer"
-_BROKEN = "the answer holds broken characters"
-_TOO_LONG = "the answer is far longer than was asked for"
-_SECRET = "the answer repeats the API key"  # noqa: S105 (a reason)
 # Models that think aloud before they answer.
 _THOUGHTS_BEGIN = re.compile(r"<think(?:ing)?>")
 _THOUGHTS_END = re.compile(r"</think(?:ing)?>")
@@ -45,6 +41,8 @@ _LONGEST_TOKEN = 64  # characters of a token, on average
 _LONGEST_ANSWER = 4096  # characters, besides those of the tokens that were asked for
 _LONGEST_NAME = 500  # characters of the name of a model
 _SHORTEST_KEY = 8  # characters; shorter ones are words that servers without keys are given
+_LOCK_SECONDS = 60.0
+_KEYS_PER_QUERY = 500
 _CONSECUTIVE_FAILURES = 10  # requests in a row that failed after all repetitions: the server is not usable
 
 
@@ -72,32 +70,23 @@ class ChatServer:
     """A model behind a server, an `entaug.backends.instruct.InstructModel`."""
 
     # Requests of a call are asked at the same time, failures that may pass are repeated with increasing delays, and
-    # answers are kept in a file (`entaug.backends.chat.answers`), so that an answer does not change and nothing is
+    # answers are kept in a file (`AnswerCache`), so that an answer does not change and nothing is
     # asked twice. Settings are those of `entaug.backends.chat.settings`.
 
     def __init__(self, address: str, *, name: str | None = None) -> None:
         self._url, model = parse_address(address)
-        host = urlsplit(self._url).hostname or ""
-        self._host = host
-        self._is_local = host in _LOOPBACK
-        if compute_settings().offline and not self._is_local:
-            raise ParameterError(f"--offline forbids requests to {host}", remedy="use a server on this machine")
+        self._host = urlsplit(self._url).hostname or ""
+        self.remote_host = None if self._host in _LOOPBACK else self._host
+        """See `entaug.backends.instruct.InstructModel.remote_host`."""
+        if compute_settings().offline and self.remote_host:
+            raise ParameterError(f"--offline forbids requests to {self._host}", remedy="use a server on this machine")
         self._refused: set[str] = set()
         self._lock = threading.Lock()
         self._failures_in_row = 0
-        self._usage = Usage()
+        self.usage = Usage()
+        """See `entaug.backends.instruct.InstructModel.usage`."""
         self._model = model or self._only_model()
         self.name = name or f"{self._url}#{self._model}"
-
-    @property
-    def usage(self) -> Usage:
-        """See `entaug.backends.instruct.InstructModel.usage`."""
-        return self._usage
-
-    @property
-    def remote_host(self) -> str | None:
-        """See `entaug.backends.instruct.InstructModel.remote_host`."""
-        return None if self._is_local else self._host
 
     # -------------------------------------------------------------------------------------------------------- answering
 
@@ -108,88 +97,74 @@ class ChatServer:
         keys = [request_key(self.name, request) for request in requests]
         by_key = dict(zip(keys, requests, strict=True))
         answers = cache.get(by_key)
-        self._usage.from_cache += len(answers)
-        new = {key: request for key, request in by_key.items() if key not in answers}
-        if new:
+        self.usage.from_cache += len(answers)
+        if new := {key: request for key, request in by_key.items() if key not in answers}:
+            self._check_cost(settings)
+            stop = threading.Event()
             executor = ThreadPoolExecutor(settings.concurrency, thread_name_prefix="entaug-request")
             try:
                 with self._connection() as connection:  # left by an interruption, too: requests under way end
-                    ask = partial(self._ask, connection, settings)
-                    self._ask_all(new, partial(executor.submit, ask), settings, cache, answers)
+                    futures = {
+                        executor.submit(self._ask, connection, settings, stop, request): key
+                        for key, request in new.items()
+                    }
+                    self._collect(futures, stop, settings, cache, answers)
             finally:
+                stop.set()
                 executor.shutdown(wait=False, cancel_futures=True)
         for answer in answers.values():
             if answer.failure:
-                self._usage.failed[answer.failure] += 1
+                self.usage.failed[answer.failure] += 1
         return [answers[key] for key in keys]
 
-    def _ask_all(
+    def _collect(
         self,
-        new: Mapping[bytes, ChatRequest],
-        submit: Callable[..., Future[tuple[Answer, bool]]],
+        futures: Mapping[Future[tuple[Answer, bool]], bytes],
+        stop: threading.Event,
         settings: RequestSettings,
         cache: AnswerCache,
         answers: dict[bytes, Answer],
     ) -> None:
-        """Ask requests at the same time, and keep each answer as it comes."""
-        self._check_cost(settings)
-        stop = threading.Event()
-        futures: dict[Future[tuple[Answer, bool]], bytes] = {submit(stop, request): key for key, request in new.items()}
-        error: BaseException | None = None
-        try:
-            for future in as_completed(futures):
-                if future.cancelled():
-                    continue
-                try:
-                    answer, is_final = future.result()
-                except EntaugError as raised:
-                    error = error or raised
-                    self._stop(stop, futures)
-                    continue
-                self._usage.requests += 1
+        """Keep each answer as it comes; after an error requests under way end with their present attempt."""
+        error: EntaugError | None = None
+        for future in as_completed(futures):
+            if future.cancelled():
+                continue
+            try:
+                answer, is_final = future.result()
+                self.usage.requests += 1
                 # A request that was given up is asked again by the next run, so its failure is not kept.
                 answers[futures[future]] = cache.put(futures[future], answer) if is_final else answer
                 if error is None:
-                    error = self._reason_to_stop(is_final, answer, settings)
-                    if error is not None:
-                        self._stop(stop, futures)
-        except BaseException:
-            self._stop(stop, futures)
-            raise
+                    self._check_failures(answer, is_final)
+                    self._check_cost(settings)
+            except EntaugError as raised:
+                error = error or raised
+                stop.set()
+                for other in futures:
+                    other.cancel()
         if error is not None:
             raise error
 
-    @staticmethod
-    def _stop(stop: threading.Event, futures: Mapping[Future[Any], bytes]) -> None:
-        """Cancel requests that have not begun; those under way end with their present attempt."""
-        stop.set()
-        for future in futures:
-            future.cancel()
-
-    def _reason_to_stop(self, is_final: bool, answer: Answer, settings: RequestSettings) -> EntaugError | None:
+    def _check_failures(self, answer: Answer, is_final: bool) -> None:
         self._failures_in_row = 0 if is_final else self._failures_in_row + 1
         if self._failures_in_row >= _CONSECUTIVE_FAILURES:
-            return EntaugError(
+            raise EntaugError(
                 f"{self._url}: {self._failures_in_row} requests in a row failed ({answer.failure})",
                 remedy="run the same command again to continue when the server works",
             )
-        try:
-            self._check_cost(settings)
-        except EntaugError as error:
-            return error
-        return None
 
     def _check_cost(self, settings: RequestSettings) -> None:
         if settings.max_cost is None:
             return
-        if self._usage.uncounted:
+        if self.usage.uncounted:
             raise EntaugError(
                 f"{self._url} does not say how many tokens it read and wrote, so that the cost is not known",
                 remedy="leave out --max-cost",
             )
-        if self._usage.cost >= settings.max_cost:
+        if self.usage.cost >= settings.max_cost:
             raise EntaugError(
-                f"the cost of {self._usage.cost:.4f} has reached the maximum of {settings.max_cost:g}",
+                f"the cost of {self.usage.cost:.4f} has reached the maximum of {settings.max_cost:g}",
                 remedy="run the same command again with a higher --max-cost to continue",
             )
 
@@ -211,14 +186,17 @@ class ChatServer:
                     raise
                 if failure.is_fatal:
                     raise EntaugError(f"{self._url}: {failure.reason}", remedy=failure.remedy) from None
-                if self._adapt(failure, refused):
+                parameter = failure.refused_parameter
+                if parameter in _OPTIONAL and parameter not in refused:  # the request can be sent without it
+                    with self._lock:
+                        self._refused.add(parameter)
                     continue
             if not failure.may_pass:
                 return Answer("", failure.reason), True
             if attempt >= (settings.retries or 0) or stop.is_set():
                 return Answer("", failure.reason), False
             with self._lock:
-                self._usage.repeated[failure.reason] += 1
+                self.usage.repeated[failure.reason] += 1
             if stop.wait(retry_delay(attempt, failure)):
                 return Answer("", failure.reason), False
             attempt += 1
@@ -235,15 +213,6 @@ class ChatServer:
                 arguments[key] = value
         return arguments
 
-    def _adapt(self, failure: Failure, refused: frozenset[str]) -> bool:
-        """Note a parameter that the server does not take; return whether the request can be sent without it."""
-        name = failure.refused_parameter
-        if name not in _OPTIONAL or name in refused:
-            return False
-        with self._lock:
-            self._refused.add(name)
-        return True
-
     def _read(self, content: bytes, request: ChatRequest, settings: RequestSettings) -> Answer:
         """The answer in what the server sent, the tokens of which are counted. No other text of it is kept."""
         completion = _parse(content)
@@ -255,19 +224,21 @@ class ChatServer:
         if not isinstance(text, str | None):
             raise InvalidAnswerError
         with self._lock:
-            self._usage.add_tokens(_token_counts(completion), settings.prices)
+            self.usage.add_tokens(_token_counts(completion), settings.prices)
         text = _without_thoughts(text or "").strip()
-        if _holds_surrogates(text):
-            return Answer("", _BROKEN)
-        if any(secret in text for secret in self._secrets() if len(secret) >= _SHORTEST_KEY):
-            return Answer("", _SECRET)
-        if len(text) > _LONGEST_ANSWER + _LONGEST_TOKEN * request.max_tokens:
-            return Answer("", _TOO_LONG)
+        faults = {
+            "the answer holds broken characters": any("\ud800" <= character <= "\udfff" for character in text),
+            "the answer repeats the API key": any(s in text for s in self._secrets() if len(s) >= _SHORTEST_KEY),
+            "the answer is far longer than was asked for": len(text)
+            > _LONGEST_ANSWER + _LONGEST_TOKEN * request.max_tokens,
+        }
+        if failure := next((fault for fault, is_found in faults.items() if is_found), None):
+            return Answer("", failure)
         if reason == "length":
             return Answer(text, INCOMPLETE)
         if reason == "content_filter":
-            return Answer(text, _FILTERED)
-        return Answer(text) if text else Answer("", _EMPTY)
+            return Answer(text, "the server's content filter withheld the answer")
+        return Answer(text) if text else Answer("", "the answer is empty")
 
     # ------------------------------------------------------------------------------------------------------- the client
 
@@ -276,7 +247,7 @@ class ChatServer:
 
     def _connection(self) -> Connection:
         # A proxy is not asked for this machine.
-        return Connection(self._url, self._key() or "none", use_proxies=not self._is_local)
+        return Connection(self._url, self._key() or "none", use_proxies=self.remote_host is not None)
 
     def _key(self) -> str | None:
         """The API key, read anew for each request."""
@@ -368,5 +339,48 @@ def _without_thoughts(text: str) -> str:
     return "".join([*kept, text[position:]])
 
 
-def _holds_surrogates(text: str) -> bool:
-    return any("\ud800" <= character <= "\udfff" for character in text)
+def request_key(model: str, request: ChatRequest) -> bytes:
+    """Return the key of a request: a digest of the model and of all that the answer depends on."""
+    content = [model, list(map(list, request.messages)), request.seed, request.max_tokens, float(request.temperature)]
+    return hashlib.sha256(json.dumps(content).encode()).digest()
+
+
+class AnswerCache:
+    """Answers by request in a file of SQLite, which several processes may use at the same time."""
+
+    # It holds digests of requests and the answers, neither prompts nor API keys.
+
+    def __init__(self, path: str | Path | None = None) -> None:
+        self.path = Path(path) if path is not None else cache_dir() / "answers.sqlite"
+        with self._connection() as connection:
+            connection.execute("CREATE TABLE IF NOT EXISTS answers (key BLOB PRIMARY KEY, text TEXT, failure TEXT)")
+
+    def get(self, keys: Iterable[bytes]) -> dict[bytes, Answer]:
+        """Return the answers to requests."""
+        wanted = list(keys)
+        answers: dict[bytes, Answer] = {}
+        with self._connection() as connection:
+            for start in range(0, len(wanted), _KEYS_PER_QUERY):
+                some = wanted[start : start + _KEYS_PER_QUERY]
+                query = f"SELECT key, text, failure FROM answers WHERE key IN ({','.join('?' * len(some))})"  # noqa: S608
+                for key, *answer in connection.execute(query, some):
+                    answers[bytes(key)] = Answer(*answer)
+        return answers
+
+    def put(self, key: bytes, answer: Answer) -> Answer:
+        """Keep an answer, unless another process has kept one in the meantime."""
+        with self._connection() as connection:
+            connection.execute("INSERT OR IGNORE INTO answers VALUES (?, ?, ?)", (key, *answer))
+        return self.get([key])[key]
+
+    @contextlib.contextmanager
+    def _connection(self) -> Iterator[sqlite3.Connection]:
+        """A connection for one transaction; connections are short, because they may not cross a fork."""
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with contextlib.closing(sqlite3.connect(self.path, timeout=_LOCK_SECONDS)) as connection, connection:
+                yield connection
+        except (OSError, sqlite3.Error) as error:
+            reason = getattr(error, "strerror", None) or error
+            remedy = "name another file by --answers, or delete it"
+            raise OutputError(f"answers cannot be kept there ({reason})", path=str(self.path), remedy=remedy) from None

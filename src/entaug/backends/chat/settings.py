@@ -17,8 +17,6 @@ from annotated_types import Interval
 
 from entaug.config.params import NonNegativeFloat, NonNegativeInt, PositiveFloat, parameters, validate
 
-__all__ = ["RequestSettings", "request_settings", "use_request_settings"]
-
 Concurrency = Annotated[int, Interval(ge=1, le=1000)]
 
 

@@ -9,8 +9,6 @@ import orjson
 
 from entaug.errors import MissingModelError
 
-__all__ = ["TokenizerWordCases", "read_word_cases"]
-
 _FILE = "tokenizer.json"
 _SPACES = ("\u0120", "\u2581")  # the characters that stand for a space before a word
 _UNKNOWN = 10**9
@@ -29,7 +27,7 @@ class TokenizerWordCases:
         self.name, self._cases = read_word_cases(Path(folder))
 
     def usual_case(self, word: str) -> str | None:
-        """See `entaug.backends.name_protocols.WordCases.usual_case`."""
+        """See `entaug.backends.protocols.WordCases.usual_case`."""
         return self._cases.get(word.lower())
 
 

@@ -10,10 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from entaug.backends.models.digests import digest
-from entaug.errors import MissingModelError
-
-__all__ = ["StaticWordVectors"]
+from entaug.backends.models.catalogue import digest
+from entaug.errors import MissingModelError, one_line
 
 _VECTORS, _WORDS = "vectors.npy", "words.txt"
 _TEXT = (".txt", ".vec")
@@ -98,8 +96,7 @@ def _from_folder(folder: Path) -> tuple[list[str], NDArray[Any]]:
     except FileNotFoundError as error:
         raise MissingModelError("is missing", path=str(error.filename), remedy=remedy) from None
     except (OSError, ValueError, EOFError) as error:
-        reason = " ".join(str(error).split())[:200]
-        raise MissingModelError(f"is damaged ({reason})", path=str(folder), remedy=remedy) from None
+        raise MissingModelError(f"is damaged ({one_line(error)})", path=str(folder), remedy=remedy) from None
     if vectors.ndim != 2 or vectors.dtype.kind != "f":
         raise MissingModelError(
             f"holds an array of {vectors.dtype} and shape {vectors.shape}; "

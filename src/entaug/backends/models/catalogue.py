@@ -20,27 +20,10 @@ from typing import Any, NamedTuple
 
 from entaug.errors import MissingModelError, UnknownNameError
 
-__all__ = [
-    "MANIFEST",
-    "MODELS",
-    "StarterModel",
-    "Wheel",
-    "bundled_file",
-    "cache_dir",
-    "file_digest",
-    "first_damaged_file",
-    "first_missing_file",
-    "list_models",
-    "model_edition",
-    "model_path",
-    "read_manifest",
-    "select_models",
-    "stray_error",
-    "stray_files",
-]
-
 MANIFEST = "manifest.json"
 _FOLDER = Path(__file__).parent
+_WHOLE = 1 << 25  # bytes; tokenizers and configurations are smaller, weights are larger
+_SAMPLE = 1 << 20
 _OF_SYSTEMS = (".DS_Store", "Thumbs.db", "desktop.ini")  # files that file managers leave in any folder
 
 
@@ -171,7 +154,7 @@ def read_manifest(folder: Path, model: StarterModel) -> dict[str, Any] | None:
     """Read the manifest of a prepared model."""
     try:
         manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_text())
-        is_valid = isinstance(manifest["sha256"], dict) and isinstance(manifest.get("bytes", {}), dict)
+        is_valid = isinstance(manifest["sha256"], dict) and isinstance(manifest["bytes"], dict)
         is_valid = is_valid and manifest["edition"] == model_edition(model) and all(map(_is_inside, manifest["sha256"]))
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
         return None
@@ -188,7 +171,7 @@ def first_missing_file(folder: Path, model: StarterModel) -> str | None:
     manifest = read_manifest(folder, model)
     if manifest is None or not _is_package_installed(model):
         return MANIFEST
-    sizes = manifest.get("bytes", {})  # absent from manifests of older versions
+    sizes = manifest["bytes"]
     try:
         written = (folder / MANIFEST).stat().st_mtime_ns
     except OSError:
@@ -260,3 +243,19 @@ def file_digest(file: Path) -> str:
     """The SHA-256 sum of a file."""
     with file.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def digest(files: Iterable[Path]) -> str:
+    """A short digest of files, for names of backends; of those above 32 MB the size and both ends count."""
+    total = hashlib.sha256()
+    for file in files:
+        size = file.stat().st_size
+        total.update(f"{file.name} {size} ".encode())
+        with file.open("rb") as stream:
+            if size <= _WHOLE:
+                total.update(stream.read())
+                continue
+            total.update(stream.read(_SAMPLE))
+            stream.seek(size - _SAMPLE)
+            total.update(stream.read())
+    return total.hexdigest()[:8]

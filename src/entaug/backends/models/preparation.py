@@ -37,8 +37,6 @@ from entaug.config.registry import import_object
 from entaug.errors import EntaugError, MissingExtraError, MissingModelError, OutputError
 from entaug.files.locks import lock
 
-__all__ = ["PreparationTask", "Report", "prepare_models", "verify_models"]
-
 Report = Callable[[str], None]
 """Called with a line for the user."""
 
@@ -68,6 +66,8 @@ def prepare_models(
 ) -> None:
     """Prepare starter models; those that are ready are left unchanged."""
     names = list(names or ())
+    go_on = not names if go_on is None else go_on
+    say = report or _say_nothing
     if source is not None and not Path(source).is_dir():
         raise MissingModelError("is not a folder", path=str(source), remedy="name the folder that holds the files")
     failures: dict[str, EntaugError] = {}
@@ -75,19 +75,18 @@ def prepare_models(
     offline = offline or bool(compute_settings().offline)
     for model in selected:
         try:
-            _prepare(model, Path(source) if source else None, offline, report)
+            _prepare(model, Path(source) if source else None, offline, say, is_verbose=report is not None)
         except (MissingExtraError, MissingModelError) as error:
-            if not (go_on or (go_on is None and not names)):
+            if not go_on:
                 raise
             failures[model.name] = error
-            _say(report, f"{model.name}: not prepared: {error}")
+            say(f"{model.name}: not prepared: {error}")
     if failures:
         raise _combined_error(failures, names)
 
 
-def _say(report: Report | None, line: str) -> None:
-    if report is not None:
-        report(line)
+def _say_nothing(line: str) -> None:
+    del line
 
 
 def _combined_error(failures: dict[str, EntaugError], names: Iterable[str]) -> EntaugError:
@@ -102,24 +101,24 @@ def _combined_error(failures: dict[str, EntaugError], names: Iterable[str]) -> E
     return MissingModelError(message, remedy=f"the first because: {first}")
 
 
-def _prepare(model: StarterModel, source: Path | None, offline: bool, report: Report | None) -> None:
+def _prepare(model: StarterModel, source: Path | None, offline: bool, say: Report, *, is_verbose: bool) -> None:
     target = cache_dir() / model.name
+    is_forced = source is not None and model.is_always_prepared_from_source
 
     def is_ready() -> bool:
-        is_forced = source is not None and model.is_always_prepared_from_source
         return not is_forced and first_missing_file(target, model) is None
 
     if is_ready():
-        _say(report, f"{model.name}: ready")
+        say(f"{model.name}: ready")
         return
     for module in model.needs:
         if util.find_spec(module) is None:
             raise MissingExtraError(module, model.extra)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        with lock(target, lambda: _say(report, f"{model.name}: another run is preparing it; waiting")):
+        with lock(target, lambda: say(f"{model.name}: another run is preparing it; waiting")):
             if is_ready():  # prepared by another process meanwhile
-                _say(report, f"{model.name}: ready")
+                say(f"{model.name}: ready")
                 return
             for stale in target.parent.glob(f".{model.name}.*/"):
                 shutil.rmtree(stale, ignore_errors=True)
@@ -128,7 +127,7 @@ def _prepare(model: StarterModel, source: Path | None, offline: bool, report: Re
             ) as work:
                 folder = Path(work, "complete")
                 folder.mkdir()
-                _fill(PreparationTask(model, folder, source, offline, report or (lambda _: None), report is not None))
+                _fill(PreparationTask(model, folder, source, offline, say, is_verbose))
                 if target.exists():  # moved away first: a folder deleted in part could look ready
                     target.rename(Path(work, "old"))
                 folder.replace(target)
@@ -141,7 +140,7 @@ def _prepare(model: StarterModel, source: Path | None, offline: bool, report: Re
             path=str(target.parent),
             remedy=f"{remedy}, or set ENTAUG_CACHE to another folder",
         ) from None
-    _say(report, f"{model.name}: prepared")
+    say(f"{model.name}: prepared")
 
 
 def _fill(task: PreparationTask) -> None:
@@ -190,7 +189,7 @@ def _copy_prepared(prepared: Path, folder: Path, model: StarterModel, digests: M
 def verify_models(names: Iterable[str] | None = None, *, report: Report | None = None) -> None:
     """Read all files of prepared models and compare them with their manifests."""
     # A damaged model no longer counts as ready, so that `prepare_models` prepares it again.
-    cache = cache_dir()
+    cache, say = cache_dir(), report or _say_nothing
     prepared = (model.name for model in MODELS.values() if first_missing_file(cache / model.name, model) != MANIFEST)
     first: MissingModelError | None = None
     for model in select_models(names or prepared):
@@ -198,10 +197,10 @@ def verify_models(names: Iterable[str] | None = None, *, report: Report | None =
             _verify(cache / model.name, model)
         except MissingModelError as error:
             if first is not None:
-                _say(report, f"{model.name}: {error}")
+                say(f"{model.name}: {error}")
             first = first or error
         else:
-            _say(report, f"{model.name}: good")
+            say(f"{model.name}: good")
     if first:
         raise first
 

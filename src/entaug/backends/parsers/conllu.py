@@ -8,11 +8,9 @@ from pathlib import Path
 
 import conllu
 
-from entaug.backends.models.digests import digest
+from entaug.backends.models.catalogue import digest
 from entaug.backends.protocols import Parse
-from entaug.errors import InputError
-
-__all__ = ["ConlluParser"]
+from entaug.errors import InputError, one_line
 
 
 class ConlluParser:
@@ -48,8 +46,7 @@ class ConlluParser:
             if not all(0 <= head < len(rows) for head in heads) or not _is_forest(heads):
                 raise ValueError("a head is no word of the sentence, or depends on itself")  # noqa: TRY301
         except (conllu.exceptions.ParseException, KeyError, TypeError, ValueError) as error:
-            reason = " ".join(str(error).split())[:200]
-            raise InputError(f"not a tree in CoNLL-U format ({reason})", path=self._path, line=line) from None
+            raise InputError(f"not a tree in CoNLL-U format ({one_line(error)})", path=self._path, line=line) from None
         words = tuple(row["form"] for row in rows)
         tags = tuple("X" if row["upos"] in {None, "_"} else row["upos"] for row in rows)
         features = tuple("|".join(f"{k}={v}" for k, v in (row["feats"] or {}).items()) for row in rows)

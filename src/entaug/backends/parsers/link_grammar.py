@@ -12,8 +12,6 @@ from itertools import compress
 from entaug.backends.protocols import Constituent
 from entaug.errors import EntaugError, MissingModelError
 
-__all__ = ["LinkGrammar", "read_bracketed_tree"]
-
 _PROGRAM = "link-parser"
 _TOKENS = re.compile(r"\((?P<opens>[A-Z]+) |(?P<closes>\))|(?P<word>[^\s()]+)")
 _MARK = re.compile(r"\{[?!~]\}")  # the program guessed a word, or changed its case or spelling

@@ -8,8 +8,6 @@ from entaug.backends.dependency_trees import SUBJECTS, base_relations, phrase_fo
 from entaug.backends.protocols import Constituent, DependencyParser, Parse
 from entaug.backends.resolve import resolve
 
-__all__ = ["ProjectedConstituents", "project_constituents"]
-
 _NOUNS = frozenset({"NOUN", "PROPN", "PRON", "NUM", "SYM"})
 _VERBS = frozenset({"VERB", "AUX"})
 _AUXILIARIES = frozenset({"aux", "auxpass", "cop"})

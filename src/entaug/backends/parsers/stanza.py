@@ -9,9 +9,7 @@ from typing import Any
 import stanza
 
 from entaug.backends.protocols import Constituent
-from entaug.errors import MissingModelError
-
-__all__ = ["StanzaParser", "constituents_of"]
+from entaug.errors import MissingModelError, one_line
 
 _BATCH = 256  # sentences of a document; Stanza sorts them by length itself
 
@@ -36,9 +34,8 @@ class StanzaParser:
                     **options,
                 )
             except (OSError, ValueError, KeyError, RuntimeError, AttributeError, TypeError) as error:
-                reason = " ".join(str(error).split())[:200]
                 raise MissingModelError(
-                    f"Stanza has no constituency parser for {name!r} here ({reason})",
+                    f"Stanza has no constituency parser for {name!r} here ({one_line(error)})",
                     remedy=f"python -c 'import stanza; stanza.download({language!r})' where there is a network, "
                     "or use constituency_parser=projected",
                 ) from None

@@ -17,17 +17,6 @@ from pathlib import Path
 from entaug.errors import InputError
 from entaug.files.streams import decode_text, read_bytes
 
-__all__ = [
-    "PLACEHOLDERS",
-    "Prompt",
-    "PromptFile",
-    "describe_prompt",
-    "packaged_prompt",
-    "prompt_beside",
-    "prompt_text",
-    "read_prompt",
-]
-
 PLACEHOLDERS: dict[str, dict[str, bool]] = {
     "aclm": {"template": True, "labels": False},
     "entda": {"mentions": True, "labels": False},

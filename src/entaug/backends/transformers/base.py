@@ -1,7 +1,6 @@
 """What all backends on PyTorch and transformers share: finding and loading models, devices, precision and batches.
 
-Only safetensors and GGUF files are loaded, never pickles, and never code that comes with a model. One file because all
-backends need all of it.
+Only safetensors and GGUF files are loaded, never pickles, and never code that comes with a model.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ import json
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
@@ -21,40 +20,15 @@ import transformers
 from safetensors import SafetensorError
 
 from entaug.backends.compute import compute_settings
-from entaug.backends.models.digests import digest
-from entaug.backends.transformers.vocabulary import card_languages, unread_share
-from entaug.errors import EntaugError, MissingModelError, ParameterError
-
-__all__ = [
-    "Batcher",
-    "TorchBackend",
-    "choose_device",
-    "find_model",
-    "load_model",
-    "load_pretrained",
-    "load_tokenizer",
-    "max_input_length",
-    "model_name",
-    "pad_rows",
-    "quiet",
-    "release_memory",
-    "row_ranges",
-    "shuffled_batches",
-    "tokenize_words",
-    "torch",
-    "transformers",
-]
+from entaug.backends.models.catalogue import MODELS, cache_dir, digest
+from entaug.core.spacing import is_unspaced_script
+from entaug.errors import EntaugError, MissingModelError, ParameterError, one_line
 
 # The files that determine what a model answers: weights, configuration and tokenizer.
 _WEIGHTS_AND_CONFIG = ("*.safetensors", "*.gguf", "*.bin", "config.json", "generation_config.json")
 _TOKENIZER = (
-    "tokenizer*.json",
-    "special_tokens_map.json",
-    "added_tokens.json",
-    "*vocab*",
-    "merges.txt",
-    "*.model",
-    "*.spm",
+    *("tokenizer*.json", "special_tokens_map.json", "added_tokens.json"),
+    *("*vocab*", "merges.txt", "*.model", "*.spm"),
 )
 _FP16_CAPABILITY = (7, 0)  # since Volta: GPUs without bf16 such as the T4
 # Parts of the names of families that were trained in bf16 and whose values exceed the range of fp16.
@@ -65,6 +39,9 @@ _HUB_FILES = ["README.md", "*.safetensors", "*.json", "*.txt", "*.model", "*.spm
 _BATCHES_SORTED_TOGETHER = 16
 # Models that count positions from behind the padding id lose these positions.
 _OFFSET_POSITIONS = frozenset({"roberta", "xlm-roberta", "camembert", "mpnet", "xlm-roberta-xl"})
+_MIN_VOCABULARY = 1000  # smaller ones consist of bytes or characters, which read everything
+_MIN_LETTERS = 100
+_SPELLED_OUT = 0.9  # tokens for each letter, in a script with spaces; models that know a language need less than half
 
 
 # -------------------------------------------------------------------------------------------------- finding and loading
@@ -120,9 +97,10 @@ def load_pretrained(cls: Any, folder: Path, **options: Any) -> Any:
         with quiet():
             return cls.from_pretrained(folder, local_files_only=True, trust_remote_code=False, **options)
     except (OSError, ValueError, KeyError, RuntimeError, SafetensorError, json.JSONDecodeError) as error:
-        reason = " ".join(str(error).split())[:300]
         raise MissingModelError(
-            f"cannot be loaded ({reason})", path=str(folder), remedy="download it anew, or run: entaug models verify"
+            f"cannot be loaded ({one_line(error)})",
+            path=str(folder),
+            remedy="download it anew, or run: entaug models verify",
         ) from None
 
 
@@ -223,6 +201,43 @@ def pad_rows(
     return ids, mask
 
 
+# --------------------------------------------------------------------------------------------------------- languages
+
+
+def card_languages(folder: Path) -> frozenset[str] | None:
+    """Return the languages that a model serves, as the list of starter models or its card (``README.md``) says."""
+    if folder.parent == cache_dir() and folder.name in MODELS:
+        return frozenset(MODELS[folder.name].languages) or None
+    card = folder / "README.md"
+    if not card.is_file():
+        return None
+    import yaml
+    from huggingface_hub import metadata_load
+
+    try:
+        language = (metadata_load(card) or {}).get("language")
+    except (OSError, ValueError, AttributeError, yaml.YAMLError):  # a card that was written by hand
+        return None
+    entries = [language] if isinstance(language, str) else language if isinstance(language, list) else []
+    # YAML reads the code of Norwegian, no, as a truth value.
+    codes = {"no" if entry is False else str(entry).lower().replace("_", "-").split("-")[0] for entry in entries}
+    return None if "multilingual" in codes else frozenset(codes) or None
+
+
+def unread_share(tokenizer: Any, texts: Iterable[str]) -> float:
+    """Measure how much of some texts a vocabulary does not know."""
+    texts = list(texts)
+    letters = sum(character.isalpha() for text in texts for character in text)
+    if len(tokenizer) < _MIN_VOCABULARY or letters < _MIN_LETTERS:
+        return 0.0
+    rows = tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"]
+    ids = [token for row in rows for token in row]
+    if not is_unspaced_script("".join(texts[:10])) and len(ids) > _SPELLED_OUT * letters:
+        return 1.0
+    unknown = {token for token in set(ids) if token == tokenizer.unk_token_id or "\ufffd" in tokenizer.decode([token])}
+    return sum(token in unknown for token in ids) / max(1, len(ids))
+
+
 # ------------------------------------------------------------------------------------------------ device and precision
 
 
@@ -266,26 +281,27 @@ class Batcher:
 
     # The width of a row is its own length rounded up, so that no result depends on the rest of the batch.
 
-    def __init__(self, budget: int, step: int = 8) -> None:
+    def __init__(self, budget: int) -> None:
         self.budget = budget
-        self.step = step
         self.num_halvings = 0
 
-    def run(self, lengths: Sequence[int], compute: Callable[[list[int], int], None]) -> None:
-        """Compute all rows."""
+    def run(
+        self, lengths: Sequence[int], compute: Callable[[list[int], int], None], *, step: int = 8, cost: int = 1
+    ) -> None:
+        """Compute all rows, the widths of which are multiples of a step, and each token of which has a cost."""
         by_width: dict[int, list[int]] = {}
         for row, length in enumerate(lengths):
-            by_width.setdefault(-(-max(1, length) // self.step) * self.step, []).append(row)
+            by_width.setdefault(-(-max(1, length) // step) * step, []).append(row)
         for width, rows in sorted(by_width.items()):
             start = 0
             while start < len(rows):
-                size = max(1, self.budget // width)
+                size = max(1, self.budget // (cost * width))
                 try:
                     compute(rows[start : start + size], width)
                 except (RuntimeError, MemoryError) as error:
                     remedy = "use a smaller model, a shorter text or another device"
                     release_memory(error, size, f"text of {width} tokens", remedy)
-                    self.budget = max(width, self.budget // 2)
+                    self.budget = max(cost * width, self.budget // 2)
                     self.num_halvings += 1
                 else:
                     start += size
@@ -324,12 +340,7 @@ class TorchBackend:
     auto: Any  # the class of transformers that loads the model
 
     def __init__(
-        self,
-        name: str | Path,
-        *,
-        device: str | None = None,
-        precision: str | None = None,
-        budget: int | None = None,
+        self, name: str | Path, *, device: str | None = None, precision: str | None = None, budget: int | None = None
     ) -> None:
         self.folder = find_model(name)
         self.device, self.dtype = choose_device(device, precision)
@@ -350,7 +361,7 @@ class TorchBackend:
         return card_languages(self.folder)
 
     def unread_share(self, texts: Sequence[str]) -> float:
-        """The share of tokens of texts that the vocabulary does not know, see `vocabulary.unread_share`."""
+        """The share of tokens of texts that the vocabulary does not know."""
         return unread_share(self.tokenizer, texts)
 
     @property
@@ -386,26 +397,12 @@ class TorchBackend:
 
     def encode(self, texts: Sequence[str], *, add_special_tokens: bool = False) -> list[list[int]]:
         """Tokenize texts, without truncation; special tokens written in a text, such as ``[MASK]``, are plain text."""
-        ids: list[list[int]] = self._tokenize(texts, add_special_tokens, "input_ids")
-        return ids
-
-    def offsets(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
-        """The ranges of characters of the tokens of texts."""
-        if not self.tokenizer.is_fast:
-            return [[(0, 0)] * len(row) for row in self.encode(texts)]
-        ranges: list[list[tuple[int, int]]] = self._tokenize(texts, False, "offset_mapping")
-        return ranges
-
-    def _tokenize(self, texts: Sequence[str], add_special_tokens: bool, output: str) -> Any:
         if not texts:
             return []
-        return self.tokenizer(
-            list(texts),
-            add_special_tokens=add_special_tokens,
-            split_special_tokens=True,
-            return_offsets_mapping=output == "offset_mapping",
-            verbose=False,
-        )[output]
+        ids: list[list[int]] = self.tokenizer(
+            list(texts), add_special_tokens=add_special_tokens, split_special_tokens=True, verbose=False
+        )["input_ids"]
+        return ids
 
     def pad(
         self, rows: Sequence[Sequence[int]], width: int, *, left: bool = False

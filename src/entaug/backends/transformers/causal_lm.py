@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import torch
+import transformers
 from numpy.typing import NDArray
 
-from entaug.backends.transformers.base import Batcher, TorchBackend, torch, transformers
+from entaug.backends.transformers.base import TorchBackend
 
-__all__ = ["TransformersCausalLM"]
-
-_CPU_BUDGET = 1024  # tokens of a batch, each of which costs a row of the whole vocabulary
+_COST = 4  # of a token, which takes a row of the whole vocabulary
 
 
 class TransformersCausalLM(TorchBackend):
@@ -58,8 +58,5 @@ class TransformersCausalLM(TorchBackend):
             for (text, start, first_scored), row, line in zip(chosen, inputs, values.cpu().numpy(), strict=True):
                 log_probs[text][first_scored : start + len(row) - 1] = line[first_scored - start : len(row) - 1]
 
-        is_cpu = self.device.type == "cpu"
-        batcher = Batcher(min(self.batcher.budget, _CPU_BUDGET) if is_cpu else self.batcher.budget // 4)
-        batcher.run([1 + min(longest, len(rows[text])) for text, _, _ in windows], compute)
-        self.batcher.num_halvings += batcher.num_halvings
+        self.batcher.run([1 + min(longest, len(rows[text])) for text, _, _ in windows], compute, cost=_COST)
         return log_probs

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import torch
+import transformers
 from numpy.typing import NDArray
 
-from entaug.backends.transformers.base import Batcher, TorchBackend, pad_rows, tokenize_words, torch, transformers
+from entaug.backends.transformers.base import Batcher, TorchBackend, pad_rows, tokenize_words
 from entaug.errors import ParameterError
-
-__all__ = ["TransformersEncoder", "compute_attentions"]
 
 
 class _LayerReached(Exception):  # noqa: N818 (no error)

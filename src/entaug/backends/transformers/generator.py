@@ -3,35 +3,85 @@
 from __future__ import annotations
 
 import abc
+import copy
+import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
+import torch
+import transformers
+
 from entaug.backends.compute import trim_heap
 from entaug.backends.config import DecodingConfig, TrainingConfig, TrainingProgress
 from entaug.backends.protocols import TextPairs
-from entaug.backends.transformers.base import (
-    Batcher,
-    find_model,
-    load_pretrained,
-    quiet,
-    release_memory,
-    torch,
-    transformers,
+from entaug.backends.transformers.base import find_model, load_pretrained, quiet, release_memory
+from entaug.backends.transformers.constraints import OutputVocabulary
+from entaug.backends.transformers.decoding import (
+    DiversityPenalty,
+    GumbelTopK,
+    SampledText,
+    sample_texts,
+    supports_refilling,
 )
-from entaug.backends.transformers.decoding import DiversityPenalty, GumbelTopK
-from entaug.backends.transformers.generator_languages import GeneratorLanguages
-from entaug.backends.transformers.output_vocabulary import OutputVocabulary
-from entaug.backends.transformers.rows import HeadInputs, mean_log_probs
-from entaug.backends.transformers.sampling import SampledText, sample_texts, supports_refilling
-from entaug.backends.transformers.trainable import FineTunable
-from entaug.backends.transformers.training import IGNORED, Row
+from entaug.backends.transformers.training import IGNORED, FineTunable, Row
+from entaug.backends.translation.base import find_code, is_first_token, language_tokens
 from entaug.errors import ParameterError
 
-__all__ = ["CausalGenerator", "Seq2SeqGenerator", "TransformersGenerator", "load_generator"]
-
 _WIDTH_STEP = 32  # widths of inputs are multiples of it
+
+
+class GeneratorLanguages:
+    """The languages of a generator, and the special tokens of a text in each."""
+
+    def __init__(self, backend: Any) -> None:
+        tokenizer = backend.tokenizer
+        tokens = language_tokens(tokenizer)
+        self.codes = sorted(tokens)
+        self.default: str | None = str(tokenizer.src_lang) if tokens else None
+        self._ids = {code: int(tokenizer.convert_tokens_to_ids(token)) for code, token in tokens.items()}
+        self._is_first = is_first_token(tokenizer)
+        self._usual = (backend.prefix_ids, backend.suffix_ids)
+
+    def around(self, language: str | None) -> tuple[list[int], list[int]]:
+        """Return the special tokens before and after a text."""
+        prefix, suffix = self._usual
+        if language is None or self.default is None:
+            return prefix, suffix
+        old, new = self._ids[self.default], self._ids[find_code(language, self.codes)]
+        return [new if i == old else i for i in prefix], [new if i == old else i for i in suffix]
+
+    def beginning(self, language: str | None, start_id: int) -> list[int]:
+        """Return the tokens with which the decoder begins."""
+        prefix, suffix = self.around(language)
+        return suffix[-1:] if self._is_first and self.default is not None else [start_id, *prefix]
+
+
+def mean_log_probs(steps: Sequence[Any], rows: Sequence[tuple[list[int], bool]]) -> list[float]:
+    """Return the mean log-probability of the tokens of each row up to its end."""
+    table = torch.stack(list(steps), dim=1).tolist()
+    lengths = [len(row) + has_ended for row, has_ended in rows]
+    return [math.fsum(values[:n]) / max(1, n) for values, n in zip(table, lengths, strict=True)]
+
+
+class HeadInputs:
+    """Makes the output layer of a causal model compute the logits of selected positions only."""
+
+    # When a model has read its input, `generate` needs the logits of the last position, and passes a slice that is not
+    # contiguous to the output layer. For such a slice `matmul` copies the table of the vocabulary for each row: 57 MB a
+    # row in a model of 135 million parameters, 3.5 GB in a batch of 63. So slices are made contiguous.
+
+    def __init__(self, model: Any) -> None:
+        self.positions: tuple[Any, Any] | None = None
+        head = model.get_output_embeddings()
+        self.has_head = head is not None
+        if head is not None:
+            head.register_forward_pre_hook(self._select)
+
+    def _select(self, _: Any, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        hidden = inputs[0]
+        return (hidden.contiguous() if self.positions is None else hidden[self.positions], *inputs[1:])
 
 
 class TransformersGenerator(FineTunable[tuple[str, str, str | None]], abc.ABC):
@@ -39,17 +89,9 @@ class TransformersGenerator(FineTunable[tuple[str, str, str | None]], abc.ABC):
 
     _pads_left = False
 
-    def __init__(
-        self,
-        name: str | Path,
-        *,
-        device: str | None = None,
-        precision: str | None = None,
-        budget: int | None = None,
-        adapters: bool | None = None,
-    ) -> None:
+    def __init__(self, name: str | Path, **options: Any) -> None:
         self._model: Any = None
-        super().__init__(name, device=device, precision=precision, budget=budget, adapters=adapters)
+        super().__init__(name, **options)
         if self.adapters:
             import peft  # noqa: F401  (fails here if it is missing, not after the data is prepared)
         self.languages_ = GeneratorLanguages(self)
@@ -99,13 +141,15 @@ class TransformersGenerator(FineTunable[tuple[str, str, str | None]], abc.ABC):
         progress: TrainingProgress | None = None,
         languages: Sequence[str | None] | None = None,
     ) -> Self:
-        """See `entaug.backends.extended_protocols.MultilingualGenerator.fit`."""
+        """See `entaug.backends.protocols.MultilingualGenerator.fit`."""
 
         def examples(epoch: int) -> list[tuple[str, str, str | None]]:
             now = pairs(epoch) if callable(pairs) else pairs
             return [(*pair, language) for pair, language in zip(now, languages or [None] * len(now), strict=True)]
 
-        return self._fit(examples, config, new_tokens, checkpoint_dir, progress)
+        trained = copy.copy(self)
+        trained._train(examples, config, new_tokens, checkpoint_dir, progress)  # noqa: SLF001 (its own)
+        return trained
 
     @cached_property
     def vocabulary(self) -> OutputVocabulary:
@@ -147,7 +191,7 @@ class TransformersGenerator(FineTunable[tuple[str, str, str | None]], abc.ABC):
         *,
         languages: Sequence[str | None] | None = None,
     ) -> list[list[str]]:
-        """See `entaug.backends.extended_protocols.MultilingualGenerator.generate`."""
+        """See `entaug.backends.protocols.MultilingualGenerator.generate`."""
         if config.strategy == "sample" and (seeds is None or len(seeds) != len(inputs)):
             raise ParameterError(f"{0 if seeds is None else len(seeds)} seeds for {len(inputs)} inputs")
         max_new_tokens = config.max_new_tokens
@@ -186,9 +230,7 @@ class TransformersGenerator(FineTunable[tuple[str, str, str | None]], abc.ABC):
 
         # A row costs as much as it has beams. Few batches are worth more than little padding, as a batch takes as many
         # steps as its longest text.
-        batcher = Batcher(max(1, self.batcher.budget // config.num_beams), step=_WIDTH_STEP)
-        batcher.run([len(prompts[i]) for i in work], compute)
-        self.batcher.num_halvings += batcher.num_halvings
+        self.batcher.run([len(prompts[i]) for i in work], compute, step=_WIDTH_STEP, cost=config.num_beams)
         return outputs
 
     def _sample(

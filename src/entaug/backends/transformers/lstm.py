@@ -8,14 +8,12 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+import torch
 
 from entaug.backends.config import TrainingConfig, TrainingProgress
-from entaug.backends.transformers.base import choose_device, torch
-from entaug.backends.transformers.trainable import TrainableModel
-from entaug.backends.transformers.training import IGNORED, Row, fine_tune
+from entaug.backends.transformers.base import choose_device
+from entaug.backends.transformers.training import IGNORED, Row, TrainableModel, fine_tune
 from entaug.errors import InputError, ParameterError
-
-__all__ = ["LSTMTokenLM"]
 
 _PAD, _BEGIN, _END = 0, 1, 2
 _NUM_SPECIAL = 3

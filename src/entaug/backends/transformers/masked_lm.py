@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+import torch
+import transformers
 from numpy.typing import NDArray
 
 from entaug.backends.config import TrainingConfig, TrainingProgress
 from entaug.backends.protocols import MaskedExample, MaskedText
-from entaug.backends.transformers.base import Batcher, load_model, torch, transformers
-from entaug.backends.transformers.trainable import FineTunable
-from entaug.backends.transformers.training import IGNORED, Row
+from entaug.backends.transformers.base import load_model
+from entaug.backends.transformers.training import IGNORED, FineTunable, Row
 from entaug.core.spacing import is_unspaced_script
 from entaug.core.words import is_word
 from entaug.errors import MissingModelError
-
-__all__ = ["TransformersMaskedLM"]
 
 
 class TransformersMaskedLM(FineTunable[MaskedExample]):
@@ -80,7 +80,9 @@ class TransformersMaskedLM(FineTunable[MaskedExample]):
         progress: TrainingProgress | None = None,
     ) -> Self:
         """See `entaug.backends.protocols.TrainableMaskedLM.fit`."""
-        return self._fit(texts, config, new_tokens, checkpoint_dir, progress)
+        trained = copy.copy(self)
+        trained._train(texts, config, new_tokens, checkpoint_dir, progress)  # noqa: SLF001 (its own)
+        return trained
 
     def _row(self, example: MaskedExample) -> Row:
         ids, labels = list(self.prefix_ids), [IGNORED] * len(self.prefix_ids)
@@ -97,7 +99,13 @@ class TransformersMaskedLM(FineTunable[MaskedExample]):
 
     def token_offsets(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
         """See `entaug.backends.protocols.MaskedLM.token_offsets`."""
-        return self.offsets(texts)
+        if not texts or not self.tokenizer.is_fast:
+            return [[(0, 0)] * len(row) for row in self.encode(texts)]
+        options = {"add_special_tokens": False, "split_special_tokens": True, "verbose": False}
+        ranges: list[list[tuple[int, int]]] = self.tokenizer(list(texts), return_offsets_mapping=True, **options)[
+            "offset_mapping"
+        ]
+        return ranges
 
     @property
     def _window(self) -> int:
@@ -138,15 +146,10 @@ class TransformersMaskedLM(FineTunable[MaskedExample]):
             for value, (text, place, _, _) in zip(values, (work[i] for i in batch), strict=True):
                 log_probs[text][place] = value
 
-        self._token_batcher.run(
-            [len(prefix) + len(suffix) + min(window, len(rows[text])) for text, *_ in work], compute
-        )
-        return log_probs
-
-    @cached_property
-    def _token_batcher(self) -> Batcher:
         # A text gives as many rows of its own width as it has tokens, so nothing is gained by rounding widths up.
-        return Batcher(self.batcher.budget, step=1 if self.device.type == "cpu" else 4)
+        lengths = [len(prefix) + len(suffix) + min(window, len(rows[text])) for text, *_ in work]
+        self.batcher.run(lengths, compute, step=1 if self.device.type == "cpu" else 4)
+        return log_probs
 
     # ---------------------------------------------------------------------------------------------------------- filling
 

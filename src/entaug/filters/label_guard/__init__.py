@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from entaug.backends.language_check import LoadedModel, served_languages
-from entaug.backends.name_protocols import EntityRecognizer, Recognition, WordCases
+from entaug.backends.protocols import EntityRecognizer, Recognition, WordCases
 from entaug.backends.resolve import check_name, preparing_command, resolve, resolve_prepared
 from entaug.core.data import Sentence
 from entaug.core.languages import LanguageProfile, language_name

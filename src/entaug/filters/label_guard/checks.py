@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import groupby, pairwise
 
-from entaug.backends.name_protocols import Recognition
+from entaug.backends.protocols import Recognition
 from entaug.core.data import Mention, Sentence
 from entaug.core.words import is_word
 from entaug.filters.label_guard.names import (

@@ -8,8 +8,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any, Self
 
-from entaug.backends.name_protocols import EntityRecognizer, Recognition, WordCases
-from entaug.backends.protocols import match_case
+from entaug.backends.protocols import EntityRecognizer, Recognition, WordCases, match_case
 from entaug.core.data import Sentence, Span
 from entaug.core.label_names import label_in_words
 from entaug.core.words import is_word

