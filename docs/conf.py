@@ -8,7 +8,6 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 
 from entaug import __version__
-from entaug.config import constraints
 
 project = "entaug"
 author = "the entaug maintainers"
@@ -27,7 +26,10 @@ nitpicky = True  # a name without a target is a warning, and warnings are errors
 nitpick_ignore_regex = [
     ("py:class", r"NDArray|float32|float64|[-\w.]*numpy.*"),  # NumPy's, imported for types alone
     ("py:class", "TagProbabilities"),  # imported for types alone, because it needs NumPy
-    ("py:class", rf"(entaug\.\w+\.)?({'|'.join(constraints.__all__)}|Seed|StopWords)"),  # types of parameters
+    (
+        "py:class",
+        r"(entaug\.\w+\.)?((Non|Positive)\w+|Cosine|Probability|Subset|Check|Seed|StopWords)",
+    ),  # types of parameters
 ]
 default_role = "py:obj"  # single backticks in docstrings hold names
 root_doc = "index"

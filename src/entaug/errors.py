@@ -24,22 +24,6 @@ import difflib
 import re
 from collections.abc import Iterable, Sequence
 
-__all__ = [
-    "EditError",
-    "EntaugError",
-    "InputError",
-    "InputWarning",
-    "LossError",
-    "MissingExtraError",
-    "MissingModelError",
-    "OutputError",
-    "ParameterError",
-    "TagError",
-    "UnknownNameError",
-    "escape_control_characters",
-    "one_line",
-]
-
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 

@@ -14,8 +14,7 @@ from conftest import EXAMPLE
 from entaug import Mention, Sentence
 from entaug.commands.main import main
 from entaug.core.corpus import SentenceKeys, with_keys
-from entaug.core.data import split_fields
-from entaug.core.provenance import Provenance
+from entaug.core.data import Provenance, split_fields
 from entaug.errors import LossError
 from entaug.formats import target
 from entaug.formats.bookkeeping import BOOKKEEPING, without_bookkeeping

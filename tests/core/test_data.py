@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from conftest import examples
 from entaug.core.corpus import Corpus
-from entaug.core.data import PLACEHOLDER, Edit, Mention, Sentence
+from entaug.core.data import Edit, Mention, Sentence
+from entaug.core.edits import PLACEHOLDER
 from entaug.errors import EditError, InputError, TagError
 from helpers.strategies import edited, sentences
 

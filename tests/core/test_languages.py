@@ -20,7 +20,7 @@ from entaug.commands.main import main
 from entaug.core.corpus import UnlabelledText
 from entaug.core.data import Mention, Sentence
 from entaug.core.languages import LANGUAGE_NAMES, LanguageProfile
-from entaug.core.stopwords import listed_languages
+from entaug.core.words import listed_languages
 from entaug.errors import InputError, MissingModelError, UnknownNameError
 from entaug.methods import create_augmenter
 from entaug.taggers.base import create_tagger

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 import entaug
-from entaug.core.data import Mention, Sentence, split_fields
-from entaug.core.provenance import Provenance
+from entaug.core.data import Mention, Provenance, Sentence, split_fields
 from entaug.errors import ParameterError
 from entaug.formats.augmented import pair_with_sources, read_augmented
 

@@ -19,7 +19,7 @@ from entaug import (
 )
 from entaug.core.data import split_fields
 from entaug.core.rng import Streams
-from entaug.core.stopwords import stop_words
+from entaug.core.words import stop_words
 from entaug.errors import InputError, ParameterError, UnknownNameError
 from entaug.methods import create_augmenter
 from entaug.methods.base import Augmenter

@@ -25,7 +25,7 @@ from entaug.commands.main import main
 from entaug.config.params import parameters
 from entaug.config.presets import Preset, preset_rows
 from entaug.core.data import split_fields
-from entaug.core.stopwords import stop_words
+from entaug.core.words import stop_words
 from entaug.errors import MissingModelError, ParameterError, UnknownNameError
 from entaug.methods import METHODS, create_augmenter
 from entaug.methods.shared.linearization import INVALID_LABELS

@@ -9,7 +9,7 @@ import pytest
 from test_html_browser import OpenedFile
 
 from entaug import Mention, Sentence
-from entaug.core.provenance import Provenance
+from entaug.core.data import Provenance
 from entaug.formats.augmented import AugmentedCorpus, AugmentedPair
 from entaug.report.html.examples import report_data
 from entaug.report.html.page import render_html_report

@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 import entaug
 from conftest import EXAMPLE, examples
 from entaug.commands.main import main
-from entaug.core.data import Mention, Sentence
-from entaug.core.provenance import Provenance
+from entaug.core.data import Mention, Provenance, Sentence
 from entaug.errors import EntaugError, InputError, OutputError, ParameterError, UnknownNameError
 from entaug.formats.augmented import AugmentedCorpus, AugmentedPair
 from entaug.report.ratings.page import (

@@ -17,7 +17,7 @@ from entaug.backends.resolve import check_name, resolve
 from entaug.backends.soft_labels import TagProbabilities
 from entaug.commands.main import main
 from entaug.core.data import Mention, Sentence
-from entaug.core.label_names import label_in_words
+from entaug.core.words import label_in_words
 from entaug.errors import InputError, MissingModelError, ParameterError
 from entaug.filters import create_filters
 from entaug.methods import create_augmenter

@@ -21,8 +21,7 @@ from conftest import EXAMPLE
 from entaug import Mention, Relabeller, Sentence
 from entaug.backends.soft_labels import TagProbabilities
 from entaug.commands.main import main
-from entaug.core.data import Edit
-from entaug.core.provenance import Provenance
+from entaug.core.data import Edit, Provenance
 from entaug.errors import InputError, LossError, ParameterError, UnknownNameError
 from entaug.methods import METHODS
 from entaug.methods.augment import augment_file

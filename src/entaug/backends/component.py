@@ -13,8 +13,6 @@ from entaug.config.params import Configurable, Parameter, parameters
 from entaug.core.data import Sentence
 from entaug.errors import EntaugError, MissingExtraError, MissingModelError
 
-__all__ = ["Component"]
-
 _TRAINED = frozenset({"tagger", "token_lm"})
 
 

@@ -22,8 +22,6 @@ from typing import Any, TypeVar
 from entaug.backends.compute import ComputeSettings, compute_settings, set_compute_settings
 from entaug.errors import EntaugError, ParameterError
 
-__all__ = ["Workers", "available_cores", "check_jobs", "interrupts_blocked", "number_of_processes", "process_pool"]
-
 S = TypeVar("S")
 T = TypeVar("T")
 R = TypeVar("R")

@@ -16,8 +16,6 @@ from entaug.core.mentions import Mention
 from entaug.core.tags import decode
 from entaug.errors import InputError
 
-__all__ = ["LEAST", "SoftLabels", "TagProbabilities", "best_valid_tags", "label_confidence", "tags_of"]
-
 LEAST = 0.001
 """Smaller probabilities are not written."""
 _FLOOR = 1e-6  # smaller ones count as this one in `TagProbabilities.mentions`

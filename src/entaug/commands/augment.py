@@ -47,8 +47,6 @@ from entaug.methods.combined import CombinedAugmenter, parse_methods
 from entaug.methods.parts import Part, PartSummary, augment_part
 from entaug.methods.types import Accepted
 
-__all__ = ["COMMAND", "summary_lines"]
-
 _COLOURS = ("cyan", "magenta", "green", "yellow", "blue", "red")
 
 

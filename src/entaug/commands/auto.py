@@ -15,8 +15,6 @@ from entaug.study.auto import auto
 from entaug.study.auto_files import AutoSummary, read_plan_file
 from entaug.study.engine import StudyProgress
 
-__all__ = ["COMMAND"]
-
 
 def _from_plan(args: argparse.Namespace) -> dict[str, Any]:
     """Return the arguments that the plan of an earlier result says, and options do not."""

@@ -23,8 +23,6 @@ from entaug.formats.base import ReadReport
 from entaug.formats.file_job import FileJob, FileOptions, read_sentences
 from entaug.methods.statistics import CorpusStatistics, PhraseCounts
 
-__all__ = ["COMMAND", "CheckSummary", "check"]
-
 _WINDOW = 256  # sentences that are parsed together
 
 

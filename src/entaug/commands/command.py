@@ -18,8 +18,6 @@ from entaug.config.params import REQUIRED, Parameter, parameters
 from entaug.errors import ParameterError
 from entaug.files.streams import is_stdout
 
-__all__ = ["Command", "OptionGroup", "Summary", "add_parameter", "add_parameters", "given_parameters", "parameter_help"]
-
 _PLAIN = (str, Path, Sequence, Iterable)  # types of which any text is a value
 # Fields of `FileJob`, which groups of options give.
 _FILE_OPTIONS = ("force", "repair", "from_format", "to_format", "read_options", "write_options", "allow_loss")

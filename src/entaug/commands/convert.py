@@ -16,8 +16,6 @@ from entaug.formats.base import ReadReport
 from entaug.formats.file_job import FileJob, FileOptions, locate_losses, read_sentences
 from entaug.methods.statistics import CorpusStatistics
 
-__all__ = ["COMMAND", "ConvertSummary", "convert"]
-
 
 @dataclass
 class ConvertSummary(Summary):

@@ -20,8 +20,6 @@ from entaug.formats.file_job import FileJob, FileOptions, require_mentions
 from entaug.metrics.span_f1 import Scores, score, score_table
 from entaug.taggers.base import load_tagger
 
-__all__ = ["COMMAND", "evaluate", "load_trained_tagger"]
-
 
 def evaluate(
     gold: str | Path,

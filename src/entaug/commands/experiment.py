@@ -17,8 +17,6 @@ from entaug.study.engine import StudyProgress, run_experiment
 from entaug.study.engine import smoke_test as run_smoke_test
 from entaug.study.reading import read_plan
 
-__all__ = ["COMMAND", "ExperimentSummary", "experiment"]
-
 
 @dataclass
 class ExperimentSummary(Summary):

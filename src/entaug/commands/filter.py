@@ -24,8 +24,6 @@ from entaug.formats.file_job import FileJob, FileOptions
 from entaug.methods.statistics import CorpusStatistics
 from entaug.methods.types import REVIEWED
 
-__all__ = ["COMMAND", "FilterSummary", "filter"]
-
 _WINDOW = 256  # sentences per batch; the result does not depend on it
 
 

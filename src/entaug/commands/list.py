@@ -26,8 +26,6 @@ from entaug.methods.base import Augmenter, MethodInfo
 from entaug.metrics.quality import MEASURES, list_measures
 from entaug.report.ratings.page import packaged_scales, packaged_scales_text
 
-__all__ = ["CAPABILITIES", "COMMAND", "describe_labels", "describe_needs"]
-
 CAPABILITIES = {
     "nested": "nested ones",
     "discontinuous": "discontinuous mentions",

@@ -22,8 +22,6 @@ from entaug.commands.output import ExitCode, print_warnings
 from entaug.config.registry import Registry, extra_of
 from entaug.errors import EntaugError, OutputError
 
-__all__ = ["COMMANDS", "SUMMARIES", "build_parser", "main"]
-
 SUMMARIES = {
     "augment": "make a labelled corpus larger",
     "merge": "join the parts of an augmented corpus",

@@ -25,8 +25,6 @@ from entaug.formats.base import ReadReport, note_lines
 from entaug.formats.file_job import FileJob, FileOptions, check_apart, read_sentences, require_mentions, write_text
 from entaug.methods.shared.new_mentions import NewMentions, write_mentions
 
-__all__ = ["COMMAND", "MentionsSummary", "mentions"]
-
 
 @dataclass
 class MentionsSummary(Summary):

@@ -11,8 +11,6 @@ from entaug.commands.output import print_message
 from entaug.methods.augment import AugmentSummary
 from entaug.methods.parts import merge_parts
 
-__all__ = ["COMMAND"]
-
 
 def _show(args: argparse.Namespace, summary: AugmentSummary) -> None:
     for line in () if args.quiet else summary_lines(summary):

@@ -15,8 +15,6 @@ from entaug.errors import EntaugError, ParameterError
 from entaug.methods import METHODS
 from entaug.methods.base import Augmenter
 
-__all__ = ["COMMAND", "methods_using", "models"]
-
 # Kinds whose models also serve as another kind: generators and taggers are fine-tuned from a model, constituents are
 # projected from dependency trees, and the label guard takes what it knows of names from the same models.
 _ALSO = {

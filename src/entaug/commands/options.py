@@ -19,29 +19,6 @@ from entaug.filters import Filter, create_filters
 from entaug.formats import find_format
 from entaug.formats.file_job import LOSS_KINDS, FileJob, check_apart
 
-__all__ = [
-    "COMPUTING",
-    "FILTERS",
-    "FORCE",
-    "JOBS",
-    "JSON",
-    "LOSSES",
-    "ONCE",
-    "QUIET",
-    "READING",
-    "READING_AUGMENTED",
-    "REQUESTS",
-    "WRITING",
-    "add_held_out_option",
-    "add_unlabelled_options",
-    "held_out_sentences",
-    "named_filters",
-    "option_in_advance",
-    "read_options",
-    "read_unlabelled_options",
-    "split_names",
-]
-
 # Options of formats with an option of their own: the format that describes it, and its name there. All others are set
 # with --layout and --to-layout.
 _READ_OPTIONS = {

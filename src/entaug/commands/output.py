@@ -13,21 +13,6 @@ from entaug.core.progress import Progress, no_progress
 from entaug.errors import InputWarning, escape_control_characters
 from entaug.files.json_text import json_text
 
-__all__ = [
-    "ExitCode",
-    "file_lines",
-    "label_lines",
-    "print_json",
-    "print_message",
-    "print_note",
-    "print_warnings",
-    "quantity",
-    "rejection_lines",
-    "relabelling_lines",
-    "show_progress",
-    "shown_path",
-]
-
 _MAX_NOTES = 20
 
 

@@ -34,8 +34,6 @@ from entaug.formats.unlabelled import (
 from entaug.teacher.label import label_sentences
 from entaug.teacher.relabel import require_soft_labels
 
-__all__ = ["COMMAND", "PredictSummary", "predict"]
-
 _WINDOW = 256  # sentences that are held in memory; the first ones also show the language of the text
 
 

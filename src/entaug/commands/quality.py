@@ -31,8 +31,6 @@ from entaug.metrics.quality import (
     quality_table,
 )
 
-__all__ = ["COMMAND", "quality"]
-
 
 def quality(
     inputs: Iterable[str | Path],

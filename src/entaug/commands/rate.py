@@ -27,8 +27,6 @@ from entaug.report.ratings.page import (
 )
 from entaug.report.ratings.results import key_text
 
-__all__ = ["COMMAND", "RatingPageSummary", "rate"]
-
 
 @dataclass(frozen=True)
 class RatingPageSummary(Summary):

@@ -22,8 +22,6 @@ from entaug.report.ratings.results import (
     summarize_ratings,
 )
 
-__all__ = ["COMMAND", "ratings"]
-
 
 def ratings(
     key: str | Path,

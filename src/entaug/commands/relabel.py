@@ -19,8 +19,6 @@ from entaug.formats.file_job import FileJob, FileOptions
 from entaug.methods.statistics import CorpusStatistics
 from entaug.teacher import Relabeller, count_changes, create_relabeller
 
-__all__ = ["COMMAND", "RelabelSummary", "relabel"]
-
 _WINDOW = 64  # sentences between two reports of progress
 
 

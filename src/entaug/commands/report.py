@@ -25,8 +25,6 @@ from entaug.report.html.page import notes_on_examples, render_html_report
 from entaug.report.markdown import markdown_report
 from entaug.study.records import is_run_record, read_run_records
 
-__all__ = ["COMMAND", "ReportInputs", "ReportSummary", "classify_inputs", "write_report"]
-
 
 @dataclass(frozen=True)
 class ReportInputs:

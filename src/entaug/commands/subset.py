@@ -23,8 +23,6 @@ from entaug.formats.file_job import FileJob, FileOptions, check_output, read_sen
 from entaug.methods.statistics import CorpusStatistics
 from entaug.study.subsets import draw, rest
 
-__all__ = ["COMMAND", "SubsetFile", "SubsetSummary", "subset"]
-
 
 @dataclass
 class SubsetFile:

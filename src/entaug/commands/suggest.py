@@ -25,8 +25,6 @@ from entaug.teacher.confidence import uncertainty
 from entaug.teacher.label import PseudoLabelled, label_sentences, ranked
 from entaug.teacher.train import Teacher, TeacherParameters
 
-__all__ = ["COMMAND", "Strategy", "SuggestSummary", "suggest"]
-
 Strategy = Literal["uncertainty", "entropy", "margin", "random"]
 """How sentences are selected; see `suggest`."""
 _WITH_PROBABILITIES = ("jsonl", "parquet", "datasets")  # formats in which the probabilities of tags are kept

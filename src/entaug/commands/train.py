@@ -26,8 +26,6 @@ from entaug.metrics.span_f1 import Scores, score
 from entaug.taggers.base import TAGGERS, TaggerTrainingConfig, TrainableTagger, TrainingHistory
 from entaug.taggers.relations import THW, RelationProbabilities
 
-__all__ = ["COMMAND", "TrainSummary", "train"]
-
 _DEFAULT = "linear"
 _COMPUTE = ("device", "precision")  # set for all models by the options for computing
 _NESTED = ("params", "training")  # tables of an ensemble: the options of its taggers, and those of the training

@@ -10,8 +10,6 @@ from typing import Any, NamedTuple
 
 from entaug.config.params import parameters
 
-__all__ = ["ONLY_IF_SET", "Difference", "Preset", "PresetRow", "Setting", "preset_rows", "read_presets", "section"]
-
 ONLY_IF_SET: Mapping[str, bool] = {"only_if_set": True}
 """Metadata of parameters that a signature names only if they have another value than the default."""
 

@@ -18,8 +18,6 @@ from typing import Any, Generic, TypeVar
 
 from entaug.errors import EntaugError, MissingExtraError, ParameterError, UnknownNameError
 
-__all__ = ["Registry", "extra_of", "import_object"]
-
 T = TypeVar("T")
 
 # Distributions whose top-level module has a different name.

@@ -12,8 +12,6 @@ from typing import Any
 from entaug.errors import EntaugError, InputError, ParameterError
 from entaug.files.streams import decode_text, read_bytes
 
-__all__ = ["TomlLines", "read_toml"]
-
 
 def read_toml(path: Path, remedy: str = "correct it") -> tuple[dict[str, Any], TomlLines]:
     """Read a file, and the lines of its keys."""

@@ -14,8 +14,6 @@ from entaug.core.words import is_word
 _MAY_BE_KEPT = ",;:!?)]।॥،؛؟۔，。、；：！？）」』"  # noqa: RUF001  (marks that some corpora do not split off)
 _MIN_CHARACTERS = 0.9  # of the tokens of scripts without spaces, where a corpus is divided into characters
 
-__all__ = ["CorpusTokenizer", "align_spaces", "align_subwords", "detokenize", "detokenize_with_gaps"]
-
 
 def align_spaces(tokens: Sequence[str], text: str) -> tuple[str, ...] | None:
     """Find the white space after each token in a text."""

@@ -9,17 +9,6 @@ from typing import overload
 
 from entaug.core.data import Sentence
 
-__all__ = [
-    "Corpus",
-    "CorpusStream",
-    "SentenceKeys",
-    "UnlabelledText",
-    "is_made_key",
-    "keyed",
-    "sentence_key",
-    "with_keys",
-]
-
 _MADE_KEY = re.compile(r"[0-9a-f]{16}(-[1-9]\d*)?")
 
 

@@ -14,8 +14,6 @@ from typing import NamedTuple
 from entaug.core.mentions import Mention, Span
 from entaug.errors import EditError
 
-__all__ = ["PLACEHOLDER", "Edit", "check_edits", "edited_columns", "edited_mentions", "reordered_mention"]
-
 PLACEHOLDER = "_"
 """The value of new tokens in the further columns of a sentence."""
 

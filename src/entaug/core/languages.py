@@ -7,10 +7,7 @@ from collections.abc import Collection, Iterable
 from functools import cached_property, lru_cache
 
 from entaug.core.data import Sentence
-from entaug.core.stopwords import listed_languages, stop_words
-from entaug.core.words import script_of
-
-__all__ = ["LANGUAGE_NAMES", "LanguageProfile", "language_name"]
+from entaug.core.words import listed_languages, script_of, stop_words
 
 _MIN_LETTERS = 20  # fewer letters show no script
 _MIN_SCRIPT = 0.3  # share of letters in scripts of the given languages

@@ -12,8 +12,6 @@ from functools import lru_cache
 
 from entaug.errors import InputError
 
-__all__ = ["Mention", "Span", "contiguous_mention", "is_flat", "sorted_mentions"]
-
 Span = tuple[int, int]
 
 _set = object.__setattr__

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-__all__ = ["Progress", "no_progress"]
-
 Progress = Callable[[str, int, int | None], None]
 """Called with the name of the current stage, the number of finished items and their total, None where unknown."""
 

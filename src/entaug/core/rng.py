@@ -11,8 +11,6 @@ import math
 from hashlib import blake2b
 from random import Random
 
-__all__ = ["Streams", "sample_positions"]
-
 
 class Streams:
     """The random streams of one method under one seed."""

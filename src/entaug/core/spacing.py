@@ -9,20 +9,6 @@ from itertools import pairwise
 
 from entaug.core.edits import Edit
 
-__all__ = [
-    "CLITIC",
-    "PRINTED_FORMS",
-    "WIDE",
-    "adjust_spaces",
-    "continues_word",
-    "edited_spaces",
-    "infer_spaces",
-    "infer_spaces_of_characters",
-    "is_unspaced_script",
-    "is_word_character",
-    "reordered_spaces",
-]
-
 _JOINING = "-/_&+#@"  # characters that continue a word
 PRINTED_FORMS = {
     "-LRB-": "(",

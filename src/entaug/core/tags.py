@@ -24,23 +24,6 @@ from typing import Literal, get_args
 from entaug.core.mentions import Mention, contiguous_mention, is_flat
 from entaug.errors import LossError, ParameterError, TagError, UnknownNameError
 
-__all__ = [
-    "OVERLAP",
-    "SCHEMES",
-    "InvalidTag",
-    "Overlap",
-    "SchemeDetector",
-    "canonical_scheme",
-    "decode",
-    "decode_canonical",
-    "encode",
-    "encode_canonical",
-    "flatten",
-    "is_tag",
-    "position_tags",
-    "split_tag",
-]
-
 Overlap = Literal["error", "outermost", "innermost"]
 """How to treat nested and discontinuous mentions where only flat ones can be written; see `flatten`."""
 

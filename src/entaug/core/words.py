@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from functools import lru_cache
 from itertools import groupby
+from pathlib import Path
+from typing import Annotated
 
+from entaug.config.params import Check
 from entaug.core.spacing import is_unspaced_script, is_word_character
-
-__all__ = ["is_word", "may_replace", "script_of", "words_in"]
+from entaug.errors import ParameterError
 
 _JOINERS = "\u200c\u200d"  # inside words of Persian and of the scripts of India
 # Scripts that are written together, and forms of letters, by the first words of the names of their characters.
@@ -68,3 +71,63 @@ def may_replace(new: str, old: str) -> bool:
 
 def _is_letter_or_mark(character: str) -> bool:
     return character.isalpha() or (is_word_character(character) and not character.isalnum())
+
+
+@lru_cache(maxsize=128)
+def stop_words(language: str | None) -> frozenset[str]:
+    """The stop words of a language, lower-cased."""
+    if language is None:
+        return frozenset()
+    import stopwordsiso  # reads its lists on import, which most runs do not need
+
+    if stopwordsiso.has_lang(language):
+        return frozenset(word.lower() for word in stopwordsiso.stopwords(language))
+    if all(map(stopwordsiso.has_lang, parts := language.split("+"))):
+        return frozenset().union(*map(stop_words, parts))
+    try:
+        lines = Path(language).read_text(encoding="utf-8").split("\n")
+    except (OSError, ValueError):  # not text, or not even the name of a file
+        languages = ", ".join(sorted(stopwordsiso.langs()))
+        raise ParameterError(
+            f"no stop words for {language!r}", remedy=f"give a word list file or one of: {languages}"
+        ) from None
+    return frozenset(line.strip().lower() for line in lines if line.strip())
+
+
+@lru_cache(maxsize=1)
+def listed_languages() -> frozenset[str]:
+    """The ISO 639-1 codes of the languages that have a list of stop words."""
+    import stopwordsiso
+
+    return frozenset(stopwordsiso.langs())
+
+
+def _is_available(language: str) -> bool:
+    stop_words(language)
+    return True
+
+
+StopWords = Annotated[str, Check(_is_available, "the code of a language, several joined by +, or a file")]
+"""A parameter of `stop_words`."""
+
+
+# What usual abbreviations of labels stand for.
+_WORDS = {
+    "cw": "creative work",
+    "fac": "facility",
+    "gpe": "country, city or state",
+    "grp": "group",
+    "loc": "location",
+    "misc": "miscellaneous",
+    "norp": "nationality, religious or political group",
+    "org": "organization",
+    "per": "person",
+    "pers": "person",
+    "prod": "product",
+}
+
+
+def label_in_words(label: str) -> str:
+    """Put a label into words."""
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])|[\s_./-]+", " ", label).strip().lower()
+    return _WORDS.get(words, words) or label

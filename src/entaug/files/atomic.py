@@ -20,17 +20,6 @@ from typing import BinaryIO, cast
 from entaug.errors import OutputError
 from entaug.files.streams import is_special, is_stdout
 
-__all__ = [
-    "atomic_file",
-    "atomic_folder",
-    "atomic_path",
-    "check_new_folder",
-    "follow_link",
-    "move_file",
-    "open_output",
-    "output_error",
-]
-
 _REPLACED = "replaced"
 _MAX_NAME = 200  # bytes of a name that temporary names repeat; file systems allow 255
 _REMEDIES = {

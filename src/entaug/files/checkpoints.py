@@ -19,8 +19,6 @@ from entaug.files.atomic import atomic_file, follow_link, move_file, output_erro
 from entaug.files.locks import claim
 from entaug.files.streams import encode_text
 
-__all__ = ["CheckpointedWriter", "DirectWriter", "RunWriter", "partial_paths"]
-
 _CHECKPOINT_SECONDS = 2.0  # between two notes of the progress
 _BLOCK = 1 << 20
 

@@ -12,16 +12,6 @@ from typing import Any
 
 from entaug.errors import InputError, OutputError
 
-__all__ = [
-    "holds_document",
-    "holds_only",
-    "is_safe_name",
-    "natural_sort_key",
-    "safe_file_name",
-    "walk_files",
-    "write_documents",
-]
-
 _MAX_INSPECTED = 20_000  # number of files of a folder that are looked at to recognise it
 _MAX_NAME_BYTES = 240  # of a file name without its extension
 _UNSAFE = re.compile("[\0-\x1f\x7f\ud800-\udfff]")

@@ -6,8 +6,6 @@ import json
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-__all__ = ["json_text"]
-
 
 def json_text(value: Any, *, indent: bool = False) -> str:
     """Return the JSON text of a value."""

@@ -13,8 +13,6 @@ from entaug.errors import OutputError
 if TYPE_CHECKING:
     from filelock import FileLock
 
-__all__ = ["claim", "lock"]
-
 
 @contextlib.contextmanager
 def lock(target: Path, on_wait: Callable[[], object] = lambda: None) -> Iterator[None]:

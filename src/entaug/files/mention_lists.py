@@ -17,17 +17,6 @@ from entaug.config.params import Check
 from entaug.errors import EntaugError, InputError, ParameterError, UnknownNameError
 from entaug.files.streams import decode_text, read_bytes
 
-__all__ = [
-    "ListEntry",
-    "MentionList",
-    "MentionLists",
-    "describe_mention_lists",
-    "mention_lists",
-    "parse_specification",
-    "read_mention_list",
-    "relative_to_folder",
-]
-
 MAX_LENGTH = 300
 """The longest entry in characters: long names of chemicals pass, sentences and cells with descriptions do not."""
 

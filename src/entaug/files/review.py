@@ -17,8 +17,6 @@ import orjson
 
 from entaug.errors import InputError
 
-__all__ = ["Review", "read_review"]
-
 _REMEDY = "export the decisions from a report again"
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-__all__ = ["Kind", "identify"]
-
 
 class Kind(NamedTuple):
     """A kind of file: what it is, what to do with it, and the format that reads it, if there is one."""

@@ -19,25 +19,6 @@ from typing import BinaryIO, cast
 from entaug.errors import EntaugError, InputError, OutputError, ParameterError
 from entaug.files.signatures import identify
 
-__all__ = [
-    "STDIN",
-    "as_path",
-    "check_characters",
-    "decode_text",
-    "encode_text",
-    "find_in_file",
-    "is_kind",
-    "is_special",
-    "is_stdout",
-    "name_original",
-    "open_bytes",
-    "read_beginning",
-    "read_block",
-    "read_bytes",
-    "read_line_chunks",
-    "rereadable_path",
-]
-
 STDIN = "-"
 _STDOUT = ("-", "/dev/stdout")
 _BLOCK = 1 << 20

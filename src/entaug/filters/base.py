@@ -12,8 +12,6 @@ from entaug.config.params import Check
 from entaug.core.data import Sentence
 from entaug.errors import InputError, ParameterError
 
-__all__ = ["Filter", "HeldOut", "apply_filters"]
-
 HeldOut = Annotated[Sequence[Sentence], Check(lambda _: True, "sentences (on the command line: --held-out FILE)")]
 """A parameter for dev and test sentences."""
 

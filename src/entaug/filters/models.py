@@ -17,8 +17,6 @@ from entaug.metrics.bertscore import bertscore_among
 from entaug.metrics.likelihood import log_likelihood, pseudo_log_likelihood
 from entaug.metrics.near_duplicates import similarity
 
-__all__ = ["Consistency", "Fluency", "Similarity"]
-
 _LESS_FLUENT = "less fluent than its source"
 _NOT_FLUENT = "reads badly"
 

@@ -11,12 +11,10 @@ from typing import Any
 
 from entaug.config.params import NonNegativeFloat, PositiveInt, Probability
 from entaug.core.data import Sentence
-from entaug.core.stopwords import StopWords, stop_words
+from entaug.core.words import StopWords, stop_words
 from entaug.errors import InputError, ParameterError
 from entaug.filters.base import Filter, HeldOut
 from entaug.metrics.near_duplicates import NearDuplicateIndex, similarity
-
-__all__ = ["Duplicates", "Leakage", "Mentions", "Validity"]
 
 _BRACKETS = (("(", ")"), ("[", "]"), ("{", "}"), ("-LRB-", "-RRB-"), ("``", "''"), ("“", "”"), ("«", "»"))
 
@@ -42,7 +40,7 @@ class Validity(Filter):
         balanced_brackets: whether brackets and quotes must be balanced.
         allow_repetition: whether a word may occur twice in a row.
         stop_words: a mention must not consist only of these: a language code, a file, or none; see
-            `entaug.core.stopwords.stop_words`.
+            `entaug.core.words.stop_words`.
 
     Example:
         >>> gold = Sentence("Ada ( 36 ) left".split())

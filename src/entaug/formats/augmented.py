@@ -11,15 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from entaug.core.corpus import SentenceKeys
-from entaug.core.data import Sentence
+from entaug.core.data import Provenance, Sentence
 from entaug.core.progress import Progress
-from entaug.core.provenance import Provenance
 from entaug.errors import InputError
 from entaug.formats import CorpusFile, read_each, target
 from entaug.formats.base import ReadReport
 from entaug.formats.file_job import FileJob, read_sentences
-
-__all__ = ["AugmentedCorpus", "AugmentedPair", "PairedFile", "pair_with_sources", "read_augmented"]
 
 
 @dataclass(frozen=True, slots=True)

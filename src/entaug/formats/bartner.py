@@ -33,8 +33,6 @@ from entaug.formats.text import DOCUMENT, group_by_document
 from entaug.formats.text_records import write_objects
 from entaug.formats.token_records import check_tokens, unique_mentions, without
 
-__all__ = ["Bartner", "BartnerDialect", "BartnerNested", "BartnerNestedDialect"]
-
 _MENTIONS = re.compile(r"\d+,\d+(?:,\d+,\d+)* [^ |]+(?:\|\d+,\d+(?:,\d+,\d+)* [^ |]+)*")
 _MENTIONS_AT_END = re.compile(rf"{_MENTIONS.pattern}$")
 _HEAD_SIZE = 1 << 16

@@ -54,8 +54,6 @@ from entaug.formats.text import (
 from entaug.formats.text_records import DocumentFormat, check_characters_of, check_mentions, stripped
 from entaug.formats.token_records import without
 
-__all__ = ["BioC", "BioCDialect"]
-
 KEPT = "_bioc"
 """Field of a sentence: the parts of its document (``passages``, ``infons``), and a digest of the text they are of."""
 _HEAD_SIZE = 1 << 16

@@ -58,8 +58,6 @@ from entaug.formats.text import (
 )
 from entaug.formats.text_records import HALF_CHARACTER, check_characters_of, check_mentions
 
-__all__ = ["Brat", "BratDialect"]
-
 BYTE_ORDER_MARK = "\ufeff"
 # All other characters end a line in brat, even within a mention, so no range may contain them.
 _LINE = re.compile("[^\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+")

@@ -31,8 +31,6 @@ from entaug.formats.records import as_object, parse_json
 from entaug.formats.text import NOT_IN_XML, CharMention, Document, SegmentationOptions, join_sentences, locate_tokens
 from entaug.formats.text_records import DocumentFormat, check_characters_of, layout_text
 
-__all__ = ["CasDialect", "CasFormat"]
-
 _ENTITIES = "de.tudarmstadt.ukp.dkpro.core.api.ner.type.NamedEntity"
 _TOKEN = "de.tudarmstadt.ukp.dkpro.core.api.segmentation.type.Token"  # noqa: S105
 _SENTENCE = "de.tudarmstadt.ukp.dkpro.core.api.segmentation.type.Sentence"

@@ -41,8 +41,6 @@ from entaug.formats.text_records import (
 )
 from entaug.formats.token_records import pop_id
 
-__all__ = ["Chat", "ChatDialect"]
-
 _FENCE = re.compile(r"\s*```\w*\n(.*?)\n?\s*```\s*", re.DOTALL)
 _TEXTS = ("text", "mention", "span", "word", "name", "entity")
 _TYPES = ("type", "label", "entity_type", "entity_group", "category", "class", "entity")

@@ -10,8 +10,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import BinaryIO
 
-from entaug.core.data import Sentence
-from entaug.core.provenance import Provenance
+from entaug.core.data import Provenance, Sentence
 from entaug.errors import EntaugError, InputError, OutputError
 from entaug.files.atomic import move_file, open_output, output_error
 from entaug.files.streams import encode_text, is_special, is_stdout

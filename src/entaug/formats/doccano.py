@@ -36,8 +36,6 @@ from entaug.formats.text_records import (
 )
 from entaug.formats.token_records import entity_fields, without
 
-__all__ = ["Doccano", "DoccanoDialect"]
-
 _Field = Literal["label", "labels", "entities", "annotations", "mentions", "entity_mentions", "spans", "ner"]
 _FIELDS: tuple[str, ...] = get_args(_Field)
 _OF_MENTION = ("label", "start_offset", "end_offset")

@@ -22,21 +22,6 @@ from entaug.formats import CorpusFile, open_file, read_each, target
 from entaug.formats.base import ReadReport
 from entaug.formats.bookkeeping import BOOKKEEPING
 
-__all__ = [
-    "LOSS_KINDS",
-    "FileJob",
-    "FileOptions",
-    "check_apart",
-    "check_output",
-    "instruct_models",
-    "locate_losses",
-    "notes_on_other_tags",
-    "read_sentences",
-    "require_mentions",
-    "usage_of_models",
-    "write_text",
-]
-
 LOSS_KINDS = ("id", "text", "column", "field", "tokens", "trees", "place")
 """Kinds of content that some formats cannot store."""
 _SAME_KIND = {"ids": "id", "fields": "field", "provenance": "field", "columns": "column"}

@@ -26,8 +26,6 @@ from entaug.formats.text import BEFORE
 from entaug.formats.text_records import add_other_fields, numeric_id, read_objects, write_objects
 from entaug.formats.token_records import pop_id, pop_spaces, unique_mentions, without
 
-__all__ = ["Gliner", "GlinerDialect"]
-
 _OF_SOURCE = ("relations",)  # they name mentions by number
 _MENTION = "write [first token, last token, label]"
 

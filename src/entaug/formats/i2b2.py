@@ -31,8 +31,6 @@ from entaug.formats.text import DOCUMENT, group_by_document
 from entaug.formats.text_records import checked_lines
 from entaug.formats.token_records import unique_mentions
 
-__all__ = ["I2b2", "I2b2Dialect"]
-
 _CONCEPT = re.compile(r'c="(.*)" (\d{1,9}):(\d{1,9}) (\d{1,9}):(\d{1,9})\|\|t="([^"]+)"')
 _BETWEEN = re.compile("[ \t]+")
 _NOT_IN_TOKENS = re.compile("[ \t\r\n]")

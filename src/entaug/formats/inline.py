@@ -38,8 +38,6 @@ from entaug.formats.text import DOCUMENT, CharMention, Document, SegmentationOpt
 from entaug.formats.text_records import char_spans
 from entaug.formats.token_records import entity_fields
 
-__all__ = ["Inline", "InlineDialect"]
-
 _WORD = re.compile(r"\S+")
 _STRUCTURE = (
     *("doc", "document", "documents", "docs", "corpus", "root", "xml", "text", "body", "article", "title", "head"),

@@ -40,8 +40,6 @@ from entaug.formats.text import (
 from entaug.formats.text_records import char_mention, cut_record, layout_text, numeric_id, token_spans
 from entaug.formats.token_records import pop_id, without
 
-__all__ = ["LabelStudio", "LabelStudioDialect"]
-
 TASK = "_label_studio"
 """Field of a sentence: other parts of its task: ``task``, ``annotation``, ``annotations``, ``results``."""
 _ANNOTATIONS = ("annotations", "completions")

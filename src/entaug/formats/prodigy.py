@@ -40,8 +40,6 @@ from entaug.formats.text_records import (
 )
 from entaug.formats.token_records import without
 
-__all__ = ["Prodigy", "ProdigyDialect"]
-
 TOKEN_FIELDS = "_token_fields"  # noqa: S105 - no password
 """Field of a sentence: the further fields of each of its tokens."""
 _PARTIAL = (

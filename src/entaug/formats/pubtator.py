@@ -43,8 +43,6 @@ from entaug.formats.text_records import (
     stripped,
 )
 
-__all__ = ["PubTator", "PubTatorDialect"]
-
 RELATIONS = "_pubtator"
 """Field of a sentence: the relations of its document, each a list of the columns after the PMID."""
 _TEXT_LINE = re.compile(r"([^|\t]*)\|([a-z])\|(.*)")

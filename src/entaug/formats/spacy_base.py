@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from entaug.config.params import validate
-from entaug.core.data import PLACEHOLDER, Mention, Sentence, split_fields
+from entaug.core.data import Mention, Sentence, split_fields
+from entaug.core.edits import PLACEHOLDER
 from entaug.core.tags import Overlap
 from entaug.errors import InputError
 from entaug.formats.base import BEFORE, FormatCapabilities, ReadReport, before_of

@@ -42,8 +42,6 @@ from entaug.formats.text import BEFORE, DOCUMENT, CharMention, Document, Segment
 from entaug.formats.text_records import char_mention, char_spans, layout_text, token_spans
 from entaug.formats.token_records import decode_tags, pop_spaces
 
-__all__ = ["Table", "TableDialect"]
-
 SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t"}
 _NAMES = {
     "tokens": ("words", "labels"),

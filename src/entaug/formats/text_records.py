@@ -49,31 +49,6 @@ from entaug.formats.text import (
 )
 from entaug.formats.token_records import entity_fields, pop_id, without
 
-__all__ = [
-    "HALF_CHARACTER",
-    "NOT_IN_TEXT",
-    "OTHER_TOKENS",
-    "DocumentFormat",
-    "TextLines",
-    "TextOptions",
-    "add_other_fields",
-    "char_mention",
-    "char_spans",
-    "check_characters_of",
-    "check_mentions",
-    "checked_lines",
-    "cut_record",
-    "given_records",
-    "layout_text",
-    "numeric_id",
-    "parse_record",
-    "read_objects",
-    "stripped",
-    "text_record",
-    "token_spans",
-    "write_objects",
-]
-
 OTHER_TOKENS = "tokens that are not those of the text: tokenised anew"
 """Note about a record whose tokens do not match its text."""
 HALF_CHARACTER = re.compile("[\ud800-\udfff]")

@@ -31,16 +31,6 @@ from entaug.formats.base import NO_LABELS, NO_MENTION, ReadReport, note_lines, w
 from entaug.formats.records import json_type, numbered_lines, parse_json, peek_records
 from entaug.formats.text import Document, SegmentationOptions, split_document
 
-__all__ = [
-    "Tokenizer",
-    "corpus_tokenizer",
-    "note_layouts",
-    "read_unlabelled",
-    "read_unlabelled_file",
-    "running_text_language",
-    "with_distinct_ids",
-]
-
 _SAMPLE = 300  # sentences by which text and corpus are compared
 _COMMON_WORDS = 50  # the most frequent words of the corpus, most of them function words
 _MIN_COMMON = 0.5  # share of the common words, relative to that in the corpus, below which the language is in doubt

@@ -31,8 +31,6 @@ from entaug.formats.token_records import (
     without,
 )
 
-__all__ = ["W2ner", "W2nerDialect"]
-
 _OF_MENTION = ("index", "type")
 _OF_SOURCE = ("word",)  # the words among Chinese characters, which augmented sentences do not inherit
 _MENTION = 'write {"index": [0], "type": "X"}'

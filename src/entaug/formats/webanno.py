@@ -35,8 +35,6 @@ from entaug.formats.text import CHAR_RANGES, CharMention, Document, Segmentation
 from entaug.formats.text_records import NOT_IN_TEXT, check_characters_of, checked_lines, layout_text
 from entaug.formats.token_records import entity_fields
 
-__all__ = ["WebAnno", "WebAnnoDialect"]
-
 _FORMAT = "#FORMAT=WebAnno TSV 3"
 _TEXT, _SENTENCE_ID = "#Text=", "#Sentence.id="
 _HEAD_SIZE = 1 << 16

@@ -16,8 +16,6 @@ from entaug.config.registry import Registry
 if TYPE_CHECKING:
     from entaug.methods.base import Augmenter
 
-__all__ = ["METHODS", "create_augmenter"]
-
 
 def _long_names() -> dict[str, str]:
     names = {"pseudo-labels": "selftrain"}

@@ -17,7 +17,7 @@ from entaug.core.alignment import detokenize
 from entaug.core.data import Mention, Sentence
 from entaug.core.rng import Streams
 from entaug.core.spacing import is_word_character
-from entaug.core.stopwords import StopWords, stop_words
+from entaug.core.words import StopWords, stop_words
 from entaug.errors import ParameterError
 from entaug.methods.base import NO_CANDIDATE, NOT_SEEN, MethodInfo, Rejection, Request
 from entaug.methods.shared.generative import (
@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from numpy import float32
     from numpy.typing import NDArray
 
-__all__ = ["ACLM", "AttentionMap"]
 
 MASK = "<mask>"
 _GAP = "___"  # a mask in a prompt

@@ -28,9 +28,9 @@ from entaug._version import __version__
 from entaug.backends.instruct import Usage
 from entaug.backends.processes import Workers, check_jobs, number_of_processes
 from entaug.core.corpus import Corpus, CorpusStream, SentenceKeys, is_made_key
-from entaug.core.data import PLACEHOLDER, Sentence
+from entaug.core.data import Provenance, Sentence
+from entaug.core.edits import PLACEHOLDER
 from entaug.core.progress import Progress, no_progress
-from entaug.core.provenance import Provenance
 from entaug.errors import EntaugError, InputError, ParameterError
 from entaug.files.atomic import atomic_file
 from entaug.files.checkpoints import CheckpointedWriter, DirectWriter, RunWriter
@@ -53,18 +53,6 @@ from entaug.methods.statistics import CorpusStatistics, sentence_counts
 from entaug.methods.types import REVIEWED, Accepted, Rejected, RunStatistics
 from entaug.teacher import count_changes
 from entaug.teacher.relabel import check_soft_labels, notes_on_soft_labels
-
-__all__ = [
-    "AugmentSummary",
-    "Augmentation",
-    "Drawn",
-    "Results",
-    "Work",
-    "augment_file",
-    "block_size",
-    "check_any",
-    "open_writer",
-]
 
 _KEPT = 16 << 20  # bytes of an input whose sentences are kept in memory between the passes
 _BATCH = 64  # source sentences between two checkpoints

@@ -24,8 +24,6 @@ from entaug.filters.label_guard.names import UncasedNames
 from entaug.methods.base import Augmenter, MethodInfo, Rejection, Request
 from entaug.methods.types import UNCHANGED
 
-__all__ = ["Backtranslation"]
-
 _NO_SEGMENT = Rejection("no long enough segment outside mentions", final=True)
 _MENTION_LOST = Rejection("a protected mention was lost or moved in translation")
 _UNUSABLE = Rejection("the translation is not usable in the sentence")

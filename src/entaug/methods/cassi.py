@@ -27,8 +27,7 @@ from entaug.backends.resolve import resolve
 from entaug.config.params import NonNegativeInt, PositiveInt
 from entaug.config.presets import read_presets
 from entaug.core.alignment import align_subwords, detokenize
-from entaug.core.data import Sentence, Span
-from entaug.core.provenance import Provenance
+from entaug.core.data import Provenance, Sentence, Span
 from entaug.core.rng import Streams
 from entaug.core.spacing import is_word_character
 from entaug.errors import InputError, ParameterError
@@ -51,7 +50,6 @@ if TYPE_CHECKING:
     from numpy import float32
     from numpy.typing import NDArray
 
-__all__ = ["CASSI"]
 
 Pairing = Literal["bertscore", "embedding", "random", "off-by-one"]
 

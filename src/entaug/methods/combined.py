@@ -17,8 +17,6 @@ from entaug.methods.run import Run
 from entaug.methods.types import OutputTarget, RunStatistics
 from entaug.teacher import Relabeller, create_relabeller
 
-__all__ = ["CombinedAugmenter", "augment", "parse_methods"]
-
 
 class CombinedAugmenter:
     """A combination of several augmenters with the interface of one.

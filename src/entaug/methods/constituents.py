@@ -11,8 +11,7 @@ from typing import Annotated, ClassVar, Literal, NamedTuple
 from entaug.backends.protocols import CausalLM, ConstituencyParser, MaskedLM
 from entaug.config.params import PositiveInt, Subset
 from entaug.config.presets import ONLY_IF_SET, read_presets
-from entaug.core.data import Edit, Sentence, Span
-from entaug.core.provenance import Provenance
+from entaug.core.data import Edit, Provenance, Sentence, Span
 from entaug.methods.base import Augmenter, MethodInfo, Rejection, Request
 from entaug.methods.shared.prose_detection import NOT_PROSE, SentenceKinds
 from entaug.methods.shared.span_exchange import (
@@ -24,8 +23,6 @@ from entaug.methods.shared.span_exchange import (
     keeps_mentions_whole,
 )
 from entaug.metrics.likelihood import select_best, select_best_left_to_right
-
-__all__ = ["CATEGORIES", "ConstituencyReplacement"]
 
 CATEGORIES = ("NP", "VP", "PP", "ADJP", "ADVP")
 

@@ -26,8 +26,6 @@ from entaug.methods.shared.generative import (
 from entaug.methods.shared.linearization import INVALID_LABELS, label_token, parse_tagged
 from entaug.methods.shared.mention_matching import KnownMentions
 
-__all__ = ["DAGA", "LabelledTextAugmenter"]
-
 _NO_MENTION = Rejection("no mention")
 _UNKNOWN_WORD = Rejection("a word unknown to the model")
 _UNK, _NUM = "<unk>", "<num>"

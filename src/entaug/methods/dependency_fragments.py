@@ -26,8 +26,6 @@ from entaug.errors import EditError
 from entaug.methods.base import Augmenter, MethodInfo, Rejection, Request
 from entaug.methods.shared.span_exchange import has_balanced_brackets
 
-__all__ = ["Crop", "Rotate"]
-
 # Relations of words that belong to their verb and move with it. In Universal Dependencies the predicate is the root and
 # the copula its child; in other schemes "is" is the root, which is incomplete without its predicate.
 _PREDICATES = frozenset({"attr", "acomp", "oprd", "pd"})

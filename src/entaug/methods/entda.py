@@ -26,8 +26,6 @@ from entaug.methods.shared.generative import (
 )
 from entaug.methods.shared.mention_matching import KnownMentions, MentionGroup, group_mentions, match_mentions
 
-__all__ = ["EnTDA", "apply_operation", "format_mention_list"]
-
 _SIMILAR_SIBLING = Rejection("too similar to another text from the same list")
 
 

@@ -27,8 +27,6 @@ from entaug.methods.shared.generative import (
 )
 from entaug.teacher import Relabeller, create_relabeller
 
-__all__ = ["GAL"]
-
 _TOO_SIMILAR = Rejection("too similar to a training sentence in its prompt")
 _TOO_SHORT = Rejection("fewer words than any training sentence")
 _TOO_LONG = Rejection("much longer than any training sentence")

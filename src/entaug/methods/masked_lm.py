@@ -15,13 +15,10 @@ from entaug.config.params import Cosine, PositiveInt, Probability
 from entaug.config.presets import ONLY_IF_SET, read_presets
 from entaug.core.alignment import detokenize_with_gaps
 from entaug.core.data import Edit, Sentence
-from entaug.core.stopwords import StopWords, stop_words
-from entaug.core.words import is_word, may_replace
+from entaug.core.words import StopWords, is_word, may_replace, stop_words
 from entaug.filters.label_guard import name_evidence
 from entaug.filters.label_guard.names import UncasedNames, is_beginning
 from entaug.methods.base import Augmenter, MethodInfo, Rejection, Request
-
-__all__ = ["MaskedLMReplacement"]
 
 _NO_WORD = Rejection("no replaceable word outside mentions", final=True)
 _NO_FILL = Rejection("no suitable other word")

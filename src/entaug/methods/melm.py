@@ -15,16 +15,13 @@ from entaug.config.presets import read_presets
 from entaug.core.alignment import align_subwords, detokenize
 from entaug.core.data import Edit, Mention, Sentence
 from entaug.core.rng import Streams
-from entaug.core.stopwords import StopWords, stop_words
-from entaug.core.words import is_word, may_replace
+from entaug.core.words import StopWords, is_word, may_replace, stop_words
 from entaug.errors import ParameterError
 from entaug.filters.label_guard import name_evidence
 from entaug.filters.label_guard.names import is_beginning
 from entaug.methods.base import NO_CANDIDATE, NOT_SEEN, MethodInfo, Rejection, Request
 from entaug.methods.shared.generative import TrainableAugmenter, distinct_sentences
 from entaug.methods.shared.linearization import join_parts, label_token, label_tokens, wrap_tokens
-
-__all__ = ["MaskedEntityLM"]
 
 _NO_FILL = Rejection("no suitable other word")
 _IMPLAUSIBLE = Rejection("a changed mention is implausible as a whole")

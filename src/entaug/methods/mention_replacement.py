@@ -10,8 +10,7 @@ from typing import Any, ClassVar, Literal
 
 from entaug.config.params import Probability
 from entaug.config.presets import ONLY_IF_SET, read_presets
-from entaug.core.data import Edit, Mention, Sentence
-from entaug.core.provenance import Provenance
+from entaug.core.data import Edit, Mention, Provenance, Sentence
 from entaug.core.rng import sample_positions
 from entaug.errors import InputError
 from entaug.files.mention_lists import MentionLists, describe_mention_lists, mention_lists, relative_to_folder
@@ -27,8 +26,6 @@ from entaug.methods.shared.donors import (
     mention_keys,
     replaceable_mentions,
 )
-
-__all__ = ["MentionReplacement"]
 
 _NO_MENTION = Rejection("no mention that can be replaced", final=True)
 _ATTEMPTS_WITH_SHAPE = 3  # rejected drafts of a copy after which donors of any shape are drawn

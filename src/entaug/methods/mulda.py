@@ -26,8 +26,6 @@ from entaug.methods.shared.linearization import (
     unwanted_labels,
 )
 
-__all__ = ["MulDA"]
-
 _UNKNOWN_MENTION = Rejection("a mention that the training sentences do not have")
 
 

@@ -13,8 +13,6 @@ from entaug.errors import ParameterError
 from entaug.methods.base import Augmenter
 from entaug.methods.run import Draft, draw
 
-__all__ = ["OnlineDataset"]
-
 
 class OnlineDataset(Sequence[Sentence]):
     """Training sentences followed by augmented ones that differ from epoch to epoch.

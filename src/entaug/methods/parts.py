@@ -41,8 +41,6 @@ from entaug.methods.base import Augmenter
 from entaug.methods.combined import CombinedAugmenter
 from entaug.methods.statistics import CorpusStatistics
 
-__all__ = ["Part", "PartSummary", "augment_part", "merge_parts"]
-
 _BATCH = 64  # sources between two checkpoints
 _MOST = 99_999  # parts
 _PART = re.compile(r"(\d+)/(\d+)")

@@ -17,8 +17,6 @@ from typing import Any, NamedTuple
 from entaug.backends.compute import ComputeSettings, compute_settings, set_compute_settings
 from entaug.errors import EntaugError, MissingExtraError, ParameterError
 
-__all__ = ["Pool", "RayWorkers", "connected", "pool_for"]
-
 _ON_GPU = ("causal_lm", "encoder", "generator", "masked_lm", "tagger", "token_lm", "translator")
 _SECONDS = 10.0  # to wait for an address
 _AHEAD = 2  # tasks an actor that are given out before the first result is taken

@@ -26,8 +26,6 @@ from entaug.methods.shared.generative import (
 )
 from entaug.methods.shared.mention_matching import KnownMentions, group_mentions, match_mentions
 
-__all__ = ["Rewriting"]
-
 _TOO_LONG = Rejection("much longer than its source")
 
 

@@ -10,8 +10,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from entaug.core.corpus import SentenceKeys
-from entaug.core.data import Sentence
-from entaug.core.provenance import Provenance
+from entaug.core.data import Provenance, Sentence
 from entaug.core.rng import Streams
 from entaug.errors import LossError
 from entaug.methods.types import (
@@ -32,7 +31,6 @@ from entaug.teacher import count_changes
 if TYPE_CHECKING:
     from entaug.methods.base import Augmenter
 
-__all__ = ["Draft", "Run", "draw"]
 
 _SOFT_LABELS = ("tag_probabilities", "relation_probabilities")  # the fields of soft labels in `Sentence.layout`
 

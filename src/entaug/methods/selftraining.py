@@ -9,15 +9,14 @@ from hashlib import blake2b
 from typing import Any, ClassVar, Literal
 
 from entaug.config.params import PositiveInt, Probability
-from entaug.core.data import PLACEHOLDER, Sentence
+from entaug.core.data import Sentence
+from entaug.core.edits import PLACEHOLDER
 from entaug.errors import InputError, ParameterError
 from entaug.methods.base import NOT_SEEN, Augmenter, MethodInfo, Rejection, Request
 from entaug.methods.shared.generative import distinct_sentences
 from entaug.methods.types import RunStatistics
 from entaug.teacher.label import PseudoLabelled, balanced, label_sentences, ranked
 from entaug.teacher.train import Teacher, TeacherParameters
-
-__all__ = ["SelfTraining"]
 
 _NO_MORE = Rejection("no further sentence of the unlabelled text", final=True)
 _MANY_EMPTY = 0.9

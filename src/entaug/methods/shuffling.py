@@ -11,8 +11,6 @@ from entaug.core.data import Sentence
 from entaug.core.rng import sample_positions
 from entaug.methods.base import Augmenter, MethodInfo, Rejection
 
-__all__ = ["ShuffleWithinSegments"]
-
 _NOTHING_TO_PERMUTE = Rejection("no segment with two different words", final=True)
 
 

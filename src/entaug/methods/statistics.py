@@ -10,8 +10,6 @@ from typing import Any, Self
 from entaug.backends.protocols import Constituent
 from entaug.core.data import Sentence
 
-__all__ = ["CorpusStatistics", "PhraseCounts", "SentenceCounts", "sentence_counts"]
-
 SentenceCounts = tuple[int, tuple[str, ...], int, int]
 """Counts of a sentence: its tokens, the labels of its mentions, the nested and the discontinuous mentions."""
 

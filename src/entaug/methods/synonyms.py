@@ -14,13 +14,11 @@ from entaug.config.params import Probability
 from entaug.config.presets import ONLY_IF_SET, read_presets
 from entaug.core.data import Edit, Mention, Sentence
 from entaug.core.rng import sample_positions
-from entaug.core.stopwords import StopWords, stop_words
+from entaug.core.words import StopWords, stop_words
 from entaug.errors import ParameterError
 from entaug.filters.label_guard.names import UncasedNames
 from entaug.methods.base import Augmenter, MethodInfo, Rejection, Request
 from entaug.methods.shared.prose_detection import NOT_PROSE, SentenceKinds
-
-__all__ = ["SynonymReplacement"]
 
 _NO_SYNONYM = Rejection("no word with a suitable synonym", final=True)
 # In the English corpora tested, 3.6 to 7.1 % of the lower-case words outside mentions have a synonym in WordNet's

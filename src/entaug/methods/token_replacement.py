@@ -13,11 +13,9 @@ from typing import ClassVar
 from entaug.config.params import Probability
 from entaug.core.data import Edit, Sentence
 from entaug.core.rng import sample_positions
-from entaug.core.stopwords import StopWords, stop_words
 from entaug.core.tags import position_tags
+from entaug.core.words import StopWords, stop_words
 from entaug.methods.base import NO_CANDIDATE, Augmenter, MethodInfo, Rejection
-
-__all__ = ["LabelWiseTokenReplacement"]
 
 
 @dataclass(kw_only=True, eq=False)

@@ -10,25 +10,6 @@ from typing import NamedTuple, Protocol
 
 from entaug.core.data import Sentence
 
-__all__ = [
-    "DISCONTINUOUS",
-    "DUPLICATE",
-    "NESTED",
-    "NOT_SEEN",
-    "NO_CANDIDATE",
-    "REVIEWED",
-    "UNCHANGED",
-    "UNWRITABLE",
-    "Accepted",
-    "MethodInfo",
-    "OutputTarget",
-    "Rejected",
-    "Rejection",
-    "Request",
-    "RunStatistics",
-    "rejection_for",
-]
-
 
 @dataclass(frozen=True)
 class MethodInfo:

@@ -7,8 +7,6 @@ from typing import Literal, get_args
 
 from entaug.errors import ParameterError
 
-__all__ = ["Level", "krippendorff_alpha"]
-
 Level = Literal["nominal", "ordinal", "interval"]
 """What the differences of two ratings mean: only whether they are equal, how many ratings lie between them, or their
 distance."""

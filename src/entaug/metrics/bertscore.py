@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from numpy import float32
     from numpy.typing import NDArray
 
-__all__ = ["bertscore_among", "nearest_neighbors", "pairwise_bertscore"]
 
 _BLOCK = 1024  # sub-words of a block; the product of two blocks fits into the processor's cache
 

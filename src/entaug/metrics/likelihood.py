@@ -33,20 +33,6 @@ if TYPE_CHECKING:
     from numpy import float64
     from numpy.typing import NDArray
 
-__all__ = [
-    "MAX_ROWS",
-    "CandidateSet",
-    "Selection",
-    "as_text",
-    "best_by_likelihood",
-    "causal_log_probs",
-    "count_words",
-    "log_likelihood",
-    "masked_log_probs",
-    "pseudo_log_likelihood",
-    "select_best",
-    "select_best_left_to_right",
-]
 
 MAX_ROWS = 4096
 """Masked rows requested from a model at once, so that memory does not grow with the corpus."""

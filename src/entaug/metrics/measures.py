@@ -28,8 +28,6 @@ from entaug.metrics.quality import (
     words,
 )
 
-__all__ = ["MAX_SENTENCES", "NEAR_DUPLICATE", "context", "jensen_shannon", "total_variation"]
-
 NEAR_DUPLICATE = 0.9
 """Smallest similarity of near-duplicates: one token of ten replaced."""
 MAX_SENTENCES = 300

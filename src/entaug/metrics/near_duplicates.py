@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     Numbers = np.ndarray[tuple[int], np.dtype[Any]]
 
-__all__ = ["NearDuplicateIndex", "select_distinct", "similarity"]
 
 _ROW_BITS = 14  # the logarithm to base 2 of the number of sentences whose n-grams are in memory at once
 _UNKNOWN = 0  # the id of tokens that are not in an index

@@ -34,29 +34,6 @@ from entaug.errors import InputError, MissingExtraError, MissingModelError, Para
 from entaug.formats.augmented import AugmentedCorpus, AugmentedPair, pair_with_sources
 from entaug.metrics.likelihood import as_text, causal_log_probs, masked_log_probs
 
-__all__ = [
-    "DEFAULT_MODELS",
-    "GOLD",
-    "MEASURES",
-    "Likelihood",
-    "Measure",
-    "MeasureInputs",
-    "MeasureValue",
-    "ModelScores",
-    "Quality",
-    "UndefinedError",
-    "compute_measure",
-    "list_measures",
-    "markdown_table",
-    "mean_over_sentences",
-    "measure",
-    "measure_corpus",
-    "measure_quality",
-    "quality_markdown",
-    "quality_table",
-    "words",
-]
-
 GOLD = "gold"
 """Name of the `Quality` of the gold sentences."""
 DEFAULT_MODELS: Mapping[str, str | None] = {"causal_lm": "smollm2", "masked_lm": None, "encoder": "minilm"}

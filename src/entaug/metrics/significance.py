@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from numpy import float64, int64
     from numpy.typing import NDArray
 
-__all__ = ["ONE_SEED", "Difference", "SentenceCounts", "mean_interval", "paired_bootstrap"]
 
 ONE_SEED = "one seed: run three"
 """The verdict on a single seed: none, because the variance of training is not known."""

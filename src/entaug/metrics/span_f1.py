@@ -16,8 +16,6 @@ from typing import Any
 from entaug.core.data import Mention, Sentence
 from entaug.errors import InputError
 
-__all__ = ["MENTION_KINDS", "SENTENCE_LENGTHS", "MatchCounts", "Scores", "score", "score_table"]
-
 MENTION_KINDS = ("flat", "outer", "inner", "discontinuous")
 """Relations of a mention to the others of its sentence; see `score`."""
 

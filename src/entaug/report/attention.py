@@ -11,8 +11,6 @@ from entaug.files.streams import as_path
 from entaug.methods.aclm import AttentionMap
 from entaug.report.html.plots import figure
 
-__all__ = ["draw_attention_map"]
-
 # No time in it.
 _METADATA: dict[str, dict[str, Any]] = {".pdf": {"CreationDate": None}, ".png": {}, ".svg": {"Date": None}}
 

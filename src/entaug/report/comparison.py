@@ -16,8 +16,6 @@ from entaug.errors import InputError
 from entaug.metrics.significance import Difference, paired_bootstrap
 from entaug.study.records import RunRecord
 
-__all__ = ["BASELINES", "GOLD", "GOLD_STEPS", "Arm", "ArmResult", "Setting", "compare_arms"]
-
 GOLD, GOLD_STEPS, DUPLICATE = "gold", "gold-steps", "duplicate"
 BASELINES = (GOLD, GOLD_STEPS, DUPLICATE)
 """The arms without a method, in the order of tables."""

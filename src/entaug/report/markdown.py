@@ -17,8 +17,6 @@ from entaug.metrics.span_f1 import MatchCounts, Scores
 from entaug.report.comparison import BASELINES, GOLD, Arm, ArmResult, Setting, compare_arms
 from entaug.study.records import RunRecord
 
-__all__ = ["corpus_tables", "markdown_report", "recommend", "report_parts"]
-
 _SIGNS = {"helps": "↑", "hurts": "↓", "no difference seen": "=", ONE_SEED: "(one seed)"}
 _LEGEND = (
     "Gains in points of micro-F1 over gold alone with as many training steps, mean over seeds. "

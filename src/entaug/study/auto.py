@@ -16,8 +16,7 @@ import orjson
 from entaug._version import __version__
 from entaug.backends.compute import compute_settings
 from entaug.backends.language_check import note_on_encoder
-from entaug.core.data import Sentence
-from entaug.core.provenance import Provenance
+from entaug.core.data import Provenance, Sentence
 from entaug.errors import EntaugError, InputError, MissingExtraError, MissingModelError, OutputError, ParameterError
 from entaug.files.atomic import atomic_file, check_new_folder, output_error
 from entaug.files.checkpoints import partial_paths
@@ -37,8 +36,6 @@ from entaug.study.records import RecordStore, RunRecord
 from entaug.study.runs import RunSpec, drop_intermediate, execute_run, gives_probabilities, gold_folder, train_run
 from entaug.study.subsets import content_key, folds
 from entaug.taggers.base import TaggerTrainingConfig, create_tagger, default_steps
-
-__all__ = ["auto"]
 
 _FEWEST = 20  # sentences with mentions that cross-validation needs
 _SEEDS_PER_REPEAT = 100

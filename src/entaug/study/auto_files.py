@@ -26,8 +26,6 @@ from entaug.report.html.page import render_html_report
 from entaug.study.choice import GOLD, LEAST_GAIN, RISK, TOLERATED_LOSS, Gain, SearchSize
 from entaug.study.data import file_digest
 
-__all__ = ["PLAN_KEYS", "AutoSummary", "read_plan_file", "write_output"]
-
 _DIGESTS = "digests"
 _FILES = {"train": False, "dev": False, "unlabelled": True, "held_out": True, "mentions": True}
 """The arguments that name files, and whether they are lists."""

@@ -25,17 +25,6 @@ if TYPE_CHECKING:
     from numpy import float64
     from numpy.typing import NDArray
 
-__all__ = [
-    "RECIPES",
-    "Gain",
-    "Outcome",
-    "Recipe",
-    "SearchSize",
-    "applicable_recipes",
-    "choose",
-    "estimate_gains",
-    "prior_gains",
-]
 
 GOLD = "gold"
 """The name of training on the gold sentences alone."""

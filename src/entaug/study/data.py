@@ -19,8 +19,6 @@ from entaug.formats import open_file, read, write
 from entaug.study.plan import PATIENCE, CorpusPlan, DrawnPart, Plan
 from entaug.study.subsets import draw, folds, rest
 
-__all__ = ["DataSplit", "count_shared", "file_digest", "prepare_splits", "short_hash", "write_part"]
-
 _DIGESTS: dict[tuple[Path, int, int], str] = {}  # by path, time of the last change, and size
 
 

@@ -35,8 +35,6 @@ from entaug.study.runs import RunSpec, execute_run
 from entaug.study.schedule import Schedule
 from entaug.taggers.base import TaggerTrainingConfig
 
-__all__ = ["ProgressCallback", "StudyProgress", "Tracker", "run_experiment", "smallest_plan", "smoke_test"]
-
 OVERHEAD = 1.25  # augmenting, labelling and predicting, as a share of the time for training
 STUDENT, TEACHER_ENCODER = "encoder", "teacher encoder"
 _FIRST_STEPS = 5  # after the first, which is slower: as many give an estimate

@@ -15,23 +15,12 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from entaug.config.params import Check, PositiveInt, parameters, validate
 from entaug.config.toml_lines import TomlLines
-from entaug.core.stopwords import listed_languages
+from entaug.core.words import listed_languages
 from entaug.errors import ParameterError
 from entaug.methods import METHODS, create_augmenter
 from entaug.methods.base import Augmenter
 from entaug.study.subsets import Strategy
 from entaug.taggers.base import TaggerTrainingConfig, TrainableTagger, create_tagger, overlap_of, with_overlap
-
-__all__ = [
-    "CorpusPlan",
-    "DrawnPart",
-    "MethodPlan",
-    "Plan",
-    "TaggerPlan",
-    "TeacherPlan",
-    "copies_for",
-    "patience_ratios",
-]
 
 T = TypeVar("T")
 

@@ -23,8 +23,6 @@ from entaug.study.plan import (
 )
 from entaug.taggers.base import TaggerTrainingConfig
 
-__all__ = ["read_plan"]
-
 T = TypeVar("T")
 
 _RESERVED_FOR_METHODS = {"copies": "use ratios", "seed": "use the seeds of the plan"}

@@ -23,8 +23,6 @@ from entaug.errors import InputError, ParameterError
 from entaug.files.atomic import atomic_file
 from entaug.metrics.span_f1 import Scores
 
-__all__ = ["RECORDS_FILE", "RecordStore", "RunRecord", "is_run_record", "read_run_records"]
-
 RECORDS_FILE = "runs.jsonl"
 _OTHERS_FILE = "other-runs.jsonl"
 _TIMES_FILE = "times.jsonl"

@@ -26,8 +26,6 @@ from entaug.study.records import RunRecord
 from entaug.taggers.base import TAGGERS, TaggerTrainingConfig, TrainableTagger, load_tagger
 from entaug.taggers.ensemble import EnsembleTagger
 
-__all__ = ["RunSpec", "drop_intermediate", "execute_run", "gives_probabilities", "gold_folder", "train_run"]
-
 _clock = time.monotonic
 
 

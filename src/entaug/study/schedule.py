@@ -13,8 +13,6 @@ from entaug.study.plan import ENSEMBLE, PATIENCE, MethodPlan, Plan, TaggerPlan, 
 from entaug.study.records import RunRecord
 from entaug.study.runs import RunSpec
 
-__all__ = ["Schedule"]
-
 _PATIENCE = 3  # ratios without a better mean F1 on dev after which the patience rule stops
 
 

@@ -15,8 +15,6 @@ from entaug.core.data import Sentence
 from entaug.core.rng import Streams
 from entaug.errors import InputError, ParameterError, UnknownNameError
 
-__all__ = ["STRATEGIES", "draw", "first", "folds", "fraction", "partition", "progressive", "rest", "stratified"]
-
 Strategy = Literal["progressive", "first", "fraction", "stratified"]
 STRATEGIES: tuple[str, ...] = get_args(Strategy)
 """Names of the strategies; each is a function of this module."""

@@ -17,20 +17,6 @@ from entaug.config.registry import Registry
 from entaug.core.data import Sentence
 from entaug.errors import InputError, ParameterError, UnknownNameError
 
-__all__ = [
-    "TAGGERS",
-    "ConfiguredTagger",
-    "TaggerTrainingConfig",
-    "TrainableTagger",
-    "TrainingHistory",
-    "configure_tagger",
-    "create_tagger",
-    "default_steps",
-    "load_tagger",
-    "overlap_of",
-    "with_overlap",
-]
-
 TAGGERS: Registry[Any] = Registry(
     "tagger",
     {

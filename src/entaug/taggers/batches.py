@@ -10,8 +10,6 @@ from entaug.backends.transformers.base import shuffled_batches
 from entaug.backends.transformers.training import linear_decay
 from entaug.taggers.base import TaggerTrainingConfig
 
-__all__ = ["batches", "learning_rate_factor"]
-
 
 def batches(
     lengths: Sequence[int], num_gold: int, config: TaggerTrainingConfig, total_steps: int, rng: Random

@@ -27,8 +27,6 @@ from entaug.backends.transformers.base import (
 )
 from entaug.errors import MissingModelError
 
-__all__ = ["Encoder", "EncoderInput", "StaticEncoder", "encoder_folder", "split_rows"]
-
 _LEARNING_RATE = 2e-4  # the default peak learning rate of small encoders
 _LAYERS, _WIDTH = 6, 384  # of MiniLM, up to which an encoder is small
 _MAX_CHARACTERS = 30  # of a longer word the first and the last half of as many

@@ -27,8 +27,6 @@ from entaug.taggers.base import (
 )
 from entaug.taggers.relations import RelationProbabilities
 
-__all__ = ["EnsembleTagger"]
-
 
 @dataclass(kw_only=True, eq=False)
 class EnsembleTagger(Configurable):

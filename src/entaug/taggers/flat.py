@@ -22,16 +22,6 @@ from entaug.errors import InputError
 from entaug.taggers.encoders import StaticEncoder
 from entaug.taggers.neural import Dropout, EncoderTagger, ModelName, NeuralTagger
 
-__all__ = [
-    "BiLSTMCRFTagger",
-    "CRFDecoder",
-    "LinearDecoder",
-    "LinearTagger",
-    "StaticBiLSTMCRFTagger",
-    "run_lstm",
-    "word_mask",
-]
-
 _pad = torch.nn.utils.rnn.pad_sequence
 
 

@@ -14,8 +14,6 @@ from entaug.core.data import Sentence
 from entaug.errors import InputError, ParameterError
 from entaug.formats.parquet import JSON_COLUMN
 
-__all__ = ["SoftLabelCollator", "soft_label_loss"]
-
 _IGNORED = -100  # what the Trainer does not count as something to learn
 
 

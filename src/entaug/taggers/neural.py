@@ -34,8 +34,6 @@ from entaug.taggers.base import CONFIG_FILE, TaggerTrainingConfig, TrainingHisto
 from entaug.taggers.batches import batches, learning_rate_factor
 from entaug.taggers.encoders import Encoder, encoder_folder
 
-__all__ = ["Dropout", "EncoderTagger", "ModelName", "NeuralTagger"]
-
 Result = TypeVar("Result")
 Dropout = Annotated[float, Interval(ge=0, lt=1)]
 ModelName = Annotated[str, Check(bool, "an alias, a folder or a name on the hub")]

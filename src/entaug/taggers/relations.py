@@ -31,8 +31,6 @@ from entaug.core.data import Sentence
 from entaug.core.mentions import Mention
 from entaug.errors import InputError
 
-__all__ = ["MAX_MENTIONS", "MAX_PATHS", "NNW", "THW", "RelationProbabilities", "decode", "relations"]
-
 NNW = "NNW"
 """Relation of a word (row) to the next word (column) of a mention."""
 THW = "THW-"

@@ -33,8 +33,6 @@ from entaug.taggers.encoders import Encoder, EncoderInput
 from entaug.taggers.neural import Dropout, EncoderTagger
 from entaug.taggers.relations import RelationProbabilities
 
-__all__ = ["MentionReader", "PointerDecoder", "PointerEncoder", "Seq2SeqTagger", "linearize", "new_decoder"]
-
 Representation = Literal["word", "bpe", "span"]
 
 _T5_FAMILY = frozenset({"t5", "mt5", "umt5", "longt5"})

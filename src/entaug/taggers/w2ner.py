@@ -19,8 +19,6 @@ from entaug.taggers.flat import run_lstm, word_mask
 from entaug.taggers.neural import Dropout, EncoderTagger
 from entaug.taggers.relations import NNW, THW, RelationProbabilities, relations
 
-__all__ = ["GridDecoder", "W2NERTagger"]
-
 BINS = 19
 DILATIONS = (1, 2, 3)
 _IMPOSSIBLE = -1e4  # a logit; minus infinity times a probability of 0 would not be a number

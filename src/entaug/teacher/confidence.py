@@ -10,8 +10,6 @@ from entaug.backends.soft_labels import TagProbabilities
 from entaug.core.data import Mention, Sentence
 from entaug.errors import InputError, ParameterError
 
-__all__ = ["Uncertainty", "filter_by_confidence", "mention_confidence", "uncertainty", "word_confidences"]
-
 Uncertainty = Literal["confidence", "entropy", "margin"]
 """The measures of `uncertainty`."""
 

@@ -10,11 +10,8 @@ from random import Random
 from typing import Any, Literal, NamedTuple
 
 from entaug.backends.protocols import Tagger
-from entaug.core.data import Sentence
-from entaug.core.provenance import Provenance
+from entaug.core.data import Provenance, Sentence
 from entaug.errors import ParameterError
-
-__all__ = ["PseudoLabelled", "balanced", "label_sentences", "mask_words", "ranked", "soft_labels"]
 
 
 class PseudoLabelled(NamedTuple):

@@ -16,25 +16,10 @@ from entaug.backends.language_check import note_on_encoder
 from entaug.backends.protocols import Tagger
 from entaug.backends.resolve import check_name, is_alias
 from entaug.config.params import Probability, construct, parse_assignments
-from entaug.core.data import Sentence
+from entaug.core.data import Provenance, Sentence
 from entaug.core.mentions import Mention
-from entaug.core.provenance import Provenance
 from entaug.errors import EntaugError, InputError, LossError, ParameterError
 from entaug.formats import CorpusFile
-
-__all__ = [
-    "CHANGES",
-    "DETAILS",
-    "SOFT_LABELS",
-    "Relabelled",
-    "Relabeller",
-    "changed_mentions",
-    "check_soft_labels",
-    "count_changes",
-    "create_relabeller",
-    "notes_on_soft_labels",
-    "require_soft_labels",
-]
 
 CHANGES = ("added", "softened", "disputed", "removed")
 """What may happen to a mention."""

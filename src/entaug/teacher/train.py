@@ -15,8 +15,6 @@ from entaug.config.params import Configurable, PositiveInt
 from entaug.core.data import Sentence
 from entaug.errors import ParameterError
 
-__all__ = ["Teacher", "TeacherParameters"]
-
 _ENSEMBLE = "ensemble"
 
 

@@ -10,12 +10,10 @@ from entaug.backends.protocols import EntityRecognizer, Recognition, WordCases
 from entaug.backends.resolve import check_name, preparing_command, resolve, resolve_prepared
 from entaug.core.data import Sentence
 from entaug.core.languages import LanguageProfile, language_name
-from entaug.core.stopwords import stop_words
+from entaug.core.words import stop_words
 from entaug.filters.base import Filter
 from entaug.filters.label_guard.checks import CHECKS, STYLE_CHECKS, CheckedSentence
 from entaug.filters.label_guard.names import NameEvidence, NameUsage, TruecasedRecognizer, UncasedNames
-
-__all__ = ["LabelGuard", "name_evidence"]
 
 _AUTO = "auto"
 # The sources of "auto", by the name of the parameter, what they are, and what is not found without them.

@@ -22,8 +22,6 @@ from entaug.filters.label_guard.names import (
     is_shouted,
 )
 
-__all__ = ["CHECKS", "STYLE_CHECKS", "CheckedSentence"]
-
 Faults = Iterator[tuple[str, ...]]
 """The words of each fault that a check finds."""
 

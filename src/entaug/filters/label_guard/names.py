@@ -10,20 +10,7 @@ from typing import Any, Self
 
 from entaug.backends.protocols import EntityRecognizer, Recognition, WordCases, match_case
 from entaug.core.data import Sentence, Span
-from entaug.core.label_names import label_in_words
-from entaug.core.words import is_word
-
-__all__ = [
-    "NOT_WORDS",
-    "NameEvidence",
-    "NameUsage",
-    "TruecasedRecognizer",
-    "UncasedNames",
-    "has_capital",
-    "has_letter",
-    "is_beginning",
-    "is_shouted",
-]
+from entaug.core.words import is_word, label_in_words
 
 NOT_WORDS = ("#", "@", "http", "www.")
 """The beginnings of tokens that are no words: hashtags, user names and addresses."""

@@ -9,8 +9,6 @@ from typing import Literal, NamedTuple
 
 from entaug.core.data import Sentence
 
-__all__ = ["CorpusCapitals", "Style", "capitals_of", "is_in_capitals", "match_casing", "style_of"]
-
 Style = Literal["lower", "upper", "title", "sentence", "mixed"]
 """Capitals of the mentions of a list or a type: ``"title"`` begins each word with one, ``"sentence"`` the first word;
 ``"mixed"`` is any other use, where capitals belong to the words."""

@@ -30,22 +30,6 @@ from entaug.methods.shared.capitals import (
     style_of,
 )
 
-__all__ = [
-    "AvoidedMentions",
-    "ListCoverage",
-    "ListDonors",
-    "MentionDonor",
-    "MentionShapes",
-    "Place",
-    "TrainingDonors",
-    "content_key",
-    "frequent_words",
-    "mention_key",
-    "mention_keys",
-    "replaceable_mentions",
-    "self_contained_mentions",
-]
-
 _MAX_INNER = 100  # mentions within a mention that is moved whole; no text has the same labels in the same order
 
 Structure = tuple[str, tuple[str, ...]]

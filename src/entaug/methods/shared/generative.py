@@ -21,30 +21,13 @@ from entaug.backends.protocols import Generator, MultilingualGenerator
 from entaug.config.params import NonNegativeInt, PositiveFloat, PositiveInt, PositiveShare
 from entaug.config.presets import ONLY_IF_SET
 from entaug.core.alignment import CorpusTokenizer, detokenize
-from entaug.core.data import Edit, Mention, Sentence
-from entaug.core.provenance import Provenance
+from entaug.core.data import Edit, Mention, Provenance, Sentence
 from entaug.core.spacing import WIDE, infer_spaces
 from entaug.core.words import words_in
 from entaug.errors import InputError, OutputError, ParameterError
 from entaug.methods.base import Augmenter
 from entaug.methods.shared.mention_matching import UNLISTED, KnownMentions
 from entaug.methods.types import Rejection, RunStatistics
-
-__all__ = [
-    "COPIED",
-    "TOO_SIMILAR",
-    "UNFINISHED",
-    "GeneratedTexts",
-    "GenerativeAugmenter",
-    "PromptedAugmenter",
-    "Query",
-    "TrainableAugmenter",
-    "complete",
-    "distinct_sentences",
-    "one_line",
-    "replace_tokens",
-    "token_similarity",
-]
 
 TOO_SIMILAR = Rejection("too similar to its source")
 COPIED = Rejection("a copy of a training sentence")

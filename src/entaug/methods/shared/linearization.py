@@ -15,21 +15,6 @@ from entaug.core.alignment import detokenize
 from entaug.core.data import Mention, Sentence
 from entaug.errors import TagError
 
-__all__ = [
-    "INVALID_LABELS",
-    "join_parts",
-    "label_token",
-    "label_tokens",
-    "label_transitions",
-    "parse_tagged",
-    "parse_wrapped",
-    "parts_of_mentions",
-    "split_at_labels",
-    "tag_tokens",
-    "unwanted_labels",
-    "wrap_tokens",
-]
-
 INVALID_LABELS = "inconsistent label tokens"
 _PREFIX_WORDS = {"B": "begin", "I": "inside"}  # words that, with the label, initialise the embedding of a label token
 

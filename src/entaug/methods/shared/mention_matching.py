@@ -16,8 +16,6 @@ from typing import NamedTuple
 from entaug.core.alignment import detokenize
 from entaug.core.data import Mention, Sentence, Span
 
-__all__ = ["AMBIGUOUS", "MISSING", "UNLISTED", "KnownMentions", "MentionGroup", "group_mentions", "match_mentions"]
-
 MISSING = "a listed mention is missing"
 AMBIGUOUS = "the match of a listed mention is ambiguous"
 UNLISTED = "a known mention that is not in the list"

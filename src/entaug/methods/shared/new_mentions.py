@@ -16,8 +16,6 @@ from entaug.core.rng import Streams
 from entaug.core.words import script_of
 from entaug.methods.shared.donors import mention_key, mention_keys
 
-__all__ = ["NewMentions", "write_mentions"]
-
 _PER_REQUEST = 20
 _SHOWN = 12  # mentions of the corpus in a prompt
 _TOKENS_PER_MENTION = 16

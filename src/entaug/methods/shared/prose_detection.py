@@ -11,8 +11,6 @@ from entaug.methods.shared.capitals import CorpusCapitals, is_in_capitals
 from entaug.methods.shared.donors import frequent_words
 from entaug.methods.types import Rejection
 
-__all__ = ["NOT_PROSE", "SentenceKind", "SentenceKinds"]
-
 SentenceKind = Literal["prose", "headline", "table"]
 """``"table"`` includes score lines, datelines and bylines: lines of names, figures and marks."""
 

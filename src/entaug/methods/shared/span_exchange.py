@@ -12,17 +12,6 @@ from entaug.core.spacing import infer_spaces, is_word_character
 from entaug.core.words import is_word
 from entaug.metrics.likelihood import CandidateSet, count_words
 
-__all__ = [
-    "CaseAdjuster",
-    "DonorTokens",
-    "as_candidate_set",
-    "batches_by_candidates",
-    "capitalize",
-    "exchange_edit",
-    "has_balanced_brackets",
-    "keeps_mentions_whole",
-]
-
 _SENTENCE_ENDS = frozenset(".!?…")
 _OPENING = {")": "(", "]": "[", "}": "{", "”": "“", "»": "«"}
 

@@ -16,8 +16,6 @@ from entaug.files.json_text import json_text
 from entaug.formats.augmented import AugmentedCorpus, AugmentedPair
 from entaug.teacher import DETAILS, changed_mentions
 
-__all__ = ["ScoreColumn", "encode_sentence", "find_changes", "report_data", "safe_json", "signature_of"]
-
 # -------------------------------------------------------------------------------------------------------------- changes
 
 Mark = tuple[int, int, str]

@@ -21,8 +21,6 @@ from entaug.report.html.examples import ScoreColumn, report_data, signature_of
 from entaug.report.markdown import report_parts
 from entaug.study.records import RunRecord
 
-__all__ = ["MAX_EXAMPLES", "notes_on_examples", "read_part", "render_html_report", "render_page"]
-
 _PACKAGE = "entaug.report.html"
 
 

@@ -23,7 +23,6 @@ from entaug.report.comparison import BASELINES, GOLD_STEPS, ArmResult, Setting
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["COLOURS", "Plot", "draw_svg", "f1_plot", "figure", "label_plot", "length_plot", "scatter_plot"]
 
 # ------------------------------------------------------------------------------------------------------------------ SVG
 

@@ -24,8 +24,6 @@ from entaug.metrics.quality import GOLD
 from entaug.report.html.examples import encode_sentence, safe_json
 from entaug.report.html.page import render_page
 
-__all__ = ["RatedItem", "Scale", "check_scales", "packaged_scales", "read_scales", "render_rating_page", "sample_items"]
-
 # --------------------------------------------------------------------------------------------------------------- scales
 
 LOWEST, HIGHEST = 1, 5

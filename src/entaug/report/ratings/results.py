@@ -18,16 +18,6 @@ from entaug.metrics.agreement import krippendorff_alpha
 from entaug.metrics.quality import markdown_table
 from entaug.report.ratings.page import HIGHEST, LOWEST, RatedItem, Scale, check_scales
 
-__all__ = [
-    "RatingSummary",
-    "key_text",
-    "ratings_markdown",
-    "ratings_table",
-    "read_key",
-    "read_ratings",
-    "summarize_ratings",
-]
-
 # ---------------------------------------------------------------------------------------------------------------- files
 
 _VERSION = 1

@@ -22,8 +22,6 @@ from entaug.core.data import Sentence
 from entaug.core.mentions import Mention
 from entaug.errors import ParameterError
 
-__all__ = ["LabelMap", "PretrainedTagger", "ScoredMention", "parse_label_map", "propose_label_map", "split_name"]
-
 _SAMPLE = 500  # gold sentences on which the map of labels is measured
 _NONE = ("", "none")  # stand for no label of the corpus
 

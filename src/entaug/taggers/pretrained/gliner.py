@@ -9,12 +9,10 @@ from typing import Any
 from entaug.backends.compute import compute_settings
 from entaug.backends.transformers.base import card_languages, choose_device, find_model, model_name, quiet
 from entaug.core.data import Sentence
-from entaug.core.label_names import label_in_words
 from entaug.core.mentions import Mention
+from entaug.core.words import label_in_words
 from entaug.errors import MissingExtraError, MissingModelError
 from entaug.taggers.pretrained import PretrainedTagger, ScoredMention
-
-__all__ = ["GLiNERTagger"]
 
 _THRESHOLD = 0.5
 

@@ -24,8 +24,6 @@ from entaug.errors import MissingModelError
 from entaug.taggers.encoders import split_rows
 from entaug.taggers.pretrained import PretrainedTagger, ScoredMention
 
-__all__ = ["HuggingFaceTagger"]
-
 
 class _TokenClassifier(TorchBackend):
     """The model: scores of tags for the first sub-word of each word."""

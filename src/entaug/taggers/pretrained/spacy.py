@@ -15,8 +15,6 @@ from entaug.core.spacing import infer_spaces
 from entaug.errors import MissingModelError
 from entaug.taggers.pretrained import PretrainedTagger, ScoredMention
 
-__all__ = ["SpacyTagger"]
-
 _EXCLUDED = ("lemmatizer", "trainable_lemmatizer", "parser", "senter", "textcat", "textcat_multilabel", "entity_linker")
 
 
