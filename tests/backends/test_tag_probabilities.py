@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 import entaug
 from entaug.backends.soft_labels import TagProbabilities
-from entaug.core.data import Mention, Sentence
+from entaug.core.data import Sentence
+from entaug.core.mentions import Mention
 from entaug.core.tags import encode
 from entaug.errors import EntaugError, InputError
 

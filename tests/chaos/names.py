@@ -10,7 +10,8 @@ from random import Random
 from typing import Any
 
 from chaos.tools import Counts, Tools, check, error_line
-from entaug.core.data import Mention, Sentence
+from entaug.core.data import Sentence
+from entaug.core.mentions import Mention
 from entaug.errors import EntaugError, InputError, LossError
 from entaug.formats import FORMATS, find_format, target
 from entaug.formats.base import ReadReport

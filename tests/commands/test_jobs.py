@@ -18,7 +18,8 @@ import entaug
 from conftest import EXAMPLE
 from entaug.backends import processes
 from entaug.commands.main import main
-from entaug.core.data import Mention, Sentence
+from entaug.core.data import Sentence
+from entaug.core.mentions import Mention
 from entaug.errors import EntaugError, InputError, LossError, ParameterError
 from entaug.files import checkpoints
 from entaug.filters import Consistency, Leakage, create_filters

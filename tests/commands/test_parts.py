@@ -14,7 +14,7 @@ import pytest
 import entaug
 from conftest import EXAMPLE
 from entaug.commands.main import main
-from entaug.core.data import Mention
+from entaug.core.mentions import Mention
 from entaug.errors import EntaugError, InputError, LossError
 from entaug.files import checkpoints
 from entaug.methods import create_augmenter

@@ -20,7 +20,7 @@ import pytest
 
 import entaug
 from conftest import EXAMPLE
-from entaug.core.data import Mention
+from entaug.core.mentions import Mention
 from entaug.errors import EntaugError, InputError, LossError, OutputError, ParameterError
 from entaug.files import checkpoints
 from entaug.methods import METHODS, augment, create_augmenter

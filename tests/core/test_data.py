@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from conftest import examples
 from entaug.core.corpus import Corpus
-from entaug.core.data import Edit, Mention, Sentence
-from entaug.core.edits import PLACEHOLDER
+from entaug.core.data import Sentence
+from entaug.core.edits import PLACEHOLDER, Edit
+from entaug.core.mentions import Mention
 from entaug.errors import EditError, InputError, TagError
 from helpers.strategies import edited, sentences
 

@@ -18,8 +18,9 @@ from entaug.backends.resolve import check_name, resolve
 from entaug.backends.transformers.base import card_languages, unread_share
 from entaug.commands.main import main
 from entaug.core.corpus import UnlabelledText
-from entaug.core.data import Mention, Sentence
+from entaug.core.data import Sentence
 from entaug.core.languages import LANGUAGE_NAMES, LanguageProfile
+from entaug.core.mentions import Mention
 from entaug.core.words import listed_languages
 from entaug.errors import InputError, MissingModelError, UnknownNameError
 from entaug.methods import create_augmenter

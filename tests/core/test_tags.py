@@ -12,7 +12,8 @@ from seqeval.metrics.sequence_labeling import get_entities
 from seqeval.scheme import BILOU, IOB1, IOB2, IOBES, Entities
 
 from conftest import examples
-from entaug.core.data import Mention, Sentence
+from entaug.core.data import Sentence
+from entaug.core.mentions import Mention
 from entaug.core.tags import SCHEMES, SchemeDetector, decode, encode, flatten, is_tag, position_tags
 from entaug.errors import LossError, TagError, UnknownNameError
 from helpers.strategies import sentences

@@ -16,7 +16,9 @@ from hypothesis import strategies as st
 
 import entaug
 from conftest import examples
-from entaug.core.data import Edit, Mention, Sentence, split_fields
+from entaug.core.data import Sentence, split_fields
+from entaug.core.edits import Edit
+from entaug.core.mentions import Mention
 from entaug.errors import EntaugError, InputError, LossError, ParameterError
 from entaug.formats import FORMATS, find_format, open_file
 from entaug.formats.base import ENTITY_FIELDS, NO_MENTION, ReadReport

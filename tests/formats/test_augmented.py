@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import entaug
-from entaug.core.data import Mention, Provenance, Sentence, split_fields
+from entaug.core.data import Provenance, Sentence, split_fields
+from entaug.core.mentions import Mention
 from entaug.errors import ParameterError
 from entaug.formats.augmented import pair_with_sources, read_augmented
 

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 import entaug
 from conftest import examples
-from entaug.core.data import Mention, Sentence
+from entaug.core.data import Sentence
+from entaug.core.mentions import Mention
 from entaug.errors import EntaugError, InputError, LossError
 from entaug.formats import open_file
 from entaug.formats.base import ReadReport

@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 import entaug
 from conftest import examples
 from entaug.core.alignment import detokenize
-from entaug.core.data import Edit, Mention, Sentence
+from entaug.core.data import Sentence
+from entaug.core.edits import Edit
+from entaug.core.mentions import Mention
 from entaug.core.spacing import infer_spaces_of_characters
 from entaug.core.tags import SCHEMES
 from entaug.errors import InputError, LossError, ParameterError, TagError

@@ -17,7 +17,8 @@ from seqeval.scheme import BILOU, IOB1, IOB2, IOBES, Entities
 
 import entaug
 from entaug.core.corpus import is_made_key
-from entaug.core.data import Mention, Sentence
+from entaug.core.data import Sentence
+from entaug.core.mentions import Mention
 from entaug.core.tags import SCHEMES, decode
 from entaug.formats import open_file, target
 from entaug.formats.base import ReadReport

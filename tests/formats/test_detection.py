@@ -35,7 +35,7 @@ def test_a_file_of_a_format_has_its_sign(tmp_path: Path, name: str, size: int) -
     if path.is_dir():
         assert _detect_format(path).name == name
         return
-    other = shutil.copy(path, tmp_path / "noname")
+    other = Path(shutil.copy(path, tmp_path / "noname"))
     for named in (path, other):
         if named == path or name not in ("brat", "i2b2"):
             assert _looks_like(named)(_SIGNS[name])

@@ -12,7 +12,8 @@ import pytest
 
 import entaug
 from entaug.commands.main import main
-from entaug.core.data import Mention, Sentence
+from entaug.core.data import Sentence
+from entaug.core.mentions import Mention
 from entaug.errors import InputError, LossError, OutputError, ParameterError
 from entaug.formats import FORMATS, find_format, open_file
 from entaug.formats.base import NO_MENTION, ReadReport

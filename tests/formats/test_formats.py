@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 import entaug
 from conftest import examples
-from entaug.core.data import Mention, Sentence, split_fields
+from entaug.core.data import Sentence, split_fields
+from entaug.core.mentions import Mention
 from entaug.core.tags import SCHEMES
 from entaug.errors import EntaugError, InputError, LossError, OutputError, ParameterError, TagError, UnknownNameError
 from entaug.formats import open_file, target

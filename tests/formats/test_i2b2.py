@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 import entaug
 from conftest import examples
 from entaug.commands.main import main
-from entaug.core.data import Mention, Sentence
+from entaug.core.data import Sentence
+from entaug.core.mentions import Mention
 from entaug.errors import InputError, LossError, OutputError
 from entaug.formats import open_file
 from entaug.formats.base import ReadReport

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 import entaug
 from conftest import examples
-from entaug.core.data import Mention, Sentence
+from entaug.core.data import Sentence
+from entaug.core.mentions import Mention
 from entaug.errors import EntaugError, InputError, LossError
 from entaug.formats import find_format, open_file
 from entaug.formats.base import ReadReport

@@ -18,7 +18,8 @@ import pytest
 
 import entaug
 from conftest import examples
-from entaug.core.data import Mention, Sentence
+from entaug.core.data import Sentence
+from entaug.core.mentions import Mention
 from entaug.errors import EntaugError, MissingExtraError
 from entaug.formats import FORMATS, find_format, open_file
 from entaug.formats.base import ReadReport

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 import entaug
 from conftest import examples
-from entaug.core.data import Mention, Sentence, split_fields
+from entaug.core.data import Sentence, split_fields
+from entaug.core.mentions import Mention
 from entaug.errors import InputError, LossError, UnknownNameError
 from entaug.formats import open_file, target
 from entaug.formats.base import ENTITY_FIELDS, ReadReport

@@ -7,7 +7,8 @@ from typing import Any
 
 import entaug
 from conftest import EXAMPLE
-from entaug.core.data import Mention, Sentence, split_fields
+from entaug.core.data import Sentence, split_fields
+from entaug.core.mentions import Mention
 from entaug.formats.augmented import AugmentedCorpus, AugmentedPair
 
 __all__ = ["examples", "hard", "many"]

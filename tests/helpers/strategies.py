@@ -8,7 +8,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from entaug.core.data import Edit, Mention, Sentence
+from entaug.core.data import Sentence
+from entaug.core.edits import Edit
+from entaug.core.mentions import Mention
 
 LABELS = ("PER", "ORG", "LOC-x")
 WORDS = st.sampled_from(

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from entaug.backends.protocols import Parse
 from entaug.core import tags
-from entaug.core.data import Mention, Sentence, Span
+from entaug.core.data import Sentence
+from entaug.core.mentions import Mention, Span
 from entaug.methods.cassi import (
     Subtrees,
     exchange_candidates,

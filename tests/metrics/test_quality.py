@@ -16,7 +16,8 @@ import entaug
 from entaug.backends.fakes import FakeMaskedLM
 from entaug.commands.main import main
 from entaug.core.alignment import detokenize
-from entaug.core.data import Mention, Sentence
+from entaug.core.data import Sentence
+from entaug.core.mentions import Mention
 from entaug.errors import MissingModelError, ParameterError, UnknownNameError
 from entaug.formats.augmented import AugmentedCorpus, AugmentedPair
 from entaug.metrics.measures import MAX_SENTENCES, NEAR_DUPLICATE, context

@@ -18,7 +18,8 @@ from seqeval.scheme import IOB2
 import entaug
 from conftest import EXAMPLE
 from entaug.commands.main import main
-from entaug.core.data import Mention, Sentence
+from entaug.core.data import Sentence
+from entaug.core.mentions import Mention
 from entaug.errors import InputError, ParameterError
 from entaug.metrics.significance import Difference, paired_bootstrap
 from entaug.metrics.span_f1 import MatchCounts, Scores, score, score_table

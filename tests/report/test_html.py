@@ -19,7 +19,8 @@ import entaug
 from conftest import ROOT
 from entaug.commands.main import main
 from entaug.commands.report import classify_inputs
-from entaug.core.data import Mention, Sentence, split_fields
+from entaug.core.data import Sentence, split_fields
+from entaug.core.mentions import Mention
 from entaug.errors import InputError, MissingExtraError, OutputError
 from entaug.formats.augmented import AugmentedCorpus, AugmentedPair
 from entaug.metrics.quality import Quality

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 import entaug
 from conftest import EXAMPLE, examples
 from entaug.commands.main import main
-from entaug.core.data import Mention, Provenance, Sentence
+from entaug.core.data import Provenance, Sentence
+from entaug.core.mentions import Mention
 from entaug.errors import EntaugError, InputError, OutputError, ParameterError, UnknownNameError
 from entaug.formats.augmented import AugmentedCorpus, AugmentedPair
 from entaug.report.ratings.page import (

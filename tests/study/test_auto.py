@@ -19,7 +19,8 @@ from entaug.backends.soft_labels import TagProbabilities
 from entaug.commands.main import main
 from entaug.config.params import Configurable
 from entaug.core.corpus import with_keys
-from entaug.core.data import Mention, Sentence
+from entaug.core.data import Sentence
+from entaug.core.mentions import Mention
 from entaug.errors import InputError, OutputError, ParameterError
 from entaug.methods import create_augmenter
 from entaug.study.choice import RECIPES

@@ -24,7 +24,8 @@ import entaug
 from conftest import EXAMPLE, ROOT
 from entaug.backends.processes import interrupts_blocked
 from entaug.commands.main import main
-from entaug.core.data import Mention, Sentence
+from entaug.core.data import Sentence
+from entaug.core.mentions import Mention
 from entaug.errors import EntaugError, InputError, MissingModelError, ParameterError
 from entaug.files.locks import lock
 from entaug.metrics.span_f1 import MatchCounts, Scores

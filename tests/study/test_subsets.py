@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 import entaug
 from conftest import EXAMPLE
 from entaug.commands.main import main
-from entaug.core.data import Mention, Sentence
+from entaug.core.data import Sentence
+from entaug.core.mentions import Mention
 from entaug.errors import InputError, ParameterError, UnknownNameError
 from entaug.study.subsets import STRATEGIES, draw, first, fraction, progressive, rest, stratified
 

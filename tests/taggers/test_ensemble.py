@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from conftest import EXAMPLE
-from entaug.core.data import Mention, Sentence
+from entaug.core.data import Sentence
+from entaug.core.mentions import Mention
 from entaug.errors import InputError, ParameterError, UnknownNameError
 from entaug.formats import read
 from entaug.taggers.base import TaggerTrainingConfig, create_tagger, load_tagger

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import entaug
-from entaug.core.data import Mention, Sentence
+from entaug.core.data import Sentence
+from entaug.core.mentions import Mention
 from entaug.taggers.relations import MAX_MENTIONS, NNW, THW, decode, relations
 from entaug.taggers.w2ner import GridDecoder
 from helpers.counting import count_lines

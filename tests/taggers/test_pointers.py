@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import entaug
-from entaug.core.data import Mention, Sentence
+from entaug.core.data import Sentence
+from entaug.core.mentions import Mention
 from entaug.taggers.seq2seq import MentionReader, Representation, linearize, most_items, target_order
 from helpers.strategies import LABELS, sentences
 

@@ -16,7 +16,8 @@ import entaug
 from entaug.backends.resolve import check_name, resolve
 from entaug.backends.soft_labels import TagProbabilities
 from entaug.commands.main import main
-from entaug.core.data import Mention, Sentence
+from entaug.core.data import Sentence
+from entaug.core.mentions import Mention
 from entaug.core.words import label_in_words
 from entaug.errors import InputError, MissingModelError, ParameterError
 from entaug.filters import create_filters

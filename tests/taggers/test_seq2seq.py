@@ -14,7 +14,8 @@ import torch
 import entaug
 from conftest import EXAMPLE
 from entaug.backends.soft_labels import TagProbabilities
-from entaug.core.data import Mention, Sentence
+from entaug.core.data import Sentence
+from entaug.core.mentions import Mention
 from entaug.errors import InputError, ParameterError
 from entaug.metrics.span_f1 import score
 from entaug.taggers.base import TaggerTrainingConfig, create_tagger, load_tagger

@@ -12,7 +12,8 @@ import torch
 
 from conftest import EXAMPLE
 from entaug.backends.soft_labels import TagProbabilities
-from entaug.core.data import Mention, Sentence
+from entaug.core.data import Sentence
+from entaug.core.mentions import Mention
 from entaug.errors import InputError
 from entaug.formats import read
 from entaug.taggers.base import TaggerTrainingConfig, create_tagger

@@ -23,7 +23,8 @@ from entaug.backends.transformers.base import shuffled_batches
 from entaug.backends.transformers.encoder import TransformersEncoder
 from entaug.commands.main import main
 from entaug.core import tags
-from entaug.core.data import Mention, Sentence
+from entaug.core.data import Sentence
+from entaug.core.mentions import Mention
 from entaug.errors import (
     InputError,
     LossError,

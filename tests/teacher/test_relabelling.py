@@ -21,12 +21,14 @@ from conftest import EXAMPLE
 from entaug import Mention, Relabeller, Sentence
 from entaug.backends.soft_labels import TagProbabilities
 from entaug.commands.main import main
-from entaug.core.data import Edit, Provenance
+from entaug.core.data import Provenance
+from entaug.core.edits import Edit
 from entaug.errors import InputError, LossError, ParameterError, UnknownNameError
 from entaug.methods import METHODS
 from entaug.methods.augment import augment_file
 from entaug.methods.base import NO_CANDIDATE, Augmenter, MethodInfo, Rejection
 from entaug.methods.combined import parse_methods
+from entaug.methods.types import Rejected
 from entaug.teacher import SOFT_LABELS, count_changes, create_relabeller
 from entaug.teacher.relabel import TagOpinion
 from helpers.fakes import FakeTagger
@@ -323,7 +325,7 @@ def test_rejected_drafts_are_drawn_again_and_counted() -> None:
     relabeller = Relabeller(tagger=NameTagger(0.99), improbable="reject")
     augmenter = entaug.create_augmenter("mr", p=1.0, copies=3, teacher=relabeller, filters="validity").fit(gold)
     outcomes = [o for _, _, some in augmenter.run().results(gold, [sentence.key for sentence in gold]) for o in some]
-    refused = [o for o in outcomes if getattr(o, "reason", "") == "teacher: a mention is unlikely"]
+    refused = [o for o in outcomes if isinstance(o, Rejected) and o.reason == "teacher: a mention is unlikely"]
     assert refused
     for outcome in refused:
         assert outcome.sentence is not None

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 
 from entaug.backends.protocols import Parse
-from entaug.core.data import Span
+from entaug.core.mentions import Span
 
 SUBJECTS = frozenset(
     {

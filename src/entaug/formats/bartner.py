@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from entaug.core.data import Mention, Sentence, split_fields
+from entaug.core.data import Sentence, split_fields
+from entaug.core.mentions import Mention
 from entaug.errors import InputError, LossError
 from entaug.files.streams import check_characters, read_beginning, read_line_chunks
 from entaug.formats.base import ENTITY_FIELDS, BaseFormat, FormatCapabilities, ReadReport

@@ -26,7 +26,8 @@ from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from entaug.core.data import Sentence, Span
+from entaug.core.data import Sentence
+from entaug.core.mentions import Span
 from entaug.core.spacing import infer_spaces
 from entaug.errors import InputError, LossError
 from entaug.files.folders import (

@@ -22,7 +22,8 @@ from itertools import pairwise
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
-from entaug.core.data import Sentence, Span
+from entaug.core.data import Sentence
+from entaug.core.mentions import Span
 from entaug.errors import InputError, LossError, MissingExtraError, OutputError
 from entaug.files.atomic import atomic_file
 from entaug.files.streams import is_kind, read_beginning, read_bytes

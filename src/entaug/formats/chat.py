@@ -19,7 +19,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from entaug.core.data import Sentence, Span
+from entaug.core.data import Sentence
+from entaug.core.mentions import Span
 from entaug.core.spacing import is_unspaced_script
 from entaug.errors import InputError
 from entaug.formats.base import ENTITY_FIELDS, FormatCapabilities, ReadReport

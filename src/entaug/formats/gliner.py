@@ -14,7 +14,8 @@ from typing import Any, Literal
 
 from entaug.config.params import validate
 from entaug.core.alignment import align_spaces
-from entaug.core.data import Mention, Sentence, split_fields
+from entaug.core.data import Sentence, split_fields
+from entaug.core.mentions import Mention
 from entaug.errors import InputError
 from entaug.formats.base import ENTITY_FIELDS, FormatCapabilities, ReadReport
 from entaug.formats.buffered import BufferedFormat

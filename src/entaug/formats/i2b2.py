@@ -20,7 +20,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from entaug.core.data import Mention, Sentence
+from entaug.core.data import Sentence
+from entaug.core.mentions import Mention
 from entaug.errors import InputError, LossError
 from entaug.files.folders import holds_document, holds_only, is_safe_name, natural_sort_key, walk_files, write_documents
 from entaug.files.streams import read_beginning

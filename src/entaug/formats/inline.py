@@ -25,7 +25,8 @@ from typing import Any, Literal
 from xml.parsers import expat
 from xml.sax.saxutils import escape, quoteattr
 
-from entaug.core.data import Sentence, Span
+from entaug.core.data import Sentence
+from entaug.core.mentions import Span
 from entaug.core.spacing import infer_spaces
 from entaug.core.tags import Overlap, is_tag
 from entaug.errors import InputError, LossError

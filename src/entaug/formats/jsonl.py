@@ -26,8 +26,8 @@ import orjson
 from entaug.config.params import validate
 from entaug.core.alignment import align_spaces
 from entaug.core.corpus import is_made_key
-from entaug.core.data import Mention, Sentence, split_fields
-from entaug.core.mentions import contiguous_mention
+from entaug.core.data import Sentence, split_fields
+from entaug.core.mentions import Mention, contiguous_mention
 from entaug.errors import InputError, LossError
 from entaug.files.streams import read_beginning, read_line_chunks
 from entaug.formats.base import (

@@ -24,7 +24,8 @@ import orjson
 from entaug.config.params import validate
 from entaug.core.alignment import align_spaces
 from entaug.core.corpus import Corpus
-from entaug.core.data import Mention, Sentence, split_fields
+from entaug.core.data import Sentence, split_fields
+from entaug.core.mentions import Mention
 from entaug.core.tags import Overlap
 from entaug.errors import InputError, LossError, MissingExtraError, ParameterError
 from entaug.files.atomic import atomic_file

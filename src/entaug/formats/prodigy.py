@@ -19,7 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from entaug.core.data import Mention, Sentence, Span
+from entaug.core.data import Sentence
+from entaug.core.mentions import Mention, Span
 from entaug.core.tags import flatten
 from entaug.errors import InputError, LossError
 from entaug.formats.base import ReadReport

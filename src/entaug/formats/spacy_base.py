@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from entaug.config.params import validate
-from entaug.core.data import Mention, Sentence, split_fields
+from entaug.core.data import Sentence, split_fields
 from entaug.core.edits import PLACEHOLDER
+from entaug.core.mentions import Mention
 from entaug.core.tags import Overlap
 from entaug.errors import InputError
 from entaug.formats.base import BEFORE, FormatCapabilities, ReadReport, before_of

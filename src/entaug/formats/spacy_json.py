@@ -26,7 +26,8 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from entaug.core.alignment import align_spaces
-from entaug.core.data import Mention, Sentence, Span
+from entaug.core.data import Sentence
+from entaug.core.mentions import Mention, Span
 from entaug.core.spacing import infer_spaces
 from entaug.core.tags import SchemeDetector, encode_canonical
 from entaug.errors import InputError, LossError

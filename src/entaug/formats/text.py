@@ -25,7 +25,8 @@ from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from entaug.config.params import validate
-from entaug.core.data import Mention, Sentence, Span, split_fields
+from entaug.core.data import Sentence, split_fields
+from entaug.core.mentions import Mention, Span
 from entaug.core.spacing import infer_spaces, is_unspaced_script, is_word_character
 from entaug.errors import InputError, LossError, MissingExtraError, ParameterError
 from entaug.formats.base import BEFORE, ENTITY_FIELDS, ReadReport, before_of

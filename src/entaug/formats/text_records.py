@@ -16,7 +16,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from entaug.core.data import Sentence, Span
+from entaug.core.data import Sentence
+from entaug.core.mentions import Span
 from entaug.core.spacing import infer_spaces
 from entaug.errors import InputError, LossError
 from entaug.files.streams import check_characters, read_line_chunks

@@ -6,7 +6,8 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from entaug.core.alignment import align_spaces
-from entaug.core.data import Mention, Sentence
+from entaug.core.data import Sentence
+from entaug.core.mentions import Mention
 from entaug.core.tags import InvalidTag, decode_canonical
 from entaug.errors import InputError
 from entaug.formats.base import ENTITY_FIELDS, ReadReport, are_columns

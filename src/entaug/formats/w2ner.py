@@ -14,7 +14,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from entaug.core.data import Mention, Sentence, Span, split_fields
+from entaug.core.data import Sentence, split_fields
+from entaug.core.mentions import Mention, Span
 from entaug.errors import InputError
 from entaug.formats.base import ENTITY_FIELDS, FormatCapabilities, ReadReport
 from entaug.formats.buffered import BufferedFormat

@@ -24,7 +24,8 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from entaug.config.params import validate
-from entaug.core.data import Sentence, Span
+from entaug.core.data import Sentence
+from entaug.core.mentions import Span
 from entaug.errors import InputError, LossError
 from entaug.files.atomic import atomic_file
 from entaug.files.streams import encode_text, is_kind, read_beginning

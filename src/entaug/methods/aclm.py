@@ -14,7 +14,8 @@ from entaug.backends.protocols import Encoder, Tagger
 from entaug.config.params import PositiveInt, Probability
 from entaug.config.presets import ONLY_IF_SET, read_presets
 from entaug.core.alignment import detokenize
-from entaug.core.data import Mention, Sentence
+from entaug.core.data import Sentence
+from entaug.core.mentions import Mention
 from entaug.core.rng import Streams
 from entaug.core.spacing import is_word_character
 from entaug.core.words import StopWords, stop_words

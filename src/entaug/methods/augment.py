@@ -241,7 +241,8 @@ class Work:
 
     def fit(self, sentences: Iterable[Sentence] | None = None) -> None:
         """Fit the method on all sentences."""
-        self._place, self._sources = 0, iter(())
+        self._place = 0
+        self._sources: Iterator[Sentence] = iter(())
         self.augmenter.fit(self.sentences if sentences is None else sentences)
         self.notes = self.augmenter.notes()
 
@@ -361,7 +362,7 @@ class Augmentation:
         """Load the method, open the input, and start processes."""
         check_jobs(jobs)
         is_shared = jobs != 1 or executor == "ray"
-        packed = _packed(augmenter) if is_shared else None  # before its models are loaded
+        packed = _packed(augmenter) if is_shared else b""  # before its models are loaded
         augmenter.load()
         decisions = read_review(review, augmenter.name) if review is not None else Review()
         with job.open() as (source, to), contextlib.ExitStack() as stack:
@@ -371,16 +372,14 @@ class Augmentation:
             if executor == "ray":
                 from entaug.methods.ray import RayWorkers
 
-                _check_shareable(augmenter, packed)
+                run.work.augmenter = _shared_copy(augmenter, packed)
                 run.executor = stack.enter_context(RayWorkers.start(address, augmenter, jobs))
-                sentences = Corpus(sentences, sentences.source)  # other machines do not see the file
+                run.work.sentences = Corpus(sentences, sentences.source)  # other machines do not see the file
             else:
                 jobs = jobs or number_of_processes(None, source.size, uses_models=augmenter.uses_models)
                 if jobs > 1:
-                    _check_shareable(augmenter, packed)
+                    run.work.augmenter = _shared_copy(augmenter, packed)
                     run.executor = stack.enter_context(Workers.start(jobs))
-            if run.executor is not None:
-                run.work.augmenter, run.work.sentences = pickle.loads(packed), sentences  # noqa: S301 - packed above
             yield run
 
     def key(self, *settings: Any) -> str:
@@ -484,8 +483,8 @@ def _packed(augmenter: Augmenter | CombinedAugmenter) -> bytes | Exception:
         return error
 
 
-def _check_shareable(augmenter: Augmenter | CombinedAugmenter, packed: bytes | Exception | None) -> None:
-    """Check that several processes can use the method: it can be sent, and asks no server."""
+def _shared_copy(augmenter: Augmenter | CombinedAugmenter, packed: bytes | Exception) -> Any:
+    """The method as it was created, for several processes: it can be sent, and asks no server."""
     if isinstance(packed, Exception):
         message = f"{augmenter.name} cannot be sent to other processes ({packed})"
         raise ParameterError(message, parameter="jobs", remedy="give its models by name") from packed
@@ -497,6 +496,7 @@ def _check_shareable(augmenter: Augmenter | CombinedAugmenter, packed: bytes | E
                 parameter="jobs",
                 remedy="leave out --jobs and --executor, and set --concurrency",
             )
+    return pickle.loads(packed)  # noqa: S301 - packed above
 
 
 # -------------------------------------------------------------------------------------------------------------- writing

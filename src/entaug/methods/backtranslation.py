@@ -15,7 +15,8 @@ from entaug.backends.translation.base import ChainedTranslator
 from entaug.config.params import PositiveInt, Probability
 from entaug.config.presets import ONLY_IF_SET, read_presets
 from entaug.core.alignment import CorpusTokenizer, detokenize
-from entaug.core.data import Edit, Sentence
+from entaug.core.data import Sentence
+from entaug.core.edits import Edit
 from entaug.core.rng import sample_positions
 from entaug.core.spacing import infer_spaces, is_word_character
 from entaug.core.words import words_in

@@ -27,7 +27,8 @@ from entaug.backends.resolve import resolve
 from entaug.config.params import NonNegativeInt, PositiveInt
 from entaug.config.presets import read_presets
 from entaug.core.alignment import align_subwords, detokenize
-from entaug.core.data import Provenance, Sentence, Span
+from entaug.core.data import Provenance, Sentence
+from entaug.core.mentions import Span
 from entaug.core.rng import Streams
 from entaug.core.spacing import is_word_character
 from entaug.errors import InputError, ParameterError

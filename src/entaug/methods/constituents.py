@@ -11,7 +11,9 @@ from typing import Annotated, ClassVar, Literal, NamedTuple
 from entaug.backends.protocols import CausalLM, ConstituencyParser, MaskedLM
 from entaug.config.params import PositiveInt, Subset
 from entaug.config.presets import ONLY_IF_SET, read_presets
-from entaug.core.data import Edit, Provenance, Sentence, Span
+from entaug.core.data import Provenance, Sentence
+from entaug.core.edits import Edit
+from entaug.core.mentions import Span
 from entaug.methods.base import Augmenter, MethodInfo, Rejection, Request
 from entaug.methods.shared.prose_detection import NOT_PROSE, SentenceKinds
 from entaug.methods.shared.span_exchange import (

@@ -13,7 +13,8 @@ from entaug.backends.protocols import TokenLM
 from entaug.config.params import Check, PositiveFloat, PositiveInt
 from entaug.config.presets import ONLY_IF_SET, read_presets
 from entaug.core import tags
-from entaug.core.data import Mention, Sentence
+from entaug.core.data import Sentence
+from entaug.core.mentions import Mention
 from entaug.core.tags import SCHEMES, canonical_scheme
 from entaug.methods.base import NO_CANDIDATE, MethodInfo, Rejection, Request
 from entaug.methods.shared.generative import (

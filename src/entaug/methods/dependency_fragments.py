@@ -20,7 +20,9 @@ from entaug.backends.dependency_trees import (
 from entaug.backends.protocols import DependencyParser, Parse
 from entaug.config.params import PositiveInt
 from entaug.config.presets import ONLY_IF_SET, read_presets
-from entaug.core.data import Edit, Sentence, Span
+from entaug.core.data import Sentence
+from entaug.core.edits import Edit
+from entaug.core.mentions import Span
 from entaug.core.rng import Streams
 from entaug.errors import EditError
 from entaug.methods.base import Augmenter, MethodInfo, Rejection, Request

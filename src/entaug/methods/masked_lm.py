@@ -14,7 +14,8 @@ from entaug.backends.protocols import MaskedLM, WordVectors, match_case
 from entaug.config.params import Cosine, PositiveInt, Probability
 from entaug.config.presets import ONLY_IF_SET, read_presets
 from entaug.core.alignment import detokenize_with_gaps
-from entaug.core.data import Edit, Sentence
+from entaug.core.data import Sentence
+from entaug.core.edits import Edit
 from entaug.core.words import StopWords, is_word, may_replace, stop_words
 from entaug.filters.label_guard import name_evidence
 from entaug.filters.label_guard.names import UncasedNames, is_beginning

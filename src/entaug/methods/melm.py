@@ -13,7 +13,9 @@ from entaug.backends.protocols import MaskedExample, MaskedLM, TrainableMaskedLM
 from entaug.config.params import NonNegativeFloat, PositiveInt, PositiveShare, Probability
 from entaug.config.presets import read_presets
 from entaug.core.alignment import align_subwords, detokenize
-from entaug.core.data import Edit, Mention, Sentence
+from entaug.core.data import Sentence
+from entaug.core.edits import Edit
+from entaug.core.mentions import Mention
 from entaug.core.rng import Streams
 from entaug.core.words import StopWords, is_word, may_replace, stop_words
 from entaug.errors import ParameterError

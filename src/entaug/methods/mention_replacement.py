@@ -10,7 +10,9 @@ from typing import Any, ClassVar, Literal
 
 from entaug.config.params import Probability
 from entaug.config.presets import ONLY_IF_SET, read_presets
-from entaug.core.data import Edit, Mention, Provenance, Sentence
+from entaug.core.data import Provenance, Sentence
+from entaug.core.edits import Edit
+from entaug.core.mentions import Mention
 from entaug.core.rng import sample_positions
 from entaug.errors import InputError
 from entaug.files.mention_lists import MentionLists, describe_mention_lists, mention_lists, relative_to_folder

@@ -246,11 +246,9 @@ def merge_parts(
     first = files[0].header
     try:
         to = _target(output, first)
-        summary = AugmentSummary(
-            output=str(output),
-            before=CorpusStatistics.from_dict(first["before"]),
-            **{name: Counter(first[name]) if isinstance(first[name], dict) else first[name] for name in _OF_SUMMARY},
-        )
+        told: dict[str, Any] = {name: first[name] for name in _OF_SUMMARY}
+        told = {name: Counter(value) if isinstance(value, dict) else value for name, value in told.items()}
+        summary = AugmentSummary(output=str(output), before=CorpusStatistics.from_dict(first["before"]), **told)
         with_gold, review = first["with_gold"], first["review"]
         key = sha256(f"merge {first['key']} {len(files)} {rejected is not None}".encode()).hexdigest()
     except EntaugError as error:

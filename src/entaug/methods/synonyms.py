@@ -12,7 +12,9 @@ from entaug.backends.protocols import DependencyParser, Lexicon, Parse, SenseLex
 from entaug.backends.resolve import preparing_command, resolve_prepared
 from entaug.config.params import Probability
 from entaug.config.presets import ONLY_IF_SET, read_presets
-from entaug.core.data import Edit, Mention, Sentence
+from entaug.core.data import Sentence
+from entaug.core.edits import Edit
+from entaug.core.mentions import Mention
 from entaug.core.rng import sample_positions
 from entaug.core.words import StopWords, stop_words
 from entaug.errors import ParameterError

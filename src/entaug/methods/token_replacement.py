@@ -11,7 +11,8 @@ from random import Random
 from typing import ClassVar
 
 from entaug.config.params import Probability
-from entaug.core.data import Edit, Sentence
+from entaug.core.data import Sentence
+from entaug.core.edits import Edit
 from entaug.core.rng import sample_positions
 from entaug.core.tags import position_tags
 from entaug.core.words import StopWords, stop_words

@@ -15,7 +15,8 @@ from random import Random
 from sys import intern
 from typing import Literal
 
-from entaug.core.data import Mention, Sentence
+from entaug.core.data import Sentence
+from entaug.core.mentions import Mention
 from entaug.metrics.bertscore import pairwise_bertscore
 from entaug.metrics.likelihood import as_text, count_words
 from entaug.metrics.near_duplicates import NearDuplicateIndex, similarity

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any
 
-from entaug.core.data import Mention, Sentence
+from entaug.core.data import Sentence
+from entaug.core.mentions import Mention
 from entaug.errors import InputError
 
 MENTION_KINDS = ("flat", "outer", "inner", "discontinuous")

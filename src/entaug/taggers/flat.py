@@ -16,7 +16,8 @@ from entaug.backends.soft_labels import TagProbabilities, best_valid_tags, tags_
 from entaug.backends.transformers.training import IGNORED
 from entaug.config.params import NonNegativeInt
 from entaug.core import tags
-from entaug.core.data import Mention, Sentence
+from entaug.core.data import Sentence
+from entaug.core.mentions import Mention
 from entaug.core.tags import Overlap
 from entaug.errors import InputError
 from entaug.taggers.encoders import StaticEncoder

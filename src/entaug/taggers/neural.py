@@ -26,7 +26,8 @@ from entaug.backends.transformers.base import Batcher, choose_device
 from entaug.backends.transformers.encoder import compute_attentions
 from entaug.backends.transformers.training import TrainingLoop, isolated_random_state
 from entaug.config.params import Check, Configurable, parameters
-from entaug.core.data import Mention, Sentence
+from entaug.core.data import Sentence
+from entaug.core.mentions import Mention
 from entaug.errors import InputError, ParameterError
 from entaug.files.atomic import atomic_folder
 from entaug.metrics.span_f1 import score

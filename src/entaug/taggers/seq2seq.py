@@ -26,8 +26,8 @@ from entaug.backends.soft_labels import TagProbabilities
 from entaug.backends.transformers.base import tokenize_words
 from entaug.backends.transformers.training import IGNORED
 from entaug.config.params import PositiveInt
-from entaug.core.data import Mention, Sentence
-from entaug.core.mentions import Span
+from entaug.core.data import Sentence
+from entaug.core.mentions import Mention, Span
 from entaug.errors import InputError
 from entaug.taggers.encoders import Encoder, EncoderInput
 from entaug.taggers.neural import Dropout, EncoderTagger

@@ -14,7 +14,8 @@ import torch
 
 from entaug.backends.soft_labels import TagProbabilities
 from entaug.config.params import NonNegativeInt, PositiveFloat, PositiveInt
-from entaug.core.data import Mention, Sentence
+from entaug.core.data import Sentence
+from entaug.core.mentions import Mention
 from entaug.taggers.flat import run_lstm, word_mask
 from entaug.taggers.neural import Dropout, EncoderTagger
 from entaug.taggers.relations import NNW, THW, RelationProbabilities, relations

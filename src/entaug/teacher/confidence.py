@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 from typing import Literal
 
 from entaug.backends.soft_labels import TagProbabilities
-from entaug.core.data import Mention, Sentence
+from entaug.core.data import Sentence
+from entaug.core.mentions import Mention
 from entaug.errors import InputError, ParameterError
 
 Uncertainty = Literal["confidence", "entropy", "margin"]

@@ -10,7 +10,8 @@ from functools import cached_property, partial
 from itertools import groupby, pairwise
 
 from entaug.backends.protocols import Recognition
-from entaug.core.data import Mention, Sentence
+from entaug.core.data import Sentence
+from entaug.core.mentions import Mention
 from entaug.core.words import is_word
 from entaug.filters.label_guard.names import (
     NOT_WORDS,

@@ -9,7 +9,8 @@ from itertools import pairwise
 from typing import Any, Self
 
 from entaug.backends.protocols import EntityRecognizer, Recognition, WordCases, match_case
-from entaug.core.data import Sentence, Span
+from entaug.core.data import Sentence
+from entaug.core.mentions import Span
 from entaug.core.words import is_word, label_in_words
 
 NOT_WORDS = ("#", "@", "http", "www.")

@@ -24,9 +24,9 @@ from typing import Any, NoReturn
 import orjson
 
 from entaug.core.alignment import align_spaces
-from entaug.core.data import Mention, Provenance, Sentence
+from entaug.core.data import Provenance, Sentence
 from entaug.core.edits import PLACEHOLDER
-from entaug.core.mentions import sorted_mentions
+from entaug.core.mentions import Mention, sorted_mentions
 from entaug.core.spacing import infer_spaces_of_characters
 from entaug.core.tags import InvalidTag, decode_canonical, encode_canonical, flatten, is_tag
 from entaug.errors import InputError, LossError, ParameterError, TagError

@@ -17,8 +17,8 @@ from random import Random
 from typing import NamedTuple
 
 from entaug.core.alignment import CorpusTokenizer, align_spaces
-from entaug.core.data import Mention, Sentence
-from entaug.core.mentions import sorted_mentions
+from entaug.core.data import Sentence
+from entaug.core.mentions import Mention, sorted_mentions
 from entaug.core.spacing import PRINTED_FORMS, is_unspaced_script
 from entaug.files.mention_lists import MentionList
 from entaug.methods.shared.capitals import (

@@ -21,7 +21,9 @@ from entaug.backends.protocols import Generator, MultilingualGenerator
 from entaug.config.params import NonNegativeInt, PositiveFloat, PositiveInt, PositiveShare
 from entaug.config.presets import ONLY_IF_SET
 from entaug.core.alignment import CorpusTokenizer, detokenize
-from entaug.core.data import Edit, Mention, Provenance, Sentence
+from entaug.core.data import Provenance, Sentence
+from entaug.core.edits import Edit
+from entaug.core.mentions import Mention
 from entaug.core.spacing import WIDE, infer_spaces
 from entaug.core.words import words_in
 from entaug.errors import InputError, OutputError, ParameterError

@@ -12,7 +12,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from entaug.core import tags
 from entaug.core.alignment import detokenize
-from entaug.core.data import Mention, Sentence
+from entaug.core.data import Sentence
+from entaug.core.mentions import Mention
 from entaug.errors import TagError
 
 INVALID_LABELS = "inconsistent label tokens"

@@ -14,7 +14,8 @@ from itertools import groupby
 from typing import NamedTuple
 
 from entaug.core.alignment import detokenize
-from entaug.core.data import Mention, Sentence, Span
+from entaug.core.data import Sentence
+from entaug.core.mentions import Mention, Span
 
 MISSING = "a listed mention is missing"
 AMBIGUOUS = "the match of a listed mention is ambiguous"

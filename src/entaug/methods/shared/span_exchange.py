@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from typing import TypeVar
 
 from entaug.core.alignment import detokenize
-from entaug.core.data import Edit, Sentence, Span
+from entaug.core.data import Sentence
+from entaug.core.edits import Edit
+from entaug.core.mentions import Span
 from entaug.core.spacing import infer_spaces, is_word_character
 from entaug.core.words import is_word
 from entaug.metrics.likelihood import CandidateSet, count_words

@@ -11,7 +11,8 @@ from hashlib import blake2b
 from itertools import pairwise
 from typing import Any
 
-from entaug.core.data import Sentence, Span
+from entaug.core.data import Sentence
+from entaug.core.mentions import Span
 from entaug.files.json_text import json_text
 from entaug.formats.augmented import AugmentedCorpus, AugmentedPair
 from entaug.teacher import DETAILS, changed_mentions
