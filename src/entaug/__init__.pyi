@@ -17,7 +17,9 @@ from .commands.subset import subset
 from .commands.suggest import suggest
 from .commands.train import train
 from .core.corpus import Corpus, CorpusStream
-from .core.data import Edit, Mention, Sentence
+from .core.data import Sentence
+from .core.edits import Edit
+from .core.mentions import Mention
 from .errors import EntaugError
 from .formats import read, stream, write
 from .formats.augmented import AugmentedPair, pair_with_sources, read_augmented
