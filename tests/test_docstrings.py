@@ -34,9 +34,6 @@ MODULES = {
 # Base classes and protocols for plug-ins: classes, or all classes of a module.
 PLUGINS = (
     "entaug.methods.types.MethodInfo",
-    "entaug.backends.extended_protocols",
-    "entaug.backends.instruct",
-    "entaug.backends.name_protocols",
     "entaug.backends.protocols",
     "entaug.backends.instruct",
     "entaug.backends.component.Component",

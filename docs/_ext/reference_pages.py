@@ -288,8 +288,7 @@ _HEADINGS = {
 }
 # Modules for authors of plug-ins, documented as a whole.
 _PLUGIN_MODULES = {
-    "entaug.methods.base": "Base class of methods",
-    "entaug.methods.run": "Runs of methods",
+    "entaug.methods.base": "Base class and runs of methods",
     "entaug.backends.protocols": "Protocols of backends",
     "entaug.backends.fakes": "Fake models for tests of plug-ins",
     "entaug.filters": "Filters",

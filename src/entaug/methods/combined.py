@@ -12,8 +12,7 @@ from entaug.core.data import Sentence
 from entaug.errors import ParameterError
 from entaug.filters import Filter
 from entaug.methods import METHODS
-from entaug.methods.base import Augmenter, source_of
-from entaug.methods.run import Run
+from entaug.methods.base import Augmenter, Run, source_of
 from entaug.methods.types import OutputTarget, RunStatistics
 from entaug.teacher import Relabeller, create_relabeller
 

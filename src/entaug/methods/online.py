@@ -10,8 +10,7 @@ from typing import Any, overload
 from entaug.core.data import Sentence
 from entaug.core.rng import Streams
 from entaug.errors import ParameterError
-from entaug.methods.base import Augmenter
-from entaug.methods.run import Draft, draw
+from entaug.methods.base import Augmenter, Draft, draw
 
 
 class OnlineDataset(Sequence[Sentence]):
