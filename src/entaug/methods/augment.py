@@ -212,12 +212,11 @@ class Block(NamedTuple):
 
 
 class Drawn(NamedTuple):
-    """What was drawn of a source, as plain values that any process can send, or write to a file.
+    """The outcomes of a source, as plain values that any process can send, or write to a file."""
 
-    An outcome is the reason why a draft was rejected, whether it was the last one, and its text for the file of
-    rejected sentences; or the fingerprint of a new sentence, its text in the output, its counts, what a teacher
-    changed, the columns with placeholders, and perhaps an example.
-    """
+    # An outcome is the reason why a draft was rejected, whether it was the last one, and its text for the file of
+    # rejected sentences; or the fingerprint of a new sentence, its text in the output, its counts, what a teacher
+    # changed, the columns with placeholders, and perhaps an example.
 
     requested: int
     outcomes: Sequence[Sequence[Any]]

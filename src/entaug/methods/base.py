@@ -30,6 +30,8 @@ from entaug.filters import Filter, apply_filters, create_filters
 from entaug.filters.label_guard import LabelGuard
 from entaug.methods.types import (
     DUPLICATE,
+    NO_CANDIDATE,
+    NOT_SEEN,
     REVIEWED,
     UNCHANGED,
     UNWRITABLE,
