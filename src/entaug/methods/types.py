@@ -136,7 +136,7 @@ class RunStatistics:
         self._seen.update(fingerprints)
 
     def accept(self, fingerprint: int, changes: Mapping[str, int] | None) -> bool:
-        """Count a new sentence; one that an earlier source gave is rejected. The only place where repeats are dropped."""
+        """Count a new sentence; one that an earlier source gave is rejected: repeats are dropped here alone."""
         # No other draft is requested then: what a source gives never depends on the other sentences.
         if fingerprint in self._seen:
             self.reject(DUPLICATE.reason, is_last=True)
