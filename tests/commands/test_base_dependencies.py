@@ -131,7 +131,7 @@ COMMANDS: dict[str, list[str]] = {
     "filter leakage": ["augment", TRAIN, "-m", "sis", "--filter", "leakage", "--held-out", TRAIN],
     **{f"tagger {name}": ["train", TRAIN, "-o", "tagger", "--tagger", name] for name in TAGGERS},
     **{f"format {name}": ["convert", TRAIN, f"out-{name}", "--to", name, "--allow-loss", "all"] for name in FORMATS},
-    **{name: [name] for name in ("methods", "filters", "formats")},
+    **{f"list {name}": ["list", name] for name in ("methods", "filters", "formats")},
     "models": ["list", "models"],
     "evaluate": ["evaluate", TRAIN, TRAIN],
     "predict": ["predict", "spacy:en_core_web_sm", TRAIN, "--train", TRAIN],

@@ -41,7 +41,7 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         ("convert", TRAIN, "out.jsonl", "--allow-loss", "all"),
         ("quality", TRAIN, "--no-models", "-o", "out.md"),
         ("subset", TRAIN, "-o", "out", "--sizes", "10"),
-        ("methods",),
+        ("list", "methods"),
         ("models", "bom"),
     ],
     ids=lambda arguments: " ".join(arguments[::2][:2]),

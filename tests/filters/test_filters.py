@@ -288,7 +288,7 @@ def test_declares_itself(name: str) -> None:
     assert MADE[name]().name == name
     assert cls.summary
     assert cls.reasons
-    assert hasattr(importlib.import_module("entaug.filters"), cls.__name__)
+    assert hasattr(importlib.import_module(cls.__module__), cls.__name__)
     doc = inspect.getdoc(cls) or ""
     assert "Example:" in doc
     assert all(f"{field.name}: " in doc for field in parameters(cls))

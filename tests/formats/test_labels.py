@@ -310,7 +310,6 @@ def partly_labelled(tmp_path: Path) -> Path:
 
 COMMANDS = {
     "check": "check FILE",
-    "check in parts": "check FILE --jobs 2",
     "convert": "convert FILE out.conll",
     "augment": "augment FILE -m sis -o out.jsonl",
     "augment in parts": "augment FILE -m sis -o out.jsonl --jobs 2",

@@ -689,7 +689,7 @@ def test_options_of_the_command_line_have_their_kinds(tmp_path: Path, capsys: py
     # A number is read as one: it is what it says that is refused, not that it is a text.
     with pytest.raises(SystemExit, match="2"):
         main([*command, "--min-tokens", "0", "--no-normalize-boundaries"])
-    assert "at least 1, or none, not '0'" in capsys.readouterr().err
+    assert "at least 1, not '0'" in capsys.readouterr().err
     with pytest.raises(SystemExit, match="2"):
         main([*command, "--shortlist-size", "-3"])
     assert "at least 0, or none, not '-3'" in capsys.readouterr().err

@@ -323,7 +323,7 @@ def test_rejected_drafts_are_drawn_again_and_counted() -> None:
     # No mention is made that the teacher does not know, so the labels of lwtr, which mixes words, are what is doubted.
     gold = [*GOLD, Sentence("Ada so".split(), [Mention("PER", [(0, 2)])])]
     relabeller = Relabeller(tagger=NameTagger(0.99), improbable="reject")
-    augmenter = entaug.create_augmenter("mr", p=1.0, copies=3, teacher=relabeller, filters="validity").fit(gold)
+    augmenter = entaug.create_augmenter("lwtr", p=1.0, copies=3, teacher=relabeller, filters="validity").fit(gold)
     outcomes = [o for _, _, some in augmenter.run().results(gold, [sentence.key for sentence in gold]) for o in some]
     refused = [o for o in outcomes if isinstance(o, Rejected) and o.reason == "teacher: a mention is unlikely"]
     assert refused
