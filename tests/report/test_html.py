@@ -355,8 +355,10 @@ def test_report_page_from_files(tmp_path: Path) -> None:
     assert "<code>lwtr</code> helped in 1 of 1 setting" in text
     with pytest.raises(OutputError, match="exists"):
         entaug.write_report(inputs, out, models=False)
+    gold = (tmp_path / "gold.jsonl").rename(tmp_path / "gold.html")  # named as no corpus is
     with pytest.raises(OutputError, match="is the input; inputs are never overwritten"):
-        entaug.write_report(inputs, tmp_path / "gold.jsonl", gold=tmp_path / "gold.jsonl", models=False, force=True)
+        entaug.write_report(inputs, gold, gold=gold, models=False, force=True)
+    gold.rename(tmp_path / "gold.jsonl")
     before = out.read_bytes()
     entaug.write_report(inputs, out, gold=tmp_path / "gold.jsonl", models=False, title="<Mine>", force=True)
     assert out.read_bytes() == before
