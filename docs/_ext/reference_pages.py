@@ -43,7 +43,7 @@ __all__ = [
 WHERE = {
     name.strip(): f"entaug{module}"
     for module, names in re.findall(
-        r"^from (\.[\w.]+) import \(?([\w, \n]+)\)?$",
+        r"^from (\.[\w.]+) import \(?([\w, \n]+)\)?(?:  # .*)?$",
         (ROOT / "src/entaug/__init__.pyi").read_text("utf-8"),
         re.MULTILINE,
     )

@@ -57,11 +57,11 @@ class FakeTrainable:
         return trained
 
     def save(self, folder: str | Path) -> None:
-        """See `Generator.save`."""
+        """Save what was learned as a file of the folder."""
         Path(folder).mkdir(parents=True, exist_ok=True)
 
     def restore(self, folder: str | Path) -> Self:
-        """See `Generator.restore`."""
+        """Return a model with what `save` wrote."""
         del folder
         return type(self)(self._words)
 

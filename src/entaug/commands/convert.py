@@ -58,7 +58,7 @@ def convert(
 
     Raises:
         InputError: the input is invalid.
-        LossError: the new format cannot store some content of the input, and `allow_loss` does not include its kind.
+        LossError: the new format cannot store some content of the input, and ``allow_loss`` does not include its kind.
         OutputError: the output exists or cannot be written.
 
     Example:

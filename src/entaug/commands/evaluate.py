@@ -37,7 +37,7 @@ def evaluate(
             tagger.
         tagger: in place of `predicted`, the folder of a saved tagger, or a model of another library:
             ``"spacy:en_core_web_sm"``, ``"hf:dslim/bert-base-NER"``, ``"gliner:urchade/gliner_medium-v2.1"``; see
-            `entaug.taggers.pretrained.base.PretrainedTagger`. Unless a map of labels is given, the best one for these
+            `entaug.taggers.pretrained.PretrainedTagger`. Unless a map of labels is given, the best one for these
             very sentences is used, so the score is a little too high.
         report: called with notes on the tagger.
         files: how both files are read, see `FileJob`.

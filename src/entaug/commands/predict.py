@@ -89,7 +89,7 @@ def predict(
             mapped to its labels; None to tokenise by the rules of spaCy.
         probabilities: also write the probabilities of the tags, which JSON Lines and Parquet store.
         language: the language of running text; None for that of the training sentences or, without these, of the
-            text, see `entaug.formats.unlabelled_text.running_text_language`.
+            text, see `entaug.formats.unlabelled.running_text_language`.
         progress: the progress callback.
         files: how the files are read and written, see `FileJob`.
 

@@ -361,7 +361,8 @@ class Sentence:
         - The whole mention is in the range: it is removed; the edit may bring mentions of its own.
         - Any other edit would cut the mention and raises.
 
-        An insertion at the edge of a mention stays outside it. New tokens have `PLACEHOLDER` in every column.
+        An insertion at the edge of a mention stays outside it. New tokens have `entaug.core.edits.PLACEHOLDER` in every
+        column.
 
         Args:
             edits: the edits, in any order, without overlap.

@@ -2,7 +2,7 @@
 
 The tokens, separated by spaces; the mentions; an empty line. Mentions are separated by ``|``; each is the first and
 last token of each of its spans, and its label: ``0,1 ADR|3,3,6,7 ADR``. The format holds tokens and all kinds of
-mentions, nothing else. The format for nested mentions is `entaug.formats.research.bartner_nested`.
+mentions, nothing else. `BartnerNested` is the format for nested mentions.
 
 Yan et al. (2021), A Unified Generative Framework for Various NER Subtasks.
 """

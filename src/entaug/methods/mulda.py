@@ -60,6 +60,7 @@ class MulDA(LabelledTextAugmenter, GenerativeAugmenter):
             (``entaug list methods mulda``), unless they are given.
 
     Example:
+        >>> from entaug import Mention, Sentence
         >>> from helpers.fakes import FakeGenerator  # tests/helpers of entaug
         >>> gold = [Sentence("Ada sings".split(), [Mention("PER", [(0, 1)])])]
         >>> method = MulDA(generator=FakeGenerator(["<B-PER> Bo", "runs"]), unlisted_mentions="keep").fit(gold)
