@@ -39,7 +39,7 @@ _MODEL_FIELDS = ("name", "title", "kind", "licence", "languages", "size", "extra
 
 @dataclasses.dataclass(frozen=True)
 class _Kind:
-    """How a kind of thing is listed: its names, its plain values for JSON, all of it in short, and one at length."""
+    """A kind of thing in lists: its names, its plain values for JSON, all of it in short, and one at length."""
 
     names: Callable[[], Iterable[str]]
     record: Callable[[str], dict[str, Any]]

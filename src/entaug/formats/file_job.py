@@ -41,7 +41,7 @@ class FileOptions(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class FileJob:
-    """What is read, what is written, and in which formats.
+    """The files that are read and written, and their formats.
 
     Args:
         input: the file to read, or ``"-"`` for standard input.
