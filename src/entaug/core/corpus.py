@@ -28,13 +28,6 @@ def is_made_key(key: str) -> bool:
     return _MADE_KEY.fullmatch(key) is not None
 
 
-def keyed(sentences: Iterable[Sentence], occurrences: Iterable[int] | None) -> Iterator[tuple[Sentence, str]]:
-    """Yield sentences with their keys, by the occurrence of each one without an id; None where it is 1 for all."""
-    rest = iter(occurrences or ())
-    for sentence in sentences:
-        yield sentence, sentence_key(sentence, next(rest, 1) if sentence.id is None else 1)
-
-
 class SentenceKeys:
     """Unique keys of the sentences of a corpus."""
 

@@ -6,7 +6,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Self
 
 from entaug.backends.protocols import EntityRecognizer, Recognition, WordCases, match_case
 from entaug.core.data import Sentence
@@ -618,23 +617,3 @@ class UncasedNames:
     @cached_property
     def _by_first(self) -> dict[str, list[tuple[str, ...]]]:
         return _by_first_word(self._mentions)
-
-    # ----------------------------------------------------------------------------------------------------- saved fits
-
-    def state(self) -> dict[str, Any]:
-        """Return what was learned, with what the list tells of the words of the corpus, as plain values for JSON."""
-        if not self.is_needed:
-            return {}
-        words = sorted(word for word in {*self._inside, *self._outside} if self._is_name(word))
-        return {"list": self.list_name, "words": words, "mentions": sorted(map(list, self._mentions))}
-
-    @classmethod
-    def from_state(cls, state: Mapping[str, Any]) -> Self:
-        """Create an object from what `state` returned."""
-        names = cls()
-        if state:
-            names._total = 1
-            names.list_name = state["list"]
-            names._inside.update(state["words"])
-            names._mentions = {tuple(words) for words in state["mentions"]}
-        return names
