@@ -21,7 +21,7 @@ extensions = [
     "sphinx_copybutton",
     "page_generator",  # ours: pages generated from the registries, and links for names in docstrings
 ]
-exclude_patterns = ["_build", "_made", "_ext", "recorded"]
+exclude_patterns = ["_build", "_ext", "recorded"]
 nitpicky = True  # a name without a target is a warning, and warnings are errors
 nitpick_ignore_regex = [
     ("py:class", r"NDArray|float32|float64|[-\w.]*numpy.*"),  # NumPy's, imported for types alone

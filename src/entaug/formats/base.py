@@ -151,7 +151,6 @@ class BaseFormat(abc.ABC):
         carries: what it can represent.
         dialect_class: the class of the dialects, a dataclass whose fields are the options of the format.
         reserved_fields: names of fields of sentences that the format uses itself and does not write.
-        is_divisible: whether parts of a file can be read on their own, see `last_break`.
         names_documents: whether ids of sentences are names of documents, so that gold sentences get none.
     """
 
@@ -162,7 +161,6 @@ class BaseFormat(abc.ABC):
     carries: FormatCapabilities
     dialect_class: type[Any]
     reserved_fields: Collection[str] = ()
-    is_divisible: bool = False
     names_documents: bool = False
 
     @abc.abstractmethod
@@ -243,18 +241,6 @@ class BaseFormat(abc.ABC):
         Raises:
             InputError: the file is invalid, or holds no sentence.
         """
-
-    def last_break(self, data: bytes) -> int:
-        """Return where the beginning of a file can be cut, so that `read` finds the same sentences in both parts.
-
-        Args:
-            data: bytes of the file, from the beginning of a sentence.
-
-        Returns:
-            The last such position; 0 where there is none but the first.
-        """
-        del data
-        return 0
 
     def prepared(self, dialect: Any, sample: Iterable[Sentence], given: Collection[str] = ()) -> Any:
         """Return the dialect to write sentences in, with what depends on them; by default unchanged.

@@ -136,7 +136,6 @@ class Jsonl(BaseFormat):
     extensions = (".jsonl", ".json", ".ndjson")
     carries = FormatCapabilities(nested=True, discontinuous=True, columns=True, fields=True, spaces=True)
     dialect_class = JsonlDialect
-    is_divisible = True
 
     def recognises(self, path: Path) -> bool:
         """See `BaseFormat.recognises`: the first line begins like a JSON object or array."""
@@ -162,10 +161,6 @@ class Jsonl(BaseFormat):
         return read_records(
             path, numbered_lines(path, start, stop, reading.notes), parse, reading, is_whole=stop is None
         )
-
-    def last_break(self, data: bytes) -> int:
-        """See `BaseFormat.last_break`: after a line."""
-        return data.rfind(b"\n") + 1
 
     def dump(self, sentence: Sentence, dialect: JsonlDialect) -> str:
         """See `BaseFormat.dump`; a sentence is one line with a JSON object."""

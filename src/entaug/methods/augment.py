@@ -421,7 +421,6 @@ class Augmentation:
             augmenter.progress = None
         if writer is not None:
             writer.release()
-            summary.resumed_at = writer.state["sources"] if writer.state else 0
         summary.repaired = reading.repaired
         summary.notes += [*(work.notes or []), *notes_on_other_tags(source), *note_lines(reading.notes)]
         self.notes = summary.notes

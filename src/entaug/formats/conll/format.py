@@ -41,7 +41,6 @@ from entaug.formats.conll.layout import (
     is_comment,
     is_numbering,
     is_range_or_empty_node,
-    last_break,
     parse_column_names,
     parse_sentence_id,
     read_blocks,
@@ -63,7 +62,6 @@ class Conll(BaseFormat):
     foreign_extensions = (".csv",)
     carries = FormatCapabilities(nested=True, discontinuous=False, columns=True, fields=False, spaces=False)
     dialect_class = ConllDialect
-    is_divisible = True
 
     def recognises(self, path: Path) -> bool:
         """See `entaug.formats.base.BaseFormat.recognises`: any file, because nearly any text could be rows."""
@@ -86,10 +84,6 @@ class Conll(BaseFormat):
     ) -> Iterator[Sentence]:
         """See `entaug.formats.base.BaseFormat.read`."""
         return _Reader(path, dialect, reading).sentences(start, stop)
-
-    def last_break(self, data: bytes) -> int:
-        """See `entaug.formats.base.BaseFormat.last_break`: after an empty line that ends the rows of a sentence."""
-        return last_break(data)
 
     def as_stored(self, sentence: Sentence, dialect: ConllDialect) -> Sentence:
         """See `entaug.formats.base.BaseFormat.as_stored`; without the mentions that the option `overlap` excludes."""

@@ -157,19 +157,6 @@ def read_blocks(
         yield pending_first, pending
 
 
-def last_break(data: bytes) -> int:
-    """Where lines can be cut so that all sentences and their comments are whole."""
-    end = len(data)
-    while True:
-        at = max(data.rfind(b"\n\n", 0, end), data.rfind(b"\n\r\n", 0, end))
-        if at < 0:
-            return 0
-        line = data[data.rfind(b"\n", 0, at) + 1 : at].removeprefix(b"\xef\xbb\xbf")
-        if line.strip() and not line.startswith((b"#", DOCSTART.encode())):
-            return at + (2 if data[at + 1 : at + 2] == b"\n" else 3)
-        end = at + 1
-
-
 def split_row(row: str, delimiter: str | None) -> list[str]:
     """Split a row into cells."""
     return row.split(delimiter) if delimiter else _RUNS.split(row.strip(" \t"))
