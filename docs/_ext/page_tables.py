@@ -1,6 +1,7 @@
 """The generated tables within the pages and the README, which stand there whole, so that GitHub shows them too.
 
-    python docs/_ext/page_tables.py      # writes every table anew; a test says when that is due
+    python docs/_ext/page_tables.py            # writes every table anew; a test says when that is due
+    python docs/_ext/page_tables.py --check    # prints what is outdated
 
 A table stands between ``<!-- table: NAME -->`` and ``<!-- end -->``.
 """
@@ -8,7 +9,9 @@ A table stands between ``<!-- table: NAME -->`` and ``<!-- end -->``.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable
+from difflib import unified_diff
 
 from method_pages import choosing_tables, readme_table
 from page_text import PAGES
@@ -35,6 +38,18 @@ def filled(text: str) -> str:
     return _TABLE.sub(lambda match: f"{match[1]}{TABLES[match[2]]().strip()}\n{match[3]}", text)
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Write the pages, or compare them."""
+    differing = []
     for page in PAGES:
-        page.write_text(filled(page.read_text("utf-8")), "utf-8")
+        before = page.read_text("utf-8")
+        after = filled(before)
+        if "--check" in sys.argv:
+            differing += unified_diff(before.splitlines(), after.splitlines(), page.name, n=0, lineterm="")
+        elif before != after:
+            page.write_text(after, "utf-8")
+    sys.exit("\n".join(differing) or None)
+
+
+if __name__ == "__main__":
+    main()
