@@ -350,6 +350,26 @@ class Sentence:
         """
         return replace(self, **changes)
 
+    def signed(self, id: str, meta: Mapping[str, Any], layout: Mapping[str, Any], provenance: Provenance) -> Sentence:
+        """Return a copy with what is recorded of a new sentence; nothing else is checked again.
+
+        Args:
+            id: the identifier.
+            meta: further fields.
+            layout: further fields that hold for this text only.
+            provenance: how it was made.
+        """
+        new = object.__new__(Sentence)
+        _set_tokens(new, self.tokens)
+        _set_mentions(new, self.mentions)
+        _set_id(new, id)
+        _set_meta(new, meta)
+        _set_columns(new, self.columns)
+        _set_spaces(new, self.spaces)
+        _set_layout(new, layout)
+        _set_provenance(new, provenance)
+        return new
+
     def edit(self, edits: Iterable[Edit]) -> Sentence:
         """Replace, insert or delete tokens.
 
@@ -505,14 +525,21 @@ def split_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 def _canonical_mentions(mentions: Iterable[Mention], length: int) -> tuple[Mention, ...]:
     """Mentions in canonical order, checked against the number of tokens."""
-    ordered = tuple(sorted_mentions(mentions))
-    previous = None
+    ordered = tuple(mentions)
+    previous: tuple[Span, ...] = ()
+    for mention in ordered:
+        spans = mention.spans
+        if spans <= previous:  # most are in order, and need no sorting
+            ordered = tuple(sorted_mentions(ordered))
+            break
+        previous = spans
+    last = None
     for mention in ordered:
         if mention.spans[-1][1] > length:
             raise InputError(f"span {mention.spans[-1]} of {mention.label} is out of range: {length} tokens")
-        if mention == previous:
+        if mention == last:
             raise InputError(f"mention {mention.label} {list(mention.spans)} is given twice")
-        previous = mention
+        last = mention
     return ordered
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from entaug.core.mentions import Mention, Span
+from entaug.core.mentions import Mention, Span, contiguous_mention
 from entaug.errors import EditError
 
 PLACEHOLDER = "_"
@@ -66,7 +66,7 @@ def edited_mentions(mentions: Sequence[Mention], edits: Sequence[Edit]) -> Itera
     # By number of edits, how much these let the sentence grow.
     growths = list(accumulate((len(edit.tokens) - (edit.end - edit.start) for edit in edits), initial=0))
     for mention in mentions:
-        first, last = mention.start, mention.end
+        first, last = mention.spans[0][0], mention.spans[-1][1]
         spans: list[Span] | None = []
         for start, end in mention.spans:
             # Edits before `left` are left of the span, including an insertion at its edge; those from `right` on are
@@ -89,7 +89,7 @@ def edited_mentions(mentions: Sequence[Mention], edits: Sequence[Edit]) -> Itera
                 raise EditError(f"edits would delete a part of mention {mention.label} {list(mention.spans)}")
             spans.append((new_start, new_end))
         if spans is not None:
-            yield Mention(mention.label, tuple(spans))
+            yield contiguous_mention(mention.label, *spans[0]) if len(spans) == 1 else Mention(mention.label, spans)
 
 
 def edited_columns(columns: Mapping[str, Sequence[str]], edits: Sequence[Edit]) -> dict[str, tuple[str, ...]]:

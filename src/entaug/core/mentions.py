@@ -14,8 +14,6 @@ from entaug.errors import InputError
 
 Span = tuple[int, int]
 
-_set = object.__setattr__
-
 
 @dataclass(frozen=True, slots=True, init=False)
 class Mention:
@@ -42,8 +40,8 @@ class Mention:
         # Mentions are created for every sentence of a corpus: the usual case, one valid span, must stay cheap.
         if not (type(spans) is tuple and len(spans) == 1 and _is_span(spans[0])):
             spans = _merge_spans(spans)
-        _set(self, "label", label)
-        _set(self, "spans", spans)
+        _set_label(self, label)
+        _set_spans(self, spans)
 
     @property
     def start(self) -> int:
@@ -73,7 +71,15 @@ class Mention:
         Raises:
             InputError: a position would be negative.
         """
+        if len(self.spans) == 1:
+            start, end = self.spans[0]
+            return contiguous_mention(self.label, start + offset, end + offset)
         return Mention(self.label, tuple((start + offset, end + offset) for start, end in self.spans))
+
+
+# The setters of the slots, which are faster than `object.__setattr__`.
+_set_label = Mention.__dict__["label"].__set__
+_set_spans = Mention.__dict__["spans"].__set__
 
 
 @lru_cache(maxsize=65536)

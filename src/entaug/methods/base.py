@@ -240,13 +240,9 @@ class _MethodRun:
         sources, details = ((key, *own.sources), own.details) if own else ((key,), {})
         # Of the layout only soft labels hold for a new sentence, where the method has set them.
         soft = {n: v for n, v in sentence.layout.items() if n in _SOFT_LABELS and v is not source.layout.get(n)}
-        return Sentence(
-            sentence.tokens,
-            sentence.mentions,
+        return sentence.signed(
             self._id(key, draft.copy) + suffix,
             sentence.meta if method.info.unconditioned else source.meta,
-            sentence.columns,
-            sentence.spaces,
             soft,
             Provenance(method.name, self._signature, sources, draft.copy, details, rejected),
         )
