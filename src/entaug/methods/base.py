@@ -22,12 +22,14 @@ from entaug._version import __version__
 from entaug.backends.component import Component
 from entaug.backends.language_check import check_languages
 from entaug.config.params import PositiveInt
+from entaug.config.presets import ONLY_IF_SET
 from entaug.core.corpus import SentenceKeys
 from entaug.core.data import Provenance, Sentence
 from entaug.core.rng import Streams
 from entaug.errors import InputError, LossError, ParameterError
 from entaug.filters import Filter, apply_filters, create_filters
 from entaug.filters.label_guard import LabelGuard
+from entaug.methods.choice import CandidateScorer, create_scorer
 from entaug.methods.types import (
     DUPLICATE,
     NO_CANDIDATE,
@@ -54,7 +56,7 @@ _SOFT_LABELS = ("tag_probabilities", "relation_probabilities")  # the fields of 
 class Draft:
     """The state of one requested augmented sentence."""
 
-    __slots__ = ("copy", "rejections", "rng", "sentence", "siblings", "source")
+    __slots__ = ("candidates", "copy", "rejections", "rng", "sentence", "siblings", "source")
 
     def __init__(self, source: Sentence, rng: Random, copy: int, siblings: set[Any]) -> None:
         self.source = source
@@ -62,22 +64,47 @@ class Draft:
         self.copy = copy
         self.siblings = siblings
         self.sentence: Sentence | None = None
+        self.candidates: dict[Any, Sentence] = {}  # by content; with a choice among several, the others wait here
         self.rejections: list[tuple[Sentence | None, Rejection]] = []
 
     def compare(self, sentence: Sentence) -> Rejection | None:
         """Check that a sentence is new."""
-        content = (sentence.tokens, sentence.mentions)
-        if content == (self.source.tokens, self.source.mentions):
+        content = _content(sentence)
+        if content == _content(self.source):
             return UNCHANGED
-        return DUPLICATE if content in self.siblings else None
+        return DUPLICATE if content in self.siblings or content in self.candidates else None
 
     def accept(self, sentence: Sentence) -> Rejection | None:
         """Accept a sentence if it is new."""
         rejection = self.compare(sentence)
         if rejection is None:
-            self.siblings.add((sentence.tokens, sentence.mentions))
+            self.siblings.add(_content(sentence))
             self.sentence = sentence
         return rejection
+
+    def consider(self, sentence: Sentence) -> Rejection | None:
+        """Add a sentence to the candidates if it is new."""
+        rejection = self.compare(sentence)
+        if rejection is None:
+            self.candidates[_content(sentence)] = sentence
+        return rejection
+
+    def choose(self, scores: Sequence[float]) -> None:
+        """Accept the candidate with the highest score that no other copy is; of equal ones the first."""
+        ranked = sorted(zip(scores, self.candidates.values(), strict=True), key=lambda scored: -scored[0])
+        for score, sentence in ranked:
+            if _content(sentence) not in self.siblings:
+                self.siblings.add(_content(sentence))
+                made = sentence.provenance if sentence.provenance is not self.source.provenance else None
+                of_choice = {"candidates": len(ranked), "score": score}
+                self.sentence = sentence.with_(provenance=(made or Provenance()).with_details(**of_choice))
+                return
+        if ranked:
+            self.rejections.append((None, DUPLICATE))
+
+
+def _content(sentence: Sentence) -> tuple[Any, Any]:
+    return sentence.tokens, sentence.mentions
 
 
 # Models and parsers keep state between calls, and several augmenters may share one: threads take turns.
@@ -103,9 +130,10 @@ def draw(method: Augmenter, drafts: Iterable[Draft]) -> None:
             draft.rejections.append((None, rejection))
         else:
             pending.append(draft)
-    for attempt in range(method.attempts):
+    chosen = pending if method.candidates > 1 else []
+    for attempt in range(method.attempts + method.candidates - 1):
         if not pending:
-            return
+            break
         with _computing:
             results = method.draft([Request(draft.source, draft.rng, draft.copy, attempt) for draft in pending])
             refused: list[Sentence | None] = [None] * len(pending)
@@ -124,12 +152,21 @@ def draw(method: Augmenter, drafts: Iterable[Draft]) -> None:
                     refused = [before or now for before, (_, now) in zip(refused, pairs, strict=True)]
         again = []
         for draft, result, sentence in zip(pending, results, refused, strict=True):
-            rejection = result if isinstance(result, Rejection) else draft.accept(result)
-            if rejection is not None:
+            if isinstance(result, Rejection):
+                rejection: Rejection | None = result
+            else:
+                rejection = draft.consider(result) if chosen else draft.accept(result)
+            if rejection is not None and not (draft.candidates and sentence is None):
                 draft.rejections.append((sentence, rejection))
-                if not rejection.final:
-                    again.append(draft)
+            is_final = rejection is not None and rejection.final
+            if not is_final and (rejection or (chosen and len(draft.candidates) < method.candidates)):
+                again.append(draft)
         pending = again
+    if chosen:
+        with _computing:
+            scores = method.score([(draft.source, list(draft.candidates.values())) for draft in chosen])
+        for draft, of_draft in zip(chosen, scores, strict=True):
+            draft.choose(of_draft)
 
 
 class Run:
@@ -278,6 +315,10 @@ class Augmenter(Component, abc.ABC):
         guard: whether the label guard refuses sentences with unlabelled names or wrong labels (see
             `entaug.filters.label_guard.LabelGuard`); by default only where a model chooses words. It comes after the
             teacher, which may label the names, and before the filters.
+        candidates: the number of new sentences that are made for each that is kept: the one that reads best and stays
+            near its source (see `entaug.methods.choice.CandidateScorer`); 1 for no choice.
+        choice: the scores of the choice: ``likelihood`` with optional parameters (``likelihood:nearness=1``), or a
+            `entaug.methods.choice.CandidateScorer`.
 
     Attributes:
         statistics_: the counts of the latest run (`RunStatistics`).
@@ -296,6 +337,8 @@ class Augmenter(Component, abc.ABC):
     filters: str | Filter | Sequence[str | Filter] | None = None
     teacher: str | Relabeller | None = None
     guard: bool | None = None
+    candidates: Annotated[int, Interval(ge=1, le=1_000)] = field(default=1, metadata=ONLY_IF_SET)
+    choice: str | CandidateScorer | None = field(default=None, metadata=ONLY_IF_SET)
     filters_: list[Filter] = field(init=False, repr=False)
     teacher_: Relabeller | None = field(init=False, repr=False)
 
@@ -313,12 +356,14 @@ class Augmenter(Component, abc.ABC):
         self.existing_ids: set[str] = set()
         self._filters_given: object = _NOTHING
         self._teacher_given: object = _NOTHING
+        self._choice_given: object = _NOTHING
         super().__post_init__()
 
     def validate(self) -> None:
         """See `entaug.config.params.Configurable.validate`."""
         super().validate()
         create_relabeller(self.teacher)
+        create_scorer(self.choice)
         for filter_ in create_filters(self.filters):
             if self.info.unconditioned and filter_.needs_source:
                 raise ParameterError(
@@ -376,7 +421,7 @@ class Augmenter(Component, abc.ABC):
         return f"{self.name}|{values}|entaug={__version__}"
 
     def _plain(self, name: str, value: Any) -> Any:
-        if isinstance(value, Filter | Relabeller):
+        if isinstance(value, Filter | Relabeller | CandidateScorer):
             return value.signature
         return super()._plain(name, value) if value != [] else None
 
@@ -404,6 +449,9 @@ class Augmenter(Component, abc.ABC):
             self._teacher_given, self._is_fitted = self.teacher, False
         if self.teacher_ is not None:
             self.teacher_.load()
+        if self.candidates > 1 and self.choice != self._choice_given:
+            self.scorer_ = create_scorer(self.choice).load()
+            self._choice_given = self.choice
         return super().load()
 
     def fit(self, corpus: Iterable[Sentence]) -> Self:
@@ -579,6 +627,17 @@ class Augmenter(Component, abc.ABC):
             For each request a sentence without id and provenance, or a rejection.
         """
         return self._rewrite_batch(requests)
+
+    def score(self, groups: Sequence[tuple[Sentence, Sequence[Sentence]]]) -> list[list[float]]:
+        """Score the candidates of sources.
+
+        Args:
+            groups: sources, each with its candidates.
+
+        Returns:
+            The scores of the candidates of each source.
+        """
+        return self.scorer_.scores(groups)
 
     def apply_teacher(
         self, drafts: Sequence[Sentence | Rejection], sources: Sequence[Sentence]

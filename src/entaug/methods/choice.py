@@ -1,0 +1,99 @@
+"""The choice among several candidates for a new sentence: the one that reads best and stays near its source."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar
+
+from annotated_types import Ge
+
+from entaug.backends.component import Component
+from entaug.backends.protocols import CausalLM, Encoder
+from entaug.config.params import construct, parse_assignments
+from entaug.core.data import Sentence
+from entaug.errors import ParameterError
+from entaug.metrics.likelihood import as_text
+
+_DIGITS = 3  # of a score: kernels may round further ones differently for other batches
+
+
+@dataclass(kw_only=True, eq=False)
+class CandidateScorer(Component):
+    """Score of a candidate: the mean log-likelihood of its tokens, and the nearness to its source.
+
+    The likelihood alone drifts to what is frequent; the cosine of sentence vectors holds it at the topic of the source.
+    A score depends on the candidate and its source alone.
+
+    Args:
+        nearness: the weight of the cosine against the log-likelihood per token, in nats; 0 for the likelihood alone.
+        causal_lm: a `CausalLM`, or the name of one.
+        encoder: an `Encoder`, or the name of one; not used with ``nearness=0``.
+
+    Example:
+        >>> from helpers.fakes import FakeCausalLM  # tests/helpers of entaug
+        >>> gold = Sentence("Rome shines".split())
+        >>> new = [Sentence("Rome burns".split()), Sentence("Rome sleeps".split())]
+        >>> scorer = CandidateScorer(nearness=0, causal_lm=FakeCausalLM()).load()
+        >>> scorer.scores([(gold, new)])
+        [[-3.76, -4.574]]
+    """
+
+    name: ClassVar[str] = "likelihood"
+
+    nearness: Annotated[float, Ge(0)] = 2.0
+    causal_lm: CausalLM | str = "smollm2"
+    encoder: Encoder | str = "minilm"
+    causal_lm_: CausalLM = field(init=False, repr=False)
+    encoder_: Encoder = field(init=False, repr=False)
+
+    def _uses_backend(self, kind: str) -> bool:
+        return kind != "encoder" or self.nearness > 0
+
+    def _option(self, kind: str) -> str:
+        return f"--choice {self.name}:{kind}=NAME"
+
+    @property
+    def signature(self) -> str:
+        """The parameters for provenance, with the full names of loaded models."""
+        values = self.get_params(loaded=True).items()
+        return f"{self.name}:{','.join(f'{name}={value}' for name, value in values if value is not None)}"
+
+    def scores(self, groups: Sequence[tuple[Sentence, Sequence[Sentence]]]) -> list[list[float]]:
+        """Score the candidates of several sources; equal texts are computed once.
+
+        Args:
+            groups: sources, each with its candidates.
+
+        Returns:
+            The scores of the candidates of each source; the highest is the best.
+        """
+        texts = [[as_text(sentence) for sentence in (source, *candidates)] for source, candidates in groups]
+        new = list(dict.fromkeys(text for group in texts for text in group[1:]))
+        likelihood = {
+            text: float(values.mean()) if len(values) else 0.0
+            for text, values in zip(new, self.causal_lm_.token_log_probs(new), strict=True)
+        }
+        if not self.nearness:
+            return [[round(likelihood[text], _DIGITS) for text in group[1:]] for group in texts]
+        every = list(dict.fromkeys(text for group in texts for text in group))
+        vectors = dict(zip(every, self.encoder_.sentence_vectors(every), strict=True))
+        return [
+            [
+                round(likelihood[text] + self.nearness * float(vectors[group[0]] @ vectors[text]), _DIGITS)
+                for text in group[1:]
+            ]
+            for group in texts
+        ]
+
+
+def create_scorer(scorer: str | CandidateScorer | None) -> CandidateScorer:
+    """Create a scorer from an instance or its text form, ``likelihood:nearness=1``."""
+    if isinstance(scorer, CandidateScorer):
+        return scorer
+    name, _, assignments = (scorer or CandidateScorer.name).strip().partition(":")
+    if name != CandidateScorer.name:
+        raise ParameterError(f"there is no scorer {name!r}", remedy="write likelihood, or likelihood:nearness=1")
+    return construct(
+        CandidateScorer, name, parse_assignments(CandidateScorer, name, filter(None, assignments.split(",")))
+    )
