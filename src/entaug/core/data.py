@@ -117,6 +117,7 @@ class Sentence:
     spaces: tuple[str, ...] | None
     layout: Mapping[str, Any]
     provenance: Provenance | None
+    _fingerprint: bytes | None = field(init=False, repr=False, compare=False)
 
     def __init__(
         self,
@@ -156,6 +157,7 @@ class Sentence:
         _set_spaces(self, spaces)
         _set_layout(self, layout)
         _set_provenance(self, provenance)
+        _set_fingerprint(self, None)
 
     @classmethod
     def from_iob(cls, tokens: Iterable[str], tags: Sequence[str], scheme: str = "IOB2", **fields: Any) -> Sentence:
@@ -285,10 +287,14 @@ class Sentence:
 
     def fingerprint(self) -> bytes:
         """Return a digest of eight bytes, equal for sentences with equal tokens and mentions."""
-        content = "\0".join(self.tokens)
-        for mention in self.mentions:
-            content += f"\1{mention.label}\2{mention.spans}"
-        return blake2b(content.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+        digest = self._fingerprint
+        if digest is None:
+            content = "\0".join(self.tokens)
+            for mention in self.mentions:
+                content += f"\1{mention.label}\2{mention.spans}"
+            digest = blake2b(content.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+            _set_fingerprint(self, digest)
+        return digest
 
     def fingerprint_number(self) -> int:
         """Return the fingerprint as an integer, which takes less memory in sets."""
@@ -368,6 +374,7 @@ class Sentence:
         _set_spaces(new, self.spaces)
         _set_layout(new, layout)
         _set_provenance(new, provenance)
+        _set_fingerprint(new, self._fingerprint)
         return new
 
     def edit(self, edits: Iterable[Edit]) -> Sentence:
@@ -506,6 +513,7 @@ _set_columns = Sentence.__dict__["columns"].__set__
 _set_spaces = Sentence.__dict__["spaces"].__set__
 _set_layout = Sentence.__dict__["layout"].__set__
 _set_provenance = Sentence.__dict__["provenance"].__set__
+_set_fingerprint = Sentence.__dict__["_fingerprint"].__set__
 
 
 def split_fields(fields: Mapping[str, Any]) -> dict[str, Any]:

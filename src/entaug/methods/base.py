@@ -32,6 +32,7 @@ from entaug.filters.label_guard import LabelGuard
 from entaug.methods.choice import CandidateScorer, create_scorer
 from entaug.methods.types import (
     DUPLICATE,
+    GOLD,
     NO_CANDIDATE,
     NOT_SEEN,
     REVIEWED,
@@ -56,13 +57,14 @@ _SOFT_LABELS = ("tag_probabilities", "relation_probabilities")  # the fields of 
 class Draft:
     """The state of one requested augmented sentence."""
 
-    __slots__ = ("candidates", "copy", "rejections", "rng", "sentence", "siblings", "source")
+    __slots__ = ("candidates", "copy", "gold", "rejections", "rng", "sentence", "siblings", "source")
 
-    def __init__(self, source: Sentence, rng: Random, copy: int, siblings: set[Any]) -> None:
+    def __init__(self, source: Sentence, rng: Random, copy: int, siblings: set[Any], gold: set[int]) -> None:
         self.source = source
         self.rng = rng
         self.copy = copy
         self.siblings = siblings
+        self.gold = gold
         self.sentence: Sentence | None = None
         self.candidates: dict[Any, Sentence] = {}  # by content; with a choice among several, the others wait here
         self.rejections: list[tuple[Sentence | None, Rejection]] = []
@@ -72,7 +74,9 @@ class Draft:
         content = _content(sentence)
         if content == _content(self.source):
             return UNCHANGED
-        return DUPLICATE if content in self.siblings or content in self.candidates else None
+        if content in self.siblings or content in self.candidates:
+            return DUPLICATE
+        return GOLD if sentence.fingerprint_number() in self.gold else None
 
     def accept(self, sentence: Sentence) -> Rejection | None:
         """Accept a sentence if it is new."""
@@ -263,7 +267,8 @@ class _MethodRun:
         for source, key in zip(sources, keys, strict=True):
             siblings: set[Any] = set()
             copies = range(1, self._method.copies_of(source) + 1)
-            drafts.append([Draft(source, stream(key, copy), copy, siblings) for copy in copies])
+            gold = self._method.gold_fingerprints
+            drafts.append([Draft(source, stream(key, copy), copy, siblings, gold) for copy in copies])
         draw(self._method, [draft for of_source in drafts for draft in of_source])
         return drafts
 
@@ -354,6 +359,7 @@ class Augmenter(Component, abc.ABC):
     def __post_init__(self) -> None:
         self.progress: Callable[[int, int, float], None] | None = None
         self.existing_ids: set[str] = set()
+        self.gold_fingerprints: set[int] = set()
         self._filters_given: object = _NOTHING
         self._teacher_given: object = _NOTHING
         self._choice_given: object = _NOTHING
@@ -471,6 +477,7 @@ class Augmenter(Component, abc.ABC):
         self.load()
         source, infix, info = source_of(corpus), self.id_infix, self.info
         self.existing_ids = set()
+        self.gold_fingerprints = set()
         mentions = with_mentions = unsupported = 0
 
         def usable() -> Iterator[Sentence]:
@@ -479,6 +486,7 @@ class Augmenter(Component, abc.ABC):
                 if sentence.mentions:
                     mentions += len(sentence.mentions)
                     with_mentions += 1
+                self.gold_fingerprints.add(sentence.fingerprint_number())
                 if sentence.id is not None and infix in sentence.id:
                     self.existing_ids.add(sentence.id)
                 if rejection_for(sentence, info):

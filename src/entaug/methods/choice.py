@@ -60,7 +60,7 @@ class CandidateScorer(Component):
         return f"{self.name}:{','.join(f'{name}={value}' for name, value in values if value is not None)}"
 
     def scores(self, groups: Sequence[tuple[Sentence, Sequence[Sentence]]]) -> list[list[float]]:
-        """Score the candidates of several sources; equal texts are computed once.
+        """Score the candidates of several sources.
 
         Args:
             groups: sources, each with its candidates.
@@ -68,23 +68,21 @@ class CandidateScorer(Component):
         Returns:
             The scores of the candidates of each source; the highest is the best.
         """
-        texts = [[as_text(sentence) for sentence in (source, *candidates)] for source, candidates in groups]
-        new = list(dict.fromkeys(text for group in texts for text in group[1:]))
-        likelihood = {
-            text: float(values.mean()) if len(values) else 0.0
-            for text, values in zip(new, self.causal_lm_.token_log_probs(new), strict=True)
-        }
-        if not self.nearness:
-            return [[round(likelihood[text], _DIGITS) for text in group[1:]] for group in texts]
-        every = list(dict.fromkeys(text for group in texts for text in group))
-        vectors = dict(zip(every, self.encoder_.sentence_vectors(every), strict=True))
-        return [
-            [
-                round(likelihood[text] + self.nearness * float(vectors[group[0]] @ vectors[text]), _DIGITS)
-                for text in group[1:]
-            ]
-            for group in texts
-        ]
+        # Variants of a sentence begin alike; a model that can computes their common beginning once.
+        log_probs = getattr(self.causal_lm_, "log_probs_of_variants", self.causal_lm_.token_log_probs)
+        scores = []
+        for source, candidates in groups:
+            texts = list(map(as_text, candidates))
+            likelihood = [float(values.mean()) if len(values) else 0.0 for values in log_probs(texts)]
+            nearness = self._nearness(as_text(source), texts)
+            scores.append([round(one + other, _DIGITS) for one, other in zip(likelihood, nearness, strict=True)])
+        return scores
+
+    def _nearness(self, source: str, texts: Sequence[str]) -> list[float]:
+        if not (self.nearness and texts):
+            return [0.0] * len(texts)
+        vectors = self.encoder_.sentence_vectors([source, *texts])
+        return [self.nearness * float(value) for value in vectors[1:] @ vectors[0]]
 
 
 def create_scorer(scorer: str | CandidateScorer | None) -> CandidateScorer:

@@ -125,7 +125,13 @@ class OnlineDataset(Sequence[Sentence]):
 
     def _draft(self, source: Sentence, copy: int) -> Draft:
         number = self.epoch * self._augmenter.copies + copy
-        return Draft(source, self._streams.stream(f"{source.key}@epoch", number), number + 1, set())
+        return Draft(
+            source,
+            self._streams.stream(f"{source.key}@epoch", number),
+            number + 1,
+            set(),
+            self._augmenter.gold_fingerprints,
+        )
 
     def __iter__(self) -> Iterator[Sentence]:
         """Iterate over all sentences of the current epoch."""
