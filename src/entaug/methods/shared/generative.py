@@ -29,7 +29,7 @@ from entaug.core.words import words_in
 from entaug.errors import InputError, OutputError, ParameterError
 from entaug.methods.base import Augmenter
 from entaug.methods.shared.mention_matching import UNLISTED, KnownMentions
-from entaug.methods.types import Rejection, RunStatistics
+from entaug.methods.types import Rejection, Request, RunStatistics
 
 TOO_SIMILAR = Rejection("too similar to its source")
 COPIED = Rejection("a copy of a training sentence")
@@ -44,7 +44,6 @@ _FENCE = re.compile(r"```\w*")
 _QUOTED = re.compile("|".join(f"{a}([^{a}{b}]+){b}" for a, b in ('""', "“”", "„“", "«»", "「」")))
 
 Model = TypeVar("Model", bound=Any)
-Plan = TypeVar("Plan")
 LearningRate = Annotated[float, Interval(gt=0, lt=1)]
 
 
@@ -125,8 +124,85 @@ def _claim(folder: Path, key: str) -> None:
         raise OutputError(f"cannot be used ({reason})", path=str(folder), remedy="name another folder") from None
 
 
+class TextPlan(NamedTuple):
+    """A text to be written: its source, the input of the model, a seed, and the phrases that the text must have."""
+
+    source: Sentence
+    text: str
+    seed: int
+    required: Sequence[Sequence[str]] = ()
+    basis: Any = None  # what a method reads the text by: templates, a list of mentions, the sentences of a prompt
+
+
+class WritingAugmenter(Augmenter):
+    """Base class of methods whose model writes texts: a request gives a plan, a plan a text, a text a sentence."""
+
+    max_new_tokens: int
+    temperature: float
+    max_similarity: float
+    generator_: Any
+    trained_: Any = None
+    texts_: GeneratedTexts
+
+    def _plan(self, request: Request) -> TextPlan | Rejection:
+        """Draw what is written for a request."""
+        raise NotImplementedError
+
+    def _write(self, plans: Sequence[TextPlan]) -> Sequence[Any]:
+        """Return a text, or a rejection, for each plan."""
+        return [texts[0] if texts and texts[0].strip() else UNFINISHED for texts in self._generate(plans)]
+
+    def _read(self, plan: TextPlan, text: str) -> Sentence | Rejection:
+        """Return the new sentence of a text, or the reason why the text is not accepted."""
+        raise NotImplementedError
+
+    def _rewrite_batch(self, requests: Sequence[Request]) -> Sequence[Sentence | Rejection]:
+        plans = [self._plan(request) for request in requests]
+        ready = [plan for plan in plans if not isinstance(plan, Rejection)]
+        texts = iter(self._write(ready) if ready else ())
+        return [plan if isinstance(plan, Rejection) else self._read_one(plan, next(texts)) for plan in plans]
+
+    def _read_one(self, plan: TextPlan, text: str | Rejection) -> Sentence | Rejection:
+        return text if isinstance(text, Rejection) else self._read(plan, text)
+
+    def _decoding(self) -> dict[str, Any]:
+        """The options of decoding, besides length and temperature."""
+        return {"strategy": "sample", "num_beams": 1}
+
+    def _generate(self, plans: Sequence[TextPlan], *constraints: Any, **options: Any) -> Sequence[Sequence[str]]:
+        """Let the generator write texts for each plan."""
+        model = self.trained_ or self.generator_
+        lengths = {"temperature": float(self.temperature), "max_new_tokens": self.max_new_tokens}
+        decoding = DecodingConfig(**self._decoding(), **lengths)
+        seeds = [plan.seed for plan in plans]
+        texts: Sequence[Sequence[str]] = model.generate(
+            [plan.text for plan in plans], decoding, seeds, *constraints, **options
+        )
+        return texts
+
+    def _new_sentence(
+        self,
+        source: Sentence,
+        tokens: Sequence[str],
+        mentions: Sequence[Mention] | str,
+        near: Iterable[Sentence] = (),
+        sources: tuple[str, ...] = (),
+        **details: Any,
+    ) -> Sentence | Rejection:
+        """Return a new sentence, unless it is a copy, has an unlisted mention, or is too similar to one of `near`."""
+        if self.texts_.is_copy(tokens):
+            return COPIED
+        if isinstance(mentions, str):  # why they were not found
+            return Rejection(mentions)
+        if self.texts_.has_unlisted_mention(tokens, mentions):
+            return Rejection(UNLISTED)
+        if any(token_similarity(other.tokens, tokens) >= self.max_similarity for other in near):
+            return TOO_SIMILAR
+        return replace_tokens(source, tokens, mentions, sources, **details)
+
+
 @dataclass(kw_only=True, eq=False)
-class GenerativeAugmenter(TrainableAugmenter):
+class GenerativeAugmenter(TrainableAugmenter, WritingAugmenter):
     """Base class of methods with a generator.
 
     Args:
@@ -165,27 +241,10 @@ class GenerativeAugmenter(TrainableAugmenter):
                 remedy="use entda, aclm or rewrite, or name a folder or a model on the hub",
             )
 
-    def _generate(
-        self,
-        sources: Iterable[Sentence],
-        inputs: Sequence[str],
-        seeds: Sequence[int],
-        required: Sequence[Any],
-        strategy: Any,
-        num_beams: int,
-        **options: Any,
-    ) -> Sequence[Sequence[str]]:
-        """Let the trained generator write texts for each input, which must have the required phrases if constrained."""
-        assert self.trained_ is not None
-        decoding = DecodingConfig(
-            strategy=strategy,
-            num_beams=num_beams,
-            temperature=float(self.temperature),
-            max_new_tokens=self.max_new_tokens,
-            **options,
-        )
-        phrases = required if self.constrained else None
-        return self.trained_.generate(inputs, decoding, seeds, phrases, self._unwanted, **self._languages(sources))
+    def _generate(self, plans: Sequence[TextPlan], *constraints: Any, **options: Any) -> Sequence[Sequence[str]]:
+        required = [plan.required for plan in plans] if self.constrained else None
+        languages = self._languages(plan.source for plan in plans)
+        return super()._generate(plans, required, self._unwanted, *constraints, **languages, **options)
 
     def _language(self, sentence: Sentence) -> str | None:
         """Return the language of a sentence, if it is known."""
@@ -203,8 +262,7 @@ class GenerativeAugmenter(TrainableAugmenter):
 
     def notes(self) -> list[str]:
         """See `Augmenter.notes`."""
-        notes = super().notes()
-        return [*notes, self._note_on_languages] if self._is_language_missing else notes
+        return super().notes() + ([self._note_on_languages] if self._is_language_missing else [])
 
     def notes_on_languages(self, sentences: Iterable[Sentence]) -> list[str]:
         """Return the note that a generator, loaded, is told a language that nobody gave for the sentences."""
@@ -234,7 +292,7 @@ class Query(NamedTuple):
 
 
 @dataclass(kw_only=True, eq=False)
-class PromptedAugmenter(Augmenter):
+class PromptedAugmenter(WritingAugmenter):
     """Base class of methods that can ask an instruct model: a model behind a server, or a GGUF file.
 
     Args:
@@ -296,7 +354,14 @@ class PromptedAugmenter(Augmenter):
         usage = [f"language model: {line}" for line in self.generator_.usage.describe()] if self._is_prompted else []
         return [*super().advice(statistics), *usage]
 
-    def _ask(self, queries: Sequence[Query]) -> list[str | Rejection]:
+    def _query(self, plan: TextPlan) -> Query:
+        """Return what an instruct model is asked for a plan."""
+        raise NotImplementedError
+
+    def _write(self, plans: Sequence[TextPlan]) -> Sequence[Any]:
+        return self._ask(map(self._query, plans)) if self._is_prompted else super()._write(plans)
+
+    def _ask(self, queries: Iterable[Query]) -> list[str | Rejection]:
         """Ask the instruct model."""
         requests, leaks = [], []
         for query in queries:
@@ -338,16 +403,6 @@ def one_line(text: str) -> str | None:
         return None
     quoted = _QUOTED.fullmatch(lines[0])
     return quoted[quoted.lastindex or 0].strip() if quoted else lines[0]
-
-
-def complete(
-    plans: Iterable[Plan | Rejection], finish: Callable[[list[Plan]], Iterable[Sentence | Rejection]]
-) -> list[Sentence | Rejection]:
-    """Finish all plans of a batch together; rejections among them stay in their places."""
-    plans = list(plans)
-    ready = [plan for plan in plans if not isinstance(plan, Rejection)]
-    results = iter(finish(ready) if ready else ())
-    return [plan if isinstance(plan, Rejection) else next(results) for plan in plans]
 
 
 class GeneratedTexts:
@@ -392,15 +447,11 @@ class GeneratedTexts:
         """Return whether a text is equal to a training sentence."""
         return detokenize(tokens) in self._contents
 
-    def check(self, tokens: Sequence[str], mentions: Sequence[Mention]) -> Rejection | None:
-        """Check a text."""
-        if self.is_copy(tokens):
-            return COPIED
+    def has_unlisted_mention(self, tokens: Sequence[str], mentions: Sequence[Mention]) -> bool:
+        """Return whether a known mention of the corpus has no label in a text."""
         labelled = [range(mention.start, mention.end) for mention in mentions]
-        for start, end in self.known.find(tokens) if self.known else ():
-            if not any(start >= span.start and end <= span.stop for span in labelled):
-                return Rejection(UNLISTED)
-        return None
+        found = self.known.find(tokens) if self.known else ()
+        return any(not any(start in span and end <= span.stop for span in labelled) for start, end in found)
 
 
 def token_similarity(one: Sequence[str], other: Sequence[str]) -> float:
