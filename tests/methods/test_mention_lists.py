@@ -387,7 +387,7 @@ def test_donors_do_not_hold_the_corpus_or_tokenise_what_is_not_drawn() -> None:
     assert donors.size("LOC") == 5000
     assert donors.size("PER") == 0
     assert not donors._prepared
-    assert donors.draw(GOLD[0], GOLD[0].mentions[2], random.Random(1))
+    assert donors.draw(GOLD[0], GOLD[0].mentions[2], (), random.Random(1))
     assert len(donors._prepared) == 1
 
 

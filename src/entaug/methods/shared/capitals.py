@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Literal, NamedTuple
 
 from entaug.core.data import Sentence
@@ -154,7 +154,7 @@ def capitals_of(words: Sequence[str]) -> str:
 
 def is_in_capitals(tokens: Sequence[str], start: int = 0, end: int = 0) -> bool:
     """Return whether a sentence is written in capitals, apart from a range."""
-    totals = _totals(tokens)
+    totals = _totals(tuple(tokens))
     if totals.lower > _CLEARLY_NOT * len(tokens):  # nearly all sentences; quick
         return False
     left_out = [token for token in tokens[start:end] if _is_cased_word(token)]
@@ -172,25 +172,17 @@ class _Totals(NamedTuple):
     first: int
 
 
-_last_totals: list[tuple[tuple[str, ...], _Totals]] = []  # at most one
-
-
-def _totals(tokens: Sequence[str]) -> _Totals:
-    """The counts of a sentence; kept for the last one, whose mentions are looked at one after the other."""
-    if _last_totals and _last_totals[0][0] is tokens:
-        return _last_totals[0][1]
+@lru_cache(maxsize=1)  # the mentions of a sentence are looked at one after the other
+def _totals(tokens: tuple[str, ...]) -> _Totals:
     cased = [token for token in tokens if _is_cased_word(token)]
     words = (i for i, token in enumerate(tokens) if any(map(str.isalnum, token)))
-    totals = _Totals(
+    return _Totals(
         sum(map(str.islower, tokens)),
         len(cased),
         sum(map(str.isupper, cased)),
         " ".join(tokens).islower(),
         next(words, len(tokens)),
     )
-    if isinstance(tokens, tuple):
-        _last_totals[:] = [(tokens, totals)]
-    return totals
 
 
 def _is_cased_word(token: str) -> bool:
@@ -204,9 +196,9 @@ def match_casing(
     if tokens[start].isupper():
         if is_in_capitals(tokens, start, end):
             return tuple([word.upper() for word in words])
-    elif lower and tokens[start].islower() and len(tokens) - end + start > 1 and _totals(tokens).is_lower:
+    elif lower and tokens[start].islower() and len(tokens) - end + start > 1 and _totals(tuple(tokens)).is_lower:
         return tuple([word.lower() if word.istitle() else word for word in words])
-    if _first_is_upper(tokens[start]) and words[0].islower() and start <= _totals(tokens).first:
+    if _first_is_upper(tokens[start]) and words[0].islower() and start <= _totals(tuple(tokens)).first:
         return (words[0][:1].upper() + words[0][1:], *words[1:])
     return words
 

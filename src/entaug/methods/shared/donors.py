@@ -7,7 +7,6 @@ and entries of lists as donors.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, insort
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -61,61 +60,20 @@ def self_contained_mentions(sentence: Sentence) -> Iterator[tuple[Place, bool]]:
     # All mentions that overlap such a mention are inside or around it, at most 100 of them inside. Of several with the
     # same span only the first by label is yielded, whatever their order in the sentence; the others are within it.
     mentions = sentence.mentions
-    if len(mentions) < 2 or sentence.is_flat:
-        for mention in mentions:
-            if mention.is_contiguous:
-                yield Place(mention), True
-        return
-    # All spans from left to right, a longer one before the shorter ones that begin with it.
-    spans = sorted((start, -end, i) for i, mention in enumerate(mentions) for start, end in mention.spans)
-    ends: list[int] = []  # of the spans that begin before the current one, sorted
-    behind = 0  # the first span that does not
-    places: dict[int, tuple[Place, bool]] = {}
-    for position, (start, minus_end, i) in enumerate(spans):
-        end = -minus_end
-        while spans[behind][0] < start:
-            insort(ends, -spans[behind][1])
-            behind += 1
-        del ends[: bisect_left(ends, start + 1)]
-        if not mentions[i].is_contiguous or (ends and ends[0] < end):  # one that begins before ends within
+    is_flat = len(mentions) < 2 or sentence.is_flat
+    for mention in mentions:
+        if not mention.is_contiguous:
             continue
-        first = bisect_left(spans, (start, minus_end, -1), behind, position + 1)
-        found = _spans_within(mentions, spans, first, end, i)
-        if found is None:
+        if is_flat:
+            yield Place(mention), True
             continue
-        inner, around = found
-        # A mention has the same outermost label wherever it is inserted.
-        if any(mentions[j].spans == mentions[i].spans and mentions[j].label < mentions[i].label for j in inner):
-            continue
-        is_outermost = not (ends or first > behind or around)
-        places[i] = Place(mentions[i], tuple([mentions[j] for j in inner])), is_outermost
-    for _, place in sorted(places.items()):
-        yield place
-
-
-def _spans_within(
-    mentions: Sequence[Mention], spans: Sequence[tuple[int, int, int]], first: int, end: int, own: int
-) -> tuple[list[int], bool] | None:
-    """The mentions within a contiguous one, and whether a mention with gaps has one of its spans there."""
-    inner: set[int] = set()
-    around = False
-    start = mentions[own].start
-    for k in range(first, len(spans)):
-        other_start, minus_end, j = spans[k]
-        if other_start >= end:
-            break
-        if -minus_end > end or len(inner) > _MAX_INNER:
-            return None
-        if j == own:
-            continue
-        other = mentions[j]
-        if (other_start, -minus_end) == (start, end) and not other.is_contiguous:
-            around = True
-        elif other.start < start or other.end > end:
-            return None
-        else:
-            inner.add(j)
-    return (sorted(inner), around) if len(inner) <= _MAX_INNER else None
+        start, end = mention.start, mention.end
+        others = [m for m in mentions if m is not mention and any(a < end and start < b for a, b in m.spans)]
+        inner = [m for m in others if start <= m.start and m.end <= end]
+        around = [m for m in others if any(a <= start and end <= b for a, b in m.spans) and m.spans != mention.spans]
+        is_first = not any(m.spans == mention.spans and m.label < mention.label for m in inner)
+        if len(inner) + len(around) == len(others) and len(inner) <= _MAX_INNER and is_first:
+            yield Place(mention, tuple(inner)), not around
 
 
 ARTICLE_FAMILIES = (
@@ -254,12 +212,13 @@ _ANY_CAPITALS = "any"
 
 
 class MentionDonor(NamedTuple):
-    """A training mention as it is inserted."""
+    """A mention as it is inserted, and the list that it comes from; empty for a training mention."""
 
     words: tuple[str, ...]
     mentions: tuple[Mention, ...]
     spaces: tuple[str, ...] | None
     key: str
+    list_name: str = ""
 
 
 class _Group(NamedTuple):
@@ -270,36 +229,6 @@ class _Group(NamedTuple):
 
 
 _NO_DONORS = _Group([], {})
-
-
-class AvoidedMentions:
-    """The mentions that are not drawn for a sentence: those that it has, and those that were inserted already."""
-
-    def __init__(self, keys: Iterable[str] = ()) -> None:
-        self.keys = set(keys)
-        # Of groups in which a draw had to list them: the positions of the other donors, and all positions by key.
-        self._left: list[tuple[_Group, list[int], dict[str, list[int]]]] = []
-
-    def add(self, key: str) -> None:
-        """Add a mention."""
-        if key in self.keys:
-            return
-        self.keys.add(key)
-        for _, left, by_key in self._left:
-            for position in by_key.get(key, ()):
-                del left[bisect_left(left, position)]
-
-    def left_in(self, group: _Group) -> list[int]:
-        """Return the positions of the donors of a group that are not avoided, in increasing order."""
-        for known, left, _ in self._left:
-            if known is group:
-                return left
-        by_key: defaultdict[str, list[int]] = defaultdict(list)
-        for i, donor in enumerate(group.donors):
-            by_key[donor.key].append(i)
-        left = [i for i, donor in enumerate(group.donors) if donor.key not in self.keys]
-        self._left.append((group, left, by_key))
-        return left
 
 
 _Content = tuple[tuple[str, ...], tuple[Mention, ...]]  # the words and the mentions of a donor
@@ -389,25 +318,20 @@ class TrainingDonors:
         return any(len(donors) > 1 for donors in self._donors.values())
 
     def draw(
-        self, sentence: Sentence, place: Place, avoided: AvoidedMentions, rng: Random, *, any_shape: bool = False
+        self, sentence: Sentence, place: Place, avoided: Collection[str], rng: Random, *, any_shape: bool = False
     ) -> MentionDonor | None:
         """Draw a donor uniformly: never the mention itself."""
-        mention = place.mention
-        words = sentence.tokens[mention.start : mention.end]
+        start, end = place.mention.start, place.mention.end
+        words = sentence.tokens[start:end]
         if self._by_shape and not any_shape:
-            before = sentence.tokens[mention.start - 1] if mention.start else ""
-            in_capitals = words[0].isupper() and is_in_capitals(sentence.tokens, mention.start, mention.end)
+            before = sentence.tokens[start - 1] if start else ""
+            in_capitals = words[0].isupper() and is_in_capitals(sentence.tokens, start, end)
             key = (*place.structure, words, before.lower() in ARTICLES, in_capitals)
-            group = self._chosen.get(key)
-            if group is None:
-                group = self._chosen[key] = self._group_for(place.structure, words, before, in_capitals)
-        else:
-            group = self._group(place.structure, ())
-        own = group.positions.get(words, [])
-        found = _draw(group, own, avoided, rng)
-        if found is None and self._by_shape and not any_shape:
-            return self.draw(sentence, place, avoided, rng, any_shape=True)
-        return found
+            if key not in self._chosen:
+                self._chosen[key] = self._group_for(place.structure, words, before, in_capitals)
+            if found := _draw(self._chosen[key], words, avoided, rng):
+                return found
+        return _draw(self._group(place.structure, ()), words, avoided, rng)
 
     def _group_for(self, structure: Structure, words: tuple[str, ...], before: str, in_capitals: bool) -> _Group:
         """The donors of the narrowest shape that has enough of them."""
@@ -455,7 +379,8 @@ def _grouped(donors: list[MentionDonor]) -> _Group:
     return _Group(donors, dict(positions))
 
 
-def _draw(group: _Group, own: Sequence[int], avoided: AvoidedMentions, rng: Random) -> MentionDonor | None:
+def _draw(group: _Group, words: tuple[str, ...], avoided: Collection[str], rng: Random) -> MentionDonor | None:
+    own = group.positions.get(words, [])
     donors = group.donors
     n = len(donors) - len(own)
     if n < 1:
@@ -464,12 +389,10 @@ def _draw(group: _Group, own: Sequence[int], avoided: AvoidedMentions, rng: Rand
         number = int(rng.random() * n)
         for position in own:
             number += number >= position
-        if donors[number].key not in avoided.keys:
+        if donors[number].key not in avoided:
             return donors[number]
-    others = avoided.left_in(group)
-    if own and donors[own[0]].key not in avoided.keys:
-        others = [i for i in others if i not in own]
-    return donors[others[int(rng.random() * len(others))]] if others else None
+    others = [donor for i, donor in enumerate(donors) if donor.key not in avoided and i not in own]
+    return others[int(rng.random() * len(others))] if others else None
 
 
 _LIST_DRAWS = 5  # until an entry differs from the mention that it replaces
@@ -504,13 +427,7 @@ class ListCoverage:
         return f"{text}; {self.new:,} of its {self.entries:,} entries are new{left_out}"
 
 
-class ListDonor(NamedTuple):
-    """A mention of a list as it is inserted."""
-
-    words: tuple[str, ...]
-    spaces: tuple[str, ...] | None
-    name: str
-    entry: str
+_Entry = tuple[tuple[str, ...], tuple[str, ...] | None, str]  # words, white space between them, name of the list
 
 
 class ListDonors:
@@ -525,7 +442,7 @@ class ListDonors:
         self._unspaced: Counter[bool] = Counter()  # tokens in scripts without spaces, by whether they are characters
         self._stops: Counter[bool] = Counter()  # full stops in mentions, by whether they are part of a word
         self._pools: dict[str, list[tuple[str, int]]] = {}  # by label: the entries and the numbers of their lists
-        self._prepared: dict[tuple[str, int], ListDonor] = {}
+        self._prepared: dict[tuple[str, int], _Entry] = {}
 
     # ------------------------------------------------------------------------------------------------------------- fit
 
@@ -600,23 +517,25 @@ class ListDonors:
 
     # ----------------------------------------------------------------------------------------------------------- draws
 
-    def draw(
-        self, sentence: Sentence, mention: Mention, rng: Random, avoided: Collection[str] = ()
-    ) -> ListDonor | None:
+    def draw(self, sentence: Sentence, mention: Mention, avoided: Collection[str], rng: Random) -> MentionDonor | None:
         """Draw an entry for a mention, uniformly from all entries with its label."""
         n = self.size(mention.label)
         own = sentence.mention_tokens(mention)
+        before = sentence.tokens[mention.start - 1].casefold() if mention.start else ""
         for _ in range(_LIST_DRAWS):
-            number = int(rng.random() * n)
-            donor = self._prepared.get((mention.label, number)) or self._prepare(mention.label, number)
-            donor = _without_second_article(donor, sentence.tokens[mention.start - 1] if mention.start else "")
-            donor = donor._replace(words=match_casing(donor.words, sentence.tokens, mention.start, mention.end))
-            if donor.words != own and not (avoided and content_key(donor.words) in avoided):
-                return donor
+            words, spaces, name = self._entry(mention.label, int(rng.random() * n))
+            if len(words) > 1 and any(words[0].casefold() in one and before in one for one in ARTICLE_FAMILIES):
+                words, spaces = words[1:], None if spaces is None else spaces[1:]
+            words = match_casing(words, sentence.tokens, mention.start, mention.end)
+            key = content_key(words)
+            if words != own and key not in avoided:
+                return MentionDonor(words, (Mention(mention.label, ((0, len(words)),)),), spaces, key, name)
         return None
 
-    def _prepare(self, label: str, number: int) -> ListDonor:
+    def _entry(self, label: str, number: int) -> _Entry:
         """An entry in the tokens and capitals of the corpus."""
+        if (label, number) in self._prepared:
+            return self._prepared[label, number]
         entry, origin = self._pools[label][number]
         text = self._capitals.adapt(entry, self._styles[origin][label], label)
         tokens = self._tokenizer(text)
@@ -626,9 +545,8 @@ class ListDonors:
             tokens = [part for token in tokens for part in _CHARACTERS.findall(token)]
         spaces = align_spaces(tokens, text)
         words = tuple([self._brackets.get(token, token) for token in tokens])
-        donor = ListDonor(words, None if spaces is None else spaces[:-1], self._lists[origin].name, entry)
-        self._prepared[label, number] = donor
-        return donor
+        prepared = words, None if spaces is None else spaces[:-1], self._lists[origin].name
+        return self._prepared.setdefault((label, number), prepared)
 
 
 def _with_full_stops(tokens: Sequence[str], text: str) -> list[str]:
@@ -641,16 +559,6 @@ def _with_full_stops(tokens: Sequence[str], text: str) -> list[str]:
         else:
             joined.append(word)
     return joined
-
-
-def _without_second_article(donor: ListDonor, before: str) -> ListDonor:
-    """A donor without its article if the sentence has one before it."""
-    if len(donor.words) < 2:
-        return donor
-    own, other = donor.words[0].casefold(), before.casefold()
-    if other not in ARTICLES or not any(own in family and other in family for family in ARTICLE_FAMILIES):
-        return donor
-    return donor._replace(words=donor.words[1:], spaces=None if donor.spaces is None else donor.spaces[1:])
 
 
 def mention_key(text: str) -> str:
