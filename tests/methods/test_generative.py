@@ -523,18 +523,6 @@ def test_mixner_names_both_sources() -> None:
     ]
 
 
-def test_a_tagger_that_has_learned_nothing_is_told_of() -> None:
-    class Dull(FakeTagger):
-        def predict(self, sentences: Any) -> list[Sentence]:
-            return [s.with_(mentions=()) for s in sentences]
-
-    method = ACLM(generator=FakeGenerator(), tagger=Dull(), encoder=FakeEncoder(), guard=False).fit(gold_bands())
-    [told] = method.notes()
-    assert "recalls only 0% of its training mentions" in told
-    good = ACLM(generator=FakeGenerator(), tagger=FakeTagger(), encoder=FakeEncoder(), guard=False).fit(gold_bands())
-    assert not good.notes()
-
-
 def test_aclm_wants_attentions_and_sees_label_tokens_in_the_text() -> None:
     class Blind:
         name = "blind"

@@ -49,7 +49,6 @@ if TYPE_CHECKING:
 
 MASK = "<mask>"
 _GAP = "___"  # a mask in a prompt
-_MIN_RECALL = 0.2  # minimum recall of a useful tagger on its own training mentions
 
 _MENTION_LOST = Rejection("a mention of the template is missing or changed")
 _MENTION_ADDED = Rejection("a mention that is not in the template")
@@ -230,7 +229,6 @@ class ACLM(GenerativeAugmenter, PromptedAugmenter):
         label_texts = label_tokens(self.labels_)
         self._markers = {MASK, *label_texts}
         usable = distinct_sentences(s for s in gold if s.mentions and self._markers.isdisjoint(s.tokens))
-        self.tagger_recall_: float | None = None
         self.templates_ = dict(zip((s.fingerprint() for s in usable), self._templates(gold, usable), strict=True))
         known = self._known = KnownMentions(gold)
         is_checked = self.unlisted_mentions == "drop"
@@ -269,9 +267,7 @@ class ACLM(GenerativeAugmenter, PromptedAugmenter):
             raise ParameterError(
                 f"the tagger {self.tagger_.name} has no attentions", remedy='use linear, or keywords="random"'
             )
-        tagger = self.tagger_.fit(gold)
-        hits = sum(len(set(s.mentions) & set(p.mentions)) for s, p in zip(usable, tagger.predict(usable), strict=True))
-        self.tagger_recall_ = hits / max(1, sum(len(s.mentions) for s in usable))
+        self.tagger_.fit(gold)
         return [Template(attention.sentence, attention.keywords) for attention in self._attention_maps(usable)]
 
     def _num_keywords(self, sentence: Sentence) -> int:
@@ -321,14 +317,6 @@ class ACLM(GenerativeAugmenter, PromptedAugmenter):
             order = sorted((j for j in range(len(usable)) if j != i), key=lambda j: (-cosines[j], j))
             neighbors[sentence.fingerprint()] = [usable[j] for j in order[: self.num_neighbors]]
         return neighbors
-
-    def notes(self) -> list[str]:
-        """See `Augmenter.notes`."""
-        notes = super().notes()
-        if self.tagger_recall_ is None or self.tagger_recall_ >= _MIN_RECALL:
-            return notes
-        found = f"the tagger recalls only {self.tagger_recall_:.0%} of its training mentions"
-        return [*notes, f'{found}, so keywords are hardly better than random; try another tagger, or keywords="random"']
 
     def _join(self, parts: Iterable[str]) -> str:
         return join_parts(parts, self._markers)

@@ -21,7 +21,7 @@ from entaug.core.rng import sample_positions
 from entaug.core.spacing import infer_spaces, is_word_character
 from entaug.core.words import words_in
 from entaug.errors import EditError, InputError, ParameterError
-from entaug.filters.label_guard.names import UncasedNames
+from entaug.filters.label_guard import UncasedNames
 from entaug.methods.base import Augmenter, MethodInfo, Rejection, Request
 from entaug.methods.types import UNCHANGED
 

@@ -23,7 +23,6 @@ from entaug.backends.dependency_trees import (
     subtree_ranges,
 )
 from entaug.backends.protocols import CausalLM, DependencyParser, Encoder, MaskedLM, Parse
-from entaug.backends.resolve import resolve
 from entaug.config.params import NonNegativeInt, PositiveInt
 from entaug.config.presets import read_presets
 from entaug.core.alignment import align_subwords, detokenize
@@ -54,21 +53,19 @@ if TYPE_CHECKING:
 
 Pairing = Literal["bertscore", "embedding", "random", "off-by-one"]
 
-_FIRST_SORTED = 64  # number of positions sorted at first; more are rarely needed
 _LARGE_CORPUS, _DEFAULT_SHORTLIST = 5000, 100
 
 
-class PairingOptions(NamedTuple):
-    """Options of a ranking."""
-
-    encoder: Encoder | None
-    layer: int | None
-    shortlist_size: int | None
-    include_punctuation: bool
-    stream: Callable[[Sentence], Random]
-
-
-def rank_partners(sentences: Sequence[Sentence], pairing: Pairing, options: PairingOptions) -> list[Iterator[int]]:
+def rank_partners(
+    sentences: Sequence[Sentence],
+    pairing: Pairing,
+    encoder: Encoder | None,
+    *,
+    layer: int | None = None,
+    shortlist_size: int | None = None,
+    include_punctuation: bool = True,
+    stream: Callable[[Sentence], Random],
+) -> list[Iterator[int]]:
     """Rank the other sentences by similarity, for each sentence."""
 
     def others(own: int, ranking: Iterable[int]) -> Iterator[int]:
@@ -76,11 +73,11 @@ def rank_partners(sentences: Sequence[Sentence], pairing: Pairing, options: Pair
 
     n = len(sentences)
     if pairing == "random":
-        return [others(i, _shuffle(n, options.stream(sentence))) for i, sentence in enumerate(sentences)]
-    encoder: Encoder = resolve("encoder", options.encoder)
+        return [others(i, _shuffle(n, stream(sentence))) for i, sentence in enumerate(sentences)]
+    assert encoder is not None
     texts = [detokenize(s.tokens, s.spaces) for s in sentences]
-    compared = texts if options.include_punctuation else [_without_punctuation(s) for s in sentences]
-    size = options.shortlist_size
+    compared = texts if include_punctuation else [_without_punctuation(s) for s in sentences]
+    size = shortlist_size
     if size is None:
         size = _DEFAULT_SHORTLIST if n > _LARGE_CORPUS else 0
     if pairing == "embedding":
@@ -90,9 +87,9 @@ def rank_partners(sentences: Sequence[Sentence], pairing: Pairing, options: Pair
         return [others(i, argsort_descending(vectors @ vector)) for i, vector in enumerate(vectors)]
     if size and pairing == "bertscore":
         shortlists = [sorted(neighbors) for neighbors in nearest_neighbors(encoder.sentence_vectors(texts), size)]
-        scores = bertscore_among(compared, shortlists, encoder, layer=options.layer)
+        scores = bertscore_among(compared, shortlists, encoder, layer=layer)
         return [map(of.__getitem__, argsort_descending(row)) for of, row in zip(shortlists, scores, strict=True)]
-    rows = pairwise_bertscore(compared, encoder, layer=options.layer)
+    rows = pairwise_bertscore(compared, encoder, layer=layer)
     rankings = [others(i, argsort_descending(row)) for i, row in enumerate(rows)]
     return rankings if pairing == "bertscore" else [_shifted(i, ranking) for i, ranking in enumerate(rankings)]
 
@@ -134,17 +131,8 @@ def assign_partners(
 
 
 def argsort_descending(scores: NDArray[float32]) -> Iterator[int]:
-    """Yield the positions of scores, the highest first, equal ones in order; sorted lazily."""
-    import numpy as np
-
-    num_read, size = 0, _FIRST_SORTED
-    while num_read < len(scores):
-        kth = len(scores) - min(size, len(scores))
-        positions = np.flatnonzero(scores >= np.partition(scores, kth)[kth])
-        positions = positions[np.argsort(-scores[positions], kind="stable")]
-        yield from positions[num_read:].tolist()
-        num_read = len(positions)
-        size *= 8
+    """Yield the positions of scores, the highest first, equal ones in order; sorted when the first is asked for."""
+    yield from map(int, (-scores).argsort(kind="stable").astype("int32"))
 
 
 _ADPOSITIONS = frozenset({"ADP", "SCONJ", "PART"})  # taggers differ in these: "after", "to", "zu"
@@ -538,7 +526,16 @@ class CASSI(Augmenter):
         self._left_alone = {item.sentence.fingerprint() for item in with_subtrees} - self._index.keys()
         self._without_subtree = {s.fingerprint(): s for s in gold if s.fingerprint() not in self._index}
         self._case = CaseAdjuster(gold, self._is_name)
-        rankings = rank_partners([item.sentence for item in self.pool_], self.pairing, self._pairing_options())
+        streams = Streams(self.seed, self.name)
+        rankings = rank_partners(
+            [item.sentence for item in self.pool_],
+            self.pairing,
+            None if self.pairing == "random" else self.encoder_,
+            layer=self.encoder_layer,
+            shortlist_size=self.shortlist_size,
+            include_punctuation=self.include_punctuation,
+            stream=lambda sentence: streams.stream(sentence.fingerprint().hex(), 0),
+        )
         self.partners_ = assign_partners(rankings, self.copies, self._can_exchange)
         self._fitted_copies = self.copies
         self._fallback: MentionReplacement | None = (
@@ -558,16 +555,6 @@ class CASSI(Augmenter):
         if self.same_number:
             subtrees = with_numbers(subtrees, parse)
         return strip_punctuation(subtrees, sentence.tokens) if self.normalize_boundaries else subtrees
-
-    def _pairing_options(self) -> PairingOptions:
-        streams = Streams(self.seed, self.name)
-        return PairingOptions(
-            None if self.pairing == "random" else self.encoder_,
-            self.encoder_layer,
-            self.shortlist_size,
-            self.include_punctuation,
-            lambda sentence: streams.stream(sentence.fingerprint().hex(), 0),
-        )
 
     def _can_exchange(self, one: int, other: int) -> bool:
         """Whether an exchange between two sentences gives a new sentence."""

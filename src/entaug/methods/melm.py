@@ -19,8 +19,7 @@ from entaug.core.mentions import Mention
 from entaug.core.rng import Streams
 from entaug.core.words import StopWords, is_word, may_replace, stop_words
 from entaug.errors import ParameterError
-from entaug.filters.label_guard import name_evidence
-from entaug.filters.label_guard.names import is_beginning
+from entaug.filters.label_guard import is_beginning, name_evidence
 from entaug.methods.base import NO_CANDIDATE, NOT_SEEN, MethodInfo, Rejection, Request
 from entaug.methods.shared.generative import TrainableAugmenter, distinct_sentences
 from entaug.methods.shared.linearization import join_parts, label_token, label_tokens, wrap_tokens
