@@ -355,7 +355,7 @@ class ACLM(GenerativeAugmenter, PromptedAugmenter):
         own = {template.sentence.fingerprint() for template in plan.basis}
         others = [template for key, template in self.templates_.items() if key not in own]
         turns = []
-        for other in rng.sample(others, min(self._num_examples, len(others))):
+        for other in rng.sample(others, min(self.num_examples, len(others))):
             gaps = self._with_gaps(mask_keywords([other], rng, self.mask_ratio))
             turns.append(({"template": gaps}, detokenize(other.sentence.tokens)))
         return Query({"template": plan.text, "labels": ", ".join(self.labels_)}, turns, rng.getrandbits(31))

@@ -33,6 +33,7 @@ from entaug.core.spacing import is_word_character
 from entaug.errors import InputError, ParameterError
 from entaug.methods.base import NOT_SEEN, Augmenter, MethodInfo, Rejection, Request
 from entaug.methods.mention_replacement import MentionReplacement
+from entaug.methods.shared.generative import distinct_sentences
 from entaug.methods.shared.prose_detection import NOT_PROSE, SentenceKinds
 from entaug.methods.shared.span_exchange import (
     CaseAdjuster,
@@ -512,9 +513,7 @@ class CASSI(Augmenter):
     # --------------------------------------------------------------------------------------------------------- fitting
 
     def _fit(self, corpus: Iterable[Sentence]) -> None:
-        # The result must not depend on the order of the corpus, nor on the order of equal sentences.
-        in_order = sorted(corpus, key=lambda s: (s.fingerprint(), s.id or "", s.spaces or ()), reverse=True)
-        gold = list({s.fingerprint(): s for s in in_order}.values())[::-1]
+        gold = distinct_sentences(corpus)
         long = [sentence for sentence in gold if len(sentence) >= self.min_tokens]
         parses = self.dependency_parser_.parse([sentence.tokens for sentence in long])
         parsed = [_ParsedSentence(s, self._subtrees(s, p), p.tags) for s, p in zip(long, parses, strict=True)]
@@ -524,7 +523,7 @@ class CASSI(Augmenter):
         self.pool_ = [item for item in with_subtrees if kinds is None or kinds.kind(item.sentence) == "prose"]
         self._index = {item.sentence.fingerprint(): i for i, item in enumerate(self.pool_)}
         self._left_alone = {item.sentence.fingerprint() for item in with_subtrees} - self._index.keys()
-        self._without_subtree = {s.fingerprint(): s for s in gold if s.fingerprint() not in self._index}
+        self._known = {sentence.fingerprint() for sentence in gold}
         self._case = CaseAdjuster(gold, self._is_name)
         streams = Streams(self.seed, self.name)
         rankings = rank_partners(
@@ -560,20 +559,6 @@ class CASSI(Augmenter):
         """Whether an exchange between two sentences gives a new sentence."""
         return next(self._candidates(one, other), None) is not None
 
-    def notes(self) -> list[str]:
-        """See `Augmenter.notes`."""
-        others = [s for key, s in self._without_subtree.items() if key not in self._left_alone]
-        without = sum(len(s) >= self.min_tokens for s in others)
-        short = len(others) - without
-        notes = super().notes()
-        if without:
-            notes.append(f"{without} sentences have no subject or object subtree; their mentions are replaced instead")
-        if short:
-            notes.append(f"{short} sentences are shorter than {self.min_tokens} tokens and are left out")
-        if self._left_alone:
-            notes.append(f"{len(self._left_alone)} headlines and table rows are left alone")
-        return notes
-
     # ------------------------------------------------------------------------------------------------------- augmenting
 
     def _rewrite_batch(self, requests: Sequence[Request]) -> Sequence[Sentence | Rejection]:
@@ -589,7 +574,7 @@ class CASSI(Augmenter):
         key = request.sentence.fingerprint()
         index = self._index.get(key)
         if index is None:
-            if key not in self._without_subtree:
+            if key not in self._known:
                 return NOT_SEEN
             if key in self._left_alone:
                 return NOT_PROSE

@@ -15,6 +15,7 @@ from entaug.core.data import Provenance, Sentence
 from entaug.core.edits import Edit
 from entaug.core.mentions import Span
 from entaug.methods.base import Augmenter, MethodInfo, Rejection, Request
+from entaug.methods.shared.generative import distinct_sentences
 from entaug.methods.shared.prose_detection import NOT_PROSE, SentenceKinds
 from entaug.methods.shared.span_exchange import (
     CaseAdjuster,
@@ -129,9 +130,7 @@ class ConstituencyReplacement(Augmenter):
     # --------------------------------------------------------------------------------------------------------- fitting
 
     def _fit(self, corpus: Iterable[Sentence]) -> None:
-        # The result must not depend on the order of the corpus, nor on the order of equal sentences.
-        distinct = {s.fingerprint(): s for s in sorted(corpus, key=lambda s: (s.id or "", s.spaces or ()))}
-        self.gold_ = [distinct[key] for key in sorted(distinct)]
+        self.gold_ = distinct_sentences(corpus)
         self._index = {s.fingerprint(): i for i, s in enumerate(self.gold_)}
         self._case = CaseAdjuster(self.gold_)
         self._kinds = SentenceKinds(self.gold_) if self.skip_headlines else None
@@ -166,18 +165,6 @@ class ConstituencyReplacement(Augmenter):
         if not self.allow_whole_sentence and _is_whole_sentence(sentence, span):
             return False
         return not self.normalize_boundaries or has_balanced_brackets(sentence.tokens[slice(*span)])
-
-    def notes(self) -> list[str]:
-        """See `Augmenter.notes`."""
-        donors = {donor.sentence for of_category in self.pool_.values() for donor in of_category}
-        left_alone = sum(map(self._is_left_alone, self.gold_))
-        without = len(self.gold_) - len(donors) - left_alone
-        notes = super().notes()
-        if without:
-            notes.append(f"{without} sentences have no phrase that can be exchanged")
-        if left_alone:
-            notes.append(f"{left_alone} headlines and table rows are left alone")
-        return notes
 
     def _is_left_alone(self, sentence: Sentence) -> bool:
         """Whether a sentence is a headline or a row of a table, which are not parsed well nor read well in others."""

@@ -160,7 +160,7 @@ class EnTDA(GenerativeAugmenter, PromptedAugmenter):
         """Return the query for a copy that shares a list; the sentence itself is never an example."""
         own, rng = detokenize(plan.source.tokens), Random(f"{plan.seed} {copy}")
         others = [pair for pair in self.pairs_ if pair[1] != own]
-        shown = rng.sample(others, min(self._num_examples, len(others)))
+        shown = rng.sample(others, min(self.num_examples, len(others)))
         turns = [({"mentions": mentions}, text) for mentions, text in shown]
         return Query({"mentions": plan.text, "labels": self._labels}, turns, rng.getrandbits(31))
 

@@ -121,8 +121,8 @@ class GAL(PromptedAugmenter):
         """Return the training sentences of a prompt, the source last: the same for all first drafts of a source."""
         source, copy = request.sentence, request.copy if request.attempt else 0
         rng, own = self._streams.stream(f"{source.key} {request.attempt}", copy), source.fingerprint()
-        drawn = rng.sample(self._examples, min(self._num_examples, len(self._examples)))
-        return [*[other for other in drawn if other.fingerprint() != own][: self._num_examples - 1], source]
+        drawn = rng.sample(self._examples, min(self.num_examples, len(self._examples)))
+        return [*[other for other in drawn if other.fingerprint() != own][: self.num_examples - 1], source]
 
     def _decoding(self) -> dict[str, Any]:
         return {"strategy": "sample", "num_beams": 1, "top_k": self.top_k}

@@ -95,12 +95,12 @@ class Rewriting(PromptedAugmenter):
         return TextPlan(request.sentence, detokenize(request.sentence.tokens), request.rng.getrandbits(31))
 
     def _query(self, plan: TextPlan) -> Query:
-        examples = Random(plan.seed).sample(self._lines, min(self._num_examples + 1, len(self._lines)))
+        examples = Random(plan.seed).sample(self._lines, min(self.num_examples + 1, len(self._lines)))
         names = [" ... ".join(map(detokenize, group.fragments)) for group in group_mentions(plan.source)]
         values = {
             "sentence": plan.text,
             "mentions": ", ".join(f'"{name}"' for name in names) or "none",
-            "examples": "\n".join([line for line in examples if line != plan.text][: self._num_examples]),
+            "examples": "\n".join([line for line in examples if line != plan.text][: self.num_examples]),
             "style": self.style or "",
         }
         return Query(values, (), plan.seed)

@@ -38,7 +38,6 @@ _NOT_ONE_LINE = Rejection("the answer is not a single line")
 _REPEATS_PROMPT = Rejection("the answer repeats the prompt")
 
 _MANY_COPIES = 0.5  # minimum share of copies among all texts for a warning
-_NUM_EXAMPLES = 3
 _LEAK = 4  # words of the prompt in a row that an answer must not have
 _FENCE = re.compile(r"```\w*")
 _QUOTED = re.compile("|".join(f"{a}([^{a}{b}]+){b}" for a, b in ('""', "“”", "„“", "«»", "「」")))
@@ -297,13 +296,13 @@ class PromptedAugmenter(WritingAugmenter):
 
     Args:
         prompt: with an instruct model: a file with the prompt, in place of the packaged one (``entaug prompts``).
-        num_examples: with an instruct model: the number of training sentences in each prompt; none for 3.
+        num_examples: with an instruct model: the number of training sentences in each prompt.
         max_new_tokens: the maximum number of sub-words of a new sentence.
         temperature: for sampling; higher values give more variety.
     """
 
     prompt: PromptFile | None = field(default=None, metadata={"describe": describe_prompt, "relative": prompt_beside})
-    num_examples: NonNegativeInt | None = None
+    num_examples: NonNegativeInt = 3
 
     max_new_tokens: PositiveInt = 128
     temperature: PositiveFloat = 0.8
@@ -318,10 +317,6 @@ class PromptedAugmenter(WritingAugmenter):
     def _purpose(self) -> str:
         """The name of the packaged prompt."""
         return self.name
-
-    @property
-    def _num_examples(self) -> int:
-        return _NUM_EXAMPLES if self.num_examples is None else self.num_examples
 
     def _load(self) -> None:
         super()._load()
@@ -474,5 +469,5 @@ def replace_tokens(
 
 def distinct_sentences(corpus: Iterable[Sentence], group: Callable[[Sentence], str] = lambda _: "") -> list[Sentence]:
     """Return the distinct sentences of a corpus, in an order that does not depend on the order of the corpus."""
-    in_order = sorted(corpus, key=lambda s: (s.fingerprint(), group(s), s.id or ""))
+    in_order = sorted(corpus, key=lambda s: (s.fingerprint(), group(s), s.id or "", s.spaces or ()))
     return list({(s.fingerprint(), group(s)): s for s in in_order}.values())
