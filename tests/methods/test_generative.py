@@ -20,17 +20,20 @@ from entaug.filters import Consistency, create_filters
 from entaug.methods.aclm import Template, mask_keywords, select_keywords
 from entaug.methods.base import NO_CANDIDATE, Rejection, Request
 from entaug.methods.entda import apply_operation, format_mention_list
-from entaug.methods.shared.generative import COPIED
-from entaug.methods.shared.linearization import join_parts, label_tokens, parse_wrapped, wrap_tokens
-from entaug.methods.shared.mention_matching import (
+from entaug.methods.shared.generated_text import (
     AMBIGUOUS,
     MISSING,
     UNLISTED,
     KnownMentions,
     MentionGroup,
     group_mentions,
+    join_parts,
+    label_tokens,
     match_mentions,
+    parse_wrapped,
+    wrap_tokens,
 )
+from entaug.methods.shared.generative import COPIED
 from helpers.fakes import FakeEncoder, FakeGenerator
 from helpers.strategies import sentences
 

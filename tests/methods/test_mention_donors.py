@@ -12,11 +12,14 @@ from hypothesis import strategies as st
 
 from entaug import Mention, MentionReplacement, Sentence
 from entaug.errors import InputError
-from entaug.methods.shared.capitals import CorpusCapitals, capitals_of, is_in_capitals, match_casing
 from entaug.methods.shared.donors import (
+    CorpusCapitals,
     MentionShapes,
     TrainingDonors,
+    capitals_of,
     content_key,
+    is_in_capitals,
+    match_casing,
     replaceable_mentions,
     self_contained_mentions,
 )

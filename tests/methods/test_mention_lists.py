@@ -21,8 +21,7 @@ from entaug.commands.main import main
 from entaug.errors import InputError, ParameterError, UnknownNameError
 from entaug.files.mention_lists import MAX_LENGTH, ListEntry, MentionList, mention_lists, read_mention_list
 from entaug.methods.combined import CombinedAugmenter, parse_methods
-from entaug.methods.shared.capitals import CorpusCapitals, style_of
-from entaug.methods.shared.donors import ListDonors, mention_key
+from entaug.methods.shared.donors import CorpusCapitals, ListDonors, mention_key, style_of
 from entaug.study.plan import MethodPlan
 from entaug.study.reading import read_plan
 from helpers.strategies import sentences

@@ -21,26 +21,22 @@ from entaug.core.spacing import is_word_character
 from entaug.core.words import StopWords, stop_words
 from entaug.errors import ParameterError
 from entaug.methods.base import NO_CANDIDATE, NOT_SEEN, MethodInfo, Rejection, Request
-from entaug.methods.shared.generative import (
-    UNFINISHED,
-    GeneratedTexts,
-    GenerativeAugmenter,
-    PromptedAugmenter,
-    Query,
-    TextPlan,
-    distinct_sentences,
-)
-from entaug.methods.shared.linearization import (
+from entaug.methods.shared.generated_text import (
     INVALID_LABELS,
+    GeneratedTexts,
+    KnownMentions,
+    distinct_sentences,
+    group_mentions,
     join_parts,
     label_token,
     label_tokens,
+    match_mentions,
     parse_wrapped,
     parts_of_mentions,
     unwanted_labels,
     wrap_tokens,
 )
-from entaug.methods.shared.mention_matching import KnownMentions, group_mentions, match_mentions
+from entaug.methods.shared.generative import UNFINISHED, GenerativeAugmenter, PromptedAugmenter, Query, TextPlan
 
 if TYPE_CHECKING:
     from numpy import float32

@@ -33,7 +33,7 @@ from entaug.core.spacing import is_word_character
 from entaug.errors import InputError, ParameterError
 from entaug.methods.base import NOT_SEEN, Augmenter, MethodInfo, Rejection, Request
 from entaug.methods.mention_replacement import MentionReplacement
-from entaug.methods.shared.generative import distinct_sentences
+from entaug.methods.shared.generated_text import distinct_sentences
 from entaug.methods.shared.prose_detection import NOT_PROSE, SentenceKinds
 from entaug.methods.shared.span_exchange import (
     CaseAdjuster,

@@ -15,7 +15,7 @@ from entaug.core.data import Provenance, Sentence
 from entaug.core.edits import Edit
 from entaug.core.mentions import Span
 from entaug.methods.base import Augmenter, MethodInfo, Rejection, Request
-from entaug.methods.shared.generative import distinct_sentences
+from entaug.methods.shared.generated_text import distinct_sentences
 from entaug.methods.shared.prose_detection import NOT_PROSE, SentenceKinds
 from entaug.methods.shared.span_exchange import (
     CaseAdjuster,

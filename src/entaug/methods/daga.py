@@ -17,16 +17,15 @@ from entaug.core.data import Sentence
 from entaug.core.mentions import Mention
 from entaug.core.tags import SCHEMES, canonical_scheme
 from entaug.methods.base import NO_CANDIDATE, MethodInfo, Rejection, Request
-from entaug.methods.shared.generative import (
-    UNFINISHED,
+from entaug.methods.shared.generated_text import (
+    INVALID_LABELS,
     GeneratedTexts,
-    TextPlan,
-    TrainableAugmenter,
-    WritingAugmenter,
+    KnownMentions,
     distinct_sentences,
+    label_token,
+    parse_tagged,
 )
-from entaug.methods.shared.linearization import INVALID_LABELS, label_token, parse_tagged
-from entaug.methods.shared.mention_matching import KnownMentions
+from entaug.methods.shared.generative import UNFINISHED, TextPlan, TrainableAugmenter, WritingAugmenter
 
 _NO_MENTION = Rejection("no mention")
 _UNKNOWN_WORD = Rejection("a word unknown to the model")

@@ -13,16 +13,15 @@ from entaug.config.presets import read_presets
 from entaug.core.alignment import detokenize
 from entaug.core.data import Sentence
 from entaug.methods.base import NO_CANDIDATE, MethodInfo, Rejection, Request
-from entaug.methods.shared.generative import (
-    UNFINISHED,
+from entaug.methods.shared.generated_text import (
     GeneratedTexts,
-    GenerativeAugmenter,
-    PromptedAugmenter,
-    Query,
-    TextPlan,
+    KnownMentions,
+    MentionGroup,
+    group_mentions,
+    match_mentions,
     token_similarity,
 )
-from entaug.methods.shared.mention_matching import KnownMentions, MentionGroup, group_mentions, match_mentions
+from entaug.methods.shared.generative import UNFINISHED, GenerativeAugmenter, PromptedAugmenter, Query, TextPlan
 
 _SIMILAR_SIBLING = Rejection("too similar to another text from the same list")
 

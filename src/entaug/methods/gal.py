@@ -14,13 +14,8 @@ from entaug.core.data import Sentence
 from entaug.core.rng import Streams
 from entaug.errors import ParameterError
 from entaug.methods.base import MethodInfo, Rejection, Request
-from entaug.methods.shared.generative import (
-    GeneratedTexts,
-    PromptedAugmenter,
-    Query,
-    TextPlan,
-    distinct_sentences,
-)
+from entaug.methods.shared.generated_text import GeneratedTexts, distinct_sentences
+from entaug.methods.shared.generative import PromptedAugmenter, Query, TextPlan
 from entaug.teacher import Relabeller, create_relabeller
 
 _TOO_SHORT = Rejection("fewer words than any training sentence")

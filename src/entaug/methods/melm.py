@@ -21,8 +21,8 @@ from entaug.core.words import StopWords, is_word, may_replace, stop_words
 from entaug.errors import ParameterError
 from entaug.filters.label_guard import is_beginning, name_evidence
 from entaug.methods.base import NO_CANDIDATE, NOT_SEEN, MethodInfo, Rejection, Request
-from entaug.methods.shared.generative import TrainableAugmenter, distinct_sentences
-from entaug.methods.shared.linearization import join_parts, label_token, label_tokens, wrap_tokens
+from entaug.methods.shared.generated_text import distinct_sentences, join_parts, label_token, label_tokens, wrap_tokens
+from entaug.methods.shared.generative import TrainableAugmenter
 
 _NO_FILL = Rejection("no suitable other word")
 _IMPLAUSIBLE = Rejection("a changed mention is implausible as a whole")

@@ -17,13 +17,13 @@ from entaug.errors import InputError
 from entaug.files.mention_lists import MentionLists, describe_mention_lists, mention_lists, relative_to_folder
 from entaug.filters.base import HeldOut
 from entaug.methods.base import Augmenter, MethodInfo, Rejection, Request
-from entaug.methods.shared.capitals import match_casing
 from entaug.methods.shared.donors import (
     ListDonors,
     MentionDonor,
     Place,
     TrainingDonors,
     content_key,
+    match_casing,
     mention_keys,
     replaceable_mentions,
 )

@@ -14,8 +14,8 @@ from entaug.core.alignment import detokenize
 from entaug.core.data import Sentence
 from entaug.methods.base import NO_CANDIDATE, MethodInfo, Rejection, Request
 from entaug.methods.daga import LabelledTextAugmenter
-from entaug.methods.shared.generative import GenerativeAugmenter, TextPlan, distinct_sentences
-from entaug.methods.shared.linearization import (
+from entaug.methods.shared.generated_text import (
+    distinct_sentences,
     join_parts,
     label_tokens,
     label_transitions,
@@ -25,6 +25,7 @@ from entaug.methods.shared.linearization import (
     tag_tokens,
     unwanted_labels,
 )
+from entaug.methods.shared.generative import GenerativeAugmenter, TextPlan
 
 _UNKNOWN_MENTION = Rejection("a mention that the training sentences do not have")
 

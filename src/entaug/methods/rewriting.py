@@ -14,14 +14,14 @@ from entaug.core.alignment import detokenize
 from entaug.core.data import Sentence
 from entaug.errors import ParameterError
 from entaug.methods.base import MethodInfo, Rejection, Request
-from entaug.methods.shared.generative import (
+from entaug.methods.shared.generated_text import (
     GeneratedTexts,
-    PromptedAugmenter,
-    Query,
-    TextPlan,
+    KnownMentions,
     distinct_sentences,
+    group_mentions,
+    match_mentions,
 )
-from entaug.methods.shared.mention_matching import KnownMentions, group_mentions, match_mentions
+from entaug.methods.shared.generative import PromptedAugmenter, Query, TextPlan
 
 _TOO_LONG = Rejection("much longer than its source")
 

@@ -13,7 +13,7 @@ from entaug.core.data import Sentence
 from entaug.core.edits import PLACEHOLDER
 from entaug.errors import InputError, ParameterError
 from entaug.methods.base import NOT_SEEN, Augmenter, MethodInfo, Rejection, Request
-from entaug.methods.shared.generative import distinct_sentences
+from entaug.methods.shared.generated_text import distinct_sentences
 from entaug.methods.types import RunStatistics
 from entaug.teacher.label import PseudoLabelled, balanced, label_sentences, ranked
 from entaug.teacher.train import Teacher, TeacherParameters

@@ -5,10 +5,8 @@ from __future__ import annotations
 import hashlib
 import re
 import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import SequenceMatcher
-from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, TypeVar
 
@@ -20,15 +18,12 @@ from entaug.backends.prompts import Prompt, PromptFile, describe_prompt, package
 from entaug.backends.protocols import Generator, MultilingualGenerator
 from entaug.config.params import NonNegativeInt, PositiveFloat, PositiveInt, PositiveShare
 from entaug.config.presets import ONLY_IF_SET
-from entaug.core.alignment import CorpusTokenizer, detokenize
-from entaug.core.data import Provenance, Sentence
-from entaug.core.edits import Edit
+from entaug.core.data import Sentence
 from entaug.core.mentions import Mention
-from entaug.core.spacing import WIDE, infer_spaces
 from entaug.core.words import words_in
 from entaug.errors import InputError, OutputError, ParameterError
 from entaug.methods.base import Augmenter
-from entaug.methods.shared.mention_matching import UNLISTED, KnownMentions
+from entaug.methods.shared.generated_text import UNLISTED, GeneratedTexts, replace_tokens, token_similarity
 from entaug.methods.types import Rejection, Request, RunStatistics
 
 TOO_SIMILAR = Rejection("too similar to its source")
@@ -398,76 +393,3 @@ def one_line(text: str) -> str | None:
         return None
     quoted = _QUOTED.fullmatch(lines[0])
     return quoted[quoted.lastindex or 0].strip() if quoted else lines[0]
-
-
-class GeneratedTexts:
-    """Tokenizes generated texts like the corpus, and checks them."""
-
-    def __init__(
-        self, gold: Sequence[Sentence], mention_tokens: Iterable[tuple[str, ...]], known: KnownMentions | None = None
-    ) -> None:
-        self._tokenizer = CorpusTokenizer(sentence.tokens for sentence in gold)
-        self._contents = {detokenize(sentence.tokens) for sentence in gold}
-        self.known = known
-        corrections: dict[str, dict[tuple[tuple[str, ...], tuple[str, ...]], None]] = {}
-        for tokens in dict.fromkeys(mention_tokens):
-            text = detokenize(tokens)
-            # How a mention is split depends on its context.
-            for before, after, num_after in (("", "", 0), ("so ", " so", 1), ("so ", ", so", 2)):
-                split = tuple(self._tokenizer(f"{before}{text}{after}"))
-                split = split[bool(before) : len(split) - num_after]
-                if split != tokens and split:
-                    corrections.setdefault(split[0], {})[split, tokens] = None
-        self._corrections = {
-            first: sorted(pairs, key=lambda pair: -len(pair[0])) for first, pairs in corrections.items()
-        }
-
-    def tokenize(self, text: str) -> tuple[str, ...]:
-        """Split a text into tokens."""
-        split = self._tokenizer(text)
-        tokens: list[str] = []
-        i = 0
-        while i < len(split):
-            for wrong, right in self._corrections.get(split[i], ()):
-                if tuple(split[i : i + len(wrong)]) == wrong:
-                    tokens += right
-                    i += len(wrong)
-                    break
-            else:
-                tokens.append(split[i])
-                i += 1
-        return tuple(tokens)
-
-    def is_copy(self, tokens: Sequence[str]) -> bool:
-        """Return whether a text is equal to a training sentence."""
-        return detokenize(tokens) in self._contents
-
-    def has_unlisted_mention(self, tokens: Sequence[str], mentions: Sequence[Mention]) -> bool:
-        """Return whether a known mention of the corpus has no label in a text."""
-        labelled = [range(mention.start, mention.end) for mention in mentions]
-        found = self.known.find(tokens) if self.known else ()
-        return any(not any(start in span and end <= span.stop for span in labelled) for start, end in found)
-
-
-def token_similarity(one: Sequence[str], other: Sequence[str]) -> float:
-    """Return the share of tokens that two texts have in common, in the same order."""
-    return SequenceMatcher(None, one, other, autojunk=False).ratio()
-
-
-def replace_tokens(
-    source: Sentence, tokens: Sequence[str], mentions: Sequence[Mention], sources: tuple[str, ...] = (), **details: Any
-) -> Sentence:
-    """Replace all tokens and mentions of a sentence."""
-    spaces = None
-    if source.spaces is not None:
-        pairs = zip(pairwise(tokens), infer_spaces(tokens), strict=False)
-        # Known white space of a script without spaces shows none between words either.
-        spaces = tuple("" if WIDE.match(a[-1]) and WIDE.match(b[0]) else space for (a, b), space in pairs)
-    new = source.edit([Edit(0, len(source), tuple(tokens), tuple(mentions), spaces)])
-    return new.with_(provenance=Provenance(sources=sources, details=details))
-
-
-def distinct_sentences(corpus: Iterable[Sentence], group: Callable[[Sentence], str] = lambda _: "") -> list[Sentence]:
-    """Return the distinct sentences of a corpus, in an order that does not depend on the order of the corpus."""
-    in_order = sorted(corpus, key=lambda s: (s.fingerprint(), group(s), s.id or "", s.spaces or ()))
-    return list({(s.fingerprint(), group(s)): s for s in in_order}.values())
