@@ -99,7 +99,7 @@ def _folded(tokens: Iterable[str]) -> tuple[str, ...]:
 
 
 class NameEvidence:
-    """Evidence about names from the training sentences, and from word lists and models as far as these agree with them."""
+    """Evidence about names: from the training sentences, and from lists and models as far as these agree with them."""
 
     # Tokens are compared as they are written, mentions without case. A word counts as ordinary if a training sentence
     # has it outside mentions. Of what a recogniser finds, the kinds of entities count that are mostly mentions here,

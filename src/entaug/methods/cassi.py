@@ -537,10 +537,8 @@ class CASSI(Augmenter):
         )
         self.partners_ = assign_partners(rankings, self.copies, self._can_exchange)
         self._fitted_copies = self.copies
-        self._fallback: MentionReplacement | None = (
-            MentionReplacement(p=1.0)
-            if self.preset == "starter"
-            else MentionReplacement(p=1.0, donors="any", adjust_case=False, replace_nested=False)
+        self._fallback: MentionReplacement | None = MentionReplacement(
+            p=1.0, preset="starter" if self.preset == "starter" else "paper"
         )
         try:
             self._fallback._fit(gold)  # noqa: SLF001

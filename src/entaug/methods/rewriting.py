@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from random import Random
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from entaug.backends.instruct import HOW_TO_NAME, InstructModel
 from entaug.backends.protocols import Generator
@@ -110,5 +110,5 @@ class Rewriting(PromptedAugmenter):
         if len(tokens) > 3 * len(source) + 10:
             return _TOO_LONG
         mentions = match_mentions(tokens, group_mentions(source), self._known)
-        details = {"style": self.style} if self.style else {}
+        details: dict[str, Any] = {"style": self.style} if self.style else {}
         return self._new_sentence(source, tokens, mentions, [source], **details)

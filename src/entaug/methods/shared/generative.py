@@ -166,8 +166,9 @@ class WritingAugmenter(Augmenter):
     def _generate(self, plans: Sequence[TextPlan], *constraints: Any, **options: Any) -> Sequence[Sequence[str]]:
         """Let the generator write texts for each plan."""
         model = self.trained_ or self.generator_
-        lengths = {"temperature": float(self.temperature), "max_new_tokens": self.max_new_tokens}
-        decoding = DecodingConfig(**self._decoding(), **lengths)
+        decoding = DecodingConfig(
+            temperature=float(self.temperature), max_new_tokens=self.max_new_tokens, **self._decoding()
+        )
         seeds = [plan.seed for plan in plans]
         texts: Sequence[Sequence[str]] = model.generate(
             [plan.text for plan in plans], decoding, seeds, *constraints, **options
