@@ -148,31 +148,26 @@ class Backtranslation(Augmenter):
     # ------------------------------------------------------------------------------------------------- run by run
 
     def _plan_runs(self, sentence: Sentence, rng: Random) -> _Plan:
-        runs = [run for run in self._runs(sentence) if run[1] - run[0] >= self.min_tokens]
-        plan = []
-        for place in sample_positions(rng, len(runs), self.p):
-            core = _core(sentence.tokens, *runs[place])
-            if core is not None:
-                text = detokenize(sentence.tokens[core[0] : core[1]])
-                plan.append((core, self._query(text, rng)))
-        return plan
+        cores = self._cores(sentence)
+        drawn = [cores[place] for place in sample_positions(rng, len(cores), self.p)]
+        return [((start, end), self._query(detokenize(sentence.tokens[start:end]), rng)) for start, end in drawn]
 
-    def _runs(self, sentence: Sentence) -> list[tuple[int, int]]:
-        """The segments outside mentions, in a corpus without capitals those between names."""
+    def _cores(self, sentence: Sentence) -> list[tuple[int, int]]:
+        """The segments outside mentions (and names, in a corpus without capitals), without marks at their ends."""
         free = sentence.outside_mask()
         broken = [m for m in sentence.mentions if not m.is_contiguous]
         [names] = self._uncased_names.places([sentence])
         return [
-            (start, end)
+            core
             for segment in sentence.segments()
             if free[segment[0]] and not any(m.start < segment[0] and segment[1] <= m.end for m in broken)
             for start, end in _between(segment, names)
-            if _core(sentence.tokens, start, end) is not None
+            if end - start >= self.min_tokens and (core := _core(sentence.tokens, start, end))
         ]
 
     def _finish_runs(self, sentence: Sentence, plan: _Plan) -> Sentence | Rejection:
         if not plan:
-            return UNCHANGED if any(e - s >= self.min_tokens for s, e in self._runs(sentence)) else _NO_SEGMENT
+            return _NO_SEGMENT if self.p else UNCHANGED
         replaced = [
             (start, end, self._tokens_of(sentence.tokens[start:end], *self._answers[question]))
             for (start, end), question in plan
