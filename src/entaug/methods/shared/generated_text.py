@@ -65,15 +65,8 @@ def tag_tokens(sentence: Sentence, scheme: str = "IOB2") -> list[list[str]]:
 
 def join_parts(parts: Iterable[str], markers: Collection[str]) -> str:
     """Join tokens and markers to running text."""
-    texts: list[str] = []
-    words: list[str] = []
-    for part in parts:
-        if part in markers:
-            texts += [detokenize(words), part] if words else [part]
-            words = []
-        else:
-            words.append(part)
-    return " ".join([*texts, detokenize(words)] if words else texts)
+    runs = groupby(parts, key=lambda part: part in markers)
+    return " ".join(text for is_marker, run in runs for text in (run if is_marker else [detokenize(list(run))]))
 
 
 def split_at_labels(text: str, labels: Collection[str]) -> list[str]:
@@ -244,12 +237,11 @@ class KnownMentions:
 
     def _occurrences(self, tokens: Sequence[str]) -> Iterator[tuple[int, int, tuple[str, ...]]]:
         for start, token in enumerate(tokens):
-            for known in self._by_first.get(token, ()):
-                if tuple(tokens[start : start + len(known)]) == known:
-                    yield start, start + len(known), known
+            firsts = [token]
             if not start or _SENTENCE_ENDS.issuperset(tokens[start - 1]):
-                first = _uncapitalised((token,))[0]
-                for known in self._by_first.get(first, ()) if first != token else ():
+                firsts = list(dict.fromkeys((token, *_uncapitalised((token,)))))
+            for first in firsts:
+                for known in self._by_first.get(first, ()):
                     if (first, *tokens[start + 1 : start + len(known)]) == known:
                         yield start, start + len(known), known
 
