@@ -13,7 +13,7 @@ from entaug.config.params import NonNegativeFloat, PositiveInt, Probability
 from entaug.core.data import Sentence
 from entaug.core.words import StopWords, stop_words
 from entaug.errors import InputError, ParameterError
-from entaug.filters.base import Filter, HeldOut
+from entaug.filters.base import Filter, HeldOut, content_digest
 from entaug.metrics.near_duplicates import NearDuplicateIndex, similarity
 
 _BRACKETS = (("(", ")"), ("[", "]"), ("{", "}"), ("-LRB-", "-RRB-"), ("``", "''"), ("“", "”"), ("«", "»"))
@@ -287,13 +287,9 @@ class Leakage(Filter):
         self._held_out = _KnownSentences(list(self.held_out or ()), self.threshold)
 
     def _plain(self, name: str, value: Any) -> Any:
-        if name != "held_out":
-            return super()._plain(name, value)
-        # A digest of the contents, independent of the location of the file and the order of its sentences.
-        digest = blake2b(digest_size=8)
-        for words in sorted({_lowered(sentence.tokens) for sentence in value}):
-            digest.update(("\0".join(words) + "\1").encode("utf-8", "surrogatepass"))
-        return digest.hexdigest()
+        if name == "held_out":
+            return content_digest(_lowered(sentence.tokens) for sentence in value)
+        return super()._plain(name, value)
 
     def _fit(self, gold: Sequence[Sentence]) -> None:
         self._held_out_ngrams = self._ngrams(self.held_out or ()) - self._ngrams(gold)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from hashlib import blake2b
 from random import Random
 from typing import Any, ClassVar, Literal
 
@@ -15,7 +14,7 @@ from entaug.core.edits import Edit
 from entaug.core.rng import sample_positions
 from entaug.errors import InputError
 from entaug.files.mention_lists import MentionLists, describe_mention_lists, mention_lists, relative_to_folder
-from entaug.filters.base import HeldOut
+from entaug.filters.base import HeldOut, content_digest
 from entaug.methods.base import Augmenter, MethodInfo, Rejection, Request
 from entaug.methods.shared.donors import (
     ListDonors,
@@ -110,7 +109,7 @@ class MentionReplacement(Augmenter):
         if name == "mentions":
             return describe_mention_lists(value)
         if name == "held_out" and value is not None:
-            return blake2b("\0".join(sorted(mention_keys(value))).encode(), digest_size=4).hexdigest()
+            return content_digest((key,) for key in mention_keys(value))
         return super()._plain(name, value)
 
     def _fit(self, corpus: Iterable[Sentence]) -> None:
