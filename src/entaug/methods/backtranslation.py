@@ -93,12 +93,12 @@ class Backtranslation(Augmenter):
     )
 
     def _load(self) -> None:
-        [self.translator_] = self._load_models({"translator": lambda: _RoundTrips(self.translator)}).values()
+        [self.translator_] = self._load_models({"translator": lambda: _round_trips(self.translator)}).values()
         self._answers: dict[_Query, tuple[str, str]] = {}
 
     def _models(self) -> list[LoadedModel]:
-        trips = self.translator_.trips
-        return [LoadedModel("translator", trip.forward, trip.forward, self._option("translator")) for trip in trips]
+        option = self._option("translator")
+        return [LoadedModel("translator", trip.forward, trip.forward, option) for trip in self.translator_]
 
     def _fit(self, corpus: Iterable[Sentence]) -> None:
         self._uncased_names = self.guard_.uncased_names if self.guard_ else UncasedNames()
@@ -115,7 +115,7 @@ class Backtranslation(Augmenter):
             return super().notes()
         return super().notes() + [
             f"{trip.name} cannot sample: its translation of a text is always the same"
-            for trip in self.translator_.trips
+            for trip in self.translator_
             if not (trip.forward.can_sample or trip.backward.can_sample)
         ]
 
@@ -127,7 +127,7 @@ class Backtranslation(Augmenter):
         return [finish(sentence, plan) for (sentence, *_), plan in zip(requests, plans, strict=True)]
 
     def _query(self, text: str, rng: Random) -> _Query:
-        pivot = rng.randrange(len(self.translator_.trips))
+        pivot = rng.randrange(len(self.translator_))
         seed = rng.getrandbits(62)  # always drawn, so that the choice of pivots does not depend on do_sample
         return _Query(pivot, text, seed if self.do_sample else None)
 
@@ -136,7 +136,7 @@ class Backtranslation(Augmenter):
         if len(self._answers) > _CACHE_SIZE:
             self._answers.clear()
         new = [question for question in dict.fromkeys(queries) if question not in self._answers]
-        for pivot, trip in enumerate(self.translator_.trips):
+        for pivot, trip in enumerate(self.translator_):
             of_pivot = [question for question in new if question.pivot == pivot]
             if not of_pivot:
                 continue
@@ -268,17 +268,14 @@ class _Query(NamedTuple):
 _Plan = list[tuple[tuple[int, int], _Query]]
 
 
-class _RoundTrips:
-    """The pairs of translators given by the parameter."""
-
-    def __init__(self, given: str | RoundTrip | Sequence[RoundTrip]) -> None:
-        if isinstance(given, str):
-            self.trips = [_open_round_trip(part.strip()) for part in given.split(",")]
-        else:
-            self.trips = [given] if isinstance(given, RoundTrip) else list(given)
-        if not self.trips or not all(isinstance(trip, RoundTrip) for trip in self.trips):
-            raise ParameterError(f"translator must be a name or RoundTrips, not {given!r}")
-        self.name = ",".join(trip.name for trip in self.trips)
+def _round_trips(given: str | RoundTrip | Sequence[RoundTrip]) -> list[RoundTrip]:
+    """Return the pairs of translators given by the parameter."""
+    if isinstance(given, str):
+        return [_open_round_trip(part.strip()) for part in given.split(",")]
+    trips = [given] if isinstance(given, RoundTrip) else list(given)
+    if not trips or not all(isinstance(trip, RoundTrip) for trip in trips):
+        raise ParameterError(f"translator must be a name or RoundTrips, not {given!r}")
+    return trips
 
 
 def _open_round_trip(name: str) -> RoundTrip:
