@@ -6,6 +6,7 @@ replaced; the shapes of mentions; training mentions as donors; and entries of li
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -33,19 +34,23 @@ _ENOUGH_OF_STYLE = 5  # mentions of a type that tell its style
 _POSSESSIVES = ("'s", "’s")  # noqa: RUF001
 
 
+def _prevailing(counts: Mapping[str, int], minimum: float, styles: Sequence[Style]) -> Style:
+    """The first of some styles that enough words or mentions have."""
+    return next((style for style in styles if counts[style] >= minimum > 0), "mixed")
+
+
 def style_of(texts: Sequence[str]) -> Style:
     """Return the style of the entries of a list; those of a long list are sampled."""
     sample = texts[:: max(1, len(texts) // _SAMPLE)]
     cased = [text for text in sample if text.lower() != text.upper()]
-    if not cased:
-        return "mixed"
-    n = _MOST * len(cased)
-    if sum(text.islower() for text in cased) >= n:
-        return "lower"
-    if sum(text.isupper() for text in cased) >= n:
-        return "upper"
-    if sum(_first_is_upper(text) for text in cased) < n:
-        return "mixed"
+    counts = {
+        "lower": sum(map(str.islower, cased)),
+        "upper": sum(map(str.isupper, cased)),
+        "title": sum(map(_first_is_upper, cased)),
+    }
+    style = _prevailing(counts, _MOST * len(cased), ("lower", "upper", "title"))
+    if style != "title":
+        return style
     later = [word for text in cased for word in text.split()[1:] if len(word) > 3 and word.lower() != word.upper()]
     return "sentence" if later and sum(word.islower() for word in later) >= len(later) / 2 else "title"
 
@@ -80,22 +85,13 @@ class CorpusCapitals:
         running: Counter[str] = Counter()
         for token, count in self._tokens.items():
             running[_case_of(token)] += count
-        n = _NEARLY_ALL * (running.total() - running["none"])
-        if n and running["lower"] >= n:
-            return "lower"
-        return "upper" if n and running["upper"] >= n else "mixed"
+        return _prevailing(running, _NEARLY_ALL * (running.total() - running["none"]), ("lower", "upper"))
 
     def of_type(self, label: str) -> Style:
         """The style of the mentions of a type: lower, upper, title or mixed."""
-        counts: Mapping[str, int] = self._mentions.get(label, {})
-        n = counts.get("all", 0)
-        if n < _ENOUGH_OF_STYLE:
-            return "mixed"
-        if counts["upper"] >= _MOST * n:
-            return "upper"
-        if counts["title"] >= _MOST * n:
-            return "title"
-        return "lower" if counts["lower"] >= _MOST * n else "mixed"
+        counts = self._mentions.get(label, Counter())
+        minimum = _MOST * counts["all"] if counts["all"] >= _ENOUGH_OF_STYLE else math.inf
+        return _prevailing(counts, minimum, ("upper", "title", "lower"))
 
     def adapt(self, text: str, style: Style, label: str) -> str:
         """Return a mention of a list in the capitals in which the corpus writes its type."""
