@@ -45,7 +45,6 @@ _EXCEPTION = 0.1  # share of what counts as an exception
 _EXCEPTIONS = 0.25  # share of the mentions of a type that a rule about them may not hold for
 
 # Of text without capitals.
-_CACHE_SIZE = 100_000
 _DECIDED = 2000  # words after which a corpus with capitals is not counted any further
 
 
@@ -545,7 +544,6 @@ class UncasedNames:
         self._outside: Counter[str] = Counter()
         self._mentions: set[tuple[str, ...]] = set()
         self._total = self._capitals = 0
-        self._places: dict[tuple[str, ...], frozenset[int]] = {}
         for _ in self.observe(corpus):
             pass
 
@@ -579,13 +577,9 @@ class UncasedNames:
         """Return for each sentence the positions of the words of names, in mentions and outside."""
         if not self.is_needed:
             return [frozenset()] * len(sentences)
-        if len(self._places) > _CACHE_SIZE:
-            self._places.clear()
-        new = list(dict.fromkeys(s.tokens for s in sentences if s.tokens not in self._places))
-        found = self._recognizer.recognize(new) if self._recognizer and new else [None] * len(new)
-        for tokens, recognition in zip(new, found, strict=True):
-            self._places[tokens] = frozenset(self._of_sentence(tokens, recognition))
-        return [self._places[sentence.tokens] for sentence in sentences]
+        texts = [sentence.tokens for sentence in sentences]
+        found = self._recognizer.recognize(texts) if self._recognizer else [None] * len(texts)
+        return [frozenset(self._of_sentence(*pair)) for pair in zip(texts, found, strict=True)]
 
     def _of_sentence(self, tokens: Sequence[str], recognition: Recognition | None) -> set[int]:
         places = {i for i, word in enumerate(_folded(tokens)) if self._is_name(word)}
