@@ -38,7 +38,7 @@ from entaug.backends.transformers.encoder import TransformersEncoder
 from entaug.backends.transformers.masked_lm import TransformersMaskedLM
 from entaug.core.alignment import detokenize
 from entaug.methods.base import Request
-from entaug.methods.cassi import _CONFIDENCE, PairingOptions, ScoreForecaster, rank_partners
+from entaug.methods.cassi import _CONFIDENCE, ScoreForecaster, rank_partners
 from entaug.metrics.likelihood import CandidateSet, select_best
 
 DATA = Path(os.environ.get("ENTAUG_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
@@ -210,7 +210,7 @@ def growth(sizes: list[int]) -> Iterator[Row]:
         for shortlist in (0, 100, 200):
             begun = time.monotonic()
             ranked = rank_partners(
-                sentences, "bertscore", PairingOptions(encoder, None, shortlist, True, lambda _: Random(0))
+                sentences, "bertscore", encoder, shortlist_size=shortlist, stream=lambda _: Random(0)
             )
             tops[shortlist] = [[j for j, _ in zip(ranking, range(10), strict=False)] for ranking in ranked]
             seconds[shortlist] = time.monotonic() - begun

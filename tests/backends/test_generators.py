@@ -30,8 +30,8 @@ from entaug.backends.transformers.generator import (
 )
 from entaug.backends.transformers.training import IGNORED, fine_tune
 from entaug.errors import EntaugError, InputError, OutputError, ParameterError
+from entaug.methods.shared.generated_text import label_tokens, label_transitions, parse_tagged
 from entaug.methods.shared.generative import COPIED
-from entaug.methods.shared.linearization import label_tokens, label_transitions, parse_tagged
 from helpers import tiny
 from helpers.fakes import FakeEncoder, FakeGenerator, FakeTagger
 

@@ -333,18 +333,6 @@ def test_sr_with_the_real_wordnet(real: wordnet.WordNet, example: Path) -> None:
     assert f"lexicon={real.name}" in made[0].fields["entaug"]["signature"]
 
 
-@pytest.mark.parametrize(("known", "notes"), [(30, 0), (5, 1)])
-def test_sr_wonders_about_the_language(known: int, notes: int) -> None:
-    words = [f"w{'x' * i}" for i in range(600)]
-    lexicon = FakeLexicon({word: ["other"] for word in words[:known]})
-    method = SynonymReplacement(lexicon=lexicon)
-    told = method.fit([Sentence(words[i : i + 20]) for i in range(0, 600, 20)]).notes()
-    told = [note for note in told if "synonym" in note]
-    assert len(told) == notes
-    assert all("only 0.8% of the words have a synonym in fake: is the corpus in its language, en?" in n for n in told)
-    assert not [n for n in method.fit([Sentence(words[300:])]).notes() if "synonym" in n], "too few words to tell"
-
-
 @pytest.mark.models
 def test_synonyms_by_part_of_speech_are_those_of_the_first_sense(real: wordnet.WordNet) -> None:
     assert real.knows_tags

@@ -91,7 +91,7 @@ def test_texts_that_are_no_new_sentence_are_rejected() -> None:
     assert rejected("Rome") == {"fewer words than any training sentence": 1}
     assert rejected("word " * 30) == {"much longer than any training sentence": 1}
     assert rejected("Rome Rome Rome Rome Rome") == {"the same words again and again": 1}
-    assert rejected("Ada Lovelace left Rome on Tuesday.") == {"too similar to a training sentence in its prompt": 1}
+    assert rejected("Ada Lovelace left Rome on Tuesday.") == {"too similar to its source": 1}
     assert rejected("") == {"no text was completed within the limits of the model and of max_new_tokens": 1}
 
 

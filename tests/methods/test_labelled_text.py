@@ -19,7 +19,7 @@ from entaug.backends.transformers.lstm import LSTMTokenLM
 from entaug.core.tags import SCHEMES
 from entaug.errors import EntaugError, InputError, OutputError, ParameterError
 from entaug.methods.base import Augmenter, Rejection, Request
-from entaug.methods.shared.linearization import label_tokens, parse_tagged, tag_tokens
+from entaug.methods.shared.generated_text import label_tokens, parse_tagged, tag_tokens
 from helpers.fakes import FakeGenerator, FakeMaskedLM, FakeTokenLM
 
 ANA = Sentence("Ana Byron saw 12 men in Rome .".split(), [Mention("PER", [(0, 2)]), Mention("LOC", [(6, 7)])], id="ana")

@@ -28,7 +28,7 @@ from entaug.core.data import split_fields
 from entaug.core.words import stop_words
 from entaug.errors import MissingModelError, ParameterError, UnknownNameError
 from entaug.methods import METHODS, create_augmenter
-from entaug.methods.shared.linearization import INVALID_LABELS
+from entaug.methods.shared.generated_text import INVALID_LABELS
 from helpers import tiny
 from helpers.fakes import (
     FakeConstituencyParser,

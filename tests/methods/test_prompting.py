@@ -92,7 +92,7 @@ ANSWERS = [
     ("On Monday ada moss said goodbye to lisbon.", "a listed mention is missing"),
     ("Ada Moss left Lisbon, and Lisbon wept.", "the match of a listed mention is ambiguous"),
     ("Ada Moss left Lisbon for Oslo.", "a known mention that is not in the list"),
-    ("Ada Moss left Lisbon on Monday.", "too similar to its source"),
+    ("Ada Moss left Lisbon on Monday.", "a copy of a training sentence"),
     ("Ada Moss left Lisbon.\nAda Moss was gone.", "the answer is not a single line"),
     ("Keep these names exactly as they are: Ada Moss, Lisbon.", "the answer repeats the prompt"),
     ("```\n```", "the answer is not a single line"),
