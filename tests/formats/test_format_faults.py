@@ -154,9 +154,9 @@ def test_the_input_is_never_in_a_folder_that_is_replaced(tmp_path: Path, pair: t
     pytest.importorskip("spacy")
     out = tmp_path / "out"
     entaug.convert(pair[0], out, to_format="brat", allow_loss=["all"])
-    with pytest.raises(OutputError, match="contains the input; inputs are never overwritten"):
+    with pytest.raises(OutputError, match="contains an input; inputs are never overwritten"):
         entaug.convert(out / "000001.ann", out, to_format="brat", allow_loss=["all"], force=True)
-    with pytest.raises(OutputError, match="is the input"):
+    with pytest.raises(OutputError, match="is an input"):
         entaug.convert(out, out, to_format="brat", allow_loss=["all"], force=True)
 
 

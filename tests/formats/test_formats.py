@@ -473,5 +473,5 @@ def test_losses_are_of_known_kinds(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     folder = tmp_path / "brat"
     entaug.write(entaug.read(path), folder, "brat")
-    with pytest.raises(OutputError, match="is inside the input; name an output outside"):
+    with pytest.raises(OutputError, match="is inside an input; inputs are never overwritten; name"):
         entaug.convert(folder, folder / "c.jsonl")

@@ -288,7 +288,7 @@ def test_nothing_that_is_read_is_written_over(
     Path("RUNS/runs.jsonl").write_text("")
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     assert main([*command.split(), "--force"]) == 3
-    assert f"{wanted}: is also an input" in capsys.readouterr().err
+    assert f"{wanted}: is an input" in capsys.readouterr().err
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
 

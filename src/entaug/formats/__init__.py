@@ -17,7 +17,6 @@ from entaug.errors import EntaugError, InputError, OutputError, ParameterError, 
 from entaug.files.signatures import identify
 from entaug.files.streams import as_path, is_special, open_bytes, read_beginning, rereadable_path
 from entaug.formats.base import BaseFormat, ReadReport, note_lines, warn_of_notes
-from entaug.formats.buffered import BufferedFormat
 from entaug.formats.corpus_file import CorpusFile
 
 __all__ = ["FORMATS", "CorpusFile", "find_format", "open_file", "read", "read_each", "stream", "target", "write"]
@@ -120,9 +119,7 @@ def _signs() -> dict[str, _Sign]:
             continue
         with contextlib.suppress(EntaugError):  # a plug-in that cannot be used
             found = find_format(name)
-            signs[name] = _Sign(
-                " ".join(found.extensions), "", " ".join(found.foreign_extensions), _is_folder_format(found)
-            )
+            signs[name] = _Sign(" ".join(found.extensions), "", " ".join(found.foreign_extensions), found.folder)
     return signs
 
 
@@ -138,10 +135,6 @@ def _formats_by_extension(path: Path, *, is_read: bool = False) -> list[str]:
     return [
         name for name, s in signs if extension in (f"{s.extensions} {s.foreign}" if is_read else s.extensions).split()
     ]
-
-
-def _is_folder_format(format_: BaseFormat) -> bool:
-    return isinstance(format_, BufferedFormat) and format_.folder
 
 
 def _default_of(by_extension: list[str], place: int) -> str:
@@ -238,12 +231,12 @@ def target(path: str | Path, format: str | None = None, like: CorpusFile | None 
     else:
         name = format or _default_of(by_extension, 0)
     chosen = find_format(name)
-    is_chosen = format or by_extension or is_alike or chosen.name == "conll" or _is_folder_format(chosen)
+    is_chosen = format or by_extension or is_alike or chosen.name == "conll" or chosen.folder
     if extension and not is_chosen and not is_special(path):
         known = ", ".join(chosen.extensions)
         remedy = f"pass --to {chosen.name} to write it as the input, or let its name end in {known or 'no extension'}"
         raise OutputError(f"no format has the extension {extension!r}", path=str(path), remedy=remedy)
-    if _is_folder_format(chosen) and path.suffix.lower() in chosen.extensions:
+    if chosen.folder and path.suffix.lower() in chosen.extensions:
         message = f"is the name of a file, and {chosen.title} is written as a folder"
         raise OutputError(message, path=str(path), remedy="name a folder")
     given = _given_options(chosen, options)

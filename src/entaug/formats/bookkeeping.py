@@ -19,7 +19,7 @@ BOOKKEEPING = "bookkeeping: "
 _PARAGRAPH = "_paragraph"  # of training files of spaCy 2: which paragraph of a document
 _FIELDS = {BEFORE, DOCUMENT, _PARAGRAPH}
 _OF_MENTIONS = {LEVEL, CHAR_RANGES}
-_OF_MENTIONS_IN_BRAT = {"id", "line", "also", "raw"}  # numbers and places of lines, which the writer makes anew
+_OF_MENTIONS_IN_BRAT = {"id", "line", "also"}  # numbers and places of lines, which the writer makes anew
 _NAMES = {"field 'entaug'": "provenance", "id": "ids given by entaug", "ids": "ids given by entaug"}
 _KEPT_BY = {"field 'entaug'": ("provenance", "fields"), "provenance": ("fields",), "id": ("ids",)}
 

@@ -20,17 +20,17 @@ from dataclasses import dataclass
 from io import BytesIO
 from itertools import pairwise
 from pathlib import Path, PurePosixPath
-from typing import Any, Literal
+from typing import Any
 
 from entaug.core.data import Sentence
 from entaug.core.mentions import Span
 from entaug.errors import InputError, LossError, MissingExtraError, OutputError
 from entaug.files.atomic import atomic_file
-from entaug.files.streams import is_kind, read_beginning, read_bytes
+from entaug.files.streams import read_beginning, read_bytes
 from entaug.formats.base import FormatCapabilities, ReadReport
+from entaug.formats.documents import DocumentFormat, DocumentOptions
 from entaug.formats.records import as_object, parse_json
-from entaug.formats.text import NOT_IN_XML, CharMention, Document, SegmentationOptions, join_sentences, locate_tokens
-from entaug.formats.text_records import DocumentFormat, check_characters_of, layout_text
+from entaug.formats.text import NOT_IN_XML, CharMention, Document, join_sentences, locate_tokens
 
 _ENTITIES = "de.tudarmstadt.ukp.dkpro.core.api.ner.type.NamedEntity"
 _TOKEN = "de.tudarmstadt.ukp.dkpro.core.api.segmentation.type.Token"  # noqa: S105
@@ -45,17 +45,14 @@ _REMEDY = "export it anew, as UIMA CAS JSON or as UIMA CAS XMI with its type sys
 
 
 @dataclass(frozen=True)
-class CasDialect(SegmentationOptions):
+class CasDialect(DocumentOptions):
     """Which annotations are mentions, and how documents become sentences.
 
     Args:
-        split: ``"none"``: a text is one sentence; ``"lines"``: each line is one; ``"sentences"``: those of the file, or
-            else detected ones.
         layer: the type of the mentions; its full name, or what follows the last full stop there.
         feature: its feature that holds the label.
     """
 
-    split: Literal["none", "lines", "sentences"] = "sentences"
     layer: str = _ENTITIES
     feature: str = "value"
 
@@ -65,20 +62,17 @@ class CasDialect(SegmentationOptions):
 
 
 class CasFormat(DocumentFormat):
-    """The format of UIMA CAS; see `entaug.formats.text_records.DocumentFormat` for the methods."""
+    """The format of UIMA CAS; see `entaug.formats.documents.DocumentFormat` for the methods."""
 
     name = "cas"
     title = "UIMA CAS"
     extensions = (".json", ".zip", ".xmi")
     carries = FormatCapabilities(nested=True, discontinuous=False, columns=False, fields=False, spaces=True)
     dialect_class = CasDialect
-
-    def recognises(self, path: Path) -> bool:
-        """See `entaug.formats.base.BaseFormat.recognises`: XMI, an archive that holds some, or the JSON of a CAS."""
-        return is_kind(path, self.name)
+    has_tokens = True
+    not_in_text = NOT_IN_XML
 
     def detect(self, path: Path, dialect: CasDialect, options: Mapping[str, Any]) -> dict[str, Any]:
-        """See `entaug.formats.base.BaseFormat.detect`: the type of the mentions, where the default is not there."""
         if "layer" in options:
             return {}
         try:
@@ -92,42 +86,29 @@ class CasFormat(DocumentFormat):
         return {} if dialect.layer in types or not fitting else {"layer": fitting[0]}
 
     def files(self, path: Path) -> list[Path]:
-        """See `entaug.formats.buffered.BufferedFormat.files`."""
         types = _types_beside(path)
         return [path] if types is None or not _is_xmi(path) else [path, types]
 
     def unit(self, path: Path) -> str:
-        """See `entaug.formats.text_records.DocumentFormat.unit`."""
         del path
         return "document"
 
     def records(self, path: Path, dialect: CasDialect, reading: ReadReport) -> Iterator[tuple[int, Any]]:
-        """See `entaug.formats.text_records.DocumentFormat.records`, in the order of the names in an archive."""
         del dialect, reading
         return enumerate(_read_files(path), start=1)
 
     def parse(self, record: tuple[str, Any], dialect: CasDialect, reading: ReadReport) -> Document:
-        """See `entaug.formats.text_records.DocumentFormat.parse`."""
         return _document(*record, dialect, reading)
 
-    def check(self, sentence: Sentence, dialect: CasDialect) -> None:
-        """See `entaug.formats.buffered.BufferedFormat.check`."""
-        super().check(sentence, dialect)
-        held = layout_text(sentence)[0] + "".join(mention.label for mention in sentence.mentions)
-        check_characters_of(sentence, held, NOT_IN_XML)
-
     def writes_field(self, name: str, value: Any, dialect: CasDialect) -> bool:
-        """See `entaug.formats.text_records.DocumentFormat.writes_field`: strings whose names are those of features."""
         reserved = ("begin", "end", "sofa", "self", "type", dialect.feature)
         return type(value) is str and name.isidentifier() and name not in reserved
 
     def writes_id(self, sentence: Sentence) -> bool:
-        """See `entaug.formats.text_records.DocumentFormat.writes_id`."""
         del sentence
         return False
 
     def write(self, sentences: Iterable[Sentence], path: Path, dialect: CasDialect) -> None:
-        """See `entaug.formats.buffered.BufferedFormat.write`."""
         if path.suffix == ".xmi":
             remedy = "name a file in .zip, which holds both, or in .json"
             raise OutputError("XMI cannot be read without its type system", path=str(path), remedy=remedy)

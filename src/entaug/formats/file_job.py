@@ -195,18 +195,9 @@ def check_output(output: str | Path, input: str | Path, *, force: bool, folders:
             if folders and not force:
                 remedy += ", or pass --force to replace a corpus in such a format"
             raise OutputError("is a directory", path=str(path), remedy=remedy)
-        for written in (path, *partial_paths(path)):
-            if str(input) != STDIN and written.exists() and Path(input).exists() and written.samefile(input):
-                message = "is the input; inputs are never overwritten"
-                raise OutputError(message, path=str(written), remedy="name another output")
+        check_apart([output], [input])
         if is_special(path):
             return
-        if Path(input).is_dir() and path.resolve().is_relative_to(Path(input).resolve()):
-            raise OutputError("is inside the input", path=str(path), remedy="name an output outside of it")
-        if path.is_dir() and str(input) != STDIN and Path(input).resolve().is_relative_to(path.resolve()):
-            raise OutputError(
-                "contains the input; inputs are never overwritten", path=str(path), remedy="name another output"
-            )
         if path.exists() and not force and not path.is_dir():
             raise OutputError("exists", path=str(path), remedy="pass --force to replace it, or name another output")
         with tempfile.TemporaryFile(dir=follow_link(path).parent):
@@ -216,14 +207,16 @@ def check_output(output: str | Path, input: str | Path, *, force: bool, folders:
 
 
 def check_apart(outputs: Iterable[str | Path | None], inputs: Iterable[str | Path | None]) -> None:
-    """Check, before any work, that no output would replace a further input."""
+    """Check, before any work, that no output would replace an input."""
+    written = [Path(given) for given in outputs if given is not None and not is_stdout(given)]
     for read in (Path(given) for given in inputs if given is not None and str(given) != STDIN):
-        for written in (Path(given) for given in outputs if given is not None and not is_stdout(given)):
-            for path in (written, *partial_paths(written)):
-                same = path.exists() and read.exists() and path.samefile(read)
-                if same or (read.is_dir() and path.resolve().is_relative_to(read.resolve())):
-                    message = "is also an input; inputs are never overwritten"
-                    raise OutputError(message, path=str(path), remedy="name another output")
+        for path in (part for output in written for part in (output, *partial_paths(output))):
+            is_same = path.exists() and read.exists() and path.samefile(read)
+            is_inside = read.is_dir() and path.resolve().is_relative_to(read.resolve())
+            if is_same or is_inside or (path.is_dir() and read.resolve().is_relative_to(path.resolve())):
+                relation = "is" if is_same else "is inside" if is_inside else "contains"
+                message = f"{relation} an input; inputs are never overwritten"
+                raise OutputError(message, path=str(path), remedy="name another output")
 
 
 def notes_on_other_tags(source: CorpusFile) -> list[str]:
