@@ -122,7 +122,7 @@ def test_nothing_is_left_where_something_fails(tmp_path: Path) -> None:
         entaug.filter(file, file, filters, force=True)
     with pytest.raises(OutputError, match="is an input"):
         entaug.filter(file, tmp_path / "out.jsonl", filters, rejected=file, force=True)
-    with pytest.raises(OutputError, match="is the output already"):
+    with pytest.raises(OutputError, match="a file of their own"):
         entaug.filter(file, tmp_path / "out.jsonl", filters, rejected=tmp_path / "out.jsonl")
     nested = Sentence("a b c".split(), [Mention("X", [(0, 2)]), Mention("Y", [(1, 2)])])
     deep = written(tmp_path, "deep.jsonl", [nested, *NEW])

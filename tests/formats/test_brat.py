@@ -198,7 +198,8 @@ def test_words_tell_what_offsets_count(tmp_path: Path, text: str, ann: str, unit
     assert [s.mention_tokens(m) for s in corpus for m in s.mentions] == [("Ada",), ("Oh",)][: ann.count("\n")]
     assert sum(reading.notes.values()) == units
     assert not any(token.startswith("\ufeff") for s in corpus for token in s.tokens)
-    again(tmp_path / "in", tmp_path / "out", **ALIGNED)
+    entaug.write(corpus, tmp_path / "out", "brat")
+    assert read(tmp_path / "out", **ALIGNED)[0] == corpus
 
 
 def test_folders_in_folders_and_what_else_lies_there(tmp_path: Path) -> None:

@@ -102,7 +102,7 @@ def test_the_window_changes_nothing_aside(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("aside", "message"),
     [
-        ("out.conll", "is the output already"),
+        ("out.conll", "a file of their own"),
         ("-", "are written to a file"),
         ("there.jsonl", "exists; pass --force"),
         ("no/such.jsonl", "make the folder first"),

@@ -2,13 +2,12 @@
 
 Folders may be nested; the id of a document is its path without the extension. Offsets count the characters of the file,
 including a byte-order mark and both characters of CRLF, as in brat. If another way of counting, such as UTF-16 units,
-matches the texts of more mentions, it is used for reading.
+matches the texts of more mentions, it is used; an unchanged document keeps UTF-16 units.
 
 All lines are kept with the sentences: mentions with id and line number, other lines (relations, events, attributes,
 normalisations, notes, equivalences) with the first sentence that they refer to. They are written back, in their order,
 if their sentences are unchanged and everything that they refer to is present. What is written is as brat writes it: no
-byte-order mark, line ends of one character in the ``.ann``, offsets in characters, nothing behind the words of a
-mention.
+byte-order mark, line ends of one character in the ``.ann``, nothing behind the words of a mention.
 
 Each augmented sentence becomes a separate document; the file ``NAME.entaug.json`` holds its sentence offsets and
 provenance. brat ignores this file.
@@ -19,7 +18,7 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import chain, count, pairwise, product
@@ -39,7 +38,9 @@ from entaug.formats.text import (
     DOCUMENT,
     CharMention,
     Document,
+    OffsetUnit,
     characters_of,
+    counter,
     group_by_document,
     join_sentences,
     split_document,
@@ -122,7 +123,8 @@ def parse_lines(content: str, faults: Faults) -> tuple[list[Line], list[Line]]:
                 new_id = next(id_ for id_ in ids if id_ not in parsed and f"{id_}\t" not in content)
                 parsed[new_id] = line._replace(id=new_id)
     known = {line.id for line in parsed.values()}
-    mentions, others = [], []
+    mentions: list[Line] = []
+    others: list[Line] = []
     for line in parsed.values():
         if missing := [name for name in line.references if name not in known]:
             faults.report(f"{line.id} refers to {missing[0]}, which is not there", line.number)
@@ -166,15 +168,17 @@ def _shorten(words: str) -> str:
 # --------------------------------------------------------------------------------------------------- texts of the lines
 
 
-def locate(contents: str, mentions: Sequence[Line], reading: ReadReport) -> tuple[str, list[tuple[Span, ...]]]:
-    """The text, and the characters of each mention in it, counted in the way that most of the words agree with."""
+def locate(contents: str, mentions: Sequence[Line]) -> tuple[str, list[tuple[Span, ...]], OffsetUnit]:
+    """The text, the characters of each mention in it, and the unit of offsets that most of the words agree with."""
     # brat counts a byte-order mark, and both characters of CRLF. Many tools and some versions of brat do not.
     body = contents.removeprefix(_BYTE_ORDER_MARK)
     bodies = [body]
     if "\r" in body and body.count("\r") == body.count("\n") == body.count("\r\n"):
         bodies.append(body.replace("\r\n", "\n"))
-    most, best = -1, (body, [mention.spans for mention in mentions], "characters")
-    for unit, text, shift in product(("characters", "utf16"), bodies, (0,) if body == contents else (1, 0)):
+    most = -1
+    best: tuple[str, list[tuple[Span, ...]], OffsetUnit] = body, [], "characters"
+    units: tuple[OffsetUnit, ...] = ("characters", "utf16")
+    for unit, text, shift in product(units, bodies, (0,) if body == contents else (1, 0)):
         known = characters_of(text, unit)
         if known is None and unit != "characters":
             continue
@@ -184,10 +188,7 @@ def locate(contents: str, mentions: Sequence[Line], reading: ReadReport) -> tupl
         found = sum(_agrees(m.words, _parts(text, spans)) for m, spans in zip(mentions, moved, strict=True))
         if found > most:
             most, best = found, (text, moved, unit)
-    text, placed, unit = best
-    if unit != "characters":
-        reading.notes["document whose offsets count UTF-16 units, as the texts of its mentions tell"] += 1
-    return text, placed
+    return best
 
 
 def _parts(text: str, spans: Iterable[Span]) -> list[str]:
@@ -272,39 +273,6 @@ def _find_nearest(text: str, words: str, offset: int) -> tuple[Span, ...]:
 # ------------------------------------------------------------------------------------------------------------- reading
 
 
-def read_document(name: str, annotations: Path, text_file: Path, dialect: Any, reading: ReadReport) -> list[Sentence]:
-    """Read the sentences of a document."""
-    faults = Faults(annotations, reading)
-    try:
-        contents = decode_text(read_bytes(text_file), text_file)
-        mention_lines, other_lines = parse_lines(decode_text(read_bytes(annotations), annotations), faults)
-        provenance = _read_provenance(annotations.with_suffix(PROVENANCE_SUFFIX))
-        text, placed = locate(contents, mention_lines, reading)
-        mentions = place_mentions(mention_lines, placed, text, faults)
-        if faults.found:
-            raise faults.found[0]
-        lines = [mention.fields["line"] for mention in mentions]
-        starts = None if provenance is None else [start for start, _ in provenance]
-        sentences = split_document(
-            Document(text, mentions, name, sentence_starts=starts, mention_lines=lines), dialect, reading
-        )
-    except InputError as error:
-        error.others = (*error.others, *(fault for fault in faults.found if fault is not error))
-        error.locate(str(annotations))
-        raise
-    if not sentences:
-        reading.notes["document without a token left out"] += 1
-        return []
-    kept = _with_lines(sentences, other_lines, reading)
-    if not provenance:
-        return kept
-    of_sentences = (provenance[max(0, bisect_right(starts or [], s) - 1)][1] for s in _starts(kept, text))
-    return [
-        sentence if own is None else sentence.with_fields({**sentence.fields, "entaug": own})
-        for sentence, own in zip(kept, of_sentences, strict=True)
-    ]
-
-
 def _read_provenance(path: Path) -> list[tuple[int, Any]] | None:
     """Read the offsets and the provenance of the sentences of an augmented document; None without a file."""
     if path.is_symlink() or not path.is_file():
@@ -321,7 +289,9 @@ def _read_provenance(path: Path) -> list[tuple[int, Any]] | None:
     return provenance
 
 
-def _with_lines(sentences: Sequence[Sentence], others: Sequence[Line], reading: ReadReport) -> list[Sentence]:
+def _with_lines(
+    sentences: Sequence[Sentence], others: Sequence[Line], reading: ReadReport, layout: Mapping[str, str]
+) -> list[Sentence]:
     """Add to each sentence the lines that are written back with it."""
     extras = [sentence.fields.get(ENTITY_FIELDS, []) for sentence in sentences]
     sentence_of = {name: i for i, own in enumerate(extras) for extra in own for name, _ in _names(extra)}
@@ -329,13 +299,11 @@ def _with_lines(sentences: Sequence[Sentence], others: Sequence[Line], reading: 
     if len(waiting) < len(others):
         reading.notes["line that refers to a mention that was left out, left out too"] += len(others) - len(waiting)
     lines: list[list[Line]] = [[] for _ in sentences]
-    placed = True
-    while placed:  # a line may refer to a later one
-        placed = [other for other in waiting if not sentence_of.keys().isdisjoint(other.references)]
+    while placed := [other for other in waiting if not sentence_of.keys().isdisjoint(other.references)]:
         for other in placed:
             sentence_of[other.id] = home = min(sentence_of[n] for n in other.references if n in sentence_of)
             lines[home].append(other)
-        waiting = [other for other in waiting if other not in placed]
+        waiting = [other for other in waiting if other not in placed]  # a line may refer to a later one
     lines[0] += waiting
     # Lines are renumbered without the skipped ones, so that they have the same numbers when read again.
     used = {line for own in extras for extra in own for _, line in _names(extra)}
@@ -348,7 +316,7 @@ def _with_lines(sentences: Sequence[Sentence], others: Sequence[Line], reading: 
             if "also" in extra:
                 extra["also"] = [[name, rank[line]] for name, line in extra["also"]]
         numbered = sorted([rank[line.number], line.raw] for line in own_lines)
-        field = {"of": _digest(sentence, numbered), **({"lines": numbered} if numbered else {})}
+        field = {"of": _digest(sentence, numbered), **layout, **({"lines": numbered} if numbered else {})}
         kept.append(sentence.with_fields({**sentence.fields, KEPT: field}))
     return kept
 
@@ -387,7 +355,7 @@ def without_foreign_fields(sentence: Sentence) -> Sentence:
         case [str(name), int(start)]:
             fields[DOCUMENT] = [name, start]
     if lines is not None:
-        fields[KEPT] = {"lines": lines, "made": old.get("entaug")}
+        fields[KEPT] = {"lines": lines, "unit": old[KEPT].get("unit"), "made": old.get("entaug")}
     name = "entaug" if lines is None else ENTITY_FIELDS
     return sentence.with_fields({**fields, name: old[name]} if name in old else fields)
 
@@ -404,7 +372,8 @@ def document_files(group: Sequence[Sentence], number: int) -> tuple[str, dict[st
     text = join_sentences(group)
     kept = [sentence.fields.get(KEPT, {}) for sentence in group]
     others = [other for own in kept for n, raw in own.get("lines", ()) if (other := parse_line(raw, n))]
-    lines, names = _mention_lines(text, others)
+    unit = "utf16" if kept[0].get("unit") == "utf16" else "characters"
+    lines, names = _mention_lines(text, others, counter(text.text, unit))
     unique = {other.raw if other.id == "*" else other.id: other for other in others if other.id not in names}
     lines += [(other.number, other.raw) for other in with_all_references(list(unique.values()), names)]
     lines.sort(key=lambda pair: pair[0])
@@ -447,7 +416,9 @@ def _starts(group: Sequence[Sentence], text: str) -> list[int]:
     return starts
 
 
-def _mention_lines(text: Document, others: Iterable[Line]) -> tuple[list[tuple[float, str]], set[str]]:
+def _mention_lines(
+    text: Document, others: Iterable[Line], count: Callable[[int], int]
+) -> tuple[list[tuple[float, str]], set[str]]:
     """Return the lines of the mentions, each with its number, and the ids that were kept."""
     wanted: list[tuple[str, float, CharMention]] = []
     kept: set[str] = set()
@@ -462,7 +433,7 @@ def _mention_lines(text: Document, others: Iterable[Line]) -> tuple[list[tuple[f
     for name, line, mention in wanted:
         last_id += not name
         ranges = to_ranges(text.text, mention.spans)
-        offsets = ";".join(f"{start} {end}" for start, end in ranges)
+        offsets = ";".join(f"{count(start)} {count(end)}" for start, end in ranges)
         words = " ".join(text.text[start:end] for start, end in ranges)
         lines.append((line, f"{name or f'T{last_id}'}\t{mention.label} {offsets}\t{words}"))
     return lines, kept
@@ -491,7 +462,37 @@ class Brat(DocumentFolder, StandoffFormat):
     def read_document(
         self, name: str, annotations: Path, text: Path, dialect: Any, reading: ReadReport
     ) -> list[Sentence]:
-        return read_document(name, annotations, text, dialect, reading)
+        faults = Faults(annotations, reading)
+        try:
+            contents = decode_text(read_bytes(text), text)
+            mention_lines, other_lines = parse_lines(decode_text(read_bytes(annotations), annotations), faults)
+            provenance = _read_provenance(annotations.with_suffix(PROVENANCE_SUFFIX))
+            body, placed, unit = locate(contents, mention_lines)
+            mentions = place_mentions(mention_lines, placed, body, faults)
+            if faults.found:
+                raise faults.found[0]
+            lines = [mention.fields["line"] for mention in mentions]
+            starts = None if provenance is None else [start for start, _ in provenance]
+            sentences = split_document(
+                Document(body, mentions, name, sentence_starts=starts, mention_lines=lines), dialect, reading
+            )
+        except InputError as error:
+            error.others = (*error.others, *(fault for fault in faults.found if fault is not error))
+            error.locate(str(annotations))
+            raise
+        if not sentences:
+            reading.notes["document without a token left out"] += 1
+            return []
+        kept = _with_lines(sentences, other_lines, reading, {} if unit == "characters" else {"unit": unit})
+        if unit != "characters":
+            reading.notes["document whose offsets count UTF-16 units, as the texts of its mentions tell"] += 1
+        if not provenance:
+            return kept
+        of_sentences = (provenance[max(0, bisect_right(starts or [], s) - 1)][1] for s in _starts(kept, body))
+        return [
+            sentence if own is None else sentence.with_fields({**sentence.fields, "entaug": own})
+            for sentence, own in zip(kept, of_sentences, strict=True)
+        ]
 
     def to_document(self, sentence: Sentence) -> Document:
         document = join_sentences([without_foreign_fields(sentence)])

@@ -18,7 +18,6 @@ from entaug.formats.base import NO_MENTION, BaseFormat, Dialect, ReadReport
 from entaug.formats.bookkeeping import BOOKKEEPING, note_on_bookkeeping, without_bookkeeping
 from entaug.formats.buffered import BufferedFormat
 
-_SAMPLE_BYTES = 1 << 18  # bytes read to estimate the number of sentences of a file
 _SAMPLE_SIZE = 100  # sentences that a layout is prepared for
 
 
@@ -93,15 +92,6 @@ class CorpusFile:
     def size(self) -> int:
         """The size of these files in bytes; a link that leads nowhere counts nothing, and is an error in reading."""
         return sum(file.stat().st_size for file in self.source_files() if file.exists())
-
-    def estimated_sentences(self) -> int | None:
-        """Return the approximate number of sentences, from the beginning of the file; None if it is unknown."""
-        if self.path.suffix == ".gz" or self.format.is_buffered or not self.size:
-            return None
-        sample = min(self.size, _SAMPLE_BYTES)
-        reading = ReadReport(repair=True, on_fault=lambda _: None)  # faults are reported when the file is read
-        number = sum(1 for _ in self.format.read(self.path, self.dialect, reading, 0, sample))
-        return round(number * self.size / sample) or None
 
     # --------------------------------------------------------------------------------------------------------- writing
 

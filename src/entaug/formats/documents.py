@@ -103,8 +103,8 @@ class StandoffFormat(BufferedFormat):
             is_half = "\ud800" <= found[0] <= "\udfff"
             what = "half a character (a surrogate)" if is_half else names.get(found[0], f"the character {found[0]!r}")
             raise LossError(f"{subject} holds {what}", remedy="remove it, or write JSON lines")
-        for label in labels if self.not_in_labels else ():
-            if found := self.not_in_labels.search(label):
+        for label in labels:
+            if self.not_in_labels is not None and (found := self.not_in_labels.search(label)):
                 raise LossError(f"the label {label!r} holds {found[0]!r}", path=subject, remedy=remedy)
         if self.has_tokens:
             layout_text(sentence)

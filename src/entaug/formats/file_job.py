@@ -89,12 +89,10 @@ class FileJob:
         if rejected is None:
             return None
         path = Path(rejected)
-        if is_stdout(rejected) or is_special(path) or path.is_dir():
-            message = "rejected sentences are written to a file"
+        is_output = not is_stdout(self.output) and path.resolve() == Path(self.output).resolve()
+        if is_output or is_stdout(rejected) or is_special(path) or path.is_dir():
+            message = "rejected sentences are written to a file of their own"
             raise OutputError(message, path=str(rejected), remedy="name one that ends in .jsonl")
-        if not is_stdout(self.output) and path.resolve() == Path(self.output).resolve():
-            message = "is the output already"
-            raise OutputError(message, path=str(rejected), remedy="name another file for rejected sentences")
         check_output(path, self.input, force=self.force)
         return path
 
@@ -155,11 +153,10 @@ def read_sentences(
     source: CorpusFile, reading: ReadReport, stage: str = "reading", progress: Progress = no_progress
 ) -> Iterator[Sentence]:
     """Read sentences and report the progress."""
-    total = None if progress is no_progress else source.estimated_sentences()
     done = 0
     for done, sentence in enumerate(source.sentences(reading), start=1):
         if not done % 256:
-            progress(stage, done, total)
+            progress(stage, done, None)
         yield sentence
     progress(stage, done, done)
 
@@ -190,11 +187,8 @@ def check_output(output: str | Path, input: str | Path, *, force: bool, folders:
     if is_stdout(output):
         return
     try:
-        if path.is_dir() and (path.name in ("", "..") or (any(path.iterdir()) and not (force and folders))):
-            remedy = "name a file in it, or for a format of folders a new or empty folder"
-            if folders and not force:
-                remedy += ", or pass --force to replace a corpus in such a format"
-            raise OutputError("is a directory", path=str(path), remedy=remedy)
+        if path.is_dir() and not (folders and path.name.strip(".")):  # folders are checked with their format
+            raise OutputError("is a directory", path=str(path), remedy="name a file in it, or a new folder")
         check_apart([output], [input])
         if is_special(path):
             return
