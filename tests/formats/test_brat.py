@@ -296,7 +296,8 @@ def test_fields_of_others_do_no_harm(tmp_path: Path) -> None:
     assert kept["lines"]
     odd: list[dict[str, Any]] = [
         {KEPT: 7},
-        {KEPT: {**kept, "lines": [[1, "R9\tX Arg1:T1 Arg2:T77"], [2, "??"]]}},
+        {KEPT: {"of": kept["of"], "lines": 7}},
+        {KEPT: {"of": kept["of"], "lines": [[1, "R9\tX Arg1:T1 Arg2:T77"], [2, "??"], [3, "A1\tX T1\nT9\tX 0 1\tA"]]}},
         {KEPT: {"of": "no", "lines": [[1, "A1\tX T1"]]}},
         {ENTITY_FIELDS: 7},
         {ENTITY_FIELDS: [{**extras[0], "id": "T1\nT2"}, extras[1]]},

@@ -18,7 +18,6 @@ This is one file because XML is read and written through the objects that JSON h
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -262,12 +261,12 @@ class _Reader:
         if outside := self._annotations(record):
             self._reading.notes["annotation of BioC outside of passages left out"] += len(outside)
         id_ = record.get("id")
-        kept = without(record, ("id", "line", "passages", "annotations", "relations")) | {"passages": passages}
+        others = without(record, ("id", "line", "passages", "annotations", "relations"))
         return Document(
             self._text,
             self._mentions,
             str(id_) if type(id_) in (str, int) and id_ != "" else None,
-            {KEPT: {"of": _digest(self._text, kept), **kept}},
+            {KEPT: {"of": _digest(self._text), "passages": passages, **others}},
             sentence_starts=self._starts if self._has_sentences and self._by_sentences else None,
             mention_lines=self._lines or None,
         )
@@ -349,9 +348,8 @@ def _object(part: Mapping[str, Any], name: str) -> dict[str, Any]:
     return dict(as_object({} if part.get(name) is None else part[name], f"let {name!r} be an object"))
 
 
-def _digest(text: str, kept: Mapping[str, Any]) -> str:
-    parts = json.dumps([text, without(kept, ("of",))], sort_keys=True, default=str)
-    return blake2b(parts.encode(), digest_size=8).hexdigest()
+def _digest(text: str) -> str:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
 # ------------------------------------------------------------------------------------------------------------- writing
@@ -360,18 +358,14 @@ def _digest(text: str, kept: Mapping[str, Any]) -> str:
 def _record(name: str, document: Document, is_augmented: bool, label: str) -> dict[str, Any]:
     """The object of a document, with the parts that its text was read with."""
     text, kept = document.text, document.fields.get(KEPT)
-    is_known = not is_augmented and type(kept) is dict and kept.get("of") == _digest(text, kept)
-    known: Mapping[str, Any] = kept if is_known and kept else {}
-    passages = []
-    parts: list[tuple[int, int, dict[str, Any]]] = []  # where each text begins here, its length, its object
-    begin = 0
-    for passage in known.get("passages") or [{"offset": 0, "infons": {}, "length": len(text)}]:
-        length, sentences = passage["length"], passage.get("sentences", [])
-        inner = [_part(own[0], own[3], text[begin + own[1] :][: own[2]]) for own in sentences]
-        passages.append(_part(passage["offset"], passage["infons"], None if inner else text[begin:][:length], inner))
-        parts += [(begin + own[1], own[2], part) for own, part in zip(sentences, inner, strict=True)]
-        parts += [] if inner else [(begin, length, passages[-1])]
-        begin += length + 1
+    is_known = not is_augmented and type(kept) is dict and kept.get("of") == _digest(text)
+    known: dict[str, Any] = kept if is_known and kept else {}
+    try:
+        infons = dict(known.get("infons", {}))
+        passages, parts = _passages(known["passages"], text)
+    except (TypeError, ValueError, LookupError, AttributeError):  # an unknown document, or one edited in JSON lines
+        known, infons = {}, {}
+        passages, parts = _passages([{"offset": 0, "infons": {}, "length": len(text)}], text)
     ids = {own for mention in document.mentions if type(own := mention.fields.get("id")) is str}
     free = (f"T{number}" for number in range(1, len(ids) + len(document.mentions) + 1) if f"T{number}" not in ids)
     used: set[str] = set()
@@ -391,12 +385,29 @@ def _record(name: str, document: Document, is_augmented: bool, label: str) -> di
         }
         part["annotations"].append(annotation)
     others = without(known, ("of", "passages", "infons"))
-    return {"id": name, "infons": known.get("infons", {}), **others, "passages": passages, "relations": []}
+    return {"id": name, "infons": infons, **others, "passages": passages, "relations": []}
+
+
+def _passages(kept: list[Any], text: str) -> tuple[list[dict[str, Any]], list[tuple[int, int, dict[str, Any]]]]:
+    """The passages of a text; where each part of it begins, its length and its object."""
+    passages = []
+    parts: list[tuple[int, int, dict[str, Any]]] = []
+    begin = 0
+    for passage in kept:
+        length, sentences = passage["length"], passage.get("sentences", [])
+        inner = [_part(own[0], own[3], text[begin + own[1] :][: own[2]]) for own in sentences]
+        passages.append(_part(passage["offset"], passage["infons"], None if inner else text[begin:][:length], inner))
+        parts += [(begin + own[1], own[2], part) for own, part in zip(sentences, inner, strict=True)]
+        parts += [] if inner else [(begin, length, passages[-1])]
+        begin += length + 1
+    if begin != len(text) + 1:
+        raise ValueError(begin)
+    return passages, parts
 
 
 def _part(offset: int, infons: Mapping[str, Any], text: str | None, sentences: Any = None) -> dict[str, Any]:
     """A passage or sentence, with all that readers of JSON ask for."""
-    part: dict[str, Any] = {"offset": offset, "infons": infons}
+    part: dict[str, Any] = {"offset": int(offset), "infons": dict(infons)}
     if text is not None:
         part["text"] = text
     if sentences is not None:

@@ -45,6 +45,7 @@ from entaug.formats.text import (
     join_sentences,
     split_document,
 )
+from entaug.formats.token_records import entity_fields
 
 PROVENANCE_SUFFIX = ".entaug.json"
 """Extension of the file with the provenance of a document."""
@@ -316,7 +317,7 @@ def _with_lines(
             if "also" in extra:
                 extra["also"] = [[name, rank[line]] for name, line in extra["also"]]
         numbered = sorted([rank[line.number], line.raw] for line in own_lines)
-        field = {"of": _digest(sentence, numbered), **layout, **({"lines": numbered} if numbered else {})}
+        field = {"of": _digest(sentence), **layout, **({"lines": numbered} if numbered else {})}
         kept.append(sentence.with_fields({**sentence.fields, KEPT: field}))
     return kept
 
@@ -329,20 +330,22 @@ def _names(extra: Mapping[str, Any]) -> list[tuple[str, int]]:
 # ------------------------------------------------------------------------------------------------------------- writing
 
 
-def _digest(sentence: Sentence, lines: Any) -> str:
-    """A digest of what was read: tokens, white space, mentions with their fields, and the other lines."""
-    read = [sentence.spaces, sentence.fields.get(ENTITY_FIELDS), lines]
-    content = sentence.fingerprint() + json.dumps(read, sort_keys=True, default=str).encode()
-    return blake2b(content, digest_size=8).hexdigest()
+def _digest(sentence: Sentence) -> str:
+    spaces = "\0".join(sentence.spaces or ()).encode("utf-8", "surrogatepass")
+    return blake2b(sentence.fingerprint() + spaces, digest_size=8).hexdigest()
 
 
 def lines_read(sentence: Sentence) -> list[tuple[int, str]] | None:
-    """The lines that were read with a sentence, if it is unchanged."""
+    """The lines that were read with a sentence, if it is unchanged; in JSON lines its fields may have been edited."""
     kept = sentence.fields.get(KEPT)
-    if not isinstance(kept, dict):
+    if not isinstance(kept, dict) or sentence.spaces is None or kept.get("of") != _digest(sentence):
         return None
-    lines = kept.get("lines", [])
-    return lines if kept.get("of") == _digest(sentence, lines) else None
+    try:
+        names = [(name, int(line)) for extra in entity_fields(sentence) for name, line in _names(extra)]
+        lines = [(int(number), str(raw)) for number, raw in kept.get("lines", ()) if "\n" not in raw]
+    except (TypeError, ValueError, LookupError):
+        return None
+    return lines if all(parse_line(f"{name}\tX 0 1", 0) for name, _ in names) else None
 
 
 def without_foreign_fields(sentence: Sentence) -> Sentence:

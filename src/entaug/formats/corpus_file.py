@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, count, islice
 from pathlib import Path
@@ -15,7 +15,7 @@ from entaug.errors import EntaugError, OutputError
 from entaug.files.atomic import atomic_path, move_file, open_output, output_error
 from entaug.files.streams import encode_text, is_special, is_stdout
 from entaug.formats.base import NO_MENTION, BaseFormat, Dialect, ReadReport
-from entaug.formats.bookkeeping import BOOKKEEPING, note_on_bookkeeping, without_bookkeeping
+from entaug.formats.bookkeeping import BOOKKEEPING, without_bookkeeping
 from entaug.formats.buffered import BufferedFormat
 
 _SAMPLE_SIZE = 100  # sentences that a layout is prepared for
@@ -110,10 +110,6 @@ class CorpusFile:
             return lost
         content = set(self.format.lost(of_user, self.dialect))
         return [name if name in content else BOOKKEEPING + name for name in lost]
-
-    def note_on_bookkeeping(self, lost: Mapping[str, int]) -> str | None:
-        """Return the note on bookkeeping among losses, given with the number of sentences; None if there is none."""
-        return note_on_bookkeeping(lost, self.format.title, self.dialect)
 
     @property
     def keeps_keys(self) -> bool:

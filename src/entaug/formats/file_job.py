@@ -20,7 +20,7 @@ from entaug.files.checkpoints import partial_paths
 from entaug.files.streams import STDIN, is_special, is_stdout, rereadable_path
 from entaug.formats import CorpusFile, open_file, read_each, target
 from entaug.formats.base import ReadReport
-from entaug.formats.bookkeeping import BOOKKEEPING
+from entaug.formats.bookkeeping import BOOKKEEPING, note_on_bookkeeping
 
 LOSS_KINDS = ("id", "text", "column", "field", "tokens", "trees", "place")
 """Kinds of content that some formats cannot store."""
@@ -128,7 +128,7 @@ class FileJob:
 
     def settle_losses(self, lost: Counter[str], to: CorpusFile) -> list[str]:
         """Raise an error for content of the user that would be lost without permission, and take bookkeeping out."""
-        note = to.note_on_bookkeeping(lost)
+        note = note_on_bookkeeping(lost, to.format.title, to.dialect)
         for name in [name for name in lost if name.startswith(BOOKKEEPING)]:
             del lost[name]
         kinds = {name: _SAME_KIND.get(name.split()[0], name.split()[0]) for name in lost}  # "field 'source'" is a field

@@ -3,8 +3,8 @@ r"""WebAnno TSV 3, as INCEpTION and WebAnno export and import it: tokens with th
 The heading names the layers and their features, ``#T_SP=...NamedEntity|identifier|value``; each feature has a column. A
 sentence has its text (``#Text=``), perhaps an id (``#Sentence.id=``), and a row for each token: its number, its first
 and last character in the document, the token, and the values. ``_`` stands for no annotation and ``*`` for one without
-a value; ``PER[1]`` in several rows is one mention, ``PER[1]|ORG[2]`` are two of one token, and a row ``1-1.1`` is a
-part of the token ``1-1``.
+a value; ``PER[1]`` in several rows is one mention, ``PER[1]|ORG[2]`` are two of one token. A row ``1-1.1`` is a part of
+the token ``1-1``, and an error.
 
 Mentions are the annotations of one layer, ``layer``: that of named entities, or else the first with a feature
 ``value``, or else the first; their label is ``feature``, or the name of a layer that has none. Other features of the
@@ -246,26 +246,24 @@ class _Parser:
             return None
         tokens: list[str] = []
         offsets: list[Span] = []
-        parts: list[tuple[int, int, Span, list[str]]] = []  # line, token, UTF-16 code units of the token, cells
+        parts: list[tuple[int, list[str]]] = []  # line and cells of each token
         for line, columns in rows.rows:
             match, place = _NUMBER.fullmatch(columns[0]), _OFFSETS.fullmatch(columns[1] if len(columns) > 1 else "")
             if match is None or place is None or len(columns) < self._layer.column + self._layer.width:
                 what = f"{' '.join(columns)[:60]!r} is no token with the columns that the heading names"
                 raise InputError(what, line=line, remedy=_REMEDY)
-            start, end = int(place[1]), int(place[2])
-            if match[1] is None:
-                tokens.append(_unescape(columns[2]))
-                offsets.append((start, end))
-            elif not tokens or not offsets[-1][0] <= start < end <= offsets[-1][1]:
-                raise InputError(f"{columns[0]} is no part of the token before it", line=line, remedy=_REMEDY)
-            begin = offsets[-1][0]
+            if match[1] is not None:
+                what, remedy = f"{columns[0]} is a part of a token", "export UIMA CAS JSON, which has characters"
+                raise InputError(what, line=line, remedy=remedy)
+            tokens.append(_unescape(columns[2]))
+            offsets.append((int(place[1]), int(place[2])))
             cells = [columns[i] for i in self._layer.features.values()] or [columns[self._layer.column]]
-            parts.append((line, len(tokens) - 1, (start - begin, end - begin), cells))
+            parts.append((line, cells))
         if "" in tokens:
             raise InputError("a token without a character", line=number, remedy=_REMEDY)
         text, spans = self._locate(tokens, offsets, "\n".join(rows.text))
         mentions, lines = [], []
-        for annotation in self._annotations(number, tokens, spans, parts):
+        for annotation in self._annotations(number, spans, parts):
             label = (
                 annotation.values.pop(self._dialect.feature, "") if self._dialect.feature else self._layer.short_name
             )
@@ -290,21 +288,15 @@ class _Parser:
         return made, spans
 
     def _annotations(
-        self,
-        number: int,
-        tokens: Sequence[str],
-        spans: Sequence[Span],
-        parts: Iterable[tuple[int, int, Span, list[str]]],
+        self, number: int, spans: Sequence[Span], parts: Sequence[tuple[int, list[str]]]
     ) -> Iterable[_Annotation]:
         """The annotations of a sentence."""
         found: dict[tuple[str, int, int], _Annotation] = {}
-        for line, index, (start, end), cells in parts:
+        for span, (line, cells) in zip(spans, parts, strict=True):
             stacks = [_BAR.sub("\\1\n", cell).split("\n") for cell in cells]
             if len(set(map(len, stacks))) > 1:
                 what = "the columns of a token have different numbers of annotations"
                 raise InputError(what, line=line, remedy=_REMEDY)
-            token, (first, _) = tokens[index], spans[index]
-            span = first + _character(token, start), first + _character(token, end)
             for position, values in enumerate(zip(*stacks, strict=True)):
                 ids = [match[2] for value in values if (match := _ANNOTATION_ID.search(value))]
                 plain = [_ANNOTATION_ID.sub(r"\1", value) for value in values]
@@ -321,11 +313,6 @@ class _Parser:
                 held = {name: _unescape(value) for name, value in named.items() if value not in ("*", "_", "")}
                 found[key] = _Annotation(held, span, line)
         return found.values()
-
-
-def _character(token: str, units: int) -> int:
-    """The character of a token after some UTF-16 code units."""
-    return len(token.encode("utf-16-le", "surrogatepass")[: 2 * units].decode("utf-16-le", "ignore"))
 
 
 def _unescape(value: str) -> str:
