@@ -53,7 +53,7 @@ FORMATS: Registry[type[BaseFormat]] = Registry(
         "parquet": "entaug.formats.parquet:Parquet",
         "datasets": "entaug.formats.parquet:DatasetFolder",
         "chat": "entaug.formats.chat:Chat",
-        "json": "entaug.formats.json_array:JsonArray",
+        "json": "entaug.formats.jsonl:JsonArray",
         "jsonl": "entaug.formats.jsonl:Jsonl",
         "table": "entaug.formats.table:Table",
         "inline": "entaug.formats.inline:Inline",

@@ -25,20 +25,14 @@ from entaug.core.spacing import is_unspaced_script
 from entaug.errors import InputError
 from entaug.formats.base import ENTITY_FIELDS, FormatCapabilities, ReadReport
 from entaug.formats.buffered import BufferedFormat
-from entaug.formats.records import (
-    parse_json,
-    peek_records,
-    to_json,
-)
+from entaug.formats.records import as_object, parse_json, peek_records, read_given, to_json, write_objects
 from entaug.formats.text import BEFORE, CharMention, Document, SegmentationOptions
 from entaug.formats.text_records import (
     char_mention,
     char_spans,
     cut_record,
     layout_text,
-    read_objects,
     token_spans,
-    write_objects,
 )
 from entaug.formats.token_records import pop_id
 
@@ -128,10 +122,10 @@ class Chat(BufferedFormat):
         return detected
 
     def sentences(self, path: Path, dialect: ChatDialect, reading: ReadReport) -> Iterator[Sentence]:
-        """See `entaug.formats.buffered.BufferedFormat`; lines are streamed."""
         before, _, after = dialect.question.partition("{text}")
 
-        def parse(record: dict[str, Any]) -> Iterable[Sentence]:
+        def parse(_number: int, given: Any) -> Iterable[Sentence]:
+            record = dict(as_object(given, 'write {"messages": [...]}'))
             id_ = pop_id(record)
             system, text, answer = _turns(record, dialect.shape)
             if system != dialect.system:
@@ -147,7 +141,7 @@ class Chat(BufferedFormat):
             mentions = _locate(text, _entities(answer), dialect, reading)
             return cut_record(Document(text, mentions, id_, token_spans=spans), dialect, reading)
 
-        return read_objects(path, parse, reading, remedy='write {"messages": [...]}')
+        return read_given(path, parse, reading)
 
     def check(self, sentence: Sentence, dialect: ChatDialect) -> None:
         """See `BufferedFormat.check`; raises LossError."""
@@ -169,14 +163,13 @@ class Chat(BufferedFormat):
         return lost + ["place of a mention among several such words (offsets=true keeps it)"] * (not is_same)
 
     def write(self, sentences: Iterable[Sentence], path: Path, dialect: ChatDialect) -> None:
-        """See `entaug.formats.buffered.BufferedFormat`."""
         kept = list(sentences)
         labels = sorted({mention.label for sentence in kept for mention in sentence.mentions})
         system = dialect.system.replace("{labels}", ", ".join(labels))
         if dialect.offsets and dialect.system == _INSTRUCTIONS:
             system = system.replace('"type": ...}', '"type": ..., "start": ..., "end": ...}')
         records = (to_json(_record(sentence, system, dialect), sentence.key) for sentence in kept)
-        write_objects(path, records, as_array=dialect.array)
+        write_objects(path, records, is_array=dialect.array)
 
 
 # ----------------------------------------------------------------------------------------------------------- reading
