@@ -215,6 +215,8 @@ def _sentences(record: dict[str, Any], number: int, reading: ReadReport) -> Iter
     key = None if key is None else str(key)
     fields = without(record, ("doc_key", "sentences", "ners"))
     ids = _regular_ids(key, len(sentences))
+    has_provenance = type(fields.get("entaug")) is list and len(fields["entaug"]) == len(sentences)
+    provenance = fields.pop("entaug") if has_provenance else [None] * len(sentences)
     offset = 0
     for i, (words, values) in enumerate(zip(sentences, ners, strict=True)):
         try:
@@ -223,7 +225,8 @@ def _sentences(record: dict[str, Any], number: int, reading: ReadReport) -> Iter
                 reading.notes["empty sentence left out"] += 1
                 continue
             place = {DOCUMENT: [f"#{number}" if key is None else key, offset]} if len(sentences) > 1 else {}
-            yield Sentence(tokens, mentions, ids[i], **split_fields(fields | place))
+            made = {} if provenance[i] is None else {"entaug": provenance[i]}
+            yield Sentence(tokens, mentions, ids[i], **split_fields(fields | place | made))
         except InputError as error:
             error.message = f"sentence {i + 1} of the document: {error.message}"
             raise
@@ -263,5 +266,5 @@ def _record(group: list[Sentence]) -> dict[str, Any]:
     record["ners"] = [[[m.start, m.end - 1, m.label] for m in sentence.mentions] for sentence in group]
     for sentence in group:
         for name, value in without(sentence.fields, ("doc_key", DOCUMENT, ENTITY_FIELDS)).items():
-            record.setdefault(name, value)
+            record.setdefault(name, [value] if name == "entaug" and len(group) == 1 else value)
     return record
