@@ -18,7 +18,6 @@ from typing import Any
 
 from entaug.core.data import Sentence
 from entaug.core.mentions import Span
-from entaug.core.spacing import infer_spaces
 from entaug.errors import InputError, LossError
 from entaug.files.streams import check_characters, read_line_chunks
 from entaug.formats.base import ENTITY_FIELDS, BaseFormat, FormatCapabilities, ReadReport, before_of
@@ -44,6 +43,7 @@ from entaug.formats.text import (
     in_characters,
     join_sentences,
     locate_tokens,
+    place_tokens,
     retokenized,
     split_document,
 )
@@ -118,25 +118,13 @@ def cut_record(text: Document | None, cutting: SegmentationOptions, reading: Rea
 def layout_text(sentence: Sentence) -> tuple[str, list[Span]]:
     """Create the text of a sentence; if its white space is unknown, it is inferred as in printed text."""
     before = before_of(sentence)
-    tokens = sentence.tokens
-    spaces = infer_spaces(tokens) if sentence.spaces is None else sentence.spaces
-    parts = [before] if before else []
-    spans = []
-    offset = len(before)
-    is_plain = True
-    for token, space in zip(tokens, spaces, strict=True):
-        end = offset + len(token)
-        spans.append((offset, end))
-        offset = end + len(space)
-        parts += [token, space] if space else [token]
-        is_plain = is_plain and not (token[0].isspace() or token[-1].isspace()) and (not space or space.isspace())
-    text = "".join(parts)
-    if not is_plain and locate_tokens(tokens, text) != spans:
+    text, spans = place_tokens(sentence, len(before))
+    if locate_tokens(sentence.tokens, before + text) != spans:
         raise LossError(
             f"sentence {sentence.key}: the white space in its tokens cannot be told from that between them in a text",
             remedy="write JSON lines or CoNLL",
         )
-    return text, spans
+    return before + text, spans
 
 
 def char_spans(
