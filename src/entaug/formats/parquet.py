@@ -2,8 +2,8 @@
 
 Each row is a sentence. Flat mentions are in a column of tags, which are strings or numbers with names (``ClassLabel``);
 nested and discontinuous mentions are in a column of entities with ``label`` and ``spans``. Columns of lists with one
-value per token become columns of the sentence, all others fields. Fields with values of different types are stored as
-JSON in the column ``entaug_fields``.
+value per token become columns of the sentence, all others fields. Fields with values of different types, or with objects and
+lists of others than strings, are stored as JSON in the column ``entaug_fields``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
-from itertools import accumulate, islice, pairwise
+from itertools import accumulate, chain, islice, pairwise
 from pathlib import Path
 from typing import Any, Literal
 
@@ -603,28 +603,24 @@ def _further_columns(
 
 
 def _column(values: list[Any]) -> tuple[Any, Any] | None:
-    """A column and its description; None if its values are of different types."""
+    """A column of strings, numbers or truth values, or of lists of strings, and its description; None of others."""
     pa = _pyarrow()
-    try:
-        column = pa.array(values)
-        is_same = column.to_pylist() == values
-    except (pa.ArrowException, ValueError, TypeError, OverflowError, RecursionError):
+    kinds = {str: ("string", pa.string()), int: ("int64", pa.int64()), bool: ("bool", pa.bool_())}
+    kinds[float] = ("float64", pa.float64())
+    given = [value for value in values if value is not None]
+    types = set(map(type, given))
+    is_list = types == {list}
+    items = set(map(type, chain.from_iterable(given))) if is_list else types
+    if len(items) != 1 or (is_list and items != {str}) or not items <= kinds.keys():
         return None
-    feature = _feature(column.type)
-    return (column, feature) if is_same and feature is not None else None
-
-
-def _feature(type_: Any) -> Any:
-    """The description of a type; None if it is not a JSON type, or the type of empty values."""
-    types = _pyarrow().types
-    if types.is_struct(type_):
-        fields = {type_.field(i).name: _feature(type_.field(i).type) for i in range(type_.num_fields)}
-        return fields if fields and None not in fields.values() else None
-    if types.is_list(type_):
-        item = _feature(type_.value_type)
-        return None if item is None else _sequence(item)
-    tests = {"string": types.is_string, "int64": types.is_int64, "bool": types.is_boolean, "float64": types.is_float64}
-    return next(({"dtype": name, "_type": "Value"} for name, test in tests.items() if test(type_)), None)
+    dtype, type_ = kinds[items.pop()]
+    feature = {"dtype": dtype, "_type": "Value"}
+    try:
+        return (
+            (pa.array(values, pa.list_(type_)), _sequence(feature)) if is_list else (pa.array(values, type_), feature)
+        )
+    except (pa.ArrowException, ValueError, OverflowError):  # half a character, or an integer of more than 64 bits
+        return None
 
 
 def _dumped(fields: dict[str, Any]) -> str:

@@ -25,11 +25,11 @@ from entaug.core.tags import flatten
 from entaug.errors import InputError, LossError
 from entaug.formats.base import ReadReport
 from entaug.formats.records import as_object, given_records, parse_json, peek_records, to_json
-from entaug.formats.text import CharMention, Document, UnitDetector, counter
+from entaug.formats.spacy_base import printed_words
+from entaug.formats.text import CHAR_RANGES, CharMention, Document, UnitDetector, counter
 from entaug.formats.text_records import (
     TextLines,
     TextOptions,
-    char_spans,
     layout_text,
     parse_mention,
     token_spans,
@@ -146,23 +146,31 @@ class Prodigy(TextLines):
 
     def dump(self, sentence: Sentence, dialect: ProdigyDialect) -> str:
         self.check_contiguous(sentence)
-        text, places = layout_text(sentence)
-        count = counter(text, dialect.offsets)
-        tokens, ids = _tokens(sentence, text, places, dialect)
+        layout_text(sentence)  # white space in tokens
+        if space := next(filter(str.isspace, sentence.tokens), None):
+            what = f"sentence {sentence.key}: the token {space!r} is white space, which Prodigy has between words"
+            raise LossError(what, remedy="write JSON lines")
+        words = printed_words(sentence)
+        count = counter(words.text, dialect.offsets)
+        places = [(count(start), count(end)) for start, end in words.offsets]
+        tokens: list[dict[str, Any]] = [
+            {"text": word, "start": start, "end": end, "id": i}
+            for i, (word, (start, end)) in enumerate(zip(words.words, places, strict=True))
+        ]
+        if dialect.ws:
+            tokens = [token | {"ws": flag} for token, flag in zip(tokens, words.flags or (), strict=True)]
         record: dict[str, Any] = {} if sentence.id is None else {"id": sentence.id}
-        record |= {"text": text, "tokens": tokens}
+        record |= {"text": words.text, "tokens": tokens}
         record["spans"] = [
             {
-                "start": start,
-                "end": end,
-                "token_start": ids[mention.start],
-                "token_end": ids[mention.end - 1],
+                "start": places[start][0],
+                "end": places[end - 1][1],
+                "token_start": start,
+                "token_end": end - 1,
                 "label": label,
-                **fields,
+                **without(fields, (*_OF_MENTION, CHAR_RANGES)),
             }
-            for mention, (label, start, end, fields) in zip(
-                sentence.mentions, char_spans(sentence, places, _OF_MENTION, count), strict=True
-            )
+            for start, end, label, fields in words.mentions
         ]
         add_other_fields(sentence, record, _OF_SOURCE)
         return to_json(record, sentence.key).decode() + "\n"
@@ -236,39 +244,3 @@ def _words(tokens: Any, text: str, reading: ReadReport) -> list[Span] | None:
             reading.notes[f"{further} of tokens left out"] += 1
         words += [word] if word and not word.isspace() else []
     return token_spans(words, text, reading)
-
-
-def _tokens(
-    sentence: Sentence, text: str, places: Sequence[Span], dialect: ProdigyDialect
-) -> tuple[list[dict[str, Any]], list[int]]:
-    """Create the tokens of a text, including white space, and the position of each token of the sentence among them."""
-    tokens: list[dict[str, Any]] = []
-    positions: list[int] = []
-    count = counter(text, dialect.offsets)
-
-    def add(start: int, end: int) -> None:
-        token = {"text": text[start:end], "start": count(start), "end": count(end), "id": len(tokens)}
-        tokens.append(token | ({"ws": False} if dialect.ws else {}))
-
-    def add_space(start: int, end: int) -> None:
-        """Add white space: a single space belongs to the token before it, any other white space is a token."""
-        if tokens and text[start:end].startswith(" "):
-            if dialect.ws:
-                tokens[-1]["ws"] = True
-            start += 1
-        if start < end:
-            add(start, end)
-
-    offset = 0
-    for token, (start, end) in zip(sentence.tokens, places, strict=True):
-        if token.isspace():
-            raise LossError(
-                f"sentence {sentence.key}: the token {token!r} is white space, which Prodigy has between words",
-                remedy="write JSON lines",
-            )
-        add_space(offset, start)
-        positions.append(len(tokens))
-        add(start, end)
-        offset = end
-    add_space(offset, len(text))
-    return tokens, positions

@@ -21,7 +21,6 @@ from typing import Any, Literal
 
 from entaug.core.data import Sentence
 from entaug.core.mentions import Span
-from entaug.core.spacing import infer_spaces
 from entaug.errors import InputError, LossError
 from entaug.formats.base import BEFORE, ENTITY_FIELDS, NO_LABELS, ReadReport
 from entaug.formats.records import has_lines, peek_records, read_given, to_json, write_objects
@@ -33,7 +32,7 @@ from entaug.formats.spacy_base import (
     has_stale_tree,
     token_columns,
     tokens_of,
-    words_of,
+    printed_words,
 )
 from entaug.formats.text import (
     DOCUMENT,
@@ -336,7 +335,7 @@ def _other_groups(sentence: Sentence) -> dict[str, Any]:
 
 
 def _to_doc(sentence: Sentence, dialect: SpacyJsonDialect) -> dict[str, Any]:
-    words = words_of(sentence if sentence.spaces is not None else sentence.with_(spaces=infer_spaces(sentence.tokens)))
+    words = printed_words(sentence)
     offsets = words.offsets
     count = counter(words.text, dialect.offsets)
     record: dict[str, Any] = {"text": words.text}
@@ -374,7 +373,7 @@ def _span(
 
 
 def _to_tuple(sentence: Sentence, dialect: SpacyJsonDialect) -> list[Any]:
-    words = words_of(sentence if sentence.spaces is not None else sentence.with_(spaces=infer_spaces(sentence.tokens)))
+    words = printed_words(sentence)
     count = counter(words.text, dialect.offsets)
     mentions: list[Any] = []
     for mention in words.mentions:
