@@ -164,15 +164,15 @@ def test_what_is_no_json(tmp_path: Path) -> None:
 
 def test_columns_that_cannot_be_found(tmp_path: Path) -> None:
     path = put(tmp_path / "a.parquet", {"a": [["x"]], "b": [["y"]], "c": [1]})
-    with pytest.raises(InputError, match="no column of tokens is known; name it: token_column; several could be: a, b"):
+    with pytest.raises(InputError, match="no column of tokens is known; name it: token_field; several could be: a, b"):
         entaug.read(path)
-    assert entaug.read(path, token_column="b")[0].tokens == ("y",)
+    assert entaug.read(path, token_field="b")[0].tokens == ("y",)
     with pytest.raises(InputError, match="no column 'z'; it has: a, b, c"):
-        entaug.read(path, token_column="z")
+        entaug.read(path, token_field="z")
     with pytest.raises(InputError, match="'c' holds no lists of strings"):
-        entaug.read(path, token_column="c")
-    with pytest.raises(ParameterError, match="token_column must be a string"):
-        entaug.read(path, token_column=1)
+        entaug.read(path, token_field="c")
+    with pytest.raises(ParameterError, match="token_field must be a string"):
+        entaug.read(path, token_field=1)
     with pytest.raises(ParameterError, match="mentions must be one of"):
         entaug.read(path, mentions="both")
     path = put(tmp_path / "b.parquet", {"tokens": [["x"]], "ner_tags": [[1]]})

@@ -13,7 +13,7 @@ import contextlib
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import accumulate, chain, islice, pairwise
 from pathlib import Path
@@ -21,7 +21,6 @@ from typing import Any, Literal
 
 import orjson
 
-from entaug.config.params import validate
 from entaug.core.alignment import align_spaces
 from entaug.core.corpus import Corpus
 from entaug.core.data import Sentence
@@ -55,55 +54,29 @@ _INTEGER = {"dtype": "int64", "_type": "Value"}
 
 
 @dataclass(frozen=True)
-class HfDialect:
-    """Layout of a table.
+class HfDialect(RecordLayout):
+    """Layout of a table; where ``mentions`` is ``"auto"``, entities are written if any sentence has nested or other gaps.
 
     Args:
-        token_column: the column of tokens.
-        tag_column: the column of tags.
-        entity_column: the column of entities.
-        mentions: where mentions are: ``"tags"``, ``"entities"``, or ``"auto"``: in entities where any sentence has
-            nested or discontinuous mentions, else in tags.
-        scheme: the scheme of the tags.
-        names: the tags of the numbers, in order; missing ones are added when a table is written.
         overlap: the treatment of nested and discontinuous mentions in writing, see `entaug.core.tags.flatten`.
         split_name: the split to read from a folder with several splits.
-        columns: the columns with a value per token.
     """
 
-    token_column: str = "tokens"  # noqa: S105 - no password
-    tag_column: str = "ner_tags"
-    entity_column: str = "entities"
-    mentions: Literal["auto", "tags", "entities"] = "auto"
-    scheme: str = "IOB2"
-    names: tuple[str, ...] = ()
+    ends: Literal["", "exclusive", "inclusive"] = "exclusive"
     overlap: Overlap = "error"
     split_name: str | None = None
-    columns: tuple[str, ...] = field(default=(), repr=False)
-
-    def __post_init__(self) -> None:
-        validate(self)
 
     @property
-    def record_layout(self) -> RecordLayout:
-        """The layout of a row as a record."""
-        return RecordLayout(
-            self.mentions,
-            self.token_column,
-            self.tag_column if self.mentions == "tags" else "",
-            self.entity_column,
-            self.scheme,
-            self.names,
-            "exclusive",
-            self.columns,
-        )
+    def tag_name(self) -> str:
+        """The column of tags that is written."""
+        return self.tag_field or "ner_tags"
 
     def describe(self) -> str:
         """Return a description of the layout."""
-        tags, entities = f"{self.scheme} tags in {self.tag_column!r}", f"mentions in {self.entity_column!r}"
+        tags, entities = f"{self.scheme} tags in {self.tag_name!r}", f"mentions in {self.entity_field!r}"
         auto = f"{tags}, or {entities} where there are nested ones"
         where = {"tags": tags, "entities": entities, "auto": auto}
-        return f"table, tokens in {self.token_column!r}, {where[self.mentions]}"
+        return f"table, tokens in {self.token_field!r}, {where[self.mentions]}"
 
 
 @dataclass(frozen=True)
@@ -143,11 +116,6 @@ class TableFormat(BufferedFormat):
     def detect(self, path: Path, dialect: HfDialect, options: Mapping[str, Any]) -> dict[str, Any]:
         with _faults_named(path):
             return _detect_columns(self.open_table(path, dialect), dialect, options)
-
-    def is_empty(self, path: Path) -> bool:
-        """Whether a table has no rows."""
-        with _faults_named(path):
-            return not any(len(batch) for batch in self.open_table(path, self.dialect()).batches(None))
 
     def sentences(self, path: Path, dialect: HfDialect, reading: ReadReport) -> Iterator[Sentence]:
         with _faults_named(path):
@@ -369,27 +337,21 @@ def _is_json(type_: Any) -> bool:
 
 # ----------------------------------------------------------------------------------------------------------- detection
 
-_FIELDS = {"token_field": "token_column", "tag_field": "tag_column", "entity_field": "entity_column"}
-
 
 def _detect_columns(table: _Table, dialect: HfDialect, options: Mapping[str, Any]) -> dict[str, Any]:
     """Detect the layout of a table."""
     columns = [column.name for column in table.schema]
     if len(set(columns)) < len(columns):
         raise InputError("two columns of one name", remedy="rename one")
-    for option in _FIELDS.values():
+    for option in ("token_field", "tag_field", "entity_field"):
         if option in options and options[option] not in columns:
             raise InputError(f"no column {options[option]!r}", remedy=f"it has: {', '.join(columns)}")
-    classes = _class_names(table.features)
-    given = {field: options[column] for field, column in _FIELDS.items() if column in options}
     rows = list(islice(_rows_of(table, dialect), _BATCH_SIZE))
-    given |= {"names": dialect.names, "token_field": _find_tokens(table, rows, given.get("token_field"))}
-    found = detect_fields(rows, given)
-    detected = {column: found[field] for field, column in _FIELDS.items() if field in found}
-    tags = found.get("tag_field")
-    where = "entities" if "entity_field" in found else "tags" if tags else "auto"
-    detected |= {"mentions": found.get("mentions", where), "columns": found["columns"], "scheme": found["scheme"]}
-    return detected | {"names": classes.get(tags or "", ())}
+    tokens = _find_tokens(table, rows, options.get("token_field"))
+    found = detect_fields(rows, {**options, "names": dialect.names, "token_field": tokens})
+    where = "entities" if "entity_field" in found else "tags" if "tag_field" in found else "auto"
+    names = _class_names(table.features).get(found.get("tag_field", ""), ())
+    return {"mentions": where, **without(found, ("entities", "label")), "names": names}
 
 
 def _find_tokens(table: _Table, rows: Sequence[Mapping[str, Any]], given: str | None) -> str:
@@ -397,7 +359,7 @@ def _find_tokens(table: _Table, rows: Sequence[Mapping[str, Any]], given: str | 
     items = {column.name: _item_type(column.type) for column in table.schema}
     texts = [name for name, item in items.items() if item is not None and _is_text(item)]
     if given is not None and given not in texts:
-        raise InputError(f"the column {given!r} holds no lists of strings", remedy="name another: token_column")
+        raise InputError(f"the column {given!r} holds no lists of strings", remedy="name another: token_field")
     name = given or next((name for name in TOKEN_NAMES if name in texts), None)
     if name is not None:
         return name
@@ -407,7 +369,7 @@ def _find_tokens(table: _Table, rows: Sequence[Mapping[str, Any]], given: str | 
         return candidates[0]
     several = f"several could be: {', '.join(candidates)}"
     hint = several if candidates else f"it has: {', '.join(table.schema.names) or 'no column'}"
-    raise InputError("no column of tokens is known", remedy=f"name it: token_column; {hint}")
+    raise InputError("no column of tokens is known", remedy=f"name it: token_field; {hint}")
 
 
 # ------------------------------------------------------------------------------------------------------------- reading
@@ -434,8 +396,8 @@ def _rows_of(table: _Table, dialect: HfDialect, reading: ReadReport | None = Non
         if reading is not None:
             reading.notes[f"column {name!r} of {type_} left out"] += 1
     classes = _class_names(table.features)
-    if dialect.names and dialect.tag_column in classes:
-        classes[dialect.tag_column] = dialect.names
+    if dialect.names and dialect.tag_name in classes:
+        classes[dialect.tag_name] = dialect.names
     for batch in table.batches(list(types)):
         columns = {}
         for name in types:
@@ -455,10 +417,9 @@ def _named(value: Any, names: Sequence[str]) -> Any:
 
 def _read_table(table: _Table, dialect: HfDialect, reading: ReadReport, path: Path | None) -> Iterator[Sentence]:
     """Read the sentences of a table."""
-    layout = dialect.record_layout
 
     def parse(_number: int, row: dict[str, Any]) -> Iterable[Sentence]:
-        return (_parse(row, layout, reading),)
+        return (_parse(row, dialect, reading),)
 
     return read_records(path, enumerate(_rows_of(table, dialect, reading), start=1), parse, reading, unit="row")
 
@@ -500,12 +461,12 @@ def create_table(sentences: Iterable[Sentence], dialect: HfDialect) -> Any:
     columns: dict[str, tuple[Any, Any]] = {}  # values and description
     if any(sentence.id is not None for sentence in rows):
         columns["id"] = pa.array([sentence.id for sentence in rows], pa.string()), _TEXT
-    columns[dialect.token_column] = _chunked([s.tokens for s in rows], pa.list_(pa.string())), _sequence(_TEXT)
+    columns[dialect.token_field] = _chunked([s.tokens for s in rows], pa.list_(pa.string())), _sequence(_TEXT)
     is_flat = all(sentence.is_flat for sentence in rows)
     if dialect.mentions == "tags" or (dialect.mentions == "auto" and is_flat):
-        columns[dialect.tag_column] = _tags(rows, dialect)
+        columns[dialect.tag_name] = _tags(rows, dialect)
     else:
-        columns[dialect.entity_column] = _entities(rows)
+        columns[dialect.entity_field] = _entities(rows)
     other: list[dict[str, Any]] = [{} for _ in rows]  # fields without a separate column, by row
     if any(sentence.spaces is not None for sentence in rows):
         columns["text"] = pa.array(list(map(_text, rows, other)), pa.string()), _TEXT
