@@ -483,7 +483,7 @@ def test_output_that_exists(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert out.read_text() == "mine"
     assert main(["augment", TRAIN, "-m", "mr", "-o", str(out), "--force"]) == 0
     capsys.readouterr()
-    assert "is the input; inputs are never overwritten" in fails(
+    assert "is an input; inputs are never overwritten" in fails(
         capsys, 3, "augment", str(out), "-m", "mr", "-o", str(out), "--force"
     )
 

@@ -79,7 +79,7 @@ def test_the_input_is_never_the_partial_file(
         (tmp_path / name).symlink_to(gold)
     for force in ([], ["--force"]):
         said = failure(capsys, 3, "augment", str(gold), "-m", "sis", "-o", str(tmp_path / "out.conll"), *force)
-        assert "is the input; inputs are never overwritten; name another output" in said
+        assert "is an input; inputs are never overwritten; name another output" in said
     assert gold.read_bytes() == TRAIN.read_bytes()
 
 

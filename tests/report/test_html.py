@@ -356,7 +356,7 @@ def test_report_page_from_files(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="exists"):
         entaug.write_report(inputs, out, models=False)
     gold = (tmp_path / "gold.jsonl").rename(tmp_path / "gold.html")  # named as no corpus is
-    with pytest.raises(OutputError, match="is the input; inputs are never overwritten"):
+    with pytest.raises(OutputError, match="is an input; inputs are never overwritten"):
         entaug.write_report(inputs, gold, gold=gold, models=False, force=True)
     gold.rename(tmp_path / "gold.jsonl")
     before = out.read_bytes()

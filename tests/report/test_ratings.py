@@ -569,7 +569,7 @@ def test_wrong_use_is_one_line(page: Path, capsys: pytest.CaptureFixture[str]) -
         assert err.count("\n") == 1
     assert not Path("x.html").exists()
     assert not Path("x.key.json").exists()
-    with pytest.raises(OutputError, match="is also an input"):
+    with pytest.raises(OutputError, match="is an input"):
         entaug.ratings("rate.key.json", ["mr.jsonl"], "rate.key.json", force=True)
 
 

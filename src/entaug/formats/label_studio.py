@@ -25,7 +25,7 @@ from entaug.core.data import Sentence
 from entaug.errors import InputError
 from entaug.formats.base import FormatCapabilities, ReadReport
 from entaug.formats.buffered import BufferedFormat
-from entaug.formats.records import as_object, as_objects, peek_records, read_array, to_json, write_array
+from entaug.formats.records import as_object, as_objects, peek_records, read_array, read_records, to_json, write_array
 from entaug.formats.text import (
     CHAR_RANGES,
     Document,
@@ -37,8 +37,8 @@ from entaug.formats.text import (
     named_documents,
 )
 from entaug.formats.text_records import (
-    DocumentFormat,
     char_mention,
+    cut_record,
     decide_offsets,
     layout_text,
     numeric_id,
@@ -84,8 +84,8 @@ class LabelStudioDialect(OffsetOptions):
         return {"from_name": self.from_name, "to_name": self.to_name, "type": "labels"}
 
 
-class LabelStudio(DocumentFormat):
-    """The format of Label Studio; see `entaug.formats.text_records.DocumentFormat` for the methods."""
+class LabelStudio(BufferedFormat):
+    """The format of Label Studio; see `entaug.formats.buffered.BufferedFormat` for the methods."""
 
     name = "label-studio"
     title = "Label Studio"
@@ -127,17 +127,15 @@ class LabelStudio(DocumentFormat):
 
         return replace(dialect, **decide_offsets(path, dialect, add))
 
-    def unit(self, path: Path) -> str | None:
-        del path
-        return "task"
+    def sentences(self, path: Path, dialect: LabelStudioDialect, reading: ReadReport) -> Iterator[Sentence]:
+        def parse(_number: int, task: Any) -> Iterable[Sentence]:
+            return cut_record(self._parse(as_object(task), dialect, reading), dialect, reading)
 
-    def records(self, path: Path, dialect: LabelStudioDialect, reading: ReadReport) -> Iterable[tuple[int, Any]]:
         dialect.note_offsets(reading)
-        return read_array(path)
+        return read_records(path, read_array(path), parse, reading, unit="task")
 
-    def parse(self, record: Any, dialect: LabelStudioDialect, reading: ReadReport) -> Document | None:
-        """See `DocumentFormat.parse`: None if a task is unlabelled."""
-        task = as_object(record)
+    def _parse(self, task: dict[str, Any], dialect: LabelStudioDialect, reading: ReadReport) -> Document | None:
+        """The document of a task; None if it is unlabelled."""
         if _is_short_task(task):
             raise InputError("a task of JSON-MIN, which is not read", remedy=_REMEDY)
         data, annotations = task.get("data"), task.get(dialect.annotations)
@@ -178,7 +176,7 @@ class LabelStudio(DocumentFormat):
     def lost(self, sentence: Sentence, dialect: LabelStudioDialect) -> list[str]:
         """See `BaseFormat.lost`: columns, and fields whose names are in use."""
         taken = {dialect.text_key or "text", *(("tokens",) if dialect.tokens else ())}
-        lost = BufferedFormat.lost(self, sentence, dialect)
+        lost = super().lost(sentence, dialect)
         return lost + [f"field {name!r}" for name in sentence.fields if name in taken]
 
 

@@ -2,8 +2,8 @@
 
 Each row is a sentence. Flat mentions are in a column of tags, which are strings or numbers with names (``ClassLabel``);
 nested and discontinuous mentions are in a column of entities with ``label`` and ``spans``. Columns of lists with one
-value per token become columns of the sentence, all others fields. Fields with values of different types, or with objects and
-lists of others than strings, are stored as JSON in the column ``entaug_fields``.
+value per token become columns of the sentence, all others fields. Fields with values of different types, objects, and
+lists of others than strings are stored as JSON in the column ``entaug_fields``.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _INTEGER = {"dtype": "int64", "_type": "Value"}
 
 @dataclass(frozen=True)
 class HfDialect(RecordLayout):
-    """Layout of a table; where ``mentions`` is ``"auto"``, entities are written if any sentence has nested or other gaps.
+    """Layout of a table; with ``mentions="auto"``, entities are written if any sentence has nested mentions or gaps.
 
     Args:
         overlap: the treatment of nested and discontinuous mentions in writing, see `entaug.core.tags.flatten`.
@@ -553,11 +553,8 @@ def _further_columns(
     for name in columns.keys() - of_tokens:
         # A field must not look like a column of tokens, tags or entities.
         present = [(value, s) for value, s in zip(columns[name], rows, strict=True) if value is not None]
-        is_reserved = (
-            name in ("tokens", "entities")
-            or name in RESERVED
-            and any(isinstance(value, (list, dict)) for value, _ in present)
-        )
+        has_lists = any(isinstance(value, (list, dict)) for value, _ in present)
+        is_reserved = name in ("tokens", "entities") or (name in RESERVED and has_lists)
         if is_reserved or (present and all(isinstance(v, list) and len(v) == len(s) for v, s in present)):
             _move(name, columns.pop(name), other)
     return columns

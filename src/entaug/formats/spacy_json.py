@@ -30,9 +30,9 @@ from entaug.formats.spacy_base import (
     SpacyFormat,
     WordMention,
     has_stale_tree,
+    printed_words,
     token_columns,
     tokens_of,
-    printed_words,
 )
 from entaug.formats.text import (
     DOCUMENT,

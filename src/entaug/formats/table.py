@@ -276,7 +276,7 @@ def _check_cell(cell: str, dialect: TableDialect, subject: str) -> None:
         raise LossError(what, path=subject, remedy="pass --to-layout encoding=utf-8") from None
 
 
-# -------------------------------------------------------------------------------------------------------- values of cells
+# ------------------------------------------------------------------------------------------------------ values of cells
 
 
 def _is_list(cell: str) -> bool:

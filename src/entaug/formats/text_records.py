@@ -10,8 +10,7 @@ from __future__ import annotations
 import abc
 import contextlib
 import re
-from collections import Counter
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,9 +18,7 @@ from typing import Any
 from entaug.core.data import Sentence
 from entaug.core.mentions import Span
 from entaug.errors import InputError, LossError
-from entaug.files.streams import check_characters, read_line_chunks
-from entaug.formats.base import ENTITY_FIELDS, BaseFormat, FormatCapabilities, ReadReport, before_of
-from entaug.formats.buffered import BufferedFormat
+from entaug.formats.base import BaseFormat, FormatCapabilities, ReadReport, before_of
 from entaug.formats.records import (
     as_object,
     given_records,
@@ -32,28 +29,21 @@ from entaug.formats.records import (
     read_records,
 )
 from entaug.formats.text import (
-    BEFORE,
     CHAR_RANGES,
-    DOCUMENT,
     CharMention,
     Document,
     OffsetOptions,
     SegmentationOptions,
     UnitDetector,
     in_characters,
-    join_sentences,
     locate_tokens,
     place_tokens,
-    retokenized,
     split_document,
 )
 from entaug.formats.token_records import entity_fields, label_name, without
 
 OTHER_TOKENS = "tokens that are not those of the text: tokenised anew"
 """Note about a record whose tokens do not match its text."""
-HALF_CHARACTER = re.compile("[\ud800-\udfff]")
-NOT_IN_TEXT = re.compile("[\0\ud800-\udfff]")
-"""A character that no text file has a place for: NUL, and half a character."""
 _NUMBER = re.compile(r"(?:0|[1-9][0-9]{0,17})")
 
 
@@ -139,114 +129,6 @@ def char_spans(
 def numeric_id(name: str) -> int | str:
     """Return an id that looks like an integer as an integer, for tools that number their records."""
     return int(name) if _NUMBER.fullmatch(name) else name
-
-
-def checked_lines(path: Path, notes: Counter[str] | None = None) -> Iterator[tuple[int, str]]:
-    """The numbered lines of a file, also blank ones; characters that no text has are errors."""
-    for first, chunk in read_line_chunks(path, notes=notes):
-        check_characters(chunk, first, path)
-        yield from enumerate(chunk, start=first)
-
-
-def check_characters_of(sentence: Sentence, text: str, forbidden: re.Pattern[str]) -> None:
-    """Check that a file has a place for the characters of a sentence."""
-    if found := forbidden.search(text):
-        names = {"\0": "a NUL character"}
-        is_half = "\ud800" <= found[0] <= "\udfff"
-        what = "half a character (a surrogate)" if is_half else names.get(found[0], f"the character {found[0]!r}")
-        raise LossError(f"sentence {sentence.key} holds {what}", remedy="remove it, or write JSON lines")
-
-
-def check_mentions(
-    sentence: Sentence, document: Document, place: Callable[[str, tuple[Span, ...]], tuple[Span, ...]]
-) -> None:
-    """Check that mentions are more than white space, and differ by more; `place` is where a file has one."""
-    if not document.text.strip():
-        raise LossError(f"sentence {sentence.key} is white space alone", remedy="leave it out")
-    seen = set()
-    for label, spans, _ in document.mentions:
-        key = label, place(document.text, spans)
-        if not key[1] or key in seen:
-            what = "differs from another by white space alone" if key[1] else "is white space alone"
-            raise LossError(f"a mention {label} of sentence {sentence.key} {what}", remedy="write JSON lines")
-        seen.add(key)
-
-
-def stripped(text: str, spans: tuple[Span, ...]) -> tuple[Span, ...]:
-    """Ranges without the white space at their edges; none if one is white space alone."""
-    inner = []
-    for start, end in spans:
-        words = text[start:end]
-        if not words.strip():
-            return ()
-        first = start + len(words) - len(words.lstrip())
-        inner.append((first, first + len(words.strip())))
-    return tuple(inner)
-
-
-class DocumentFormat(BufferedFormat):
-    """Base class of formats whose files hold texts with mentions by characters."""
-
-    # A format parses a record of its file as a document, and prints documents; what lies between is here.
-
-    has_tokens = True
-    """Whether files hold tokens; otherwise texts are tokenised anew when they are read."""
-    kept_fields: Collection[str] = ()
-    """Names of fields of sentences that are written besides those of all documents."""
-
-    def unit(self, path: Path) -> str | None:
-        """The name of a record in messages; see `read_records`."""
-        del path
-        return ""
-
-    @abc.abstractmethod
-    def records(self, path: Path, dialect: Any, reading: ReadReport) -> Iterable[tuple[int, Any]]:
-        """Yield the records of a file with their numbers."""
-
-    @abc.abstractmethod
-    def parse(self, record: Any, dialect: Any, reading: ReadReport) -> Document | None:
-        """The document of a record; None for one that is left out."""
-
-    def sentences(self, path: Path, dialect: Any, reading: ReadReport) -> Iterator[Sentence]:
-        """See `entaug.formats.buffered.BufferedFormat.sentences`, in the order of the file."""
-
-        def parse(_number: int, record: Any) -> Iterable[Sentence]:
-            return cut_record(self.parse(record, dialect, reading), dialect, reading)
-
-        yield from read_records(path, self.records(path, dialect, reading), parse, reading, unit=self.unit(path))
-
-    def to_document(self, sentence: Sentence) -> Document:
-        """The document of one sentence, as it is written."""
-        return join_sentences([sentence])
-
-    def as_stored(self, sentence: Sentence, dialect: Any) -> Sentence:
-        """See `entaug.formats.base.BaseFormat.as_stored`: tokenised again, and split at the boundaries of mentions."""
-        if self.has_tokens:
-            return super().as_stored(sentence, dialect)
-        text = self.to_document(sentence)
-        read = retokenized(Document(text.text, [m._replace(fields={}) for m in text.mentions]), dialect)
-        return sentence if read is None else read.with_(id=sentence.id).with_fields(sentence.fields)
-
-    def writes_field(self, name: str, value: Any, dialect: Any) -> bool:
-        """Whether a further field of a mention is written."""
-        del name, value, dialect
-        return True
-
-    def writes_id(self, sentence: Sentence) -> bool:
-        """Whether the id of a sentence without a document is written."""
-        del sentence
-        return True
-
-    def lost(self, sentence: Sentence, dialect: Any) -> list[str]:
-        """See `entaug.formats.base.BaseFormat.lost`; also ids, fields of mentions, and tokens."""
-        written = {f"field {name!r}" for name in (BEFORE, DOCUMENT, ENTITY_FIELDS, *self.kept_fields)}
-        lost = [name for name in super().lost(sentence, dialect) if name not in written]
-        fields = ((name, value) for own in entity_fields(sentence) for name, value in own.items() if name[:1] != "_")
-        others = {name for name, value in fields if not self.writes_field(name, value, dialect)}
-        lost += [f"field {name!r} of mentions" for name in sorted(others)]
-        lost += ["id"] * (sentence.id is not None and DOCUMENT not in sentence.fields and not self.writes_id(sentence))
-        is_retokenised = not self.has_tokens and self.as_stored(sentence, dialect).tokens != sentence.tokens
-        return lost + ["tokens that are not spaCy's"] * is_retokenised
 
 
 def decide_offsets(

@@ -209,10 +209,8 @@ def _differences(text: Sequence[Sentence], gold: Sequence[Sentence]) -> list[str
     if ours.language and theirs.language and theirs.mismatch([ours.language]):
         names = (language_name(theirs.language), language_name(ours.language))
         question = "it seems to be in another language: {}, and the corpus in {}".format(*names)
-    return [
-        f"the {len(common)} most frequent words of the corpus are {known:.0%} of its words, but {other_known:.0%} "
-        f"of the unlabelled text: {question}"
-    ]
+    what = f"the {len(common)} most frequent words of the corpus are {known:.0%} of its words"
+    return [f"{what}, but {other_known:.0%} of the unlabelled text: {question}"]
 
 
 Tokenizer = Callable[[str], Sequence[str]]

@@ -9,7 +9,7 @@ from random import Random
 from typing import Annotated, ClassVar, Literal, NamedTuple
 
 from entaug.backends.protocols import CausalLM, ConstituencyParser, MaskedLM
-from entaug.config.params import PositiveInt, Subset
+from entaug.config.params import PositiveInt, some_of
 from entaug.config.presets import ONLY_IF_SET, read_presets
 from entaug.core.data import Provenance, Sentence
 from entaug.core.edits import Edit
@@ -92,7 +92,7 @@ class ConstituencyReplacement(Augmenter):
     """
 
     num_replacements: PositiveInt = 1
-    categories: Annotated[str, Subset(CATEGORIES)] = "NP+VP+PP+ADJP+ADVP"
+    categories: Annotated[str, some_of(CATEGORIES)] = "NP+VP+PP+ADJP+ADVP"
     allow_whole_sentence: bool = False
     scorer: Literal["causal", "masked"] | None = None
     num_candidates: PositiveInt = 5
