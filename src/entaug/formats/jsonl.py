@@ -13,8 +13,6 @@ that may hold labels and is not read is an error; a sentence without such a fiel
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,7 +47,6 @@ from entaug.formats.token_records import (
     parse_record,
 )
 
-_LONG_NUMBER = re.compile(r"\d{19}")
 _SAMPLE = 2000  # records from which the fields of labels are found
 
 
@@ -109,7 +106,9 @@ class Jsonl(BaseFormat):
         is_own = dialect.is_own
 
         def parse(_number: int, line: str) -> Iterable[Sentence]:
-            return (parse_record(_parse_line(line), dialect, reading, is_own=is_own),)
+            is_array = line.lstrip().startswith("[")
+            record = parse_json(line, "write one JSON object a line, not an array" if is_array else "correct the line")
+            return (parse_record(record, dialect, reading, is_own=is_own),)
 
         return read_records(
             path, numbered_lines(path, start, stop, reading.notes), parse, reading, is_whole=stop is None
@@ -185,17 +184,6 @@ def detect_layout(lines: Iterable[Any], dialect: JsonlDialect, options: Mapping[
         except (ValueError, LookupError, TypeError, AttributeError):
             continue
     return detected | detect_fields(sample, options)
-
-
-def _parse_line(line: str) -> Any:
-    try:
-        record = orjson.loads(line)
-    except json.JSONDecodeError:
-        is_array = line.lstrip().startswith("[")
-        return parse_json(line, "write one JSON object a line, not an array" if is_array else "correct the line")
-    if type(record) is dict and len(record) > 2 and _LONG_NUMBER.search(line):
-        return parse_json(line)  # orjson converts a number of more than 64 bits to a float and loses its last digits
-    return record
 
 
 def _add_fields(entity: dict[str, Any], fields: Mapping[str, Any], label: str) -> None:

@@ -354,7 +354,7 @@ def _detect_columns(table: _Table, dialect: HfDialect, options: Mapping[str, Any
     return {"mentions": where, **without(found, ("entities", "label")), "names": names}
 
 
-def _find_tokens(table: _Table, rows: Sequence[Mapping[str, Any]], given: str | None) -> str:
+def _find_tokens(table: _Table, rows: Sequence[Mapping[str, Any]], given: Any) -> Any:
     """The column of tokens: the one that is given, one with a name of tokens, or the only one of lists of words."""
     items = {column.name: _item_type(column.type) for column in table.schema}
     texts = [name for name, item in items.items() if item is not None and _is_text(item)]

@@ -16,11 +16,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from itertools import accumulate, groupby, pairwise, product
+from itertools import accumulate, groupby, pairwise
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
@@ -238,12 +237,25 @@ def counter(text: str, unit: str) -> Callable[[int], int]:
 # ------------------------------------------------------------------------------------------------------------ decision
 
 
+@dataclass
+class _Votes:
+    """Numbers of ranges that have different places in characters and in another unit, by where they fit words."""
+
+    total: int = 0
+    characters: int = 0
+    other: int = 0
+    other_alone: int = 0
+
+    @property
+    def margin(self) -> int:
+        return self.other - self.characters
+
+
 class UnitDetector:
     """Collects evidence for the unit of the offsets of a file."""
 
     def __init__(self) -> None:
-        # By unit, and whether a range that it moves fits words as characters and as this unit.
-        self._evidence: Counter[tuple[str, bool, bool]] = Counter()
+        self._votes: dict[OffsetUnit, _Votes] = {unit: _Votes() for unit in _UNITS}
 
     def add(self, text: str, ranges: Iterable[tuple[Any, Any, Any]], tokens: Iterable[Span] | None = None) -> None:
         """Add ranges of a text as the file gives them: start, end, and the words there or None."""
@@ -258,61 +270,43 @@ class UnitDetector:
             return _fits(text, start, end, words)
 
         for start, end, words in ranges:
-            if type(start) is not int or type(end) is not int:
-                continue
-            for unit, places in known.items():
+            for unit, places in known.items() if type(start) is type(end) is int else ():
                 place = places.get(start), places.get(end)
                 if place != (start, end):
-                    self._evidence[unit, fits(start, end, words), fits(*place, words)] += 1
+                    as_characters, as_other = fits(start, end, words), fits(*place, words)
+                    votes = self._votes[unit]
+                    votes.total += 1
+                    votes.characters += as_characters
+                    votes.other += as_other
+                    votes.other_alone += as_other and not as_characters
 
     def decide(self) -> dict[str, str]:
-        """The options ``offsets`` and ``offsets_note`` of the layout."""
-        unit, note = _weigh(self._evidence)
-        return {"offsets": unit, "offsets_note": note}
+        """The options ``offsets`` and ``offsets_note``; a note unless all ranges agree that they are characters."""
+        fitting = {unit: votes for unit, votes in self._votes.items() if votes.margin > 0}
+        votes = fitting.get("bytes", _Votes())
+        if votes.margin < _BYTES_MARGIN or votes.other < votes.total:
+            fitting.pop("bytes", None)
+        if fitting:
+            unit = max(fitting, key=lambda unit: fitting[unit].margin)
+            claim = f"offsets count {title_of(unit)}"
+            return {"offsets": unit, "offsets_note": self._note(claim, unit, "characters")}
+        # Words fit bytes by chance too often for a remark.
+        doubtful = [u for u in _UNITS[:2] if (v := self._votes[u]).total and (not v.margin or v.other_alone)]
+        if not doubtful:
+            return {"offsets": "characters", "offsets_note": ""}
+        unit = max(doubtful, key=lambda unit: self._votes[unit].margin)
+        claim = "offsets count characters"
+        if not self._votes[unit].margin:
+            claim = f"offsets may count {title_of(unit)} and were read as characters"
+        return {"offsets": "characters", "offsets_note": self._note(claim, unit, unit)}
 
-
-class _Votes(NamedTuple):
-    """Numbers of ranges that have different places in characters and in another unit, by where they fit words."""
-
-    total: int
-    characters: int
-    other: int
-
-    @property
-    def margin(self) -> int:
-        return self.other - self.characters
-
-
-def _weigh(evidence: Counter[tuple[str, bool, bool]]) -> tuple[OffsetUnit, str]:
-    """The unit, and a note unless all ranges agree that offsets count characters."""
-    votes: dict[OffsetUnit, _Votes] = {}
-    for unit in _UNITS:
-        both, characters, other, neither = (evidence[unit, a, b] for a, b in product((True, False), repeat=2))
-        votes[unit] = _Votes(both + characters + other + neither, both + characters, both + other)
-    certain = [
-        unit
-        for unit, vote in votes.items()
-        if vote.margin > 0 and (unit != "bytes" or (vote.margin >= _BYTES_MARGIN and vote.other == vote.total))
-    ]
-    if certain:
-        chosen = max(certain, key=lambda unit: votes[unit].margin)
-        return chosen, _note(f"offsets count {title_of(chosen)}", votes[chosen], chosen, "characters")
-    # Words fit bytes by chance too often for a remark.
-    doubtful = [u for u in _UNITS[:2] if votes[u].total and (not votes[u].margin or evidence[u, False, True])]
-    if not doubtful:
-        return "characters", ""
-    unit = max(doubtful, key=lambda unit: votes[unit].margin)
-    is_tied = not votes[unit].margin
-    claim = f"offsets may count {title_of(unit)} and were read as characters" if is_tied else "offsets count characters"
-    return "characters", _note(claim, votes[unit], unit, unit)
-
-
-def _note(claim: str, votes: _Votes, unit: str, remedy: str) -> str:
-    ranges = f"{votes.total:,} range{'s' * (votes.total != 1)}"
-    return (
-        f"{claim}: of {ranges} where that matters, {votes.other:,} fit words as {title_of(unit)} and "
-        f"{votes.characters:,} as characters; to change it: --layout offsets={remedy}"
-    )
+    def _note(self, claim: str, unit: OffsetUnit, remedy: str) -> str:
+        votes = self._votes[unit]
+        ranges = f"{votes.total:,} range{'s' * (votes.total != 1)}"
+        return (
+            f"{claim}: of {ranges} where that matters, {votes.other:,} fit words as {title_of(unit)} and "
+            f"{votes.characters:,} as characters; to change it: --layout offsets={remedy}"
+        )
 
 
 def other_units(text: str, spans: Iterable[tuple[int, int]], unit: str) -> Iterator[tuple[str, str]]:
