@@ -64,7 +64,7 @@ _SIGNS = {
     "parquet": _Sign("parquet:Parquet", ".parquet", r"\0PAR1"),
     "datasets": _Sign("parquet:DatasetFolder", "", "(?!)", is_folder=True),
     "chat": _Sign("chat:Chat", ".jsonl .json .ndjson", '"(?:messages|completion|output)"'),
-    "json": _Sign("jsonl:JsonArray", ".json", _ARRAY),
+    "json": _Sign("json_array:JsonArray", ".json", _ARRAY),
     "jsonl": _Sign("jsonl:Jsonl", ".jsonl .json .ndjson"),
     "table": _Sign("table:Table", ".csv .tsv .xlsx", r"\.xlsx|\0\s*[^\s{\[]"),
     "inline": _Sign("inline:Inline", ".xml .sgml", r"\0\s*[^\s{]"),

@@ -20,7 +20,8 @@ from entaug.errors import InputError
 from entaug.formats.base import ENTITY_FIELDS, FormatCapabilities, ReadReport
 from entaug.formats.records import are_lines, has_lines, to_json, write_objects
 from entaug.formats.text_records import numeric_id
-from entaug.formats.token_records import TokenRecords, without
+from entaug.formats.token_formats import TokenRecords
+from entaug.formats.token_records import without
 
 
 @dataclass(frozen=True)

@@ -23,19 +23,14 @@ import orjson
 from entaug.core.corpus import is_made_key
 from entaug.core.data import Sentence
 from entaug.core.mentions import Mention
-from entaug.errors import InputError, LossError
+from entaug.errors import LossError
 from entaug.files.streams import read_beginning, read_line_chunks
 from entaug.formats.base import BEFORE, ENTITY_FIELDS, BaseFormat, FormatCapabilities, ReadReport, before_of
-from entaug.formats.buffered import BufferedFormat
 from entaug.formats.records import (
-    TOKEN_NAMES,
     numbered_lines,
     parse_json,
-    peek_records,
-    read_array,
     read_records,
     to_json,
-    write_array,
 )
 from entaug.formats.token_records import (
     POSITION_FIELDS,
@@ -160,10 +155,7 @@ class Jsonl(BaseFormat):
 
 
 def detect_layout(lines: Iterable[Any], dialect: JsonlDialect, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Detect the options of JSON lines, or of the objects of a JSON array, that are not given.
-
-    The first entity of the file, or the first records without, determine the layout.
-    """
+    """Detect the options that are not given from the first entity of the file, or else the first records."""
     detected: dict[str, Any] = {"ids": False, "texts": False}
     sample: list[dict[str, Any]] = []
     is_own = dialect.is_own and options.keys().isdisjoint(("tag_field", "entity_field"))
@@ -224,61 +216,3 @@ def _entity(mention: Mention, dialect: JsonlDialect) -> Any:
         )
     spans = [(start, end - last) for start, end in mention.spans] if last else mention.spans
     return {"spans": spans, dialect.label: mention.label}
-
-
-# -------------------------------------------------------------------------------------------------------- JSON arrays
-
-
-@dataclass(frozen=True)
-class JsonArrayDialect(JsonlDialect):
-    """Layout of a JSON array: that of its objects.
-
-    Args:
-        split_name: the part to read of a file with several, ``{"train": [...], "dev": [...]}``.
-    """
-
-    split_name: str | None = None
-
-    def describe(self) -> str:
-        """Return a description of the layout."""
-        return super().describe().replace("JSON lines", "JSON array", 1)
-
-
-class JsonArray(BufferedFormat):
-    """A JSON array of sentences, the objects of which are those of JSON lines; or an object of several such arrays."""
-
-    name = "json"
-    title = "JSON array"
-    extensions = (".json",)
-    carries = Jsonl.carries
-    dialect_class = JsonArrayDialect
-
-    def recognises(self, path: Path) -> bool:
-        records, is_array = peek_records(path, 1)
-        return is_array and any(type(r) is dict and any(type(r.get(n)) is list for n in TOKEN_NAMES) for r in records)
-
-    def detect(self, path: Path, dialect: JsonArrayDialect, options: Mapping[str, Any]) -> dict[str, Any]:
-        try:
-            records = [record for _, record in read_array(path, exact=False, split_name=dialect.split_name)]
-        except InputError:  # which `read` reports
-            return {}
-        return detect_layout(records, dialect, options)
-
-    def sentences(self, path: Path, dialect: JsonArrayDialect, reading: ReadReport) -> Iterator[Sentence]:
-        def parse(_number: int, record: Any) -> Iterable[Sentence]:
-            return (parse_record(record, dialect, reading, is_own=dialect.is_own),)
-
-        array = read_array(path, split_name=dialect.split_name)
-        return read_records(path, array, parse, reading, unit="record")
-
-    def write(self, sentences: Iterable[Sentence], path: Path, dialect: JsonArrayDialect) -> None:
-        write_array(path, (_LINES.dump(sentence, dialect).encode().rstrip() for sentence in sentences))
-
-    def lost(self, sentence: Sentence, dialect: JsonArrayDialect) -> list[str]:
-        return _LINES.lost(sentence, dialect)
-
-    def check(self, sentence: Sentence, dialect: JsonArrayDialect) -> None:
-        _LINES.dump(sentence, dialect)
-
-
-_LINES = Jsonl()

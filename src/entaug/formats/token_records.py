@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import abc
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from sys import intern
 from typing import Any, Literal, TypeVar
 
@@ -16,8 +14,7 @@ from entaug.core.mentions import Mention, contiguous_mention
 from entaug.core.tags import InvalidTag, SchemeDetector, decode_canonical, is_tag
 from entaug.errors import InputError
 from entaug.formats.base import BEFORE, ENTITY_FIELDS, NO_LABELS, ReadReport, are_columns
-from entaug.formats.buffered import BufferedFormat
-from entaug.formats.records import NO_CHOICE, TOKEN_NAMES, as_object, peek_records, read_given
+from entaug.formats.records import TOKEN_NAMES, as_object
 
 T = TypeVar("T")
 
@@ -454,78 +451,3 @@ def add_other_fields(
 def without(fields: Mapping[str, Any], names: Container[str]) -> dict[str, Any]:
     """Copy fields, except those of some names."""
     return {name: value for name, value in fields.items() if name not in names}
-
-
-# ------------------------------------------------------------------------------- formats with mentions by token number
-
-
-class TokenRecords(BufferedFormat):
-    """Base class of JSON formats whose records have a list of tokens, and one of mentions by the numbers of tokens."""
-
-    token_field: str
-    unit = "record"
-    example: str
-    of_source: Collection[str] = ()
-    """Names of fields that hold for the tokens of the source, and are not written for augmented sentences."""
-
-    @abc.abstractmethod
-    def parse_mention(self, value: Any, reading: ReadReport) -> tuple[Mention, dict[str, Any]]:
-        """A mention, and its further fields."""
-
-    @abc.abstractmethod
-    def mention_value(self, mention: Mention, fields: Mapping[str, Any]) -> Any:
-        """The value of a mention that is written."""
-
-    def recognises(self, path: Path) -> bool:
-        records, _ = peek_records(path, 1)
-        first = records[0] if records and type(records[0]) is dict else {}
-        tokens, mentions = first.get(self.token_field), first.get("ner")
-        return type(tokens) is list and type(mentions) is list and set(map(type, tokens[:1])) <= {str}
-
-    def sentences(self, path: Path, dialect: Any, reading: ReadReport) -> Iterator[Sentence]:
-        def parse(_number: int, record: Any) -> Iterator[Sentence]:
-            return self._parse(as_object(record, self.example), reading)
-
-        return read_given(path, parse, reading, getattr(dialect, "split_name", NO_CHOICE), self.unit)
-
-    def _parse(self, record: dict[str, Any], reading: ReadReport) -> Iterator[Sentence]:
-        tokens, values = check_tokens(record.get(self.token_field), self.token_field), record.get("ner", [])
-        if type(values) is not list:
-            raise InputError("'ner' is not a list", remedy=self.example)
-        if not tokens and not values:
-            reading.notes["empty sentence left out"] += 1
-            return
-        if "ner" not in record:
-            note_no_labels(record, reading, "as 'ner'")
-        given = [self.parse_mention(value, reading) for value in values]
-        mentions = unique_mentions(given, reading)
-        meta = without(record, (self.token_field, "ner"))
-        id_ = pop_id(meta)
-        if meta.get("id") is not None:
-            raise InputError(f"'id' must be a string, not {meta['id']!r}", remedy="correct it")
-        if any(mentions.values()):
-            meta[ENTITY_FIELDS] = list(mentions.values())
-        columns, spaces = pop_columns(meta, len(tokens)), pop_spaces(meta, tokens)
-        meta |= self.renumbered(meta, [mention for mention, _ in given], list(mentions))
-        yield Sentence(tokens, mentions, id_, columns=columns, spaces=spaces, **split_fields(meta))
-
-    def renumbered(self, fields: Mapping[str, Any], given: list[Mention], mentions: list[Mention]) -> dict[str, Any]:
-        """The fields that refer to mentions by number, with the numbers of the sorted ones."""
-        del fields, given, mentions
-        return {}
-
-    def record_of(self, sentence: Sentence) -> dict[str, Any]:
-        """The record of a sentence."""
-        record: dict[str, Any] = {self.token_field: sentence.tokens}
-        fields = entity_fields(sentence)
-        record["ner"] = [self.mention_value(m, own) for m, own in zip(sentence.mentions, fields, strict=True)]
-        if sentence.id is not None:
-            record["id"] = sentence.id
-        if sentence.spaces is not None and "text" not in sentence.fields:
-            record["text"] = sentence.text
-        if sentence.columns:
-            record["columns"] = dict(sentence.columns)
-        if BEFORE in sentence.fields:
-            record[BEFORE] = sentence.fields[BEFORE]
-        add_other_fields(sentence, record, self.of_source, (self.token_field, "ner"))
-        return record

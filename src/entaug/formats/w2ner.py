@@ -19,7 +19,8 @@ from entaug.core.mentions import Mention, Span
 from entaug.errors import InputError
 from entaug.formats.base import FormatCapabilities, ReadReport
 from entaug.formats.records import to_json, write_array
-from entaug.formats.token_records import TokenRecords, without
+from entaug.formats.token_formats import TokenRecords
+from entaug.formats.token_records import without
 
 _OF_MENTION = ("index", "type")
 _MENTION = 'write {"index": [0], "type": "X"}'
