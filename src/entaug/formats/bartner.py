@@ -215,8 +215,9 @@ def _sentences(record: dict[str, Any], number: int, reading: ReadReport) -> Iter
     key = None if key is None else str(key)
     fields = without(record, ("doc_key", "sentences", "ners"))
     ids = _regular_ids(key, len(sentences))
-    has_provenance = type(fields.get("entaug")) is list and len(fields["entaug"]) == len(sentences)
-    provenance = fields.pop("entaug") if has_provenance else [None] * len(sentences)
+    provenance: list[Any] = [None] * len(sentences)
+    if type(fields.get("entaug")) is list and len(fields["entaug"]) == len(sentences):
+        provenance = fields.pop("entaug")
     offset = 0
     for i, (words, values) in enumerate(zip(sentences, ners, strict=True)):
         try:

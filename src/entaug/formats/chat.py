@@ -23,10 +23,10 @@ from entaug.core.data import Sentence
 from entaug.core.mentions import Span
 from entaug.core.spacing import is_unspaced_script
 from entaug.errors import InputError
-from entaug.formats.base import ENTITY_FIELDS, FormatCapabilities, ReadReport
+from entaug.formats.base import BEFORE, ENTITY_FIELDS, FormatCapabilities, ReadReport
 from entaug.formats.buffered import BufferedFormat
 from entaug.formats.records import as_object, as_objects, parse_json, peek_records, read_given, to_json, write_objects
-from entaug.formats.text import BEFORE, CharMention, Document, SegmentationOptions
+from entaug.formats.text import CharMention, Document, SegmentationOptions
 from entaug.formats.text_records import (
     char_mention,
     char_spans,

@@ -193,11 +193,12 @@ def _ranges(fields: Mapping[str, Any]) -> Iterator[tuple[Any, Any, None]]:
 def _words_in(text: str, fields: Mapping[str, Any], form: str) -> list[Span] | None:
     """The characters of the words of a document or tuple, also of white space; None if they are not those of a text."""
     if form == "tuples":
-        words = fields.get("words")
+        words: Any = fields.get("words")
         are_words = isinstance(words, list) and all(isinstance(word, str) and word for word in words)
         return locate_tokens(words, text) if are_words else None
-    spans = [(token.get("start"), token.get("end")) for token in fields["tokens"] if isinstance(token, dict)]
-    if len(spans) < len(fields["tokens"]) or not {type(place) for span in spans for place in span} <= {int}:
+    tokens = fields["tokens"]
+    spans: list[Any] = [(token.get("start"), token.get("end")) for token in tokens if isinstance(token, dict)]
+    if len(spans) < len(tokens) or not {type(place) for span in spans for place in span} <= {int}:
         return None
     bounds = [(0, 0), *spans, (len(text), len(text))]
     is_whole = all(0 <= start < end for start, end in spans) and all(

@@ -35,10 +35,10 @@ from entaug.core.tags import InvalidTag, Overlap, SchemeDetector, decode_canonic
 from entaug.errors import InputError, LossError, MissingExtraError, OutputError, TagError
 from entaug.files.atomic import atomic_file
 from entaug.files.streams import read_beginning, read_bytes
-from entaug.formats.base import ENTITY_FIELDS, FormatCapabilities, ReadReport
+from entaug.formats.base import BEFORE, ENTITY_FIELDS, FormatCapabilities, ReadReport
 from entaug.formats.buffered import BufferedFormat
 from entaug.formats.records import no_sentences, read_records, to_json
-from entaug.formats.text import BEFORE, DOCUMENT, CharMention, Document, SegmentationOptions
+from entaug.formats.text import DOCUMENT, CharMention, Document, SegmentationOptions
 from entaug.formats.text_records import char_spans, cut_record, layout_text, parse_mention, token_spans
 from entaug.formats.token_records import RecordLayout, parse_record, without
 

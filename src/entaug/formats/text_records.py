@@ -134,7 +134,7 @@ def numeric_id(name: str) -> int | str:
 def decide_offsets(
     path: Path, dialect: OffsetOptions, add: Callable[[Any, UnitDetector], None], *, skips_ascii: bool = False
 ) -> dict[str, str]:
-    """What the offsets of a file count, decided over all its records, as options; none where it is given."""
+    """Decide over all records of a file what its offsets count, and return it as options; none where it is given."""
     units = UnitDetector()
     with contextlib.suppress(InputError):  # reported when the file is read
         for _, given in given_records(path, getattr(dialect, "split_name", "")):
