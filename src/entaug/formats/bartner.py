@@ -215,9 +215,11 @@ def _sentences(record: dict[str, Any], number: int, reading: ReadReport) -> Iter
     key = None if key is None else str(key)
     fields = without(record, ("doc_key", "sentences", "ners"))
     ids = _regular_ids(key, len(sentences))
-    provenance: list[Any] = [None] * len(sentences)
-    if type(fields.get("entaug")) is list and len(fields["entaug"]) == len(sentences):
-        provenance = fields.pop("entaug")
+    made: Any = fields.get("entaug")
+    if type(made) is list and len(made) == len(sentences):
+        del fields["entaug"]
+    else:
+        made = [None] * len(sentences)
     offset = 0
     for i, (words, values) in enumerate(zip(sentences, ners, strict=True)):
         try:
@@ -226,8 +228,8 @@ def _sentences(record: dict[str, Any], number: int, reading: ReadReport) -> Iter
                 reading.notes["empty sentence left out"] += 1
                 continue
             place = {DOCUMENT: [f"#{number}" if key is None else key, offset]} if len(sentences) > 1 else {}
-            made = {} if provenance[i] is None else {"entaug": provenance[i]}
-            yield Sentence(tokens, mentions, ids[i], **split_fields(fields | place | made))
+            provenance = {} if made[i] is None else {"entaug": made[i]}
+            yield Sentence(tokens, mentions, ids[i], **split_fields(fields | place | provenance))
         except InputError as error:
             error.message = f"sentence {i + 1} of the document: {error.message}"
             raise
@@ -254,7 +256,7 @@ def _mentions(value: Any, reading: ReadReport) -> tuple[Mention, ...]:
 
 def _key_of(group: list[Sentence]) -> str | None:
     """The key of a document; None without one."""
-    origin = group[0].fields.get(DOCUMENT)
+    origin: Any = group[0].fields.get(DOCUMENT)
     is_named = len(group) > 1 and group[0].id is not None and isinstance(origin, list) and bool(origin)
     return str(origin[0]) if is_named else group[0].id
 
