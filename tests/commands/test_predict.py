@@ -143,7 +143,7 @@ def test_errors(text: Path, tagger: FakeTagger) -> None:
         entaug.predict(tagger, [text, text], out)
     with pytest.raises(LossError, match="cannot store probabilities of tags; write JSON lines"):
         entaug.predict(tagger, text, text.with_name("out.conll"), probabilities=True)
-    with pytest.raises(OutputError, match="is an input"):
+    with pytest.raises(OutputError, match="is inside an input"):
         entaug.predict(text.parent, text, out)
     assert not out.exists()
     assert not list(text.parent.glob("*.partial*"))

@@ -105,7 +105,7 @@ class BufferedFormat(BaseFormat):
         return lines.read(path, lines.dialect(), reading, start, stop)
 
     def as_stored(self, sentence: Sentence, dialect: Any) -> Sentence:
-        """Return the sentence with the mentions that the option `overlap` of the dialect keeps."""
+        # With the mentions that the option `overlap` of the dialect keeps.
         overlap = getattr(dialect, "overlap", "error")
         return sentence if overlap == "error" or sentence.is_flat else flattened(sentence, overlap)
 
