@@ -31,10 +31,9 @@ from entaug.core.spacing import infer_spaces
 from entaug.errors import InputError, LossError
 from entaug.files.folders import safe_file_name, write_documents
 from entaug.files.streams import decode_text, read_bytes
-from entaug.formats.base import ENTITY_FIELDS, KEPT, FormatCapabilities, ReadReport, before_of
+from entaug.formats.base import BEFORE, ENTITY_FIELDS, KEPT, FormatCapabilities, ReadReport, before_of
 from entaug.formats.documents import DocumentFolder, DocumentOptions, StandoffFormat
 from entaug.formats.text import (
-    BEFORE,
     DOCUMENT,
     CharMention,
     Document,

@@ -18,10 +18,10 @@ from entaug.core.mentions import Span
 from entaug.errors import InputError, LossError
 from entaug.files.folders import holds_document, holds_only, is_safe_name, natural_sort_key, walk_files
 from entaug.files.streams import check_characters, is_kind, read_line_chunks
-from entaug.formats.base import ENTITY_FIELDS, ReadReport
+from entaug.formats.base import BEFORE, ENTITY_FIELDS, ReadReport
 from entaug.formats.buffered import BufferedFormat
 from entaug.formats.records import read_records
-from entaug.formats.text import BEFORE, DOCUMENT, Document, SegmentationOptions, join_sentences, retokenized
+from entaug.formats.text import DOCUMENT, Document, SegmentationOptions, join_sentences, retokenized
 from entaug.formats.text_records import cut_record, layout_text
 from entaug.formats.token_records import entity_fields
 
