@@ -30,7 +30,7 @@ from entaug.core.data import Sentence
 from entaug.formats import read
 from entaug.metrics.span_f1 import Scores, score
 from entaug.study.data import DataSplit, file_digest, prepare_splits, short_hash
-from entaug.study.reading import read_plan
+from entaug.study.plan import read_plan
 from entaug.study.records import RecordStore, RunRecord
 from entaug.taggers.base import TaggerTrainingConfig, TrainableTagger, create_tagger, load_tagger
 

@@ -374,7 +374,7 @@ def test_an_interruption_that_a_library_replaces_by_its_own_error_is_still_repor
         return 0
 
     def parse(argv: Sequence[str]) -> argparse.Namespace:
-        args = entry_point.build_parser(argv).parse_args(argv)
+        args = entry_point.build_parser(argv[0], argv[1:]).parse_args(argv[1:])
         args.run = run_interrupted
         return args
 

@@ -32,8 +32,7 @@ from entaug.metrics.span_f1 import MatchCounts, Scores
 from entaug.report.markdown import markdown_report
 from entaug.study.data import prepare_splits
 from entaug.study.engine import _run_error, run_experiment
-from entaug.study.plan import copies_for, patience_ratios
-from entaug.study.reading import read_plan
+from entaug.study.plan import copies_for, patience_ratios, read_plan
 from entaug.study.records import RecordStore, RunRecord, read_run_records
 from entaug.study.runs import RunSpec, execute_run
 from entaug.study.schedule import Schedule

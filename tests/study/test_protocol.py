@@ -1,4 +1,4 @@
-"""Protocols of papers in plans: several test sets, several draws, mixed corpora, hyperparameters by size, grids."""
+"""Protocols of papers in plans: several test sets, several draws, mixed corpora, grids."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from entaug.report.comparison import Setting, compare_arms
 from entaug.report.markdown import corpus_tables, markdown_report
 from entaug.study.data import prepare_splits
 from entaug.study.engine import _execution_order, smallest_plan
-from entaug.study.reading import read_plan
+from entaug.study.plan import read_plan
 from entaug.study.records import RunRecord, read_run_records
 from entaug.study.runs import execute_run
 from entaug.study.schedule import Schedule
@@ -150,26 +150,12 @@ def test_a_mixed_corpus_has_the_sentences_and_the_test_sets_of_others(schedule_o
     assert {run.split.corpus.name for run in schedule_of(only_mixed).runs} == {"both"}
 
 
-# ---------------------------------------------------------------------------------------------- hyperparameters by size
-
-
-def test_hyperparameters_may_depend_on_the_number_of_gold_sentences(schedule_of: Any) -> None:
-    training = (
-        "epochs = 3\nlearning_rate = 1e-3\nwarmup_steps = 7\nby_size = { 24 = { epochs = 2 }, 40 = { batch_size = 4 } }"
-    )
-    runs = schedule_of(corpus(sizes="[16, 24, 40]"), training=training).runs
-    trained = {run.split.size: run.training for run in runs}
-    assert {size: (t.steps, t.batch_size) for size, t in trained.items()} == {16: (6, 8), 24: (6, 8), 40: (30, 4)}
-    assert {t.learning_rate for t in trained.values()} == {1e-3}
-    assert [t.num_warmup_steps(100) for t in trained.values()] == [7, 7, 7]
-    assert runs[0].config()["training"]["warmup_steps"] == 7
-
-
 def test_keys_of_runs_do_not_depend_on_options_that_are_not_used(schedule_of: Any) -> None:
     [run] = schedule_of(corpus()).runs
     assert "warmup_steps" not in run.config()["training"]
-    [same] = schedule_of(corpus(), training="steps = 2\nby_size = { 17 = { steps = 5 } }").runs
-    assert same.key == run.key
+    [same] = schedule_of(corpus(), training="steps = 2\nscale_above = 10_000\nlearning_rate = 1e-4").runs
+    [other] = schedule_of(corpus(), training="steps = 2\nlearning_rate = 1e-4").runs
+    assert same.key == other.key != run.key
 
 
 # ---------------------------------------------------------------------------------------------------------------- grids
@@ -375,12 +361,6 @@ def test_the_smallest_plan_keeps_parameters_by_corpus(schedule_of: Any, tmp_path
 def test_faults_are_refused(schedule_of: Any, corpora: str, rest: str, message: str) -> None:
     with pytest.raises(EntaugError, match=message):
         schedule_of(corpora, rest=rest)
-
-
-@pytest.mark.parametrize("by_size", ["3", "{ few = { epochs = 2 } }", "{ 10 = 3 }", "{ 10 = { epoch = 2 } }"])
-def test_faulty_tables_by_size_are_refused(schedule_of: Any, by_size: str) -> None:
-    with pytest.raises(EntaugError, match=r"by_size|epoch"):
-        schedule_of(corpus(), training=f"by_size = {by_size}")
 
 
 # ------------------------------------------------------------------------------------------------------ order of runs

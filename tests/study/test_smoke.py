@@ -21,8 +21,7 @@ from entaug.methods import METHODS
 from entaug.study import engine
 from entaug.study.data import prepare_splits
 from entaug.study.engine import smallest_plan
-from entaug.study.plan import MethodPlan, Plan, TaggerPlan
-from entaug.study.reading import read_plan
+from entaug.study.plan import MethodPlan, Plan, TaggerPlan, read_plan
 from entaug.study.runs import execute_run
 from entaug.study.schedule import Schedule
 from helpers import tiny
@@ -61,7 +60,6 @@ def plan_file(models: dict[str, str], tmp_path: Path) -> Path:
         ratios = [2, 5]
         [training]
         epochs = 50
-        by_size = {{ 20 = {{ epochs = 20 }} }}
         [[taggers]]
         name = "linear"
         encoder = "{models["encoder"]}"
@@ -131,11 +129,11 @@ def test_rates_fall_with_the_number_of_training_sentences(plan_file: Path) -> No
     plan_file.write_text(text.replace("epochs = 50\n", f"{keys}\n", 1), encoding="utf-8")
     [tagger] = read_plan(plan_file).taggers
     for size, new, factor in ((10, 0, 1), (50, 50, 1), (100, 100, 2), (100, 400, 5)):
-        training = tagger.training_of(size, new)
+        training = tagger.training.for_sentences(size + new)
         assert training.learning_rate == pytest.approx(2e-4 / factor)
         assert training.head_learning_rate == pytest.approx(1e-3 / factor)
         assert training.warmup_steps == 200 * factor
-        assert training.epochs == (50 if size < 20 else 20)
+        assert training.epochs == 50
     plan = replace(read_plan(plan_file), seeds=(1,))
     runs = [run for run in Schedule(plan, prepare_splits(plan)).runs if run.arm == "mr p=0.1"]
     rates = {run.ratio: run.training.learning_rate for run in runs}
@@ -228,9 +226,7 @@ def _with_models(plan: Plan, models: dict[str, str]) -> Plan:
         params |= {"max_new_tokens": 12} if "max_new_tokens" in known else {}
         if "tagger" in known:
             params |= {"tagger": f"linear:encoder={models['encoder']};steps=1", "num_attention_layers": 2}
-        new = replace(old, params=params)
-        object.__setattr__(new, "group", old.group)
-        return new
+        return replace(old, params=params)
 
     def tagger(old: TaggerPlan) -> TaggerPlan:
         return old if "encoder" not in old.params else replace(old, params={**old.params, "encoder": models["encoder"]})

@@ -1,9 +1,8 @@
-"""``entaug filter``: remove augmented sentences that filters or a review reject."""
+"""``entaug filter``: remove augmented sentences that filters reject."""
 
 from __future__ import annotations
 
 import contextlib
-import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -11,9 +10,9 @@ from pathlib import Path
 from typing import Unpack
 
 from entaug.backends.processes import Workers, check_jobs, number_of_processes
-from entaug.commands.command import Command, Summary
-from entaug.commands.options import COMPUTING, FILTERS, FORCE, JSON, LOSSES, ONCE, READING, WRITING, named_filters
-from entaug.commands.output import file_lines, quantity, rejection_lines, shown_path
+from entaug.commands.command import Command, FileSummary
+from entaug.commands.options import COMPUTING, FILTERS, FORCE, JSON, LOSSES, READING, WRITING, named_filters
+from entaug.commands.output import quantity, rejection_lines
 from entaug.core.data import Sentence
 from entaug.core.progress import Progress, no_progress
 from entaug.errors import InputError, ParameterError
@@ -27,32 +26,23 @@ from entaug.methods.types import REVIEWED
 _WINDOW = 256  # sentences per batch; the result does not depend on it
 
 
-@dataclass
-class FilterSummary(Summary):
+@dataclass(kw_only=True)
+class FilterSummary(FileSummary):
     """Result of `filter`."""
 
-    input: str
-    output: str
-    from_format: str
-    to_format: str
     filters: list[str] = field(default_factory=list)
     gold: int = 0
     filtered: int = 0
     kept: int = 0
     rejected: Counter[str] = field(default_factory=Counter)
     after: CorpusStatistics = field(default_factory=CorpusStatistics)
-    repaired: Counter[str] = field(default_factory=Counter)
-    notes: Counter[str] = field(default_factory=Counter)
-    seconds: float = 0.0
 
-    def lines(self) -> Iterator[str]:
+    def count_lines(self) -> Iterator[str]:
         """Return what was kept and rejected, for the user."""
-        yield from file_lines(self)
-        kept = f"{self.kept:,} of {quantity(self.filtered, 'augmented sentence')} kept"
         gold = f", and {quantity(self.gold, 'gold sentence')}" if self.gold else ""
-        yield f"{kept}{gold}: {self.after.sentences:,} written ({self.seconds:.1f} s)"
+        kept = f"{self.kept:,} of {quantity(self.filtered, 'augmented sentence')} kept"
+        yield f"{kept}{gold}: {self.after.sentences:,} written"
         yield from rejection_lines(self.rejected)
-        yield f"wrote {shown_path(self.output)}"
 
 
 def filter(  # noqa: A001
@@ -100,7 +90,7 @@ def filter(  # noqa: A001
         >>> summary.gold, summary.kept, dict(summary.rejected)
         (2, 1, {'similarity: too different from its source': 1})
     """
-    begun = time.monotonic()
+    summary = FilterSummary(input=str(input), output=str(output))
     filters = create_filters(filters)
     if not filters and review is None:
         raise ParameterError("no filter is given", remedy="name a filter with --filter: see entaug list filters")
@@ -122,21 +112,18 @@ def filter(  # noqa: A001
             filter_.fit(file.gold)
         rejections = _rejections(pairs, filters, decisions, jobs, progress)
         file.write(sentences, rejections, rejected_path)
-    summary = FilterSummary(str(input), str(output), file.source.dialect.describe(), file.to.dialect.describe())
-    summary.filters = [filter_.signature for filter_ in filters]
-    summary.repaired, summary.notes = file.reading.repaired, file.reading.notes
-    summary.notes.update({note for filter_ in filters for note in filter_.model_notes()})
+        summary.from_format, summary.to_format = file.source.dialect.describe(), file.to.dialect.describe()
+    notes = {note for filter_ in filters for note in filter_.model_notes()}
     unknown = len(decisions.rejected) - rejections.count(REVIEWED.reason)
     if unknown > 0:
-        note = f"{unknown:,} of {len(decisions.rejected):,} sentences that the review rejects are not in this file"
-        summary.notes[note] += 1
+        notes.add(f"{unknown:,} of {len(decisions.rejected):,} sentences that the review rejects are not in this file")
+    summary.filters = [filter_.signature for filter_ in filters]
     summary.gold = pairs.count(None)
     summary.filtered = len(pairs) - summary.gold
     summary.rejected.update(reason for reason in rejections if reason is not None)
     summary.kept = summary.filtered - summary.rejected.total()
     summary.after = CorpusStatistics.of(s for s, reason in zip(sentences, rejections, strict=True) if reason is None)
-    summary.seconds = time.monotonic() - begun
-    return summary
+    return summary.finish(file.reading, notes)
 
 
 def _source(pair: AugmentedPair) -> Sentence | None:
@@ -193,14 +180,7 @@ def _rejections(
 
 COMMAND = Command(
     filter,
-    "Write the gold sentences and the accepted augmented sentences, in the order of the input.",
-    {
-        "filters": None,
-        "gold": ONCE,
-        "rejected": {"metavar": "FILE"},
-        "review": {"flags": ("--apply-review",), **ONCE},
-        "jobs": {"metavar": "N"},
-    },
+    {"filters": None, "rejected": {"metavar": "FILE"}},
     (FORCE, LOSSES, JSON, FILTERS, READING, WRITING, COMPUTING),
     values=lambda args: {"filters": named_filters(args)},
 )

@@ -1,4 +1,4 @@
-"""``entaug merge``: join the parts of a corpus that many machines augmented."""
+"""``entaug merge``: join the parts of an augmented corpus."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ def _show(args: argparse.Namespace, summary: AugmentSummary) -> None:
 
 COMMAND = Command(
     merge_parts,
-    "Write what one process would have written without parts: see entaug augment --part.",
-    {"inputs": {"nargs": "+", "metavar": "PARTS"}, "rejected": {"metavar": "FILE"}, "allow_empty": None},
+    {"inputs": {"nargs": "+", "metavar": "PARTS"}, "allow_empty": None},
     (FORCE, JSON, QUIET),
     show=_show,
     is_resumable=True,

@@ -13,8 +13,8 @@ from typing import Any
 from entaug.backends.processes import Workers, number_of_processes
 from entaug.backends.resolve import resolve
 from entaug.commands.command import Command
-from entaug.commands.options import COMPUTING, FORCE, ONCE, READING_AUGMENTED, split_names
-from entaug.commands.output import print_message
+from entaug.commands.options import COMPUTING, FORCE, READING_AUGMENTED
+from entaug.commands.output import print_written
 from entaug.core.progress import Progress, no_progress
 from entaug.errors import ParameterError
 from entaug.files.json_text import json_text
@@ -45,7 +45,10 @@ def quality(
     progress: Progress = no_progress,
     **options: Any,
 ) -> list[Quality]:
-    """Measure the augmented sentences of files and write a table; see `entaug.measure_quality`.
+    """Measure fluency, novelty, diversity, labels and length: a column for each method, and one for gold.
+
+    JSON Lines files store the method and source of each sentence; in other formats every sentence that is not in the
+    gold file counts as augmented. For sentences in memory: `entaug.measure_quality`.
 
     Args:
         inputs: augmented files, of one method or several.
@@ -115,26 +118,11 @@ def _values(args: argparse.Namespace) -> dict[str, Any]:
     return {"models": models}
 
 
-def _show(args: argparse.Namespace, _: list[Quality]) -> None:
-    if args.output != "-":
-        print_message(f"wrote {args.output}")
-
-
 COMMAND = Command(
     quality,
-    "Measure fluency, novelty, diversity, labels and length, with one column per method and one\n"
-    "for gold. JSON Lines files store the method and source of each sentence; in other formats every sentence that is\n"
-    "not in the gold file counts as augmented.",
-    {
-        "inputs": {"nargs": "*", "metavar": "FILE"},
-        "gold": ONCE,
-        "measures": {"action": "store", "nargs": None, "type": split_names, "metavar": "NAMES"},
-        "models": None,
-        "as_json": {"flags": ("--json",)},
-        "jobs": {"metavar": "N"},
-    },
+    {"inputs": {"nargs": "*"}, "models": None},
     (FORCE, READING_AUGMENTED, COMPUTING),
     more=_add_options,
     values=_values,
-    show=_show,
+    show=lambda args, _: print_written(args.output),
 )

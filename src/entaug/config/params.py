@@ -286,6 +286,19 @@ def parameters(cls: type) -> tuple[Parameter, ...]:
     )
 
 
+@cache
+def parameters_of(function: Callable[..., Any]) -> tuple[Parameter, ...]:
+    """Return the parameters of a function, as if it were a dataclass with these fields."""
+    hints = typing.get_type_hints(function, include_extras=True)
+    fields: list[tuple[str, Any, Any]] = []
+    for name, one in inspect.signature(function).parameters.items():
+        if one.kind is not one.VAR_KEYWORD:
+            own = field() if one.default is one.empty else field(default_factory=lambda default=one.default: default)
+            fields.append((name, hints[name], own))
+    cls = dataclasses.make_dataclass("Options", fields, namespace={"__doc__": function.__doc__}, kw_only=True)
+    return parameters(cls)
+
+
 def _hints(cls: type) -> dict[str, Any]:
     """Return the evaluated annotations of a class; each is evaluated in the module that defines it."""
     hints: dict[str, Any] = {}
