@@ -28,7 +28,6 @@ from entaug.commands.options import (
 from entaug.commands.output import (
     file_lines,
     label_lines,
-    print_message,
     quantity,
     rejection_lines,
     relabelling_lines,
@@ -132,20 +131,16 @@ def _values(args: argparse.Namespace) -> dict[str, Any]:
     return {"augmenter": augmenter}
 
 
-def _show(args: argparse.Namespace, summary: AugmentSummary | PartSummary) -> None:
-    if args.quiet:
-        return
+def _show(args: argparse.Namespace, summary: AugmentSummary | PartSummary) -> Iterator[str]:
     if isinstance(summary, PartSummary):
         sources = f"{summary.sources:,} of {quantity(summary.of_sources, 'sentence')}"
-        print_message(
-            f"part {summary.part}: {sources}, {quantity(summary.drafts, 'new sentence')} ({summary.seconds:.1f} s)"
-        )
-        print_message(f"wrote {summary.output}; when all are written: entaug merge {args.output}")
+        drafts = quantity(summary.drafts, "new sentence")
+        yield f"part {summary.part}: {sources}, {drafts} ({summary.seconds:.1f} s)"
+        yield f"wrote {summary.output}; when all are written: entaug merge {args.output}"
         return
     for example in summary.examples if sys.stderr.isatty() else ():
-        print_message(f"  before  {example.source}\n  after   {example.sentence}\n")
-    for line in summary_lines(summary):
-        print_message(line)
+        yield f"  before  {example.source}\n  after   {example.sentence}\n"
+    yield from summary_lines(summary)
 
 
 def summary_lines(summary: AugmentSummary) -> Iterator[str]:

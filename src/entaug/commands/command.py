@@ -113,7 +113,7 @@ class Command:
         shared: groups of options that other commands have too.
         more: adds options that depend on other options.
         values: returns further arguments of the function.
-        show: prints the result, unless as JSON; by default its lines are printed on standard error.
+        show: returns the lines to print about the result on standard error, unless as JSON; by default its own.
         progress: shows the progress within a block.
         is_resumable: whether the same command goes on after an interruption.
     """
@@ -123,7 +123,7 @@ class Command:
     shared: Sequence[OptionGroup] = ()
     more: Callable[[argparse.ArgumentParser, Sequence[str]], None] | None = None
     values: Callable[[argparse.Namespace], dict[str, Any]] = lambda _: {}
-    show: Callable[[argparse.Namespace, Any], None] | None = None
+    show: Callable[[argparse.Namespace, Any], Iterable[str]] | None = None
     progress: Callable[..., contextlib.AbstractContextManager[Any]] = show_progress
     is_resumable: bool = False
 
@@ -169,10 +169,8 @@ class Command:
         if getattr(args, "json", False):
             record = result.to_dict() if hasattr(result, "to_dict") else result
             print_json(record, to_stderr="output" in args and is_stdout(args.output))
-        elif self.show is not None:
-            self.show(args, result)
-        elif hasattr(result, "lines") and not getattr(args, "quiet", False):
-            for line in result.lines():
+        elif not getattr(args, "quiet", False):
+            for line in result.lines() if self.show is None else self.show(args, result):
                 print_message(line)
         return getattr(result, "exit_code", 0)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -88,9 +89,14 @@ def load_trained_tagger(name: str, gold: Sequence[Sentence], report: Callable[[s
     return tagger
 
 
+def _show(_: argparse.Namespace, scores: Scores) -> tuple[str, ...]:
+    sys.stdout.write(score_table(scores))
+    return ()
+
+
 COMMAND = Command(
     evaluate,
     {"predicted": {"flags": (), "nargs": "?"}, "tagger": {"metavar": "NAME"}},
     (JSON, READING, COMPUTING),
-    show=lambda _, scores: sys.stdout.write(score_table(scores)),
+    show=_show,
 )

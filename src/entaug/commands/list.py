@@ -333,4 +333,5 @@ COMMAND = Command(
         "name": {"flags": (), "nargs": "?"},
     },
     (FORCE,),
+    show=lambda *_: (),
 )

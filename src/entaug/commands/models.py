@@ -88,4 +88,5 @@ COMMAND = Command(
         "method": {"flags": ("--for",), "metavar": "METHOD"},
         "source": {"metavar": "DIR"},
     },
+    show=lambda *_: (),
 )

@@ -45,11 +45,22 @@ def print_note(note: str) -> None:
     print_message(f"note: {note}")
 
 
-def print_written(*paths: str | None) -> None:
-    """Print the names of files that were written."""
-    for path in paths:
-        if path not in (None, "-"):
-            print_message(f"wrote {path}")
+def write_table(
+    output: Any, record: Any, markdown: Callable[[], str], table: Callable[[], str], *, as_json: bool, force: bool
+) -> None:
+    """Write a result as JSON, Markdown or a table, by the extension of the output."""
+    from entaug.formats.file_job import write_text
+
+    if as_json or str(output).endswith(".json"):
+        text = json_text(record, indent=True) + "\n"
+    else:
+        text = markdown() if str(output).endswith(".md") else table()
+    write_text(text, output, force=force)
+
+
+def written_lines(*paths: str | None) -> list[str]:
+    """Return the names of files that were written, for the user."""
+    return [f"wrote {path}" for path in paths if path not in (None, "-")]
 
 
 def quantity(count: int, noun: str) -> str:
@@ -198,5 +209,4 @@ def _study_line(state: StudyProgress) -> str:
     if state.phase:
         total = "" if state.steps is None else f" of {state.steps:,}"
         what = f"{state.phase}: {state.steps_done:,}{total} steps"
-    minutes = max(1, round((state.seconds_left or 0) / 60))
-    return f"{what}, about {minutes // 60}:{minutes % 60:02} hours left" if state.seconds_left else what
+    return f"{what}, about {max(1, round(state.seconds_left / 60)):,} min left" if state.seconds_left else what

@@ -14,13 +14,12 @@ from entaug.backends.processes import Workers, number_of_processes
 from entaug.backends.resolve import resolve
 from entaug.commands.command import Command
 from entaug.commands.options import COMPUTING, FORCE, READING_AUGMENTED
-from entaug.commands.output import print_written
+from entaug.commands.output import write_table, written_lines
 from entaug.core.progress import Progress, no_progress
 from entaug.errors import ParameterError
-from entaug.files.json_text import json_text
 from entaug.files.streams import STDIN
 from entaug.formats.augmented import read_augmented
-from entaug.formats.file_job import check_apart, check_output, write_text
+from entaug.formats.file_job import check_apart, check_output
 from entaug.metrics.quality import (
     DEFAULT_MODELS,
     ComputeMeasures,
@@ -87,13 +86,9 @@ def quality(
         if jobs > 1:
             compute = partial(stack.enter_context(Workers.start(jobs)).map, compute_measure)
         qualities = measure_corpus(corpus, measures=measures, compute=compute, progress=progress, **models)
-    if as_json or str(output).endswith(".json"):
-        text = json_text([quality.to_dict() for quality in qualities], indent=True) + "\n"
-    elif str(output).endswith(".md"):
-        text = quality_markdown(qualities)
-    else:
-        text = quality_table(qualities)
-    write_text(text, output, force=force)
+    record = [quality.to_dict() for quality in qualities]
+    tables = (partial(quality_markdown, qualities), partial(quality_table, qualities))
+    write_table(output, record, *tables, as_json=as_json, force=force)
     return qualities
 
 
@@ -124,5 +119,5 @@ COMMAND = Command(
     (FORCE, READING_AUGMENTED, COMPUTING),
     more=_add_options,
     values=_values,
-    show=lambda args, _: print_written(args.output),
+    show=lambda args, _: written_lines(args.output),
 )

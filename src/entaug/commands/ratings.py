@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 
 from entaug.commands.command import Command
 from entaug.commands.options import FORCE
-from entaug.commands.output import print_written
+from entaug.commands.output import write_table, written_lines
 from entaug.errors import ParameterError
 from entaug.files.json_text import json_text
 from entaug.files.streams import STDIN
@@ -79,14 +80,11 @@ def ratings(
     check_apart(outputs, [key, *inputs])
     given = read_ratings(inputs, read_key(key))
     summary = summarize_ratings(given, samples=samples, seed=seed)
-    if as_json or str(output).endswith(".json"):
-        text = json_text(summary.to_dict(), indent=True) + "\n"
-    else:
-        text = ratings_markdown(summary) if str(output).endswith(".md") else ratings_table(summary)
     if merged is not None:
         lines = (json_text(row) + "\n" for row in given.rows())
         write_text("".join(lines), merged, force=force)
-    write_text(text, output, force=force)
+    tables = (partial(ratings_markdown, summary), partial(ratings_table, summary))
+    write_table(output, summary.to_dict(), *tables, as_json=as_json, force=force)
     return summary
 
 
@@ -94,5 +92,5 @@ COMMAND = Command(
     ratings,
     {"inputs": {"nargs": "*"}},
     (FORCE,),
-    show=lambda args, _: print_written(args.output, getattr(args, "merged", None)),
+    show=lambda args, _: written_lines(args.output, getattr(args, "merged", None)),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -128,7 +128,9 @@ def write_report(
         )
     if not str(output).lower().endswith((".html", ".htm")):
         _, augmented, _ = classify_inputs(path for path in paths if Path(path).is_file())
-        _check_for_markdown(augmented, {"gold": gold, "title": title})
+        if augmented or gold is not None or title is not None:
+            message = "sentences, --gold and --title are for HTML only"
+            raise InputError(message, path=next(iter(augmented), None), remedy="name an output that ends in .html")
         check_apart([output], (Path(path, RECORDS_FILE) if Path(path).is_dir() else path for path in paths))
         page = markdown_report(read_run_records(paths), by_type=by_type, by_length=by_length)
         write_text(page, output, force=force)
@@ -167,17 +169,6 @@ def write_report(
         runs=len(records),
         notes=list(dict.fromkeys(notes)),
     )
-
-
-def _check_for_markdown(augmented: Sequence[str], options: Mapping[str, object]) -> None:
-    """Raise an error for inputs and options that only HTML supports."""
-    remedy = "choose an output that ends in .html: -o report.html"
-    if augmented:
-        message = "holds no records of an experiment; sentences are only shown in HTML"
-        raise InputError(message, path=augmented[0], remedy=remedy)
-    for name, value in options.items():
-        if value is not None:
-            raise ParameterError(f"--{name} is only valid for HTML", remedy=remedy)
 
 
 def _lengths(text: str) -> tuple[int, ...]:

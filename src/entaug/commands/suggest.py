@@ -29,8 +29,7 @@ from entaug.errors import InputError, ParameterError
 from entaug.formats.base import ReadReport
 from entaug.formats.file_job import FileJob, FileOptions, check_apart, read_sentences, require_mentions
 from entaug.metrics.near_duplicates import select_distinct
-from entaug.teacher.confidence import uncertainty
-from entaug.teacher.label import PseudoLabelled, label_sentences, ranked
+from entaug.teacher.label import PseudoLabelled, label_sentences, ranked, uncertainty
 from entaug.teacher.train import Teacher, TeacherParameters
 
 Strategy = Literal["uncertainty", "entropy", "margin", "random"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -65,9 +65,8 @@ class TrainSummary(FileSummary):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain values, for JSON."""
-        history = {f"{name}": value for name, value in vars(self.history).items()}
-        own = {name: value for name, value in vars(self).items() if name != "history" and not name.startswith("_")}
-        return {**own, **history, "dev": self.dev.to_dict() if self.dev else None}
+        own = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "history"}
+        return {**own, **vars(self.history), "dev": self.dev.to_dict() if self.dev else None}
 
 
 def train(
@@ -189,40 +188,36 @@ def _check_output_folder(folder: Path) -> None:
 
 def _add_options(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
     """Add the parameters of the chosen tagger, and of the taggers of an ensemble."""
-    text = f"one of: {', '.join(TAGGERS)} (default: {_DEFAULT})"
+    text = f"one of: {', '.join(TAGGERS)} (default: {_DEFAULT}); their parameters: entaug train --tagger NAME --help"
     parser.add_argument("--tagger", default=_DEFAULT, help=text)
     name = option_in_advance(argv, "--tagger")
-    title = "training"
+    classes = []
     if name or not {"-h", "--help", "--help-all"} & {*argv}:
-        cls = TAGGERS[name or _DEFAULT]
-        group = parser.add_argument_group(f"parameters of {name or _DEFAULT}")
-        add_parameters(group, cls, without=(*_COMPUTE, *_NESTED))
-        parser.set_defaults(tagger_class=cls, member_class=None)
-        members = [parameter.default for parameter in parameters(cls) if parameter.name == "member"]
-        if members:
-            member = option_in_advance(argv, "--member") or members[0]
-            group = parser.add_argument_group(f"parameters of the taggers of the ensemble ({member})")
-            add_parameters(group, TAGGERS[member], without=_COMPUTE)
-            parser.set_defaults(member_class=TAGGERS[member])
-    else:
-        title = "training; parameters of a tagger: entaug train --tagger NAME --help"
-    add_parameters(parser.add_argument_group(title), TaggerTrainingConfig)
+        classes.append(TAGGERS[name or _DEFAULT])
+        members = [parameter.default for parameter in parameters(classes[0]) if parameter.name == "member"]
+        classes += [TAGGERS[option_in_advance(argv, "--member") or default] for default in members]
+    for title, cls in zip(("tagger", "taggers of the ensemble"), classes, strict=False):
+        add_parameters(parser.add_argument_group(f"parameters of the {title}"), cls, without=(*_COMPUTE, *_NESTED))
+    parser.set_defaults(classes=classes)
+    add_parameters(parser.add_argument_group("training"), TaggerTrainingConfig)
 
 
 def _values(args: argparse.Namespace) -> dict[str, Any]:
-    def given(cls: type) -> dict[str, Any]:
-        return {name: value for name, value in given_parameters(args, cls).items() if name not in _COMPUTE}
-
-    params = given(args.tagger_class)
-    if args.member_class is not None:
-        params["params"] = given(args.member_class)
+    cls, *members = args.classes
+    params = _without_compute(given_parameters(args, cls))
+    for member in members:
+        params["params"] = _without_compute(given_parameters(args, member))
     settings = given_parameters(args, TaggerTrainingConfig)
     config = TaggerTrainingConfig(**settings)
     for name, schedules in _SCHEDULES.items():
         if name in settings and config.schedule not in schedules:
             option, remedy = "--" + name.replace("_", "-"), f"add --schedule {' or '.join(schedules)}"
             raise ParameterError(f"{option} has no effect with the schedule {config.schedule}", remedy=remedy)
-    return {"tagger": construct(args.tagger_class, args.tagger, params), "config": config}
+    return {"tagger": construct(cls, args.tagger, params), "config": config}
+
+
+def _without_compute(params: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in params.items() if name not in _COMPUTE}
 
 
 COMMAND = Command(

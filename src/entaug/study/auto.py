@@ -391,7 +391,6 @@ class _Search:
         return DataSplit(
             corpus=CorpusPlan(name="gold", mix=("gold",)),  # its files are those of the split
             size=len(gold),
-            num_gold=len(gold),
             train=write_part(data, f"{name}.train", gold),
             test_files={"": write_part(data, f"{name}.test", test)} if test else {},
             unlabelled=write_part(data, f"unlabelled.{most}", unlabelled) if unlabelled else None,
@@ -400,7 +399,7 @@ class _Search:
 
     def _spec(self, split: DataSplit, repeat: int, name: str, member: int = 0) -> RunSpec:
         """The run of a recipe, of the teacher, or of one of the gold-only taggers, which are the teacher otherwise."""
-        steps = self._steps_of(split.num_gold)
+        steps = self._steps_of(split.size)
         first = self.arguments["seed"] + _SEEDS_PER_REPEAT * repeat
         training = ScaledTraining(steps=steps, batch_size=_BATCH_SIZE)
         params = {"encoder": self.arguments["encoder"]}
@@ -432,11 +431,11 @@ class _Search:
         training = {"schedule": recipe.schedule, "gold_learning_rate": "same"}
         parts = []
         if recipe.unlabelled and split.unlabelled:
-            ratio = int(split.unlabelled.stem.partition(".")[2]) / split.num_gold
+            ratio = int(split.unlabelled.stem.partition(".")[2]) / split.size
             own: dict[str, Any] = {"labels": "teacher" if recipe.soft else "teacher-hard", "training": training}
             parts.append(MethodPlan(name=SELF_TRAINING, label="self", ratios=(ratio,), **own))
         if recipe.method:
-            copies = max(1, min(recipe.copies, steps * _BATCH_SIZE // split.num_gold))
+            copies = max(1, min(recipe.copies, steps * _BATCH_SIZE // split.size))
             own = {"labels": "teacher" if recipe.soft else "method", "training": training}
             params = self.methods.get(recipe.method, {})
             parts.append(MethodPlan(name=recipe.method, label="method", ratios=(copies,), params=params, **own))

@@ -141,7 +141,7 @@ def _plan_text(arguments: Mapping[str, Any], digests: Mapping[str, str], folder:
         elif name in FILE_ARGUMENTS and value:
             value = _relative(value, folder)  # noqa: PLW2901
         if isinstance(value, Mapping):
-            tables[name] = value
+            tables |= {name: value} if value else {}
         elif value is not None and (name == "recipes" or (value is not False and value != [])):
             lines.append(f"{name} = {_to_toml(value)}")
     tables[DIGESTS] = {_relative(path, folder): digest for path, digest in digests.items()}

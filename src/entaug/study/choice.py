@@ -184,14 +184,6 @@ def search_sizes(num_recipes: int, *, has_dev: bool) -> list[SearchSize]:
     return list(dict.fromkeys(sizes))
 
 
-def largest_affordable(
-    candidates: Sequence[SearchSize], num_trainings: float, costs: Sequence[float], teacher: float = 0.0
-) -> SearchSize | None:
-    """The largest size with at most so many trainings."""
-    affordable = (size for size in reversed(candidates) if size.num_trainings(costs, teacher) <= num_trainings)
-    return next(affordable, None)
-
-
 # ------------------------------------------------------------------------------------------------------------- the rule
 
 PRIOR_SD = 3.0

@@ -7,34 +7,27 @@ nor interruptions change their records; those of `entaug.auto` one after the oth
 from __future__ import annotations
 
 import os
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from entaug.backends.config import TrainingProgress
 from entaug.backends.language_check import note_on_encoder
 from entaug.backends.processes import interrupts_blocked, process_pool
-from entaug.config.params import parameters
 from entaug.errors import EntaugError, OutputError
 from entaug.files.locks import lock
 from entaug.formats import read
-from entaug.methods import METHODS
 from entaug.methods.shared.generative import GenerativeAugmenter
 from entaug.study.data import DataSplit, prepare_splits
-from entaug.study.plan import CorpusPlan, DrawnPart, MethodPlan, Plan, ScaledTraining, TaggerPlan, read_plan
+from entaug.study.plan import MethodPlan, Plan, read_plan
 from entaug.study.records import RECORDS_FILE, RecordStore, RunRecord
 from entaug.study.runs import RunSpec, execute_run
 from entaug.study.schedule import Schedule
 
-_SMOKE_SIZE = 24  # gold sentences of a smoke test: enough for most corpora to have two mentions of a type
-_SMOKE_HELD_OUT = 8  # sentences of each test, development and unlabelled part
-_SMOKE_STEPS = 2
 _clock = time.monotonic
 
 
@@ -256,66 +249,3 @@ def _default_jobs(threads: int) -> int:
     if choose_device()[0].type == "cuda":
         return 1
     return max(1, min(4, (os.cpu_count() or 1) // threads))
-
-
-# ------------------------------------------------------------------------------------------------------- the smoke test
-
-
-def smoke_test(plan: Plan, *, progress: ProgressCallback = lambda _: None) -> StudyProgress:
-    """Execute each arm of a plan once in its smallest form, in a temporary folder that is deleted afterwards."""
-    # It finds faults of the plan, missing models and insufficient memory within minutes. The scores mean nothing.
-    with tempfile.TemporaryDirectory(prefix="entaug-smoke-test-") as folder:
-        return run_experiment(smallest_plan(plan, Path(folder)), jobs=1, progress=progress)
-
-
-def smallest_plan(plan: Plan, output: Path) -> Plan:
-    """Reduce a plan: one seed, few sentences, two optimizer steps, one new sentence per gold sentence."""
-    # Corpora, taggers, teachers, methods, the cells of grids and the test files stay; methods train for one epoch and
-    # have one attempt at each sentence.
-    return replace(
-        plan,
-        output=output,
-        seeds=plan.seeds[:1],
-        ratios=(1,),
-        training=_fewest_steps(plan.training),
-        corpora=tuple(map(_smallest_corpus, plan.corpora)),
-        taggers=tuple(map(_smallest_tagger, plan.taggers)),
-        teachers=tuple(
-            replace(teacher, size=1, tagger=teacher.tagger and _smallest_tagger(teacher.tagger))
-            for teacher in plan.teachers
-        ),
-        methods=tuple(map(_smallest_method, plan.methods)),
-    )
-
-
-def _fewest_steps(training: ScaledTraining) -> ScaledTraining:
-    return replace(training, steps=_SMOKE_STEPS, batch_size=min(training.batch_size, 4))
-
-
-def _smallest_tagger(tagger: TaggerPlan) -> TaggerPlan:
-    return replace(tagger, training=_fewest_steps(tagger.training))
-
-
-def _smallest_corpus(corpus: CorpusPlan) -> CorpusPlan:
-    if corpus.mix:
-        return replace(corpus, missing_types="allow")
-    part = DrawnPart(rest=_SMOKE_HELD_OUT)
-    return replace(
-        corpus,
-        test=part if isinstance(corpus.test, DrawnPart) else corpus.test,
-        dev=corpus.dev and part,
-        unlabelled=corpus.unlabelled and part,
-        max_test=None if corpus.folds else _SMOKE_HELD_OUT,
-        folds=corpus.folds and 2,
-        sizes=(_SMOKE_SIZE,),
-        subset="progressive",
-        subset_seed=corpus.subset_seeds[0],
-        missing_types="allow",  # a few sentences rarely have all types
-    )
-
-
-def _smallest_method(method: MethodPlan) -> MethodPlan:
-    known = {parameter.name for parameter in parameters(METHODS[method.name])} if method.makes_sentences else set()
-    fewest: dict[str, Any] = {name: 1 for name in ("epochs", "max_attempts") if name in known}
-    by_corpus = {name: {**params, **fewest} for name, params in method.by_corpus.items()}
-    return replace(method, ratios=(1,), params={**method.params, **fewest}, by_corpus=by_corpus)
