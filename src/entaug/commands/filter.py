@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Unpack
 
-from entaug.backends.processes import Workers, check_jobs, number_of_processes
 from entaug.commands.command import Command, FileSummary
 from entaug.commands.options import COMPUTING, FILTERS, FORCE, JSON, LOSSES, READING, WRITING, named_filters
 from entaug.commands.output import quantity, rejection_lines
@@ -53,7 +51,6 @@ def filter(  # noqa: A001
     gold: str | Path | None = None,
     rejected: str | Path | None = None,
     review: str | Path | None = None,
-    jobs: int | None = 1,
     progress: Progress = no_progress,
     **files: Unpack[FileOptions],
 ) -> FilterSummary:
@@ -66,8 +63,6 @@ def filter(  # noqa: A001
         gold: the file that was augmented; required if the input holds augmented sentences only, or no provenance.
         rejected: a JSON Lines file for the rejected sentences, with the reason in ``entaug.rejected``.
         review: decisions exported from a report, see `entaug.files.review`: sentences rejected there are left out.
-        jobs: the number of processes that judge sentences; None for as many as there are cores, where the input is
-            large and no filter uses models. The result does not depend on it.
         progress: the progress callback.
         files: how the files are read and written, see `FileJob`.
 
@@ -75,8 +70,7 @@ def filter(  # noqa: A001
         A summary with counts.
 
     Raises:
-        ParameterError: neither a filter nor a review is given, several processes with a filter that uses
-            models, or fewer than one.
+        ParameterError: neither a filter nor a review is given.
         InputError: the input is invalid, holds no augmented sentence, or a filter needs a source that is unknown.
         LossError: the output's format cannot store some content of the input.
         OutputError: an output exists or cannot be written; then none is written.
@@ -99,18 +93,12 @@ def filter(  # noqa: A001
     rejected_path = job.check([gold, review], rejected=rejected)
     for filter_ in filters:
         filter_.load()
-    check_jobs(jobs)
-    with_models = [filter_.name for filter_ in filters if filter_.uses_models]
-    if with_models and (jobs or 1) > 1:
-        what = f"{with_models[0]} uses models, which compute in one process with all threads"
-        raise ParameterError(what, parameter="jobs", remedy="leave out --jobs")
     with PairedFile.open(job, gold, progress) as file:
         pairs, sentences = file.pairs, file.sentences
         _check_sources(pairs, filters, str(input), gold)
-        jobs = number_of_processes(jobs, file.source.size, uses_models=bool(with_models))
         for filter_ in filters:
             filter_.fit(file.gold)
-        rejections = _rejections(pairs, filters, decisions, jobs, progress)
+        rejections = _rejections(pairs, filters, decisions, progress)
         file.write(sentences, rejections, rejected_path)
         summary.from_format, summary.to_format = file.source.dialect.describe(), file.to.dialect.describe()
     notes = {note for filter_ in filters for note in filter_.model_notes()}
@@ -145,15 +133,8 @@ def _check_sources(
             raise InputError(message, path=path, remedy=filter_.without_source)
 
 
-_Window = tuple[list[Sentence], list[Sentence | None]]  # augmented sentences and their sources
-
-
-def _judge(filters: Sequence[Filter], window: _Window) -> list[str | None]:
-    return apply_filters(filters, *window)
-
-
 def _rejections(
-    pairs: Sequence[AugmentedPair | None], filters: Sequence[Filter], review: Review, jobs: int, progress: Progress
+    pairs: Sequence[AugmentedPair | None], filters: Sequence[Filter], review: Review, progress: Progress
 ) -> list[str | None]:
     """Return the reason for rejecting each sentence; None for gold and kept sentences."""
     reasons = [None if pair is None else pair.rejection for pair in pairs]  # rejections by an earlier run are kept
@@ -162,19 +143,12 @@ def _rejections(
         if review.decisions and rejects:
             reasons[i] = REVIEWED.reason
     pending = [(i, pair) for i, pair in enumerate(pairs) if pair is not None and reasons[i] is None]
-    starts = range(0, len(pending), _WINDOW)
-    windows = (
-        ([pair.augmented for _, pair in window], [_source(pair) for _, pair in window])
-        for window in (pending[start : start + _WINDOW] for start in starts)
-    )
-    with contextlib.ExitStack() as stack:
-        judged: Iterable[list[str | None]] = (_judge(filters, window) for window in windows)
-        if jobs > 1 and filters:
-            judged = stack.enter_context(Workers.start(jobs)).map(_judge, list(filters), windows)
-        for start, results in zip(starts, judged, strict=True):
-            for (i, _), reason in zip(pending[start : start + _WINDOW], results, strict=True):
-                reasons[i] = reason
-            progress("filtering", start + len(results), len(pending))
+    for start in range(0, len(pending), _WINDOW):
+        window = pending[start : start + _WINDOW]
+        results = apply_filters(filters, [pair.augmented for _, pair in window], [_source(pair) for _, pair in window])
+        for (i, _), reason in zip(window, results, strict=True):
+            reasons[i] = reason
+        progress("filtering", start + len(window), len(pending))
     return reasons
 
 
