@@ -184,7 +184,13 @@ COMMAND = Command(
         "inputs": {"nargs": "+", "metavar": "INPUT"},
         "models": {"flags": ("--no-models",), "action": "store_false", "help": "HTML: leave out measures with models"},
         "title": {"metavar": "TITLE"},
-        "by_length": {"action": "store", "nargs": "?", "type": _lengths, "const": SENTENCE_LENGTHS},
+        "by_length": {
+            "action": "store",
+            "nargs": "?",
+            "type": _lengths,
+            "const": SENTENCE_LENGTHS,
+            "metavar": "LENGTHS",
+        },
     },
     (FORCE, JSON, READING_AUGMENTED, COMPUTING),
 )

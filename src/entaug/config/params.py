@@ -33,7 +33,7 @@ import types
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 from annotated_types import Ge, Gt, Interval, Le, Lt
@@ -293,10 +293,14 @@ def parameters_of(function: Callable[..., Any]) -> tuple[Parameter, ...]:
     fields: list[tuple[str, Any, Any]] = []
     for name, one in inspect.signature(function).parameters.items():
         if one.kind is not one.VAR_KEYWORD:
-            own = field() if one.default is one.empty else field(default_factory=lambda default=one.default: default)
+            own = field() if one.default is one.empty else field(default_factory=partial(_same, one.default))
             fields.append((name, hints[name], own))
     cls = dataclasses.make_dataclass("Options", fields, namespace={"__doc__": function.__doc__}, kw_only=True)
     return parameters(cls)
+
+
+def _same(value: T) -> T:
+    return value
 
 
 def _hints(cls: type) -> dict[str, Any]:

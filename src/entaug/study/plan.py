@@ -411,8 +411,11 @@ def read_plan(path: str | Path) -> Plan:
     """Read and check a plan; the files of corpora must exist, but are not read yet."""
     plan = _PlanReader(*read_toml(Path(path), "correct the plan")).read()
     _check_labels(plan)
-    for reference in _references(plan):
-        _check_reference(plan, *reference)
+    for table, number, key, kind, given, known in _references(plan):
+        with plan.lines.at(table, number, key=key):
+            for name in given:
+                if name not in known:
+                    raise UnknownNameError(kind, str(name), known)
     for i, corpus in enumerate(plan.corpora):
         with plan.lines.at("corpora", i, key=""):
             _check_needs(plan, corpus)
@@ -574,15 +577,6 @@ def _references(plan: Plan) -> Iterator[_Reference]:
         yield "corpora", i, "taggers", "taggers", corpus.taggers or (), _labels(plan.taggers)
         yield "corpora", i, "methods", "methods", corpus.methods or (), methods
         yield "corpora", i, "mix", "corpora", corpus.mix, [other.name for other in plan.corpora if not other.mix]
-
-
-def _check_reference(
-    plan: Plan, table: str, number: int, key: str, kind: str, given: Collection[str], known: Sequence[str]
-) -> None:
-    with plan.lines.at(table, number, key=key):
-        for name in given:
-            if name not in known:
-                raise UnknownNameError(kind, str(name), known)
 
 
 def _check_needs(plan: Plan, corpus: CorpusPlan) -> None:
