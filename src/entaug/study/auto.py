@@ -528,15 +528,8 @@ class _Search:
 
     def _candidates(self) -> list[SearchSize]:
         """The sizes that the arguments allow, from the smallest to the largest."""
-        number, repeats = self.arguments["folds"], self.arguments["repeats"]
-        has_dev = self.inputs.dev is not None
-        sizes = [SearchSize(0, len(self.recipes), 0)]
-        if number != 0:
-            sizes = choice.search_sizes(len(self.recipes), has_dev=has_dev)
-        return [
-            replace(size, folds=size.folds if has_dev or not number else number, repeats=repeats or size.repeats)
-            for size in sizes
-        ]
+        given = {name: self.arguments[name] for name in ("folds", "repeats")}
+        return choice.search_sizes(len(self.recipes), has_dev=self.inputs.dev is not None, **given)
 
     # --------------------------------------------------------------------------------------------------- measurements
 

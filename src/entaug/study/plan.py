@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar, cast
 
 from entaug.config.params import Check, Parameter, PositiveInt, construct, parameters, validate
 from entaug.config.toml_lines import TomlLines, read_toml
@@ -476,7 +476,8 @@ class _PlanReader:
 
     def construct(self, cls: type[T], name: str, given: Mapping[str, Any], at: _Place, **defaults: Any) -> T:
         """Construct a table; if it takes parameters of something else, these are the keys that it does not define."""
-        known = {p.name: p for p in parameters(cls) if p.name not in _INTERNAL}
+        keys = {parameter.name: parameter for parameter in parameters(cast("type", cls))}
+        known = {key: parameter for key, parameter in keys.items() if key not in _INTERNAL}
         values, params = dict(defaults), {}
         for key, value in given.items():
             if key in known:
@@ -484,8 +485,7 @@ class _PlanReader:
                     values[key] = self.value(known[key], value, defaults.get(key))
             else:
                 params[key] = value
-        takes_params = any(parameter.name == "params" for parameter in parameters(cls))
-        return construct(cls, name, {**values, **({"params": params} if takes_params else params)})
+        return construct(cls, name, {**values, **({"params": params} if "params" in keys else params)})
 
     def value(self, parameter: Parameter, value: Any, default: Any) -> Any:
         """Convert a value as the annotation of its key says; what does not fit stays as it is, and is refused later."""

@@ -21,13 +21,11 @@ STRATEGIES: tuple[str, ...] = get_args(Strategy)
 
 
 def draw(strategy: str, corpus: Sequence[Sentence], sizes: Iterable[float], seed: int = 0) -> dict[int, list[Sentence]]:
-    """Draw subsets of several sizes.
-
-    ``"progressive"``: random subsets, each a part of the next larger one (CASSI: 100, 250, 500, 750, 1k, 2k, 4k).
-    ``"first"``: the first sentences (Sutiono and Hahn-Powell 2022: 50, 150, 500). ``"fraction"``: shares, or numbers,
-    of the sentences at random (Hu et al. 2023, EnTDA: 10 %). ``"stratified"``: subsets in which each entity type has
-    about the same share of sentences as in the corpus (ACLM: 100, 200, 500, 1000).
-    """
+    """Draw subsets of several sizes."""
+    # progressive: random subsets, each a part of the next larger one (CASSI: 100, 250, 500, 750, 1k, 2k, 4k)
+    # first: the first sentences (Sutiono and Hahn-Powell 2022: 50, 150, 500)
+    # fraction: shares or numbers of the sentences, at random (Hu et al. 2023, EnTDA: 10 %)
+    # stratified: each entity type has about the same share of sentences as in the corpus (ACLM: 100, 200, 500, 1000)
     if strategy not in STRATEGIES:
         raise UnknownNameError("strategy of drawing subsets:", strategy, STRATEGIES)
     if strategy == "fraction":

@@ -162,8 +162,9 @@ class Relabeller(Component):
         name = values.pop("tagger")
         if self._digest:
             name += f"@{self._digest}"
-        elif params := {} if isinstance(self.tagger, str) else getattr(self.tagger, "get_params", dict)():
-            name += f"({', '.join(f'{key}={value}' for key, value in params.items())})"
+        elif not isinstance(self.tagger, str):
+            params: dict[str, Any] = getattr(self.tagger, "get_params", dict)()
+            name += f"({', '.join(f'{key}={value}' for key, value in params.items())})" if params else ""
         return _text_form(name, values)
 
     def _check(self) -> None:
@@ -301,7 +302,7 @@ class Relabeller(Component):
         is_rejected = bool(doubted) and self.improbable == "reject"
         if is_rejected:
             changes = {"disputed": doubted}
-        details = {"disagreement": round(teacher.disagreement(sentence), 4)}
+        details: dict[str, Any] = {"disagreement": round(teacher.disagreement(sentence), 4)}
         details |= {name: [_described(one, teacher) for one in some] for name, some in changes.items() if some}
         provenance = (sentence.provenance or Provenance()).with_details(**{DETAILS: details})
         if is_rejected:
