@@ -75,6 +75,15 @@ def test_only_new_to_stdout_with_summary_on_stderr(capfdbinary: pytest.CaptureFi
     assert {orjson.loads(line)["entaug"]["method"] for line in lines} == {"sis"}
 
 
+def test_names_that_look_like_options_stand_after_a_mark(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(TRAIN, "-odd.conll")
+    assert main(["check", "--", "-odd.conll"]) == 0
+    assert "-odd.conll: CoNLL columns" in capsys.readouterr().err
+
+
 def test_standard_input_and_output(tmp_path: Path) -> None:
     data = Path(TRAIN).read_bytes()
     piped = run("augment", "-", "-m", "mr", stdin=data)

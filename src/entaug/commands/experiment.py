@@ -54,9 +54,11 @@ def experiment(
         report: called with notes.
     """
     read = read_plan(plan)
-    message = f"waiting: another process is running {read.output}"
-    calls = {"progress": progress, "report": report, "on_wait": lambda: print_message(message)}
-    state = run_experiment(read, jobs=jobs, check_only=check, **calls)
+
+    def wait() -> None:
+        print_message(f"waiting: another process is running {read.output}")
+
+    state = run_experiment(read, jobs=jobs, check_only=check, progress=progress, report=report, on_wait=wait)
     return ExperimentSummary(str(plan), str(read.output), state, check)
 
 

@@ -138,8 +138,10 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
     """Parse the arguments; inputs may precede and follow options."""
     if not argv or argv[0].startswith("-"):
         return build_parser().parse_args(argv)
-    name = COMMANDS.canonical(argv[0])
-    return build_parser(name, argv[1:]).parse_intermixed_args(argv[1:])
+    name, argv = COMMANDS.canonical(argv[0]), argv[1:]
+    parser = build_parser(name, argv)
+    # Intermixed arguments lose the mark after which nothing is an option.
+    return parser.parse_args(argv) if "--" in argv else parser.parse_intermixed_args(argv)
 
 
 def build_parser(name: str | None = None, argv: Sequence[str] = ()) -> argparse.ArgumentParser:

@@ -143,9 +143,10 @@ def _check_requirements(plan: Plan, splits: Sequence[DataSplit]) -> list[str]:
     for method, some in used.values():
         with plan.lines.at("methods", method.table, method.params):
             augmenter = method.create().load()
-            for split in some if isinstance(augmenter, GenerativeAugmenter) else ():
-                found = augmenter.notes_on_languages(read(split.train))
-                notes += [f"{split.corpus.name}: {method.label}: {note} for the corpus" for note in found]
+            if isinstance(augmenter, GenerativeAugmenter):
+                for split in some:
+                    found = augmenter.notes_on_languages(read(split.train))
+                    notes += [f"{split.corpus.name}: {method.label}: {note} for the corpus" for note in found]
     return notes
 
 
