@@ -544,8 +544,10 @@ def test_an_experiment_from_plan_to_report(encoder: Path, tmp_path: Path, capsys
     text = table_of(tmp_path / "plan")
     assert "| mr |" in text.replace("mr N", "mr").replace("mr 1N", "mr") or "mr" in text
     assert "toy" in text
-    # A corpus of two types, one of which comes to nothing in dev, is no reason to fail; nor are files of one sentence.
-    assert main(["experiment", str(plan), "--jobs", "0"]) == 2
+    with pytest.raises(SystemExit) as stopped:
+        main(["experiment", str(plan), "--jobs", "0"])
+    assert stopped.value.code == 2
+    assert "jobs must be an integer of at least 1" in capsys.readouterr().err
 
 
 @pytest.mark.slow
