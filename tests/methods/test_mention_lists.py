@@ -23,8 +23,7 @@ from entaug.files.mention_lists import MAX_LENGTH, ListEntry, MentionList, menti
 from entaug.methods.combined import CombinedAugmenter, parse_methods
 from entaug.methods.shared.capitals import CorpusCapitals, style_of
 from entaug.methods.shared.donors import ListDonors, mention_key
-from entaug.study.plan import MethodPlan
-from entaug.study.plan import read_plan
+from entaug.study.plan import MethodPlan, read_plan
 from helpers.strategies import sentences
 
 

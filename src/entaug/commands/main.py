@@ -28,7 +28,7 @@ _NAME = re.compile(r'"""``entaug ([\w-]+)``: (.+?)\.?"""')
 
 
 def _summaries() -> dict[str, str]:
-    """What the commands do, as the first line of their modules says; none of them is imported for it."""
+    """The purpose of each command, as the first line of its module says; none of them is imported for it."""
     summaries = {}
     for path in sorted(Path(__file__).parent.glob("*.py")):
         with path.open(encoding="utf-8") as module:
@@ -38,7 +38,7 @@ def _summaries() -> dict[str, str]:
 
 
 SUMMARIES = _summaries()
-"""What the commands do, by name."""
+"""The purpose of each command."""
 COMMANDS: Registry[Command] = Registry("command", {name: f"entaug.commands.{name}:COMMAND" for name in SUMMARIES})
 """The commands; each is a module of this package."""
 

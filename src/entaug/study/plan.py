@@ -138,7 +138,7 @@ class _Table:
                 raise ParameterError(message, parameter=key, remedy=remedy)
 
     def _rules(self) -> Iterator[tuple[object, str, str, str]]:
-        """What several keys involve: whether it is wrong, the key, the message and the remedy."""
+        """Rules that involve several keys: whether one is broken, the key, the message and the remedy."""
         yield from ()
 
 

@@ -66,7 +66,7 @@ class RunRecord:
 
     @property
     def labels(self) -> tuple[object, ...]:
-        """What says where the run belongs in a plan."""
+        """The place of the run in a plan."""
         return self.corpus, self.size, self.tagger, self.arm, self.ratio, self.seed
 
     @property

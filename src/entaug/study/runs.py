@@ -122,7 +122,7 @@ class RunSpec:
         }
 
     def setup(self) -> dict[str, Any]:
-        """What all results depend on: threads, device, precision and version."""
+        """The setup that all results depend on: threads, device, precision and version."""
         settings = compute_settings()
         computed = {"device": settings.device, "precision": settings.precision}
         return {"threads": self.threads, "computed": computed, "entaug": __version__}
