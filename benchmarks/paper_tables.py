@@ -37,7 +37,7 @@ def _block(twin: str) -> str:
         for setting, table in report_parts(read_run_records([records.parent])).tables.items():
             lines += [f"{setting}", "", table.strip(), ""]
     else:
-        lines += ["The twin has not been run yet, except for its smoke test.", ""]
+        lines += ["The twin has not been run yet, except for its smallest form.", ""]
     return "\n".join([*lines, "<!-- end -->", ""])
 
 

@@ -62,7 +62,7 @@ def test_all_sentences_in_the_order_of_the_text(text: Path, tagger: FakeTagger) 
     # By hand: the tag that is predicted has 1 + 0.1 / 7 of 1.1, seven tags there are.
     assert [s.meta["confidence"] for s in labelled] == [pytest.approx((1 + 0.1 / 7) / 1.1, abs=1e-4)] * 4
     assert (summary.sentences, summary.tokens) == (4, 17)
-    assert summary.notes == ["plain text was read as running text"]
+    assert list(summary.notes) == ["plain text was read as running text"]
     assert summary.mentions == {"PER": 2, "LOC": 2, "ORG": 1}
     assert summary.confidence == labelled[0].meta["confidence"]
 
@@ -89,7 +89,7 @@ def test_a_labelled_file_keeps_its_tokens_and_not_its_labels(text: Path, tagger:
     entaug.write(other, text.with_name("test.conll"))
     files = [text.with_name("test.conll"), text.with_name("train.conll")]
     summary = entaug.predict(tagger, files, text.with_name("out.conll"))
-    assert summary.notes == [], "nothing had to be tokenised"
+    assert not summary.notes, "nothing had to be tokenised"
     assert [s.mentions for s in entaug.read(text.with_name("out.conll"))] == [
         sentence.mentions for sentence in (GOLD[0], other[1], *GOLD)
     ]
@@ -232,5 +232,5 @@ def test_a_model_of_another_library(text: Path, capsys: pytest.CaptureFixture[st
     assert main(command) == 0
     summary = orjson.loads(capsys.readouterr().out)
     assert summary["sentences"] == 4
-    assert "measured labels" in summary["notes"][0]
+    assert "measured labels" in next(iter(summary["notes"]))
     assert {m.label for s in entaug.read(out) for m in s.mentions} <= {"PER", "LOC", "ORG", "EVENT", "PRODUCT"}

@@ -105,7 +105,7 @@ def test_conll_and_counts(train: Path) -> None:
     summary = entaug.suggest(train, TEXT, train.with_name("out.conll"), number=2, teacher=teacher)
     assert (summary.gold, summary.text, summary.suggested, summary.skipped) == (1, 5, 2, 1)
     assert summary.mentions == {"PER": 1}
-    assert summary.notes == ["a remark"]
+    assert list(summary.notes) == ["a remark"]
     assert [s.mentions for s in entaug.read(train.with_name("out.conll"))][1] == ()
 
 

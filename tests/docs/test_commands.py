@@ -221,7 +221,7 @@ def test_commands(
         return
     with_models, _ = needs_models(arguments)
     if with_models:
-        is_split = arguments[0] == "auto" or "--smoke-test" in arguments
+        is_split = arguments[0] == "auto"
         few = list(entaug.read("train.conll"))[: AUTO_FEW if is_split else FEW]
         for name in ("train.conll", "examples/corpus/train.conll"):
             Path(name).unlink()

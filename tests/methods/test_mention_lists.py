@@ -22,8 +22,7 @@ from entaug.errors import InputError, ParameterError, UnknownNameError
 from entaug.files.mention_lists import MAX_LENGTH, ListEntry, MentionList, mention_lists, read_mention_list
 from entaug.methods.combined import CombinedAugmenter, parse_methods
 from entaug.methods.shared.donors import CorpusCapitals, ListDonors, mention_key, style_of
-from entaug.study.plan import MethodPlan
-from entaug.study.reading import read_plan
+from entaug.study.plan import MethodPlan, read_plan
 from helpers.strategies import sentences
 
 

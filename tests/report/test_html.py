@@ -331,10 +331,10 @@ def test_inputs_are_told_apart_by_looking(tmp_path: Path) -> None:
     renamed.write_bytes((runs / "runs.jsonl").read_bytes())
     (tmp_path / "empty.jsonl").write_text("\n")
     begun = written(tmp_path / "begun", [])
-    found = classify_inputs([runs, new, renamed, tmp_path / "empty.jsonl", begun])
-    assert [Path(path).name for path in found.runs] == ["runs", "records.jsonl"]
-    assert [Path(path).name for path in found.augmented] == ["new.jsonl"]
-    assert [note.split("/")[-1] for note in found.notes] == [
+    experiments, augmented, notes = classify_inputs([runs, new, renamed, tmp_path / "empty.jsonl", begun])
+    assert [Path(path).name for path in experiments] == ["runs", "records.jsonl"]
+    assert [Path(path).name for path in augmented] == ["new.jsonl"]
+    assert [note.split("/")[-1] for note in notes] == [
         "empty.jsonl is empty",
         "begun holds no record of a run yet",
     ]
@@ -387,10 +387,10 @@ def test_report_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert main(["report", str(tmp_path / "new.jsonl")]) == 2
     error = capsys.readouterr().err
     assert error.count("\n") == 1
-    assert "new.jsonl: holds no records of an experiment; sentences are only shown in HTML" in error
-    assert error.endswith("choose an output that ends in .html: -o report.html\n")
+    assert "new.jsonl: sentences, --gold and --title are for HTML only" in error
+    assert error.endswith("name an output that ends in .html\n")
     assert main(["report", str(runs), "--title", "x"]) == 2
-    assert "--title is only valid for HTML" in capsys.readouterr().err
+    assert "--gold and --title are for HTML only" in capsys.readouterr().err
 
 
 # ---------------------------------------------------------------------------------------------------------- its colours

@@ -32,8 +32,7 @@ from entaug.metrics.span_f1 import MatchCounts, Scores
 from entaug.report.markdown import markdown_report
 from entaug.study.data import prepare_splits
 from entaug.study.engine import _run_error, run_experiment
-from entaug.study.plan import copies_for, patience_ratios
-from entaug.study.reading import read_plan
+from entaug.study.plan import copies_for, patience_ratios, read_plan
 from entaug.study.records import RecordStore, RunRecord, read_run_records
 from entaug.study.runs import RunSpec, execute_run
 from entaug.study.schedule import Schedule
@@ -545,8 +544,10 @@ def test_an_experiment_from_plan_to_report(encoder: Path, tmp_path: Path, capsys
     text = table_of(tmp_path / "plan")
     assert "| mr |" in text.replace("mr N", "mr").replace("mr 1N", "mr") or "mr" in text
     assert "toy" in text
-    # A corpus of two types, one of which comes to nothing in dev, is no reason to fail; nor are files of one sentence.
-    assert main(["experiment", str(plan), "--jobs", "0"]) == 2
+    with pytest.raises(SystemExit) as stopped:
+        main(["experiment", str(plan), "--jobs", "0"])
+    assert stopped.value.code == 2
+    assert "jobs must be an integer of at least 1" in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -17,7 +17,7 @@ from entaug.report.comparison import compare_arms
 from entaug.report.markdown import recommend
 from entaug.study.data import prepare_splits
 from entaug.study.engine import _check_requirements
-from entaug.study.reading import read_plan
+from entaug.study.plan import read_plan
 from entaug.study.runs import RunSpec, _new_sentences, execute_run
 from entaug.study.schedule import Schedule
 from entaug.taggers.base import load_tagger

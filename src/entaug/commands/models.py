@@ -1,4 +1,4 @@
-"""``entaug models``: prepare and verify word lists and models, and write their bill of materials."""
+"""``entaug models``: prepare and verify word lists and models; write their bill of materials (CycloneDX)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ def models(
     source: str | None = None,
     offline: bool = False,
 ) -> None:
-    """Prepare or verify models, or print their bill of materials.
+    """Prepare and verify word lists and models; write their bill of materials.
+
+    To list them: entaug list models
 
     Args:
         action: prepare, verify, or bom for the bill of materials.
@@ -80,11 +82,11 @@ def _kinds_of(method: type[Augmenter], *, by_default: bool) -> set[str]:
 
 COMMAND = Command(
     models,
-    "Prepare and verify word lists and models; write their bill of materials. To list them: entaug list models",
     {
         "action": {"choices": ("prepare", "verify", "bom"), "metavar": "{prepare,verify,bom}"},
         "names": {"flags": (), "nargs": "*"},
         "method": {"flags": ("--for",), "metavar": "METHOD"},
         "source": {"metavar": "DIR"},
     },
+    show=lambda *_: (),
 )

@@ -35,7 +35,7 @@ import types
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from types import NoneType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
@@ -250,6 +250,23 @@ def parameters(cls: type) -> tuple[Parameter, ...]:
         for f in dataclasses.fields(cls)
         if f.init
     )
+
+
+@cache
+def parameters_of(function: Callable[..., Any]) -> tuple[Parameter, ...]:
+    """Return the parameters of a function, as if it were a dataclass with these fields."""
+    hints = typing.get_type_hints(function, include_extras=True)
+    fields: list[tuple[str, Any, Any]] = []
+    for name, one in inspect.signature(function).parameters.items():
+        if one.kind is not one.VAR_KEYWORD:
+            own = field() if one.default is one.empty else field(default_factory=partial(_same, one.default))
+            fields.append((name, hints[name], own))
+    cls = dataclasses.make_dataclass("Options", fields, namespace={"__doc__": function.__doc__}, kw_only=True)
+    return parameters(cls)
+
+
+def _same(value: T) -> T:
+    return value
 
 
 def argument_descriptions(cls: type) -> dict[str, str]:

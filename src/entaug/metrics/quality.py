@@ -463,15 +463,9 @@ def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return line(head) + line(["---", *["---:"] * (len(head) - 1)]) + "".join(map(line, rows))
 
 
-def list_measures() -> str:
-    """The names of all measures with their descriptions, two lines each."""
-    lines = []
-    for name, measure in MEASURES.usable().items():
-        facts = [f"unit: {measure.unit}"] if measure.unit else []
-        facts += [f"higher: {measure.higher}"] if measure.higher != "neutral" else []
-        facts.append(f"needs {_BACKENDS.get(measure.needs, measure.needs)}" if measure.needs else "needs no model")
-        lines += [f"{name:<25} {measure.title}: {measure.description}", f"{'':<25} {'; '.join(facts)}"]
-    return "\n".join(lines) + "\n"
+def describe_backend(kind: str) -> str:
+    """A kind of backend in words."""
+    return _BACKENDS.get(kind, kind)
 
 
 def _measured(qualities: Sequence[Quality]) -> list[str]:
