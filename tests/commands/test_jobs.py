@@ -184,32 +184,10 @@ def test_filters_by_several_processes(tmp_path: Path) -> None:
         assert filtered(tmp_path / "new.jsonl", tmp_path, jobs) == wanted
 
 
-@pytest.mark.usefixtures("inline")
-def test_measures_by_several_processes(tmp_path: Path) -> None:
-    # One that has no value, because there are no mentions, in both ways.
-    (tmp_path / "plain.jsonl").write_text('{"tokens": ["No", "names"]}\n', encoding="utf-8")
-    augment_file(TRAIN, tmp_path / "new.jsonl", parse_methods("lwtr+mr:copies=2"))
-    files = [tmp_path / "new.jsonl", tmp_path / "plain.jsonl"]
-    without: dict[str, Any] = {"models": dict.fromkeys(("causal_lm", "masked_lm", "encoder")), "gold": TRAIN}
-    texts = []
-    for jobs in (1, 2):
-        entaug.quality(files, tmp_path / "table.json", force=True, jobs=jobs, **without)
-        texts.append((tmp_path / "table.json").read_text(encoding="utf-8"))
-    assert texts[0] == texts[1]
-    assert "undefined because" in texts[0]
-
-
 @pytest.mark.slow
-def test_processes_filter_and_measure_the_same(tmp_path: Path) -> None:
+def test_processes_filter_the_same(tmp_path: Path) -> None:
     augment_file(TRAIN, tmp_path / "new.jsonl", parse_methods("lwtr+mr:copies=4"))
     assert filtered(tmp_path / "new.jsonl", tmp_path, 2) == filtered(tmp_path / "new.jsonl", tmp_path, 1)
-    tables = []
-    for jobs in ("1", "2"):
-        out = tmp_path / f"table-{jobs}.md"
-        given = ["quality", str(tmp_path / "new.jsonl"), "--gold", str(TRAIN), "--no-models", "-o", str(out)]
-        assert main([*given, "--jobs", jobs]) == 0
-        tables.append(out.read_text(encoding="utf-8"))
-    assert tables[0] == tables[1]
 
 
 # -------------------------------------------------------------------------------------------------------- interruptions

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from entaug.backends.processes import Workers, number_of_processes
 from entaug.backends.resolve import resolve
 from entaug.commands.command import Command
 from entaug.commands.options import COMPUTING, FORCE, ONCE, READING_AUGMENTED, split_names
@@ -23,9 +20,7 @@ from entaug.formats.augmented import read_augmented
 from entaug.formats.file_job import check_apart, check_output, write_text
 from entaug.metrics.quality import (
     DEFAULT_MODELS,
-    ComputeMeasures,
     Quality,
-    compute_measure,
     measure_corpus,
     quality_markdown,
     quality_table,
@@ -41,7 +36,6 @@ def quality(
     models: Mapping[str, Any] = MappingProxyType({}),
     as_json: bool = False,
     force: bool = False,
-    jobs: int | None = 1,
     progress: Progress = no_progress,
     **options: Any,
 ) -> list[Quality]:
@@ -55,7 +49,6 @@ def quality(
         models: models by kind (``causal_lm``, ``masked_lm``, ``encoder``); None for a kind leaves its measures out.
         as_json: write JSON.
         force: replace an output that exists.
-        jobs: the number of processes that measure; None for as many as there are cores.
         progress: the progress callback.
         options: options for reading; see `entaug.read_augmented`.
 
@@ -77,13 +70,7 @@ def quality(
     inputs = list(inputs)
     check_output(output, STDIN, force=force)  # check before the computation
     check_apart([output], [gold, *inputs])
-    jobs = number_of_processes(jobs, sum(Path(path).stat().st_size for path in inputs if Path(path).is_file()))
-    corpus = read_augmented(inputs, gold, **options)
-    with contextlib.ExitStack() as stack:
-        compute: ComputeMeasures | None = None
-        if jobs > 1:
-            compute = partial(stack.enter_context(Workers.start(jobs)).map, compute_measure)
-        qualities = measure_corpus(corpus, measures=measures, compute=compute, progress=progress, **models)
+    qualities = measure_corpus(read_augmented(inputs, gold, **options), measures=measures, progress=progress, **models)
     if as_json or str(output).endswith(".json"):
         text = json_text([quality.to_dict() for quality in qualities], indent=True) + "\n"
     elif str(output).endswith(".md"):
@@ -131,7 +118,6 @@ COMMAND = Command(
         "measures": {"action": "store", "nargs": None, "type": split_names, "metavar": "NAMES"},
         "models": None,
         "as_json": {"flags": ("--json",)},
-        "jobs": {"metavar": "N"},
     },
     (FORCE, READING_AUGMENTED, COMPUTING),
     more=_add_options,

@@ -7,9 +7,8 @@ import io
 import re
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import cycle
 from statistics import quantiles
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
@@ -18,6 +17,7 @@ from entaug.core.data import Sentence
 from entaug.errors import MissingExtraError
 from entaug.formats.augmented import AugmentedCorpus
 from entaug.metrics.quality import GOLD
+from entaug.metrics.tables import Table
 from entaug.report.comparison import BASELINES, GOLD_STEPS, ArmResult, Setting
 
 if TYPE_CHECKING:
@@ -26,25 +26,18 @@ if TYPE_CHECKING:
 
 # ------------------------------------------------------------------------------------------------------------------ SVG
 
-_NAMES = ("ink", "muted", "line", "gold", "augmented", *(f"series-{number}" for number in range(8)))
-COLOURS = {name: f"#0001{number:02x}" for number, name in enumerate(_NAMES)}
-"""Placeholder colours by class name; ``series-0`` to ``series-7`` are for several series."""
+COLOURS = {name: f"#0001{number:02x}" for number, name in enumerate(("ink", "muted", "line", "gold", "augmented"))}
+"""Placeholder colours by class name."""
 _CLASSES = {colour: name for name, colour in COLOURS.items()}
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")  # characters that labels may hold, and XML not
 _LINK = "{http://www.w3.org/1999/xlink}href"
-_ATTRIBUTES = {
-    *("fill-opacity", "stroke-opacity", "stroke-width", "stroke-dasharray", "stroke-dashoffset", "stroke-linecap"),
-    *("stroke-linejoin", "text-anchor", "opacity", "font-size", "font-weight"),
-}
 _STYLE: Any = {
     "axes.axisbelow": True,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.edgecolor": COLOURS["line"],
     "axes.labelcolor": COLOURS["muted"],
-    "axes.labelsize": 10,
     "axes.linewidth": 1,
-    "font.size": 10,
     "grid.color": COLOURS["line"],
     "grid.linewidth": 0.6,
     "legend.frameon": False,
@@ -55,7 +48,6 @@ _STYLE: Any = {
     "ytick.color": COLOURS["line"],
     "xtick.labelcolor": COLOURS["muted"],
     "ytick.labelcolor": COLOURS["ink"],
-    "axes.unicode_minus": True,
 }
 
 
@@ -101,8 +93,7 @@ def _convert(svg: str, title: str) -> str:
         style = dict(re.findall(r"([\w-]+)\s*:\s*([^;]+)", element.attrib.pop("style", "")))
         if "font" in style:  # of rotated or centred text
             style["font-size"] = style.pop("font").split("px")[0].split()[-1] + "px"
-        if transform := style.pop("transform", None):
-            element.set("transform", transform)
+        style.pop("font-family", None)  # that of the page
         classes = []
         for kind in ("fill", "stroke"):
             colour = style.pop(kind, None) or element.attrib.pop(kind, None)
@@ -110,8 +101,8 @@ def _convert(svg: str, title: str) -> str:
                 classes.append(f"{kind}-{_CLASSES[colour]}")
             elif colour:
                 element.set(kind, colour)
-        for key in sorted(style.keys() & _ATTRIBUTES):
-            element.set(key, style[key].strip().removesuffix("px"))
+        for key, value in sorted(style.items()):
+            element.set(key, value.strip().removesuffix("px"))
         if classes:
             element.set("class", " ".join(classes))
         if _LINK in element.attrib:
@@ -122,47 +113,10 @@ def _convert(svg: str, title: str) -> str:
     return ET.tostring(root, encoding="unicode")
 
 
-def _add_labels(axes: Any, points: Sequence[tuple[float, float, str]]) -> None:
-    """Add labels beside points, each on the side where it overlaps least with points and other labels."""
-    from matplotlib.transforms import Bbox
-
-    axes.figure.canvas.draw()  # fixes positions in pixels
-    renderer = axes.figure.canvas.get_renderer()
-    inside = axes.get_window_extent(renderer)
-    taken = [Bbox.from_bounds(x - 8, y - 8, 16, 16) for x, y in axes.transData.transform([p[:2] for p in points])]
-
-    def annotate(point: tuple[float, float, str], dx: int, dy: int) -> Any:
-        *position, label = point
-        style = {
-            "ha": "center" if dx == 0 else "left" if dx > 0 else "right",
-            "va": "center" if dy == 0 else "bottom" if dy > 0 else "top",
-            "fontsize": 9,
-            "color": COLOURS["ink"],
-        }
-        return axes.annotate(label, position, (dx, dy), textcoords="offset points", **style)
-
-    def cost(box: Any) -> float:
-        overlaps = [Bbox.intersection(box, other) for other in taken]
-        overlap = sum(shared.width * shared.height for shared in overlaps if shared is not None)
-        outside = max(0.0, box.x1 - inside.x1) + max(0.0, inside.x0 - box.x0)
-        return float(overlap + 3 * outside * box.height)
-
-    offsets = [(9, 0), (-9, 0), (0, 9), (0, -9), (8, 8), (-8, 8), (8, -8), (-8, -8)]
-    for point in points:
-        costs = []
-        for dx, dy in offsets:
-            text = annotate(point, dx, dy)
-            costs.append(cost(text.get_window_extent(renderer)))
-            text.remove()
-        text = annotate(point, *offsets[costs.index(min(costs))])
-        taken.append(text.get_window_extent(renderer))
-
-
 # ---------------------------------------------------------------------------------------------------------------- plots
 
 _MAX_LABELS = 14
-_MARKERS = "os^Dxv+P*"
-_LINE_MARKERS = "osD^vPX*"
+_MARKERS = "os^Dxv+P<>dphX"
 
 Interval = tuple[float, float]
 
@@ -174,8 +128,7 @@ class Plot:
     title: str
     text: str
     svg: str
-    head: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
+    table: Table
 
 
 def _accepted(corpus: AugmentedCorpus) -> dict[str, list[Sentence]]:
@@ -184,6 +137,20 @@ def _accepted(corpus: AugmentedCorpus) -> dict[str, list[Sentence]]:
         name: [pair.augmented for pair in pairs if pair.rejection is None] for name, pairs in corpus.methods.items()
     }
     return {name: sentences for name, sentences in accepted.items() if sentences}
+
+
+def _styles(methods: Collection[str]) -> Iterator[dict[str, Any]]:
+    """How the points of each method are drawn: methods differ in their marker, which everybody can see."""
+    for number, name in enumerate(methods):
+        is_told = len(methods) <= len(_MARKERS)  # too many methods cannot be told apart
+        marker = _MARKERS[number] if is_told else "o"
+        label = name if is_told else None if number else "a method"
+        edge = {"mew": 2} if marker in "x+" else {"alpha": 0.65, "mew": 0}
+        yield {"marker": marker, "ls": "", "ms": 7, "color": COLOURS["augmented"], "label": label, **edge}
+
+
+def _add_legend(axes: Axes, methods: Collection[str]) -> None:
+    axes.figure.legend(loc="outside lower center", ncols=min(6, 1 + len(methods)))
 
 
 def label_plot(corpus: AugmentedCorpus) -> Plot | None:
@@ -197,23 +164,19 @@ def label_plot(corpus: AugmentedCorpus) -> Plot | None:
     if not gold:
         labels.sort(key=lambda label: -total[label])
     shown = labels if len(labels) <= _MAX_LABELS else labels[: _MAX_LABELS - 1]
-    # Methods differ in their marker, which everybody can see; too many methods cannot be told apart.
-    markers = _MARKERS if len(methods) <= len(_MARKERS) else "o"
 
     def draw(axes: Axes) -> None:
         rows = range(len(shown))
         if gold:
             shares = [_percent(gold, label) for label in shown]
             axes.plot(shares, rows, "|", ms=17, mew=2.5, color=COLOURS["gold"], label="gold")
-        for number, ((name, counts), marker) in enumerate(zip(methods.items(), cycle(markers), strict=False)):
+        for counts, style in zip(methods.values(), _styles(methods), strict=True):
             shares = [_percent(counts, label) for label in shown] if counts else []
-            legend = name if len(markers) > 1 else None if number else "a method"
-            style: dict[str, Any] = {"mew": 2} if marker in "x+" else {"alpha": 0.65, "mew": 0}
-            axes.plot(shares, rows[: len(shares)], marker, ms=7, color=COLOURS["augmented"], label=legend, **style)
+            axes.plot(shares, rows[: len(shares)], **style)
         _set_rows(axes, shown)
         axes.set_xlim(left=min(0.0, axes.get_xlim()[0]))
         axes.set_xlabel("share of the mentions, %")
-        axes.figure.legend(loc="outside lower center", ncols=min(6, 1 + len(methods)))
+        _add_legend(axes, methods)
 
     title = "Entity types before and after"
     rest = f" The {len(shown)} most frequent of {len(labels)} types are shown." if len(shown) < len(labels) else ""
@@ -221,8 +184,10 @@ def label_plot(corpus: AugmentedCorpus) -> Plot | None:
         title,
         f"Bars show the share of a type among the mentions of gold sentences, other markers those of methods.{rest}",
         draw_svg(draw, width=6.2, height=1.1 + 0.3 * len(shown), name="types", title=title),
-        ("type", "gold", *methods),
-        tuple((label, *(_count_and_share(counts, label) for counts in (gold, *methods.values()))) for label in labels),
+        Table(
+            ["type", "gold", *methods],
+            [[label, *(_count_and_share(counts, label) for counts in (gold, *methods.values()))] for label in labels],
+        ),
     )
 
 
@@ -269,8 +234,10 @@ def length_plot(corpus: AugmentedCorpus) -> Plot | None:
         title,
         "Thick strokes are medians, boxes contain the middle half of the sentences, lines nine of ten.",
         draw_svg(draw, width=6.2, height=0.9 + 0.34 * len(rows), name="lengths", title=title),
-        ("method", "sentences", "5 %", "25 %", "median", "75 %", "95 %"),
-        tuple((name, f"{count:,}", *(f"{value:g}" for value in values)) for name, count, values in rows),
+        Table(
+            ["method", "sentences", "5 %", "25 %", "median", "75 %", "95 %"],
+            [[name, f"{count:,}", *(f"{value:g}" for value in values)] for name, count, values in rows],
+        ),
     )
 
 
@@ -286,61 +253,59 @@ def scatter_plot(
     points: Mapping[str, tuple[float | None, float | None]], x_label: str, y_label: str, title: str
 ) -> Plot | None:
     """Plot two measures of each method against each other."""
-    known = [(x, y, name) for name, (x, y) in points.items() if x is not None and y is not None]
+    known = {name: (x, y) for name, (x, y) in points.items() if x is not None and y is not None}
     if not known:
         return None
+    methods = [name for name in known if name != GOLD]
 
     def draw(axes: Axes) -> None:
-        xs = [x for x, _, _ in known]
+        xs = [x for x, _ in known.values()]
         if min(xs) > 0 and max(xs) > 8 * min(xs):
-            from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
-
             axes.set_xscale("log")
-            axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-            axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
-            axes.xaxis.set_minor_formatter(NullFormatter())
-        for x, y, name in known:
-            marker, size, colour = ("*", 15, "gold") if name == GOLD else ("o", 8, "augmented")
-            axes.plot([x], [y], marker, ms=size, mew=0, color=COLOURS[colour])
+            axes.xaxis.set_major_formatter("{x:,.0f}")
+        if GOLD in known:
+            axes.plot(*known[GOLD], "*", ms=15, mew=0, color=COLOURS["gold"], label="gold")
+        for name, style in zip(methods, _styles(methods), strict=True):
+            axes.plot(*known[name], **style)
         axes.margins(0.18)
         axes.set_xlabel(x_label)
         axes.set_ylabel(y_label)
         axes.grid()
-        _add_labels(axes, known)
+        _add_legend(axes, methods)
 
     return Plot(
         title,
-        "A dot is a method, the star the gold sentences. Fluent and diverse methods are at the top left.",
+        "The star stands for the gold sentences. Fluent and diverse methods are at the top left.",
         draw_svg(draw, width=6.2, height=4.0, name="spread", title=title),
-        ("method", x_label, y_label),
-        tuple((name, f"{x:,.1f}", f"{y:,.3g}") for x, y, name in known),
+        Table(["method", x_label, y_label], [[name, f"{x:,.1f}", f"{y:,.3g}"] for name, (x, y) in known.items()]),
     )
 
 
 def f1_plot(setting: Setting, results: Sequence[ArmResult], number: int = 0) -> Plot | None:
-    """Plot F1 against the ratio of new sentences, with intervals, for the arms of a setting."""
+    """Plot the F1 of the arms of a setting, with intervals, beside gold alone at equal steps."""
     # Intervals are those of the gain over `gold-steps`, around the F1 of the arm: an interval that does not reach the
     # F1 of `gold-steps` shows a difference.
     base = {result.arm.ratio: 100 * result.f1 for result in results if result.arm.name == GOLD_STEPS}
-    arms: dict[str, list[ArmResult]] = {}
-    for result in results:
-        if result.arm.name not in BASELINES[:2]:
-            arms.setdefault(result.arm.name, []).append(result)
-    if not (arms or base):
+    shown = [result for result in results if result.arm.name not in BASELINES[:2]]
+    if not (shown or base):
         return None
-    shown = [result for some in arms.values() for result in some]
-    has_lines = len({result.arm.ratio for result in shown}) > 1
     has_single_seed = any(result.difference is not None and result.difference.seeds == 1 for result in shown)
     title = f"F1 on {setting}"
     limits = _limits([*(100 * result.f1 for result in shown), *base.values()], [_interval(r, base) for r in shown])
 
     def draw(axes: Axes) -> None:
-        if has_lines:
-            _draw_lines(axes, arms, base)
-            axes.set_ylim(*limits)
-        else:
-            _draw_rows(axes, arms, base)
-            axes.set_xlim(*limits)
+        bars = [(base[result.arm.ratio], row) for row, result in enumerate(shown) if result.arm.ratio in base]
+        for row, result in enumerate(shown):
+            if interval := _interval(result, base):
+                axes.plot(interval, [row, row], "-", lw=1.6, color=COLOURS["augmented"])
+            axes.plot([100 * result.f1], [row], "o", ms=7, mew=0, color=COLOURS["augmented"])
+        if bars:
+            label = "gold alone, equal steps"
+            axes.plot(*zip(*bars, strict=True), "|", ms=17, mew=2.5, color=COLOURS["gold"], label=label)
+            axes.legend(loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0, handlelength=1.2)
+        _set_rows(axes, [str(result.arm) for result in shown])
+        axes.set_xlim(*limits)
+        axes.set_xlabel("micro-F1")
 
     rows = []
     for result in results:
@@ -348,16 +313,14 @@ def f1_plot(setting: Setting, results: Sequence[ArmResult], number: int = 0) -> 
         ends = "{:.1f} to {:.1f}".format(*interval) if interval else "-"
         if interval and difference and difference.caution:
             ends += f" ({difference.caution})"
-        rows.append((str(result.arm), f"{100 * result.f1:.1f}", ends, difference.verdict if difference else "-"))
-    height = 3.6 if has_lines else 1.1 + 0.32 * max(1, len(arms))
+        rows.append([str(result.arm), f"{100 * result.f1:.1f}", ends, difference.verdict if difference else "-"])
     return Plot(
         title,
         "Whiskers are the 95 % interval of the gain over gold alone at equal steps: "
-        "where they do not reach the line of gold alone, a difference is seen."
+        "where they do not reach the bar of gold alone, a difference is seen."
         + (" With one seed they do not cover the variance of training: no verdict." if has_single_seed else ""),
-        draw_svg(draw, width=5.6, height=height, name=f"ratios-{number}", title=title),
-        ("arm", "F1", "95 % interval", "verdict"),
-        tuple(rows),
+        draw_svg(draw, width=5.6, height=1.1 + 0.32 * max(1, len(shown)), name=f"ratios-{number}", title=title),
+        Table(["arm", "F1", "95 % interval", "verdict"], rows),
     )
 
 
@@ -368,46 +331,6 @@ def _interval(result: ArmResult, base: Mapping[float, float]) -> Interval | None
         return None
     offset = result.f1 - difference.gain
     return 100 * (offset + difference.low), 100 * (offset + difference.high)
-
-
-def _draw_rows(axes: Axes, arms: Mapping[str, Sequence[ArmResult]], base: Mapping[float, float]) -> None:
-    """A row for each arm, where all have one ratio."""
-    for f1 in base.values():
-        axes.axvline(f1, color=COLOURS["gold"], lw=2, label="gold alone, equal steps")
-    for row, results in enumerate(arms.values()):
-        for result in results:
-            if interval := _interval(result, base):
-                axes.plot(interval, [row, row], "-", lw=1.6, color=COLOURS["augmented"])
-            axes.plot([100 * result.f1], [row], "o", ms=7, mew=0, color=COLOURS["augmented"])
-    _set_rows(axes, list(arms))
-    axes.set_xlabel("micro-F1")
-    if base:
-        axes.legend(loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0, handlelength=1.2)
-
-
-def _draw_lines(axes: Axes, arms: Mapping[str, Sequence[ArmResult]], base: Mapping[float, float]) -> None:
-    """A line for each arm over its ratios."""
-    if base:
-        f1s = [base[ratio] for ratio in sorted(base)]
-        label = "gold alone, equal steps"
-        axes.plot(sorted(base), f1s, "-", marker="_", lw=2, color=COLOURS["gold"], label=label)
-    for number, (name, results) in enumerate(arms.items()):
-        colour, marker = COLOURS[f"series-{number % 8}"], _LINE_MARKERS[number % 8]
-        ordered = sorted(results, key=lambda result: result.arm.ratio)
-        shift = 1 + 0.012 * (number - (len(arms) - 1) / 2)  # keeps whiskers apart
-        xs = [result.arm.ratio * shift for result in ordered]
-        f1s = [100 * result.f1 for result in ordered]
-        axes.plot(xs, f1s, "-", marker=marker, ms=6, lw=1.3, color=colour, label=name)
-        for x, result in zip(xs, ordered, strict=True):
-            if interval := _interval(result, base):
-                axes.plot([x, x], interval, "-", lw=1.1, color=colour, alpha=0.7)
-    ratios = sorted({result.arm.ratio for results in arms.values() for result in results})
-    if len(ratios) <= 12:
-        axes.set_xticks(ratios, [f"{ratio:g}" for ratio in ratios])
-    axes.set_xlabel("new sentences per gold sentence")
-    axes.set_ylabel("micro-F1")
-    axes.grid(axis="y")
-    axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1), borderaxespad=0)
 
 
 def _limits(means: Sequence[float], intervals: Sequence[Interval | None]) -> Interval:
