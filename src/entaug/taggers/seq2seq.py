@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -139,19 +139,6 @@ class EncodedSentences(NamedTuple):
 class PointerEncoder(Encoder):
     """A pretrained encoder and its decoder, if it has one, fine-tuned with a `PointerDecoder`."""
 
-    def __init__(self, encoder: str, pooling: Literal["first", "max"] = "first", *, frozen: bool = False) -> None:
-        super().__init__(encoder, pooling, frozen=frozen)
-        if frozen and self.has_decoder:
-            self.model.get_decoder().requires_grad_(requires_grad=True)
-            self.model.get_input_embeddings().requires_grad_(requires_grad=False)
-
-    def train(self, mode: bool = True) -> Self:
-        """See `torch.nn.Module.train`; a frozen encoder stays in evaluation mode."""
-        super().train(mode)
-        if self.has_decoder:
-            self.model.get_decoder().train(mode)
-        return self
-
     @property
     def has_decoder(self) -> bool:
         """Whether the model has a pretrained decoder."""
@@ -248,6 +235,8 @@ class PointerDecoder(torch.nn.Module):
     # cannot follow (see `MentionReader`) have the probability 0, in training as in prediction. A new decoder also reads
     # the vectors of the sub-words, added to their embeddings: so it need not learn from few sentences which of several
     # equal words was meant.
+
+    only_flat = False
 
     def __init__(
         self,
@@ -482,11 +471,6 @@ class Seq2SeqTagger(EncoderTagger):
             scale=encoder.score_scale,
             dropout=self.dropout,
         )
-
-    def confidences(self, sentences: Iterable[Sentence]) -> list[float]:
-        """Compute the confidence of the tagger in the mentions that sentences have."""
-        self._check_fitted()
-        return self._confidences(sentences, lambda _: True)
 
     def predict_with_confidences(self, sentences: Iterable[Sentence]) -> list[dict[Mention, float]]:
         """Predict the mentions of sentences, each with its confidence."""
