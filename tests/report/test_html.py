@@ -323,7 +323,7 @@ def test_the_page_says_what_is_not_there(tmp_path: Path) -> None:
     text = render_html_report(records=read_run_records([written(tmp_path / "runs", runs)]))
     assert "sis 1N: made no new sentence" in text
     assert "incomplete: 1 of 2 seeds, without 2" in text
-    assert "<code>mr</code> has no verdict" in text
+    assert "With one seed there is no verdict" in text
 
 
 def test_inputs_are_told_apart_by_looking(tmp_path: Path) -> None:
@@ -355,7 +355,7 @@ def test_report_page_from_files(tmp_path: Path) -> None:
     assert (summary.pairs, summary.methods, summary.runs, summary.notes) == (1, {"mr": 1}, 15, [])
     text = out.read_text()
     assert "<title>&lt;Mine&gt;</title>" in text
-    assert "<code>lwtr</code> helped in 1 of 1 setting" in text
+    assert "<strong>Use lwtr 2N</strong>: toy, 100, linear" in text
     with pytest.raises(OutputError, match="exists"):
         entaug.write_report(inputs, out, models=False)
     gold = (tmp_path / "gold.jsonl").rename(tmp_path / "gold.html")  # named as no corpus is

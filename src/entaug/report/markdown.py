@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import Any
@@ -139,42 +139,27 @@ def _summary(results: Results) -> list[Block]:
         gains = [difference.gain for difference in known]
         means.append(f"{_points(fmean(gains))} ({len(known)})")
         intervals.append(" to ".join(map(_points, mean_interval(gains))) if len(gains) > 1 else "-")
-        counts.append(f"`{title(column)}` {_count_verdicts(known)}.")
+        verdicts = Counter(difference.verdict for difference in known)
+        of = _count(len(known) - verdicts[ONE_SEED], "setting")
+        counts.append(f"`{title(column)}` helped in {verdicts['helps']} of {of}, hurt in {verdicts['hurts']}.")
     table = Table(["corpus, size, tagger", *map(title, ordered)], [*rows, means, intervals])
-    return [_LEGEND, table, f"**{recommend(results)}**", counts]
-
-
-def _count_verdicts(differences: Sequence[Difference]) -> str:
-    """In how many settings a method helped, hurt or did neither."""
-    verdicts = Counter(difference.verdict for difference in differences)
-    single = verdicts[ONE_SEED]
-    tested = len(differences) - single
-    if not tested:
-        return f"has no verdict: one seed in {_count(single, 'setting')}"
-    text = f"helped in {verdicts['helps']} of {_count(tested, 'setting')}, hurt in {verdicts['hurts']}, "
-    text += f"no difference seen in {verdicts['no difference seen']}"
-    return text + (f"; in {single} more one seed and so no verdict" if single else "")
+    return [_LEGEND, table, recommend(results), counts]
 
 
 def _chance(results: Results) -> list[Block]:
-    """The number of differences that chance alone would show."""
+    """The number of differences that chance alone would show, and cautions."""
     differences = [result.difference for arms in results.values() for result in arms if result.difference]
-    if not differences:
-        return []
     tested = [difference for difference in differences if difference.verdict != ONE_SEED]
-    single = len(differences) - len(tested)
-    text = f"{_count(len(differences), 'comparison')}"
-    if single:
-        text += f", {single} with one seed: no verdict, because their intervals do not cover the variance of training"
+    sentences = []
     if tested:
         shown = sum(difference.verdict != "no difference seen" for difference in tested)
-        text += f". Of the other {len(tested)}, {shown} " if single else f", of which {shown} "
-        text += "showed a difference; "
-        text += f"if no method had an effect, about {0.05 * len(tested):.1f} would by chance, at 5 % each"
-    text += "."
+        what = f"Of {_count(len(tested), 'comparison')} over several seeds {shown} showed a difference"
+        sentences.append(f"{what}; if no method had an effect, about {0.05 * len(tested):.1f} would by chance.")
+    if len(tested) < len(differences):
+        sentences.append("With one seed there is no verdict: the interval does not cover the variance of training.")
     if any(1 < difference.seeds < 5 for difference in differences):
-        text += " With fewer than five seeds, intervals are wide where seeds differ much; more seeds narrow them."
-    return [text]
+        sentences.append("With fewer than five seeds, intervals are wide where seeds differ much.")
+    return [" ".join(sentences)] if sentences else []
 
 
 def _arm_table(arms: Iterable[ArmResult]) -> Table:
@@ -324,82 +309,32 @@ def _corpus_table(settings: Sequence[Setting], size: int | None, results: Result
 # --------------------------------------------------------------------------------------------------------------- advice
 
 
-def recommend(results: Results) -> str:
-    """Say which method to use in which setting."""
+def recommend(results: Results) -> list[str]:
+    """Say which method to use in which settings, a line for each advice."""
     # A method is recommended where its interval at equal steps lies above 0: of several the one with the largest gain.
     # Gold alone is recommended where three seeds show no gain of any method.
-    names = _names(results)
-    methods = {
-        setting: [(r, r.shown_difference) for r in arms if r.shown_difference and r.arm.name not in BASELINES]
-        for setting, arms in results.items()
-    }
-    comparisons = [d for of_setting in methods.values() for _, d in of_setting if d.seeds > 1]
-    gains_of: dict[str, list[tuple[str, Difference]]] = defaultdict(list)
-    others, undecided, empty = [], [], []
-    num_seeds: set[int] = set()  # of the undecided settings
-    for setting, of_setting in methods.items():
-        differences = [difference for _, difference in of_setting]
-        tested = [(result, difference) for result, difference in of_setting if difference.seeds > 1]
+    where: dict[str, list[str]] = defaultdict(list)
+    num_tested = num_gains = 0
+    for setting, arms in results.items():
+        methods = [(r, r.shown_difference) for r in arms if r.shown_difference and r.arm.name not in BASELINES]
+        tested = [(result, difference) for result, difference in methods if difference.seeds > 1]
         gains = [(result, difference) for result, difference in tested if difference.verdict == "helps"]
+        num_tested += len(tested)
+        num_gains += len(gains)
         if gains:
             result, best = max(gains, key=lambda pair: pair[1].gain)
-            is_only_ratio = len({other.arm.ratio for other, _ in of_setting if other.arm.name == result.arm.name}) < 2
-            name = result.arm.name if is_only_ratio else str(result.arm)
-            gains_of[name].append((names[setting], best))
-        elif differences and _is_undecided(differences):
-            undecided.append(names[setting])
-            num_seeds.add(max(difference.seeds for difference in differences))
-        elif tested:
-            others.append(names[setting])
+            interval = f"{_points(best.gain)} F1, {_points(best.low)} to {_points(best.high)}"
+            where[f"Use {result.arm}"].append(f"{setting} ({interval})")
+        elif methods and _is_undecided([difference for _, difference in methods]):
+            where["Run three seeds before you choose"].append(str(setting))
         else:
-            empty.append(names[setting])
-    parts = [_use(name, where) for name, where in gains_of.items()]
-    found = len([d for d in comparisons if d.verdict == "helps"])
-    if found and found <= _ONE_SIDED * len(comparisons):
-        times = "once" if found == 1 else f"{found} times"
-        parts.append(f"but repeat it with other seeds, because chance alone shows that {times} in {len(comparisons)}")
-    if others:
-        where = "on the others " if parts else f"on {_and(others)} " if undecided or empty else ""
-        parts.append(f"{where}keep gold alone" + ("" if parts else ": no method showed a gain at equal steps"))
-    if undecided:
-        where = f"on {_and(undecided)} " if parts or empty or len(undecided) == 1 else ""
-        so_far = {(1,): "one seed", (2,): "two seeds", (1, 2): "one or two seeds"}[tuple(sorted(num_seeds))]
-        parts.append(f"{where}run three seeds before you choose ({so_far} so far)")
-    if empty:
-        parts.append(f"on {_and(empty)} no method was compared yet")
-    sentence = "; ".join(parts)
-    return f"{sentence[:1].upper()}{sentence[1:]}."
+            where["Keep gold alone" if tested else "No method was compared yet"].append(str(setting))
+    lines = [f"**{advice}**: {'; '.join(settings)}." for advice, settings in where.items()]
+    if 0 < num_gains <= _ONE_SIDED * num_tested:
+        lines.append(f"Repeat it with other seeds: chance alone shows {num_gains} in {num_tested} comparisons.")
+    return lines
 
 
 def _is_undecided(differences: Sequence[Difference]) -> bool:
     """Whether no comparison of a setting has enough seeds, and more could show a gain."""
     return all(d.seeds < _ENOUGH_SEEDS for d in differences) and any(d.verdict != "hurts" for d in differences)
-
-
-def _use(name: str, gains: Sequence[tuple[str, Difference]]) -> str:
-    """The advice to use a method in settings with such gains."""
-    if len(gains) == 1:
-        [(setting, gain)] = gains
-        interval = f"{_unsigned(gain.low)} to {_unsigned(gain.high)}"
-        return f"use {name} on {setting}: +{_unsigned(gain.gain)} F1 ({interval}) at equal steps"
-    where = [f"{setting} (+{_unsigned(g.gain)}: {_unsigned(g.low)} to {_unsigned(g.high)})" for setting, g in gains]
-    return f"use {name} on {_and(where)}, in points of F1 at equal steps"
-
-
-def _names(settings: Collection[Setting]) -> dict[Setting, str]:
-    """A short name for each setting: of its corpus, size and tagger only what tells settings apart."""
-    names = {}
-    for setting in settings:
-        others = [other for other in settings if other.corpus == setting.corpus]
-        parts = [f"{setting.size:,} sentences"] if len({other.size for other in others}) > 1 else []
-        parts += [setting.tagger] if len({other.tagger for other in others}) > 1 else []
-        names[setting] = setting.corpus + (f" with {' and '.join(parts)}" if parts else "")
-    return names
-
-
-def _unsigned(share: float) -> str:
-    return f"{round(100 * share, 1) + 0.0:.1f}"
-
-
-def _and(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
