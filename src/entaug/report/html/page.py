@@ -72,7 +72,6 @@ MAX_EXAMPLES = 20_000
 """Number of augmented sentences that a page shows; of more, a random sample."""
 
 _SCRIPTS = ("theme.js", "sentences.js", "feed.js", "review.js", "page.js")
-_X_MEASURE, _Y_MEASURE = "perplexity", "new_words"
 
 
 def render_html_report(
@@ -91,7 +90,7 @@ def render_html_report(
     shown = AugmentedCorpus(
         corpus.gold, {name: [corpus.methods[name][i] for i in chosen] for name, chosen in places.items()}
     )
-    figures = [_scatter_plot(qualities), plots.label_plot(corpus), plots.length_plot(corpus)]
+    figures = [plots.label_plot(corpus), plots.length_plot(corpus)]
     remarks = [
         note if quality.name == GOLD else f"{quality.name}: {note}"
         for quality in qualities
@@ -140,12 +139,8 @@ def _experiments(records: Sequence[RunRecord], *, by_type: bool, by_length: Sequ
     return {
         "summary": parts.summary,
         "settings": [
-            {
-                "name": str(setting),
-                "plot": plots.f1_plot(setting, results, number),
-                "tables": parts.tables[setting],
-            }
-            for number, (setting, results) in enumerate(parts.results.items())
+            {"name": str(setting), "plot": plots.f1_plot(setting, results), "tables": parts.tables[setting]}
+            for setting, results in parts.results.items()
         ],
         "notes": parts.notes,
     }
@@ -212,18 +207,3 @@ def _measure_rows(qualities: Sequence[Quality]) -> list[dict[str, Any]]:
         for name, measure in MEASURES.usable().items()
         if any(quality.values.get(name) is not None for quality in qualities)
     ]
-
-
-def _scatter_plot(qualities: Sequence[Quality]) -> plots.Plot | None:
-    """Novelty against perplexity; gold sentences have no new words by definition."""
-    points: Mapping[str, tuple[float | None, float | None]] = {
-        quality.name: (
-            quality.values.get(_X_MEASURE),
-            0.0 if quality.name == GOLD else _scale(_Y_MEASURE, quality.values.get(_Y_MEASURE)),
-        )
-        for quality in qualities
-    }
-    if len(points) < 2:
-        return None
-    title = f"{MEASURES[_Y_MEASURE].title} against {MEASURES[_X_MEASURE].title.lower()}"
-    return plots.scatter_plot(points, _title(_X_MEASURE).lower(), _title(_Y_MEASURE).lower(), title)
