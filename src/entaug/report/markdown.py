@@ -70,8 +70,10 @@ def markdown_report(
         '# Results of the runs'
     """
     parts = report_parts(records, by_type=by_type, by_length=by_length, samples=samples)
-    settings = (block for setting, tables in parts.tables.items() for block in (Heading(str(setting)), *tables))
-    return as_markdown([Heading("Results of the runs", 1), *parts.summary, *settings, *parts.notes])
+    blocks: list[Block] = [Heading("Results of the runs", 1), *parts.summary]
+    for setting, tables in parts.tables.items():
+        blocks += [Heading(str(setting)), *tables]
+    return as_markdown([*blocks, *parts.notes])
 
 
 def report_parts(

@@ -191,7 +191,8 @@ class ConfiguredTagger:
 def configure_tagger(name: str, text: str) -> ConfiguredTagger:
     """Create a tagger with parameters of its own and of its training: ``linear:encoder=mpnet;epochs=20``."""
     names = {parameter.name for parameter in parameters(TAGGERS[name])}
-    own, of_training = [], []
+    own: list[str] = []
+    of_training: list[str] = []
     for assignment in filter(None, map(str.strip, text.split(";"))):
         is_own = assignment.partition("=")[0].strip() in names
         (own if is_own else of_training).append(assignment)

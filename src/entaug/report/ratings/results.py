@@ -349,9 +349,10 @@ def _tables(summary: RatingSummary) -> tuple[Table, Table, Table]:
 
 
 def _cell(mean: MeanRating | None) -> str:
-    if mean is None or mean.low is None:
-        return _number(mean and mean.mean)
-    return f"{mean.mean:.2f} ({mean.low:.2f} to {mean.high:.2f})"
+    if mean is None:
+        return "-"
+    interval = "" if mean.low is None else f" ({mean.low:.2f} to {mean.high:.2f})"
+    return f"{mean.mean:.2f}{interval}"
 
 
 def _number(value: float | None) -> str:
