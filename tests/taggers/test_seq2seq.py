@@ -119,6 +119,21 @@ def test_other_architectures_train_predict_save_and_load(kind: str, folders: dic
     assert load_tagger(tmp_path / "tagger").predict(GOLD) == predicted
 
 
+@pytest.mark.parametrize("kind", ["bart", "t5", "bert"])
+def test_a_frozen_encoder_keeps_its_weights_and_the_decoder_learns(kind: str, folders: dict[str, Path]) -> None:
+    tagger = new_tagger(folders[kind], frozen=True)
+    tagger.fit(MIXED, config=TaggerTrainingConfig(steps=2, learning_rate=1e-2, head_learning_rate=1e-2))
+    body, plain = tagger._encoder, PointerEncoder(str(folders[kind]))
+    table = plain.model.get_input_embeddings().weight
+    assert torch.equal(body.model.get_input_embeddings().weight, table)
+    for (name, own), (_, old) in zip(body.encoder.named_parameters(), plain.encoder.named_parameters(), strict=True):
+        assert torch.equal(own, old) or "pooler" in name  # which has random weights and is not used
+    if body.has_decoder:
+        decoders = (body.model.get_decoder().named_parameters(), plain.model.get_decoder().named_parameters())
+        changed = [name for (name, own), (_, old) in zip(*decoders, strict=True) if not torch.equal(own, old)]
+        assert len(changed) > 10
+
+
 def test_untrained_weights_give_valid_mentions_and_end(folders: dict[str, Path]) -> None:
     # After one step the likeliest items are arbitrary; sentences of several rows, odd words and one word.
     odd = [Sentence(("the mild pain \u200b of " * 20).split(" ")[:-1]), Sentence(["x"]), Sentence(["qxz" * 60, "b"])]

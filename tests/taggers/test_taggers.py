@@ -334,6 +334,26 @@ def test_static_words_are_told_by_vector_casing_and_characters(vectors: Path) ->
     assert not both[0, 1].any()
 
 
+@pytest.mark.parametrize("name", ["linear", "bilstm-crf", "w2ner"])
+def test_a_frozen_encoder_keeps_its_weights(name: str, bert: Path, vectors: Path, tmp_path: Path) -> None:
+    pretrained = Encoder(str(bert)).model.state_dict()
+    before = {key: tensor for key, tensor in pretrained.items() if "pooler" not in key}  # which is random and unused
+    few = TaggerTrainingConfig(steps=4, batch_size=8, learning_rate=1e-2)
+    frozen = made(name, bert, vectors, frozen=True).fit(GOLD, config=few)
+    free = made(name, bert, vectors).fit(GOLD, config=few)
+    after, trained = frozen._encoder.model.state_dict(), free._encoder.model.state_dict()
+    assert all(torch.equal(before[key], after[key]) for key in before)
+    assert not all(torch.equal(before[key], trained[key]) for key in before)
+    assert not frozen._encoder.train().model.training
+    head = {key: tensor.clone() for key, tensor in frozen._decoder.state_dict().items()}
+    again = made(name, bert, vectors, frozen=True).fit(GOLD, config=replace(few, steps=1))
+    assert any(not torch.equal(head[key], tensor) for key, tensor in again._decoder.state_dict().items())
+    frozen.save(tmp_path / "tagger")
+    loaded = load_tagger(tmp_path / "tagger")
+    assert loaded.frozen  # type: ignore[attr-defined]
+    assert loaded.predict(DEV) == frozen.predict(DEV)
+
+
 # --------------------------------------------------------------------------------------------------------------- heads
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, Self, TypeVar
 
 import numpy as np
 import torch
@@ -61,11 +61,12 @@ class Encoder(torch.nn.Module):
     # During training the embedding table is reduced to the sub-words that occur (`shrink`): the other rows, most of a
     # small model, would only have gradients of 0. Afterwards the rows are put back.
 
-    def __init__(self, encoder: str, pooling: Literal["first", "max"] = "first") -> None:
+    def __init__(self, encoder: str, pooling: Literal["first", "max"] = "first", *, frozen: bool = False) -> None:
         super().__init__()
         folder = encoder_folder(encoder)
         self.name = model_name(folder)
         self.pooling = pooling
+        self.frozen = frozen
         self.tokenizer = self._load_tokenizer(folder)
         if not self.tokenizer.is_fast:
             raise MissingModelError(
@@ -82,6 +83,15 @@ class Encoder(torch.nn.Module):
         self._prefix, self._suffix = ids[: inner[0]], ids[inner[-1] + 1 :]
         self._full_table: torch.nn.Embedding | None = None
         self._row_of: torch.Tensor | None = None
+        if frozen:
+            self.model.requires_grad_(requires_grad=False)
+
+    def train(self, mode: bool = True) -> Self:
+        """See `torch.nn.Module.train`; a frozen encoder stays in evaluation mode."""
+        super().train(mode)
+        if self.frozen:
+            self.model.eval()
+        return self
 
     def _load_tokenizer(self, folder: Path) -> Any:
         return load_tokenizer(folder)
@@ -157,7 +167,9 @@ class Encoder(torch.nn.Module):
         kept = torch.tensor(sorted(ids))
         rows = table.weight.detach()[kept.to(table.weight.device)].clone()
         # With given weights the module draws no random numbers, so later draws equal those with the full table.
-        small = torch.nn.Embedding(len(kept), table.embedding_dim, padding_idx=table.padding_idx, _weight=rows)
+        small = torch.nn.Embedding(
+            len(kept), table.embedding_dim, padding_idx=table.padding_idx, _weight=rows, _freeze=self.frozen
+        )
         self._row_of = torch.full((table.num_embeddings,), -1)
         self._row_of[kept] = torch.arange(len(kept))
         self._full_table = table

@@ -331,12 +331,14 @@ class EncoderTagger(NeuralTagger):
 
     Args:
         encoder: an alias of the starter set, a folder, or a name on the hub.
+        frozen: whether the encoder is not trained, so that its word vectors are features for the new weights.
     """
 
     pooling: ClassVar[Literal["first", "max"]] = "first"
     encoder_class: ClassVar[type[Encoder]] = Encoder
 
     encoder: ModelName = "minilm"
+    frozen: bool = False
 
     def check_requirements(self) -> None:
         """See `entaug.taggers.base.TrainableTagger.check_requirements`."""
@@ -346,11 +348,11 @@ class EncoderTagger(NeuralTagger):
     def build_encoder(self, sentences: Sequence[Sentence]) -> Encoder:
         """See `NeuralTagger.build_encoder`."""
         del sentences
-        return self.encoder_class(self.encoder, self.pooling)
+        return self.encoder_class(self.encoder, self.pooling, frozen=self.frozen)
 
     def restore_encoder(self, folder: Path, config: dict[str, Any]) -> Encoder:
         """See `NeuralTagger.restore_encoder`."""
-        encoder = self.encoder_class(str(folder / "encoder"), self.pooling)
+        encoder = self.encoder_class(str(folder / "encoder"), self.pooling, frozen=self.frozen)
         encoder.name = config["encoder"]
         return encoder
 

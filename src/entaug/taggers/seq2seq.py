@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -138,6 +138,19 @@ class EncodedSentences(NamedTuple):
 
 class PointerEncoder(Encoder):
     """A pretrained encoder and its decoder, if it has one, fine-tuned with a `PointerDecoder`."""
+
+    def __init__(self, encoder: str, pooling: Literal["first", "max"] = "first", *, frozen: bool = False) -> None:
+        super().__init__(encoder, pooling, frozen=frozen)
+        if frozen and self.has_decoder:
+            self.model.get_decoder().requires_grad_(requires_grad=True)
+            self.model.get_input_embeddings().requires_grad_(requires_grad=False)
+
+    def train(self, mode: bool = True) -> Self:
+        """See `torch.nn.Module.train`; a frozen encoder stays in evaluation mode."""
+        super().train(mode)
+        if self.has_decoder:
+            self.model.get_decoder().train(mode)
+        return self
 
     @property
     def has_decoder(self) -> bool:
