@@ -234,7 +234,8 @@ def brute(contest: CandidateSet, k: int, lm: Any) -> int:
         for v, w in zip(lm.token_log_probs([(t, None) for t in contest.texts]), contest.words, strict=True)
     ]
     top = sorted(range(len(scores)), key=lambda i: (-scores[i], i))[:k]
-    return min(top, key=lambda i: (-contest.preferences[i], i))
+    wanted = contest.preferences or [0.0] * len(scores)
+    return min(top, key=lambda i: (-wanted[i], i))
 
 
 @settings(max_examples=examples(60), deadline=None)
@@ -249,7 +250,7 @@ def test_all_candidates_are_computed_without_a_confidence(rng: Random, k: int) -
             CandidateSet(
                 texts,
                 [float(rng.randint(1, 9)) for _ in texts],
-                [rng.choice([0.1, 0.2, 0.3]) for _ in texts],
+                [rng.choice([0.1, 0.2, 0.3]) for _ in texts] if k > 1 else None,
                 expected if rng.random() < 0.7 else None,
             )
         )

@@ -150,7 +150,7 @@ class CandidateSet(NamedTuple):
 
     texts: Sequence[str]
     words: Sequence[float]
-    preferences: Sequence[float]
+    preferences: Sequence[float] | None = None
     expected: Sequence[Sequence[float]] | None = None
     spread: Sequence[Sequence[float]] | None = None
 
@@ -258,7 +258,7 @@ class _Selector:
 
     def __init__(self, candidates: CandidateSet, n_best: int, confidence: float | None = None) -> None:
         self._n_best = n_best
-        self._preferences = candidates.preferences
+        self._preferences = candidates.preferences or [0.0] * len(candidates.texts)
         expected, spread = candidates.expected, candidates.spread
         self._confidence = None if spread is None else confidence
         groups: dict[tuple[str, float], list[int]] = {}
