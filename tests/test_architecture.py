@@ -35,7 +35,6 @@ HEAVY |= {
     "rapidfuzz",
     "matplotlib",
     "jinja2",
-    "markdown_it",
     "scipy",
     "filelock",
 }

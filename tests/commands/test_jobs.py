@@ -163,33 +163,6 @@ def test_standard_output_is_the_same_too(tmp_path: Path, capfdbinary: pytest.Cap
     assert written[0] == written[1] != b""
 
 
-@pytest.mark.usefixtures("inline")
-def test_measures_by_several_processes(tmp_path: Path) -> None:
-    # One that has no value, because there are no mentions, in both ways.
-    (tmp_path / "plain.jsonl").write_text('{"tokens": ["No", "names"]}\n', encoding="utf-8")
-    augment_file(TRAIN, tmp_path / "new.jsonl", parse_methods("lwtr+mr:copies=2"))
-    files = [tmp_path / "new.jsonl", tmp_path / "plain.jsonl"]
-    without: dict[str, Any] = {"models": dict.fromkeys(("causal_lm", "masked_lm", "encoder")), "gold": TRAIN}
-    texts = []
-    for jobs in (1, 2):
-        entaug.quality(files, tmp_path / "table.json", force=True, jobs=jobs, **without)
-        texts.append((tmp_path / "table.json").read_text(encoding="utf-8"))
-    assert texts[0] == texts[1]
-    assert "undefined because" in texts[0]
-
-
-@pytest.mark.slow
-def test_processes_measure_the_same(tmp_path: Path) -> None:
-    augment_file(TRAIN, tmp_path / "new.jsonl", parse_methods("lwtr+mr:copies=4"))
-    tables = []
-    for jobs in ("1", "2"):
-        out = tmp_path / f"table-{jobs}.md"
-        given = ["quality", str(tmp_path / "new.jsonl"), "--gold", str(TRAIN), "--no-models", "-o", str(out)]
-        assert main([*given, "--jobs", jobs]) == 0
-        tables.append(out.read_text(encoding="utf-8"))
-    assert tables[0] == tables[1]
-
-
 # -------------------------------------------------------------------------------------------------------- interruptions
 
 

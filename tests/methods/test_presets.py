@@ -478,9 +478,7 @@ def test_taggers_have_parameters_of_their_own_and_of_their_training() -> None:
     assert resolve("tagger", "bilstm-crf:hidden=0").tagger.hidden == 0
     with pytest.raises(UnknownNameError, match="unknown parameter of linear: 'epoch'; did you mean 'epochs'"):
         resolve("tagger", "linear:epoch=3")
-    with pytest.raises(
-        ParameterError, match="'epochs' is not of the form PARAMETER=VALUE; for example linear:epochs=20"
-    ):
+    with pytest.raises(ParameterError, match="linear: 'epochs' is not of the form PARAMETER=VALUE"):
         resolve("tagger", "linear:epochs")
     with pytest.raises(ParameterError, match="epochs must be"):
         resolve("tagger", "linear:epochs=0")

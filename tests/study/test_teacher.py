@@ -198,4 +198,4 @@ def test_reports_show_a_teacher_without_recommending_it(encoder: Path, tmp_path:
     assert results[1].difference is None
     assert results[1].gain_over_gold is not None
     assert results[1].notes == ("a teacher, not a tagger of this setting",)
-    assert "ensemble" not in recommend(compare_arms(records))
+    assert "ensemble" not in str(recommend(compare_arms(records)))

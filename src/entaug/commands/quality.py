@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from entaug.backends.processes import Workers, number_of_processes
 from entaug.backends.resolve import resolve
 from entaug.commands.command import Command
 from entaug.commands.options import COMPUTING, FORCE, READING_AUGMENTED
@@ -22,9 +20,7 @@ from entaug.formats.augmented import read_augmented
 from entaug.formats.file_job import check_apart, check_output
 from entaug.metrics.quality import (
     DEFAULT_MODELS,
-    ComputeMeasures,
     Quality,
-    compute_measure,
     measure_corpus,
     quality_markdown,
     quality_table,
@@ -40,7 +36,6 @@ def quality(
     models: Mapping[str, Any] = MappingProxyType({}),
     as_json: bool = False,
     force: bool = False,
-    jobs: int | None = 1,
     progress: Progress = no_progress,
     **options: Any,
 ) -> list[Quality]:
@@ -57,7 +52,6 @@ def quality(
         models: models by kind (``causal_lm``, ``masked_lm``, ``encoder``); None for a kind leaves its measures out.
         as_json: write JSON.
         force: replace an output that exists.
-        jobs: the number of processes that measure; None for as many as there are cores.
         progress: the progress callback.
         options: options for reading; see `entaug.read_augmented`.
 
@@ -79,13 +73,7 @@ def quality(
     inputs = list(inputs)
     check_output(output, STDIN, force=force)  # check before the computation
     check_apart([output], [gold, *inputs])
-    jobs = number_of_processes(jobs, sum(Path(path).stat().st_size for path in inputs if Path(path).is_file()))
-    corpus = read_augmented(inputs, gold, **options)
-    with contextlib.ExitStack() as stack:
-        compute: ComputeMeasures | None = None
-        if jobs > 1:
-            compute = partial(stack.enter_context(Workers.start(jobs)).map, compute_measure)
-        qualities = measure_corpus(corpus, measures=measures, compute=compute, progress=progress, **models)
+    qualities = measure_corpus(read_augmented(inputs, gold, **options), measures=measures, progress=progress, **models)
     record = [quality.to_dict() for quality in qualities]
     tables = (partial(quality_markdown, qualities), partial(quality_table, qualities))
     write_table(output, record, *tables, as_json=as_json, force=force)

@@ -22,7 +22,7 @@ from entaug.errors import EntaugError, MissingExtraError, ParameterError, Unknow
 T = TypeVar("T")
 
 # Distributions whose top-level module has a different name.
-_MODULES = {"llama-cpp-python": "llama_cpp", "pytorch-crf": "torchcrf", "markdown-it-py": "markdown_it"}
+_MODULES = {"llama-cpp-python": "llama_cpp", "pytorch-crf": "torchcrf"}
 # Modules that are installed with another distribution.
 _INSTALLED_WITH = {"srsly": "spacy", "thinc": "spacy", "tokenizers": "transformers", "huggingface_hub": "transformers"}
 
