@@ -28,7 +28,7 @@ FLOORS = (
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 HEAVY = {"torch", "spacy", "transformers", "nltk", "numpy", "lemminflect", "rich", "sklearn", "stopwordsiso", "usearch"}
 HEAVY |= {
-    "openai",
+    "httpx",
     "datasets",
     "pyarrow",
     "srsly",

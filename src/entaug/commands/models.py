@@ -6,8 +6,7 @@ import contextlib
 from collections.abc import Sequence
 from typing import Literal
 
-from entaug.backends.models.bill_of_materials import bill_of_materials
-from entaug.backends.models.catalogue import list_models
+from entaug.backends.models.catalogue import bill_of_materials, list_models
 from entaug.backends.models.preparation import prepare_models, verify_models
 from entaug.commands.command import Command
 from entaug.commands.output import print_json, print_message
@@ -40,7 +39,7 @@ def models(
         action: prepare, verify, or bom for the bill of materials.
         names: names of models; by default all but the optional ones (verify: all that are prepared; bom: all).
         method: prepare: the models that this method uses by default, with the label guard.
-        source: prepare: use packages or prepared folders in this folder.
+        source: prepare: use the packages in this folder.
         offline: prepare: do not use the network.
     """
     if method and action != "prepare":

@@ -71,8 +71,7 @@ class ConstituencyReplacement(Augmenter):
             the same label). The paper asks for the same category only.
         skip_headlines: whether headlines and table rows are neither changed nor taken phrases from; see
             `entaug.methods.shared.prose_detection`. The paper has no such rule.
-        constituency_parser: a `ConstituencyParser` or its name: ``"projected"``, ``"link-grammar"``, ``"stanza:en"``
-            (as in the paper).
+        constituency_parser: a `ConstituencyParser` or its name: ``"projected"``, ``"stanza:en"`` (as in the paper).
         causal_lm: a `CausalLM` or its name; used with ``scorer="causal"``.
         masked_lm: a `MaskedLM` or its name; used with ``scorer="masked"``.
         preset: ``"starter"``; or ``"paper"``, which sets what the paper says (``entaug list methods cr``)

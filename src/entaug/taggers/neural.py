@@ -367,4 +367,4 @@ class EncoderTagger(NeuralTagger):
         with torch.autocast(encoder.model.device.type, dtype=self._dtype, enabled=self._dtype is not torch.float32):
             return compute_attentions(
                 encoder.encoder, encoder.tokenizer, encoder.max_length, Batcher(4096), sentences, layers
-            )[0]
+            )
