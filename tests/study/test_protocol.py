@@ -1,4 +1,4 @@
-"""Protocols of papers in plans: several test sets, several draws, mixed corpora, grids."""
+"""Protocols of papers in plans: several test sets, several draws, folds, mixed corpora, grids."""
 
 from __future__ import annotations
 
@@ -108,6 +108,29 @@ def test_results_are_averaged_over_draws_of_the_gold_sentences(schedule_of: Any,
     assert "20.0 ± 8.9" in markdown_report(records)
     [(_, [partly])] = compare_arms([*records[:2], *records[3:]]).items()
     assert partly.notes == ()  # records that were built in memory have no file that says which seeds there are
+
+
+# ----------------------------------------------------------------------------------------------------- cross-validation
+
+
+def test_folds_take_the_place_of_a_test_set(schedule_of: Any, tmp_path: Path) -> None:
+    runs = schedule_of(corpus(test="", folds="3", sizes="[18]"), top='seeds = [1]\nbaselines = ["gold"]').runs
+    assert [run.split.fold for run in runs] == [(1, 3), (2, 3), (3, 3)]
+    held_out = [[sentence.tokens for sentence in entaug.read(run.split.test)] for run in runs]
+    assert [len(fold) for fold in held_out] == [6, 6, 6]
+    for run, fold in zip(runs, held_out, strict=True):
+        assert run.split.num_gold == 12
+        assert not {sentence.tokens for sentence in entaug.read(run.split.train)} & set(fold)
+    records = [execute_run(run)[0] for run in runs]
+    lines = [json.dumps(record.to_dict()) for record in records]
+    (tmp_path / "runs.jsonl").write_text("\n".join(reversed(lines)))
+    [joined] = read_run_records([tmp_path])
+    assert (joined.fold, joined.size) == (None, 18)
+    assert joined.test.sentences == tuple(counts for record in records for counts in record.test.sentences)
+    assert sum(joined.test.sentences, MatchCounts()) == joined.test.micro
+    # A run that lacks a fold is missing.
+    (tmp_path / "runs.jsonl").write_text("\n".join(lines[:2]))
+    assert read_run_records([tmp_path]) == []
 
 
 # -------------------------------------------------------------------------------------------------------- mixed corpora
@@ -290,6 +313,11 @@ def test_the_smallest_plan_keeps_parameters_by_corpus(schedule_of: Any, tmp_path
         (corpus(subset='"first"', subset_seed="[1, 2]"), "", "the seed has no effect on the subset"),
         (corpus(subset_seed="[1, 1]"), "", "subset_seed must be a list of distinct integers"),
         (corpus(sizes="", subset_seed="[1, 2]"), "", "the seed has no effect on the subset"),
+        (corpus(folds="3"), "", "folds are tested on each other, so there is no test set"),
+        (corpus(test="", folds="1"), "", "folds must be an integer of at least 2"),
+        (corpus(test="", folds="17"), "", "16 sentences of toy are too few for 17 folds"),
+        (corpus(test="", folds="3", subset_seed="[1, 2]"), "", "draws would be tested on different sentences"),
+        (corpus("a", test="", folds="2") + corpus("b", test="", folds="2") + MIX, "", "the corpora of both have folds"),
         (corpus(test='{ news = "nowhere.conll" }'), "", "there is no file"),
         (corpus(test="{ rest = 10, other = 3 }"), "", "other"),
         (corpus("a") + corpus("b") + MIX.replace('"b"]', '"c"]'), "", "unknown corpora 'c'"),

@@ -391,6 +391,7 @@ class _Search:
         return DataSplit(
             corpus=CorpusPlan(name="gold", mix=("gold",)),  # its files are those of the split
             size=len(gold),
+            num_gold=len(gold),
             train=write_part(data, f"{name}.train", gold),
             test_files={"": write_part(data, f"{name}.test", test)} if test else {},
             unlabelled=write_part(data, f"unlabelled.{most}", unlabelled) if unlabelled else None,

@@ -17,7 +17,7 @@ from entaug.errors import EntaugError, InputError, ParameterError, UnknownNameEr
 from entaug.files.atomic import atomic_file, output_error
 from entaug.formats import open_file, read, write
 from entaug.study.plan import PATIENCE, CorpusPlan, DrawnPart, Plan
-from entaug.study.subsets import draw, rest
+from entaug.study.subsets import draw, folds, rest
 
 _DIGESTS: dict[tuple[Path, int, int], str] = {}  # by path, time of the last change, and size
 _Parts = Mapping[str, list[Sentence]]
@@ -30,12 +30,14 @@ class DataSplit:
 
     corpus: CorpusPlan
     size: int
+    num_gold: int  # fewer than the size where a fold is held out
     train: Path
     test_files: Mapping[str, Path]  # by name; a single one has the name ""
     dev: Path | None = None
     unlabelled: Path | None = None
     leaks: Mapping[str, int] = field(default_factory=dict)
     subset_seed: int | None = None
+    fold: tuple[int, int] | None = None  # its number from 1, and the number of folds
     others: tuple[Path, ...] = ()  # further held-out sentences, which no run is tested on
 
     @property
@@ -90,7 +92,15 @@ class _CorpusSplitter:
         self.check_parts(train, parts)
         for (seed, size), subset in subsets.items():
             free = _distinct_plain(unlabelled, [subset, *parts.values()])
-            yield self.split(subset, parts, free, size=size, seed=seed if len(corpus.subset_seeds) > 1 else None)
+            if corpus.folds is None:
+                own_seed = seed if len(corpus.subset_seeds) > 1 else None
+                yield self.split(subset, parts, free, size=size, seed=own_seed)
+                continue
+            for number, (outside, inside) in enumerate(folds(subset, corpus.folds, seed), start=1):
+                if not (inside and any(sentence.mentions for sentence in outside)):
+                    message = f"{size} sentences of {corpus.name} are too few for {corpus.folds} folds"
+                    raise self.error("folds", message, "give fewer folds")
+                yield self.split(outside, {**parts, "test": inside}, free, size=size, fold=(number, corpus.folds))
 
     def mixed(self, members: Sequence[Sequence[DataSplit]]) -> Iterator[DataSplit]:
         """The splits of a mixed corpus: of each size and subset seed, those of its members together."""
@@ -98,6 +108,8 @@ class _CorpusSplitter:
         if len(seeds) > 1 or len(set(map(len, members))) > 1:
             message = f"the corpora of {self.corpus.name} have other numbers of sizes, or other subset seeds"
             raise self.error("mix", message, "give them the same subset_seed, and as many sizes")
+        if any(split.fold for splits in members for split in splits):
+            raise self.error("mix", f"the corpora of {self.corpus.name} have folds", "give them test sets instead")
         for splits in zip(*members, strict=True):
             files = zip(*((split.train, split.dev, split.unlabelled) for split in splits), strict=True)
             train, dev, unlabelled = ([s for path in paths if path for s in read(path)] for paths in files)
@@ -171,22 +183,33 @@ class _CorpusSplitter:
         return [s for s in train if s.tokens not in tokens] if self.plan.leakage == "drop" else train
 
     def split(
-        self, subset: list[Sentence], parts: _Parts, unlabelled: list[Sentence], *, size: int, seed: int | None
+        self,
+        subset: list[Sentence],
+        parts: _Parts,
+        unlabelled: list[Sentence],
+        *,
+        size: int,
+        seed: int | None = None,
+        fold: tuple[int, int] | None = None,
     ) -> DataSplit:
         """Write the files of a subset."""
         folder, name = self.plan.output / "data", self.corpus.name
         stem = f"{name}.{size}" if seed is None else f"{name}.{size}.{seed}"
+        if fold:
+            stem = name = f"{stem}.fold-{fold[0]}"
         files = {part: write_part(folder, f"{name}.{part.replace(' ', '.')}", some) for part, some in parts.items()}
         tests = {part.removeprefix("test").strip(): path for part, path in files.items() if part.startswith("test")}
         return DataSplit(
             corpus=self.corpus,
             size=size,
+            num_gold=len(subset),
             train=write_part(folder, f"{stem}.train", subset),
             test_files=tests,
             dev=files.get("dev"),
             unlabelled=write_part(folder, f"{stem}.unlabelled", unlabelled) if unlabelled else None,
             leaks={part: count_shared(subset, sentences) for part, sentences in sorted(parts.items())},
             subset_seed=seed,
+            fold=fold,
         )
 
     # ---------------------------------------------------------------------------------------------------------- checks

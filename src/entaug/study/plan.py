@@ -91,6 +91,7 @@ CorpusName = Annotated[str, Check(_is_corpus_name, f"{_LABEL} that can begin a f
 Seeds = Annotated[tuple[int, ...], _SEEDS]
 SubsetSeeds = Annotated[Any, _SEEDS]
 Ratios = Annotated[Any, Check(_are_ratios, f'a list of distinct numbers above 0 up to 100, or "{PATIENCE}"')]
+Folds = Annotated[int, Check(lambda folds: folds > 1, "an integer of at least 2")]
 LanguageCode = Annotated[str, Check(re.compile(r"[a-z]{2,3}([-_][A-Za-z]+)?").fullmatch, "a code as de or de_DE")]
 ByCorpus = Annotated[
     Mapping[str, Any],
@@ -162,6 +163,7 @@ class CorpusPlan(_Table):
     unlabelled: InputFile | DrawnPart | None = None
     max_test: PositiveInt | None = None
     sizes: tuple[float, ...] | None = None
+    folds: Folds | None = None
     subset: Strategy = "progressive"
     subset_seed: SubsetSeeds = 0
     overlap: Literal["outermost", "innermost"] | None = None
@@ -200,17 +202,21 @@ class CorpusPlan(_Table):
         return self.test if isinstance(self.test, Mapping) else {}
 
     def _rules(self) -> Iterator[tuple[object, str, str, str]]:
-        own = ("train", "test", "dev", "unlabelled", "sizes", "max_test", "language")
+        own = ("train", "test", "dev", "unlabelled", "sizes", "max_test", "folds", "language")
         if self.mix:
             message = "a mixed corpus has its sentences from others, so it takes no "
             yield from ((getattr(self, key) is not None, key, message + key, "leave it out") for key in own)
             return
-        for key in ("train", "test"):
+        message, remedy = "folds are tested on each other, so there is no test set", "leave out folds, test or max_test"
+        yield self.folds and (self.test is not None or self.max_test is not None), "folds", message, remedy
+        for key in ("train",) if self.folds else ("train", "test"):
             yield getattr(self, key) is None, "name", f"a corpus needs {key}", f'add {key} = "FILE", or mix'
+        several = len(self.subset_seeds) > 1
+        message = "with folds, draws would be tested on different sentences"
+        yield self.folds and several, "subset_seed", message, "give one seed"
         message = "the seed has no effect on the subset, so there is only one"
         remedy = "give one seed, or sizes and another strategy"
-        is_wrong = len(self.subset_seeds) > 1 and (self.sizes is None or self.subset == "first")
-        yield is_wrong, "subset_seed", message, remedy
+        yield several and (self.sizes is None or self.subset == "first"), "subset_seed", message, remedy
         if self.sizes is None:
             message = "the whole of train is used, so there is no rest"
             for key in ("test", "dev", "unlabelled"):

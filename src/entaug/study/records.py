@@ -10,8 +10,10 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -32,6 +34,10 @@ _RATIO = "amount"
 LeakCounts = Annotated[
     Mapping[str, int], Check(lambda counts: all(type(n) is int for n in counts.values()), "integers by name")
 ]
+Fold = Annotated[
+    Sequence[int],
+    Check(lambda fold: len(fold) == 2 and all(type(n) is int for n in fold), "a fold and the number of folds"),
+]
 
 
 @dataclass(frozen=True)
@@ -50,6 +56,7 @@ class RunRecord:
     test: Scores
     tests: Mapping[str, Scores] = field(default_factory=dict)
     subset_seed: int | None = None
+    fold: Fold | None = None
     leaks: LeakCounts = field(default_factory=dict)
     search: str = "list"
     group: str = ""
@@ -82,6 +89,7 @@ class RunRecord:
         }
         optional = {
             "subset_seed": self.subset_seed,
+            "fold": self.fold,
             "tests": tests or None,
             "group": self.group or None,
             "chosen": self.chosen or None,
@@ -136,8 +144,8 @@ def read_run_records(paths: Iterable[str | Path]) -> list[RunRecord]:
 
     Returns:
         The records; of several with the same key and labels the last. A run with several test sets gives one record for
-        each, with the name of the test set added to that of the corpus. An incomplete last line, left by a killed run,
-        is ignored.
+        each, with the name of the test set added to that of the corpus; the runs of all folds of a cross-validation
+        give one record together. An incomplete last line, left by a killed run, is ignored.
 
     Raises:
         InputError: a file is missing or has no record, or a record is faulty.
@@ -174,7 +182,7 @@ def read_run_records(paths: Iterable[str | Path]) -> list[RunRecord]:
                 records[record.key, *record.labels] = record
         if not any(record.path == str(file) for record in records.values()):
             raise InputError("holds no record of a run", path=str(file), remedy="let the experiment make some first")
-    return list(records.values())
+    return list(_pooled_folds(records.values()))
 
 
 def _by_test(record: RunRecord) -> Iterator[RunRecord]:
@@ -186,6 +194,29 @@ def _by_test(record: RunRecord) -> Iterator[RunRecord]:
         if "dev" in record.leaks:
             leaks["dev"] = record.leaks["dev"]
         yield replace(record, corpus=f"{record.corpus} on {name}", test=scores, tests={}, leaks=leaks)
+
+
+def _pooled_folds(records: Iterable[RunRecord]) -> Iterator[RunRecord]:
+    """The records, those of all folds as one; what has not finished all of its folds is missing."""
+    folds: dict[Any, dict[int, RunRecord]] = defaultdict(dict)
+    for record in records:
+        if record.fold is None:
+            yield record
+        else:
+            number, count = record.fold
+            folds[record.path, record.labels, count][number] = record
+    for (*_, count), by_number in folds.items():
+        some = [by_number[number] for number in sorted(by_number)]
+        if len(some) == count:
+            dev = [record.dev for record in some if record.dev]
+            yield replace(
+                some[0],
+                fold=None,
+                test=reduce(Scores.__add__, (record.test for record in some)),
+                dev=reduce(Scores.__add__, dev) if dev else None,
+                new=sum(record.new for record in some) // count,
+                new_in_test=sum(record.new_in_test for record in some),
+            )
 
 
 class RecordStore:

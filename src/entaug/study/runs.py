@@ -59,7 +59,7 @@ class RunSpec:
     @property
     def _num_planned(self) -> int:
         """The number of gold sentences and of the new ones that the ratio stands for."""
-        return self.split.size + round(self.ratio * self.split.size)
+        return self.split.num_gold + round(self.ratio * self.split.num_gold)
 
     @property
     def _tagger_training(self) -> TaggerTrainingConfig:
@@ -89,8 +89,8 @@ class RunSpec:
 
     def gold_training(self, tagger: TaggerPlan, seed: int = 0) -> TaggerTrainingConfig:
         """The hyperparameters of a training on the gold sentences alone."""
-        training = tagger.training.for_sentences(self.split.size)
-        return replace(training, steps=training.total_steps(self.split.size), seed=seed)
+        training = tagger.training.for_sentences(self.split.num_gold)
+        return replace(training, steps=training.total_steps(self.split.num_gold), seed=seed)
 
     @cached_property
     def key(self) -> str:
@@ -162,6 +162,7 @@ class RunSpec:
             "ratio": self.ratio,
             "seed": self.seed,
             "subset_seed": self.split.subset_seed,
+            "fold": self.split.fold,
             "group": self.method.group if self.method else "",
             "leaks": self.split.leaks,
         }

@@ -43,7 +43,7 @@ class Schedule:
         self.plan = plan
         self.chosen: set[str] = set()
         self.warnings = [
-            f"{split.corpus.name}: {count:,} of the {split.size:,} training sentences stand in {part} too"
+            f"{split.corpus.name}: {count:,} of the {split.num_gold:,} training sentences stand in {part} too"
             for split in splits
             for part, count in split.leaks.items()
             if count
