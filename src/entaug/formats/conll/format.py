@@ -607,6 +607,8 @@ def _format_comments(sentence: Sentence, dialect: ConllDialect) -> str:
     if dialect.texts and _needs_text(sentence, dialect):
         generated.append(f"{TEXT_COMMENT}{sentence.text}")
     comments = sentence.layout.get("comments")
+    if not (generated or comments or sentence.provenance):
+        return ""
     kept = list(filter(is_writable, comments if isinstance(comments, list) else ()))
     kept = [line for line in kept if sentence.id is not None or not parse_sentence_id(line)]
     said = set(map(comment_name, kept))

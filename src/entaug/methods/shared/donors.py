@@ -58,8 +58,9 @@ def style_of(texts: Sequence[str]) -> Style:
 class CorpusCapitals:
     """Use of capitals in a corpus: overall, in the mentions of each type, and by word."""
 
-    def __init__(self) -> None:
-        self._tokens: Counter[str] = Counter()
+    def __init__(self, tokens: Counter[str] | None = None) -> None:
+        self._tokens = Counter[str]() if tokens is None else tokens
+        self._counts_tokens = tokens is None  # else another counts them
         self._initial: Counter[str] = Counter()  # the first tokens of sentences
         self._mentions: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self._small: set[str] = set()  # lower-case words within mentions
@@ -67,17 +68,20 @@ class CorpusCapitals:
     def add(self, sentence: Sentence) -> None:
         """Learn from a sentence."""
         # Whole sentences are counted here, and each distinct token is looked at once, in `whole`.
-        self._tokens.update(sentence.tokens)
+        if self._counts_tokens:
+            self._tokens.update(sentence.tokens)
         self._initial[sentence.tokens[0]] += 1
         for mention in sentence.mentions:
             words = sentence.mention_tokens(mention)
-            self._small.update(word for word in words[1:] if word.islower())
-            if mention.start and any(word.lower() != word.upper() for word in words):
+            if len(words) > 1:
+                self._small.update(filter(str.islower, words[1:]))
+            text = " ".join(words)
+            if mention.start and text.lower() != text.upper():
                 counts = self._mentions[mention.label]
                 is_title = _first_is_upper(words[0])
                 counts["all"] += 1
                 counts["title" if is_title else "lower"] += 1
-                counts["upper"] += is_title and all(w.isupper() or w.lower() == w.upper() for w in words)
+                counts["upper"] += is_title and text.isupper()
 
     @cached_property
     def whole(self) -> Style:
@@ -304,7 +308,7 @@ class MentionShapes:
     # English.
 
     def __init__(self) -> None:
-        self._tokens: Counter[str] = Counter()
+        self.tokens: Counter[str] = Counter()
         self._tokens_outside: Counter[str] = Counter()  # outside all mentions
         self._contexts: defaultdict[str, set[tuple[str, str]]] = defaultdict(set)  # last word and the next one
 
@@ -312,7 +316,7 @@ class MentionShapes:
         """Learn from a sentence."""
         # Whole sentences are counted here, and each distinct token is looked at once, in `_words`.
         tokens = sentence.tokens
-        self._tokens.update(tokens)
+        self.tokens.update(tokens)
         self._tokens_outside.update(compress(tokens, sentence.outside_mask()))
         for mention in sentence.mentions:
             if mention.is_contiguous:
@@ -332,7 +336,7 @@ class MentionShapes:
 
     @cached_property
     def _words(self) -> Counter[str]:
-        return _lower_case_words(self._tokens)
+        return _lower_case_words(self.tokens)
 
     @cached_property
     def _modifiers(self) -> dict[str, set[str]]:
@@ -440,7 +444,7 @@ class TrainingDonors:
 
     def observe(self, corpus: Iterable[Sentence]) -> Iterator[Sentence]:
         """Learn the mentions of sentences that pass by; after the last one they are donors."""
-        capitals = CorpusCapitals()
+        capitals = CorpusCapitals(self._shapes.tokens)
         initial: list[tuple[Structure, _Content]] = []  # from the beginning of sentences
         for sentence in corpus:
             if self._by_shape:
