@@ -23,6 +23,7 @@ from entaug.errors import MissingExtraError, MissingModelError, ParameterError
 from entaug.formats import read
 from helpers import tiny_translators
 from helpers.counting import count_lines
+from helpers.marks import first_fast
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -315,7 +316,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
 NAMES = ["marian", "fsmt", "m2m@en:de", "mbart@en:de_DE", "t5@en:de"]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", first_fast(NAMES))
 def test_translations_depend_on_the_text_alone(tiny: Path, name: str) -> None:
     translator = resolve("translator", f"{tiny}/{name}")
     assert isinstance(translator, protocols.Translator)
@@ -330,7 +331,7 @@ def test_translations_depend_on_the_text_alone(tiny: Path, name: str) -> None:
     assert not any("__" in text or "_DE" in text or "</s>" in text for text in together)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", first_fast(NAMES))
 def test_draws_depend_on_text_and_seed_alone(tiny: Path, name: str) -> None:
     translator = resolve("translator", f"{tiny}/{name}")
     seeds = [-1, *range(30), 1 << 70]

@@ -34,12 +34,14 @@ from entaug.methods.shared.generated_text import label_tokens, label_transitions
 from entaug.methods.shared.generative import COPIED
 from helpers import tiny
 from helpers.fakes import FakeEncoder, FakeGenerator, FakeTagger
+from helpers.marks import first_fast
 
 COLOURS = "red blue green black white".split()
 PAIRS = [(f"{a} <mask>", f"<B-X> {a} <B-X> {b}") for a in COLOURS for b in COLOURS]
 MARKERS = {"<mask>": "blank", "<B-X>": "begin x"}
 TUNING = TrainingConfig(epochs=3, learning_rate=1e-2)
-KINDS = ("llama", "t5", "bart", "mbart")
+KINDS = ("llama", "bart", "t5", "mbart")
+EACH_KIND = pytest.mark.parametrize("kind", first_fast(KINDS, 2))
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +71,7 @@ def test_the_head_reads_contiguous_vectors(folders: dict[str, Path], required: A
 
 
 @pytest.mark.parametrize("adapters", [True, False])
-@pytest.mark.parametrize("kind", KINDS)
+@EACH_KIND
 def test_learns_and_is_read_back(folders: dict[str, Path], kind: str, adapters: bool, tmp_path: Path) -> None:
     plain = made(folders, kind, adapters=adapters)
     assert isinstance(plain, Generator)
@@ -332,7 +334,7 @@ def holds(text: str, wanted: list[list[str]]) -> bool:
     return all(re.search(".*".join(rf"(?<!\w){part}(?!\w)" for part in parts), text, re.IGNORECASE) for parts in wanted)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@EACH_KIND
 @pytest.mark.parametrize("how", ["beam_search", "diverse_beam_search", "sample"])
 def test_constrained_decoding_is_exact(folders: dict[str, Path], kind: str, how: Any) -> None:
     pairs = [(f"{a} {b}", f"a {a} and {b}.") for a in COLOURS for b in COLOURS]
@@ -380,7 +382,7 @@ def test_what_constrained_decoding_allows() -> None:
     assert not both.progress([piece, longer], [6, 1, 2, 3, 6, 1, 2]).first_ids
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@EACH_KIND
 def test_markers_before_words_can_be_read(folders: dict[str, Path], kind: str) -> None:
     marks = label_tokens(["X", "Y"])
     pairs = [(a, f"<B-X> {a} <I-X> {b} and <B-Y> {c}") for a in COLOURS for b in COLOURS for c in ("red", "blue")]
@@ -407,7 +409,7 @@ def test_markers_before_words_can_be_read(folders: dict[str, Path], kind: str) -
     assert not all(read({})), "what has hardly learned does not do so by itself"
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@EACH_KIND
 def test_a_word_may_stand_behind_a_piece_but_no_letters_may(folders: dict[str, Path], kind: str) -> None:
     generator = made(folders, kind)
     glues = generator.vocabulary.joining
@@ -416,7 +418,7 @@ def test_a_word_may_stand_behind_a_piece_but_no_letters_may(folders: dict[str, P
     assert glues, "letters alone"
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@EACH_KIND
 def test_what_came_to_no_end_is_left_out(folders: dict[str, Path], kind: str) -> None:
     generator = made(folders, kind)  # it has learned nothing, and does not know how to end
     generator.model.generation_config.forced_eos_token_id = 2
@@ -620,7 +622,7 @@ def corpus() -> list[Sentence]:
     ]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@EACH_KIND
 def test_methods_run_on_every_kind(folders: dict[str, Path], kind: str, tmp_path: Path) -> None:
     gold = corpus()
     generator = load_generator(str(folders[kind]))

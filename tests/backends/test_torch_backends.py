@@ -26,8 +26,9 @@ from entaug.backends.transformers.masked_lm import TransformersMaskedLM
 from entaug.core.alignment import detokenize
 from entaug.errors import EntaugError, MissingModelError, ParameterError, UnknownNameError
 from helpers import tiny
+from helpers.marks import first_fast
 
-MASKED = pytest.mark.parametrize("kind", ["bert", "roberta", "xlm-roberta"])
+MASKED = pytest.mark.parametrize("kind", first_fast(["bert", "roberta", "xlm-roberta"]))
 TEXTS = [
     "Ana Duarte joined Helio Labs in Lisbon.",
     "The new office opened last spring, and it is full.",

@@ -120,7 +120,8 @@ def cases() -> Iterator[object]:
         marks = []
         if not any(name in text for name in PARSED_ONLY):
             with_models, trained = needs_models(arguments[1:])
-            marks = [pytest.mark.models] * with_models + [pytest.mark.slow] * trained
+            is_slow = trained or (with_models and page != "README.md")
+            marks = [pytest.mark.models] * with_models + [pytest.mark.slow] * is_slow
         yield pytest.param(arguments[1:], marks=marks, id=f"{page}: {shlex.join(arguments)}")
 
 

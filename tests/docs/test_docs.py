@@ -195,6 +195,7 @@ def check_demo(output: str, examples: int) -> None:
 
 
 @pytest.mark.models
+@pytest.mark.slow
 def test_the_demo_shows_sentences_before_and_after() -> None:
     check_demo(run_demo(), 3)
 

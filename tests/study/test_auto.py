@@ -231,6 +231,7 @@ def test_where_nothing_helps_gold_alone_is_trained(files: Path, monkeypatch: pyt
     assert json.loads((files / "out" / "tagger" / "tagger.json").read_text())["state"][1] == 0.5
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_goes_on_and_gives_the_same_bytes(files: Path) -> None:
     run(files, "whole")
     expected = contents(files / "whole")
@@ -259,6 +260,7 @@ def test_an_interrupted_run_goes_on_and_gives_the_same_bytes(files: Path) -> Non
     assert len(OracleTagger.trained) < 4 * trainings
 
 
+@pytest.mark.slow
 def test_a_file_cut_off_by_a_kill_is_no_obstacle(files: Path) -> None:
     run(files, "whole")
 
@@ -388,6 +390,7 @@ def test_without_folds_a_larger_teacher_is_taken_for_its_gains_on_other_corpora(
         assert any("--teacher-encoder" in note for note in summary.notes) == (other is None)
 
 
+@pytest.mark.slow
 def test_the_plan_repeats_the_result(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run(files)
     assert main(["auto", str(files / "out" / "plan.toml"), "-o", str(files / "again")]) == 0

@@ -495,6 +495,7 @@ def test_processes_for_runs_never_hear_ctrl_c() -> None:
     assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == before
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_an_experiment_and_all_its_processes(encoder: Path, tmp_path: Path) -> None:
     plan = write_plan(tmp_path, encoder, "seeds = [1, 2, 3]")
     plan.write_text(plan.read_text().replace("epochs = 1", "epochs = 1000"))
@@ -598,6 +599,7 @@ def test_nested_corpora_need_a_tagger_that_can_or_a_choice(encoder: Path, tmp_pa
         run_experiment(plan, jobs=1)
 
 
+@pytest.mark.slow
 def test_a_run_that_fails_does_not_keep_the_others_from_being_done(encoder: Path, tmp_path: Path) -> None:
     same = tmp_path / "same.jsonl"
     entaug.write([Sentence([f"w{i}", "in", "Kent"], [Mention("LOC", [(2, 3)])]) for i in range(30)], same)

@@ -113,6 +113,7 @@ def test_learns_by_heart_saves_and_loads(name: str, bert: Path, vectors: Path, t
 
 
 @pytest.mark.parametrize("name", ["linear", "bilstm-crf"])
+@pytest.mark.slow
 def test_learns_by_heart_in_fp16(name: str, bert: Path, vectors: Path) -> None:
     # Without a scaled loss its small gradients would vanish.
     training = replace(QUICK, epochs={"linear": 150}.get(name, 60))

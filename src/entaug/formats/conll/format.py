@@ -487,7 +487,7 @@ def _format_sentence(sentence: Sentence, dialect: ConllDialect) -> str:
     delimiter = dialect.delimiter or "\t"
     is_plain = dialect.is_simple and not sentence.columns and dialect.num_columns in (0, 2)
     if is_plain and dialect.numbered_from is None and dialect.token_column == 0 and dialect.tag_column in (1, -1):
-        rows = [f"{token}{delimiter}{tag}" for token, tag in zip(sentence.tokens, tags[0], strict=True)]
+        rows = list(map(delimiter.join, zip(sentence.tokens, tags[0], strict=True)))
         width = 2
     else:
         columns = _arrange_columns(sentence, tags, dialect)

@@ -319,9 +319,10 @@ class MentionShapes:
         self.tokens.update(tokens)
         self._tokens_outside.update(compress(tokens, sentence.outside_mask()))
         for mention in sentence.mentions:
-            if mention.is_contiguous:
-                after = tokens[mention.end].lower() if mention.end < len(tokens) else ""
-                self._contexts[mention.label].add((tokens[mention.end - 1].lower(), after))
+            if len(mention.spans) == 1:
+                end = mention.spans[0][1]
+                after = tokens[end].lower() if end < len(tokens) else ""
+                self._contexts[mention.label].add((tokens[end - 1].lower(), after))
 
     def shape(self, label: str, words: Sequence[str], before: str = "") -> Shape:
         """Return the shape of a mention."""
