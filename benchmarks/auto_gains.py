@@ -30,7 +30,7 @@ from entaug.core.data import Sentence
 from entaug.formats import read
 from entaug.metrics.span_f1 import Scores, score
 from entaug.study.data import DataSplit, file_digest, prepare_splits, short_hash
-from entaug.study.reading import read_plan
+from entaug.study.plan import read_plan
 from entaug.study.records import RecordStore, RunRecord
 from entaug.taggers.base import TaggerTrainingConfig, TrainableTagger, create_tagger, load_tagger
 
@@ -61,7 +61,7 @@ def measure(split: DataSplit, seed: int, options: dict[str, Any], folder: Path) 
     }
     shared = {"train": file_digest(split.train), "test": file_digest(split.test), "entaug": __version__, "seed": seed}
     configs = {"gold": {"arm": "gold", "steps": summary["steps"], **shared}, "auto": {"arm": options, **shared}}
-    found = {name: summary[name] for name in ("recipe", "expected_gain", "interval")}
+    found = {name: summary[name] for name in ("recipe", "chosen")}
     scores = {"gold": _scores(baseline, test), "auto": _scores(load_tagger(output / "tagger"), test)}
     records = []
     name = "auto, unlabelled text" if options["unlabelled"] else "auto"

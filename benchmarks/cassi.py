@@ -38,7 +38,7 @@ from entaug.backends.transformers.encoder import TransformersEncoder
 from entaug.backends.transformers.masked_lm import TransformersMaskedLM
 from entaug.core.alignment import detokenize
 from entaug.methods.base import Request
-from entaug.methods.cassi import _CONFIDENCE, PairingOptions, ScoreForecaster, rank_partners
+from entaug.methods.cassi import _CONFIDENCE, ScoreForecaster, rank_partners
 from entaug.metrics.likelihood import CandidateSet, select_best
 
 DATA = Path(os.environ.get("ENTAUG_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
@@ -84,22 +84,22 @@ def rows(counts: dict[str, int], brute: int) -> Iterator[Row]:
         candidates = np.mean([len(c.texts) for c in contests])
         yield (name, f"brute force, {n} pairs, {candidates:.0f} candidates each", f"{every / n:.0f}", "100 %", "")
         chosen = {}
-        ways = [("by proof", None), *((f"by intervals of {z:g} deviations", z) for z in CONFIDENCES)]
+        ways = [("all computed", None), *((f"by intervals of {z:g} deviations", z) for z in CONFIDENCES)]
         for way, confidence in ways:
             lm.rows = 0
             foreseen = forecast(lm, list(zip(pairs, contests, strict=True)))
             verdicts = select_best(foreseen, cassi.top_k, lm, confidence)
             chosen[way] = [v.chosen for v in verdicts]
-            alike = sum(a == b for a, b in zip(chosen[way], chosen["by proof"], strict=True))
-            told = "" if way == "by proof" else f"{alike} of {n} as by proof"
+            alike = sum(a == b for a, b in zip(chosen[way], chosen["all computed"], strict=True))
+            told = "" if way == "all computed" else f"{alike} of {n} as with all computed"
             yield (name, way, f"{lm.rows / n:.0f}", f"{lm.rows / every:.1%}", told)
         alike = 0
-        for contest, proved in list(zip(contests, chosen["by proof"], strict=True))[:brute]:
+        for contest, proved in list(zip(contests, chosen["all computed"], strict=True))[:brute]:
             values = entaug.pseudo_log_likelihood(list(contest.texts), lm) / np.array(contest.words)
             top = sorted(range(len(values)), key=lambda i: (-values[i], i))[: cassi.top_k]
             wanted = contest.preferences or []
             alike += min(top, key=lambda i: (-wanted[i], i)) == proved
-        yield (name, f"brute force on {brute} pairs", "", "", f"{alike} of {brute} as by proof")
+        yield (name, f"brute force on {brute} pairs", "", "", f"{alike} of {brute} as with all computed")
 
 
 @torch.inference_mode()
@@ -141,7 +141,7 @@ def speed(count: int, few: int) -> Iterator[Row]:
         verdicts = select_best(foreseen, cassi.top_k, lm, confidence)
         fast = len(some) / (time.monotonic() - begun)
         alike = sum(v.chosen == pick for v, pick in zip(verdicts, picks, strict=True))
-        way = f"{precision}, {'by proof' if confidence is None else 'by intervals'}"
+        way = f"{precision}, {'all computed' if confidence is None else 'by intervals'}"
         yield ("wnut17", way, f"{fast:.3f}", f"{fast / slow:.1f}", f"{alike} of {len(some)} the same")
 
 
@@ -210,7 +210,7 @@ def growth(sizes: list[int]) -> Iterator[Row]:
         for shortlist in (0, 100, 200):
             begun = time.monotonic()
             ranked = rank_partners(
-                sentences, "bertscore", PairingOptions(encoder, None, shortlist, True, lambda _: Random(0))
+                sentences, "bertscore", encoder, shortlist_size=shortlist, stream=lambda _: Random(0)
             )
             tops[shortlist] = [[j for j, _ in zip(ranking, range(10), strict=False)] for ranking in ranked]
             seconds[shortlist] = time.monotonic() - begun

@@ -20,6 +20,7 @@ import entaug
 from entaug.backends.protocols import Constituent
 from entaug.backends.resolve import resolve
 from entaug.methods.constituents import CATEGORIES
+from link_grammar import LinkGrammar
 
 DATA = Path(os.environ.get("ENTAUG_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 CORPORA = {"crossner-politics": "crossner/politics/train.txt", "wnut17": "wnut17/wnut17train.conll"}
@@ -54,7 +55,7 @@ def main() -> None:
     parser.add_argument("--write", type=Path)
     args = parser.parse_args()
     projected = resolve("constituency_parser", "projected")
-    linked = resolve("constituency_parser", "link-grammar")
+    linked = LinkGrammar()
     lines = [
         "# Constituents projected from dependency trees, beside those of link-grammar",
         "",

@@ -52,7 +52,6 @@ LIBRARIES = (
     "tokenizers",
     "spacy",
     "numpy",
-    "ctranslate2",
     "pyarrow",
     "datasets",
     "orjson",

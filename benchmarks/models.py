@@ -22,7 +22,6 @@ import numpy as np
 import torch
 
 import entaug
-from counting import Counted
 from entaug import Sentence
 from entaug.backends.models import catalogue as models
 from entaug.backends.transformers.encoder import TransformersEncoder
@@ -127,18 +126,11 @@ def ranking(gold: list[Sentence], lm: TransformersMaskedLM, half: TransformersMa
         for made in method.fit(gold).augment(gold):
             groups.setdefault(made.fields["entaug"]["sources"][0], []).append(made)
     alike, ordered, top = [], [], []
-    computed = asked = same = 0
-    counter = Counted(half)
     for group in groups.values():
         a, b = (entaug.pseudo_log_likelihood(group, model, per_word=True) for model in (lm, half))
         alike.append(spearman(a, b))
         ordered.append(kendall(a, b))
         top.append(len(set(np.argsort(-a)[:5]) & set(np.argsort(-b)[:5])) / 5)
-        asked += sum(map(len, half.token_offsets([detokenize(s.tokens, s.spaces) for s in group])))
-        counter.rows = 0
-        chosen = entaug.best_by_likelihood(group, 3, counter)
-        computed += counter.rows
-        same += set(chosen) == set(np.argsort(-b, kind="stable")[:3].tolist())
     count = sum(map(len, groups.values()))
     yield remark(
         "PLL per word, bf16, ranking of candidates",
@@ -146,8 +138,6 @@ def ranking(gold: list[Sentence], lm: TransformersMaskedLM, half: TransformersMa
         "",
         f"with fp32; {count} variants of {len(groups)} sentences by `lwtr` and `mr`",
     )
-    share = f"{computed / asked:.0%} of the rows computed"
-    yield remark("PLL, bf16, best 3 by the bound", share, "", f"same three as computing all: {same} of {len(groups)}")
 
 
 def ranks(values: Any) -> Any:

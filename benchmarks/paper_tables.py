@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 from entaug.files.atomic import atomic_file
+from entaug.metrics.tables import as_markdown
 from entaug.report.markdown import report_parts
 from entaug.study.records import read_run_records
 
@@ -34,10 +35,10 @@ def _block(twin: str) -> str:
     lines = [f"<!-- twin: {twin} -->", ""]
     if records.is_file():
         lines += [f"Figures of the twin, `{twin}.toml`:", ""]
-        for setting, table in report_parts(read_run_records([records.parent])).tables.items():
-            lines += [f"{setting}", "", table.strip(), ""]
+        for setting, tables in report_parts(read_run_records([records.parent])).tables.items():
+            lines += [f"{setting}", "", as_markdown(tables).strip(), ""]
     else:
-        lines += ["The twin has not been run yet, except for its smoke test.", ""]
+        lines += ["The twin has not been run yet, except for its smallest form.", ""]
     return "\n".join([*lines, "<!-- end -->", ""])
 
 

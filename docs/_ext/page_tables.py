@@ -40,7 +40,7 @@ def filled(text: str) -> str:
 
 def main() -> None:
     """Write the pages, or compare them."""
-    differing = []
+    differing: list[str] = []
     for page in PAGES:
         before = page.read_text("utf-8")
         after = filled(before)

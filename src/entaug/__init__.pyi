@@ -59,7 +59,7 @@ from .report.markdown import markdown_report
 from .study.auto import auto
 from .study.records import read_run_records
 from .teacher import Relabeller
-from .teacher.confidence import filter_by_confidence
+from .teacher.label import filter_by_confidence
 
 __all__ = [
     "ACLM",

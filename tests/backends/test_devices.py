@@ -22,6 +22,7 @@ from entaug.backends.transformers.masked_lm import TransformersMaskedLM
 from entaug.core.alignment import detokenize
 from entaug.taggers.base import TaggerTrainingConfig, create_tagger, load_tagger
 from helpers import tiny
+from helpers.marks import first_fast
 from helpers.remote_device import remote_device
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -44,7 +45,7 @@ def test_the_device_refuses_a_mixture_and_counts_copies() -> None:
         assert device.copies == {"to the device": 1, "from the device": 1}
 
 
-@pytest.mark.parametrize("kind", ["bert", "roberta", "xlm-roberta"])
+@pytest.mark.parametrize("kind", first_fast(["bert", "roberta", "xlm-roberta"]))
 def test_masked_language_models(kind: str, tiny_model: Callable[[str], Path]) -> None:
     gaps = [[text[: len(text) // 2].rpartition(" ")[0] + " ", None, " the end."] for text in TEXTS]
 
@@ -77,7 +78,7 @@ def test_causal_language_models_and_encoders(tiny_model: Callable[[str], Path]) 
     assert np.abs(remote_vectors - vectors).max() < 1e-4
 
 
-GENERATORS = pytest.mark.parametrize("kind", ["llama", "bart", "t5"])
+GENERATORS = pytest.mark.parametrize("kind", first_fast(["bart", "llama", "t5"]))
 DECODINGS = [
     DecodingConfig(strategy="sample", num_beams=1, max_new_tokens=8, drop_unfinished=False),
     DecodingConfig(strategy="sample", num_beams=3, max_new_tokens=8, drop_unfinished=False),
@@ -155,7 +156,14 @@ TAGGERS = {
 }
 
 
-@pytest.mark.parametrize(("name", "kind"), [(name, kind) for name, kinds in TAGGERS.items() for kind in kinds])
+CASES = [
+    pytest.param(name, kind, marks=() if name == "linear" or not kind else pytest.mark.slow)
+    for name, kinds in TAGGERS.items()
+    for kind in kinds
+]
+
+
+@pytest.mark.parametrize(("name", "kind"), CASES)
 def test_taggers(name: str, kind: str, tiny_model: Callable[[str], Path], vectors: Path, tmp_path: Path) -> None:
     own = {"encoder": str(tiny_model(kind))} if kind else {"vectors": str(vectors)}
     training = TaggerTrainingConfig(epochs=2, batch_size=8, learning_rate=2e-3, head_learning_rate=5e-3)

@@ -282,8 +282,6 @@ def test_names_and_instances() -> None:
         resolve("lexicon", "wordnte")
     with pytest.raises(ParameterError, match="is not a lexicon"):
         resolve("lexicon", 3)
-    with pytest.raises(UnknownNameError, match="unknown model"):
-        prepare_models(["wordnot"])
     assert match_case(["a", "b"], "x") == ("a", "b")
 
 
@@ -331,18 +329,6 @@ def test_sr_with_the_real_wordnet(real: wordnet.WordNet, example: Path) -> None:
         # Names stay names: in this corpus all mentions are.
         assert [s.mention_tokens(m) for m in s.mentions] == [source.mention_tokens(m) for m in source.mentions]
     assert f"lexicon={real.name}" in made[0].fields["entaug"]["signature"]
-
-
-@pytest.mark.parametrize(("known", "notes"), [(30, 0), (5, 1)])
-def test_sr_wonders_about_the_language(known: int, notes: int) -> None:
-    words = [f"w{'x' * i}" for i in range(600)]
-    lexicon = FakeLexicon({word: ["other"] for word in words[:known]})
-    method = SynonymReplacement(lexicon=lexicon)
-    told = method.fit([Sentence(words[i : i + 20]) for i in range(0, 600, 20)]).notes()
-    told = [note for note in told if "synonym" in note]
-    assert len(told) == notes
-    assert all("only 0.8% of the words have a synonym in fake: is the corpus in its language, en?" in n for n in told)
-    assert not [n for n in method.fit([Sentence(words[300:])]).notes() if "synonym" in n], "too few words to tell"
 
 
 @pytest.mark.models

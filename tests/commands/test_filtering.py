@@ -118,11 +118,11 @@ def test_nothing_is_left_where_something_fails(tmp_path: Path) -> None:
     filters = create_filters("validity")
     with pytest.raises(ParameterError, match="no filter is given"):
         entaug.filter(file, tmp_path / "out.jsonl", [])
-    with pytest.raises(OutputError, match="is the input"):
+    with pytest.raises(OutputError, match="is an input"):
         entaug.filter(file, file, filters, force=True)
-    with pytest.raises(OutputError, match="is the input"):
+    with pytest.raises(OutputError, match="is an input"):
         entaug.filter(file, tmp_path / "out.jsonl", filters, rejected=file, force=True)
-    with pytest.raises(OutputError, match="is the output already"):
+    with pytest.raises(OutputError, match="a file of their own"):
         entaug.filter(file, tmp_path / "out.jsonl", filters, rejected=tmp_path / "out.jsonl")
     nested = Sentence("a b c".split(), [Mention("X", [(0, 2)]), Mention("Y", [(1, 2)])])
     deep = written(tmp_path, "deep.jsonl", [nested, *NEW])

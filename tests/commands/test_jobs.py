@@ -22,13 +22,12 @@ from entaug.core.data import Sentence
 from entaug.core.mentions import Mention
 from entaug.errors import EntaugError, InputError, LossError, ParameterError
 from entaug.files import checkpoints
-from entaug.filters import Consistency, Leakage, create_filters
+from entaug.filters import Consistency
 from entaug.methods import augment, create_augmenter
 from entaug.methods.augment import augment_file
 from entaug.methods.combined import parse_methods
 from helpers.command_line import fails, interrupt_after, repeated
 from helpers.counting import wait_until
-from helpers.fakes import FakeTagger
 
 TRAIN = EXAMPLE / "train.conll"
 
@@ -162,54 +161,6 @@ def test_standard_output_is_the_same_too(tmp_path: Path, capfdbinary: pytest.Cap
         assert main(["augment", str(gold), "-m", "sis", "--jobs", jobs, "--quiet"]) == 0
         written.append(capfdbinary.readouterr().out)
     assert written[0] == written[1] != b""
-
-
-FILTERS = "validity+duplicates:threshold=0.8+mentions:match_words=false"
-
-
-def filtered(path: Path, folder: Path, jobs: int) -> tuple[bytes, bytes, dict[str, Any]]:
-    out, rejected = folder / "kept.jsonl", folder / "rejected.jsonl"
-    filters = [*create_filters(FILTERS), Leakage(held_out=list(entaug.read(TRAIN))[:20], threshold=0.9)]
-    summary = entaug.filter(path, out, filters, gold=TRAIN, rejected=rejected, force=True, jobs=jobs)
-    return out.read_bytes(), rejected.read_bytes(), {**vars(summary), "seconds": 0}
-
-
-@pytest.mark.usefixtures("inline")
-def test_filters_by_several_processes(tmp_path: Path) -> None:
-    augment_file(TRAIN, tmp_path / "new.jsonl", parse_methods("lwtr+mr:copies=4"))
-    wanted = filtered(tmp_path / "new.jsonl", tmp_path, 1)
-    assert wanted[0]
-    assert wanted[1]
-    for jobs in (2, 3):
-        assert filtered(tmp_path / "new.jsonl", tmp_path, jobs) == wanted
-
-
-@pytest.mark.usefixtures("inline")
-def test_measures_by_several_processes(tmp_path: Path) -> None:
-    # One that has no value, because there are no mentions, in both ways.
-    (tmp_path / "plain.jsonl").write_text('{"tokens": ["No", "names"]}\n', encoding="utf-8")
-    augment_file(TRAIN, tmp_path / "new.jsonl", parse_methods("lwtr+mr:copies=2"))
-    files = [tmp_path / "new.jsonl", tmp_path / "plain.jsonl"]
-    without: dict[str, Any] = {"models": dict.fromkeys(("causal_lm", "masked_lm", "encoder")), "gold": TRAIN}
-    texts = []
-    for jobs in (1, 2):
-        entaug.quality(files, tmp_path / "table.json", force=True, jobs=jobs, **without)
-        texts.append((tmp_path / "table.json").read_text(encoding="utf-8"))
-    assert texts[0] == texts[1]
-    assert "undefined because" in texts[0]
-
-
-@pytest.mark.slow
-def test_processes_filter_and_measure_the_same(tmp_path: Path) -> None:
-    augment_file(TRAIN, tmp_path / "new.jsonl", parse_methods("lwtr+mr:copies=4"))
-    assert filtered(tmp_path / "new.jsonl", tmp_path, 2) == filtered(tmp_path / "new.jsonl", tmp_path, 1)
-    tables = []
-    for jobs in ("1", "2"):
-        out = tmp_path / f"table-{jobs}.md"
-        given = ["quality", str(tmp_path / "new.jsonl"), "--gold", str(TRAIN), "--no-models", "-o", str(out)]
-        assert main([*given, "--jobs", jobs]) == 0
-        tables.append(out.read_text(encoding="utf-8"))
-    assert tables[0] == tables[1]
 
 
 # -------------------------------------------------------------------------------------------------------- interruptions
@@ -379,10 +330,6 @@ def test_models_and_wrong_numbers_are_refused(tmp_path: Path, capsys: pytest.Cap
     assert "--jobs must be at least 1, not 0" in said
     with pytest.raises(ParameterError, match=r"cannot be sent to other processes .*; give its models by name"):
         augment_file(TRAIN, tmp_path / "o.conll", create_augmenter("sis", filters=Unsendable()), jobs=2)
-    augment_file(TRAIN, tmp_path / "new.jsonl", parse_methods("sis"))
-    consistency = Consistency(tagger=FakeTagger())
-    with pytest.raises(ParameterError, match=r"consistency uses models, .*; leave out --jobs"):
-        entaug.filter(tmp_path / "new.jsonl", tmp_path / "o.jsonl", [consistency], jobs=2)
 
 
 def test_small_files_start_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -94,19 +94,14 @@ def train(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_list_of_the_command_is_one_for_mr(train: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("openai")
+    pytest.importorskip("httpx")
     with serving(lambda body, before: Reply("Ines Quark\nEve Stone\nOtto Zeh\nBergen")) as server:
         command = ["mentions", "train.conll", "--generator", f"{server.url}#tiny", "--number", "2", "-o", "new.jsonl"]
         assert main([*command, "--label", "PER", "--held-out", "dev.conll"]) == 0
         assert "line not accepted: 1 (a mention of a held-out sentence)" in capsys.readouterr().err
         assert main([*command, "--label", "PER"]) == 3, "an output that exists is kept"
-        priced = ["--label", "PER", "--force", "--json", "--input-price", "1000", "--output-price", "2000"]
-        assert main([*command, *priced, "--seed", "2"]) == 0
-        out = capsys.readouterr().out
-        usage = json.loads(out)["usage"]
-        tokens = usage["input_tokens"] * 1000 + usage["output_tokens"] * 2000
-        assert usage["cost"] == pytest.approx(tokens / 1e6)
-        assert tokens > 0
+        assert main([*command, "--label", "PER", "--force", "--json", "--seed", "2"]) == 0
+        assert json.loads(capsys.readouterr().out)["usage"]["output_tokens"] > 0
         assert main([*command, "--label", "PER", "--force", "--held-out", "dev.conll"]) == 0
         assert main([*command, "--label", "PRE", "--force"]) == 2
         assert "did you mean 'PER'?" in capsys.readouterr().err

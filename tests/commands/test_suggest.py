@@ -105,7 +105,7 @@ def test_conll_and_counts(train: Path) -> None:
     summary = entaug.suggest(train, TEXT, train.with_name("out.conll"), number=2, teacher=teacher)
     assert (summary.gold, summary.text, summary.suggested, summary.skipped) == (1, 5, 2, 1)
     assert summary.mentions == {"PER": 1}
-    assert summary.notes == ["a remark"]
+    assert list(summary.notes) == ["a remark"]
     assert [s.mentions for s in entaug.read(train.with_name("out.conll"))][1] == ()
 
 
@@ -113,7 +113,7 @@ def test_refusals(train: Path) -> None:
     teacher = TeacherParameters(tagger=Unsure())
     with pytest.raises(ParameterError, match="number must be at least 1"):
         entaug.suggest(train, TEXT, train.with_name("o.jsonl"), number=0, teacher=teacher)
-    with pytest.raises(OutputError, match="is the input"):
+    with pytest.raises(OutputError, match="is an input"):
         entaug.suggest(train, TEXT, train, teacher=teacher)
     with pytest.raises(InputError, match="no sentence of the text has 9 tokens"):
         entaug.suggest(train, TEXT, train.with_name("o.jsonl"), min_tokens=9, teacher=teacher)

@@ -135,7 +135,7 @@ def test_an_ensemble_on_the_command_line(files: Path, bert: str, capsys: pytest.
 
 def test_plans_give_ensembles_their_overlap() -> None:
     def plan(name: str, **params: Any) -> TaggerPlan:
-        return TaggerPlan(name=name, label="x", training=TaggerTrainingConfig(), params=params)
+        return TaggerPlan(name=name, label="x", params=params)
 
     assert plan("ensemble").is_flat_only
     assert not plan("ensemble", member="w2ner").is_flat_only

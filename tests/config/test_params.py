@@ -15,10 +15,10 @@ from entaug.config.params import (
     Parameter,
     PositiveInt,
     Probability,
-    Subset,
     construct,
     parameters,
     parse_assignments,
+    some_of,
 )
 from entaug.errors import ParameterError, UnknownNameError
 from entaug.filters import FILTERS
@@ -45,7 +45,7 @@ class Example(Configurable):
     share: Probability | None = None
     order: Literal["up", "down"] = "up"
     flag: bool = False
-    kinds: Annotated[str, Subset(("a", "b"))] = "a"
+    kinds: Annotated[str, some_of(("a", "b"))] = "a"
     word: Annotated[str, Check(lambda word: len(word) <= 3, "a short word")] = "abc"
     either: Annotated[int, Ge(0)] | str = 0
     numbers: tuple[int, ...] = ()

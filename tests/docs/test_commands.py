@@ -120,7 +120,8 @@ def cases() -> Iterator[object]:
         marks = []
         if not any(name in text for name in PARSED_ONLY):
             with_models, trained = needs_models(arguments[1:])
-            marks = [pytest.mark.models] * with_models + [pytest.mark.slow] * trained
+            is_slow = trained or (with_models and page != "README.md")
+            marks = [pytest.mark.models] * with_models + [pytest.mark.slow] * is_slow
         yield pytest.param(arguments[1:], marks=marks, id=f"{page}: {shlex.join(arguments)}")
 
 
@@ -221,7 +222,7 @@ def test_commands(
         return
     with_models, _ = needs_models(arguments)
     if with_models:
-        is_split = arguments[0] == "auto" or "--smoke-test" in arguments
+        is_split = arguments[0] == "auto"
         few = list(entaug.read("train.conll"))[: AUTO_FEW if is_split else FEW]
         for name in ("train.conll", "examples/corpus/train.conll"):
             Path(name).unlink()
@@ -251,7 +252,7 @@ def test_commands(
         extra += ["--max-new-tokens", "32"]
     with contextlib.ExitStack() as stack:
         if SERVER in text:
-            pytest.importorskip("openai")
+            pytest.importorskip("httpx")
             url = stack.enter_context(serving(replies_of_a_model)).url
             arguments = [argument.replace(SERVER, url) for argument in arguments]
             monkeypatch.setenv("ENTAUG_LLM_ANSWERS", "answers.sqlite")

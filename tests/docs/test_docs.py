@@ -29,7 +29,7 @@ def test_generated_tables_are_up_to_date() -> None:
     from page_tables import TABLES
     from page_text import PAGES
 
-    check = [sys.executable, ROOT / "docs" / "_ext" / "page_tables.py", "--check"]
+    check = [sys.executable, str(ROOT / "docs" / "_ext" / "page_tables.py"), "--check"]
     outdated = subprocess.run(check, capture_output=True, text=True, check=False)
     assert outdated.returncode == 0, f"run: python docs/_ext/page_tables.py ({outdated.stderr})"
     texts = "".join(page.read_text("utf-8") for page in PAGES)
@@ -195,6 +195,7 @@ def check_demo(output: str, examples: int) -> None:
 
 
 @pytest.mark.models
+@pytest.mark.slow
 def test_the_demo_shows_sentences_before_and_after() -> None:
     check_demo(run_demo(), 3)
 

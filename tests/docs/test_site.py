@@ -83,6 +83,7 @@ def site(built: Path) -> dict[str, Page]:
     return {path.relative_to(built).as_posix(): Page(path) for path in built.rglob("*.html")}
 
 
+@pytest.mark.slow
 def test_whatever_is_registered_has_a_page(site: dict[str, Page]) -> None:
     for name in METHODS:
         page = site[f"methods/{name}.html"]
@@ -100,6 +101,7 @@ def test_whatever_is_registered_has_a_page(site: dict[str, Page]) -> None:
     assert "entaug.methods.METHODS" in anchors
 
 
+@pytest.mark.slow
 def test_every_link_within_leads_somewhere(site: dict[str, Page]) -> None:
     lost = defaultdict(list)
     followed = 0
@@ -116,6 +118,7 @@ def test_every_link_within_leads_somewhere(site: dict[str, Page]) -> None:
     assert not lost
 
 
+@pytest.mark.slow
 def test_nothing_is_fetched_from_elsewhere(site: dict[str, Page], built: Path) -> None:
     found = [resource for page in site.values() for resource in page.resources]
     assert found
@@ -128,6 +131,7 @@ def test_nothing_is_fetched_from_elsewhere(site: dict[str, Page], built: Path) -
         assert not re.search(r"//[\w./-]+\.(js|css|woff2?|png|svg)\b['\"]", script.read_text("utf-8")), script.name
 
 
+@pytest.mark.slow
 def test_the_page_of_a_method_shows_its_properties(site: dict[str, Page]) -> None:
     text = re.sub(r"<[^>]+>", "", site["methods/mr.html"].text)
     # By hand, from the class: of five promises `mr` makes two, and it has the parameter p besides the shared ones.
@@ -261,6 +265,7 @@ def test_the_first_five_minutes(beside_examples: Path, monkeypatch: pytest.Monke
 
 
 @pytest.mark.models
+@pytest.mark.slow
 def test_the_first_tagger(beside_examples: Path) -> None:
     [code] = blocks("console", "run: models")
     commands = [line.removeprefix("$ ") for line in code.splitlines()]

@@ -20,9 +20,7 @@ from entaug.backends.fakes import FakeMaskedLM, FakeTagger
 from entaug.backends.protocols import Recognition, RoundTrip
 from entaug.errors import MissingModelError, UnknownNameError
 from entaug.filters import create_filters
-from entaug.filters.label_guard import LabelGuard
-from entaug.filters.label_guard.checks import CHECKS
-from entaug.filters.label_guard.names import NameEvidence, NameUsage, UncasedNames, is_beginning, is_shouted
+from entaug.filters.label_guard import CHECKS, LabelGuard, NameEvidence, UncasedNames, is_beginning, is_shouted
 from entaug.methods import METHODS, create_augmenter
 from entaug.methods.combined import parse_methods
 from entaug.teacher import Relabeller
@@ -200,13 +198,13 @@ def test_never_changes_a_sentence_and_depends_on_nothing_else(gold: list[Sentenc
 
 
 def test_fills_are_put_into_the_case_of_the_corpus_then_of_the_list() -> None:
-    name_evidence = NameEvidence(name_usage=NameUsage(GOLD), word_cases=FakeWordCases(["English", "USA", "king"]))
+    name_evidence = NameEvidence(GOLD, FakeWordCases(["English", "USA", "king"]))
     assert name_evidence.cased("monday", "today") == "Monday"
     assert name_evidence.cased("english", "new") == "English"
     assert name_evidence.cased("usa", "Rome") == "USA"
     assert name_evidence.cased("king", "Bishop") == "King"
     assert name_evidence.cased("King", "bishop") == "King", "a model with capitals decides itself"
-    lower = NameEvidence(name_usage=NameUsage([labelled("we saw [ada]PER")]), word_cases=FakeWordCases(["English"]))
+    lower = NameEvidence([labelled("we saw [ada]PER")], FakeWordCases(["English"]))
     assert lower.cased("english", "new") == "english", "a corpus in lower case"
 
 
@@ -388,11 +386,13 @@ def test_a_missing_source_is_a_note_that_says_what_is_not_checked(
 
 def test_a_language_without_sources_is_a_note() -> None:
     german = [labelled(f"der Hund und die Katze sind nicht in dem Haus von [{name}]PER") for name in ("Ada", "Bo")] * 9
-    [note] = notes_of(german)
-    assert note.startswith("the label guard has no list of words and no recogniser for German, and finds no names")
-    assert "guard:entity_recognizer=NAME" in note
-    [other] = notes_of(german, word_cases=None)
-    assert other.startswith("the label guard has no recogniser for German")
+    words, entities = notes_of(german)
+    assert words.startswith("the label guard does not find names without a capital of their own")
+    assert words.endswith("because there is no list of words for German; name one: --filter guard:word_cases=NAME")
+    assert entities.endswith(
+        "because there is no recogniser for German; name one: --filter guard:entity_recognizer=NAME"
+    )
+    assert notes_of(german, word_cases=None) == [entities]
 
 
 def test_types_that_the_recogniser_does_not_know_are_a_note() -> None:

@@ -195,8 +195,8 @@ def test_instructions(tmp_path: Path) -> None:
             b'{"messages":[{"role":"user","content":"Bo"}]}\n',
             "1 messages of the user and 0 of the assistant; write one",
         ),
-        (b'{"messages":[{"role":"robot","content":"Bo"}]}\n', "an unknown role: 'robot'"),
-        (b'{"messages":[{"role":"user","content":3}]}\n', "a message of the role 'user' without a text"),
+        (b'{"messages":[{"role":"robot","content":"Bo"}]}\n', "a message of an unknown role or without a text: 'ro"),
+        (b'{"messages":[{"role":"user","content":3}]}\n', "a message of an unknown role or without a text: 'user'"),
         (b'{"prompt":"a","completion":3}\n', "no strings in prompt, completion"),
     ],
 )

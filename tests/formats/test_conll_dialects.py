@@ -317,14 +317,13 @@ def test_names_of_columns(tmp_path: Path, header: str, row: str, label: str) -> 
     assert again(path) == text
 
 
-def test_a_sign_for_o_in_a_named_column(tmp_path: Path) -> None:
+def test_a_sign_for_o_is_refused(tmp_path: Path) -> None:
     text = "# global.columns = ID FORM NE\n1\tAda\tB-PER\n2\tleft\t_\n3\tRome\tB-LOC\n\n1\tSo\t_\n\n"
     path = put(tmp_path, "a.conllup", text)
-    assert layout(path).outside_tag == "_"
-    assert [len(s.mentions) for s in entaug.read(path)] == [2, 0]
-    assert again(path) == text
     with pytest.raises(InputError, match="no column holds tags"):
-        entaug.read(put(tmp_path, "b.conllup", text.replace("NE", "XY")))
+        entaug.read(path)
+    with pytest.raises(InputError, match=r"a\.conllup:3: .*'_'"):
+        entaug.read(path, tag_column=2)
 
 
 def test_sentences_from_elsewhere_fill_named_columns(tmp_path: Path) -> None:
@@ -380,21 +379,10 @@ def test_attributes_in_another_column_by_hand(tmp_path: Path) -> None:
     assert again(path, tag_column=1, attribute="x") == text
 
 
-def test_prefixed_tokens(tmp_path: Path) -> None:
-    text = "token=Ada pos=NNP tag=B-PER\ntoken=left pos=VBD tag=O\ntoken=token=x pos=X tag=O\n\n"
-    path = put(tmp_path, "a.txt", text)
-    [s] = entaug.read(path)
-    assert (s.tokens, s.mentions) == (("Ada", "left", "token=x"), (Mention("PER", [(0, 1)]),))
-    assert again(path) == text
-    tags_first = "B-PER w=Ada\nO w=#\n\n"
-    path = put(tmp_path, "b.txt", tags_first)
-    assert entaug.read(path)[0].tokens == ("Ada", "#")
-    assert again(path) == tags_first
-    opened = open_file(path)
-    for fault in ("O Ada\n", "O w=\n"):
-        with pytest.raises(InputError, match=r"c\.txt:1: (no 'w=' before the token 'Ada'|the token is empty)"):
-            list(opened.format.read(put(tmp_path, "c.txt", fault), opened.dialect, ReadReport()))
-    assert entaug.read(put(tmp_path, "d.txt", "w=a O\nAda B-PER\n"))[0].tokens == ("w=a", "Ada")
+def test_prefixed_tokens_are_refused(tmp_path: Path) -> None:
+    text = "token=Ada pos=NNP tag=B-PER\ntoken=left pos=VBD tag=O\n"
+    with pytest.raises(InputError, match=r"a\.conll:1: all tokens begin with 'token='; remove it"):
+        entaug.read(put(tmp_path, "a.conll", text))
 
 
 # ---------------------------------------------------------------------------------------------------------- characters

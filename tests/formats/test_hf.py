@@ -140,9 +140,8 @@ def test_columns_as_they_are_in_the_wild(tmp_path: Path) -> None:
     entaug.write([one, two], again, like=path)
     assert list(entaug.read(again)) == [one, two]
     features = json.loads(parquet.read_schema(again).metadata[b"huggingface"])["info"]["features"]
-    assert features["tags"]["feature"] == pos["feature"]
-    assert features["label"] == whole
-    assert features["x"] == {"a": {"dtype": "int64", "_type": "Value"}}
+    assert features["tags"]["feature"] == features["label"] == {"dtype": "string", "_type": "Value"}
+    assert "x" not in features, "objects are kept as JSON"
     # Entities by start and end, and as older versions made structures of lists.
     put(path, {"tokens": tokens, "entities": [[{"start": 0, "end": 1, "type": "P", "sure": 1}], []]})
     assert [s.mentions for s in entaug.read(path)] == wanted
@@ -165,19 +164,21 @@ def test_what_is_no_json(tmp_path: Path) -> None:
 
 def test_columns_that_cannot_be_found(tmp_path: Path) -> None:
     path = put(tmp_path / "a.parquet", {"a": [["x"]], "b": [["y"]], "c": [1]})
-    with pytest.raises(InputError, match="no column of tokens is known; name it: token_column; several could be: a, b"):
+    with pytest.raises(InputError, match="no column of tokens is known; name it: token_field; several could be: a, b"):
         entaug.read(path)
-    assert entaug.read(path, token_column="b")[0].tokens == ("y",)
+    assert entaug.read(path, token_field="b")[0].tokens == ("y",)
     with pytest.raises(InputError, match="no column 'z'; it has: a, b, c"):
-        entaug.read(path, token_column="z")
+        entaug.read(path, token_field="z")
     with pytest.raises(InputError, match="'c' holds no lists of strings"):
-        entaug.read(path, token_column="c")
-    with pytest.raises(ParameterError, match="token_column must be a string"):
-        entaug.read(path, token_column=1)
+        entaug.read(path, token_field="c")
+    with pytest.raises(ParameterError, match="token_field must be a string"):
+        entaug.read(path, token_field=1)
     with pytest.raises(ParameterError, match="mentions must be one of"):
         entaug.read(path, mentions="both")
     path = put(tmp_path / "b.parquet", {"tokens": [["x"]], "ner_tags": [[1]]})
-    with pytest.raises(InputError, match=r"b\.parquet: the numbers in 'ner_tags' have no names; give them in order"):
+    with pytest.raises(
+        InputError, match=r"b\.parquet: row 1: the numbers in 'ner_tags' have no names; give them in order"
+    ):
         entaug.read(path)
     assert entaug.read(path, names="O,B-X")[0].mentions == (Mention("X", [(0, 1)]),)
     path = put(tmp_path / "c.parquet", {"c": [1]})
@@ -194,13 +195,13 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
     ({"tokens": [["a"], ["a", "b"]], "ner_tags": [["B-X"], ["O", "I-X"]]}, "row 2: token 2: I-X after O"),
     ({"tokens": [["a", None]]}, "row 1: a token must be a string"),
     ({"tokens": [["a"], []]}, "row 2: a sentence needs at least one token"),
-    ({"tokens": [["a"], None]}, "row 2: no list in 'tokens'"),
+    ({"tokens": [["a"], None]}, "row 2: no list 'tokens'"),
     ({"tokens": [["a"], [""]]}, "row 2: token 1 is empty"),
     ({"tokens": [["a"], ["b"]], "id": ["x", "x"]}, "row 2: id 'x' is that of line 1 too"),
     ({"tokens": [["a"]], "entities": [[{"start": 0, "end": 9, "label": "X"}]]}, "out of range"),
     ({"tokens": [["a"]], "entities": [[{"start": -1, "end": 1, "label": "X"}]]}, "negative"),
-    ({"tokens": [["a"]], "entities": [[{"start": 0, "end": None, "label": "X"}]]}, "two integers"),
-    ({"tokens": [["a"]], "entities": [[{"start": 0, "end": 1, "label": 5}]]}, "without label"),
+    ({"tokens": [["a"]], "entities": [[{"start": 0, "end": None, "label": "X"}]]}, "without start and end"),
+    ({"tokens": [["a"]], "entities": [[{"start": 0, "end": 1, "label": 5}]]}, "without a type"),
     ({"tokens": [["a"]], "entities": [[{"spans": [[True, False]], "label": "X"}]]}, "two integers"),
     ({"tokens": [["a"]], "entities": [[{"spans": [[0]], "label": "X"}]]}, "must be a pair"),
     ({"tokens": [["a"]], "entities": [[None]], "x": [5]}, "column|none"),

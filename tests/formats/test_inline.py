@@ -1,4 +1,4 @@
-"""Mentions marked in running text, by tags or by brackets."""
+"""Mentions marked in running text."""
 
 from __future__ import annotations
 
@@ -118,19 +118,13 @@ def test_ids_of_sentences(tmp_path: Path) -> None:
     assert [s.id for s in entaug.read(nested)] == ["x1", None, 'a"b']
 
 
-def test_brackets(tmp_path: Path) -> None:
-    text = "[Mira Quill](PER) ran to [[Rome](LOC) Uni](ORG) .\nsee [1] , \\[2\\] and f(x) .\n"
-    path = put(tmp_path, "a.md", text)
-    told, _ = read(path)
+def test_mentions_in_brackets_are_refused(tmp_path: Path) -> None:
+    path = put(tmp_path, "a.md", "[Ada](PER) sang in [Rome](LOC) .\n")
     assert open_file(path).format.name == "inline"
-    assert told == ["[Mira Quill]PER ran to [[Rome]LOC Uni]ORG .", "see [1] , [2] and f(x) ."]
-    corpus = list(entaug.read(path))
-    entaug.write(corpus, tmp_path / "b.md", like=path)
-    assert list(entaug.read(tmp_path / "b.md")) == corpus
-    with pytest.raises(InputError, match=r"c\.md:2: '\]\(PER\)' closes a bracket that is not open; open it"):
-        entaug.read(put(tmp_path, "c.md", "[Bo](PER) ran .\nMira](PER) ran .\n"))
-    with pytest.raises(LossError, match="the label 'a b' holds a bracket or white space; pass --to-layout markup=tags"):
-        entaug.write([Sentence(["a"], [Mention("a b", [(0, 1)])])], tmp_path / "d.md", like=path)
+    with pytest.raises(
+        InputError, match=r"a\.md:1: mentions in brackets, as \[Ada\]\(PER\), which are not read; write tags"
+    ):
+        entaug.read(path)
 
 
 @pytest.mark.parametrize(
@@ -228,10 +222,9 @@ def test_other_files_are_not_taken_for_it(tmp_path: Path) -> None:
 @given(
     st.lists(sentences(words=st.one_of(WORDS, TEXT), gaps=False), min_size=1, max_size=4),
     st.sampled_from(["a.xml", "a.sgml", "a.txt"]),
-    st.sampled_from(["tags", "brackets"]),
 )
-def test_sentences_come_back(tmp_path: Path, corpus: list[Sentence], name: str, markup: str) -> None:
-    options: dict[str, Any] = {"words": "spaces", "markup": markup, "unit": "" if markup == "tags" else "line"}
+def test_sentences_come_back(tmp_path: Path, corpus: list[Sentence], name: str) -> None:
+    options: dict[str, Any] = {"words": "spaces"}
     kept = []
     for sentence in corpus:
         try:

@@ -293,9 +293,6 @@ def test_documents_without_annotation_are_told_from_those_without_entities(tmp_p
     assert read(docbin(tmp_path / "a.spacy", {}, []))[1] == [NO_MENTION]
     tuples = lines(tmp_path / "a.jsonl", [TEXT, {"cats": {"a": 1.0}}], [TEXT, {"entities": []}])
     assert read(tuples)[1] == [NO_LABELS, NO_MENTION]
-    words = [{"id": i, "orth": word, "ner": "-"} for i, word in enumerate(TOKENS)]
-    training = whole(tmp_path / "a.json", [{"id": 0, "paragraphs": [{"sentences": [{"tokens": words}]}]}])
-    assert read(training)[1] == [NO_LABELS, NO_MENTION]
 
 
 # ----------------------------------------------------------------------------------------------- notes reach the user

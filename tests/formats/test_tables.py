@@ -175,7 +175,7 @@ FAULTS: dict[str, tuple[str, str, str]] = {
         ":1: no column of words is known: it has 'mot', 'pos', 'tag'; ",
     ),
     "no tags": ("a.csv", "word,tag\nMira,Person\n", "'tag' holds neither tags nor lists of mentions (first: 'Person')"),
-    "numbers": ("a.csv", "tokens,ner_tags\n\"['a']\",[1]\n", ":2: the tags are numbers (1) without names; give them"),
+    "numbers": ("a.csv", "tokens,ner_tags\n\"['a']\",[1]\n", ":2: the numbers in 'ner_tags' have no names; give them"),
     "no heading": ("a.csv", "1,Mira,B-PER\n2,ran,O\n", ":1: no heading, and several columns: it has '0', '1', '2'"),
     "empty token": ("a.csv", "word,tag\nMira,B-PER\n,O\n", ":3: the token is empty"),
     "narrow": ("a.csv", "word,pos,tag\nMira,NN,B-PER\nran,O\n", ":3: 2 cells where the table has 3 columns"),
@@ -193,7 +193,7 @@ FAULTS: dict[str, tuple[str, str, str]] = {
     "latin-1": ("a.csv", "word,tag\ncafé,O\nb,B-X\n", ":2: not UTF-8 (byte 0xe9); pass --layout encoding=cp1252"),
     "NUL": ("a.csv", "word,tag\na\0b,O\nb,B-X\n", ":2: holds a NUL character"),
     "a NumPy list": ("a.csv", "tokens,tags\n\"['a' 'b']\",\"['B-X' 'O']\"\n", "'tags' holds neither tags nor lists"),
-    "lengths": ("a.csv", "sentence,tags\nMira ran,B-PER O\nran on,O\n", ":3: 1 tags for 2 words"),
+    "lengths": ("a.csv", "sentence,tags\nMira ran,B-PER O\nran on,O\n", ":3: 1 tags for 2 tokens"),
     "a list": (
         "a.csv",
         'text,entities\nMira,"[[0, 4, \'PER\']]"\nBo,"[[0, 2]]"\n',
@@ -224,7 +224,7 @@ def test_a_fault_is_one_line_that_names_it(tmp_path: Path, fault: str) -> None:
 def test_faults_by_hand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = put(tmp_path, "a.csv", "mot,valeur,phrase\nMira,B-PER,1\nran,O,2\n")
     assert "--layout words=NAME" in fails(capsys, 2, "convert", str(path), str(tmp_path / "b.jsonl"))
-    layout = ["--layout", "words=MOT", "--layout", "sentence=phrase"]
+    layout = ["--layout", "words=mot", "--layout", "sentence=phrase"]
     assert main(["convert", str(path), str(tmp_path / "b.jsonl"), *layout]) == 0
     assert [s.tokens for s in entaug.read(tmp_path / "b.jsonl")] == [("Mira",), ("ran",)]
     capsys.readouterr()

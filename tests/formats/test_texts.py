@@ -14,9 +14,8 @@ from conftest import examples
 from entaug import Edit, Mention, Sentence
 from entaug.core.data import split_fields
 from entaug.errors import InputError, ParameterError
-from entaug.formats.base import ENTITY_FIELDS, ReadReport
+from entaug.formats.base import BEFORE, ENTITY_FIELDS, ReadReport
 from entaug.formats.text import (
-    BEFORE,
     CharMention,
     Document,
     SegmentationOptions,
@@ -260,31 +259,16 @@ def tokens_of(text: str) -> list[str]:
     return list(sentence.tokens)
 
 
-@pytest.mark.parametrize(
-    ("marks", "frame"),
-    [
-        *[(marks, frame) for marks in ("=", "!?(),;", '"', "€", "😀") for frame in ("{}", "left {} Rome", "{}now {}")],
-        *[(marks, "so{}") for marks in ("!?(),;", '"', "😀")],
-    ],
-)
-def test_long_runs_of_marks_are_cut_and_their_tokens_stay(marks: str, frame: str) -> None:
+@pytest.mark.parametrize("marks", ["=", "!?(),;", '"', "€", "😀"])
+@pytest.mark.parametrize("frame", ["{}", "left {} Rome", "{}now {}", "so{}"])
+def test_long_runs_of_marks_are_cut(marks: str, frame: str) -> None:
     """spaCy searches all of a run for each mark that it splits off it: 5,000 took up to 25 seconds."""
-    pytest.importorskip("spacy")
     text = frame.format(*[(marks * 700)[:700]] * 2)
-    bounds = [0, *_cuts(text, "en"), len(text)]
+    bounds = [0, *_cuts(text), len(text)]
     assert max(end - start for start, end in pairwise(bounds)) <= 2 * 256 + len(frame)
-    assert tokens_of(text) == tokens_of_spacy(text)
 
 
-@pytest.mark.parametrize(
-    ("marks", "text"),
-    [
-        *[(marks, text) for marks in (".", "-", "~", "=.", "-!") for text in ("{}", "left {} Rome", "so{}now")],
-        *[("=", "so{}"), ("€", "so{}"), ("!", "so{}now")],
-    ],
-)
-def test_long_runs_that_are_few_tokens_stay_as_they_are(marks: str, text: str) -> None:
+def test_words_around_long_runs_are_those_of_spacy() -> None:
     pytest.importorskip("spacy")
-    text = text.format((marks * 700)[:700])
-    assert list(_cuts(text, "en")) == []
-    assert tokens_of(text) == tokens_of_spacy(text)
+    assert tokens_of(f"left {'=' * 700} Rome") == tokens_of_spacy(f"left {'=' * 700} Rome")
+    assert list(_cuts(f"so{'!' * 700}now")) == []

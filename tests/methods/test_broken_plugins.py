@@ -133,4 +133,4 @@ def test_everything_else_works(environment: dict[str, str], tmp_path: Path) -> N
     run(environment, "quality", out, "--gold", train, "--no-models", "-o", str(tmp_path / "table.md"))
     run(environment, "report", out, "-o", str(tmp_path / "report.html"))
     assert "new_words" in run(environment, "list", "measures")[0]
-    assert "wordnet" in run(environment, "list", "models")[0]
+    assert "minilm" in run(environment, "list", "models")[0]

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 from random import Random
 
 import pytest
 
 from entaug import ConstituencyReplacement, Mention, Sentence
-from entaug.backends.parsers.link_grammar import LinkGrammar, read_bracketed_tree
 from entaug.backends.parsers.projection import project_constituents
 from entaug.backends.protocols import Constituent, Parse
 from entaug.backends.resolve import resolve
@@ -95,65 +93,8 @@ class TestProjection:
             assert list(found) == sorted(found, key=lambda c: (c.start, -c.end)), "outer before inner"
 
 
-class TestLinkGrammar:
-    """What link-parser prints, laid beside the tokens."""
-
-    def test_marks_subscripts_and_small_first_words(self) -> None:
-        printed = "(S (NP the U.S{!}.x) (VP said.v-d {oh} (NP (NP blorf{?}.n) (PP of (NP Mr..x Smith{!})))) .)"
-        words = "The U.S said oh blorf of Mr. Smith .".split()
-        found = read_bracketed_tree(printed, words)
-        assert found is not None
-        assert [(c.category, *words[c.start : c.end]) for c in found[1:]] == [
-            ("NP", "The", "U.S"),
-            ("VP", *words[2:8]),
-            ("NP", "blorf", "of", "Mr.", "Smith"),
-            ("NP", "blorf"),
-            ("PP", "of", "Mr.", "Smith"),
-            ("NP", "Mr.", "Smith"),
-        ]
-
-    def test_words_parted_otherwise_and_brackets(self) -> None:
-        words = ["The", "5kg", "(", "old", ")", "cat"]
-        found = read_bracketed_tree("(S (NP the 5 (NP kg.u { old.a }) cat.n))", words)
-        assert found == (Constituent("S", 0, 6), Constituent("NP", 0, 6)), "no phrase begins within a token"
-
-    def test_other_words_are_no_parse(self) -> None:
-        assert read_bracketed_tree("(S (NP a blower))", ["a", "blorf"]) is None
-        assert read_bracketed_tree("(S (NP a)", ["a"]) is None
-        assert read_bracketed_tree("", ["a"]) is None
-        assert read_bracketed_tree("(S (NP a b))", ["a"]) is None
-
-    def test_a_missing_program_is_named(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(shutil, "which", lambda _: None)
-        with pytest.raises(MissingModelError, match=r"no program link-parser.*apt-get install link-grammar"):
-            resolve("constituency_parser", "link-grammar")
-
-    @pytest.mark.skipif(shutil.which("link-parser") is None, reason="link-grammar is not installed")
-    def test_the_real_program(self) -> None:
-        parser = LinkGrammar()
-        asked = [
-            "She had a workup by her neurologist .".split(),
-            ["!exit", "now"],
-            ["%", "of", "it"],
-            ["New York", "is", "big", "."],
-            ["and"],
-            "She had a workup by her neurologist .".split(),
-        ]
-        found = parser.parse(asked)
-        assert found[0] == found[5]
-        words = {(c.category, " ".join(asked[0][c.start : c.end])) for c in found[0]}
-        assert {("NP", "She"), ("NP", "her neurologist"), ("PP", "by her neurologist")} <= words
-        assert ("NP", 0, 1) in [tuple(c) for c in found[3]], "a token with a space in it"
-        assert parser.name.startswith("link-grammar-en-5")
-        # One that is too long for it, and one that it cuts within a letter, take none of the others with them.
-        company = parser.parse([asked[0], ["A" + "b" * 2100], ["é" * 600, "sings"], asked[3]])
-        assert (company[0], company[1], company[3]) == (found[0], (), found[3])
-        assert parser.num_unparsed >= 1
-        assert all(0 <= c.start < c.end <= len(w) for w, some in zip(asked, found, strict=True) for c in some)
-
-
 def test_unknown_parsers_are_refused() -> None:
-    with pytest.raises(UnknownNameError, match="link-grammar, projected, stanza"):
+    with pytest.raises(UnknownNameError, match="projected, stanza"):
         resolve("constituency_parser", "charniak")
 
 

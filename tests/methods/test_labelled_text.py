@@ -19,7 +19,7 @@ from entaug.backends.transformers.lstm import LSTMTokenLM
 from entaug.core.tags import SCHEMES
 from entaug.errors import EntaugError, InputError, OutputError, ParameterError
 from entaug.methods.base import Augmenter, Rejection, Request
-from entaug.methods.shared.linearization import label_tokens, parse_tagged, tag_tokens
+from entaug.methods.shared.generated_text import label_tokens, parse_tagged, tag_tokens
 from helpers.fakes import FakeGenerator, FakeMaskedLM, FakeTokenLM
 
 ANA = Sentence("Ana Byron saw 12 men in Rome .".split(), [Mention("PER", [(0, 2)]), Mention("LOC", [(6, 7)])], id="ana")
@@ -304,7 +304,7 @@ def test_the_lstm_is_saved_and_read_again(learned: LSTMTokenLM, tmp_path: Path) 
     assert again.sample(range(20)) == learned.sample(range(20))
     with pytest.raises(OutputError, match="is there already"):
         learned.save(tmp_path / "kept")
-    with pytest.raises(InputError, match=r"is lstm-16-32-0\.1, and this is lstm-300-512-0\.5"):
+    with pytest.raises(InputError, match=r"was trained from lstm-16-32-0\.1, and this is lstm-300-512-0\.5"):
         LSTMTokenLM().restore(tmp_path / "kept")
     with pytest.raises(InputError, match="holds no trained model"):
         LSTMTokenLM(**size).restore(tmp_path)

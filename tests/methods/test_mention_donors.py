@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from random import Random
 from typing import Any
 
@@ -13,12 +12,14 @@ from hypothesis import strategies as st
 
 from entaug import Mention, MentionReplacement, Sentence
 from entaug.errors import InputError
-from entaug.methods.shared.capitals import CorpusCapitals, capitals_of, is_in_capitals, match_casing
 from entaug.methods.shared.donors import (
-    AvoidedMentions,
+    CorpusCapitals,
     MentionShapes,
     TrainingDonors,
+    capitals_of,
     content_key,
+    is_in_capitals,
+    match_casing,
     replaceable_mentions,
     self_contained_mentions,
 )
@@ -282,7 +283,7 @@ def test_donors_are_learned_while_sentences_pass() -> None:
     [place] = replaceable_mentions(gold[0], nested=True)
     assert donors.size(place) == 5
     assert donors.pools == {"X": [("Bonn",), ("Kiel",), ("Oslo",), ("Rome",), ("Ulm",)]}
-    avoided = AvoidedMentions(content_key([name]) for name in CITIES)
+    avoided = {content_key([name]) for name in CITIES}
     assert donors.draw(gold[0], place, avoided, Random(0)) is None
 
 
@@ -345,7 +346,7 @@ def test_draws_of_rare_donors_are_uniform_and_never_avoided() -> None:
     own = gold[0].mention_tokens(place.mention)[0]
     for seed in range(50):
         rng = Random(seed)
-        avoided = AvoidedMentions([content_key([own])])
+        avoided = {content_key([own])}
         drawn = []
         while (donor := donors.draw(gold[0], place, avoided, rng)) is not None:
             drawn.append(donor.words[0])
@@ -367,17 +368,10 @@ def flat_sentence(n: int) -> Sentence:
     )
 
 
-def nested_sentence(n: int) -> Sentence:  # its mentions together have n²/2 tokens, whose reading takes over in the end
-    return Sentence([f"w{i}" for i in range(n)], [Mention("X", [(0, k)]) for k in range(1, n + 1)])
-
-
-@pytest.mark.parametrize(("make", "n"), [(flat_sentence, 400), (nested_sentence, 60)])
-def test_work_grows_with_the_mentions_of_a_sentence_and_not_with_their_square(
-    make: Callable[[int], Sentence], n: int
-) -> None:
+def test_work_grows_with_the_mentions_of_a_sentence_and_not_with_their_square() -> None:
     def run(size: int) -> int:
-        gold = [make(size), *[sentence(f"in {name}", ("X", 1, 2)) for name in CITIES]]
+        gold = [flat_sentence(size), *[sentence(f"in {name}", ("X", 1, 2)) for name in CITIES]]
         return count_lines(lambda: MentionReplacement(p=0.5).fit(gold).augment(gold))
 
-    few, many = run(n), run(8 * n)
+    few, many = run(400), run(3200)
     assert many < 12 * few, "eight times as many mentions: 64 times as long were it quadratic"

@@ -21,10 +21,8 @@ from entaug.commands.main import main
 from entaug.errors import InputError, ParameterError, UnknownNameError
 from entaug.files.mention_lists import MAX_LENGTH, ListEntry, MentionList, mention_lists, read_mention_list
 from entaug.methods.combined import CombinedAugmenter, parse_methods
-from entaug.methods.shared.capitals import CorpusCapitals, style_of
-from entaug.methods.shared.donors import ListDonors, mention_key
-from entaug.study.plan import MethodPlan
-from entaug.study.reading import read_plan
+from entaug.methods.shared.donors import CorpusCapitals, ListDonors, mention_key, style_of
+from entaug.study.plan import MethodPlan, read_plan
 from helpers.strategies import sentences
 
 
@@ -387,7 +385,7 @@ def test_donors_do_not_hold_the_corpus_or_tokenise_what_is_not_drawn() -> None:
     assert donors.size("LOC") == 5000
     assert donors.size("PER") == 0
     assert not donors._prepared
-    assert donors.draw(GOLD[0], GOLD[0].mentions[2], random.Random(1))
+    assert donors.draw(GOLD[0], GOLD[0].mentions[2], (), random.Random(1))
     assert len(donors._prepared) == 1
 
 
@@ -421,7 +419,7 @@ def test_lists_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture
     assert main([*base, "--mentions", "nowhere.txt=PER"]) == 2
     assert "nowhere.txt: no such file; check the path" in capsys.readouterr().err
     assert main([*base[:4], "-o", f"{tmp_path}/people.txt", *given_, "--force"]) == 3
-    assert "is also an input" in capsys.readouterr().err
+    assert "is an input" in capsys.readouterr().err
 
 
 def test_lists_in_the_text_form_of_methods(tmp_path: Path) -> None:

@@ -341,7 +341,7 @@ def test_bt_through_several_languages() -> None:
 def test_bt_through_a_chain_of_names() -> None:
     method = Backtranslation(translator="en-pt>pt-en>en-pt>pt-en")
     method.load()
-    [trip] = method.translator_.trips
+    [trip] = method.translator_
     assert trip.name.count(">") == 3
     [answer] = trip.backward.translate(trip.forward.translate(["The house is old and small."]))
     assert "house" in answer

@@ -92,7 +92,7 @@ ANSWERS = [
     ("On Monday ada moss said goodbye to lisbon.", "a listed mention is missing"),
     ("Ada Moss left Lisbon, and Lisbon wept.", "the match of a listed mention is ambiguous"),
     ("Ada Moss left Lisbon for Oslo.", "a known mention that is not in the list"),
-    ("Ada Moss left Lisbon on Monday.", "too similar to its source"),
+    ("Ada Moss left Lisbon on Monday.", "a copy of a training sentence"),
     ("Ada Moss left Lisbon.\nAda Moss was gone.", "the answer is not a single line"),
     ("Keep these names exactly as they are: Ada Moss, Lisbon.", "the answer repeats the prompt"),
     ("```\n```", "the answer is not a single line"),
@@ -263,7 +263,7 @@ def test_the_command_prints_prompts(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.fixture
 def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    pytest.importorskip("openai")
+    pytest.importorskip("httpx")
     monkeypatch.setenv("ENTAUG_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("ENTAUG_API_KEY", "sk-very-secret")
     monkeypatch.setattr("entaug.backends.chat.server.retry_delay", lambda attempt, failure: 0.0)

@@ -310,6 +310,7 @@ def test_mentions_are_drawn_line_by_line(opened: OpenedFile) -> None:
     assert graft.locator("mark.removed").all_text_contents() == ["old car"]
 
 
+@pytest.mark.slow
 def test_ten_thousand_pairs_open_at_once_and_scroll(browser: Any, tmp_path: Path) -> None:
     file = tmp_path / "many.html"
     file.write_text(render_html_report(many()), encoding="utf-8")

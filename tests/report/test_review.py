@@ -102,7 +102,7 @@ def test_the_window_changes_nothing_aside(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("aside", "message"),
     [
-        ("out.conll", "is the output already"),
+        ("out.conll", "a file of their own"),
         ("-", "are written to a file"),
         ("there.jsonl", "exists; pass --force"),
         ("no/such.jsonl", "make the folder first"),
@@ -288,7 +288,7 @@ def test_nothing_that_is_read_is_written_over(
     Path("RUNS/runs.jsonl").write_text("")
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     assert main([*command.split(), "--force"]) == 3
-    assert f"{wanted}: is also an input" in capsys.readouterr().err
+    assert f"{wanted}: is an input" in capsys.readouterr().err
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
 

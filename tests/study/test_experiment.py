@@ -32,8 +32,7 @@ from entaug.metrics.span_f1 import MatchCounts, Scores
 from entaug.report.markdown import markdown_report
 from entaug.study.data import prepare_splits
 from entaug.study.engine import _run_error, run_experiment
-from entaug.study.plan import copies_for, patience_ratios
-from entaug.study.reading import read_plan
+from entaug.study.plan import copies_for, patience_ratios, read_plan
 from entaug.study.records import RecordStore, RunRecord, read_run_records
 from entaug.study.runs import RunSpec, execute_run
 from entaug.study.schedule import Schedule
@@ -496,6 +495,7 @@ def test_processes_for_runs_never_hear_ctrl_c() -> None:
     assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == before
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_an_experiment_and_all_its_processes(encoder: Path, tmp_path: Path) -> None:
     plan = write_plan(tmp_path, encoder, "seeds = [1, 2, 3]")
     plan.write_text(plan.read_text().replace("epochs = 1", "epochs = 1000"))
@@ -545,8 +545,10 @@ def test_an_experiment_from_plan_to_report(encoder: Path, tmp_path: Path, capsys
     text = table_of(tmp_path / "plan")
     assert "| mr |" in text.replace("mr N", "mr").replace("mr 1N", "mr") or "mr" in text
     assert "toy" in text
-    # A corpus of two types, one of which comes to nothing in dev, is no reason to fail; nor are files of one sentence.
-    assert main(["experiment", str(plan), "--jobs", "0"]) == 2
+    with pytest.raises(SystemExit) as stopped:
+        main(["experiment", str(plan), "--jobs", "0"])
+    assert stopped.value.code == 2
+    assert "jobs must be an integer of at least 1" in capsys.readouterr().err
 
 
 @pytest.mark.slow
@@ -597,6 +599,7 @@ def test_nested_corpora_need_a_tagger_that_can_or_a_choice(encoder: Path, tmp_pa
         run_experiment(plan, jobs=1)
 
 
+@pytest.mark.slow
 def test_a_run_that_fails_does_not_keep_the_others_from_being_done(encoder: Path, tmp_path: Path) -> None:
     same = tmp_path / "same.jsonl"
     entaug.write([Sentence([f"w{i}", "in", "Kent"], [Mention("LOC", [(2, 3)])]) for i in range(30)], same)

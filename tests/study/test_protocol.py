@@ -1,4 +1,4 @@
-"""Protocols of papers in plans: several test sets, several draws, mixed corpora, hyperparameters by size, grids."""
+"""Protocols of papers in plans: several test sets, several draws, folds, mixed corpora, grids."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ from entaug.metrics.span_f1 import MatchCounts, Scores
 from entaug.report.comparison import Setting, compare_arms
 from entaug.report.markdown import corpus_tables, markdown_report
 from entaug.study.data import prepare_splits
-from entaug.study.engine import _execution_order, smallest_plan
-from entaug.study.reading import read_plan
+from entaug.study.engine import _execution_order
+from entaug.study.plan import read_plan
 from entaug.study.records import RunRecord, read_run_records
 from entaug.study.runs import execute_run
 from entaug.study.schedule import Schedule
 from helpers import tiny
+from helpers.small_plans import smallest_plan
 
 TRAIN, DEV, TEST = (EXAMPLE / f"{name}.conll" for name in ("train", "dev", "test"))
 
@@ -120,10 +121,12 @@ def test_folds_take_the_place_of_a_test_set(schedule_of: Any, tmp_path: Path) ->
     for run, fold in zip(runs, held_out, strict=True):
         assert run.split.num_gold == 12
         assert not {sentence.tokens for sentence in entaug.read(run.split.train)} & set(fold)
-    lines = [json.dumps(execute_run(run)[0].to_dict()) for run in runs]
-    (tmp_path / "runs.jsonl").write_text("\n".join(lines))
+    records = [execute_run(run)[0] for run in runs]
+    lines = [json.dumps(record.to_dict()) for record in records]
+    (tmp_path / "runs.jsonl").write_text("\n".join(reversed(lines)))
     [joined] = read_run_records([tmp_path])
-    assert (joined.fold, joined.size, len(joined.test.sentences)) == (None, 18, 18)
+    assert (joined.fold, joined.size) == (None, 18)
+    assert joined.test.sentences == tuple(counts for record in records for counts in record.test.sentences)
     assert sum(joined.test.sentences, MatchCounts()) == joined.test.micro
     # A run that lacks a fold is missing.
     (tmp_path / "runs.jsonl").write_text("\n".join(lines[:2]))
@@ -150,26 +153,12 @@ def test_a_mixed_corpus_has_the_sentences_and_the_test_sets_of_others(schedule_o
     assert {run.split.corpus.name for run in schedule_of(only_mixed).runs} == {"both"}
 
 
-# ---------------------------------------------------------------------------------------------- hyperparameters by size
-
-
-def test_hyperparameters_may_depend_on_the_number_of_gold_sentences(schedule_of: Any) -> None:
-    training = (
-        "epochs = 3\nlearning_rate = 1e-3\nwarmup_steps = 7\nby_size = { 24 = { epochs = 2 }, 40 = { batch_size = 4 } }"
-    )
-    runs = schedule_of(corpus(sizes="[16, 24, 40]"), training=training).runs
-    trained = {run.split.size: run.training for run in runs}
-    assert {size: (t.steps, t.batch_size) for size, t in trained.items()} == {16: (6, 8), 24: (6, 8), 40: (30, 4)}
-    assert {t.learning_rate for t in trained.values()} == {1e-3}
-    assert [t.num_warmup_steps(100) for t in trained.values()] == [7, 7, 7]
-    assert runs[0].config()["training"]["warmup_steps"] == 7
-
-
 def test_keys_of_runs_do_not_depend_on_options_that_are_not_used(schedule_of: Any) -> None:
     [run] = schedule_of(corpus()).runs
     assert "warmup_steps" not in run.config()["training"]
-    [same] = schedule_of(corpus(), training="steps = 2\nby_size = { 17 = { steps = 5 } }").runs
-    assert same.key == run.key
+    [same] = schedule_of(corpus(), training="steps = 2\nscale_above = 10_000\nlearning_rate = 1e-4").runs
+    [other] = schedule_of(corpus(), training="steps = 2\nlearning_rate = 1e-4").runs
+    assert same.key == other.key != run.key
 
 
 # ---------------------------------------------------------------------------------------------------------------- grids
@@ -304,8 +293,8 @@ def test_a_method_with_parameters_by_corpus_is_one_row(schedule_of: Any) -> None
     assert {run.key for run in alone.runs if run.method} <= {run.key for run in schedule.runs}
     records = [record_of(run, f1=60 if run.split.corpus.name == "a" else 40) for run in schedule.runs]
     [table] = corpus_tables(compare_arms(records))
-    [row] = [line for line in table.splitlines() if "LwTR" in line]
-    assert row.split("|")[-2].strip() == "50.0"
+    [row] = [row for row in table.rows if row[0].startswith("LwTR")]
+    assert row[-1] == "50.0"
 
 
 def test_the_smallest_plan_keeps_parameters_by_corpus(schedule_of: Any, tmp_path: Path) -> None:
@@ -326,6 +315,7 @@ def test_the_smallest_plan_keeps_parameters_by_corpus(schedule_of: Any, tmp_path
         (corpus(sizes="", subset_seed="[1, 2]"), "", "the seed has no effect on the subset"),
         (corpus(folds="3"), "", "folds are tested on each other, so there is no test set"),
         (corpus(test="", folds="1"), "", "folds must be an integer of at least 2"),
+        (corpus(test="", folds="17"), "", "16 sentences of toy are too few for 17 folds"),
         (corpus(test="", folds="3", subset_seed="[1, 2]"), "", "draws would be tested on different sentences"),
         (corpus("a", test="", folds="2") + corpus("b", test="", folds="2") + MIX, "", "the corpora of both have folds"),
         (corpus(test='{ news = "nowhere.conll" }'), "", "there is no file"),
@@ -375,12 +365,6 @@ def test_the_smallest_plan_keeps_parameters_by_corpus(schedule_of: Any, tmp_path
 def test_faults_are_refused(schedule_of: Any, corpora: str, rest: str, message: str) -> None:
     with pytest.raises(EntaugError, match=message):
         schedule_of(corpora, rest=rest)
-
-
-@pytest.mark.parametrize("by_size", ["3", "{ few = { epochs = 2 } }", "{ 10 = 3 }", "{ 10 = { epoch = 2 } }"])
-def test_faulty_tables_by_size_are_refused(schedule_of: Any, by_size: str) -> None:
-    with pytest.raises(EntaugError, match=r"by_size|epoch"):
-        schedule_of(corpus(), training=f"by_size = {by_size}")
 
 
 # ------------------------------------------------------------------------------------------------------ order of runs

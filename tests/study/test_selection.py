@@ -20,7 +20,6 @@ from entaug.study.choice import (
     applicable_recipes,
     choose,
     estimate_gains,
-    largest_affordable,
     prior_gains,
     search_sizes,
 )
@@ -152,8 +151,6 @@ def test_larger_budgets_give_larger_search_sizes() -> None:
         candidates = search_sizes(6, has_dev=has_dev)
         sizes = [design.num_trainings(costs) for design in candidates]
         assert sizes == sorted(set(sizes))
-        assert largest_affordable(candidates, sizes[0] - 1, costs) is None
-        assert [largest_affordable(candidates, size, costs) for size in sizes] == candidates
     assert search_sizes(6, has_dev=False)[-1] == SearchSize(5, 6, 2)
     assert SearchSize(5, 6, 2).num_trainings([1] * 6) == 5 * (3 + 6) + 5 * (3 + 3)
     # The recipe that takes six times as long may be among those that are measured again.

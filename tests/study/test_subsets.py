@@ -19,7 +19,7 @@ from entaug.commands.main import main
 from entaug.core.data import Sentence
 from entaug.core.mentions import Mention
 from entaug.errors import InputError, ParameterError, UnknownNameError
-from entaug.study.subsets import STRATEGIES, draw, first, fraction, progressive, rest, stratified
+from entaug.study.subsets import STRATEGIES, draw, rest
 
 TRAIN = EXAMPLE / "train.conll"
 
@@ -62,17 +62,17 @@ def test_sizes_order_and_what_holds_what(how: str, drawn: tuple[int, list[int]],
 
 def test_the_ways_by_hand() -> None:
     corpus = made(20)
-    assert draw("first", corpus, [3])[3] == first(corpus, 3) == corpus[:3]
+    assert draw("first", corpus, [3]) == {3: corpus[:3]}
     assert draw("fraction", corpus, [0.1, 5], 4).keys() == {2, 5}
-    assert draw("fraction", corpus, [0.1], 4)[2] == fraction(corpus, 0.1, 4)
-    assert fraction(corpus, 1.0) == corpus
+    assert draw("fraction", corpus, [0.1], 4)[2] == draw("fraction", corpus, [2], 4)[2]
+    assert draw("fraction", corpus, [1.0]) == {20: corpus}
     # A subset is the same whatever others are asked for.
-    assert progressive(corpus, [4], 1)[4] == progressive(corpus, [2, 4, 9], 1)[4]
-    assert progressive(corpus, [4], 1) != progressive(corpus, [4], 2)
+    assert draw("progressive", corpus, [4], 1)[4] == draw("progressive", corpus, [2, 4, 9], 1)[4]
+    assert draw("progressive", corpus, [4], 1) != draw("progressive", corpus, [4], 2)
     # Six of each of two types, half of all: three of each, however it is drawn.
     half = [Sentence([f"{i}"], [Mention("ab"[i % 2], [(0, 1)])]) for i in range(12)]
     for seed in range(9):
-        labels = Counter(s.mentions[0].label for s in stratified(half, 6, seed)[6])
+        labels = Counter(s.mentions[0].label for s in draw("stratified", half, [6], seed)[6])
         assert labels == {"a": 3, "b": 3}
 
 
@@ -107,9 +107,9 @@ def test_sizes_that_cannot_be_are_refused() -> None:
     with pytest.raises(ParameterError, match="fraction for shares"):
         draw("first", corpus, [0.5])
     with pytest.raises(ParameterError, match="share must be"):
-        fraction(corpus, 1.5)
+        draw("fraction", corpus, [1.5])
     with pytest.raises(InputError, match="not even one"):
-        fraction(corpus, 0.01)
+        draw("fraction", corpus, [0.01])
     with pytest.raises(UnknownNameError, match="did you mean 'stratified'"):
         draw("stratify", corpus, [1])
 

@@ -17,7 +17,7 @@ from entaug.report.comparison import compare_arms
 from entaug.report.markdown import recommend
 from entaug.study.data import prepare_splits
 from entaug.study.engine import _check_requirements
-from entaug.study.reading import read_plan
+from entaug.study.plan import read_plan
 from entaug.study.runs import RunSpec, _new_sentences, execute_run
 from entaug.study.schedule import Schedule
 from entaug.taggers.base import load_tagger
@@ -198,4 +198,4 @@ def test_reports_show_a_teacher_without_recommending_it(encoder: Path, tmp_path:
     assert results[1].difference is None
     assert results[1].gain_over_gold is not None
     assert results[1].notes == ("a teacher, not a tagger of this setting",)
-    assert "ensemble" not in recommend(compare_arms(records))
+    assert "ensemble" not in str(recommend(compare_arms(records)))

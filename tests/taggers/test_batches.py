@@ -12,8 +12,8 @@ import torch
 
 from entaug.errors import ParameterError
 from entaug.taggers.base import TaggerTrainingConfig
-from entaug.taggers.batches import batches, learning_rate_factor
 from entaug.taggers.encoders import Encoder
+from entaug.taggers.neural import batches, learning_rate_factor
 
 NUM_GOLD, NUM_ALL = 10, 40
 LENGTHS = [Random(i).randint(1, 30) for i in range(NUM_ALL)]

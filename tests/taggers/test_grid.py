@@ -15,7 +15,7 @@ import entaug
 from entaug.core.data import Sentence
 from entaug.core.mentions import Mention
 from entaug.taggers.relations import MAX_MENTIONS, NNW, THW, decode, relations
-from entaug.taggers.w2ner import GridDecoder
+from entaug.taggers.w2ner import GridDecoder, W2NERTagger
 from helpers.counting import count_lines
 from helpers.strategies import sentences
 
@@ -37,7 +37,7 @@ def read_back(found: Iterable[Relation], paths: int = 100) -> tuple[Mention, ...
 
 def small_head(labels: Iterable[str] = ("A", "B"), size: int = 12, seed: int = 0, hidden: int = 8) -> GridDecoder:
     torch.manual_seed(seed)
-    return GridDecoder(size, list(labels), hidden=hidden, channels=8, biaffine=8, dropout=0.1)
+    return GridDecoder(size, list(labels), W2NERTagger(hidden=hidden, channels=8, biaffine=8, dropout=0.1))
 
 
 # ----------------------------------------------------------------------------------------------- mentions and relations
@@ -240,8 +240,8 @@ def test_loss_is_of_what_can_be_alone() -> None:
 
 
 def test_softmax_loss_by_hand() -> None:
-    head = GridDecoder(12, ["A", "B"], hidden=0, channels=4, biaffine=3, weight=1, residual=False, activation="softmax")
-    head.eval()
+    options = W2NERTagger(hidden=0, channels=4, biaffine=3, weight=1, residual=False, activation="softmax")
+    head = GridDecoder(12, ["A", "B"], options).eval()
     vectors = torch.randn(2, 4, 12)
     scores = head.scores(vectors, [3, 4]).detach()
     # The second mention has the words of the first: their labels share a cell.
@@ -263,7 +263,8 @@ def test_softmax_loss_by_hand() -> None:
 
 
 def test_softmax_probabilities_of_a_cell_add_up_to_one_at_most() -> None:
-    head = GridDecoder(12, ["A", "B"], hidden=4, channels=4, biaffine=3, prior=0.4, activation="softmax").eval()
+    options = W2NERTagger(hidden=4, channels=4, biaffine=3, activation="softmax")
+    head = GridDecoder(12, ["A", "B"], options, prior=0.4).eval()
     head.LEAST = 1e-30
     [soft] = head.probabilities(torch.randn(1, 5, 12), [5])
     total = torch.zeros(5, 5)
@@ -298,7 +299,7 @@ def test_bf16_autocast() -> None:
 
 
 def test_two_hundred_words() -> None:
-    head = GridDecoder(384, list("ABCDE"))
+    head = GridDecoder(384, list("ABCDE"), W2NERTagger())
     vectors = torch.randn(1, 200, 384)
     head.loss(vectors, [200], [head.targets(sentence(200, ("A", [(0, 1), (199, 200)])))]).backward()  # type: ignore[no-untyped-call]
     assert head.eval().decode(vectors, [200]) == [()]
@@ -330,7 +331,8 @@ def test_a_head_learns_twenty_sentences_by_heart(activation: Any) -> None:
     vectors = [table(torch.tensor([int(token[1:]) for token in one.tokens])) for one in gold]
     padded = torch.nn.utils.rnn.pad_sequence(vectors, batch_first=True)
     lengths = [len(one) for one in gold]
-    head = GridDecoder(32, ["A", "B"], hidden=64, channels=32, biaffine=32, dropout=0.0, activation=activation)
+    options = W2NERTagger(hidden=64, channels=32, biaffine=32, dropout=0.0, activation=activation)
+    head = GridDecoder(32, ["A", "B"], options)
     targets = [head.targets(one) for one in gold]
     optimizer = torch.optim.AdamW(head.parameters(), lr=3e-3)
     for step in range(300):

@@ -82,10 +82,9 @@ def test_means_count_what_is_missing_as_0() -> None:
 @pytest.mark.parametrize(
     ("names", "cells", "values", "message"),
     [
-        (["THW-A"], [], [], "NNW among them"),
+        (["THW-A"], [], [], "must be distinct, NNW and"),
         ([NNW, NNW], [], [], "distinct"),
-        ([NNW, "THW-"], [], [], "with a label"),
-        ([NNW, 3], [], [], "with a label"),
+        ([NNW, 3], [], [], "with labels"),
         ([NNW, "THW-A"], [[0, 1, 1]], [1], "diagonal"),
         ([NNW, "THW-A"], [[1, 1, 0]], [1], "diagonal"),
         ([NNW, "THW-A"], [[0, 2, 0]], [1], "outside"),
@@ -93,8 +92,8 @@ def test_means_count_what_is_missing_as_0() -> None:
         ([NNW, "THW-A"], [[-1, 1, 0]], [1], "outside"),
         ([NNW, "THW-A"], [[0, 1, 0]], [1.5], "from 0 to 1"),
         ([NNW, "THW-A"], [[0, 1, 0]], [float("nan")], "from 0 to 1"),
-        ([NNW, "THW-A"], [[0, 1, 0]], [1, 1], "2 probabilities for 1"),
-        ([NNW, "THW-A"], [[0, 1, 0]] * 2, [1, 1], "two probabilities"),
+        ([NNW, "THW-A"], [[0, 1, 0]], [1, 1], "as many probabilities"),
+        ([NNW, "THW-A"], [[0, 1, 0]] * 2, [1, 1], "stands once"),
     ],
 )
 def test_what_is_no_probability_of_a_relation_is_refused(names: Any, cells: Any, values: Any, message: str) -> None:
@@ -130,7 +129,7 @@ def test_a_sentence_of_another_length_is_refused() -> None:
 
 def _head() -> Any:
     torch.manual_seed(1)
-    return GridDecoder(6, ["ADR", "PART"], hidden=4, channels=4, biaffine=4, dropout=0.0)
+    return GridDecoder(6, ["ADR", "PART"], W2NERTagger(hidden=4, channels=4, biaffine=4, dropout=0.0))
 
 
 def test_certain_soft_targets_are_hard_ones() -> None:
@@ -179,7 +178,7 @@ def test_a_student_agrees_with_a_teacher_and_an_ensemble_averages(
     params: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def small_head(self: Any, size: int) -> GridDecoder:
-        return GridDecoder(size, self.labels_, hidden=48, channels=24, biaffine=32)
+        return GridDecoder(size, self.labels_, W2NERTagger(hidden=48, channels=24, biaffine=32))
 
     monkeypatch.setattr(W2NERTagger, "build_decoder", small_head)
     teacher = EnsembleTagger(member="w2ner", size=2, params=params).fit(GOLD, config=CONFIG)

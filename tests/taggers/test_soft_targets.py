@@ -17,7 +17,7 @@ from entaug.core.mentions import Mention
 from entaug.errors import InputError
 from entaug.formats import read
 from entaug.taggers.base import TaggerTrainingConfig, create_tagger
-from entaug.taggers.flat import CRFDecoder, LinearDecoder
+from entaug.taggers.flat import BiLSTMCRFTagger, CRFDecoder, LinearDecoder, LinearTagger
 from helpers import tiny
 
 GOLD = list(read(EXAMPLE / "train.conll"))[:16]
@@ -26,7 +26,7 @@ LENGTHS = [4, 1, 2]
 
 def _crf(labels: list[str], seed: int = 1) -> Any:
     torch.manual_seed(seed)
-    head: Any = CRFDecoder(4, labels, hidden=3, dropout=0).eval()
+    head: Any = CRFDecoder(4, labels, BiLSTMCRFTagger(hidden=3, dropout=0)).eval()
     with torch.no_grad():
         for parameter in head.parameters():
             parameter.normal_()
@@ -78,7 +78,7 @@ def _marginals_of_scores(head: Any, scores: torch.Tensor) -> torch.Tensor:
 
 
 def test_the_soft_loss_of_a_linear_head_by_hand() -> None:
-    head = LinearDecoder(2, ["X"], dropout=0)
+    head = LinearDecoder(2, ["X"], LinearTagger(dropout=0))
     with torch.no_grad():
         head.linear.weight.copy_(torch.tensor([[1.0, 0], [0, 1], [0, 0]]))
         head.linear.bias.zero_()
@@ -92,7 +92,9 @@ def test_the_soft_loss_of_a_linear_head_by_hand() -> None:
     assert float(loss.detach()) == pytest.approx(expected, abs=1e-6)
 
 
-@pytest.mark.parametrize("make", [lambda: LinearDecoder(4, ["X", "Y"], dropout=0), lambda: _crf(["X", "Y"])])
+@pytest.mark.parametrize(
+    "make", [lambda: LinearDecoder(4, ["X", "Y"], LinearTagger(dropout=0)), lambda: _crf(["X", "Y"])]
+)
 def test_words_of_weight_0_teach_nothing(make: Any) -> None:
     head = make()
     vectors = torch.randn(1, 4, 4)
@@ -114,7 +116,7 @@ def test_words_of_weight_0_teach_nothing(make: Any) -> None:
 def test_certain_soft_targets_are_hard_ones_for_a_linear_head() -> None:
     torch.manual_seed(2)
     labels = sorted({mention.label for sentence in GOLD for mention in sentence.mentions})
-    head = LinearDecoder(6, labels, dropout=0)
+    head = LinearDecoder(6, labels, LinearTagger(dropout=0))
     lengths = [len(sentence) for sentence in GOLD]
     vectors = torch.randn(len(GOLD), max(lengths), 6)
     hard = [head.targets(sentence) for sentence in GOLD]
@@ -145,7 +147,7 @@ def test_a_student_learns_what_its_teacher_believes(name: str, tmp_path: Path) -
     labels = sorted({mention.label for sentence in GOLD for mention in sentence.mentions})
     shifted = dict(zip(labels, [*labels[1:], labels[0]], strict=True))
     wrong = [s.with_(mentions=[Mention(shifted[m.label], m.spans) for m in s.mentions]) for s in GOLD]
-    head = LinearDecoder(1, labels)
+    head = LinearDecoder(1, labels, LinearTagger())
     soft = []
     for sentence, believed in zip(unlabelled, wrong, strict=True):
         values = 0.9 * _one_hot(believed, head).values + 0.1 / len(head.tags)
@@ -162,7 +164,7 @@ def test_a_student_learns_what_its_teacher_believes(name: str, tmp_path: Path) -
 
 
 def test_soft_labels_that_do_not_fit_are_told(tmp_path: Path) -> None:
-    head = LinearDecoder(2, ["X"])
+    head = LinearDecoder(2, ["X"], LinearTagger())
     sentence = _soft(head, 3, 1).attach_to(Sentence(["a", "b"]))
     with pytest.raises(InputError, match="3 words for 2"):
         head.targets(sentence)

@@ -37,7 +37,7 @@ from entaug.errors import (
 from entaug.metrics.span_f1 import score
 from entaug.taggers.base import TAGGERS, TaggerTrainingConfig, create_tagger, load_tagger, overlap_of
 from entaug.taggers.encoders import Encoder, StaticEncoder
-from entaug.taggers.flat import CRFDecoder, LinearDecoder
+from entaug.taggers.flat import BiLSTMCRFTagger, CRFDecoder, LinearDecoder, LinearTagger
 from helpers import tiny
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -113,6 +113,7 @@ def test_learns_by_heart_saves_and_loads(name: str, bert: Path, vectors: Path, t
 
 
 @pytest.mark.parametrize("name", ["linear", "bilstm-crf"])
+@pytest.mark.slow
 def test_learns_by_heart_in_fp16(name: str, bert: Path, vectors: Path) -> None:
     # Without a scaled loss its small gradients would vanish.
     training = replace(QUICK, epochs={"linear": 150}.get(name, 60))
@@ -324,8 +325,7 @@ def test_words_of_which_the_tokenizer_makes_nothing(odd: str, encoder: Path) -> 
 
 def test_static_words_are_told_by_vector_casing_and_characters(vectors: Path) -> None:
     body = StaticEncoder(str(vectors), "abcdefgh")
-    fixed, characters, words = body.prepare(["Ana", "zzz-unknown", "KENT", "b2" * 40])
-    assert words == [-1] * 4
+    fixed, characters = body.prepare(["Ana", "zzz-unknown", "KENT", "b2" * 40])
     assert fixed.shape == (4, 20)
     assert fixed[:, 16:].tolist() == [[1, 0, 1, 0], [0, 0, 0, 0], [0, 1, 1, 0], [0, 0, 0, 1]]
     assert characters[0] == [1, 1, 2]  # A and n are not in the alphabet
@@ -355,30 +355,11 @@ def test_a_frozen_encoder_keeps_its_weights(name: str, bert: Path, vectors: Path
     assert loaded.predict(DEV) == frozen.predict(DEV)
 
 
-def test_word_vectors_are_trained_only_where_it_is_wanted(bert: Path, vectors: Path, tmp_path: Path) -> None:
-    few = TaggerTrainingConfig(steps=6, batch_size=8, learning_rate=1e-2)
-    frozen = made("static-bilstm-crf", bert, vectors).fit(GOLD, config=few)
-    assert frozen._encoder.words is None
-    free = made("static-bilstm-crf", bert, vectors, frozen=False).fit(GOLD, config=few)
-    words = free._encoder.vocabulary
-    given = free._encoder.vectors.vectors(words)
-    moved = np.abs(free._encoder.words.weight.detach().numpy() - given).max(axis=1)
-    assert (moved > 1e-4).all(), "every training word has been seen"
-    # A word that was not seen keeps the vector of the file; seen ones have the trained one.
-    known, new = GOLD[0].tokens[0], "zzz-unknown"
-    with torch.no_grad():
-        [out] = free._encoder([free._encoder.prepare([known, new])])
-    assert np.allclose(out[0, :16], free._encoder.words.weight[words.index(known.lower())].detach())
-    assert np.allclose(out[1, :16], free._encoder.vectors.vectors([new])[0])
-    free.save(tmp_path / "tagger")
-    assert load_tagger(tmp_path / "tagger").predict(DEV) == free.predict(DEV)
-
-
 # --------------------------------------------------------------------------------------------------------------- heads
 
 
 def test_the_loss_of_a_linear_head_by_hand() -> None:
-    head = LinearDecoder(2, ["X"], dropout=0)
+    head = LinearDecoder(2, ["X"], LinearTagger(dropout=0))
     with torch.no_grad():
         head.linear.weight.copy_(torch.tensor([[1.0, 0], [0, 1], [0, 0]]))
         head.linear.bias.zero_()
@@ -392,7 +373,7 @@ def test_the_loss_of_a_linear_head_by_hand() -> None:
 
 
 def test_stray_tags_open_mentions() -> None:
-    head = LinearDecoder(2, ["X", "Y"])
+    head = LinearDecoder(2, ["X", "Y"], LinearTagger())
     number = {tag: i for i, tag in enumerate(head.tags)}
     found = head.mentions([number[t] for t in ["I-X", "I-X", "I-Y", "O", "B-Y", "B-Y"]])
     assert [(m.label, m.spans[0]) for m in found] == [("X", (0, 2)), ("Y", (2, 3)), ("Y", (4, 5)), ("Y", (5, 6))]
@@ -400,7 +381,7 @@ def test_stray_tags_open_mentions() -> None:
 
 def test_a_new_crf_never_goes_on_with_what_was_not_opened() -> None:
     torch.manual_seed(1)
-    head = CRFDecoder(4, ["X", "Y"], hidden=3).eval()
+    head = CRFDecoder(4, ["X", "Y"], BiLSTMCRFTagger(hidden=3)).eval()
     scores, mask = head._scores(torch.randn(30, 12, 4) * 5, [12] * 30)
     for path in head.crf.decode(scores, mask=mask):
         names = ["O", *(head.tags[i] for i in path)]
@@ -457,28 +438,19 @@ def test_a_missing_library_is_told_with_its_install_line(monkeypatch: pytest.Mon
         create_tagger("bilstm-crf")
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("tagger.safetensors", "has changed since it was saved"),
-        ("encoder/model.safetensors", "has changed since it was saved"),
-        ("encoder/tokenizer.json", "is missing"),
-    ],
-)
-def test_saved_taggers_carry_checksums(name: str, message: str, bert: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["tagger.safetensors", "encoder/model.safetensors", "encoder/tokenizer.json"])
+def test_saved_taggers_carry_a_checksum(name: str, bert: Path, tmp_path: Path) -> None:
     tagger = create_tagger("linear", encoder=str(bert))
     tagger.fit(GOLD, config=TaggerTrainingConfig(steps=1))
     tagger.save(tmp_path / "tagger")
     load_tagger(tmp_path / "tagger")
     file = tmp_path / "tagger" / name
-    if "missing" in message:
-        file.unlink()
-    else:
-        content = bytearray(file.read_bytes())
-        content[len(content) // 2] ^= 1
-        file.write_bytes(content)
-    with pytest.raises(InputError, match=f"damaged tagger \\({name} {message}\\).*train the tagger again"):
-        load_tagger(tmp_path / "tagger")
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    for damage in (lambda: file.write_bytes(content), file.unlink):
+        damage()
+        with pytest.raises(InputError, match=r"damaged tagger \(its files are not as they.*train the tagger again"):
+            load_tagger(tmp_path / "tagger")
 
 
 def test_damaged_taggers_are_told(bert: Path, tmp_path: Path) -> None:
@@ -500,12 +472,8 @@ def test_damaged_taggers_are_told(bert: Path, tmp_path: Path) -> None:
             load_tagger(whole)
     for wrong in ({"labels": ["X"]}, {"labels": config["labels"][::-1]}):
         (whole / "tagger.json").write_text(json.dumps({**config, **wrong}))
-        with pytest.raises(InputError, match=r"tagger\.json has changed since it was saved"):
+        with pytest.raises(InputError, match="its files are not as they were saved"):
             load_tagger(whole)
-        (whole / "tagger.json").write_text(json.dumps({n: v for n, v in config.items() if n != "sum"} | wrong))
-        if wrong["labels"] == ["X"]:
-            with pytest.raises(InputError, match="damaged"):
-                load_tagger(whole)
     elsewhere = {**config, "params": {**config["params"], "device": None}}
     (whole / "tagger.json").write_text(json.dumps(elsewhere))
     assert load_tagger(whole)

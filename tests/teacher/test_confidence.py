@@ -14,7 +14,7 @@ from conftest import examples
 from entaug import Mention, Sentence
 from entaug.backends.soft_labels import TagProbabilities
 from entaug.errors import InputError, LossError, ParameterError
-from entaug.teacher.confidence import filter_by_confidence, mention_confidence, word_confidences
+from entaug.teacher.label import filter_by_confidence, mention_confidence, word_confidences
 
 TAGS = ["O", "B-LOC", "I-LOC"]
 SOFT = TagProbabilities(TAGS, [[0.1, 0.9, 0], [0.2, 0.2, 0.6], [0.7, 0.3, 0], [0.05, 0.95, 0]])

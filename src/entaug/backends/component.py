@@ -61,6 +61,11 @@ class Component(Configurable, _KnowsGivenParameters):
         cls: Any = type(self)
         return parameters(cls)
 
+    @property
+    def _backend_kinds(self) -> list[str]:
+        """The kinds of backends that the fields hold."""
+        return [parameter.name for parameter in self._parameters() if parameter.name in BACKENDS]
+
     # -------------------------------------------------------------------------------------------------- for subclasses
 
     def _uses_backend(self, kind: str) -> bool:
@@ -70,10 +75,9 @@ class Component(Configurable, _KnowsGivenParameters):
 
     def _models(self) -> list[LoadedModel]:
         """The loaded models that read the text of the corpus as it is; what is trained on it from scratch is not."""
-        kinds = [parameter.name for parameter in self._parameters() if parameter.name in BACKENDS]
         return [
             LoadedModel(kind, getattr(self, kind), getattr(self, f"{kind}_"), self._option(kind))
-            for kind in kinds
+            for kind in self._backend_kinds
             if kind not in _TRAINED and self._uses_backend(kind) and hasattr(self, f"{kind}_")
         ]
 
@@ -83,42 +87,34 @@ class Component(Configurable, _KnowsGivenParameters):
 
     def _load(self) -> None:
         """Resolve the backends."""
-        kinds = [parameter.name for parameter in self._parameters() if parameter.name in BACKENDS]
-        loaders = {kind: partial(resolve, kind, getattr(self, kind)) for kind in kinds if self._uses_backend(kind)}
+        loaders = {k: partial(resolve, k, getattr(self, k)) for k in self._backend_kinds if self._uses_backend(k)}
         for kind, backend in self._load_models(loaders).items():
             setattr(self, f"{kind}_", backend)
 
     def _load_models(self, loaders: Mapping[str, Callable[[], Any]]) -> dict[str, Any]:
         """Load models; the error for missing ones of a preset names all of them, and the options to replace them."""
-        models, missing = {}, {}
+        preset: Any = getattr(self, "preset", None)
+        is_default = any(p.name == "preset" and p.default == preset for p in self._parameters())
+        models: dict[str, Any] = {}
+        missing: dict[str, EntaugError] = {}
         for name, load in loaders.items():
             try:
                 models[name] = load()
                 getattr(models[name], "check_requirements", lambda: None)()  # a tagger needs its encoder only later
             except (MissingExtraError, MissingModelError) as error:
-                if name not in self._models_of_preset:
+                if is_default or name not in self._set_by_preset:
                     raise
                 missing[name] = error
         if missing:
-            raise self._missing_models_error(missing)
+            names = ", ".join(f"{name.replace('_', ' ')} {getattr(self, name)}" for name in missing)
+            options = " ".join(f"{self._option(name)} NAME" for name in missing)
+            [first, *_] = missing.values()
+            raise MissingModelError(
+                f"the preset {preset!r} of {self.name} needs what is not on this machine: {names} ({first})",
+                remedy=f"install it, or replace the models alone and keep all other settings: --preset {preset} "
+                f"{options}",
+            )
         return models
-
-    @property
-    def _models_of_preset(self) -> set[str]:
-        """The parameters whose models were set by a preset that is not the default."""
-        [default] = [p.default for p in self._parameters() if p.name == "preset"] or [None]
-        return self._set_by_preset if getattr(self, "preset", None) != default else set()
-
-    def _missing_models_error(self, missing: Mapping[str, EntaugError]) -> EntaugError:
-        preset: Any = getattr(self, "preset", None)
-        names = [f"{name.replace('_', ' ')} {getattr(self, name)}" for name in missing]
-        [first, *_] = missing.values()
-        reason = ": ".join(filter(None, (first.path, first.message)))
-        options = " ".join(f"{self._option(name)} NAME" for name in missing)
-        return MissingModelError(
-            f"the preset {preset!r} of {self.name} needs what is not on this machine: {', '.join(names)} ({reason})",
-            remedy=f"install it, or replace the models alone and keep all other settings: --preset {preset} {options}",
-        )
 
     # ------------------------------------------------------------------------------------------------------- for users
 
@@ -137,8 +133,7 @@ class Component(Configurable, _KnowsGivenParameters):
     @property
     def kinds_by_default(self) -> set[str]:
         """The kinds of backends that are used with the present parameters, also those of ``"auto"`` if prepared."""
-        kinds = [parameter.name for parameter in self._parameters() if parameter.name in BACKENDS]
-        return {kind for kind in kinds if self._uses_backend(kind) or getattr(self, kind) == "auto"}
+        return {kind for kind in self._backend_kinds if self._uses_backend(kind) or getattr(self, kind) == "auto"}
 
     def model_notes(self) -> list[str]:
         """Return what loaded models have to say to the user, for example which labels those of a tagger stand for.
@@ -154,8 +149,7 @@ class Component(Configurable, _KnowsGivenParameters):
     @property
     def uses_models(self) -> bool:
         """Whether models compute for this component, once it is loaded; lists of words are none."""
-        kinds = [p.name for p in self._parameters() if p.name in BACKENDS and p.name != "lexicon"]
-        return any(getattr(self, f"{kind}_", None) is not None for kind in kinds)
+        return any(getattr(self, f"{kind}_", None) is not None for kind in self._backend_kinds if kind != "lexicon")
 
     @property
     def is_fitted(self) -> bool:

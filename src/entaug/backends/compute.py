@@ -12,8 +12,8 @@ import ctypes
 import os
 from collections.abc import Iterator
 from contextvars import ContextVar
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 from entaug.config.params import validate
 
@@ -25,7 +25,7 @@ class ComputeSettings:
     """Device, precision and threads of models.
 
     Args:
-        device: device of PyTorch and CTranslate2, for example ``"cpu"``, ``"cuda"``, ``"cuda:1"`` or ``"mps"``; by
+        device: device of PyTorch, for example ``"cpu"``, ``"cuda"``, ``"cuda:1"`` or ``"mps"``; by
             default CUDA where there is a GPU, else the CPU.
         precision: number format of language models and encoders; by default bf16 where the device supports it, else
             fp16 on GPUs such as the T4 (except for T5 and Gemma), else fp32. Translation models use fp32 unless this is
@@ -68,24 +68,12 @@ def set_compute_settings(settings: ComputeSettings) -> None:
 
 
 @contextlib.contextmanager
-def use_compute_settings(
-    *,
-    device: str | None = None,
-    precision: Literal["fp32", "bf16", "fp16"] | None = None,
-    offline: bool | None = None,
-    any_language: bool | None = None,
-) -> Iterator[ComputeSettings]:
-    """Use settings within a ``with`` block."""
-    outer = _active.get()
-    settings = ComputeSettings(
-        device=device or outer.device,
-        precision=precision or outer.precision,
-        offline=outer.offline if offline is None else offline,
-        any_language=outer.any_language if any_language is None else any_language,
-    )
-    token = _active.set(settings)
+def use_compute_settings(**settings: Any) -> Iterator[ComputeSettings]:
+    """Use `ComputeSettings` within a ``with`` block; what is None stays as it is outside."""
+    given = {name: value for name, value in settings.items() if value is not None}
+    token = _active.set(replace(_active.get(), **given))
     try:
-        yield settings
+        yield _active.get()
     finally:
         _active.reset(token)
 

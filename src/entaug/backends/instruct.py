@@ -14,8 +14,6 @@ INCOMPLETE = "the answer reached the maximum length"
 HOW_TO_NAME = "give http://HOST:PORT/v1#MODEL, or FILE.gguf"
 """The remedy where a generator is no instruct model."""
 
-_MILLION = 1_000_000
-
 
 class Message(NamedTuple):
     """A message of a conversation.
@@ -69,8 +67,6 @@ class Usage:
         uncounted: answers whose tokens the server did not count, or by impossible numbers.
         input_tokens: tokens of the prompts sent, as the server counts them.
         output_tokens: tokens of the answers received, as the server counts them.
-        cost: the cost of these tokens at the prices given, in the currency of these.
-        has_prices: whether prices are given.
 
     Example:
         >>> usage = Usage(requests=3, input_tokens=1200, output_tokens=90)
@@ -86,32 +82,24 @@ class Usage:
     uncounted: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
-    cost: float = 0.0
-    has_prices: bool = False
 
-    def add_tokens(self, tokens: tuple[int, int] | None, prices: tuple[float, float] | None) -> None:
+    def add_tokens(self, tokens: tuple[int, int] | None) -> None:
         """Count the tokens of a prompt and its answer.
 
         Args:
             tokens: the numbers of tokens of the prompt and of the answer; None if they are unknown.
-            prices: the prices of a million of either; None if they are unknown.
         """
-        self.has_prices = self.has_prices or prices is not None
         if tokens is None:
             self.uncounted += 1
             return
         self.input_tokens += tokens[0]
         self.output_tokens += tokens[1]
-        if prices is not None:
-            self.cost += (tokens[0] * prices[0] + tokens[1] * prices[1]) / _MILLION
 
     def describe(self) -> list[str]:
         """Return the counts as lines for the summary of a run."""
         plural = "" if self.requests == 1 else "s"
         line = f"{self.requests:,} request{plural}, {self.from_cache:,} from the cache; "
         line += f"{self.input_tokens:,} tokens sent, {self.output_tokens:,} received"
-        if self.has_prices:
-            line += f"; cost {self.cost:.4f}"
         lines = [line]
         if self.uncounted:
             lines.append(f"the server did not count the tokens of {self.uncounted:,} answers")

@@ -9,14 +9,11 @@ from typing import Any, NamedTuple
 from entaug.backends.compute import compute_settings
 from entaug.backends.models.catalogue import MODELS
 from entaug.backends.resolve import starter_model
-from entaug.core.alignment import detokenize
 from entaug.core.data import Sentence
 from entaug.core.languages import LanguageProfile, language_name
 from entaug.errors import InputError
 
 _PROFILED = 2000  # sentences by which a note on an encoder is decided
-_SAMPLE = 200  # sentences whose tokens are compared with the vocabulary of a model
-_MAX_UNREAD = 0.3  # share of unknown tokens; where a model knows the language there are hardly any
 _ANY_LANGUAGE = "pass --any-language (in Python: use_compute_settings(any_language=True)) to use it nevertheless"
 # The parameters of taggers by kind of backend, and what to name where theirs is of another language.
 _ENCODERS = {
@@ -47,23 +44,17 @@ def served_languages(model: LoadedModel) -> frozenset[str] | None:
     return frozenset(languages) if languages else None
 
 
-def language_mismatch(model: LoadedModel, profile: LanguageProfile, sample: Sequence[Sentence]) -> str | None:
+def language_mismatch(model: LoadedModel, profile: LanguageProfile) -> str | None:
     """Return why a model cannot be used for a corpus."""
+    languages = served_languages(model)
+    reason = profile.mismatch(languages) if languages else None
+    if not languages or reason is None:
+        return None
     name = model.given if isinstance(model.given, str) else getattr(model.backend, "name", type(model.backend).__name__)
-    what = f"the {model.kind.replace('_', ' ').replace(' lm', ' LM')} {name}"
-    if languages := served_languages(model):
-        reason = profile.mismatch(languages)
-        names = [language_name(code) for code in sorted(languages)]
-        shown = " and ".join(names) if len(names) <= 3 else f"{len(names)} languages"
-        return reason and f"{what} serves {shown}, and the text {reason}"
-    measure = getattr(model.backend, "unread_share", None)
-    if measure is None:
-        return None
-    share = measure([detokenize(sentence.tokens, sentence.spaces) for sentence in sample])
-    if share <= _MAX_UNREAD:
-        return None
-    looks = f", which looks {language_name(profile.language)}" if profile.language else ""
-    return f"the vocabulary of {what} does not know {share:.0%} of the text{looks}"
+    names = [language_name(code) for code in sorted(languages)]
+    shown = " and ".join(names) if len(names) <= 3 else f"{len(names)} languages"
+    kind = model.kind.replace("_", " ").replace(" lm", " LM")
+    return f"the {kind} {name} serves {shown}, and the text {reason}"
 
 
 def check_languages(
@@ -73,17 +64,15 @@ def check_languages(
     if not models or compute_settings().any_language:
         yield from sentences
         return
-    profile, sample = LanguageProfile(), []
-    for number, sentence in enumerate(sentences):
+    profile = LanguageProfile()
+    for sentence in sentences:
         profile.add(sentence)
-        if number < _SAMPLE:
-            sample.append(sentence)
         yield sentence
-    mismatches = {model.option: language_mismatch(model, profile, sample) for model in models}
-    options = [option for option, mismatch in mismatches.items() if mismatch]
-    if options:
-        remedy = f"name another with {' and '.join(options)}, or {_ANY_LANGUAGE}"
-        raise InputError(str(mismatches[options[0]]), path=source, remedy=remedy)
+    mismatches = {model.option: mismatch for model in models if (mismatch := language_mismatch(model, profile))}
+    if mismatches:
+        [first, *_] = mismatches.values()
+        remedy = f"name another with {' and '.join(mismatches)}, or {_ANY_LANGUAGE}"
+        raise InputError(first, path=source, remedy=remedy)
 
 
 def note_on_encoder(tagger: Any, sentences: Iterable[Sentence]) -> list[str]:
@@ -96,9 +85,8 @@ def note_on_encoder(tagger: Any, sentences: Iterable[Sentence]) -> list[str]:
     named = {kind: name for kind, name in given.items() if isinstance(name, str) and starter_model(kind, name)}
     if not named:
         return []
-    sample = list(islice(sentences, _PROFILED))
-    profile = LanguageProfile(sample)
+    profile = LanguageProfile(islice(sentences, _PROFILED))
     for kind, name in named.items():
-        if mismatch := language_mismatch(LoadedModel(kind, name, None, ""), profile, ()):
+        if mismatch := language_mismatch(LoadedModel(kind, name, None, ""), profile):
             return [f"{mismatch}; {_ENCODERS[kind][1]} would learn more"]
     return []

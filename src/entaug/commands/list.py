@@ -1,11 +1,11 @@
-"""``entaug list``: what there is to choose from, and what one of it is."""
+"""``entaug list``: list methods, formats, filters, measures, models, prompts and scales, or describe one."""
 
 from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Literal
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Literal, NamedTuple
 
 from entaug.backends.models.catalogue import list_models
 from entaug.backends.prompts import PLACEHOLDERS, prompt_text
@@ -19,11 +19,10 @@ from entaug.config.registry import Registry
 from entaug.errors import ParameterError, UnknownNameError
 from entaug.filters import FILTERS, Filter
 from entaug.formats import FORMATS, find_format
-from entaug.formats.base import BaseFormat
 from entaug.formats.file_job import write_text
 from entaug.methods import METHODS
 from entaug.methods.base import Augmenter, MethodInfo
-from entaug.metrics.quality import MEASURES, list_measures
+from entaug.metrics.quality import MEASURES, describe_backend
 from entaug.report.ratings.page import packaged_scales, packaged_scales_text
 
 CAPABILITIES = {
@@ -37,15 +36,20 @@ CAPABILITIES = {
 _MODEL_FIELDS = ("name", "title", "kind", "licence", "languages", "size", "extra", "by_default", "installed")
 
 
-@dataclasses.dataclass(frozen=True)
-class _Kind:
-    """A kind of thing in lists: its names, its plain values for JSON, all of it in short, and one at length."""
+class _Kind(NamedTuple):
+    """A kind of thing in lists."""
 
     names: Callable[[], Iterable[str]]
     record: Callable[[str], dict[str, Any]]
-    overview: Callable[[Sequence[str]], Iterator[str]]
+    """The plain values of one, for JSON."""
+    short: Callable[[str], tuple[str, str]]
+    """What one is, and what it needs or can do."""
     describe: Callable[[str], Iterator[str]]
+    """One at length."""
+    hint: str = ""
     registry: Registry[Any] | None = None
+    text: Callable[[], str] | None = None
+    """A file with all of them, which is printed in place of names."""
 
 
 def _list(
@@ -57,7 +61,7 @@ def _list(
     force: bool = False,
     as_json: bool = False,
 ) -> None:
-    """List all of a kind, or describe one.
+    """List all of a kind, or describe one by its name.
 
     Args:
         kind: what to list.
@@ -73,22 +77,34 @@ def _list(
         listed.registry[name]  # a plug-in that cannot be used says why
     elif name is not None and name not in (known := [*listed.names()]):
         raise UnknownNameError(kind.removesuffix("s"), name, known)
-    names = [*listed.names()] if name is None else [name]
-    records: Any = None
+    record: Any = [listed.record(one) for one in listed.names()] if name is None else listed.record(name)
+    lines = _overview(listed) if name is None else listed.describe(name)
     if preset is not None:
         if kind != "methods" or name is None:
             remedy = "for example entaug list methods aclm --preset paper"
             raise ParameterError("--preset needs a method", remedy=remedy)
-        lines, records = _preset_lines(METHODS[name], preset), [row._asdict() for row in _rows(METHODS[name], preset)]
-    else:
-        lines = listed.overview(names) if name is None else listed.describe(name)
+        lines, record = _preset_lines(METHODS[name], preset), [row._asdict() for row in _rows(METHODS[name], preset)]
     if as_json:
-        print_json(records or ([listed.record(one) for one in names] if name is None else listed.record(name)))
+        print_json(record)
     else:
         write_text("".join(f"{line}\n" for line in lines), output, force=force)
-    if name is None and listed.registry is not None:
-        for problem in listed.registry.problems():
-            print_note(problem)
+    for problem in listed.registry.problems() if name is None and listed.registry is not None else ():
+        print_note(problem)
+
+
+def _overview(listed: _Kind) -> Iterator[str]:
+    """All of a kind: two lines each, its name with what it is, and what it needs or can do."""
+    if listed.text is not None:
+        yield listed.text().rstrip("\n")
+        return
+    names = [*listed.names()]
+    width = max(map(len, names))
+    for name in names:
+        for first, second in zip((name, ""), listed.short(name), strict=True):
+            if first or second:
+                yield f"{first:<{width}}  {second}"
+    if listed.hint:
+        yield f"\n{listed.hint}"
 
 
 def _described(cls: type) -> str:
@@ -112,20 +128,6 @@ def _defaults(cls: type) -> dict[str, Any]:
 def _method_record(name: str) -> dict[str, Any]:
     cls = METHODS[name]
     return {**dataclasses.asdict(cls.info), "class": cls.__name__, "parameters": _defaults(cls)}
-
-
-def _two_lines(described: Sequence[tuple[str, str, str]]) -> Iterator[str]:
-    """Two lines for each thing: its name and what it is, and what it needs."""
-    width = max(len(name) for name, *_ in described)
-    for name, first, second in described:
-        yield f"{name:<{width}}  {first}"
-        yield f"{'':<{width}}  {second}"
-
-
-def _methods(names: Sequence[str]) -> Iterator[str]:
-    infos = [METHODS[name].info for name in names]
-    yield from _two_lines([(info.name, info.summary, _properties(info)) for info in infos])
-    yield "\nDescription of a method: entaug list methods NAME. Its options: entaug augment --method NAME --help"
 
 
 def _method(name: str) -> Iterator[str]:
@@ -200,12 +202,12 @@ def _format_record(name: str) -> dict[str, Any]:
     return {**described, **dataclasses.asdict(format_.carries)}
 
 
-def _format_line(format_: BaseFormat) -> str:
+def _format_short(name: str) -> tuple[str, str]:
+    format_ = find_format(name)
     names = [field.name for field in dataclasses.fields(format_.carries) if getattr(format_.carries, field.name)]
-    stored = ", ".join(["flat mentions", *(CAPABILITIES[name] for name in names)])
     files = [*format_.extensions, *(["a folder"] if getattr(format_, "folder", False) else [])]
-    described = f"{format_.name:<15} {format_.title} ({', '.join(files) or 'any extension'})"
-    return f"{described}\n{'':<15} stores {stored}"
+    stored = ", ".join(["flat mentions", *(CAPABILITIES[name] for name in names)])
+    return f"{format_.title} ({', '.join(files) or 'any extension'})", f"stores {stored}"
 
 
 def _format(name: str) -> Iterator[str]:
@@ -214,7 +216,7 @@ def _format(name: str) -> Iterator[str]:
     # Fields that do not count in comparisons of layouts are only detected, and cannot be set.
     detected = {field.name for field in dataclasses.fields(dialect) if not field.compare}
     settable = [parameter for parameter in parameters(dialect) if parameter.name not in detected]
-    yield _format_line(format_)
+    yield from _format_short(name)
     yield f"\n{(sys.modules[type(format_).__module__].__doc__ or '').strip()}"
     yield f"\noptions (--layout NAME=VALUE, --to-layout NAME=VALUE):{'' if settable else ' none'}"
     yield from _parameter_lines(settable)
@@ -227,11 +229,6 @@ def _filter_record(name: str) -> dict[str, Any]:
     cls = FILTERS[name]
     described = {"name": name, "summary": cls.summary, "class": cls.__name__, "reasons": cls.reasons}
     return {**described, "parameters": _defaults(cls)}
-
-
-def _filters(names: Sequence[str]) -> Iterator[str]:
-    yield from _two_lines([(name, FILTERS[name].summary, _text_form(name, FILTERS[name])) for name in names])
-    yield "\nDescription of a filter: entaug list filters NAME. To use it: entaug augment --filter NAME"
 
 
 def _filter(name: str) -> Iterator[str]:
@@ -257,11 +254,12 @@ def _measure_record(name: str) -> dict[str, Any]:
     return {"name": name, **{field: getattr(measure, field) for field in fields}}
 
 
-def _measures(names: Sequence[str]) -> Iterator[str]:
-    lines = list_measures().splitlines()
-    for described in zip(lines[::2], lines[1::2], strict=True):
-        if described[0].split()[0] in names:
-            yield from described
+def _measure_short(name: str) -> tuple[str, str]:
+    measure = MEASURES[name]
+    facts = [f"unit: {measure.unit}"] if measure.unit else []
+    facts += [f"higher: {measure.higher}"] if measure.higher != "neutral" else []
+    facts.append(f"needs {describe_backend(measure.needs)}" if measure.needs else "needs no model")
+    return f"{measure.title}: {measure.description}", "; ".join(facts)
 
 
 def _model_record(name: str) -> dict[str, Any]:
@@ -269,59 +267,71 @@ def _model_record(name: str) -> dict[str, Any]:
     return {field: getattr(model, field) for field in _MODEL_FIELDS} | {"used_by": methods_using(name)}
 
 
-def _models(names: Sequence[str]) -> Iterator[str]:
-    rows = [("name", "", "size", "licence", "languages", "used by", "what")]
-    for model in list_models(names):
-        state = "installed" if model.installed else "not installed" if model.by_default else "optional"
-        languages, used_by = " ".join(model.languages) or "any", ", ".join(methods_using(model.name)) or "-"
-        rows.append((model.name, state, model.size, model.licence, languages, used_by, model.title))
-    widths = [max(len(row[i]) for row in rows) for i in range(6)]
-    for row in rows:
-        yield "  ".join([*(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=False)), row[-1]])
+def _model_short(name: str) -> tuple[str, str]:
+    [model] = list_models([name])
+    state = "installed" if model.installed else "not installed" if model.by_default else "optional"
+    facts = [state, model.size, model.licence, f"languages: {' '.join(model.languages) or 'any'}"]
+    used_by = ", ".join(methods_using(name))
+    return model.title, "; ".join([*facts, f"used by {used_by}"] if used_by else facts)
 
 
-def _prompts(names: Sequence[str]) -> Iterator[str]:
-    width = max(map(len, names))
-    for name in names:
-        yield f"{name:<{width}}  {', '.join(f'{{{placeholder}}}' for placeholder in PLACEHOLDERS[name])}"
-    yield "\nTo replace one: entaug list prompts NAME -o mine.toml, change it, and give --prompt mine.toml"
+def _placeholders(name: str) -> tuple[str, str]:
+    return ", ".join(f"{{{placeholder}}}" for placeholder in PLACEHOLDERS[name]), ""
 
 
-def _scales(_: Sequence[str]) -> Iterator[str]:
-    yield packaged_scales_text().rstrip("\n")
+def _scale(name: str) -> tuple[str, str]:
+    scale = packaged_scales()[name]
+    return scale.question, ", ".join(scale.anchors)
+
+
+def _both(short: Callable[[str], tuple[str, str]]) -> Callable[[str], Iterator[str]]:
+    """A description that says no more than the overview."""
+    return lambda name: iter([f"{name}: {short(name)[0]}", *filter(None, short(name)[1:])])
 
 
 _KINDS = {
-    "methods": _Kind(METHODS.usable, _method_record, _methods, _method, METHODS),
-    "formats": _Kind(
-        FORMATS.usable,
-        _format_record,
-        lambda names: (_format_line(find_format(name)) for name in names),
-        _format,
-        FORMATS,
+    "methods": _Kind(
+        METHODS.usable,
+        _method_record,
+        lambda name: (METHODS[name].info.summary, _properties(METHODS[name].info)),
+        _method,
+        "Description of a method: entaug list methods NAME. Its options: entaug augment --method NAME --help",
+        METHODS,
     ),
-    "filters": _Kind(FILTERS.usable, _filter_record, _filters, _filter, FILTERS),
-    "measures": _Kind(MEASURES.usable, _measure_record, _measures, lambda name: _measures([name]), MEASURES),
-    "models": _Kind(
-        lambda: [model.name for model in list_models()], _model_record, _models, lambda name: _models([name])
+    "formats": _Kind(FORMATS.usable, _format_record, _format_short, _format, registry=FORMATS),
+    "filters": _Kind(
+        FILTERS.usable,
+        _filter_record,
+        lambda name: (FILTERS[name].summary, _text_form(name, FILTERS[name])),
+        _filter,
+        "Description of a filter: entaug list filters NAME. To use it: entaug augment --filter NAME",
+        FILTERS,
     ),
+    "measures": _Kind(MEASURES.usable, _measure_record, _measure_short, _both(_measure_short), registry=MEASURES),
+    "models": _Kind(lambda: [model.name for model in list_models()], _model_record, _model_short, _both(_model_short)),
     "prompts": _Kind(
         lambda: PLACEHOLDERS,
         lambda name: {"name": name, "placeholders": PLACEHOLDERS[name]},
-        _prompts,
+        _placeholders,
         lambda name: iter([prompt_text(name).rstrip("\n")]),
+        "To replace one: entaug list prompts NAME -o mine.toml, change it, and give --prompt mine.toml",
     ),
-    "scales": _Kind(packaged_scales, lambda name: vars(packaged_scales()[name]), _scales, lambda name: _scales([name])),
+    "scales": _Kind(
+        packaged_scales,
+        lambda name: vars(packaged_scales()[name]),
+        _scale,
+        _both(_scale),
+        text=packaged_scales_text,
+    ),
 }
 
 
 COMMAND = Command(
     _list,
-    "List all of a kind, or describe one by its name.",
     {
         "kind": {"choices": tuple(_KINDS), "metavar": "KIND", "help": f"one of: {', '.join(_KINDS)}"},
         "name": {"flags": (), "nargs": "?"},
-        "as_json": {"flags": ("--json",)},
     },
     (FORCE,),
+    show=lambda *_: (),
 )

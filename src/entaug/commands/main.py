@@ -8,10 +8,12 @@ import dataclasses
 import difflib
 import io
 import os
+import re
 import signal
 import sys
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
+from pathlib import Path
 from typing import Any, NoReturn
 
 from entaug._version import __version__
@@ -22,36 +24,28 @@ from entaug.commands.output import ExitCode, print_warnings
 from entaug.config.registry import Registry, extra_of
 from entaug.errors import EntaugError, OutputError
 
-SUMMARIES = {
-    "augment": "make a labelled corpus larger",
-    "merge": "join the parts of an augmented corpus",
-    "auto": "find out which augmentation helps on a corpus, and train with it",
-    "list": "list methods, formats, filters, measures, models, prompts and scales, or describe one",
-    "models": "prepare and verify word lists and models; write their bill of materials (CycloneDX)",
-    "mentions": "let an instruct model write new mentions of the types of a corpus",
-    "check": "validate a corpus",
-    "convert": "change the format, layout or tag scheme",
-    "filter": "remove augmented sentences that filters reject",
-    "relabel": "check and complete the labels of augmented sentences",
-    "quality": "measure augmented sentences, without training",
-    "subset": "draw low-resource subsets of a corpus",
-    "suggest": "select sentences of unlabelled text to annotate next",
-    "train": "train a tagger on a corpus",
-    "predict": "label text with a trained tagger",
-    "evaluate": "score predicted mentions against gold ones",
-    "experiment": "measure the effect of augmentation on taggers",
-    "report": "show results of experiments and augmented sentences, as Markdown or HTML",
-    "rate": "write a page on which people rate augmented sentences without knowing their methods",
-    "ratings": "merge the ratings of several people: means of methods, and agreement",
-}
-"""What the commands do. They stand here so that the list of commands imports none of them."""
+_NAME = re.compile(r'"""``entaug ([\w-]+)``: (.+?)\.?"""')
+
+
+def _summaries() -> dict[str, str]:
+    """The purpose of each command, as the first line of its module says; none of them is imported for it."""
+    summaries = {}
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        with path.open(encoding="utf-8") as module:
+            if found := _NAME.match(module.readline()):
+                summaries[found[1]] = found[2].replace("``", "")
+    return summaries
+
+
+SUMMARIES = _summaries()
+"""The purpose of each command."""
 COMMANDS: Registry[Command] = Registry("command", {name: f"entaug.commands.{name}:COMMAND" for name in SUMMARIES})
 """The commands; each is a module of this package."""
 
 # Options of which few users need one: shown with --help-all.
 _RARE = {
     *("token_column", "tag_columns", "separator", "text_language", "split_sentences", "misaligned"),
-    *("to_scheme", "to_tag_columns", "to_separator", "overlap", "entities", "layout", "to_layout", "allow_loss"),
+    *("to_scheme", "to_tag_columns", "to_separator", "overlap", "layout", "to_layout", "allow_loss"),
     *("precision", "any_language", *(field.name for field in dataclasses.fields(RequestSettings))),
     *("max_attempts", "part", "executor", "address", "drop_held_out"),
     *("warmup_ratio", "warmup_steps", "weight_decay", "max_grad_norm", "head_learning_rate", "gold_learning_rate"),
@@ -79,8 +73,7 @@ class _Parser(argparse.ArgumentParser):
     def _check_options(self, args: list[str]) -> None:
         """Report options that do not exist, before others that are missing for that reason."""
         known = {option for action in self._actions for option in action.option_strings}
-        own = takewhile(lambda arg: arg.startswith("-"), args) if self._subparsers else args
-        for arg in takewhile(lambda arg: arg != "--", own):
+        for arg in takewhile(lambda arg: arg != "--", args):
             option = arg.partition("=")[0]
             if option.startswith("--") and " " not in option and option not in known:
                 near = difflib.get_close_matches(option, [one for one in known if one.startswith("--")], n=1)
@@ -142,45 +135,37 @@ def _prepare_streams() -> None:
 
 
 def _parse(argv: Sequence[str]) -> argparse.Namespace:
-    """Parse the arguments; if a command takes several inputs, they may precede and follow options."""
-    if argv and not argv[0].startswith("-"):
-        argv = [COMMANDS.canonical(argv[0]), *argv[1:]]
-    parser = build_parser(argv)
-    args, others = parser.parse_known_args(argv)
-    inputs = getattr(args, "several_inputs", None)
-    if others and (inputs is None or any(other.startswith("-") for other in others)):
-        parser.error(f"unrecognized arguments: {' '.join(others)}")
-    if others:
-        getattr(args, inputs or "").extend(others)
-    return args
+    """Parse the arguments; inputs may precede and follow options."""
+    if not argv or argv[0].startswith("-"):
+        return build_parser().parse_args(argv)
+    name, argv = COMMANDS.canonical(argv[0]), argv[1:]
+    parser = build_parser(name, argv)
+    # Intermixed arguments lose the mark after which nothing is an option.
+    return parser.parse_args(argv) if "--" in argv else parser.parse_intermixed_args(argv)
 
 
-def build_parser(argv: Sequence[str] = ()) -> argparse.ArgumentParser:
-    """Build the parser of the program."""
-    parser = _Parser(
-        prog="entaug",
-        description="Data augmentation for named-entity recognition with correct labels.",
-        epilog=_EXIT_CODES,
-    )
-    parser.add_argument("--version", action="version", version=f"entaug {__version__}")
-    commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=_Parser)
-    if not argv or argv[0].startswith("-"):  # the list of commands needs no options
-        for name, summary in SUMMARIES.items():
-            commands.add_parser(name, help=summary)
-        return parser
-    name = COMMANDS.canonical(argv[0])
+def build_parser(name: str | None = None, argv: Sequence[str] = ()) -> argparse.ArgumentParser:
+    """Build the parser of a command, some options of which depend on others; or that of the program."""
+    if name is None:
+        text = "Data augmentation for named-entity recognition with correct labels."
+        program = _Parser(prog="entaug", description=text, epilog=_EXIT_CODES)
+        program.add_argument("--version", action="version", version=f"entaug {__version__}")
+        commands = program.add_subparsers(metavar="COMMAND", required=True)
+        for command_name, summary in SUMMARIES.items():
+            commands.add_parser(command_name, help=summary)
+        return program
     command = COMMANDS[name]
-    own = commands.add_parser(name, description=command.description)
-    command.add_options(own, argv)
-    own.add_argument("--help-all", action="help", help="show all options, also those that few need")
+    parser = _Parser(prog=f"entaug {name}", description=command.description)
+    command.add_options(parser, argv)
+    parser.add_argument("--help-all", action="help", help="show all options, also those that few need")
     if "--help-all" in argv:
-        own.epilog = _EXIT_CODES
+        parser.epilog = _EXIT_CODES
     else:
-        for action in own._actions:  # noqa: SLF001
+        for action in parser._actions:  # noqa: SLF001
             if action.dest in _RARE:
                 action.help = argparse.SUPPRESS
-    own.usage = " ".join([own.prog, *_needed(own), "[options]"])
-    own.set_defaults(run=command.run)
+    parser.usage = " ".join([parser.prog, *_needed(parser), "[options]"])
+    parser.set_defaults(run=command.run)
     return parser
 
 

@@ -1,9 +1,8 @@
-"""``entaug mentions``: new mentions by an instruct model, as a list for the method ``mr``."""
+"""``entaug mentions``: let an instruct model write new mentions of the types of a corpus."""
 
 from __future__ import annotations
 
 import argparse
-import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -15,43 +14,36 @@ import orjson
 from entaug.backends.instruct import HOW_TO_NAME, InstructModel, Usage
 from entaug.backends.prompts import packaged_prompt, read_prompt
 from entaug.backends.resolve import resolve
-from entaug.commands.command import Command, OptionGroup, Summary
+from entaug.commands.command import Command, FileSummary, OptionGroup
 from entaug.commands.options import FORCE, JSON, READING, REQUESTS, add_held_out_option, held_out_sentences
-from entaug.commands.output import file_lines, quantity, shown_path
+from entaug.commands.output import quantity
 from entaug.core.data import Sentence
 from entaug.core.progress import Progress, no_progress
 from entaug.errors import EntaugError, ParameterError, UnknownNameError
-from entaug.formats.base import ReadReport, note_lines
+from entaug.formats.base import ReadReport
 from entaug.formats.file_job import FileJob, FileOptions, check_apart, read_sentences, require_mentions, write_text
 from entaug.methods.shared.new_mentions import NewMentions, write_mentions
 
 
-@dataclass
-class MentionsSummary(Summary):
+@dataclass(kw_only=True)
+class MentionsSummary(FileSummary):
     """Result of `mentions`."""
 
-    input: str
-    output: str
     generator: str
     written: dict[str, int] = field(default_factory=dict)
     missing: dict[str, int] = field(default_factory=dict)
     rejected: Counter[str] = field(default_factory=Counter)
     failed: Counter[str] = field(default_factory=Counter)
-    repaired: Counter[str] = field(default_factory=Counter)
-    notes: list[str] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
-    seconds: float = 0.0
 
-    def lines(self) -> Iterator[str]:
+    def count_lines(self) -> Iterator[str]:
         """Return what was written and why some are missing, for the user."""
-        yield from file_lines(self)
         for label, count in self.written.items():
             missing = self.missing.get(label, 0)
             short = f"; {missing:,} of {count + missing:,} are missing" if missing else ""
             yield f"  {label:<20} {quantity(count, 'new mention')}{short}"
         for what, counts in (("line not accepted", self.rejected), ("request without an answer", self.failed)):
             yield from (f"  {what}: {count:,} ({reason})" for reason, count in sorted(counts.items()))
-        yield f"wrote {shown_path(self.output)} ({self.seconds:.1f} s)"
 
 
 def mentions(
@@ -69,7 +61,9 @@ def mentions(
     progress: Progress = no_progress,
     **files: Unpack[FileOptions],
 ) -> MentionsSummary:
-    r"""Write new mentions of the types of a corpus, one a line in JSON, as ``mr`` reads them.
+    r"""Write new mentions of the types of a corpus, one a line in JSON: a list for augment -m mr --mentions FILE.
+
+    Whether a mention is of its type only a reader knows: look through the list before it is used.
 
     Args:
         input: the training file.
@@ -106,7 +100,6 @@ def mentions(
         >>> (folder / "new.jsonl").read_text().splitlines()
         ['{"mention":"Bo","label":"PER"}', '{"mention":"Eve","label":"PER"}']
     """
-    begun = time.monotonic()
     job = FileJob(input, output, **files)
     job.check(folders=False)
     text = packaged_prompt("mentions") if prompt is None else read_prompt(prompt, "mentions")
@@ -122,10 +115,8 @@ def mentions(
     if not isinstance(model, InstructModel):
         problem = f"{model.name} is a model to fine-tune, not to ask"
         raise ParameterError(problem, parameter="generator", remedy=HOW_TO_NAME)
-    summary = MentionsSummary(str(input), str(output), model.name, repaired=reading.repaired)
-    summary.notes += note_lines(reading.notes)
-    if model.remote_host:
-        summary.notes.append(f"mentions of the corpus are sent to {model.remote_host}")
+    summary = MentionsSummary(input=str(input), output=str(output), generator=model.name)
+    notes = [f"mentions of the corpus are sent to {model.remote_host}"] if model.remote_host else []
     excluded = list(held_out)
     results: list[NewMentions] = []
     settings: dict[str, Any] = {"rounds": rounds, "temperature": temperature, "seed": seed, "held_out": excluded}
@@ -139,15 +130,14 @@ def mentions(
         if len(new.texts) < number:
             summary.missing[new.label] = number - len(new.texts)
     summary.usage = model.usage
-    summary.notes += [f"language model: {line}" for line in model.usage.describe()]
+    notes += [f"language model: {line}" for line in model.usage.describe()]
     if not any(summary.written.values()):
         reasons = (summary.rejected + summary.failed).most_common(1)
         reason = f" (most often: {reasons[0][0]})" if reasons else ""
         raise EntaugError(f"no new mention was accepted{reason}", path=str(input), remedy="try another model or prompt")
     records = [{"mention": text, "label": new.label} for new in results for text in new.texts]
     write_text("".join(orjson.dumps(record).decode() + "\n" for record in records), output, force=job.force)
-    summary.seconds = time.monotonic() - begun
-    return summary
+    return summary.finish(reading, notes)
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
@@ -162,12 +152,9 @@ def _values(args: argparse.Namespace) -> dict[str, Any]:
 
 COMMAND = Command(
     mentions,
-    "Write new mentions of each type, in the form of lists for: entaug augment -m mr --mentions FILE.\n"
-    "Whether a mention is of its type only a reader knows: look through the list before it is used.",
     {
         "generator": {"flags": ("--generator",), "required": True},
         "labels": {"flags": ("--label",), "metavar": "TYPE"},
-        "prompt": {"metavar": "FILE"},
         "held_out": None,
     },
     (FORCE, JSON, OptionGroup(_add_options, _values), READING, REQUESTS),

@@ -1,4 +1,4 @@
-"""``entaug models``: prepare and verify word lists and models, and write their bill of materials."""
+"""``entaug models``: prepare and verify word lists and models; write their bill of materials (CycloneDX)."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import contextlib
 from collections.abc import Sequence
 from typing import Literal
 
-from entaug.backends.models.bill_of_materials import bill_of_materials
-from entaug.backends.models.catalogue import list_models
+from entaug.backends.models.catalogue import bill_of_materials, list_models
 from entaug.backends.models.preparation import prepare_models, verify_models
 from entaug.commands.command import Command
 from entaug.commands.output import print_json, print_message
@@ -32,13 +31,15 @@ def models(
     source: str | None = None,
     offline: bool = False,
 ) -> None:
-    """Prepare or verify models, or print their bill of materials.
+    """Prepare and verify word lists and models; write their bill of materials.
+
+    To list them: entaug list models
 
     Args:
         action: prepare, verify, or bom for the bill of materials.
         names: names of models; by default all but the optional ones (verify: all that are prepared; bom: all).
         method: prepare: the models that this method uses by default, with the label guard.
-        source: prepare: use packages or prepared folders in this folder.
+        source: prepare: use the packages in this folder.
         offline: prepare: do not use the network.
     """
     if method and action != "prepare":
@@ -80,11 +81,11 @@ def _kinds_of(method: type[Augmenter], *, by_default: bool) -> set[str]:
 
 COMMAND = Command(
     models,
-    "Prepare and verify word lists and models; write their bill of materials. To list them: entaug list models",
     {
         "action": {"choices": ("prepare", "verify", "bom"), "metavar": "{prepare,verify,bom}"},
         "names": {"flags": (), "nargs": "*"},
         "method": {"flags": ("--for",), "metavar": "METHOD"},
         "source": {"metavar": "DIR"},
     },
+    show=lambda *_: (),
 )

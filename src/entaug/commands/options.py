@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 from entaug.backends.chat.settings import RequestSettings
 from entaug.backends.compute import ComputeSettings
-from entaug.commands.command import OptionGroup, add_parameters, parameter_help
+from entaug.commands.command import OptionGroup, add_parameters, parameter_help, split_names
 from entaug.config.params import parameters
 from entaug.core.corpus import UnlabelledText
 from entaug.core.data import Sentence
@@ -37,29 +36,8 @@ _WRITE_OPTIONS = {
     "to_tag_columns": ("conll", "tag_columns"),
     "to_separator": ("conll", "separator"),
     "overlap": ("conll", "overlap"),
-    "entities": ("jsonl", "entities"),
 }
-_SEPARATORS = {"separator": ("tab", "space", "runs"), "to_separator": ("tab", "space")}
-_FORMAT_TITLES = {"conll": "CoNLL", "brat": "plain-text formats", "jsonl": "JSON lines"}
-
-
-class _Once(argparse.Action):
-    """An option that must not be given twice."""
-
-    def __call__(self, parser: argparse.ArgumentParser, namespace: Any, values: Any, option: str | None = None) -> None:
-        """Store the value."""
-        if getattr(namespace, self.dest, None) is not None:
-            parser.error(f"{option} is given twice; give one file")
-        setattr(namespace, self.dest, values)
-
-
-ONCE: dict[str, Any] = {"action": _Once, "metavar": "FILE"}
-"""Keywords of an option for one file."""
-
-
-def split_names(text: str) -> list[str]:
-    """Return the names of a comma-separated list."""
-    return [name.strip() for name in text.split(",") if name.strip()]
+_FORMAT_TITLES = {"conll": "CoNLL", "brat": "plain-text formats"}
 
 
 def option_in_advance(argv: Sequence[str], *flags: str) -> str | None:
@@ -78,37 +56,29 @@ def option_in_advance(argv: Sequence[str], *flags: str) -> str | None:
 
 def _add_read_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("reading (by default format and layout are detected)")
-    group.add_argument("--from", dest="from_format", metavar="FORMAT", help="the format; see entaug list formats")
-    _add_format_options(group, _READ_OPTIONS)
-    _add_layout_option(group, "--layout", "layout")
+    _add_format_options(group, "from", _READ_OPTIONS, "layout")
     group.add_argument("--repair", action="store_true", help="repair invalid tag sequences, and count the repairs")
 
 
 def _add_write_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("writing (by default as the input)")
-    group.add_argument("--to", dest="to_format", metavar="FORMAT", help="the format; see entaug list formats")
-    _add_format_options(group, _WRITE_OPTIONS)
-    _add_layout_option(group, "--to-layout", "to_layout")
+    _add_format_options(group, "to", _WRITE_OPTIONS, "to_layout")
 
 
-def _add_format_options(group: Any, options: dict[str, tuple[str, str]]) -> None:
-    for name, (format_name, own_name) in options.items():
+def _add_format_options(group: Any, name: str, options: dict[str, tuple[str, str]], layout: str) -> None:
+    text = "the format; see entaug list formats"
+    group.add_argument(f"--{name}", dest=f"{name}_format", metavar="FORMAT", help=text)
+    for option, (format_name, own_name) in options.items():
         dialect: Any = type(find_format(format_name).dialect())
         [parameter] = [p for p in parameters(dialect) if p.name == own_name]
         keywords: dict[str, Any] = {"metavar": own_name.upper()}
-        text = parameter_help(parameter).replace("%", "%%")
-        if name in _SEPARATORS:
-            keywords, text = {"choices": _SEPARATORS[name]}, "the column separator"
-        elif parameter.is_flag:
+        if parameter.is_flag:
             keywords = {"action": "store_const", "const": True}
-        option = "--" + name.replace("_", "-")
-        group.add_argument(option, help=f"{_FORMAT_TITLES[format_name]}: {text}", **keywords)
-
-
-def _add_layout_option(group: Any, option: str, name: str) -> None:
+        text = f"{_FORMAT_TITLES[format_name]}: {parameter_help(parameter).replace('%', '%%')}"
+        group.add_argument("--" + option.replace("_", "-"), help=text, **keywords)
     text = "any other option of the format; may be repeated; see entaug list formats FORMAT"
-    keywords: dict[str, Any] = {"action": "append", "type": _assignment, "metavar": "NAME=VALUE", "default": []}
-    group.add_argument(option, dest=name, help=text, **keywords)
+    keywords = {"action": "append", "type": _assignment, "metavar": "NAME=VALUE", "default": []}
+    group.add_argument("--" + layout.replace("_", "-"), help=text, **keywords)
 
 
 def _assignment(text: str) -> tuple[str, str]:
@@ -140,38 +110,27 @@ def _write_options(args: argparse.Namespace) -> dict[str, Any]:
 
 def _add_loss_option(parser: argparse.ArgumentParser) -> None:
     text = f"kinds of content to drop if the output format cannot store them: {', '.join(LOSS_KINDS)}; or all"
-    parser.add_argument("--allow-loss", type=split_names, metavar="KINDS", default=argparse.SUPPRESS, help=text)
+    parser.add_argument("--allow-loss", type=split_names, metavar="KINDS", default=(), help=text)
 
 
-def _flag(flag: str, text: str) -> OptionGroup:
-    return OptionGroup(lambda parser: parser.add_argument(flag, action="store_true", help=text))
+def _flag(name: str, text: str) -> OptionGroup:
+    return OptionGroup(lambda parser: parser.add_argument(f"--{name}", action="store_true", help=text))
 
 
-FORCE = replace(_flag("--force", "replace an output that exists"), values=lambda args: {"force": args.force})
-JSON = _flag("--json", "print the summary as JSON on standard output")
-QUIET = _flag("--quiet", "print only errors")
-READING = OptionGroup(_add_read_options, read_options)
-WRITING = OptionGroup(_add_write_options, _write_options)
-READING_AUGMENTED = OptionGroup(_add_read_options, _read_augmented_options)
-LOSSES = OptionGroup(_add_loss_option, lambda args: {"allow_loss": args.allow_loss} if "allow_loss" in args else {})
-JOBS: dict[str, Any] = {
-    "metavar": "N",
-    "default": None,
-    "help": "the number of processes; the result does not depend on it (default: one for each core, for large files)",
-}
-"""Keywords of an option for the number of processes."""
-
-
-# ----------------------------------------------------------------------------------------------------------- computing
-
-
-def _add_settings(title: str, cls: type) -> OptionGroup:
+def _settings(title: str, cls: type) -> OptionGroup:
     """Options for settings that hold for the whole program, which `main` takes from the arguments."""
     return OptionGroup(lambda parser: add_parameters(parser.add_argument_group(title), cls, is_argument=True))
 
 
-COMPUTING = _add_settings("computing with models (by default on the best available device)", ComputeSettings)
-REQUESTS = _add_settings("language models behind a server (with --generator URL)", RequestSettings)
+FORCE = OptionGroup(_flag("force", "replace an output that exists").add, lambda args: {"force": args.force})
+JSON = _flag("json", "print the summary as JSON on standard output")
+QUIET = _flag("quiet", "print only errors")
+READING = OptionGroup(_add_read_options, read_options)
+WRITING = OptionGroup(_add_write_options, _write_options)
+READING_AUGMENTED = OptionGroup(_add_read_options, _read_augmented_options)
+LOSSES = OptionGroup(_add_loss_option, lambda args: {"allow_loss": args.allow_loss})
+COMPUTING = _settings("computing with models (by default on the best available device)", ComputeSettings)
+REQUESTS = _settings("language models behind a server (with --generator URL)", RequestSettings)
 
 
 # ------------------------------------------------------------------------------------------ filters, held-out sentences
@@ -179,9 +138,8 @@ REQUESTS = _add_settings("language models behind a server (with --generator URL)
 
 def add_held_out_option(parser: Any, text: str) -> None:
     """Add ``--held-out``."""
-    parser.add_argument(
-        "--held-out", action="append", default=[], metavar="FILE", help=f"dev or test sentences, {text}"
-    )
+    keywords: dict[str, Any] = {"action": "append", "default": [], "metavar": "FILE"}
+    parser.add_argument("--held-out", help=f"dev or test sentences, {text}", **keywords)
 
 
 def held_out_sentences(args: argparse.Namespace) -> Iterator[Sentence]:

@@ -6,12 +6,15 @@ import contextlib
 import sys
 import time
 import warnings
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 from entaug.core.progress import Progress, no_progress
 from entaug.errors import InputWarning, escape_control_characters
 from entaug.files.json_text import json_text
+
+if TYPE_CHECKING:
+    from entaug.study.engine import StudyProgress
 
 _MAX_NOTES = 20
 
@@ -42,6 +45,24 @@ def print_note(note: str) -> None:
     print_message(f"note: {note}")
 
 
+def write_table(
+    output: Any, record: Any, markdown: Callable[[], str], table: Callable[[], str], *, as_json: bool, force: bool
+) -> None:
+    """Write a result as JSON, Markdown or a table, by the extension of the output."""
+    from entaug.formats.file_job import write_text
+
+    if as_json or str(output).endswith(".json"):
+        text = json_text(record, indent=True) + "\n"
+    else:
+        text = markdown() if str(output).endswith(".md") else table()
+    write_text(text, output, force=force)
+
+
+def written_lines(*paths: str | None) -> list[str]:
+    """Return the names of files that were written, for the user."""
+    return [f"wrote {path}" for path in paths if path not in (None, "-")]
+
+
 def quantity(count: int, noun: str) -> str:
     """Return a number with its noun, for example ``"1,200 sentences"``."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
@@ -52,10 +73,10 @@ def shown_path(path: str) -> str:
     return "standard output" if path == "-" else path
 
 
-def label_lines(counts: Mapping[str, int]) -> Iterator[str]:
-    """Return the number of mentions of each type, a line each."""
-    for label, count in sorted(counts.items()):
-        yield f"  {label:<20} {count:>9,}"
+def label_lines(counts: Mapping[str, int], *others: Mapping[str, int]) -> Iterator[str]:
+    """Return the number of mentions of each type, a line each; of several counts in columns."""
+    for label in sorted({name for one in (counts, *others) for name in one}):
+        yield f"  {label:<20} " + " ".join(f"{one.get(label, 0):>9,}" for one in (counts, *others))
 
 
 def file_lines(summary: Any) -> Iterator[str]:
@@ -68,7 +89,7 @@ def file_lines(summary: Any) -> Iterator[str]:
     yield from (f"note: {note}" for note in notes[:_MAX_NOTES])
     if len(notes) > _MAX_NOTES:
         yield f"note: {len(notes) - _MAX_NOTES:,} more notes; see --json"
-    for name, count in sorted(getattr(summary, "lost", {}).items()):
+    for name, count in sorted(summary.lost.items()):
         times = "once" if count == 1 else f"{count:,} times"
         yield f"note: dropped, because the output format cannot store it: {name} ({times})"
 
@@ -86,7 +107,7 @@ def print_warnings() -> Iterator[None]:
                 show(message, category, *args, **options)
             elif str(message) not in printed:
                 printed.add(str(message))
-                print_message(f"note: {message}")
+                print_note(str(message))
 
         warnings.showwarning = print_or_show
         yield
@@ -96,34 +117,32 @@ def rejection_lines(rejected: Mapping[str, int]) -> Iterator[str]:
     """Return how many sentences each filter rejected, by reason."""
     from entaug.methods.types import REVIEWED
 
-    by_filter: dict[str, dict[str, int]] = {}
-    for text, count in rejected.items():
-        name, colon, reason = text.partition(": ")
-        if text == REVIEWED.reason:
-            name, reason = "review", "rejected in the report"
-        elif not colon:
-            name, reason = "an earlier run", text
-        by_filter.setdefault(name, {})[reason] = count
-    for name, reasons in by_filter.items():
+    names = {REVIEWED.reason: "review: rejected in the report"}
+    given = {names.get(text, text if ": " in text else f"an earlier run: {text}"): n for text, n in rejected.items()}
+    for name, reasons in _grouped(given).items():
         yield f"  rejected by {name}: {sum(reasons.values()):,} ({_ordered(reasons, '; ')})"
 
 
 def relabelling_lines(relabelled: Mapping[str, int]) -> Iterator[str]:
     """Return how many mentions a teacher changed, by change and label."""
-    by_change: dict[str, dict[str, int]] = {}
-    for text, count in relabelled.items():
-        change, _, label = text.partition(": ")
-        by_change.setdefault(change, {})[label] = count
-    for change, labels in sorted(by_change.items()):
+    for change, labels in sorted(_grouped(relabelled).items()):
         number = quantity(sum(labels.values()), "mention")
         yield f"  {change} by the teacher: {number} ({_ordered(labels, ', ')})"
 
 
+def _grouped(counts: Mapping[str, int]) -> dict[str, dict[str, int]]:
+    """Counts by the beginning of their names, ``"filter: reason"``."""
+    groups: dict[str, dict[str, int]] = {}
+    for text, count in counts.items():
+        group, _, name = text.partition(": ")
+        groups.setdefault(group, {})[name] = count
+    return groups
+
+
 def _ordered(counts: Mapping[str, int], separator: str) -> str:
     """The counts, the largest first."""
-    return separator.join(
-        f"{name}: {count:,}" for name, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    )
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return separator.join(f"{name}: {count:,}" for name, count in ordered)
 
 
 # ------------------------------------------------------------------------------------------------------------- progress
@@ -160,3 +179,34 @@ def show_progress(*, quiet: bool = False) -> Iterator[Progress]:
             bar.update(task, completed=done, total=total, rate=rate, description=stage)
 
         yield update
+
+
+@contextlib.contextmanager
+def show_study(*, quiet: bool = False) -> Iterator[Callable[[StudyProgress], None]]:
+    """Show how far a study is: one line on a terminal; in a pipe a line for each phase and each finished run."""
+    with contextlib.ExitStack() as stack:
+        live: Any = None
+        if sys.stderr.isatty() and not quiet:
+            from rich.console import Console
+            from rich.live import Live
+
+            live = stack.enter_context(Live(console=Console(stderr=True), refresh_per_second=2, transient=True))
+        shown = ("", 0)
+
+        def update(state: StudyProgress) -> None:
+            nonlocal shown
+            if live is not None:
+                live.update(_study_line(state))
+            elif (state.phase, state.runs_done) != shown and not quiet:
+                shown = state.phase, state.runs_done
+                print_message(_study_line(state))
+
+        yield update
+
+
+def _study_line(state: StudyProgress) -> str:
+    what = f"{state.runs_done:,} of {state.runs:,} runs"
+    if state.phase:
+        total = "" if state.steps is None else f" of {state.steps:,}"
+        what = f"{state.phase}: {state.steps_done:,}{total} steps"
+    return f"{what}, about {max(1, round(state.seconds_left / 60)):,} min left" if state.seconds_left else what

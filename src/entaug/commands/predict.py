@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -12,10 +11,10 @@ from typing import Unpack
 
 from entaug.backends.protocols import Tagger
 from entaug.backends.resolve import is_alias
-from entaug.commands.command import Command, Summary
+from entaug.commands.command import Command, FileSummary
 from entaug.commands.evaluate import load_trained_tagger
 from entaug.commands.options import COMPUTING, FORCE, JSON, WRITING
-from entaug.commands.output import label_lines, quantity, shown_path
+from entaug.commands.output import label_lines, quantity
 from entaug.core.data import Sentence
 from entaug.core.languages import language_name
 from entaug.core.progress import Progress, no_progress
@@ -37,29 +36,22 @@ from entaug.teacher.relabel import require_soft_labels
 _WINDOW = 256  # sentences that are held in memory; the first ones also show the language of the text
 
 
-@dataclass
-class PredictSummary(Summary):
+@dataclass(kw_only=True)
+class PredictSummary(FileSummary):
     """Result of `predict`."""
 
-    input: list[str]
-    output: str
-    to_format: str
     tagger: str
     sentences: int = 0
     tokens: int = 0
     mentions: Counter[str] = field(default_factory=Counter)
     confidence: float = 0.0
-    notes: list[str] = field(default_factory=list)
-    seconds: float = 0.0
 
-    def lines(self) -> Iterator[str]:
+    def count_lines(self) -> Iterator[str]:
         """Return what was predicted, for the user."""
-        yield from (f"note: {note}" for note in self.notes)
         sentences, tokens = quantity(self.sentences, "sentence"), quantity(self.tokens, "token")
         mentions = quantity(self.mentions.total(), "mention")
-        yield f"{sentences}, {tokens}, {mentions}, mean confidence {self.confidence:.2f} ({self.seconds:.1f} s)"
+        yield f"{sentences}, {tokens}, {mentions}, mean confidence {self.confidence:.2f}"
         yield from label_lines(self.mentions)
-        yield f"wrote {shown_path(self.output)}: {self.to_format}"
 
 
 def predict(
@@ -74,6 +66,8 @@ def predict(
     **files: Unpack[FileOptions],
 ) -> PredictSummary:
     r"""Write the sentences of a text with the mentions that a trained tagger predicts.
+
+    For example: entaug predict result/tagger news.txt -o labelled.jsonl
 
     Every sentence is written, in the order of the text. The field ``confidence`` of a sentence is the geometric mean,
     over its words, of the probability of the likeliest tag. In Label Studio, the labels are predictions of tasks
@@ -112,7 +106,6 @@ def predict(
         >>> summary.sentences, sorted(summary.mentions.items())
         (2, [('LOC', 1), ('PER', 1)])
     """
-    begun = time.monotonic()
     paths = [as_path(path) for path in ([text] if isinstance(text, (str, Path)) else text)]
     if not paths:
         raise ParameterError("no text is given", remedy="name a file")
@@ -130,14 +123,16 @@ def predict(
     to = job.open_output(None, predicted=True)
     if probabilities:
         require_soft_labels(to)
-    summary = PredictSummary([str(path) for path in paths], str(output), to.dialect.describe(), name)
+    summary = PredictSummary(input=[*map(str, paths)], output=str(output), tagger=name)
+    summary.to_format = to.dialect.describe()
+    notes: list[str] = []
     gold = [] if train is None else list(read(train, repair=True))
     reader = _Reader(gold, language)
     sentences = with_distinct_ids(reader.read(paths))
     window = list(islice(sentences, _WINDOW))
     trained = tagger
     if isinstance(trained, (str, Path)):
-        trained = load_trained_tagger(name, gold if is_alias("tagger", name) else window, summary.notes.append)
+        trained = load_trained_tagger(name, gold if is_alias("tagger", name) else window, notes.append)
     total = 0.0
     with to.writer(force=job.force) as writer:
         while window:
@@ -153,14 +148,13 @@ def predict(
             summary.sentences += len(window)
             progress("labelling", summary.sentences, None)
             window = list(islice(sentences, _WINDOW))
-    summary.notes += note_layouts(reader.layouts)
+    notes += note_layouts(reader.layouts)
     if reader.languages and not gold:
         names = " and ".join(map(language_name, sorted(reader.languages)))
         note = f"the text was tokenised by the rules of spaCy for {names}"
-        summary.notes.append(f"{note}; if your training sentences were tokenised otherwise, name them with --train")
+        notes.append(f"{note}; if your training sentences were tokenised otherwise, name them with --train")
     summary.confidence = round(total / summary.sentences, 4)
-    summary.seconds = time.monotonic() - begun
-    return summary
+    return summary.finish(notes=notes)
 
 
 class _Reader:
@@ -200,8 +194,6 @@ def _language_of(file: Path) -> str:
 
 COMMAND = Command(
     predict,
-    "Label text: write every sentence, in order, with the predicted mentions and a confidence.\n"
-    "For example: entaug predict result/tagger news.txt -o labelled.jsonl",
-    {"text": {"nargs": "+"}, "train": {"metavar": "FILE"}, "language": {"metavar": "CODE"}},
+    {"text": {"nargs": "+"}, "language": {"metavar": "CODE"}},
     (FORCE, JSON, WRITING, COMPUTING),
 )

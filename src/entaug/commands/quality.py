@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from entaug.backends.processes import Workers, number_of_processes
 from entaug.backends.resolve import resolve
 from entaug.commands.command import Command
-from entaug.commands.options import COMPUTING, FORCE, ONCE, READING_AUGMENTED, split_names
-from entaug.commands.output import print_message
+from entaug.commands.options import COMPUTING, FORCE, READING_AUGMENTED
+from entaug.commands.output import write_table, written_lines
 from entaug.core.progress import Progress, no_progress
 from entaug.errors import ParameterError
-from entaug.files.json_text import json_text
 from entaug.files.streams import STDIN
 from entaug.formats.augmented import read_augmented
-from entaug.formats.file_job import check_apart, check_output, write_text
+from entaug.formats.file_job import check_apart, check_output
 from entaug.metrics.quality import (
     DEFAULT_MODELS,
-    ComputeMeasures,
     Quality,
-    compute_measure,
     measure_corpus,
     quality_markdown,
     quality_table,
@@ -41,11 +36,13 @@ def quality(
     models: Mapping[str, Any] = MappingProxyType({}),
     as_json: bool = False,
     force: bool = False,
-    jobs: int | None = 1,
     progress: Progress = no_progress,
     **options: Any,
 ) -> list[Quality]:
-    """Measure the augmented sentences of files and write a table; see `entaug.measure_quality`.
+    """Measure fluency, novelty, diversity, labels and length: a column for each method, and one for gold.
+
+    JSON Lines files store the method and source of each sentence; in other formats every sentence that is not in the
+    gold file counts as augmented. For sentences in memory: `entaug.measure_quality`.
 
     Args:
         inputs: augmented files, of one method or several.
@@ -55,7 +52,6 @@ def quality(
         models: models by kind (``causal_lm``, ``masked_lm``, ``encoder``); None for a kind leaves its measures out.
         as_json: write JSON.
         force: replace an output that exists.
-        jobs: the number of processes that measure; None for as many as there are cores.
         progress: the progress callback.
         options: options for reading; see `entaug.read_augmented`.
 
@@ -77,20 +73,10 @@ def quality(
     inputs = list(inputs)
     check_output(output, STDIN, force=force)  # check before the computation
     check_apart([output], [gold, *inputs])
-    jobs = number_of_processes(jobs, sum(Path(path).stat().st_size for path in inputs if Path(path).is_file()))
-    corpus = read_augmented(inputs, gold, **options)
-    with contextlib.ExitStack() as stack:
-        compute: ComputeMeasures | None = None
-        if jobs > 1:
-            compute = partial(stack.enter_context(Workers.start(jobs)).map, compute_measure)
-        qualities = measure_corpus(corpus, measures=measures, compute=compute, progress=progress, **models)
-    if as_json or str(output).endswith(".json"):
-        text = json_text([quality.to_dict() for quality in qualities], indent=True) + "\n"
-    elif str(output).endswith(".md"):
-        text = quality_markdown(qualities)
-    else:
-        text = quality_table(qualities)
-    write_text(text, output, force=force)
+    qualities = measure_corpus(read_augmented(inputs, gold, **options), measures=measures, progress=progress, **models)
+    record = [quality.to_dict() for quality in qualities]
+    tables = (partial(quality_markdown, qualities), partial(quality_table, qualities))
+    write_table(output, record, *tables, as_json=as_json, force=force)
     return qualities
 
 
@@ -115,26 +101,11 @@ def _values(args: argparse.Namespace) -> dict[str, Any]:
     return {"models": models}
 
 
-def _show(args: argparse.Namespace, _: list[Quality]) -> None:
-    if args.output != "-":
-        print_message(f"wrote {args.output}")
-
-
 COMMAND = Command(
     quality,
-    "Measure fluency, novelty, diversity, labels and length, with one column per method and one\n"
-    "for gold. JSON Lines files store the method and source of each sentence; in other formats every sentence that is\n"
-    "not in the gold file counts as augmented.",
-    {
-        "inputs": {"nargs": "*", "metavar": "FILE"},
-        "gold": ONCE,
-        "measures": {"action": "store", "nargs": None, "type": split_names, "metavar": "NAMES"},
-        "models": None,
-        "as_json": {"flags": ("--json",)},
-        "jobs": {"metavar": "N"},
-    },
+    {"inputs": {"nargs": "*"}, "models": None},
     (FORCE, READING_AUGMENTED, COMPUTING),
     more=_add_options,
     values=_values,
-    show=_show,
+    show=lambda args, _: written_lines(args.output),
 )

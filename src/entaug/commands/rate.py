@@ -1,4 +1,4 @@
-"""``entaug rate``: a page on which people rate augmented sentences."""
+"""``entaug rate``: write a page on which people rate augmented sentences without knowing their methods."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from entaug.commands.command import Command, Summary
-from entaug.commands.options import FORCE, JSON, ONCE, READING_AUGMENTED
+from entaug.commands.options import FORCE, JSON, READING_AUGMENTED
 from entaug.commands.output import quantity
 from entaug.errors import ParameterError
 from entaug.files.streams import STDIN, is_stdout
@@ -62,6 +62,9 @@ def rate(
     **options: Any,
 ) -> RatingPageSummary:
     """Write a page on which people rate augmented sentences without knowing their methods, and its key.
+
+    Each rater opens the page in a browser, rates a sample from 1 to 5 in random order, and exports a file; entaug
+    ratings merges them. The key says which sentence is of which method.
 
     Args:
         inputs: augmented files in any format, of one method or several.
@@ -131,14 +134,9 @@ def _values(args: argparse.Namespace) -> dict[str, Any]:
 
 COMMAND = Command(
     rate,
-    "Write a page of HTML on which people rate a sample of augmented sentences from 1 to 5, in random\n"
-    "order and without knowing the methods, and the key that says which is which. Each rater opens the page in a\n"
-    "browser and exports a file; entaug ratings merges them.",
     {
-        "inputs": {"nargs": "*", "metavar": "FILE"},
+        "inputs": {"nargs": "*"},
         "output": {"default": None, "metavar": "FILE"},
-        "key": {"metavar": "FILE"},
-        "gold": ONCE,
         "scales": {"action": "store", "nargs": None, "metavar": "SCALES"},
     },
     (FORCE, JSON, READING_AUGMENTED),

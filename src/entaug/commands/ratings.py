@@ -1,14 +1,14 @@
-"""``entaug ratings``: merge the ratings that several people gave on a page of ``entaug rate``."""
+"""``entaug ratings``: merge the ratings of several people: means of methods, and agreement."""
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 
 from entaug.commands.command import Command
 from entaug.commands.options import FORCE
-from entaug.commands.output import print_message
+from entaug.commands.output import write_table, written_lines
 from entaug.errors import ParameterError
 from entaug.files.json_text import json_text
 from entaug.files.streams import STDIN
@@ -34,7 +34,10 @@ def ratings(
     as_json: bool = False,
     force: bool = False,
 ) -> RatingSummary:
-    r"""Merge the ratings that raters exported from a page, and write the means of the methods and the agreement.
+    r"""Merge the ratings that raters exported from a page of entaug rate.
+
+    The mean rating of each method on each scale with its 95 % interval, and Krippendorff's alpha, the agreement of the
+    raters.
 
     Args:
         key: the key of the page.
@@ -77,32 +80,17 @@ def ratings(
     check_apart(outputs, [key, *inputs])
     given = read_ratings(inputs, read_key(key))
     summary = summarize_ratings(given, samples=samples, seed=seed)
-    if as_json or str(output).endswith(".json"):
-        text = json_text(summary.to_dict(), indent=True) + "\n"
-    else:
-        text = ratings_markdown(summary) if str(output).endswith(".md") else ratings_table(summary)
     if merged is not None:
         lines = (json_text(row) + "\n" for row in given.rows())
         write_text("".join(lines), merged, force=force)
-    write_text(text, output, force=force)
+    tables = (partial(ratings_markdown, summary), partial(ratings_table, summary))
+    write_table(output, summary.to_dict(), *tables, as_json=as_json, force=force)
     return summary
-
-
-def _show(args: argparse.Namespace, _: RatingSummary) -> None:
-    for path in (args.output, getattr(args, "merged", None)):
-        if path not in (None, "-"):
-            print_message(f"wrote {path}")
 
 
 COMMAND = Command(
     ratings,
-    "Merge the files that raters exported from a page of entaug rate: the mean rating of each method on\n"
-    "each scale with its 95 % interval, and Krippendorff's alpha, the agreement of the raters.",
-    {
-        "inputs": {"nargs": "*", "metavar": "FILE"},
-        "merged": {"metavar": "FILE"},
-        "as_json": {"flags": ("--json",)},
-    },
+    {"inputs": {"nargs": "*"}},
     (FORCE,),
-    show=_show,
+    show=lambda args, _: written_lines(args.output, getattr(args, "merged", None)),
 )

@@ -1,17 +1,16 @@
-"""``entaug relabel``: a teacher checks and completes the labels of augmented sentences."""
+"""``entaug relabel``: check and complete the labels of augmented sentences."""
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Unpack
 
-from entaug.commands.command import Command, Summary
-from entaug.commands.options import COMPUTING, FORCE, JSON, LOSSES, ONCE, READING, WRITING
-from entaug.commands.output import file_lines, quantity, rejection_lines, relabelling_lines, shown_path
+from entaug.commands.command import Command, FileSummary
+from entaug.commands.options import COMPUTING, FORCE, JSON, LOSSES, READING, WRITING
+from entaug.commands.output import quantity, rejection_lines, relabelling_lines
 from entaug.core.progress import Progress, no_progress
 from entaug.errors import ParameterError
 from entaug.formats.augmented import PairedFile
@@ -22,14 +21,10 @@ from entaug.teacher import Relabeller, count_changes, create_relabeller
 _WINDOW = 64  # sentences between two reports of progress
 
 
-@dataclass
-class RelabelSummary(Summary):
+@dataclass(kw_only=True)
+class RelabelSummary(FileSummary):
     """Result of `relabel`."""
 
-    input: str
-    output: str
-    from_format: str
-    to_format: str
     teacher: str
     gold: int = 0
     augmented: int = 0
@@ -39,19 +34,14 @@ class RelabelSummary(Summary):
     rejected: Counter[str] = field(default_factory=Counter)
     before: CorpusStatistics = field(default_factory=CorpusStatistics)
     after: CorpusStatistics = field(default_factory=CorpusStatistics)
-    repaired: Counter[str] = field(default_factory=Counter)
-    notes: Counter[str] = field(default_factory=Counter)
-    seconds: float = 0.0
 
-    def lines(self) -> Iterator[str]:
+    def count_lines(self) -> Iterator[str]:
         """Return what was changed and rejected, for the user."""
-        yield from file_lines(self)
         changed = f"labels of {self.changed:,} of {quantity(self.augmented, 'augmented sentence')} changed"
         gold = f", {quantity(self.gold, 'gold sentence')} unchanged" if self.gold else ""
-        yield f"{changed}{gold}: {self.after.sentences:,} written ({self.seconds:.1f} s)"
+        yield f"{changed}{gold}: {self.after.sentences:,} written"
         yield from relabelling_lines(self.relabelled)
         yield from rejection_lines(self.rejected)
-        yield f"wrote {shown_path(self.output)}"
 
 
 def relabel(
@@ -64,7 +54,10 @@ def relabel(
     progress: Progress = no_progress,
     **files: Unpack[FileOptions],
 ) -> RelabelSummary:
-    """Relabel the augmented sentences of a file; gold sentences stay as they are, and so does the order.
+    """Check and complete the labels of the augmented sentences of a file; gold sentences stay as they are.
+
+    A teacher, by default an ensemble of taggers trained on the gold sentences, adds mentions that it is sure of, and
+    softens labels that it finds improbable.
 
     Args:
         input: augmented sentences, with or without the gold ones; or ``"-"``.
@@ -100,10 +93,10 @@ def relabel(
         >>> dict(summary.relabelled)
         {'added: LOC': 1}
     """
-    begun = time.monotonic()
     relabeller = create_relabeller(teacher)
     if relabeller is None:
         raise ParameterError("no teacher is given", remedy="name one with --teacher, for example ensemble")
+    summary = RelabelSummary(input=str(input), output=str(output), teacher="")
     job = FileJob(input, output, **files)
     rejected_path = job.check([gold], rejected=rejected)
     relabeller.load()
@@ -119,11 +112,8 @@ def relabel(
                 sentences[i], reasons[i] = result
             progress("relabelling", start + len(window), len(pending))
         file.write(sentences, reasons, rejected_path)
-    summary = RelabelSummary(
-        str(input), str(output), file.source.dialect.describe(), file.to.dialect.describe(), relabeller.signature
-    )
-    summary.repaired, summary.notes = file.reading.repaired, file.reading.notes
-    summary.notes.update(relabeller.model_notes())
+    summary.from_format, summary.to_format = file.source.dialect.describe(), file.to.dialect.describe()
+    summary.teacher = relabeller.signature
     summary.gold = file.pairs.count(None)
     summary.augmented = len(file.pairs) - summary.gold
     summary.rejected.update(reason for reason in reasons if reason is not None)
@@ -135,18 +125,11 @@ def relabel(
             summary.relabelled.update(changes)
             summary.changed += bool(changes)
     summary.before, summary.after = CorpusStatistics.of(file.sentences), CorpusStatistics.of(kept)
-    summary.seconds = time.monotonic() - begun
-    return summary
+    return summary.finish(file.reading, relabeller.model_notes())
 
 
 COMMAND = Command(
     relabel,
-    "A teacher, by default an ensemble of taggers trained on the gold sentences, adds mentions that it is\n"
-    "sure of, and softens labels that it finds improbable. Gold sentences stay as they are.",
-    {
-        "teacher": {"nargs": "?", "const": "ensemble", "metavar": "TEACHER"},
-        "gold": ONCE,
-        "rejected": {"metavar": "FILE"},
-    },
+    {"teacher": {"nargs": "?", "const": "ensemble", "metavar": "TEACHER"}, "rejected": {"metavar": "FILE"}},
     (FORCE, LOSSES, JSON, READING, WRITING, COMPUTING),
 )

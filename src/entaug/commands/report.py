@@ -1,9 +1,9 @@
-"""``entaug report``: results of experiments and examples of augmented sentences, as Markdown or HTML."""
+"""``entaug report``: show results of experiments and augmented sentences, as Markdown or HTML."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from entaug.commands.command import Command, Summary
-from entaug.commands.options import COMPUTING, FORCE, JSON, ONCE, READING_AUGMENTED
+from entaug.commands.options import COMPUTING, FORCE, JSON, READING_AUGMENTED
 from entaug.commands.output import quantity
 from entaug.core.progress import Progress, no_progress
 from entaug.errors import InputError, ParameterError
@@ -23,16 +23,7 @@ from entaug.metrics.quality import Quality, measure_corpus
 from entaug.metrics.span_f1 import SENTENCE_LENGTHS
 from entaug.report.html.page import notes_on_examples, render_html_report
 from entaug.report.markdown import markdown_report
-from entaug.study.records import is_run_record, read_run_records
-
-
-@dataclass(frozen=True)
-class ReportInputs:
-    """Inputs of a report by kind."""
-
-    runs: tuple[str, ...] = ()
-    augmented: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+from entaug.study.records import RECORDS_FILE, is_run_record, read_run_records
 
 
 @dataclass
@@ -55,8 +46,8 @@ class ReportSummary(Summary):
             yield f"wrote {self.output}{': ' if content else ''}{' and '.join(content)}"
 
 
-def classify_inputs(inputs: Iterable[str | Path]) -> ReportInputs:
-    """Separate results of experiments from files of sentences by their content."""
+def classify_inputs(inputs: Iterable[str | Path]) -> tuple[list[str], list[str], list[str]]:
+    """Separate results of experiments from files of sentences by their content; return them with notes."""
     runs: list[str] = []
     augmented: list[str] = []
     notes: list[str] = []
@@ -64,15 +55,15 @@ def classify_inputs(inputs: Iterable[str | Path]) -> ReportInputs:
         path = Path(given)
         if not path.exists():
             raise InputError("no such file or folder", path=given, remedy="check the path")
-        file = path / "runs.jsonl" if path.is_dir() else path
+        file = path / RECORDS_FILE if path.is_dir() else path
+        is_run = file.name == RECORDS_FILE
         if path.is_dir() and not file.is_file():
             augmented.append(given)  # a folder of a format
         elif start := read_beginning(file, 1 << 20).lstrip():
-            (runs if file.name == "runs.jsonl" or _has_records(start) else augmented).append(given)
+            (runs if is_run or _has_records(start) else augmented).append(given)
         else:
-            is_run = path.is_dir() or file.name == "runs.jsonl"
             notes.append(f"{given} {'holds no record of a run yet' if is_run else 'is empty'}")
-    return ReportInputs(tuple(runs), tuple(augmented), tuple(notes))
+    return runs, augmented, notes
 
 
 def _has_records(start: bytes) -> bool:
@@ -97,8 +88,8 @@ def write_report(
 ) -> ReportSummary:
     """Write a report on experiments as Markdown, or on experiments and augmented files as one page of HTML.
 
-    Of more than 20,000 augmented sentences, as many drawn at random are shown as examples; counts, measures and plots
-    are of all.
+    The page has results, measures and plots, and the augmented sentences for review. Of more than 20,000, as many drawn
+    at random are shown as examples; counts, measures and plots are of all.
 
     Args:
         inputs: folders of experiments or their ``runs.jsonl``; for HTML also augmented files in any format, and those
@@ -136,29 +127,30 @@ def write_report(
             "inputs must be paths of files", remedy="write the sentences to a file first: entaug.write"
         )
     if not str(output).lower().endswith((".html", ".htm")):
-        files = classify_inputs(path for path in paths if Path(path).is_file())
-        _check_for_markdown(files.augmented, {"gold": gold, "title": title})
-        check_apart([output], (Path(path, "runs.jsonl") if Path(path).is_dir() else path for path in paths))
+        _, augmented, _ = classify_inputs(path for path in paths if Path(path).is_file())
+        if augmented or gold is not None or title is not None:
+            message = "sentences, --gold and --title are for HTML only"
+            raise InputError(message, path=next(iter(augmented), None), remedy="name an output that ends in .html")
+        check_apart([output], (Path(path, RECORDS_FILE) if Path(path).is_dir() else path for path in paths))
         page = markdown_report(read_run_records(paths), by_type=by_type, by_length=by_length)
         write_text(page, output, force=force)
         return ReportSummary(str(output))
-    classified = classify_inputs(paths)
+    runs, augmented, notes = classify_inputs(paths)
     # Check before measuring, which takes minutes. A report may be in an experiment's folder, but not in a corpus's.
     check_output(output, STDIN, force=force)
-    for path in (*classified.augmented, *(p for p in classified.runs if Path(p).is_file()), *([gold] if gold else [])):
+    for path in (*augmented, *(path for path in runs if Path(path).is_file()), *([gold] if gold else [])):
         check_output(output, path, force=force)
     progress("reading", 0, None)
-    records = read_run_records(classified.runs)
+    records = read_run_records(runs)
     corpus = AugmentedCorpus()
-    if classified.augmented or gold is not None:
-        corpus = read_augmented(classified.augmented, gold, **options)
+    if augmented or gold is not None:
+        corpus = read_augmented(augmented, gold, **options)
     qualities: list[Quality] = []
     if any(corpus.methods.values()):
         without: dict[str, Any] = {} if models else {"causal_lm": None, "encoder": None}
         qualities = measure_corpus(corpus, progress=progress, **without)
-    names = [Path(path).stem for path in classified.augmented]
+    names = [Path(path).stem for path in augmented]
     default_title = f"Augmented sentences: {', '.join(names)}" if 0 < len(names) < 4 else "Augmented sentences"
-    notes = list(classified.notes)
     page = render_html_report(
         corpus,
         records,
@@ -179,17 +171,6 @@ def write_report(
     )
 
 
-def _check_for_markdown(augmented: Sequence[str], options: Mapping[str, object]) -> None:
-    """Raise an error for inputs and options that only HTML supports."""
-    remedy = "choose an output that ends in .html: -o report.html"
-    if augmented:
-        message = "holds no records of an experiment; sentences are only shown in HTML"
-        raise InputError(message, path=augmented[0], remedy=remedy)
-    for name, value in options.items():
-        if value is not None:
-            raise ParameterError(f"--{name} is only valid for HTML", remedy=remedy)
-
-
 def _lengths(text: str) -> tuple[int, ...]:
     lengths = tuple(int(part) for part in text.split(",")) if text.replace(",", "").isdecimal() else ()
     if not lengths or lengths[0] < 1 or any(a >= b for a, b in pairwise(lengths)):
@@ -199,16 +180,10 @@ def _lengths(text: str) -> tuple[int, ...]:
 
 COMMAND = Command(
     write_report,
-    "Write the results of experiments as Markdown. If the output ends in .html, write a page with the\n"
-    "results, measures and plots of the augmented sentences, and the sentences for review.",
     {
         "inputs": {"nargs": "+", "metavar": "INPUT"},
-        "gold": ONCE,
-        "models": {
-            "flags": ("--no-models",),
-            "action": "store_false",
-            "help": "HTML: leave out measures with models",
-        },
+        "models": {"flags": ("--no-models",), "action": "store_false", "help": "HTML: leave out measures with models"},
+        "title": {"metavar": "TITLE"},
         "by_length": {
             "action": "store",
             "nargs": "?",

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Unpack
 
-from entaug.commands.command import Command, Summary
-from entaug.commands.options import FORCE, JSON, READING, split_names
-from entaug.commands.output import file_lines, quantity
+from entaug.commands.command import Command, FileSummary, split_names
+from entaug.commands.options import FORCE, JSON, READING
+from entaug.commands.output import quantity
 from entaug.core.corpus import Corpus
 from entaug.core.data import Sentence
 from entaug.core.progress import Progress, no_progress
@@ -32,23 +31,17 @@ class SubsetFile:
     counts: CorpusStatistics
 
 
-@dataclass
-class SubsetSummary(Summary):
+@dataclass(kw_only=True)
+class SubsetSummary(FileSummary):
     """Result of `subset`."""
 
-    input: str
-    format: str
     how: str
     seed: int
     counts: CorpusStatistics = field(default_factory=CorpusStatistics)
     files: list[SubsetFile] = field(default_factory=list)
-    lost: Counter[str] = field(default_factory=Counter)
-    repaired: Counter[str] = field(default_factory=Counter)
-    notes: Counter[str] = field(default_factory=Counter)
 
-    def lines(self) -> Iterator[str]:
+    def count_lines(self) -> Iterator[str]:
         """Return the files, for the user."""
-        yield from file_lines(self)
         for file in self.files:
             counts = file.counts
             mentions = f"{quantity(counts.mentions.total(), 'mention')} of {quantity(len(counts.mentions), 'type')}"
@@ -95,6 +88,7 @@ def subset(
     """
     files["allow_loss"] = ["all"]
     job = FileJob(input, **files)
+    summary = SubsetSummary(input=str(input), how=how, seed=seed)
     with job.open_input() as source:
         path = source.path
         reading = ReadReport(repair=job.repair)
@@ -102,16 +96,18 @@ def subset(
         parts: dict[Any, list[Sentence]] = {**draw(how, corpus, sizes, seed)}
         if with_rest:
             parts["rest"] = rest(corpus, *parts.values())
-        summary = SubsetSummary(str(input), source.dialect.describe(), how, seed, CorpusStatistics.of(corpus))
-        summary.repaired, summary.notes = reading.repaired, reading.notes
+        summary.from_format, summary.counts = source.dialect.describe(), CorpusStatistics.of(corpus)
         for sentence in {id(sentence): sentence for part in parts.values() for sentence in part}.values():
             summary.lost.update(source.lost(sentence))
-        summary.notes.update(job.settle_losses(summary.lost, source))
+        reading.notes.update(job.settle_losses(summary.lost, source))
         name = path.name.removesuffix(".gz")
         suffix = Path(name).suffix + path.name[len(name) :]
         if str(input) == STDIN:  # standard input has no extension, but the subsets need one
             suffix = source.format.extensions[0]
-        _create(Path(folder))
+        try:
+            Path(folder).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise output_error(Path(folder), error) from None
         targets = {part: replace(source, path=Path(folder, f"{Path(name).stem}.{part}{suffix}")) for part in parts}
         for to in targets.values():
             check_output(to.path, input, force=job.force, folders=True)
@@ -122,14 +118,7 @@ def subset(
                 for sentence in sentences:
                     writer.write(sentence)
                 summary.files.append(SubsetFile(str(targets[part].path), CorpusStatistics.of(sentences)))
-    return summary
-
-
-def _create(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise output_error(folder, error) from None
+    return summary.finish(reading)
 
 
 def _size(text: str) -> float:
@@ -142,7 +131,6 @@ def _size(text: str) -> float:
 
 COMMAND = Command(
     subset,
-    "Write subsets in the format and layout of the input: FOLDER/train.100.conll ...",
     {
         "folder": {"flags": ("-o", "--output"), "required": True, "metavar": "FOLDER"},
         "sizes": {"flags": ("--sizes",), "required": True, "nargs": None, "action": "store"},

@@ -1,28 +1,35 @@
-"""``entaug suggest``: select sentences of unlabelled text that are worth annotating by hand."""
+"""``entaug suggest``: select sentences of unlabelled text to annotate next."""
 
 from __future__ import annotations
 
 import argparse
-import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Unpack
 
-from entaug.commands import options
-from entaug.commands.command import Command, OptionGroup, Summary, add_parameters, given_parameters
-from entaug.commands.output import file_lines, label_lines, quantity, shown_path
+from entaug.commands.command import Command, FileSummary, OptionGroup, add_parameters, given_parameters
+from entaug.commands.options import (
+    COMPUTING,
+    FORCE,
+    JSON,
+    READING,
+    WRITING,
+    add_held_out_option,
+    add_unlabelled_options,
+    read_unlabelled_options,
+)
+from entaug.commands.output import label_lines, quantity
 from entaug.config.params import PositiveInt, Probability
 from entaug.core.corpus import UnlabelledText
 from entaug.core.data import Sentence
 from entaug.core.progress import Progress, no_progress
 from entaug.errors import InputError, ParameterError
-from entaug.formats.base import ReadReport, note_lines
+from entaug.formats.base import ReadReport
 from entaug.formats.file_job import FileJob, FileOptions, check_apart, read_sentences, require_mentions
 from entaug.metrics.near_duplicates import select_distinct
-from entaug.teacher.confidence import uncertainty
-from entaug.teacher.label import PseudoLabelled, label_sentences, ranked
+from entaug.teacher.label import PseudoLabelled, label_sentences, ranked, uncertainty
 from entaug.teacher.train import Teacher, TeacherParameters
 
 Strategy = Literal["uncertainty", "entropy", "margin", "random"]
@@ -30,29 +37,21 @@ Strategy = Literal["uncertainty", "entropy", "margin", "random"]
 _WITH_PROBABILITIES = ("jsonl", "parquet", "datasets")  # formats in which the probabilities of tags are kept
 
 
-@dataclass
-class SuggestSummary(Summary):
+@dataclass(kw_only=True)
+class SuggestSummary(FileSummary):
     """Result of `suggest`."""
 
-    input: str
-    output: str
-    to_format: str
     gold: int = 0
     text: int = 0
     suggested: int = 0
     skipped: int = 0
     mentions: Counter[str] = field(default_factory=Counter)
-    repaired: Counter[str] = field(default_factory=Counter)
-    notes: list[str] = field(default_factory=list)
-    seconds: float = 0.0
 
-    def lines(self) -> Iterator[str]:
+    def count_lines(self) -> Iterator[str]:
         """Return what was suggested, for the user."""
-        yield from file_lines(self)
         skipped = f", {self.skipped:,} passed over as similar to others" if self.skipped else ""
-        yield f"{self.suggested:,} of {quantity(self.text, 'sentence')} suggested{skipped} ({self.seconds:.1f} s)"
+        yield f"{self.suggested:,} of {quantity(self.text, 'sentence')} suggested{skipped}"
         yield from label_lines(self.mentions)
-        yield f"wrote {shown_path(self.output)}: {self.to_format}"
 
 
 def suggest(
@@ -71,7 +70,8 @@ def suggest(
 ) -> SuggestSummary:
     r"""Write the sentences of unlabelled text that are worth annotating, with the labels of a teacher.
 
-    The teacher is trained on the training sentences. The field ``suggestion`` of a sentence holds its rank, its
+    No two of them are nearly alike. For annotation tools: --to label-studio, --to doccano, --to prodigy. The teacher is
+    trained on the training sentences. The field ``suggestion`` of a sentence holds its rank, its
     score, and the confidence of the teacher; its id is that in the text. In Label Studio, the labels of the teacher
     are predictions of tasks without annotations.
 
@@ -108,9 +108,9 @@ def suggest(
         >>> suggest(folder / "train.conll", text, folder / "tasks.jsonl", teacher=teacher).suggested
         1
     """
-    begun = time.monotonic()
     if number < 1 or not 0 <= max_similarity <= 1:
         raise ParameterError("number must be at least 1, and max_similarity from 0 to 1")
+    summary = SuggestSummary(input=str(input), output=str(output), text=len(unlabelled))
     job = FileJob(input, output, **files)
     job.check(folders=False)
     with job.open_input() as source:
@@ -134,13 +134,10 @@ def suggest(
         with to.writer(force=job.force) as writer:
             for sentence in suggested:
                 writer.write(sentence)
-        summary = SuggestSummary(str(input), str(output), to.dialect.describe(), len(gold), len(unlabelled))
-        summary.suggested, summary.repaired = len(suggested), reading.repaired
-        summary.skipped = chosen[-1] + 1 - len(chosen)
-        summary.mentions.update(mention.label for sentence in suggested for mention in sentence.mentions)
-        summary.notes = [*unlabelled.notes, *trained.notes, *note_lines(reading.notes)]
-        summary.seconds = time.monotonic() - begun
-        return summary
+    summary.to_format, summary.gold, summary.suggested = to.dialect.describe(), len(gold), len(suggested)
+    summary.skipped = chosen[-1] + 1 - len(chosen)
+    summary.mentions.update(mention.label for sentence in suggested for mention in sentence.mentions)
+    return summary.finish(reading, [*unlabelled.notes, *trained.notes])
 
 
 def _label(
@@ -176,28 +173,19 @@ def _suggestion(labelled: PseudoLabelled, rank: int, score: float, *, keep: bool
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
-    options.add_unlabelled_options(parser, required=True)
-    options.add_held_out_option(parser, "which must not be in the text; may be repeated")
+    add_unlabelled_options(parser, required=True)
+    add_held_out_option(parser, "which must not be in the text; may be repeated")
     add_parameters(parser.add_argument_group("teacher"), TeacherParameters)
 
 
 def _values(args: argparse.Namespace) -> dict[str, Any]:
     check_apart([args.output], [*args.held_out, *args.unlabelled])
     teacher = TeacherParameters(**given_parameters(args, TeacherParameters))
-    return {"unlabelled": options.read_unlabelled_options(args), "teacher": teacher}
+    return {"unlabelled": read_unlabelled_options(args), "teacher": teacher}
 
 
 COMMAND = Command(
     suggest,
-    "Write the sentences that a teacher, trained on the training sentences, is least sure of, with its labels;\n"
-    "no two of them are nearly alike. For example: --to label-studio, --to doccano, --to prodigy",
     {"unlabelled": None, "teacher": None},
-    (
-        options.FORCE,
-        options.JSON,
-        OptionGroup(_add_options, _values),
-        options.READING,
-        options.WRITING,
-        options.COMPUTING,
-    ),
+    (FORCE, JSON, OptionGroup(_add_options, _values), READING, WRITING, COMPUTING),
 )

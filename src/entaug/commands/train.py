@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import argparse
 import os
-import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Unpack
 
 from entaug.backends.language_check import note_on_encoder
 from entaug.backends.soft_labels import TagProbabilities
-from entaug.commands.command import Command, Summary, add_parameters, given_parameters
+from entaug.commands.command import Command, FileSummary, add_parameters, given_parameters
 from entaug.commands.options import COMPUTING, JSON, READING, option_in_advance
 from entaug.commands.output import quantity
 from entaug.config.params import construct, parameters
@@ -37,48 +36,37 @@ _SCHEDULES = {
 }
 
 
-@dataclass
-class TrainSummary(Summary):
+@dataclass(kw_only=True)
+class TrainSummary(FileSummary):
     """Result of `train`."""
 
-    input: str
-    output: str
-    tagger: str
-    sentences: int
-    labels: list[str]
+    tagger: str = ""
+    sentences: int = 0
+    labels: list[str] = field(default_factory=list)
     augmented: int = 0
     soft_labels: int = 0
     history: TrainingHistory = field(default_factory=TrainingHistory)
     dev: Scores | None = None
-    seconds: float = 0.0
 
-    def lines(self) -> Iterator[str]:
+    def count_lines(self) -> Iterator[str]:
         """Return how well the tagger was trained, for the user."""
         kinds = [f"{self.augmented} augmented"] if self.augmented else []
         kinds += [f"{self.soft_labels} with soft labels"] if self.soft_labels else []
         of_these = f" ({', '.join(kinds)})" if kinds else ""
         sentences, types = quantity(self.sentences, "sentence"), quantity(len(self.labels), "type")
         steps, loss = quantity(self.history.steps, "step"), self.history.losses[-1]
-        yield f"{self.tagger}: {sentences}{of_these}, {types}, {steps} ({self.seconds:.1f} s), loss {loss:.3f}"
+        yield f"{self.tagger}: {sentences}{of_these}, {types}, {steps}, loss {loss:.3f}"
         if best := self.history.best_epoch:
             yield f"selected epoch {best} of {len(self.history.dev_f1)}, the best on the dev sentences"
         if self.dev:
             counts = self.dev.micro
             f1, precision, recall = (100 * value for value in (counts.f1, counts.precision, counts.recall))
             yield f"dev: F1 {f1:.1f}, precision {precision:.1f}, recall {recall:.1f}"
-        yield f"wrote {self.output}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain values, for JSON."""
-        names = ("input", "output", "sentences", "augmented", "soft_labels", "labels")
-        return {name: getattr(self, name) for name in names} | {
-            "steps": self.history.steps,
-            "losses": self.history.losses,
-            "dev_by_epoch": self.history.dev_f1,
-            "best_epoch": self.history.best_epoch,
-            "dev": self.dev.to_dict() if self.dev else None,
-            "seconds": round(self.seconds, 2),
-        }
+        own = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "history"}
+        return {**own, **vars(self.history), "dev": self.dev.to_dict() if self.dev else None}
 
 
 def train(
@@ -93,7 +81,9 @@ def train(
     report: Callable[[str], None] = lambda _: None,
     **files: Unpack[FileOptions],
 ) -> TrainSummary:
-    """Train a tagger on a file and save it.
+    """Train a tagger on a file and save it in a folder.
+
+    To score it: entaug evaluate GOLD FOLDER
 
     Args:
         input: the training sentences.
@@ -120,7 +110,7 @@ def train(
         ...
         entaug.errors.UnknownNameError: unknown tagger 'linaer'; did you mean 'linear'? (there are: ...)
     """
-    begun = time.monotonic()
+    summary = TrainSummary(input=str(input), output=str(output))
     output = Path(output)
     _check_output_folder(output)  # check before the training, which may take an hour
     config = config or TaggerTrainingConfig()
@@ -138,7 +128,8 @@ def train(
         raise InputError(
             f"has no augmented sentences for the schedule {config.schedule}", path=str(input), remedy=remedy
         )
-    soft_labels = _check_soft_labels(gold, new)
+    summary.soft_labels = _check_soft_labels(gold, new)
+    summary.sentences, summary.augmented = len(gold) + len(new), len(new)
     for note in note_on_encoder(tagger, gold):
         report(note)
 
@@ -147,18 +138,11 @@ def train(
 
     tagger.fit(gold, dev_gold, config, None if progress is no_progress else show_loss, new)
     tagger.save(output)
-    return TrainSummary(
-        input=str(input),
-        output=str(output),
-        tagger=str(getattr(tagger, "name", type(tagger).__name__)),
-        sentences=len(gold) + len(new),
-        augmented=len(new),
-        soft_labels=soft_labels,
-        labels=list(getattr(tagger, "labels_", ())),
-        history=getattr(tagger, "history_", TrainingHistory()),
-        dev=None if dev_gold is None else score(dev_gold, tagger.predict(dev_gold)),
-        seconds=time.monotonic() - begun,
-    )
+    summary.tagger = str(getattr(tagger, "name", type(tagger).__name__))
+    summary.labels = list(getattr(tagger, "labels_", ()))
+    summary.history = getattr(tagger, "history_", summary.history)
+    summary.dev = None if dev_gold is None else score(dev_gold, tagger.predict(dev_gold))
+    return summary.finish()
 
 
 def _split_by_provenance(
@@ -204,52 +188,41 @@ def _check_output_folder(folder: Path) -> None:
 
 def _add_options(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
     """Add the parameters of the chosen tagger, and of the taggers of an ensemble."""
-    text = f"one of: {', '.join(TAGGERS)} (default: {_DEFAULT})"
+    text = f"one of: {', '.join(TAGGERS)} (default: {_DEFAULT}); their parameters: entaug train --tagger NAME --help"
     parser.add_argument("--tagger", default=_DEFAULT, help=text)
     name = option_in_advance(argv, "--tagger")
-    title = "training"
+    classes = []
     if name or not {"-h", "--help", "--help-all"} & {*argv}:
-        cls = TAGGERS[name or _DEFAULT]
-        group = parser.add_argument_group(f"parameters of {name or _DEFAULT}")
-        add_parameters(group, cls, without=(*_COMPUTE, *_NESTED))
-        parser.set_defaults(tagger_class=cls, member_class=None)
-        members = [parameter.default for parameter in parameters(cls) if parameter.name == "member"]
-        if members:
-            member = option_in_advance(argv, "--member") or members[0]
-            group = parser.add_argument_group(f"parameters of the taggers of the ensemble ({member})")
-            add_parameters(group, TAGGERS[member], without=_COMPUTE)
-            parser.set_defaults(member_class=TAGGERS[member])
-    else:
-        title = "training; parameters of a tagger: entaug train --tagger NAME --help"
-    add_parameters(parser.add_argument_group(title), TaggerTrainingConfig)
+        classes.append(TAGGERS[name or _DEFAULT])
+        members = [parameter.default for parameter in parameters(classes[0]) if parameter.name == "member"]
+        classes += [TAGGERS[option_in_advance(argv, "--member") or default] for default in members]
+    for title, cls in zip(("tagger", "taggers of the ensemble"), classes, strict=False):
+        add_parameters(parser.add_argument_group(f"parameters of the {title}"), cls, without=(*_COMPUTE, *_NESTED))
+    parser.set_defaults(classes=classes)
+    add_parameters(parser.add_argument_group("training"), TaggerTrainingConfig)
 
 
 def _values(args: argparse.Namespace) -> dict[str, Any]:
-    def given(cls: type) -> dict[str, Any]:
-        return {name: value for name, value in given_parameters(args, cls).items() if name not in _COMPUTE}
-
-    params = given(args.tagger_class)
-    if args.member_class is not None:
-        params["params"] = given(args.member_class)
+    cls, *members = args.classes
+    params = _without_compute(given_parameters(args, cls))
+    for member in members:
+        params["params"] = _without_compute(given_parameters(args, member))
     settings = given_parameters(args, TaggerTrainingConfig)
     config = TaggerTrainingConfig(**settings)
     for name, schedules in _SCHEDULES.items():
         if name in settings and config.schedule not in schedules:
             option, remedy = "--" + name.replace("_", "-"), f"add --schedule {' or '.join(schedules)}"
             raise ParameterError(f"{option} has no effect with the schedule {config.schedule}", remedy=remedy)
-    return {"tagger": construct(args.tagger_class, args.tagger, params), "config": config}
+    return {"tagger": construct(cls, args.tagger, params), "config": config}
+
+
+def _without_compute(params: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in params.items() if name not in _COMPUTE}
 
 
 COMMAND = Command(
     train,
-    "Train a tagger and save it in a folder. To score it: entaug evaluate GOLD FOLDER",
-    {
-        "output": {"required": True, "metavar": "FOLDER"},
-        "tagger": None,
-        "config": None,
-        "dev": {"metavar": "FILE"},
-        "augmented": {"metavar": "FILE"},
-    },
+    {"output": {"required": True, "metavar": "FOLDER"}, "tagger": None, "config": None},
     (JSON, READING, COMPUTING),
     more=_add_options,
     values=_values,

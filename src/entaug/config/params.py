@@ -29,24 +29,19 @@ import dataclasses
 import difflib
 import inspect
 import math
+import operator
+import re
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
+from types import NoneType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
-from annotated_types import Ge, Gt, Interval, Le, Lt
+from annotated_types import Ge, Gt, Interval
 
 from entaug.errors import ParameterError, UnknownNameError
-
-
-@dataclass(frozen=True)
-class Subset:
-    """Constraint on a string: one or more names from a fixed list, joined by a separator."""
-
-    choices: tuple[str, ...]
-    separator: str = "+"
 
 
 @dataclass(frozen=True)
@@ -57,6 +52,12 @@ class Check:
     expected: str
 
 
+def some_of(choices: Sequence[str], separator: str = "+") -> Check:
+    """Constraint on a string: one or more names from a fixed list, joined by a separator."""
+    expected = f"one or more of {separator.join(choices)}"
+    return Check(lambda text: {name.strip() for name in text.split(separator)} <= set(choices), expected)
+
+
 PositiveInt = Annotated[int, Ge(1)]
 NonNegativeInt = Annotated[int, Ge(0)]
 PositiveFloat = Annotated[float, Gt(0)]
@@ -65,6 +66,7 @@ Probability = Annotated[float, Interval(ge=0, le=1)]
 PositiveShare = Annotated[float, Interval(gt=0, le=1)]
 Cosine = Annotated[float, Interval(ge=-1, le=1)]
 
+_BOUNDS = {"ge": "of at least {:g}", "gt": "above {:g}", "le": "of at most {:g}", "lt": "below {:g}"}
 _NUMBERS = {int: "an integer", float: "a number"}
 
 
@@ -83,13 +85,8 @@ class Alternative:
     @property
     def bounds(self) -> dict[str, float]:
         """Bounds by the name of their operator: ge, gt, le, lt."""
-        found: dict[str, float] = {}
-        for constraint in self.constraints:
-            if isinstance(constraint, Ge | Gt | Le | Lt | Interval):
-                for name in ("ge", "gt", "le", "lt"):
-                    if (bound := getattr(constraint, name, None)) is not None:
-                        found[name] = bound
-        return found
+        found = {name: getattr(constraint, name, None) for constraint in self.constraints for name in _BOUNDS}
+        return {name: bound for name, bound in found.items() if bound is not None}
 
     def accepts(self, value: Any) -> bool:
         """Whether a value has this type and satisfies the constraints."""
@@ -102,7 +99,8 @@ class Alternative:
             fits = type(value) is int
         else:
             fits = _is_instance(value, kind)
-        return fits and _in_bounds(value, self.bounds) and all(_satisfies(value, c) for c in self.constraints)
+        in_bounds = fits and all(getattr(operator, name)(value, bound) for name, bound in self.bounds.items())
+        return in_bounds and all(c.accepts(value) for c in self.constraints if isinstance(c, Check))
 
     def parse(self, text: str) -> Any:
         """Convert text without checking the constraints."""
@@ -123,8 +121,6 @@ class Alternative:
         if self.choices:
             return _one_of(self.choices)
         for constraint in self.constraints:
-            if isinstance(constraint, Subset):
-                return f"one or more of {constraint.separator.join(constraint.choices)}"
             if isinstance(constraint, Check):
                 return constraint.expected
         if self.type in _NUMBERS:
@@ -139,38 +135,15 @@ def _is_instance(value: Any, kind: Any) -> bool:
     origin = get_origin(kind) or kind
     if origin is Any or not isinstance(origin, type):
         return True
-    if origin is Sequence or (issubclass(origin, Sequence) and origin is not str):
-        return isinstance(value, Sequence) and not isinstance(value, str) and _are_items(value, kind)
+    if issubclass(origin, Sequence) and origin is not str:
+        item, *rest = get_args(kind) or (Any,)
+        items = value if rest == [...] else ()  # other annotations than that of a tuple of any length say nothing
+        is_sequence = isinstance(value, Sequence) and not isinstance(value, str)
+        return is_sequence and all(any(one.accepts(own) for one in alternatives_of(item)) for own in items)
     try:
         return isinstance(value, origin)
     except TypeError:  # a protocol that is not runtime checkable
         return True
-
-
-def _are_items(values: Sequence[Any], kind: Any) -> bool:
-    """Whether values are what the annotation of a tuple of any length says of each; other annotations say nothing."""
-    if get_origin(kind) is not tuple or get_args(kind)[1:] != (...,):
-        return True
-    alternatives = alternatives_of(get_args(kind)[0])
-    return all(any(one.accepts(value) for one in alternatives) for value in values)
-
-
-def _in_bounds(value: Any, bounds: Mapping[str, float]) -> bool:
-    return (
-        value >= bounds.get("ge", -math.inf)
-        and value <= bounds.get("le", math.inf)
-        and ("gt" not in bounds or value > bounds["gt"])
-        and ("lt" not in bounds or value < bounds["lt"])
-        if bounds
-        else True
-    )
-
-
-def _satisfies(value: Any, constraint: Any) -> bool:
-    if isinstance(constraint, Subset):
-        names = [name.strip() for name in value.split(constraint.separator)]
-        return bool(names) and set(names) <= set(constraint.choices)
-    return constraint.accepts(value) if isinstance(constraint, Check) else True
 
 
 def _one_of(choices: Sequence[Any]) -> str:
@@ -181,26 +154,18 @@ def _one_of(choices: Sequence[Any]) -> str:
 def _bounds_in_words(bounds: Mapping[str, float]) -> str:
     if {"ge", "le"} <= bounds.keys():
         return f" from {bounds['ge']:g} to {bounds['le']:g}"
-    words = {"ge": "of at least {:g}", "gt": "above {:g}", "le": "of at most {:g}", "lt": "below {:g}"}
-    told = [words[name].format(bound) for name, bound in bounds.items()]
+    told = [_BOUNDS[name].format(bound) for name, bound in bounds.items()]
     return f" {' and '.join(told)}" if told else ""
 
 
 def alternatives_of(annotation: Any) -> list[Alternative]:
-    """Return the members of an annotation, without None; constraints of an annotated union apply to each member."""
+    """Return the members of an annotation; constraints of an annotated union apply to each member."""
     if get_origin(annotation) is Annotated:
         inner, *constraints = get_args(annotation)
         return [Alternative(a.type, (*a.constraints, *constraints)) for a in alternatives_of(inner)]
     if get_origin(annotation) in (Union, types.UnionType):
-        return [a for part in get_args(annotation) if part is not type(None) for a in alternatives_of(part)]
+        return [a for part in get_args(annotation) for a in alternatives_of(part)]
     return [Alternative(annotation)]
-
-
-def is_optional(annotation: Any) -> bool:
-    """Whether an annotation permits None."""
-    if get_origin(annotation) is Annotated:
-        return is_optional(get_args(annotation)[0])
-    return get_origin(annotation) in (Union, types.UnionType) and type(None) in get_args(annotation)
 
 
 REQUIRED = dataclasses.MISSING
@@ -270,52 +235,47 @@ class Parameter:
 @cache
 def parameters(cls: type) -> tuple[Parameter, ...]:
     """Return the parameters of a dataclass, in the order of its fields."""
-    hints = _hints(cls)
+    hints = [inspect.get_annotations(base, eval_str=True) for base in reversed(cls.__mro__)]
+    members = {name: alternatives_of(hint) for of_base in hints for name, hint in of_base.items()}
     texts = argument_descriptions(cls)
     return tuple(
         Parameter(
             name=f.name,
             default=f.default_factory() if f.default_factory is not dataclasses.MISSING else f.default,
             description=texts.get(f.name, ""),
-            optional=is_optional(hints[f.name]),
+            optional=any(member.type is NoneType for member in members[f.name]),
             metadata=f.metadata,
-            alternatives=tuple(alternatives_of(hints[f.name])),
+            alternatives=tuple(member for member in members[f.name] if member.type is not NoneType),
         )
         for f in dataclasses.fields(cls)
         if f.init
     )
 
 
-def _hints(cls: type) -> dict[str, Any]:
-    """Return the evaluated annotations of a class; each is evaluated in the module that defines it."""
-    hints: dict[str, Any] = {}
-    for base in reversed(cls.__mro__):
-        if own := inspect.get_annotations(base):
-            module = vars(inspect.getmodule(base) or types)
-            for name, annotation in own.items():
-                hints[name] = (
-                    eval(annotation, dict(module), dict(vars(base)))  # noqa: S307 - our own source
-                    if isinstance(annotation, str) and not annotation.startswith("ClassVar")
-                    else annotation
-                )
-    return hints
+@cache
+def parameters_of(function: Callable[..., Any]) -> tuple[Parameter, ...]:
+    """Return the parameters of a function, as if it were a dataclass with these fields."""
+    hints = typing.get_type_hints(function, include_extras=True)
+    fields: list[tuple[str, Any, Any]] = []
+    for name, one in inspect.signature(function).parameters.items():
+        if one.kind is not one.VAR_KEYWORD:
+            own = field() if one.default is one.empty else field(default_factory=partial(_same, one.default))
+            fields.append((name, hints[name], own))
+    cls = dataclasses.make_dataclass("Options", fields, namespace={"__doc__": function.__doc__}, kw_only=True)
+    return parameters(cls)
+
+
+def _same(value: T) -> T:
+    return value
 
 
 def argument_descriptions(cls: type) -> dict[str, str]:
     """Return the entries of the ``Args`` sections of a class and its bases."""
     texts: dict[str, str] = {}
     for base in reversed(cls.__mro__):
-        _, _, section = inspect.cleandoc(base.__doc__ or "").partition("Args:\n")
-        last = ""
-        for line in section.split("\n"):
-            if not line.strip():
-                break
-            name, colon, text = line.strip().partition(": ")
-            if colon and name.isidentifier() and line.startswith("    ") and not line.startswith(" " * 5):
-                last = name
-                texts[last] = text
-            elif last:
-                texts[last] += " " + line.strip()
+        section = inspect.cleandoc(base.__doc__ or "").partition("Args:\n")[2].partition("\n\n")[0]
+        for name, text in re.findall(r"(?m)^    (\w+): (.*(?:\n {5,}.*)*)", section):
+            texts[name] = " ".join(text.split())
     return texts
 
 

@@ -12,6 +12,7 @@ object; of two packages with one name the first by alphabet has it. What cannot 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module, metadata
 from typing import Any, Generic, TypeVar
@@ -21,7 +22,7 @@ from entaug.errors import EntaugError, MissingExtraError, ParameterError, Unknow
 T = TypeVar("T")
 
 # Distributions whose top-level module has a different name.
-_MODULES = {"llama-cpp-python": "llama_cpp", "pytorch-crf": "torchcrf", "markdown-it-py": "markdown_it"}
+_MODULES = {"llama-cpp-python": "llama_cpp", "pytorch-crf": "torchcrf"}
 # Modules that are installed with another distribution.
 _INSTALLED_WITH = {"srsly": "spacy", "thinc": "spacy", "tokenizers": "transformers", "huggingface_hub": "transformers"}
 
@@ -65,7 +66,7 @@ class Registry(Mapping[str, T], Generic[T]):
         self._check = check
         self._is_exact = is_exact
         self._plugins: dict[str, metadata.EntryPoint] | None = None
-        self._unused: list[metadata.EntryPoint] = []  # whose names other objects have
+        self._unused: list[str] = []  # a line for each plug-in whose name another object has
         self._broken: dict[str, EntaugError] = {}
 
     def __getitem__(self, name: str) -> T:
@@ -128,36 +129,19 @@ class Registry(Mapping[str, T], Generic[T]):
     def problems(self) -> list[str]:
         """A line for each plug-in that cannot be used, or whose name another object has."""
         self.usable()
-        unused = [
-            f"the {self.kind} {point.name!r} of the package {_package(point)} is not used: "
-            f"{self._owner(point.name)} has one of that name"
-            for point in self._unused
-        ]
-        return [*map(str, self._broken.values()), *unused]
-
-    def place(self, name: str) -> str:
-        """Return the import path of an object, ``"module:attribute"``, without importing it.
-
-        Args:
-            name: a name or an alias.
-
-        Raises:
-            UnknownNameError: there is no such name.
-        """
-        name = self.canonical(name)
-        return self._built_in.get(name) or self._entry_points()[name].value
+        return [*map(str, self._broken.values()), *self._unused]
 
     def _entry_points(self) -> Mapping[str, metadata.EntryPoint]:
         if self._plugins is None:
             points = metadata.entry_points(group=self._group) if self._group else ()
             self._plugins = {}
             for point in sorted(points, key=lambda point: (point.name, _package(point), point.value)):
-                if point.name in self._built_in or self._plugins.setdefault(point.name, point).value != point.value:
-                    self._unused.append(point)
+                is_ours = point.name in self._built_in
+                if is_ours or self._plugins.setdefault(point.name, point).value != point.value:
+                    owner = "entaug" if is_ours else _package(self._plugins[point.name])
+                    unused = f"the {self.kind} {point.name!r} of the package {_package(point)} is not used"
+                    self._unused.append(f"{unused}: {owner} has one of that name")
         return self._plugins
-
-    def _owner(self, name: str) -> str:
-        return "entaug" if name in self._built_in else _package(self._entry_points()[name])
 
     def _load_plugin(self, point: metadata.EntryPoint) -> T:
         if point.name in self._broken:
@@ -203,8 +187,7 @@ def extra_of(error: ModuleNotFoundError) -> MissingExtraError | None:
     found: dict[str, str] = {}
     for requirement in metadata.requires("entaug") or ():
         package, marker, extra = requirement.partition("extra ==")
-        name = package.split(";")[0].strip()
-        name = name[: next((i for i, c in enumerate(name) if not (c.isalnum() or c in "-_.")), len(name))]
+        name = re.split(r"[^\w.-]", package.strip())[0]
         if marker and _MODULES.get(name, name.replace("-", "_").lower()) == missing:
             found[extra.strip(" \"'")] = name
     # "all" and "dev" list the packages of other extras.

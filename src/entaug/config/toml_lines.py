@@ -70,8 +70,6 @@ def _key_of_error(error: EntaugError, table: Collection[str]) -> str:
     """The key of a table that an error is about, or ""."""
     if isinstance(error, ParameterError) and error.parameter is not None:
         return error.parameter
-    texts = table.items() if isinstance(table, Mapping) else ()
-    keys = [key for key in table if repr(key) in error.message]
-    keys += [key for key, value in texts if isinstance(value, str) and repr(value) in error.message]
-    keys += [key for key in table if re.search(rf"\b{re.escape(key)}\b", error.message)]
-    return next(iter(keys), "")
+    texts = {key: repr(value) for key, value in (table.items() if isinstance(table, Mapping) else ())}
+    keys = [key for key in table if repr(key) in error.message or texts.get(key, '"') in error.message]
+    return next(iter(keys or [key for key in table if re.search(rf"\b{re.escape(key)}\b", error.message)]), "")

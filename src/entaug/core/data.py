@@ -307,7 +307,8 @@ class Sentence:
             mention: a mention within this sentence.
         """
         if len(mention.spans) == 1:
-            return self.tokens[mention.start : mention.end]
+            start, end = mention.spans[0]
+            return self.tokens[start:end]
         return tuple(token for start, end in mention.spans for token in self.tokens[start:end])
 
     def segments(self) -> list[Span]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Annotated, ClassVar, Self
 
 from entaug.backends.component import Component
@@ -14,6 +15,14 @@ from entaug.errors import InputError, ParameterError
 
 HeldOut = Annotated[Sequence[Sentence], Check(lambda _: True, "sentences (on the command line: --held-out FILE)")]
 """A parameter for dev and test sentences."""
+
+
+def content_digest(texts: Iterable[Sequence[str]]) -> str:
+    """A digest of sentences or mentions, whatever their order and the place of their files, for signatures."""
+    digest = blake2b(digest_size=8)
+    for words in sorted(set(map(tuple, texts))):
+        digest.update(("\0".join(words) + "\1").encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
 
 
 @dataclass(kw_only=True, eq=False)

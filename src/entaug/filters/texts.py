@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal
 
 from entaug.config.params import NonNegativeFloat, PositiveInt, Probability
 from entaug.core.data import Sentence
 from entaug.core.words import StopWords, stop_words
 from entaug.errors import InputError, ParameterError
-from entaug.filters.base import Filter, HeldOut
+from entaug.filters.base import Filter, HeldOut, content_digest
 from entaug.metrics.near_duplicates import NearDuplicateIndex, similarity
 
 _BRACKETS = (("(", ")"), ("[", "]"), ("{", "}"), ("-LRB-", "-RRB-"), ("``", "''"), ("“", "”"), ("«", "»"))
@@ -132,6 +132,22 @@ def _repeated_words(tokens: Sequence[str]) -> Counter[str]:
     return Counter(a for a, b in pairwise(token.casefold() for token in tokens) if a == b and _is_word(a))
 
 
+class _KnownSentences:
+    """Sentences of which there must be no duplicates, nor near-duplicates with a threshold."""
+
+    def __init__(self, sentences: Sequence[Sentence], threshold: float | None) -> None:
+        self._digests = set(map(_digest, sentences))
+        self._near = None if threshold is None else NearDuplicateIndex(sentences, min_similarity=threshold)
+
+    def find(self, sentences: Sequence[Sentence]) -> list[Literal["equal", "near", ""]]:
+        """Return for each sentence whether one of those known is equal, or near."""
+        near = [False] * len(sentences) if self._near is None else self._near.contains(sentences)
+        return [
+            "equal" if _digest(sentence) in self._digests else "near" if is_near else ""
+            for sentence, is_near in zip(sentences, near, strict=True)
+        ]
+
+
 _AS_SOURCE = "duplicate of its source"
 _AS_GOLD = "duplicate of another gold sentence"
 _NEAR_SOURCE = "near-duplicate of its source"
@@ -168,25 +184,20 @@ class Duplicates(Filter):
             raise InputError(
                 "no gold sentences for the duplicates filter", remedy="name the gold file, or remove the filter"
             )
-        self._gold = {_digest(sentence) for sentence in gold}
-        self._near = None if self.threshold is None else NearDuplicateIndex(gold, min_similarity=self.threshold)
+        self._gold = _KnownSentences(gold, self.threshold)
 
     def _judge(self, sentences: Sequence[Sentence], sources: Sequence[Sentence | None]) -> list[str | None]:
-        reasons: list[str | None] = []
-        for sentence, source in zip(sentences, sources, strict=True):
-            words = _digest(sentence)
-            is_source = source is not None and words == _digest(source)
-            reasons.append(_AS_SOURCE if is_source else _AS_GOLD if words in self._gold else None)
-        unequal = [i for i, reason in enumerate(reasons) if reason is None]
-        if self.threshold is not None and self._near is not None:
-            found = self._near.contains([sentences[i] for i in unequal])
-            for i, is_near in zip(unequal, found, strict=True):
-                source = sources[i]
-                if source is not None and similarity(sentences[i], source) >= self.threshold:
-                    reasons[i] = _NEAR_SOURCE
-                elif is_near:
-                    reasons[i] = _NEAR_GOLD
-        return reasons
+        found = self._gold.find(sentences)
+        return [self._reason(*triple) for triple in zip(sentences, sources, found, strict=True)]
+
+    def _reason(self, sentence: Sentence, source: Sentence | None, found: str) -> str | None:
+        if source is not None and _digest(sentence) == _digest(source):
+            return _AS_SOURCE
+        if found == "equal":
+            return _AS_GOLD
+        if source is not None and self.threshold is not None and similarity(sentence, source) >= self.threshold:
+            return _NEAR_SOURCE
+        return _NEAR_GOLD if found else None
 
 
 _MENTION_LOST = "a mention of its source is missing"
@@ -273,37 +284,27 @@ class Leakage(Filter):
             )
 
     def _load(self) -> None:
-        held_out = list(self.held_out or ())
-        self._held_out = {_lowered(sentence.tokens) for sentence in held_out}
-        self._near = None if self.threshold is None else NearDuplicateIndex(held_out, min_similarity=self.threshold)
+        self._held_out = _KnownSentences(list(self.held_out or ()), self.threshold)
 
     def _plain(self, name: str, value: Any) -> Any:
-        if name != "held_out":
-            return super()._plain(name, value)
-        # A digest of the contents, independent of the location of the file and the order of its sentences.
-        digest = blake2b(digest_size=8)
-        for words in sorted({_lowered(sentence.tokens) for sentence in value}):
-            digest.update(("\0".join(words) + "\1").encode("utf-8", "surrogatepass"))
-        return digest.hexdigest()
+        if name == "held_out":
+            return content_digest(_lowered(sentence.tokens) for sentence in value)
+        return super()._plain(name, value)
 
     def _fit(self, gold: Sequence[Sentence]) -> None:
-        training = self._ngrams(_lowered(sentence.tokens) for sentence in gold)
-        self._held_out_ngrams = self._ngrams(self._held_out) - training
+        self._held_out_ngrams = self._ngrams(self.held_out or ()) - self._ngrams(gold)
 
-    def _ngrams(self, texts: Iterable[tuple[str, ...]]) -> set[tuple[str, ...]]:
+    def _ngrams(self, sentences: Iterable[Sentence]) -> set[tuple[str, ...]]:
         n = self.ngram_size
-        return {words[i : i + n] for words in texts for i in range(len(words) - n + 1)} if n is not None else set()
+        if n is None:
+            return set()
+        texts = (_lowered(sentence.tokens) for sentence in sentences)
+        return {words[i : i + n] for words in texts for i in range(len(words) - n + 1)}
 
     def _judge(self, sentences: Sequence[Sentence], sources: Sequence[Sentence | None]) -> list[str | None]:
         del sources
-        near = [False] * len(sentences) if self._near is None else self._near.contains(sentences)
-        reasons: list[str | None] = []
-        for sentence, is_near in zip(sentences, near, strict=True):
-            words = _lowered(sentence.tokens)
-            if words in self._held_out:
-                reasons.append(_HELD_OUT)
-            elif is_near:
-                reasons.append(_NEAR_HELD_OUT)
-            else:
-                reasons.append(_SHARED_NGRAM if self._ngrams([words]) & self._held_out_ngrams else None)
-        return reasons
+        reasons = {"equal": _HELD_OUT, "near": _NEAR_HELD_OUT}
+        return [
+            reasons.get(found) or (_SHARED_NGRAM if self._ngrams([sentence]) & self._held_out_ngrams else None)
+            for sentence, found in zip(sentences, self._held_out.find(sentences), strict=True)
+        ]

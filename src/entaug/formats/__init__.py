@@ -17,7 +17,6 @@ from entaug.errors import EntaugError, InputError, OutputError, ParameterError, 
 from entaug.files.signatures import identify
 from entaug.files.streams import as_path, is_special, open_bytes, read_beginning, rereadable_path
 from entaug.formats.base import BaseFormat, ReadReport, note_lines, warn_of_notes
-from entaug.formats.buffered import BufferedFormat
 from entaug.formats.corpus_file import CorpusFile
 
 __all__ = ["FORMATS", "CorpusFile", "find_format", "open_file", "read", "read_each", "stream", "target", "write"]
@@ -31,43 +30,10 @@ def _check_format(name: str, format_class: Any) -> None:
         raise TypeError(f"its name is not {name!r}, or it has no title")
 
 
-FORMATS: Registry[type[BaseFormat]] = Registry(
-    "format",
-    {
-        # In the order of detection: formats with distinctive contents first.
-        "brat": "entaug.formats.brat:Brat",
-        "label-studio": "entaug.formats.label_studio:LabelStudio",
-        "gliner": "entaug.formats.gliner:Gliner",
-        "spacy-json": "entaug.formats.spacy_json:SpacyJson",
-        "prodigy": "entaug.formats.prodigy:Prodigy",
-        "doccano": "entaug.formats.doccano:Doccano",
-        "webanno": "entaug.formats.webanno:WebAnno",
-        "bioc": "entaug.formats.bioc:BioC",
-        "cas": "entaug.formats.cas:CasFormat",
-        "pubtator": "entaug.formats.pubtator:PubTator",
-        "i2b2": "entaug.formats.i2b2:I2b2",
-        "w2ner": "entaug.formats.w2ner:W2ner",
-        "bartner": "entaug.formats.bartner:Bartner",
-        "bartner-nested": "entaug.formats.bartner:BartnerNested",
-        "docbin": "entaug.formats.docbin:DocBinFormat",
-        "parquet": "entaug.formats.parquet:Parquet",
-        "datasets": "entaug.formats.parquet:DatasetFolder",
-        "chat": "entaug.formats.chat:Chat",
-        "json": "entaug.formats.json_array:JsonArray",
-        "jsonl": "entaug.formats.jsonl:Jsonl",
-        "table": "entaug.formats.table:Table",
-        "inline": "entaug.formats.inline:Inline",
-        "conll": "entaug.formats.conll.format:Conll",
-    },
-    group="entaug.formats",
-    check=_check_format,
-)
-"""The classes of formats by name; third-party packages add some through the entry point group ``entaug.formats``."""
-
-
 class _Sign(NamedTuple):
-    """The looks of the files of a format, known without importing the format."""
+    """The class of a format, and the looks of its files, known without importing it."""
 
+    place: str
     extensions: str  # of its files, divided by spaces
     pattern: str = ""  # a regular expression that their name, NUL, and their beginning match
     foreign: str = ""  # further extensions of files that it reads
@@ -76,31 +42,42 @@ class _Sign(NamedTuple):
 
 _ARRAY = r'\0\s*(?:\[|\{\s*"(?!tokens)[^"]*"\s*:\s*\[)'  # or an object of several
 _OWN = r'[^\n]*"tokens":\["[^\n]*"entities":\[(?:\]|\{"start":\d+,"end":\d+,"type":)'  # as written by entaug
+# In the order of detection: formats with distinctive contents first.
 _SIGNS = {
-    "brat": _Sign(".ann", r"\.(?:ann|txt)\0", is_folder=True),
-    "label-studio": _Sign(".json", _ARRAY),
-    "gliner": _Sign(".json .jsonl .ndjson", '"tokenized_text"'),
-    "spacy-json": _Sign(".json .jsonl", rf'"paragraphs"|"tokens"\s*:\s*\[\s*[\]{{]|{_ARRAY}'),
-    "prodigy": _Sign(".jsonl .json .ndjson", r'"_(?:input|task)_hash"|"(?:spans|tokens)"\s*:\s*\[\s*[\]{]'),
-    "doccano": _Sign(".jsonl .json .ndjson", rf'\0(?!{_OWN})(?s:.*)"(?:text|data)"'),
-    "webanno": _Sign(".tsv", "#FORMAT=WebAnno"),
-    "bioc": _Sign(".xml .json .jsonl", '<collection|"passages"'),
-    "cas": _Sign(".json .zip .xmi", r"XMI|\.xmi|%TYPES"),
-    "pubtator": _Sign(".pubtator", r"\|t\|"),
-    "i2b2": _Sign(".con", r"\.con\0", is_folder=True),
-    "w2ner": _Sign(".json", '"sentence"'),
-    "bartner": _Sign("", r"\n\d+,\d+\S* \S"),
-    "bartner-nested": _Sign(".json .jsonl .jsonlines", '"ners"'),
-    "docbin": _Sign(".spacy", r"\0x"),
-    "parquet": _Sign(".parquet", r"\0PAR1"),
-    "datasets": _Sign("", "(?!)", is_folder=True),
-    "chat": _Sign(".jsonl .json .ndjson", '"(?:messages|completion|output)"'),
-    "json": _Sign(".json", _ARRAY),
-    "jsonl": _Sign(".jsonl .json .ndjson"),
-    "table": _Sign(".csv .tsv .xlsx", r"\.xlsx|\0\s*[^\s{\[]"),
-    "inline": _Sign(".xml .sgml", r"\0\s*[^\s{]"),
-    "conll": _Sign(".conll .tsv .iob2 .iob .bio .conllu .conllup", "", ".csv"),
+    "brat": _Sign("brat:Brat", ".ann", r"\.(?:ann|txt)\0", is_folder=True),
+    "label-studio": _Sign("label_studio:LabelStudio", ".json", _ARRAY),
+    "gliner": _Sign("gliner:Gliner", ".json .jsonl .ndjson", '"tokenized_text"'),
+    "spacy-json": _Sign("spacy_json:SpacyJson", ".json .jsonl", rf'"paragraphs"|"tokens"\s*:\s*\[\s*[\]{{]|{_ARRAY}'),
+    "prodigy": _Sign(
+        "prodigy:Prodigy", ".jsonl .json .ndjson", r'"_(?:input|task)_hash"|"(?:spans|tokens)"\s*:\s*\[\s*[\]{]'
+    ),
+    "doccano": _Sign("doccano:Doccano", ".jsonl .json .ndjson", rf'\0(?!{_OWN})(?s:.*)"(?:text|data)"'),
+    "webanno": _Sign("webanno:WebAnno", ".tsv", "#FORMAT=WebAnno"),
+    "bioc": _Sign("bioc:BioC", ".xml .json .jsonl", '<collection|"passages"'),
+    "cas": _Sign("cas:CasFormat", ".json .zip .xmi", r"XMI|\.xmi|%TYPES"),
+    "pubtator": _Sign("pubtator:PubTator", ".pubtator", r"\|t\|"),
+    "i2b2": _Sign("i2b2:I2b2", ".con", r"\.con\0", is_folder=True),
+    "w2ner": _Sign("w2ner:W2ner", ".json", '"sentence"'),
+    "bartner": _Sign("bartner:Bartner", "", r"\n\d+,\d+\S* \S"),
+    "bartner-nested": _Sign("bartner:BartnerNested", ".json .jsonl .jsonlines", '"ners"'),
+    "docbin": _Sign("docbin:DocBinFormat", ".spacy", r"\0x"),
+    "parquet": _Sign("parquet:Parquet", ".parquet", r"\0PAR1"),
+    "datasets": _Sign("parquet:DatasetFolder", "", "(?!)", is_folder=True),
+    "chat": _Sign("chat:Chat", ".jsonl .json .ndjson", '"(?:messages|completion|output)"'),
+    "json": _Sign("json_array:JsonArray", ".json", _ARRAY),
+    "jsonl": _Sign("jsonl:Jsonl", ".jsonl .json .ndjson"),
+    "table": _Sign("table:Table", ".csv .tsv .xlsx", r"\.xlsx|\0\s*[^\s{\[]"),
+    "inline": _Sign("inline:Inline", ".xml .sgml", r"\0\s*[^\s{]"),
+    "conll": _Sign("conll.format:Conll", ".conll .tsv .iob2 .iob .bio .conllu .conllup", "", ".csv"),
 }
+FORMATS: Registry[type[BaseFormat]] = Registry(
+    "format",
+    {name: f"entaug.formats.{sign.place}" for name, sign in _SIGNS.items()},
+    group="entaug.formats",
+    check=_check_format,
+)
+"""The classes of formats by name; third-party packages add some through the entry point group ``entaug.formats``."""
+
 _HEAD_SIZE = 1 << 16  # bytes in which signs are looked for
 _DEFAULTS = ("conll", "jsonl")  # the formats of new files with an extension that several formats share
 _EQUIVALENT = {"tag_column": "tag_columns", "tag_columns": "tag_column"}  # pairs of options of which one overrides
@@ -113,16 +90,13 @@ def find_format(name: str) -> BaseFormat:
 
 def _signs() -> dict[str, _Sign]:
     """The signs of all formats; plug-ins are imported for what they declare."""
-    signs = {}
+    signs = dict(_SIGNS)
     for name in FORMATS:
-        if name in _SIGNS:
-            signs[name] = _SIGNS[name]
-            continue
-        with contextlib.suppress(EntaugError):  # a plug-in that cannot be used
-            found = find_format(name)
-            signs[name] = _Sign(
-                " ".join(found.extensions), "", " ".join(found.foreign_extensions), _is_folder_format(found)
-            )
+        if name not in signs:
+            with contextlib.suppress(EntaugError):  # a plug-in that cannot be used
+                found = find_format(name)
+                extensions, foreign = " ".join(found.extensions), " ".join(found.foreign_extensions)
+                signs[name] = _Sign("", extensions, "", foreign, found.folder)
     return signs
 
 
@@ -138,10 +112,6 @@ def _formats_by_extension(path: Path, *, is_read: bool = False) -> list[str]:
     return [
         name for name, s in signs if extension in (f"{s.extensions} {s.foreign}" if is_read else s.extensions).split()
     ]
-
-
-def _is_folder_format(format_: BaseFormat) -> bool:
-    return isinstance(format_, BufferedFormat) and format_.folder
 
 
 def _default_of(by_extension: list[str], place: int) -> str:
@@ -210,15 +180,11 @@ def open_file(path: str | Path, format: str | None = None, **options: Any) -> Co
     """Determine the format and the layout of a file."""
     path = as_path(path)
     try:
-        is_pipe = is_special(path)
-    except OSError as error:
-        raise InputError(f"cannot be read ({error.strerror})", path=str(path)) from None
-    if is_pipe:
-        what, remedy = "is not a regular file and can be read only once", "use entaug.read, or save it to a file first"
-        raise InputError(what, path=str(path), remedy=remedy)
-    if not path.is_dir():
-        open_bytes(path).close()  # report a file that is missing or unreadable before anything else
-    try:
+        if is_special(path):
+            what = "is not a regular file and can be read only once"
+            raise InputError(what, path=str(path), remedy="use entaug.read, or save it to a file first")
+        if not path.is_dir():
+            open_bytes(path).close()  # report a file that is missing or unreadable before anything else
         found = find_format(format) if format else _detect_format(path)
         _refuse_foreign(path, found)
         return CorpusFile(path, found, found.detect_dialect(path, **_given_options(found, options)))
@@ -238,12 +204,12 @@ def target(path: str | Path, format: str | None = None, like: CorpusFile | None 
     else:
         name = format or _default_of(by_extension, 0)
     chosen = find_format(name)
-    is_chosen = format or by_extension or is_alike or chosen.name == "conll" or _is_folder_format(chosen)
+    is_chosen = format or by_extension or is_alike or chosen.name == "conll" or chosen.folder
     if extension and not is_chosen and not is_special(path):
         known = ", ".join(chosen.extensions)
         remedy = f"pass --to {chosen.name} to write it as the input, or let its name end in {known or 'no extension'}"
         raise OutputError(f"no format has the extension {extension!r}", path=str(path), remedy=remedy)
-    if _is_folder_format(chosen) and path.suffix.lower() in chosen.extensions:
+    if chosen.folder and path.suffix.lower() in chosen.extensions:
         message = f"is the name of a file, and {chosen.title} is written as a folder"
         raise OutputError(message, path=str(path), remedy="name a folder")
     given = _given_options(chosen, options)

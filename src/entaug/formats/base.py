@@ -152,6 +152,8 @@ class BaseFormat(abc.ABC):
         dialect_class: the class of the dialects, a dataclass whose fields are the options of the format.
         reserved_fields: names of fields of sentences that the format uses itself and does not write.
         names_documents: whether ids of sentences are names of documents, so that gold sentences get none.
+        folder: whether the format reads and writes a folder.
+        is_buffered: whether its files are written as a whole: see `entaug.formats.buffered.BufferedFormat`.
     """
 
     name: str
@@ -162,6 +164,8 @@ class BaseFormat(abc.ABC):
     dialect_class: type[Any]
     reserved_fields: Collection[str] = ()
     names_documents: bool = False
+    folder: bool = False
+    is_buffered: bool = False
 
     @abc.abstractmethod
     def recognises(self, path: Path) -> bool:
@@ -170,6 +174,14 @@ class BaseFormat(abc.ABC):
         Args:
             path: the file, or a folder.
         """
+
+    def files(self, path: Path) -> list[Path]:
+        """Return the files that are read, which must not change between a run and its continuation.
+
+        Args:
+            path: the file, or a folder.
+        """
+        return sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
 
     def dialect(self, **options: Any) -> Any:
         """Create a dialect.

@@ -9,9 +9,9 @@ DTD.
 Each text is read as one document, the passages on lines of their own; texts are tokenised by the rules of spaCy, and
 split into the sentences of the file, or else by rules. Offsets count characters; where only UTF-16 code units or bytes
 agree with the words of the annotations, they are converted. An unchanged document is written with its passages,
-sentences and infons, any other as one passage. Relations, and source, date and key of a collection, are not kept, and a
-note says so. A file whose name ends in ``.json`` is written as JSON, one in ``.jsonl`` has a document in each line, any
-other is XML.
+sentences and infons, any other as one passage. Relations, annotations outside of passages, and source, date and key of
+a collection are not kept, and a note says so. A file whose name ends in ``.json`` is written as JSON, one in ``.jsonl``
+has a document in each line, any other is XML.
 
 This is one file because XML is read and written through the objects that JSON has.
 """
@@ -23,15 +23,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 from xml.parsers import expat
 from xml.sax.saxutils import escape, quoteattr
 
 from entaug.core.data import Sentence
 from entaug.errors import InputError
 from entaug.files.atomic import atomic_file
-from entaug.files.streams import is_kind, open_bytes, read_beginning, read_block
+from entaug.files.streams import open_bytes, read_beginning, read_block
 from entaug.formats.base import FormatCapabilities, ReadReport
+from entaug.formats.documents import DocumentFormat, DocumentOptions
 from entaug.formats.records import (
     as_object,
     as_objects,
@@ -42,16 +43,7 @@ from entaug.formats.records import (
     to_json,
     write_array,
 )
-from entaug.formats.text import (
-    NOT_IN_XML,
-    CharMention,
-    Document,
-    Quote,
-    SegmentationOptions,
-    locate_quotes,
-    named_documents,
-)
-from entaug.formats.text_records import DocumentFormat, check_characters_of, check_mentions, stripped
+from entaug.formats.text import NOT_IN_XML, CharMention, Document, Quote, locate_quotes, named_documents
 from entaug.formats.token_records import without
 
 KEPT = "_bioc"
@@ -67,70 +59,52 @@ _JSON = {
 
 
 @dataclass(frozen=True)
-class BioCDialect(SegmentationOptions):
+class BioCDialect(DocumentOptions):
     """Options of splitting documents into sentences; see `entaug.formats.text.SegmentationOptions`.
 
     Args:
-        split: ``"none"``: a text is one sentence; ``"lines"``: each passage is one; ``"sentences"``: those of the file,
-            or else detected ones.
         label: the infon of an annotation that holds its label.
     """
 
-    split: Literal["none", "lines", "sentences"] = "sentences"
     label: str = "type"
 
-    def describe(self) -> str:
-        """Return a description of the layout."""
-        how = {"none": "not cut", "lines": "cut into passages", "sentences": "cut into sentences"}
-        return f"BioC, label in {self.label!r}, tokens by the rules for {self.language!r}, texts {how[self.split]}"
+    lines = "passages"
+
+    @property
+    def title(self) -> str:  # type: ignore[override]
+        """The format, and where its labels are."""
+        return f"BioC, label in {self.label!r}"
 
 
 class BioC(DocumentFormat):
-    """The format of BioC; see `entaug.formats.text_records.DocumentFormat` for the methods."""
+    """The format of BioC; see `entaug.formats.documents.DocumentFormat` for the methods."""
 
     name = "bioc"
     title = "BioC"
     extensions = (".xml", ".json", ".jsonl")
     carries = FormatCapabilities(nested=True, discontinuous=True, columns=False, fields=False, spaces=True)
     dialect_class = BioCDialect
-    has_tokens = False
     kept_fields = (KEPT,)
+    not_in_text = NOT_IN_XML
 
     def recognises(self, path: Path) -> bool:
-        """See `entaug.formats.base.BaseFormat.recognises`: XML of a collection, or JSON with documents or passages."""
-        if is_kind(path, self.name):
-            return True
-        records, _ = peek_records(path, 1)
-        return any(_has_passages(record) for record in records)
+        return super().recognises(path) or any(map(_has_passages, peek_records(path, 1)[0]))
 
     def unit(self, path: Path) -> str:
-        """See `entaug.formats.text_records.DocumentFormat.unit`."""
         return "" if _is_xml(path) else "document"
 
     def records(self, path: Path, dialect: BioCDialect, reading: ReadReport) -> Iterable[tuple[int, Any]]:
-        """See `entaug.formats.text_records.DocumentFormat.records`."""
         del dialect
         return _XmlDocuments(path, reading).read() if _is_xml(path) else _json_documents(path, reading)
 
     def parse(self, record: Any, dialect: BioCDialect, reading: ReadReport) -> Document:
-        """See `entaug.formats.text_records.DocumentFormat.parse`."""
-        return _Reader(as_object(record, _REMEDY), dialect, reading).document()
-
-    def check(self, sentence: Sentence, dialect: BioCDialect) -> None:
-        """See `entaug.formats.buffered.BufferedFormat.check`."""
-        del dialect
-        document = self.to_document(sentence)
-        held = "".join([document.text, sentence.id or "", *(mention.label for mention in sentence.mentions)])
-        check_characters_of(sentence, held, NOT_IN_XML)
-        check_mentions(sentence, document, stripped)
+        return _Reader(dialect, reading).document(as_object(record, _REMEDY))
 
     def writes_field(self, name: str, value: Any, dialect: BioCDialect) -> bool:
-        """See `entaug.formats.text_records.DocumentFormat.writes_field`: what infons can hold, and the id."""
         del dialect
         return name == "id" or type(value) in (str, int, float)
 
     def write(self, sentences: Iterable[Sentence], path: Path, dialect: BioCDialect) -> None:
-        """See `entaug.formats.buffered.BufferedFormat.write`."""
         documents = (_record(*named, dialect.label) for named in named_documents(sentences))
         if layout := next((_JSON[suffix] for suffix in path.suffixes if suffix in _JSON), None):
             start, end, separator = layout
@@ -157,18 +131,9 @@ def _is_xml(path: Path) -> bool:
 
 def _has_passages(value: Any) -> bool:
     """Whether a JSON value is a document of BioC, or holds some."""
-    if type(value) is not dict:
-        return False
-    documents = value.get("documents", [value, *_listed(value)])
-    first = documents[0] if type(documents) is list and documents else None
-    second = documents[1] if type(documents) is list and len(documents) > 1 else None
-    return any(type(one) is dict and type(one.get("passages")) is list for one in (first, second))
-
-
-def _listed(value: Mapping[str, Any]) -> list[Any]:
-    """The documents of an object that holds nothing else, as PubTator exports them."""
-    only = next(iter(value.values()), None) if len(value) == 1 else None
-    return only if type(only) is list else []
+    documents = value.get("documents", [value]) if type(value) is dict else []
+    first = documents[:1] if type(documents) is list else []
+    return any(type(one) is dict and type(one.get("passages")) is list for one in first)
 
 
 def _note_collection(fields: Mapping[str, Any], reading: ReadReport) -> None:
@@ -188,7 +153,7 @@ def _json_documents(path: Path, reading: ReadReport) -> Iterator[tuple[int, Any]
     number = 0
     for value in values:
         collection = as_object(value, _REMEDY)
-        documents = collection.get("documents", _listed(collection) or [collection])
+        documents = collection.get("documents", [collection])
         if "documents" in collection:
             _note_collection(collection, reading)
         for document in as_objects(documents, "documents", _REMEDY):
@@ -278,34 +243,32 @@ class _XmlDocuments:
 class _Reader:
     """Reads a document from its object."""
 
-    def __init__(self, record: Mapping[str, Any], dialect: BioCDialect, reading: ReadReport) -> None:
-        self._record, self._dialect, self._reading = record, dialect, reading
+    def __init__(self, dialect: BioCDialect, reading: ReadReport) -> None:
+        self._label, self._reading = dialect.label, reading
+        self._by_sentences = dialect.split == "sentences"
         self._text = ""
         self._mentions: list[CharMention] = []
         self._lines: list[int] = []
-        self._places: list[tuple[int, int, int]] = []  # of each passage: its offset, where it begins here, its length
-        self._starts: list[int] = []
+        self._starts: list[int] = []  # of passages and sentences
         self._has_sentences = False
 
-    def document(self) -> Document:
+    def document(self, record: Mapping[str, Any]) -> Document:
         """The document, with its parts as a field."""
-        record = self._record
         passages = []
         for number, passage in enumerate(as_objects(record.get("passages", []), "passages", _REMEDY)):
             self._text += "\n" * bool(number)
             passages.append(self._passage(passage))
-        for annotation in self._annotations(record):
-            self._add([annotation], None)
+        if outside := self._annotations(record):
+            self._reading.notes["annotation of BioC outside of passages left out"] += len(outside)
         id_ = record.get("id")
-        kept: dict[str, Any] = {"of": _digest(self._text), "passages": passages}
-        kept |= {
-            name: value for name, value in record.items() if name not in ("id", "passages", "annotations", "relations")
-        }
-        kept.pop("line", None)
-        starts = self._starts if self._has_sentences and self._dialect.split == "sentences" else None
-        name = str(id_) if type(id_) in (str, int) and id_ != "" else None
+        others = without(record, ("id", "line", "passages", "annotations", "relations"))
         return Document(
-            self._text, self._mentions, name, {KEPT: kept}, sentence_starts=starts, mention_lines=self._lines or None
+            self._text,
+            self._mentions,
+            str(id_) if type(id_) in (str, int) and id_ != "" else None,
+            {KEPT: {"of": _digest(self._text), "passages": passages, **others}},
+            sentence_starts=self._starts if self._has_sentences and self._by_sentences else None,
+            mention_lines=self._lines or None,
         )
 
     def _passage(self, passage: Mapping[str, Any]) -> dict[str, Any]:
@@ -315,61 +278,53 @@ class _Reader:
         parts = as_objects(passage.get("sentences", []), "sentences", _REMEDY)
         own = _string(passage, "text")
         self._starts.append(begin)
-        if own is not None and (own or not parts):
-            self._text += own
-        for part in parts if not own else ():
+        self._text += own or ""
+        annotations = self._annotations(passage)
+        for part in parts:
+            if own:
+                annotations += self._annotations(part)
+                continue
             gap = _integer(part, "offset") - offset - (len(self._text) - begin)
             self._text += " " * (gap if 0 <= gap <= 1 << 16 and len(self._text) > begin else len(self._text) > begin)
             start = len(self._text)
             self._text += _string(part, "text") or ""
             self._starts.append(start)
             self._has_sentences = True
-            place = (_integer(part, "offset"), start, len(self._text) - start)
-            kept.setdefault("sentences", []).append([place[0], start - begin, place[2], _object(part, "infons")])
-            self._add(self._annotations(part), place)
+            place = [_integer(part, "offset"), start - begin, len(self._text) - start]
+            kept.setdefault("sentences", []).append([*place, _object(part, "infons")])
+            self._add(self._annotations(part), place[0], start)
         kept["length"] = len(self._text) - begin
-        place = (offset, begin, kept["length"])
-        self._places.append(place)
-        for part in parts if own else ():
-            self._add(self._annotations(part), place)
-        self._add(self._annotations(passage), place)
+        self._add(annotations, offset, begin)
         return kept
 
     def _annotations(self, part: Mapping[str, Any]) -> list[dict[str, Any]]:
         """The annotations of a document, passage or sentence; its relations are counted."""
         if relations := as_objects(part.get("relations", []), "relations", _REMEDY):
             self._reading.notes["relation of BioC not kept"] += len(relations)
-        return as_objects(part.get("annotations", []), "annotations", _REMEDY)
+        return [*as_objects(part.get("annotations", []), "annotations", _REMEDY)]
 
-    def _add(self, annotations: Sequence[dict[str, Any]], place: tuple[int, int, int] | None) -> None:
-        """Add annotations of a text at a place, or of whichever passage their first location is in."""
+    def _add(self, annotations: Sequence[dict[str, Any]], offset: int, start: int) -> None:
+        """Add annotations of the text that begins at an offset of the file, and here at `start`."""
         quotes: list[Quote] = []
         labels: list[tuple[str, dict[str, Any]]] = []
         for annotation in annotations:
             infons = _object(annotation, "infons")
-            label, line = infons.pop(self._dialect.label, None), annotation.get("line")
+            label, line = infons.pop(self._label, None), annotation.get("line")
             locations = as_objects(annotation.get("locations", []), "locations", _REMEDY)
-            spans = [(start := _integer(one, "offset"), start + _integer(one, "length")) for one in locations]
-            if place is None:
-                fitting = (own for own in self._places if spans and own[0] <= spans[0][0] < own[0] + own[2])
-                place = next(fitting, (0, 0, len(self._text)))
+            spans = [(first := _integer(one, "offset"), first + _integer(one, "length")) for one in locations]
             if type(label) is not str or not label or not spans:
-                what = f"without an infon {self._dialect.label}" if spans else "without a location"
+                what = f"without an infon {self._label}" if spans else "without a location"
                 self._reading.notes[f"annotation {what} left out"] += 1
                 continue
-            own = tuple((start - place[0], end - place[0]) for start, end in sorted(spans))
+            own = tuple((first - offset, last - offset) for first, last in sorted(spans))
             quotes.append(Quote(own, _string(annotation, "text"), line))
             id_ = annotation.get("id")
             labels.append((label, infons | ({"id": id_} if type(id_) is str and id_ else {})))
-        if place is None or not quotes:
-            return
-        text = self._text[place[1] : place[1] + place[2]]
-        for spans_, (label, fields), quote in zip(
-            locate_quotes(text, quotes, self._reading), labels, quotes, strict=True
-        ):
-            moved = tuple((start + place[1], end + place[1]) for start, end in spans_)
+            self._lines += [line] if line is not None else []
+        placed = locate_quotes(self._text[start:], quotes, self._reading)
+        for spans_, (label, fields) in zip(placed, labels, strict=True):
+            moved = tuple((first + start, last + start) for first, last in spans_)
             self._mentions.append(CharMention(label, moved, fields))
-            self._lines += [quote.line] if quote.line is not None else []
 
 
 def _integer(part: Mapping[str, Any], name: str) -> int:
@@ -400,35 +355,20 @@ def _digest(text: str) -> str:
 # ------------------------------------------------------------------------------------------------------------- writing
 
 
-def _infons(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a mention that infons can hold."""
-    return {name: value for name, value in fields.items() if type(value) in (str, int, float) and name != "id"}
-
-
 def _record(name: str, document: Document, is_augmented: bool, label: str) -> dict[str, Any]:
     """The object of a document, with the parts that its text was read with."""
-    kept = document.fields.get(KEPT)
-    known: Mapping[str, Any] = {} if is_augmented or type(kept) is not dict else kept
-    text = document.text
-    passages = _kept_passages(known, text) or [{"offset": 0, "infons": {}, "length": len(text)}]
+    text, kept = document.text, document.fields.get(KEPT)
+    is_known = not is_augmented and type(kept) is dict and kept.get("of") == _digest(text)
+    known: dict[str, Any] = kept if is_known and kept else {}
+    try:
+        infons = dict(known.get("infons", {}))
+        passages, parts = _passages(known["passages"], text)
+    except (TypeError, ValueError, LookupError, AttributeError):  # an unknown document, or one edited in JSON lines
+        known, infons = {}, {}
+        passages, parts = _passages([{"offset": 0, "infons": {}, "length": len(text)}], text)
     ids = {own for mention in document.mentions if type(own := mention.fields.get("id")) is str}
     free = (f"T{number}" for number in range(1, len(ids) + len(document.mentions) + 1) if f"T{number}" not in ids)
     used: set[str] = set()
-    parts: list[tuple[int, int, dict[str, Any]]] = []  # where each text begins here, its length, its object
-    made = []
-    begin = 0
-    for passage in passages:
-        part = {"offset": passage["offset"], "infons": passage["infons"]}
-        made.append(part)
-        sentences = passage.get("sentences", [])
-        for offset, start, length, infons in sentences:
-            own = {"offset": offset, "infons": infons, "text": text[begin + start : begin + start + length]}
-            part.setdefault("sentences", []).append(own)
-            parts.append((begin + start, length, own))
-        if not sentences:
-            part["text"] = text[begin : begin + passage["length"]]
-            parts.append((begin, passage["length"], part))
-        begin += passage["length"] + 1
     for mention in document.mentions:
         first, last = mention.spans[0][0], mention.spans[-1][1]
         holding = (own for own in parts if own[0] <= first and last <= own[0] + own[1])
@@ -436,63 +376,51 @@ def _record(name: str, document: Document, is_augmented: bool, label: str) -> di
         wanted = mention.fields.get("id")
         id_ = wanted if type(wanted) is str and wanted not in used else next(free)
         used.add(id_)
-        locations = [{"offset": a - start + part["offset"], "length": b - a} for a, b in mention.spans]
-        words = " ".join(text[a:b] for a, b in mention.spans)
-        infons = {label: mention.label, **without(_infons(mention.fields), (label,))}
-        annotation = {"id": id_, "infons": infons, "text": words, "locations": locations}
-        part.setdefault("annotations", []).append(annotation)
+        further = {n: v for n, v in mention.fields.items() if type(v) in (str, int, float) and n not in ("id", label)}
+        annotation = {
+            "id": id_,
+            "infons": {label: mention.label, **further},
+            "text": " ".join(text[a:b] for a, b in mention.spans),
+            "locations": [{"offset": a - start + part["offset"], "length": b - a} for a, b in mention.spans],
+        }
+        part["annotations"].append(annotation)
     others = without(known, ("of", "passages", "infons"))
-    return {
-        "id": name,
-        "infons": known.get("infons", {}),
-        **others,
-        "passages": list(map(_complete, made)),
-        "relations": [],
-    }
+    return {"id": name, "infons": infons, **others, "passages": passages, "relations": []}
 
 
-def _complete(part: dict[str, Any]) -> dict[str, Any]:
-    """A passage with all the parts that readers of JSON ask for."""
-    sentences = [
-        {**own, "annotations": own.get("annotations", []), "relations": []} for own in part.get("sentences", [])
-    ]
-    text = {"text": part["text"]} if "text" in part else {}
-    return {
-        "offset": part["offset"],
-        "infons": part["infons"],
-        **text,
-        "sentences": sentences,
-        "annotations": part.get("annotations", []),
-        "relations": [],
-    }
+def _passages(kept: list[Any], text: str) -> tuple[list[dict[str, Any]], list[tuple[int, int, dict[str, Any]]]]:
+    """The passages of a text; where each part of it begins, its length and its object."""
+    passages = []
+    parts: list[tuple[int, int, dict[str, Any]]] = []
+    begin = 0
+    for passage in kept:
+        length, sentences = passage["length"], passage.get("sentences", [])
+        inner = [_part(own[0], own[3], text[begin + own[1] :][: own[2]]) for own in sentences]
+        passages.append(_part(passage["offset"], passage["infons"], None if inner else text[begin:][:length], inner))
+        parts += [(begin + own[1], own[2], part) for own, part in zip(sentences, inner, strict=True)]
+        parts += [] if inner else [(begin, length, passages[-1])]
+        begin += length + 1
+    if begin != len(text) + 1:
+        raise ValueError(begin)
+    return passages, parts
 
 
-def _kept_passages(kept: Mapping[str, Any], text: str) -> list[dict[str, Any]]:
-    """The passages of a document, if they are those of its text; the field may come from any file."""
-    passages = kept.get("passages")
-    if kept.get("of") != _digest(text) or type(passages) is not list or type(kept.get("infons", {})) is not dict:
-        return []
-    try:
-        for passage in passages:
-            numbers = [passage["offset"], passage["length"]]
-            infons = [passage["infons"]]
-            for offset, start, length, own in passage.get("sentences", []):
-                numbers += [offset, start, length]
-                infons.append(own)
-            if {*map(type, numbers)} != {int} or min(numbers) < 0 or {*map(type, infons)} != {dict}:
-                return []
-    except (TypeError, ValueError, LookupError, AttributeError):
-        return []
-    return passages if sum(passage["length"] + 1 for passage in passages) == len(text) + 1 else []
+def _part(offset: int, infons: Mapping[str, Any], text: str | None, sentences: Any = None) -> dict[str, Any]:
+    """A passage or sentence, with all that readers of JSON ask for."""
+    part: dict[str, Any] = {"offset": int(offset), "infons": dict(infons)}
+    if text is not None:
+        part["text"] = text
+    if sentences is not None:
+        part["sentences"] = sentences
+    return part | {"annotations": [], "relations": []}
 
 
 def _to_xml(tag: str, value: Mapping[str, Any]) -> Iterator[str]:
     """Yield the lines of an element; of a document without what only JSON has a place for."""
-    attributes = {name: value[name] for name in ("id",) if tag == "annotation"}
     if tag == "location":
         yield f'<location offset="{value["offset"]}" length="{value["length"]}"/>\n'
         return
-    yield f"<{tag}{''.join(f' {name}={quoteattr(_xml_text(own))}' for name, own in attributes.items())}>\n"
+    yield f"<annotation id={quoteattr(_xml_text(value['id']))}>\n" if tag == "annotation" else f"<{tag}>\n"
     if tag == "document":
         yield f"<id>{escape(_xml_text(value['id']))}</id>\n"
     for name, own in value.get("infons", {}).items():

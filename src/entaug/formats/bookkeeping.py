@@ -5,7 +5,7 @@ Losing it loses nothing of the user's, so it never keeps a sentence from being w
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from entaug.core.corpus import is_made_key
@@ -19,7 +19,7 @@ BOOKKEEPING = "bookkeeping: "
 _PARAGRAPH = "_paragraph"  # of training files of spaCy 2: which paragraph of a document
 _FIELDS = {BEFORE, DOCUMENT, _PARAGRAPH}
 _OF_MENTIONS = {LEVEL, CHAR_RANGES}
-_OF_MENTIONS_IN_BRAT = {"id", "line", "also", "raw"}  # numbers and places of lines, which the writer makes anew
+_OF_MENTIONS_IN_BRAT = {"id", "line", "also"}  # numbers and places of lines, which the writer makes anew
 _NAMES = {"field 'entaug'": "provenance", "id": "ids given by entaug", "ids": "ids given by entaug"}
 _KEPT_BY = {"field 'entaug'": ("provenance", "fields"), "provenance": ("fields",), "id": ("ids",)}
 
@@ -64,14 +64,8 @@ def note_on_bookkeeping(lost: Mapping[str, int], title: str, dialect: Any) -> st
     if not own:
         return None
     shown = ", ".join(f"{_NAMES.get(name, name)} ({n:,} sentence{'s' * (n != 1)})" for name, n in sorted(own.items()))
-    keeping = list(dict.fromkeys(_keeping_options(own, dialect)))
+    options = dict.fromkeys(option for name in sorted(own) for option in _KEPT_BY.get(name, ()))
+    unset = [option for option in options if getattr(dialect, option, None) is False]
+    keeping = ["--provenance" if option == "provenance" else f"--to-layout {option}=true" for option in unset]
     remedy = f"; to keep them: {' '.join(keeping)}" if keeping else ""
     return f"entaug's own notes that {title} cannot store are left out: {shown}{remedy}"
-
-
-def _keeping_options(own: Iterable[str], dialect: Any) -> Iterator[str]:
-    """The options with which the format keeps more of it."""
-    for name in sorted(own):
-        for option in _KEPT_BY.get(name, ()):
-            if getattr(dialect, option, None) is False:
-                yield "--provenance" if option == "provenance" else f"--to-layout {option}=true"

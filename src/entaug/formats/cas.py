@@ -20,17 +20,17 @@ from dataclasses import dataclass
 from io import BytesIO
 from itertools import pairwise
 from pathlib import Path, PurePosixPath
-from typing import Any, Literal
+from typing import Any
 
 from entaug.core.data import Sentence
 from entaug.core.mentions import Span
 from entaug.errors import InputError, LossError, MissingExtraError, OutputError
 from entaug.files.atomic import atomic_file
-from entaug.files.streams import is_kind, read_beginning, read_bytes
+from entaug.files.streams import read_beginning, read_bytes
 from entaug.formats.base import FormatCapabilities, ReadReport
+from entaug.formats.documents import DocumentFormat, DocumentOptions
 from entaug.formats.records import as_object, parse_json
-from entaug.formats.text import NOT_IN_XML, CharMention, Document, SegmentationOptions, join_sentences, locate_tokens
-from entaug.formats.text_records import DocumentFormat, check_characters_of, layout_text
+from entaug.formats.text import NOT_IN_XML, CharMention, Document, join_sentences, locate_tokens
 
 _ENTITIES = "de.tudarmstadt.ukp.dkpro.core.api.ner.type.NamedEntity"
 _TOKEN = "de.tudarmstadt.ukp.dkpro.core.api.segmentation.type.Token"  # noqa: S105
@@ -45,17 +45,14 @@ _REMEDY = "export it anew, as UIMA CAS JSON or as UIMA CAS XMI with its type sys
 
 
 @dataclass(frozen=True)
-class CasDialect(SegmentationOptions):
+class CasDialect(DocumentOptions):
     """Which annotations are mentions, and how documents become sentences.
 
     Args:
-        split: ``"none"``: a text is one sentence; ``"lines"``: each line is one; ``"sentences"``: those of the file, or
-            else detected ones.
         layer: the type of the mentions; its full name, or what follows the last full stop there.
         feature: its feature that holds the label.
     """
 
-    split: Literal["none", "lines", "sentences"] = "sentences"
     layer: str = _ENTITIES
     feature: str = "value"
 
@@ -65,20 +62,17 @@ class CasDialect(SegmentationOptions):
 
 
 class CasFormat(DocumentFormat):
-    """The format of UIMA CAS; see `entaug.formats.text_records.DocumentFormat` for the methods."""
+    """The format of UIMA CAS; see `entaug.formats.documents.DocumentFormat` for the methods."""
 
     name = "cas"
     title = "UIMA CAS"
     extensions = (".json", ".zip", ".xmi")
     carries = FormatCapabilities(nested=True, discontinuous=False, columns=False, fields=False, spaces=True)
     dialect_class = CasDialect
-
-    def recognises(self, path: Path) -> bool:
-        """See `entaug.formats.base.BaseFormat.recognises`: XMI, an archive that holds some, or the JSON of a CAS."""
-        return is_kind(path, self.name)
+    has_tokens = True
+    not_in_text = NOT_IN_XML
 
     def detect(self, path: Path, dialect: CasDialect, options: Mapping[str, Any]) -> dict[str, Any]:
-        """See `entaug.formats.base.BaseFormat.detect`: the type of the mentions, where the default is not there."""
         if "layer" in options:
             return {}
         try:
@@ -92,42 +86,29 @@ class CasFormat(DocumentFormat):
         return {} if dialect.layer in types or not fitting else {"layer": fitting[0]}
 
     def files(self, path: Path) -> list[Path]:
-        """See `entaug.formats.buffered.BufferedFormat.files`."""
-        types = _types_beside(path)
-        return [path] if types is None or not _is_xmi(path) else [path, types]
+        types = _types_beside(path.name, (file.name for file in path.parent.iterdir()))
+        return [path] if types is None or not _is_xmi(path) else [path, path.with_name(types)]
 
     def unit(self, path: Path) -> str:
-        """See `entaug.formats.text_records.DocumentFormat.unit`."""
         del path
         return "document"
 
     def records(self, path: Path, dialect: CasDialect, reading: ReadReport) -> Iterator[tuple[int, Any]]:
-        """See `entaug.formats.text_records.DocumentFormat.records`, in the order of the names in an archive."""
         del dialect, reading
         return enumerate(_read_files(path), start=1)
 
     def parse(self, record: tuple[str, Any], dialect: CasDialect, reading: ReadReport) -> Document:
-        """See `entaug.formats.text_records.DocumentFormat.parse`."""
         return _document(*record, dialect, reading)
 
-    def check(self, sentence: Sentence, dialect: CasDialect) -> None:
-        """See `entaug.formats.buffered.BufferedFormat.check`."""
-        super().check(sentence, dialect)
-        held = layout_text(sentence)[0] + "".join(mention.label for mention in sentence.mentions)
-        check_characters_of(sentence, held, NOT_IN_XML)
-
     def writes_field(self, name: str, value: Any, dialect: CasDialect) -> bool:
-        """See `entaug.formats.text_records.DocumentFormat.writes_field`: strings whose names are those of features."""
         reserved = ("begin", "end", "sofa", "self", "type", dialect.feature)
         return type(value) is str and name.isidentifier() and name not in reserved
 
     def writes_id(self, sentence: Sentence) -> bool:
-        """See `entaug.formats.text_records.DocumentFormat.writes_id`."""
         del sentence
         return False
 
     def write(self, sentences: Iterable[Sentence], path: Path, dialect: CasDialect) -> None:
-        """See `entaug.formats.buffered.BufferedFormat.write`."""
         if path.suffix == ".xmi":
             remedy = "name a file in .zip, which holds both, or in .json"
             raise OutputError("XMI cannot be read without its type system", path=str(path), remedy=remedy)
@@ -157,57 +138,52 @@ def _is_xmi(path: Path) -> bool:
     return read_beginning(path, 512).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<")
 
 
-def _types_beside(path: Path) -> Path | None:
-    """The type system beside a file."""
-    beside = sorted(path.parent.iterdir()) if path.parent.is_dir() else []
-    return next((file for file in beside if file.name.lower() == _TYPES and file.is_file()), None)
+def _types_beside(name: str, files: Iterable[str]) -> str | None:
+    """The type system of an XMI file among the names of files: that in its folder, or else in one above."""
+    types = {str(PurePosixPath(file).parent): file for file in files if PurePosixPath(file).name.lower() == _TYPES}
+    return next((types[str(folder)] for folder in PurePosixPath(name).parents if str(folder) in types), None)
 
 
 def _read_files(path: Path) -> Iterator[tuple[str, Any]]:
     """Yield the name and the CAS of each document of a file or an archive."""
-    cassis = _cassis()
     if read_beginning(path, 4) == b"PK\x03\x04":
         yield from _read_archive(path)
-        return
-    data = read_bytes(path)
-    if not _is_xmi(path):
+    elif _is_xmi(path):
+        beside = [file.name for file in path.parent.iterdir()]
+        yield path.stem, _parse_xmi(path.name, beside, lambda name: read_bytes(path.with_name(name)), path)
+    else:
+        data = read_bytes(path)
         try:
             as_object(parse_json(data, _REMEDY), _REMEDY)  # the faults that JSON may have, as in other formats
         except InputError as error:
             error.locate(str(path))
             raise
-        yield path.stem, _parse(lambda: cassis.load_cas_from_json(BytesIO(data)), path)
-        return
-    types = _types_beside(path)
-    if types is None:
-        remedy = "put TypeSystem.xml beside it, or name the archive that holds both"
-        raise InputError("XMI without its type system", path=str(path), remedy=remedy)
-    yield path.stem, _parse_xmi(data, read_bytes(types), path)
+        yield path.stem, _parse(lambda: _cassis().load_cas_from_json(BytesIO(data)), path)
 
 
 def _read_archive(path: Path) -> Iterator[tuple[str, Any]]:
-    """Yield the name and the CAS of each XMI file of an archive; its types are in its folder, or in one above."""
+    """Yield the name and the CAS of each XMI file of an archive."""
     try:
         with zipfile.ZipFile(path) as archive:
-            infos = {info.filename: info for info in archive.infolist()}
-            if sum(info.file_size for info in infos.values()) > _MAX_SIZE:
+            if sum(info.file_size for info in archive.infolist()) > _MAX_SIZE:
                 raise InputError(f"holds more than {_MAX_SIZE >> 20:,} MiB", path=str(path), remedy="unpack it")
-            names = sorted(name for name in infos if name.endswith(".xmi"))
-            types = {str(PurePosixPath(name).parent): name for name in infos if name.lower().endswith(_TYPES)}
+            files = archive.namelist()
+            names = sorted(name for name in files if name.endswith(".xmi"))
             for name in names:
-                above = [str(folder) for folder in PurePosixPath(name).parents]
-                own = next((types[folder] for folder in above if folder in types), None)
-                if own is None:
-                    raise InputError(f"no TypeSystem.xml beside {name} in it", path=str(path), remedy=_REMEDY)
-                yield PurePosixPath(name).stem, _parse_xmi(archive.read(name), archive.read(own), path)
+                yield PurePosixPath(name).stem, _parse_xmi(name, files, archive.read, path)
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError) as error:
         raise InputError(f"not a zip archive that can be read ({error})", path=str(path), remedy=_REMEDY) from None
     if not names:
         raise InputError("no XMI file in it", path=str(path), remedy=_REMEDY)
 
 
-def _parse_xmi(data: bytes, types: bytes, path: Path) -> Any:
-    cassis = _cassis()
+def _parse_xmi(name: str, files: Iterable[str], read: Callable[[str], bytes], path: Path) -> Any:
+    """The CAS of an XMI file; its type system is one of the files that are named."""
+    types_name = _types_beside(name, files)
+    if types_name is None:
+        remedy = "put TypeSystem.xml beside it, or name the archive that holds both"
+        raise InputError(f"{name} without its type system", path=str(path), remedy=remedy)
+    data, types, cassis = read(name), read(types_name), _cassis()
     if b"<!ENTITY" in data or b"<!ENTITY" in types:
         raise InputError("XML that declares entities", path=str(path), remedy=_REMEDY)
 

@@ -23,22 +23,16 @@ from entaug.core.data import Sentence
 from entaug.core.mentions import Span
 from entaug.core.spacing import is_unspaced_script
 from entaug.errors import InputError
-from entaug.formats.base import ENTITY_FIELDS, FormatCapabilities, ReadReport
+from entaug.formats.base import BEFORE, ENTITY_FIELDS, FormatCapabilities, ReadReport
 from entaug.formats.buffered import BufferedFormat
-from entaug.formats.records import (
-    parse_json,
-    peek_records,
-    to_json,
-)
-from entaug.formats.text import BEFORE, CharMention, Document, SegmentationOptions
+from entaug.formats.records import as_object, as_objects, parse_json, peek_records, read_given, to_json, write_objects
+from entaug.formats.text import CharMention, Document, SegmentationOptions
 from entaug.formats.text_records import (
     char_mention,
     char_spans,
     cut_record,
     layout_text,
-    read_objects,
     token_spans,
-    write_objects,
 )
 from entaug.formats.token_records import pop_id
 
@@ -128,10 +122,10 @@ class Chat(BufferedFormat):
         return detected
 
     def sentences(self, path: Path, dialect: ChatDialect, reading: ReadReport) -> Iterator[Sentence]:
-        """See `entaug.formats.buffered.BufferedFormat`; lines are streamed."""
         before, _, after = dialect.question.partition("{text}")
 
-        def parse(record: dict[str, Any]) -> Iterable[Sentence]:
+        def parse(_number: int, given: Any) -> Iterable[Sentence]:
+            record = dict(as_object(given, 'write {"messages": [...]}'))
             id_ = pop_id(record)
             system, text, answer = _turns(record, dialect.shape)
             if system != dialect.system:
@@ -147,7 +141,7 @@ class Chat(BufferedFormat):
             mentions = _locate(text, _entities(answer), dialect, reading)
             return cut_record(Document(text, mentions, id_, token_spans=spans), dialect, reading)
 
-        return read_objects(path, parse, reading, remedy='write {"messages": [...]}')
+        return read_given(path, parse, reading)
 
     def check(self, sentence: Sentence, dialect: ChatDialect) -> None:
         """See `BufferedFormat.check`; raises LossError."""
@@ -169,14 +163,13 @@ class Chat(BufferedFormat):
         return lost + ["place of a mention among several such words (offsets=true keeps it)"] * (not is_same)
 
     def write(self, sentences: Iterable[Sentence], path: Path, dialect: ChatDialect) -> None:
-        """See `entaug.formats.buffered.BufferedFormat`."""
         kept = list(sentences)
         labels = sorted({mention.label for sentence in kept for mention in sentence.mentions})
         system = dialect.system.replace("{labels}", ", ".join(labels))
         if dialect.offsets and dialect.system == _INSTRUCTIONS:
             system = system.replace('"type": ...}', '"type": ..., "start": ..., "end": ...}')
         records = (to_json(_record(sentence, system, dialect), sentence.key) for sentence in kept)
-        write_objects(path, records, as_array=dialect.array)
+        write_objects(path, records, is_array=dialect.array)
 
 
 # ----------------------------------------------------------------------------------------------------------- reading
@@ -205,22 +198,18 @@ def _turns(record: Mapping[str, Any], shape: str) -> tuple[str, str, str]:
     if shape == "prompt":
         lists = [record.get(name) for name in ("prompt", "completion")]
         messages = [message for part in lists if type(part) is list for message in part]
-    if type(messages) is not list or not all(type(message) is dict for message in messages):
-        raise InputError("no list 'messages' in the object", remedy='write {"messages": [{"role": "user", ...}]}')
     turns: dict[str, list[str]] = {"system": [], "user": [], "assistant": []}
-    for message in messages:
+    for message in as_objects(messages, "messages", 'write {"messages": [{"role": "user", ...}]}'):
         role, content = _ROLES.get(str(message.get("role"))), message.get("content")
         if type(content) is list and all(type(part) is dict and type(part.get("text")) is str for part in content):
             content = "".join(part["text"] for part in content)
         if role is None or type(content) is not str:
-            what = f"a message of the role {message.get('role')!r:.40} without a text"
-            raise InputError(
-                what if role else f"an unknown role: {message.get('role')!r:.40}", remedy="correct the line"
-            )
+            what = f"a message of an unknown role or without a text: {message.get('role')!r:.40}"
+            raise InputError(what, remedy="correct the line")
         turns[role].append(content)
-    counts = {role: len(contents) for role, contents in turns.items()}
-    if counts["user"] != 1 or counts["assistant"] != 1 or counts["system"] > 1:
-        what = f"{counts['user']} messages of the user and {counts['assistant']} of the assistant"
+    numbers = [len(contents) for contents in turns.values()]
+    if numbers not in ([0, 1, 1], [1, 1, 1]):
+        what = f"{numbers[1]} messages of the user and {numbers[2]} of the assistant"
         raise InputError(what, remedy="write one of each, and at most one of the system")
     return "".join(turns["system"]), turns["user"][0], turns["assistant"][0]
 
@@ -243,15 +232,13 @@ def _entities(answer: str) -> list[dict[str, Any]]:
         value = parse_json(fenced[1] if fenced else answer, _ANSWER)
     except InputError as error:
         raise InputError(f"the answer is no JSON: {answer!r:.80}", remedy=_ANSWER) from error
-    if type(value) is dict and len(value) == 1 and type(next(iter(value.values()))) is list:
-        [(name, items)] = value.items()
-        if all(type(item) is dict for item in items) and (items or name in ("entities", "mentions", "spans")):
-            value = items
     if type(value) is dict:
-        groups = value.items()
-        if not all(type(texts) is list and all(type(text) is str for text in texts) for _, texts in groups):
+        lists = list(value.items())
+        if not all(type(items) is list for _, items in lists):
             raise InputError(f"the answer holds no lists of texts: {answer!r:.80}", remedy=_ANSWER)
-        return [{"text": text, "type": label} for label, texts in groups for text in texts]
+        # {"entities": [...]}, or a list of texts for each label
+        is_wrapped = len(lists) == 1 and all(type(item) is dict for item in lists[0][1])
+        value = lists[0][1] if is_wrapped else [{"text": t, "type": label} for label, items in lists for t in items]
     if type(value) is not list:
         raise InputError(f"the answer is no list of mentions: {answer!r:.80}", remedy=_ANSWER)
     entities = []

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, islice
+from itertools import chain, count, islice
 from pathlib import Path
 from typing import BinaryIO
 
 from entaug.core.data import Provenance, Sentence
-from entaug.errors import EntaugError, InputError, OutputError
-from entaug.files.atomic import move_file, open_output, output_error
+from entaug.errors import EntaugError, OutputError
+from entaug.files.atomic import atomic_path, move_file, open_output, output_error
 from entaug.files.streams import encode_text, is_special, is_stdout
 from entaug.formats.base import NO_MENTION, BaseFormat, Dialect, ReadReport
-from entaug.formats.bookkeeping import BOOKKEEPING, note_on_bookkeeping, without_bookkeeping
-from entaug.formats.buffered import BufferedFormat, check_replaceable, write_buffered
+from entaug.formats.bookkeeping import BOOKKEEPING, without_bookkeeping
+from entaug.formats.buffered import BufferedFormat
 
-_SAMPLE_BYTES = 1 << 18  # bytes read to estimate the number of sentences of a file
 _SAMPLE_SIZE = 100  # sentences that a layout is prepared for
 
 
@@ -70,7 +69,7 @@ class CorpusFile:
     @property
     def is_folder(self) -> bool:
         """Whether the format is written as a folder."""
-        return isinstance(self.format, BufferedFormat) and self.format.folder
+        return self.format.folder
 
     # --------------------------------------------------------------------------------------------------------- reading
 
@@ -87,25 +86,12 @@ class CorpusFile:
 
     def source_files(self) -> list[Path]:
         """Return the files that are read; several if the format is a folder."""
-        return self.format.files(self.path) if isinstance(self.format, BufferedFormat) else [self.path]
+        return self.format.files(self.path)
 
     @property
     def size(self) -> int:
         """The size of these files in bytes; a link that leads nowhere counts nothing, and is an error in reading."""
         return sum(file.stat().st_size for file in self.source_files() if file.exists())
-
-    def estimated_sentences(self) -> int | None:
-        """Return the approximate number of sentences, from the beginning of the file; None if it is unknown."""
-        if self.path.suffix == ".gz" or isinstance(self.format, BufferedFormat):
-            return None
-        size = self.path.stat().st_size
-        if not size:
-            return None
-        sample = min(size, _SAMPLE_BYTES)
-        faults: list[InputError] = []  # reported when the file is read
-        reading = ReadReport(repair=True, on_fault=faults.append)
-        count = sum(1 for _ in self.format.read(self.path, self.dialect, reading, 0, sample))
-        return round(count * size / sample) or None
 
     # --------------------------------------------------------------------------------------------------------- writing
 
@@ -125,10 +111,6 @@ class CorpusFile:
         content = set(self.format.lost(of_user, self.dialect))
         return [name if name in content else BOOKKEEPING + name for name in lost]
 
-    def note_on_bookkeeping(self, lost: Mapping[str, int]) -> str | None:
-        """Return the note on bookkeeping among losses, given with the number of sentences; None if there is none."""
-        return note_on_bookkeeping(lost, self.format.title, self.dialect)
-
     @property
     def keeps_keys(self) -> bool:
         """Whether augmented sentences name their sources, and gold ones have a place for the ids named."""
@@ -138,21 +120,32 @@ class CorpusFile:
     def check_target(self, *, force: bool) -> None:
         """Check that the path is of the kind that the format is written as, before any work."""
         path, title, folder = self.path, self.format.title, self.is_folder
-        if isinstance(self.format, BufferedFormat):
-            if is_stdout(path) or is_special(path):
-                remedy = f"name a {'folder' if folder else 'file'} to write to"
-                raise OutputError(f"{title} cannot be written to a stream", remedy=remedy)
-            if folder and path.is_dir():
-                check_replaceable(self.format, path, force=force)
+        if self.format.is_buffered and (is_stdout(path) or is_special(path)):
+            remedy = f"name a {'folder' if folder else 'file'} to write to"
+            raise OutputError(f"{title} cannot be written to a stream", remedy=remedy)
         if folder and path.is_file():
             raise OutputError("is a file, and a folder is to be written", path=str(path), remedy="name another")
         if not folder and path.is_dir():
             raise OutputError("is a directory", path=str(path), remedy="name a file in it")
+        if folder and path.is_dir():
+            self._check_replaceable(path, force=force)
+
+    def _check_replaceable(self, folder: Path, *, force: bool) -> None:
+        """Check that a folder may be replaced by a new one of the same format."""
+        if not any(folder.iterdir()):
+            return
+        title = self.format.title
+        if not force:
+            remedy = f"name a new or empty one, or pass --force to replace what was written as {title} before"
+            raise OutputError("is a folder that holds something", path=str(folder), remedy=remedy)
+        if not (isinstance(self.format, BufferedFormat) and self.format.replaceable(folder)):
+            message = f"is a folder that holds more than {title}, and is not replaced"
+            raise OutputError(message, path=str(folder), remedy="name a new or empty one")
 
     @contextlib.contextmanager
     def writer(self, *, force: bool = False) -> Iterator[SentenceWriter]:
         """Write sentences one by one; the file or folder is moved into place when the block ends without an error."""
-        if not isinstance(self.format, BufferedFormat):
+        if not self.format.is_buffered:
             with open_output(self.path) as stream:
                 yield SentenceWriter(self, stream)
             return
@@ -170,19 +163,29 @@ class CorpusFile:
     def write(self, sentences: Iterable[Sentence], *, force: bool = False) -> int:
         """Write all sentences."""
         if isinstance(self.format, BufferedFormat):
-            return write_buffered(self.format, self.dialect, sentences, self.path, force=force)
-        sample: Sequence[Sentence]
-        if isinstance(sentences, Sequence):
-            sample = sentences
-        else:
-            rest = iter(sentences)
-            sample = list(islice(rest, _SAMPLE_SIZE))
-            sentences = chain(sample, rest)
+            return self._write_whole(self.format, sentences, force=force)
+        rest = iter(sentences)
+        sample = list(rest if isinstance(sentences, Sequence) else islice(rest, _SAMPLE_SIZE))
         file = replace(self, dialect=self.format.prepared(self.dialect, sample))
         with file.writer() as writer:
-            for sentence in sentences:
+            for sentence in chain(sample, rest):
                 writer.write(sentence)
         return writer.count
+
+    def _write_whole(self, format_: BufferedFormat, sentences: Iterable[Sentence], *, force: bool) -> int:
+        """Write a file or folder that is written as a whole; it is moved into place when it is complete."""
+        numbers = count()
+
+        def checked() -> Iterator[Sentence]:
+            for sentence in sentences:
+                format_.check(sentence, self.dialect)
+                next(numbers)
+                yield sentence
+
+        self.check_target(force=force)
+        with atomic_path(self.path, lambda folder: self._check_replaceable(folder, force=force)) as new:
+            format_.write(checked(), new, self.dialect)
+        return next(numbers)
 
     def read_draft(self, draft: Path, start: int = 0, stop: int | None = None) -> Iterator[Sentence]:
         """Return the sentences of a draft, as they will be read from the finished file."""
@@ -192,7 +195,7 @@ class CorpusFile:
 
     def finish(self, draft: Path, *, force: bool = False) -> None:
         """Create the file or folder from a draft, which holds the heading and the text of each sentence."""
-        if isinstance(self.format, BufferedFormat):
-            write_buffered(self.format, self.dialect, self.read_draft(draft), self.path, force=force)
+        if self.format.is_buffered:
+            self.write(self.read_draft(draft), force=force)
         else:
             move_file(draft, self.path)

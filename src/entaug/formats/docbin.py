@@ -46,7 +46,6 @@ _MENTION_ATTRIBUTES = ("ENT_IOB", "ENT_TYPE", "ENT_KB_ID", "ENT_ID")
 _ATTRIBUTES = dict(zip(COLUMNS, ("TAG", "POS", "MORPH", "LEMMA", "DEP", "HEAD", "SENT_START"), strict=True))
 _SIGNED = ("head", "sent_start")  # columns whose numbers are signed integers
 _SPACE_TOKENS = "_space_tokens"  # key of user_data: the positions of tokens that are white space
-_OTHER_USER_DATA = "_user_data"  # field of a sentence: the entries of user_data whose keys are not strings
 _REMEDY = "write it anew with spaCy: DocBin(docs=docs).to_disk(path)"
 _MIN_LIMIT = 1 << 28  # bytes that any file may have unpacked, and ...
 _MAX_RATIO = 200  # ... bytes for each packed one; zlib packs a thousand zeros into one
@@ -224,10 +223,8 @@ class _Reader:
             return {}
         try:
             message = _unpacked(raw)
-            # Older versions have a list of groups, each with its name.
-            named = message.items() if type(message) is dict else [(raw, [_unpacked(raw)["name"]]) for raw in message]
             groups = {}
-            for packed, names in named:
+            for packed, names in message.items():
                 spans = [_SPAN.unpack(span) for span in _unpacked(packed)["spans"]]
                 groups.update({str(name): spans for name in names})
         except Exception as error:  # noqa: BLE001 - damaged bytes may raise anything
@@ -269,7 +266,6 @@ class _Reader:
     def _meta(self, i: int, reading: ReadReport) -> dict[str, Any]:
         """The entries of user_data of a document, and its categories."""
         meta: dict[str, Any] = {}
-        others: list[Any] = []
         raw = self._parts["user_data"][i]
         try:
             items = _unpacked(raw, lists=False).items() if raw else ()
@@ -277,14 +273,11 @@ class _Reader:
             raise InputError(f"its user_data is damaged ({error})", remedy=_REMEDY) from None
         for key, value in items:
             try:
-                if type(key) is str:
-                    meta[key] = _to_plain(value)
-                else:
-                    others.append([_to_plain(key), _to_plain(value)])
+                if type(key) is not str:
+                    raise TypeError("its key is no string")  # noqa: TRY301
+                meta[key] = _to_plain(value)
             except (TypeError, RecursionError):
                 reading.notes["user_data that is no JSON left out"] += 1
-        if others:
-            meta[_OTHER_USER_DATA] = others
         if cats := _cats(self._parts["cats"][i]):
             meta["cats"] = cats
         return meta
@@ -371,7 +364,6 @@ def _cats(value: Any) -> dict[str, float]:
 def _user_data(sentence: Sentence, space_tokens: Sequence[int], columns: Mapping[str, Any]) -> dict[Any, Any]:
     """The entries of user_data: fields without an attribute in spaCy."""
     fields = dict(sentence.fields)
-    others = fields.pop(_OTHER_USER_DATA, None)
     if _cats(fields.get("cats")):
         del fields["cats"]
     if sentence.spaces is not None:
@@ -380,12 +372,6 @@ def _user_data(sentence: Sentence, space_tokens: Sequence[int], columns: Mapping
         del fields[ENTITY_FIELDS]
     data: dict[Any, Any] = {} if sentence.id is None else {"id": sentence.id}
     data |= {n: _to_plain(value) for n, value in fields.items() if n not in ("id", "columns", _SPACE_TOKENS)}
-    for pair in others if isinstance(others, list) else ():
-        # ("._.", name, start, end): the offsets are invalid after words have changed.
-        if isinstance(pair, list) and len(pair) == 2:
-            key = tuple(pair[0]) if isinstance(pair[0], list) else pair[0]
-            if sentence.provenance is None or not isinstance(key, tuple) or key[2:] == (None, None):
-                data[key] = _to_plain(pair[1])
     if columns or "columns" in fields:
         data["columns"] = _to_plain(columns or fields["columns"])
     if space_tokens:

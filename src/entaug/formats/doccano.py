@@ -20,26 +20,29 @@ from typing import Any, Literal, get_args
 from entaug.core.data import Sentence
 from entaug.errors import InputError
 from entaug.formats.base import ReadReport
-from entaug.formats.label_fields import is_entity, label_name, note_no_labels
 from entaug.formats.records import peek_records, to_json
-from entaug.formats.text import CharMention, Document, counter
+from entaug.formats.text import Document, counter
 from entaug.formats.text_records import (
     TextLines,
     TextOptions,
-    add_other_fields,
-    char_mention,
     char_spans,
     layout_text,
     numeric_id,
-    text_record,
+    parse_mention,
     token_spans,
 )
-from entaug.formats.token_records import entity_fields, without
+from entaug.formats.token_records import (
+    add_other_fields,
+    entity_fields,
+    is_entity,
+    note_no_labels,
+    pop_id,
+    without,
+)
 
 _Field = Literal["label", "labels", "entities", "annotations", "mentions", "entity_mentions", "spans", "ner"]
 _FIELDS: tuple[str, ...] = get_args(_Field)
 _OF_MENTION = ("label", "start_offset", "end_offset")
-_START, _END = ("start_offset", "start"), ("end_offset", "end")
 # Relations refer to the ids of entities, which a new text does not have.
 _OF_SOURCE = ("relations", "Comments", "comments")
 
@@ -74,7 +77,6 @@ class Doccano(TextLines):
     dialect_class = DoccanoDialect
 
     def matches(self, record: dict[str, Any]) -> bool | None:
-        """See `entaug.formats.text_records.TextLines.matches`."""
         # Whether a record has a text and labels in the form of doccano; None if it has no label.
         if not any(type(record.get(name)) is str for name in ("text", "data")):
             return False
@@ -89,7 +91,6 @@ class Doccano(TextLines):
         return None if is_empty and not {"tokens", "entities"} <= record.keys() else False
 
     def detect(self, path: Path, dialect: DoccanoDialect, options: Mapping[str, Any]) -> dict[str, Any]:
-        """See `entaug.formats.base.BaseFormat.detect`: the fields of text and labels from the first label."""
         del dialect, options
         detected: dict[str, Any] = {}
         for record in peek_records(path, 20)[0]:
@@ -104,7 +105,6 @@ class Doccano(TextLines):
         return detected
 
     def parse(self, record: dict[str, Any], dialect: DoccanoDialect, reading: ReadReport) -> Document:
-        """See `entaug.formats.text_records.TextLines`."""
         key = dialect.text if dialect.text in record else "data" if "data" in record else "text"
         text = record.get(key)
         if type(text) is not str:
@@ -114,7 +114,7 @@ class Doccano(TextLines):
         if field not in record:
             field = _field_of(record) or field
         if field not in record:
-            note_no_labels(record, (), reading, "--layout field")
+            note_no_labels(record, reading, "--layout field")
         labels = record.get(field, [])
         if type(labels) is not list:
             raise InputError(f"{field!r} is not a list", remedy="write [[start, end, label], ...]")
@@ -122,11 +122,10 @@ class Doccano(TextLines):
             what = f"doccano's export with the numbers of labels ({field!r}), which does not hold their names"
             raise InputError(what, remedy="export the project as JSONL with text labels, which has them under 'label'")
         spans = token_spans(record.get("tokens"), text, reading)
-        known = (key, field) if spans is None else (key, field, "tokens")
-        return text_record(text, [_mention(label) for label in labels], record, known, spans)
+        fields = without(record, (key, field) if spans is None else (key, field, "tokens"))
+        return Document(text, [parse_mention(label) for label in labels], pop_id(fields), fields, token_spans=spans)
 
     def dump(self, sentence: Sentence, dialect: DoccanoDialect) -> str:
-        """See `entaug.formats.base.BaseFormat.dump`: the sentence as one line."""
         self.check_contiguous(sentence)
         text, spans = layout_text(sentence)
         count = counter(text, dialect.offsets)
@@ -144,7 +143,6 @@ class Doccano(TextLines):
         return to_json(record, sentence.key).decode() + "\n"
 
     def lost(self, sentence: Sentence, dialect: DoccanoDialect) -> list[str]:
-        """See `entaug.formats.base.BaseFormat.lost`."""
         # Columns, fields whose names are in use, and, if labels are lists, fields of mentions.
         lost = super().lost(sentence, dialect)
         if not dialect.objects:
@@ -173,13 +171,3 @@ def _has_labels(value: Any, tokens: Any) -> bool:
     return (
         is_entity(label) and "spans" not in label and (type(tokens) is not list or max(ends, default=0) > len(tokens))
     )
-
-
-def _mention(label: Any) -> CharMention:
-    if type(label) is dict:
-        start, end = (next((name for name in names if name in label), names[0]) for names in (_START, _END))
-        name = "label" if "label" in label else label_name(label)
-        return char_mention(label.get(name), label.get(start), label.get(end), without(label, (name, start, end)))
-    if type(label) is not list or len(label) != 3:
-        raise InputError(f"a label must be [start, end, label], not {label!r:.80}", remedy="correct the line")
-    return char_mention(label[2], label[0], label[1], {})

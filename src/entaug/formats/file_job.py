@@ -20,7 +20,7 @@ from entaug.files.checkpoints import partial_paths
 from entaug.files.streams import STDIN, is_special, is_stdout, rereadable_path
 from entaug.formats import CorpusFile, open_file, read_each, target
 from entaug.formats.base import ReadReport
-from entaug.formats.bookkeeping import BOOKKEEPING
+from entaug.formats.bookkeeping import BOOKKEEPING, note_on_bookkeeping
 
 LOSS_KINDS = ("id", "text", "column", "field", "tokens", "trees", "place")
 """Kinds of content that some formats cannot store."""
@@ -89,12 +89,10 @@ class FileJob:
         if rejected is None:
             return None
         path = Path(rejected)
-        if is_stdout(rejected) or is_special(path) or path.is_dir():
-            message = "rejected sentences are written to a file"
+        is_output = not is_stdout(self.output) and path.resolve() == Path(self.output).resolve()
+        if is_output or is_stdout(rejected) or is_special(path) or path.is_dir():
+            message = "rejected sentences are written to a file of their own"
             raise OutputError(message, path=str(rejected), remedy="name one that ends in .jsonl")
-        if not is_stdout(self.output) and path.resolve() == Path(self.output).resolve():
-            message = "is the output already"
-            raise OutputError(message, path=str(rejected), remedy="name another file for rejected sentences")
         check_output(path, self.input, force=self.force)
         return path
 
@@ -130,7 +128,7 @@ class FileJob:
 
     def settle_losses(self, lost: Counter[str], to: CorpusFile) -> list[str]:
         """Raise an error for content of the user that would be lost without permission, and take bookkeeping out."""
-        note = to.note_on_bookkeeping(lost)
+        note = note_on_bookkeeping(lost, to.format.title, to.dialect)
         for name in [name for name in lost if name.startswith(BOOKKEEPING)]:
             del lost[name]
         kinds = {name: _SAME_KIND.get(name.split()[0], name.split()[0]) for name in lost}  # "field 'source'" is a field
@@ -155,11 +153,10 @@ def read_sentences(
     source: CorpusFile, reading: ReadReport, stage: str = "reading", progress: Progress = no_progress
 ) -> Iterator[Sentence]:
     """Read sentences and report the progress."""
-    total = None if progress is no_progress else source.estimated_sentences()
     done = 0
     for done, sentence in enumerate(source.sentences(reading), start=1):
         if not done % 256:
-            progress(stage, done, total)
+            progress(stage, done, None)
         yield sentence
     progress(stage, done, done)
 
@@ -190,23 +187,11 @@ def check_output(output: str | Path, input: str | Path, *, force: bool, folders:
     if is_stdout(output):
         return
     try:
-        if path.is_dir() and (path.name in ("", "..") or (any(path.iterdir()) and not (force and folders))):
-            remedy = "name a file in it, or for a format of folders a new or empty folder"
-            if folders and not force:
-                remedy += ", or pass --force to replace a corpus in such a format"
-            raise OutputError("is a directory", path=str(path), remedy=remedy)
-        for written in (path, *partial_paths(path)):
-            if str(input) != STDIN and written.exists() and Path(input).exists() and written.samefile(input):
-                message = "is the input; inputs are never overwritten"
-                raise OutputError(message, path=str(written), remedy="name another output")
+        if path.is_dir() and not (folders and path.name.strip(".")):  # folders are checked with their format
+            raise OutputError("is a directory", path=str(path), remedy="name a file in it, or a new folder")
+        check_apart([output], [input])
         if is_special(path):
             return
-        if Path(input).is_dir() and path.resolve().is_relative_to(Path(input).resolve()):
-            raise OutputError("is inside the input", path=str(path), remedy="name an output outside of it")
-        if path.is_dir() and str(input) != STDIN and Path(input).resolve().is_relative_to(path.resolve()):
-            raise OutputError(
-                "contains the input; inputs are never overwritten", path=str(path), remedy="name another output"
-            )
         if path.exists() and not force and not path.is_dir():
             raise OutputError("exists", path=str(path), remedy="pass --force to replace it, or name another output")
         with tempfile.TemporaryFile(dir=follow_link(path).parent):
@@ -216,14 +201,16 @@ def check_output(output: str | Path, input: str | Path, *, force: bool, folders:
 
 
 def check_apart(outputs: Iterable[str | Path | None], inputs: Iterable[str | Path | None]) -> None:
-    """Check, before any work, that no output would replace a further input."""
+    """Check, before any work, that no output would replace an input."""
+    written = [Path(given) for given in outputs if given is not None and not is_stdout(given)]
     for read in (Path(given) for given in inputs if given is not None and str(given) != STDIN):
-        for written in (Path(given) for given in outputs if given is not None and not is_stdout(given)):
-            for path in (written, *partial_paths(written)):
-                same = path.exists() and read.exists() and path.samefile(read)
-                if same or (read.is_dir() and path.resolve().is_relative_to(read.resolve())):
-                    message = "is also an input; inputs are never overwritten"
-                    raise OutputError(message, path=str(path), remedy="name another output")
+        for path in (part for output in written for part in (output, *partial_paths(output))):
+            is_same = path.exists() and read.exists() and path.samefile(read)
+            is_inside = read.is_dir() and path.resolve().is_relative_to(read.resolve())
+            if is_same or is_inside or (path.is_dir() and read.resolve().is_relative_to(path.resolve())):
+                relation = "is" if is_same else "is inside" if is_inside else "contains"
+                message = f"{relation} an input; inputs are never overwritten"
+                raise OutputError(message, path=str(path), remedy="name another output")
 
 
 def notes_on_other_tags(source: CorpusFile) -> list[str]:

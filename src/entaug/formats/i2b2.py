@@ -23,13 +23,11 @@ from pathlib import Path
 from entaug.core.data import Sentence
 from entaug.core.mentions import Mention
 from entaug.errors import InputError, LossError
-from entaug.files.folders import holds_document, holds_only, is_safe_name, natural_sort_key, walk_files, write_documents
+from entaug.files.folders import write_documents
 from entaug.files.streams import read_beginning
 from entaug.formats.base import FormatCapabilities, ReadReport
-from entaug.formats.buffered import BufferedFormat
-from entaug.formats.records import read_records
+from entaug.formats.documents import DocumentFolder, checked_lines
 from entaug.formats.text import DOCUMENT, group_by_document
-from entaug.formats.text_records import checked_lines
 from entaug.formats.token_records import unique_mentions
 
 _CONCEPT = re.compile(r'c="(.*)" (\d{1,9}):(\d{1,9}) (\d{1,9}):(\d{1,9})\|\|t="([^"]+)"')
@@ -50,40 +48,52 @@ class I2b2Dialect:
         return "i2b2 texts and concepts"
 
 
-class I2b2(BufferedFormat):
+class I2b2(DocumentFolder):
     """The format of i2b2 (2010); see `entaug.formats.buffered.BufferedFormat` for the methods."""
 
     name = "i2b2"
     title = "i2b2 concepts"
     extensions = (".con",)
     carries = FormatCapabilities(nested=True, discontinuous=False, columns=False, fields=False, spaces=False)
-    folder = True
     dialect_class = I2b2Dialect
-    names_documents = True
 
-    def recognises(self, path: Path) -> bool:
-        """See `entaug.formats.base.BaseFormat.recognises`: a file of concepts with its text, or a folder with one."""
-        return holds_document(path, ".con", _is_concept_file)
+    def is_document(self, annotations: Path) -> bool:
+        """Whether a file has a text, and is empty or begins with a mention."""
+        lines = read_beginning(annotations, _HEAD_SIZE).decode("utf-8-sig", "replace").splitlines()
+        return super().is_document(annotations) and all(_CONCEPT.fullmatch(line.strip()) for line in lines[:1])
 
-    def files(self, path: Path) -> list[Path]:
-        """See `entaug.formats.buffered.BufferedFormat.files`."""
-        return [file for _, concepts in _concept_files(path) for file in (concepts, *_text_files(concepts))]
+    def texts_of(self, annotations: Path) -> list[Path]:
+        name = annotations.with_suffix(".txt").name
+        return [annotations.with_name(name), annotations.parent.parent / "txt" / name]
 
-    def sentences(self, path: Path, dialect: I2b2Dialect, reading: ReadReport) -> Iterator[Sentence]:
-        """See `entaug.formats.buffered.BufferedFormat.sentences`; documents are in the order of their names."""
+    def document_name(self, name: str) -> str:
+        return re.sub(r"(^|/)concept/([^/]*)$", r"\1\2", name)
+
+    def read_document(
+        self, name: str, annotations: Path, text: Path, dialect: I2b2Dialect, reading: ReadReport
+    ) -> Iterator[Sentence]:
         del dialect
-
-        def parse(_number: int, document: tuple[str, Path]) -> Iterator[Sentence]:
-            return _read_document(*document, reading)
-
-        return read_records(path, enumerate(_concept_files(path)), parse, reading, unit=None)
-
-    def replaceable(self, path: Path) -> bool:
-        """See `entaug.formats.buffered.BufferedFormat.replaceable`: pairs of files and nothing else."""
-        return holds_only(path, (".con", ".txt"), {".con", ".txt"})
+        lines = [[token for token in _BETWEEN.split(line) if token] for _, line in checked_lines(text, reading.notes)]
+        mentions: defaultdict[int, list[tuple[Mention, None]]] = defaultdict(list)
+        for number, concept in checked_lines(annotations, reading.notes):
+            if not concept.strip():
+                continue
+            try:
+                line, mention = _parse_concept(concept.strip(), lines, reading)
+            except InputError as error:
+                error.locate(str(annotations), number)
+                reading.fault(error)
+                continue
+            if mention is not None:
+                mentions[line].append((mention, None))
+        offset = 0
+        for number, tokens in enumerate(lines, start=1):
+            if tokens:
+                found = unique_mentions(mentions[number], reading)
+                yield Sentence(tokens, found, f"{name}:{number}").with_fields({DOCUMENT: [name, offset]})
+            offset += sum(map(len, tokens)) + max(1, len(tokens))
 
     def check(self, sentence: Sentence, dialect: I2b2Dialect) -> None:
-        """See `entaug.formats.buffered.BufferedFormat.check`."""
         del dialect
         self.check_contiguous(sentence)
         subject = f"sentence {sentence.key}"
@@ -97,76 +107,15 @@ class I2b2(BufferedFormat):
                 raise LossError(what, path=subject, remedy="rename it, or write JSON lines")
 
     def lost(self, sentence: Sentence, dialect: I2b2Dialect) -> list[str]:
-        """See `entaug.formats.base.BaseFormat.lost`; also ids that are not those of a line."""
         lost = [name for name in super().lost(sentence, dialect) if name != f"field {DOCUMENT!r}"]
         return lost + ["id"] * (sentence.id is not None and _line_number(sentence) is None)
 
     def write(self, sentences: Iterable[Sentence], path: Path, dialect: I2b2Dialect) -> None:
-        """See `entaug.formats.buffered.BufferedFormat.write`."""
         del dialect
         documents: defaultdict[str, list[Sentence]] = defaultdict(list)
         for group in group_by_document(sentences):
             documents[_document_name(group[0])] += group
         write_documents(((name, _document_files(group)) for name, group in documents.items()), path)
-
-
-# ------------------------------------------------------------------------------------------------------------- reading
-
-
-def _is_concept_file(path: Path) -> bool:
-    """Whether a file has a text, and is empty or begins with a mention."""
-    lines = read_beginning(path, _HEAD_SIZE).decode("utf-8-sig", "replace").splitlines()
-    return bool(_text_files(path)) and all(_CONCEPT.fullmatch(line.strip()) for line in lines[:1])
-
-
-def _text_files(concepts: Path) -> list[Path]:
-    """The text of a file of concepts, in the same folder or in a neighbouring folder ``txt``; empty without one."""
-    name = concepts.with_suffix(".txt").name
-    candidates = [concepts.with_name(name), concepts.parent.parent / "txt" / name]
-    return [file for file in candidates if file.is_file()][:1]
-
-
-def _concept_files(path: Path) -> Iterator[tuple[str, Path]]:
-    """Yield the name and the file of concepts of each document."""
-    if not path.is_dir():
-        yield path.stem, path
-        return
-    files = {name.removesuffix(".con"): file for name, file in walk_files(path) if name.endswith(".con")}
-    for name in sorted(files, key=natural_sort_key):
-        *folders, stem = name.split("/")
-        if folders[-1:] == ["concept"]:
-            del folders[-1]
-        yield "/".join((*folders, stem)), files[name]
-
-
-def _read_document(name: str, concepts: Path, reading: ReadReport) -> Iterator[Sentence]:
-    """Yield the sentences of a document that have tokens."""
-    if not is_safe_name(name):
-        what = "a file name that is not UTF-8, or holds control characters"
-        raise InputError(what, path=ascii(str(concepts)), remedy="rename it")
-    texts = _text_files(concepts)
-    if not texts:
-        what = f"no {concepts.with_suffix('.txt').name} beside it or in a folder txt beside its folder"
-        raise InputError(what, path=str(concepts), remedy="put the text there, or remove the file")
-    lines = [[token for token in _BETWEEN.split(line) if token] for _, line in checked_lines(texts[0], reading.notes)]
-    mentions: defaultdict[int, list[tuple[Mention, None]]] = defaultdict(list)
-    for number, text in checked_lines(concepts, reading.notes):
-        if not text.strip():
-            continue
-        try:
-            line, mention = _parse_concept(text.strip(), lines, reading)
-        except InputError as error:
-            error.locate(str(concepts), number)
-            reading.fault(error)
-            continue
-        if mention is not None:
-            mentions[line].append((mention, None))
-    offset = 0
-    for number, tokens in enumerate(lines, start=1):
-        if tokens:
-            found = unique_mentions(mentions[number], reading)
-            yield Sentence(tokens, found, f"{name}:{number}").with_fields({DOCUMENT: [name, offset]})
-        offset += sum(map(len, tokens)) + max(1, len(tokens))
 
 
 def _parse_concept(text: str, lines: list[list[str]], reading: ReadReport) -> tuple[int, Mention | None]:

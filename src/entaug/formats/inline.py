@@ -1,4 +1,4 @@
-"""Mentions marked in running text: ``<PER>Mira Quill</PER> ran .``, or ``[Mira Quill](PER) ran`` in brackets.
+"""Mentions marked in running text: ``<PER>Mira Quill</PER> ran .``.
 
 A line is a sentence; or a file is a document, whose lines are sentences. The label is the name of a tag, or the value
 of its attribute: ``<ENAMEX TYPE="PERSON">Mira Quill</ENAMEX>``. Tags may be nested, and further attributes are kept.
@@ -9,7 +9,7 @@ file declares itself is refused, and nothing outside it is ever read.
 Where marks stand apart from words, as in ``ran .``, the words are those between spaces; other text is tokenised by the
 rules of spaCy. Mentions with gaps, and mentions that cross, cannot be written.
 
-This is one file because what the parser reads and what the writer marks must agree, and are read side by side.
+Mentions in brackets, ``[Mira Quill](PER) ran``, are refused.
 """
 
 from __future__ import annotations
@@ -51,7 +51,6 @@ _PAIR = re.compile(r"<([A-Za-z_][\w.:-]*)(?:\s[^<>]*)?>[^<>]+</\1\s*>")
 _MARKUP = re.compile(r"<[^<>]*>")
 _ATTRIBUTE = re.compile(r"([\w.:-]+)\s*=")
 _BRACKETS = re.compile(r"\[[^\[\]\n]+\]\([^\W\d][^()\s:/]*\)")
-_BRACKET = re.compile(r"\\(?P<escaped>[\[\]\\])|\]\((?P<label>[^()\s]+)\)|[\[\]]")
 _ROOT = re.compile(r"\s*(?:<\?xml[^>]*>\s*)?(?:<!DOCTYPE[^>\[]*>\s*)?<([A-Za-z_][\w.:-]*)[^<>]*>")
 _DECLARATION = re.compile(r"\s*(?:<\?xml|<!DOCTYPE)")
 _OTHER_FORMATS = re.compile(r"\s*(?:\{|\[\s*[\[{\"\]]|(?:<[?!][^>]*>\s*)*<(?:html|collection)\b)", re.IGNORECASE)
@@ -69,7 +68,6 @@ class InlineDialect(SegmentationOptions):
     """Layout of a text with marked mentions.
 
     Args:
-        markup: ``"tags"``, as ``<PER>Ada</PER>``; or ``"brackets"``, as ``[Ada](PER)``.
         unit: whether a ``"line"`` or a ``"file"`` is a text; empty to choose it by the extension: a file of XML is one.
         attribute: the attribute that holds the label; empty where the name of the tag is the label.
         element: the name of tags whose label is an attribute.
@@ -80,7 +78,6 @@ class InlineDialect(SegmentationOptions):
         overlap: which of nested mentions to write; ``"error"`` for all.
     """
 
-    markup: Literal["tags", "brackets"] = "tags"
     unit: Literal["", "line", "file"] = ""
     attribute: str = ""
     element: str = "ENAMEX"
@@ -93,10 +90,9 @@ class InlineDialect(SegmentationOptions):
     def describe(self) -> str:
         """Return a description of the layout."""
         label = f"labels in the attribute {self.attribute}" if self.attribute else "labels as tags"
-        marks = "[words](label)" if self.markup == "brackets" else f"tags in text, {label}"
         tokens = "words between spaces" if self.words == "spaces" else f"tokenised ({self.language})"
         unit = {"": "", "line": ", one sentence a line", "file": ", one document"}[self.unit]
-        return f"{marks}{unit}, {tokens}"
+        return f"tags in text, {label}{unit}, {tokens}"
 
 
 class Inline(BufferedFormat):
@@ -125,33 +121,30 @@ class Inline(BufferedFormat):
         """See `BaseFormat.detect`."""
         text = read_beginning(path, 1 << 18).decode("utf-8-sig", "replace")
         lines = [line for line in text.splitlines() if line.strip()][:_SAMPLE]
-        detected: dict[str, Any] = {}
-        if not any(map(_TAG.search, lines)) and any(map(_BRACKETS.search, lines)):
-            detected = {"markup": "brackets", "unit": "line"}
-        else:
-            root = _ROOT.match(text)
-            is_file = _DECLARATION.match(text) is not None
-            if root is not None and not is_file:
-                is_file = f"</{root[1]}>" not in lines[0] and _ends_with(path, root[1])
-            if is_file and root is not None:
-                detected["root"] = root[1]
-            if (unit := "file" if is_file else "line") != _unit_of(path):
-                detected["unit"] = unit
-            detected |= _detect_labels(lines, {*dialect.structure, detected.get("root", "")})
-            detected["ids"] = any(
-                tag[1].lower() in _SENTENCES and "id" in _ATTRIBUTE.findall(tag[2].lower())
-                for line in lines
-                for tag in _TAG.finditer(line)
-            )
+        root = _ROOT.match(text)
+        is_file = _DECLARATION.match(text) is not None
+        if root is not None and not is_file:
+            is_file = f"</{root[1]}>" not in lines[0] and _ends_with(path, root[1])
+        detected: dict[str, Any] = {"root": root[1]} if is_file and root is not None else {}
+        if (unit := "file" if is_file else "line") != _unit_of(path):
+            detected["unit"] = unit
+        detected |= _detect_labels(lines, {*dialect.structure, detected.get("root", "")})
+        detected["ids"] = any(
+            tag[1].lower() in _SENTENCES and "id" in _ATTRIBUTE.findall(tag[2].lower())
+            for line in lines
+            for tag in _TAG.finditer(line)
+        )
         given = {name: value for name, value in detected.items() if name not in options}
         words = _detect_words(lines, InlineDialect(**{**vars(dialect), **given}))
         return {**detected, "words": words}
 
     def sentences(self, path: Path, dialect: InlineDialect, reading: ReadReport) -> Iterator[Sentence]:
-        """See `entaug.formats.buffered.BufferedFormat`."""
         dialect = replace(dialect, unit=dialect.unit or _unit_of(path))
 
         def parse(_number: int, text: str) -> Iterable[Sentence]:
+            if _BRACKETS.search(text) and not _TAG.search(text):
+                remedy = "write tags: <PER>Ada</PER>"
+                raise InputError("mentions in brackets, as [Ada](PER), which are not read", remedy=remedy)
             return _Marked(text, dialect, reading).sentences(reading)
 
         texts: Iterable[tuple[int, str]] = numbered_lines(path)
@@ -168,17 +161,15 @@ class Inline(BufferedFormat):
         """See `BaseFormat.lost`; white space that would be other words, and ids without an element."""
         lost = [f"column {name!r}" for name in sentence.columns]
         lost += [f"field {name!r}" for name in sentence.fields if name != ENTITY_FIELDS]
-        has_ids = dialect.ids and dialect.markup == "tags"
-        lost += ["id"] * (sentence.id is not None and not has_ids)
+        lost += ["id"] * (sentence.id is not None and not dialect.ids)
         if sentence.spaces is not None and _text(sentence, dialect)[0] != sentence.text:
             lost.append("text")
         attributes = [(name, value) for fields in entity_fields(sentence) for name, value in fields.items()]
-        are_kept = dialect.markup == "tags" and all(_NAME.fullmatch(n) and type(v) is str for n, v in attributes)
+        are_kept = all(_NAME.fullmatch(n) and type(v) is str for n, v in attributes)
         return lost + ["fields of mentions"] * (bool(attributes) and not are_kept)
 
     def write(self, sentences: Iterable[Sentence], path: Path, dialect: InlineDialect) -> None:
-        """See `entaug.formats.buffered.BufferedFormat`."""
-        is_file = (dialect.unit or _unit_of(path)) == "file" and dialect.markup == "tags"
+        is_file = (dialect.unit or _unit_of(path)) == "file"
         with atomic_file(path) as out:
             if is_file and dialect.root:
                 out.write(f"<{dialect.root}>\n".encode())
@@ -250,10 +241,7 @@ class _Marked:
         self._left_out: dict[str, None] = {}
         self._lines: list[int] = []
         self.mentions: list[CharMention] = []
-        if dialect.markup == "brackets":
-            self._parse_brackets(source)
-        else:
-            self._parse_tags(source)
+        self._parse(source)
         self.text = "".join(self._parts)
 
     def _add(self, text: str) -> None:
@@ -263,9 +251,7 @@ class _Marked:
         self._parts.append(text)
         self._length += len(text)
 
-    # -------------------------------------------------------------------------------------------------------- tags
-
-    def _parse_tags(self, source: str) -> None:
+    def _parse(self, source: str) -> None:
         is_wrapped = not (self._dialect.root and self._dialect.unit == "file")
         parser = self._parser = expat.ParserCreate()
         parser.buffer_text = True
@@ -338,39 +324,6 @@ class _Marked:
         self._lines.append(line)
         self.mentions.append(CharMention(label, ((start, self._length),), fields))
 
-    # ---------------------------------------------------------------------------------------------------- brackets
-
-    def _parse_brackets(self, source: str) -> None:
-        marks = list(_BRACKET.finditer(source))
-        opened: list[int] = []
-        pairs: dict[int, int] = {}
-        for i, mark in enumerate(marks):
-            if mark[0] == "[":
-                opened.append(i)
-            elif mark[0] == "]" and opened:
-                opened.pop()
-            elif mark["label"] and not opened:
-                remedy = "open it, or write \\] for a bracket that marks nothing"
-                raise InputError(f"{mark[0]!r} closes a bracket that is not open", remedy=remedy)
-            elif mark["label"]:
-                pairs[opened.pop()] = i
-        starts: list[int] = []
-        closing = set(pairs.values())
-        end = 0
-        for i, mark in enumerate(marks):
-            self._add(source[end : mark.start()])
-            end = mark.end()
-            if i in pairs:
-                starts.append(self._length)
-            elif i in closing:
-                self.mentions.append(CharMention(mark["label"], ((starts.pop(), self._length),)))
-                self._lines.append(0)
-            else:
-                self._add(mark["escaped"] or mark[0])
-        self._add(source[end:])
-
-    # --------------------------------------------------------------------------------------------------- sentences
-
     def sentences(self, reading: ReadReport) -> list[Sentence]:
         """The sentences of the text."""
         dialect = self._dialect
@@ -435,14 +388,12 @@ def _line(sentence: Sentence, dialect: InlineDialect) -> str:
     out: list[str] = []
     ends: list[tuple[int, str]] = []
     position = 0
-    is_tags = dialect.markup == "tags"
-    masked = escape if is_tags else _masked
 
     def close(until: int) -> None:
         nonlocal position
         while ends and ends[-1][0] <= until:
             end, mark = ends.pop()
-            out.extend((masked(text[position:end]), mark))
+            out.extend((escape(text[position:end]), mark))
             position = end
 
     mentions = sorted(char_spans(sentence, spans), key=lambda mention: (mention[1], -mention[2]))
@@ -451,21 +402,16 @@ def _line(sentence: Sentence, dialect: InlineDialect) -> str:
         if ends and end > ends[-1][0]:
             what = f"the mention {label} {text[start:end]!r} crosses another"
             raise LossError(what, path=subject, remedy="write JSON lines or brat")
-        opening, closing = _tags(label, fields, dialect, subject) if is_tags else _brackets(label, subject)
-        out.extend((masked(text[position:start]), opening))
+        opening, closing = _tags(label, fields, dialect, subject)
+        out.extend((escape(text[position:start]), opening))
         position = start
         ends.append((end, closing))
     close(len(text))
-    out.append(masked(text[position:]))
+    out.append(escape(text[position:]))
     line = "".join(out)
-    if is_tags and dialect.ids:
+    if dialect.ids:
         line = f"<s id={quoteattr(sentence.id)}>{line}</s>" if sentence.id is not None else f"<s>{line}</s>"
     return line
-
-
-def _masked(text: str) -> str:
-    """A text in which no bracket marks a mention."""
-    return re.sub(r"[\[\]\\]", r"\\\g<0>", text)
 
 
 def _tags(label: str, fields: Mapping[str, Any], dialect: InlineDialect, subject: str) -> tuple[str, str]:
@@ -490,11 +436,3 @@ def _tags(label: str, fields: Mapping[str, Any], dialect: InlineDialect, subject
 def _quoted(value: str) -> str:
     """A value of an attribute; white space that a parser would make a space stays what it is."""
     return quoteattr(value, {"\n": "&#10;", "\r": "&#13;", "\t": "&#9;"})
-
-
-def _brackets(label: str, subject: str) -> tuple[str, str]:
-    """The brackets before and after a mention."""
-    if re.search(r"[()\s]", label):
-        what = f"the label {label!r} holds a bracket or white space"
-        raise LossError(what, path=subject, remedy="pass --to-layout markup=tags --to-layout attribute=TYPE")
-    return "[", f"]({label})"

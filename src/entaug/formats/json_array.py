@@ -1,8 +1,4 @@
-"""A JSON array of sentences, the objects of which are those of JSON lines; or an object of several such arrays.
-
-The layouts of the objects, and what is done with their fields, are those of JSON lines. Of an object with several
-arrays, such as ``{"train": [...], "dev": [...]}``, the option ``split_name`` chooses one.
-"""
+"""A JSON array of sentences, the objects of which are those of JSON lines; or an object of several such arrays."""
 
 from __future__ import annotations
 
@@ -13,11 +9,11 @@ from typing import Any
 
 from entaug.core.data import Sentence
 from entaug.errors import InputError
-from entaug.formats.base import FormatCapabilities, ReadReport
+from entaug.formats.base import ReadReport
 from entaug.formats.buffered import BufferedFormat
-from entaug.formats.jsonl import Jsonl, JsonlDialect, detect_layout, parse_record
-from entaug.formats.label_fields import TOKEN_NAMES
-from entaug.formats.records import peek_records, read_array, read_records, write_array
+from entaug.formats.jsonl import Jsonl, JsonlDialect, detect_layout
+from entaug.formats.records import TOKEN_NAMES, peek_records, read_array, read_records, write_array
+from entaug.formats.token_records import parse_record
 
 _LINES = Jsonl()
 
@@ -38,21 +34,19 @@ class JsonArrayDialect(JsonlDialect):
 
 
 class JsonArray(BufferedFormat):
-    """JSON arrays; see `entaug.formats.buffered.BufferedFormat` for the methods."""
+    """A JSON array of sentences, the objects of which are those of JSON lines; or an object of several such arrays."""
 
     name = "json"
     title = "JSON array"
     extensions = (".json",)
-    carries = FormatCapabilities(nested=True, discontinuous=True, columns=True, fields=True, spaces=True)
+    carries = Jsonl.carries
     dialect_class = JsonArrayDialect
 
     def recognises(self, path: Path) -> bool:
-        """See `entaug.formats.base.BaseFormat.recognises`: whether it is an array, and its first element has tokens."""
         records, is_array = peek_records(path, 1)
         return is_array and any(type(r) is dict and any(type(r.get(n)) is list for n in TOKEN_NAMES) for r in records)
 
     def detect(self, path: Path, dialect: JsonArrayDialect, options: Mapping[str, Any]) -> dict[str, Any]:
-        """See `entaug.formats.base.BaseFormat.detect`."""
         try:
             records = [record for _, record in read_array(path, exact=False, split_name=dialect.split_name)]
         except InputError:  # which `read` reports
@@ -60,8 +54,6 @@ class JsonArray(BufferedFormat):
         return detect_layout(records, dialect, options)
 
     def sentences(self, path: Path, dialect: JsonArrayDialect, reading: ReadReport) -> Iterator[Sentence]:
-        """See `entaug.formats.buffered.BufferedFormat`."""
-
         def parse(_number: int, record: Any) -> Iterable[Sentence]:
             return (parse_record(record, dialect, reading, is_own=dialect.is_own),)
 
@@ -69,13 +61,10 @@ class JsonArray(BufferedFormat):
         return read_records(path, array, parse, reading, unit="record")
 
     def write(self, sentences: Iterable[Sentence], path: Path, dialect: JsonArrayDialect) -> None:
-        """See `entaug.formats.buffered.BufferedFormat`."""
         write_array(path, (_LINES.dump(sentence, dialect).encode().rstrip() for sentence in sentences))
 
     def lost(self, sentence: Sentence, dialect: JsonArrayDialect) -> list[str]:
-        """See `entaug.formats.base.BaseFormat.lost`."""
         return _LINES.lost(sentence, dialect)
 
     def check(self, sentence: Sentence, dialect: JsonArrayDialect) -> None:
-        """See `entaug.formats.buffered.BufferedFormat.check`."""
         _LINES.dump(sentence, dialect)

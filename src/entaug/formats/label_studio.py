@@ -1,4 +1,4 @@
-"""Label Studio: one JSON array of tasks as it is exported and imported, or the shorter JSON-MIN.
+"""Label Studio: one JSON array of tasks as it is exported and imported.
 
 A task has ``data``, with the text under some key, and ``annotations`` (``completions`` in old exports): each a list
 ``result`` of regions ``{"value": {"start", "end", "text", "labels"}, "from_name", "to_name", "type": "labels", "id"}``.
@@ -10,12 +10,11 @@ Offsets count characters (code points) of the text; the end is exclusive. Label 
 the texts of the regions show which a file counts, and a task that counts otherwise is converted.
 
 Tasks that nobody has annotated may have predictions of a model. They are read as labels only with
-``annotations=predictions``.
+``annotations=predictions``. JSON-MIN, a shorter export, is refused: it lacks the names of labels and text.
 """
 
 from __future__ import annotations
 
-import contextlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -37,18 +36,23 @@ from entaug.formats.text import (
     locate_quotes,
     named_documents,
 )
-from entaug.formats.text_records import char_mention, cut_record, layout_text, numeric_id, token_spans
+from entaug.formats.text_records import (
+    char_mention,
+    cut_record,
+    decide_offsets,
+    layout_text,
+    numeric_id,
+    token_spans,
+)
 from entaug.formats.token_records import pop_id, without
 
 TASK = "_label_studio"
 """Field of a sentence: other parts of its task: ``task``, ``annotation``, ``annotations``, ``results``."""
-_ANNOTATIONS = ("annotations", "completions")
 _PREDICTIONS = "predictions"
-_MIN_FIELDS = ("id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time", "agreement")
 _OTHER_REGIONS = ("hypertextlabels", "paragraphlabels", "timeserieslabels")
 _OUR_ID = re.compile(r"entaug-[0-9]+")  # ids for tasks and regions without one, which Label Studio's converter needs
 _NAME_TEXT = "name what holds the text: text_key"
-_REMEDY = "export the project anew"
+_REMEDY = "export the project anew, as JSON"
 
 
 @dataclass(frozen=True)
@@ -56,7 +60,6 @@ class LabelStudioDialect(OffsetOptions):
     """Layout of a file of Label Studio.
 
     Args:
-        layout: ``"tasks"``, or ``"min"`` for JSON-MIN.
         text_key: the key of the text in ``data``; empty for ``text``, or else for the only string there.
         from_name: the name of the labels in the project.
         to_name: the name of the text in the project.
@@ -65,7 +68,6 @@ class LabelStudioDialect(OffsetOptions):
         tokens: whether to write the tokens in addition to the text, so that the same tokens are read back.
     """
 
-    layout: Literal["tasks", "min"] = "tasks"
     text_key: str = ""
     from_name: str = "label"
     to_name: str = "text"
@@ -74,8 +76,7 @@ class LabelStudioDialect(OffsetOptions):
 
     def describe(self) -> str:
         """Return a description of the layout."""
-        layout = "JSON-MIN" if self.layout == "min" else "tasks"
-        return f"Label Studio, {layout}, text under {self.text_key or 'text'!r}{self.offsets_text}"
+        return f"Label Studio, tasks, text under {self.text_key or 'text'!r}{self.offsets_text}"
 
     @property
     def names(self) -> dict[str, str]:
@@ -93,23 +94,18 @@ class LabelStudio(BufferedFormat):
     dialect_class = LabelStudioDialect
 
     def recognises(self, path: Path) -> bool:
-        """See `entaug.formats.base.BaseFormat.recognises`."""
-        # Whether the file is an array, and its first element a task as Label Studio exports it.
         tasks, is_array = peek_records(path, 1)
-        return is_array and any(_layout(task) for task in tasks)
+        return is_array and any(_is_task(task) or _is_short_task(task) for task in tasks)
 
     def detect(self, path: Path, dialect: LabelStudioDialect, options: Mapping[str, Any]) -> dict[str, Any]:
-        """See `entaug.formats.base.BaseFormat.detect`: layout and names from the first labelled task."""
-        del dialect, options
+        """See `BaseFormat.detect`: names from the first labelled task."""
+        del options
         detected: dict[str, Any] = {}
         tasks, is_array = peek_records(path)
-        for task in tasks if is_array else ():
-            if type(task) is not dict:
-                continue
-            detected["layout"] = _layout(task) or "tasks"
+        for task in filter(_is_task, tasks if is_array else ()):
             if "annotations" not in task and "completions" in task:
                 detected["annotations"] = "completions"
-            data, regions = _labelled(task, detected)
+            data, regions = _labelled(task, replace(dialect, **detected))
             if regions:
                 names = ((name, regions[0].get(name)) for name in ("from_name", "to_name"))
                 detected |= {name: value for name, value in names if type(value) is str}
@@ -118,64 +114,88 @@ class LabelStudio(BufferedFormat):
         return detected
 
     def detect_dialect(self, path: Path, **options: Any) -> Any:
-        """See `entaug.formats.base.BaseFormat.detect_dialect`; the unit of offsets is decided over the whole file."""
+        """See `BaseFormat.detect_dialect`; the unit of offsets is decided over the whole file."""
         dialect = super().detect_dialect(path, **options)
         if dialect.offsets != "auto":
             return dialect
-        units = UnitDetector()
-        with contextlib.suppress(InputError):  # reported when the file is read
-            for _, task in read_array(path, exact=False):
-                data, regions = _regions_of(task, dialect)
-                text = data.get(_find_text(data, regions, dialect))
-                if type(text) is str:
-                    units.add(text, ((v["start"], v["end"], v.get("text")) for v in (r["value"] for r in regions)))
-        return replace(dialect, **units.decide())
+
+        def add(task: Any, units: UnitDetector) -> None:
+            data, regions = _labelled(as_object(task), dialect)
+            text = data.get(_find_text(data, regions, dialect))
+            if type(text) is str:
+                units.add(text, ((v["start"], v["end"], v.get("text")) for v in (r["value"] for r in regions)))
+
+        return replace(dialect, **decide_offsets(path, dialect, add))
 
     def sentences(self, path: Path, dialect: LabelStudioDialect, reading: ReadReport) -> Iterator[Sentence]:
-        """See `entaug.formats.buffered.BufferedFormat`."""
-        parse_task = _parse_min if dialect.layout == "min" else _parse_task
-
         def parse(_number: int, task: Any) -> Iterable[Sentence]:
-            return cut_record(parse_task(as_object(task), dialect, reading), dialect, reading)
+            return cut_record(self._parse(as_object(task), dialect, reading), dialect, reading)
 
         dialect.note_offsets(reading)
         return read_records(path, read_array(path), parse, reading, unit="task")
 
+    def _parse(self, task: dict[str, Any], dialect: LabelStudioDialect, reading: ReadReport) -> Document | None:
+        """The document of a task; None if it is unlabelled."""
+        if _is_short_task(task):
+            raise InputError("a task of JSON-MIN, which is not read", remedy=_REMEDY)
+        data, annotations = task.get("data"), task.get(dialect.annotations)
+        if type(data) is not dict:
+            raise InputError("no object 'data' in the task", remedy=_REMEDY)
+        annotations = [] if annotations is None else as_objects(annotations, dialect.annotations, _REMEDY)
+        index = _first_valid(annotations)
+        if index == len(annotations):
+            has_predictions = dialect.annotations != _PREDICTIONS and bool(task.get(_PREDICTIONS))
+            hint = " (it has predictions: --layout annotations=predictions reads them)" if has_predictions else ""
+            reading.notes[f"task without an annotation{hint} left out"] += 1
+            return None
+        results = as_objects(annotations[index].get("result"), "result", _REMEDY)
+        if others := sum(not _is_cancelled(annotation) for annotation in annotations) - 1:
+            reading.notes["further annotation of a task not read"] += others
+        kept = {
+            "task": without(task, ("id", "data", dialect.annotations)),
+            "annotation": without(annotations[index], ("result",)),
+            "annotations": [None if i == index else a for i, a in enumerate(annotations)]
+            if len(annotations) > 1
+            else [],
+            "results": _other_results(results, reading),
+        }
+        return _text(dict(data), list(filter(_is_region, results)), pop_id(dict(task)), kept, dialect, reading)
+
     def check(self, sentence: Sentence, dialect: LabelStudioDialect) -> None:
-        """See `entaug.formats.buffered.BufferedFormat.check`."""
-        # No mention may be discontinuous, and the tokens must be locatable in the text.
+        """See `BufferedFormat.check`: no mention may be discontinuous, and the tokens must be found in the text."""
         super().check(sentence, dialect)
         layout_text(sentence)
 
     def write(self, sentences: Iterable[Sentence], path: Path, dialect: LabelStudioDialect) -> None:
-        """See `entaug.formats.buffered.BufferedFormat`."""
-
         def records() -> Iterator[bytes]:
-            to_record = _to_min if dialect.layout == "min" else _to_task
             for name, text, is_augmented in named_documents(sentences):
-                yield to_json(to_record(text, name, dialect, is_augmented), name)
+                yield to_json(_to_task(text, name, dialect, is_augmented), name)
 
         write_array(path, records())
 
     def lost(self, sentence: Sentence, dialect: LabelStudioDialect) -> list[str]:
-        """See `entaug.formats.base.BaseFormat.lost`: columns, and fields whose names are in use."""
+        """See `BaseFormat.lost`: columns, and fields whose names are in use."""
         taken = {dialect.text_key or "text", *(("tokens",) if dialect.tokens else ())}
-        return super().lost(sentence, dialect) + [f"field {name!r}" for name in sentence.fields if name in taken]
+        lost = super().lost(sentence, dialect)
+        return lost + [f"field {name!r}" for name in sentence.fields if name in taken]
 
 
-# ----------------------------------------------------------------------------------------------------------- detection
+# ----------------------------------------------------------------------------------------------------- parts of a task
 
 
-def _layout(task: Any) -> str | None:
-    """Return the layout of a task; None if it is not a task of Label Studio."""
-    if type(task) is not dict:
-        return None
-    if type(task.get("data")) is dict and any(type(task.get(name)) is list for name in (*_ANNOTATIONS, _PREDICTIONS)):
-        return "tasks"
-    if "annotation_id" in task and "annotator" in task:
-        return "min"
+def _is_task(task: Any) -> bool:
+    names = ("annotations", "completions", _PREDICTIONS)
+    return type(task) is dict and type(task.get("data")) is dict and any(type(task.get(n)) is list for n in names)
+
+
+def _is_short_task(task: Any) -> bool:
+    """Whether a task is of JSON-MIN, which has the values of regions beside the text."""
+    if type(task) is not dict or "data" in task:
+        return False
     is_labelled = any(type(value) is list and value and _is_region_value(value[0]) for value in task.values())
-    return "min" if is_labelled and any(type(value) is str for value in task.values()) else None
+    return {"annotation_id", "annotator"} <= task.keys() or (
+        is_labelled and any(type(value) is str for value in task.values())
+    )
 
 
 def _is_region_value(value: Any) -> bool:
@@ -187,45 +207,6 @@ def _is_region(result: Any) -> bool:
     return type(result) is dict and _is_region_value(result.get("value")) and bool(result["value"]["labels"])
 
 
-def _labelled(task: dict[str, Any], detected: Mapping[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """The data of a task, and its regions."""
-    if detected["layout"] == "min":
-        names = (n for n, values in task.items() if type(values) is list and values and _is_region_value(values[0]))
-        return task, [{"value": value, "from_name": name} for name in names for value in task[name][:1]]
-    try:
-        annotations = as_objects(task.get(detected.get("annotations", "annotations")), "", "")
-        results = as_objects(annotations[_first_valid(annotations)].get("result"), "", "")
-    except (InputError, LookupError):
-        return {}, []
-    data = task.get("data")
-    return (data, list(filter(_is_region, results))) if type(data) is dict else ({}, [])
-
-
-def _regions_of(task: Any, dialect: LabelStudioDialect) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """The data of a task, and its regions; empty where it is invalid."""
-    if type(task) is not dict:
-        return {}, []
-    if dialect.layout == "tasks":
-        return _labelled(task, {"layout": "tasks", "annotations": dialect.annotations})
-    values = task.get(dialect.from_name)
-    return task, [{"value": value} for value in values if _is_region_value(value)] if type(values) is list else []
-
-
-def _find_text(data: Mapping[str, Any], regions: Sequence[Mapping[str, Any]], dialect: LabelStudioDialect) -> str:
-    """The key of the text: the one of the layout, or else the one that is found."""
-    return dialect.text_key if dialect.text_key in data else _text_key(data, regions) or dialect.text_key or "text"
-
-
-def _text_key(data: Mapping[str, Any], regions: Sequence[Mapping[str, Any]] = ()) -> str | None:
-    """Return the key of the text: the string that contains most texts of regions; ties: ``text``, or the longest."""
-    texts = {k: _normalized(v) for k, v in data.items() if type(v) is str and k not in _MIN_FIELDS}
-    words = [_normalized(word) for region in regions if type(word := region["value"].get("text")) is str]
-    return max(texts, key=lambda k: (sum(w in texts[k] for w in words), k == "text", len(texts[k])), default=None)
-
-
-# ------------------------------------------------------------------------------------------------------------- reading
-
-
 def _is_cancelled(annotation: Mapping[str, Any]) -> bool:
     return bool(annotation.get("was_cancelled") or annotation.get("skipped"))
 
@@ -235,55 +216,49 @@ def _first_valid(annotations: Sequence[Mapping[str, Any]]) -> int:
     return next((i for i, annotation in enumerate(annotations) if not _is_cancelled(annotation)), len(annotations))
 
 
-def _count_unlabelled(values: Iterable[Any], reading: ReadReport) -> None:
-    """Count regions without a label, which <Labels allowEmpty> permits."""
-    count = sum(_is_region_value(value) and not value["labels"] for value in values)
-    if count:
-        reading.notes["region without a label is no mention"] += count
+def _labelled(task: Mapping[str, Any], dialect: LabelStudioDialect) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The data of a task, and its regions; empty where it is invalid or unlabelled."""
+    try:
+        annotations = as_objects(task.get(dialect.annotations), "", "")
+        results = as_objects(annotations[_first_valid(annotations)].get("result"), "", "")
+    except (InputError, LookupError):
+        return {}, []
+    data = task.get("data")
+    return (data, list(filter(_is_region, results))) if type(data) is dict else ({}, [])
 
 
-def _parse_task(task: dict[str, Any], dialect: LabelStudioDialect, reading: ReadReport) -> Document | None:
-    """Parse the text of a task; None if it is unlabelled."""
-    data, annotations = task.get("data"), task.get(dialect.annotations)
-    if type(data) is not dict:
-        raise InputError("no object 'data' in the task", remedy="export the project as JSON or JSON-MIN")
-    annotations = [] if annotations is None else as_objects(annotations, dialect.annotations, _REMEDY)
-    index = _first_valid(annotations)
-    if index == len(annotations):
-        has_predictions = dialect.annotations != _PREDICTIONS and bool(task.get(_PREDICTIONS))
-        hint = " (it has predictions: --layout annotations=predictions reads them)" if has_predictions else ""
-        reading.notes[f"task without an annotation{hint} left out"] += 1
-        return None
-    results = as_objects(annotations[index].get("result"), "result", _REMEDY)
-    others = sum(not _is_cancelled(annotation) for annotation in annotations) - 1
-    if others:
-        reading.notes["further annotation of a task not read"] += others
-    _count_unlabelled((result.get("value") for result in results), reading)
-    if broken := sum(r.get("type") == "labels" and not _is_region_value(r.get("value")) for r in results):
-        reading.notes["result of the type 'labels' without start, end or labels is no mention"] += broken
-    regions = list(filter(_is_region, results))
-    other_results = [result for result in results if not _is_region(result)]
-    for result in other_results:
+def _find_text(data: Mapping[str, Any], regions: Sequence[Mapping[str, Any]], dialect: LabelStudioDialect) -> str:
+    """The key of the text: the one of the layout, or else the one that is found."""
+    return dialect.text_key if dialect.text_key in data else _text_key(data, regions) or dialect.text_key or "text"
+
+
+def _text_key(data: Mapping[str, Any], regions: Sequence[Mapping[str, Any]]) -> str | None:
+    """The key of the text: the string that contains most texts of regions; ties: ``text``, or the longest."""
+    texts = {k: _normalized(v) for k, v in data.items() if type(v) is str}
+    words = [_normalized(word) for region in regions if type(word := region["value"].get("text")) is str]
+    return max(texts, key=lambda k: (sum(w in texts[k] for w in words), k == "text", len(texts[k])), default=None)
+
+
+def _normalized(text: str) -> str:
+    """Normalize a text like a browser, with single spaces and line ends of two characters."""
+    return " ".join(text.replace("\\n", " ").split())
+
+
+# ------------------------------------------------------------------------------------------------------------- reading
+
+
+def _other_results(results: Iterable[dict[str, Any]], reading: ReadReport) -> list[dict[str, Any]]:
+    """The results that are no mentions, with notes on those that look like some."""
+    others = [result for result in results if not _is_region(result)]
+    for result in others:
         if result.get("type") in _OTHER_REGIONS:
             what = f"a region of the kind {result['type']!r} has no place in a plain text"
             raise InputError(what, remedy="only <Text> with <Labels> can be read")
-    kept = {
-        "task": without(task, ("id", "data", dialect.annotations)),
-        "annotation": without(annotations[index], ("result",)),
-        "annotations": [None if i == index else a for i, a in enumerate(annotations)] if len(annotations) > 1 else [],
-        "results": other_results,
-    }
-    return _text(dict(data), regions, pop_id(dict(task)), kept, dialect, reading)
-
-
-def _parse_min(task: dict[str, Any], dialect: LabelStudioDialect, reading: ReadReport) -> Document:
-    """Parse the text of a task of JSON-MIN, which has only the values of regions."""
-    values = task.get(dialect.from_name, [])
-    if type(values) is not list or not all(map(_is_region_value, values)):
-        raise InputError(f"{dialect.from_name!r} is not a list of regions", remedy=_REMEDY)
-    _count_unlabelled(values, reading)
-    data = without(task, (dialect.from_name,))
-    return _text(data, [{"value": value} for value in values], pop_id(data), {}, dialect, reading)
+        if _is_region_value(result.get("value")):  # <Labels allowEmpty>
+            reading.notes["region without a label is no mention"] += 1
+        elif result.get("type") == "labels":
+            reading.notes["result of the type 'labels' without start, end or labels is no mention"] += 1
+    return others
 
 
 def _text(
@@ -298,7 +273,7 @@ def _text(
     key = _find_text(data, regions, dialect)
     text = data.pop(key, None)
     if type(text) is not str:
-        raise InputError(f"no string {key!r} in the data of the task", remedy="name what holds the text: text_key")
+        raise InputError(f"no string {key!r} in the data of the task", remedy=_NAME_TEXT)
     mentions = []
     quotes = []
     for region in regions:
@@ -322,11 +297,6 @@ def _text(
     if any(kept.values()):
         data[TASK] = {name: part for name, part in kept.items() if part}
     return Document(text, mentions, None if _OUR_ID.fullmatch(id_ or "") else id_, data, token_spans=spans)
-
-
-def _normalized(text: str) -> str:
-    """Normalize a text like a browser, with single spaces and line ends of two characters."""
-    return " ".join(text.replace("\\n", " ").split())
 
 
 # ------------------------------------------------------------------------------------------------------------- writing
@@ -388,10 +358,3 @@ def _score(fields: Mapping[str, Any]) -> dict[str, float]:
     suggestion = fields.get("suggestion")
     confidence = (suggestion if type(suggestion) is dict else fields).get("confidence")
     return {"score": confidence} if type(confidence) is float else {}
-
-
-def _to_min(text: Document, name: str, dialect: LabelStudioDialect, is_augmented: bool) -> dict[str, Any]:
-    """Convert a text to a task of JSON-MIN."""
-    data = without(_data(text, dialect), _MIN_FIELDS if is_augmented else ())
-    regions = [region["value"] for region in _regions(text, dialect)]
-    return {"id": numeric_id(name), **data, dialect.from_name: regions}

@@ -2,8 +2,8 @@
 
 Each row is a sentence. Flat mentions are in a column of tags, which are strings or numbers with names (``ClassLabel``);
 nested and discontinuous mentions are in a column of entities with ``label`` and ``spans``. Columns of lists with one
-value per token become columns of the sentence, all others fields. Fields with values of different types are stored as
-JSON in the column ``entaug_fields``.
+value per token become columns of the sentence, all others fields. Fields with values of different types, objects, and
+lists of others than strings are stored as JSON in the column ``entaug_fields``.
 """
 
 from __future__ import annotations
@@ -13,40 +13,33 @@ import contextlib
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from hashlib import blake2b
-from itertools import accumulate, pairwise
+from itertools import accumulate, chain, islice, pairwise
 from pathlib import Path
 from typing import Any, Literal
 
 import orjson
 
-from entaug.config.params import validate
 from entaug.core.alignment import align_spaces
 from entaug.core.corpus import Corpus
-from entaug.core.data import Sentence, split_fields
-from entaug.core.mentions import Mention
+from entaug.core.data import Sentence
 from entaug.core.tags import Overlap
 from entaug.errors import InputError, LossError, MissingExtraError, ParameterError
 from entaug.files.atomic import atomic_file
 from entaug.files.streams import read_beginning, read_bytes
 from entaug.formats.base import ENTITY_FIELDS, FormatCapabilities, ReadReport, are_columns, note_lines, warn_of_notes
 from entaug.formats.buffered import BufferedFormat
-from entaug.formats.label_fields import (
-    LABEL_NAMES,
+from entaug.formats.records import TOKEN_NAMES, no_sentences, read_records, several_parts
+from entaug.formats.token_records import (
     RESERVED,
-    TOKEN_NAMES,
-    FieldSample,
+    RecordLayout,
+    are_tags,
     as_list_of_objects,
-    find_label_fields,
-    label_name,
-    mentions_of_tags,
-    name_of,
-    note_no_labels,
-    numbers_without_names,
+    detect_fields,
+    parse_record,
+    without,
 )
-from entaug.formats.records import no_sentences, read_records, several_parts
-from entaug.formats.token_records import add_entity_fields, pop_columns, pop_id, pop_spaces, unique_mentions, without
 
 JSON_COLUMN = "entaug_fields"
 """Column with the fields that have no separate column, as JSON."""
@@ -61,43 +54,29 @@ _INTEGER = {"dtype": "int64", "_type": "Value"}
 
 
 @dataclass(frozen=True)
-class HfDialect:
-    """Layout of a table.
+class HfDialect(RecordLayout):
+    """Layout of a table; with ``mentions="auto"``, entities are written if any sentence has nested mentions or gaps.
 
     Args:
-        token_column: the column of tokens.
-        tag_column: the column of tags.
-        entity_column: the column of entities.
-        mentions: where mentions are: ``"tags"``, ``"entities"``, or ``"auto"``: in entities where any sentence has
-            nested or discontinuous mentions, else in tags.
-        scheme: the scheme of the tags.
-        names: the tags of the numbers, in order; missing ones are added when a table is written.
         overlap: the treatment of nested and discontinuous mentions in writing, see `entaug.core.tags.flatten`.
         split_name: the split to read from a folder with several splits.
-        columns: the columns with a value per token.
-        classes: the names that numbers stand for in other columns, by column.
     """
 
-    token_column: str = "tokens"  # noqa: S105 - no password
-    tag_column: str = "ner_tags"
-    entity_column: str = "entities"
-    mentions: Literal["auto", "tags", "entities"] = "auto"
-    scheme: str = "IOB2"
-    names: tuple[str, ...] = ()
+    ends: Literal["", "exclusive", "inclusive"] = "exclusive"
     overlap: Overlap = "error"
     split_name: str | None = None
-    columns: tuple[str, ...] = field(default=(), repr=False)
-    classes: tuple[tuple[str, tuple[str, ...]], ...] = field(default=(), repr=False)
 
-    def __post_init__(self) -> None:
-        validate(self)
+    @property
+    def tag_name(self) -> str:
+        """The column of tags that is written."""
+        return self.tag_field or "ner_tags"
 
     def describe(self) -> str:
         """Return a description of the layout."""
-        tags, entities = f"{self.scheme} tags in {self.tag_column!r}", f"mentions in {self.entity_column!r}"
+        tags, entities = f"{self.scheme} tags in {self.tag_name!r}", f"mentions in {self.entity_field!r}"
         auto = f"{tags}, or {entities} where there are nested ones"
         where = {"tags": tags, "entities": entities, "auto": auto}
-        return f"table, tokens in {self.token_column!r}, {where[self.mentions]}"
+        return f"table, tokens in {self.token_field!r}, {where[self.mentions]}"
 
 
 @dataclass(frozen=True)
@@ -135,22 +114,14 @@ class TableFormat(BufferedFormat):
         """Write a table."""
 
     def detect(self, path: Path, dialect: HfDialect, options: Mapping[str, Any]) -> dict[str, Any]:
-        """See `entaug.formats.base.BaseFormat.detect`: the columns."""
         with _faults_named(path):
             return _detect_columns(self.open_table(path, dialect), dialect, options)
 
-    def is_empty(self, path: Path) -> bool:
-        """Whether a table has no rows."""
-        with _faults_named(path):
-            return not any(len(batch) for batch in self.open_table(path, self.dialect()).batches(None))
-
     def sentences(self, path: Path, dialect: HfDialect, reading: ReadReport) -> Iterator[Sentence]:
-        """See `entaug.formats.buffered.BufferedFormat.sentences`."""
         with _faults_named(path):
             yield from _read_table(self.open_table(path, dialect), dialect, reading, path)
 
     def check(self, sentence: Sentence, dialect: HfDialect) -> None:
-        """See `entaug.formats.buffered.BufferedFormat.check`: unsupported mentions, text that is not Unicode."""
         kept = self.as_stored(sentence, dialect)
         if dialect.mentions == "tags":
             self.check_flat(kept, "pass --overlap outermost or innermost, or write entities")
@@ -163,7 +134,6 @@ class TableFormat(BufferedFormat):
             raise LossError(f"cannot be written ({error})", path=f"sentence {sentence.key}") from None
 
     def write(self, sentences: Iterable[Sentence], path: Path, dialect: HfDialect) -> None:
-        """See `entaug.formats.buffered.BufferedFormat.write`."""
         self.write_table(create_table((self.as_stored(s, dialect) for s in sentences), dialect), path, dialect)
 
 
@@ -202,11 +172,9 @@ class Parquet(TableFormat):
     extensions = (".parquet",)
 
     def recognises(self, path: Path) -> bool:
-        """See `entaug.formats.base.BaseFormat.recognises`: it begins as Parquet does."""
         return read_beginning(path, 4) == b"PAR1"
 
     def open_table(self, path: Path, dialect: HfDialect) -> _Table:
-        """See `TableFormat.open_table`."""
         del dialect
         pa = _pyarrow()
         from pyarrow import parquet
@@ -221,7 +189,6 @@ class Parquet(TableFormat):
         return _Table(file.schema_arrow, _features_of(file.schema_arrow), batches)
 
     def write_table(self, table: Any, path: Path, dialect: HfDialect) -> None:
-        """See `TableFormat.write_table`."""
         del dialect
         from pyarrow import parquet
 
@@ -237,7 +204,6 @@ class DatasetFolder(TableFormat):
     folder = True
 
     def recognises(self, path: Path) -> bool:
-        """See `entaug.formats.base.BaseFormat.recognises`: it has the files that describe a dataset."""
         return (path / _DICT).is_file() or ((path / _STATE).is_file() and (path / _INFO).is_file())
 
     def replaceable(self, path: Path) -> bool:
@@ -247,7 +213,6 @@ class DatasetFolder(TableFormat):
         return {_INFO, _STATE} <= files.keys() and is_ours and all(files.values())
 
     def open_table(self, path: Path, dialect: HfDialect) -> _Table:
-        """See `TableFormat.open_table`."""
         pa = _pyarrow()
         folder = _part(path, dialect.split_name)
         listed = _read_object(folder / _STATE).get("_data_files")
@@ -272,7 +237,6 @@ class DatasetFolder(TableFormat):
         return _Table(schema, _features_of(schema, folder / _INFO), batches)
 
     def write_table(self, table: Any, path: Path, dialect: HfDialect) -> None:
-        """See `TableFormat.write_table`."""
         pa = _pyarrow()
         path.mkdir()
         name = "data-00000-of-00001.arrow"
@@ -326,17 +290,16 @@ def _read_object(path: Path) -> dict[str, Any]:
 # ---------------------------------------------------------------------------------------------------- types of columns
 
 
-def _class_names(feature: Any) -> tuple[str, ...]:
-    """The names of a ``ClassLabel``."""
-    names = feature.get("names") if isinstance(feature, dict) and feature.get("_type") == "ClassLabel" else None
-    return tuple(names) if isinstance(names, list) and all(isinstance(name, str) for name in names) else ()
-
-
-def _item_names(feature: Any) -> tuple[str, ...]:
-    """The names of a list of ``ClassLabel``."""
-    if isinstance(feature, list):
-        return _class_names(feature[0]) if len(feature) == 1 else ()
-    return _class_names(feature.get("feature")) if isinstance(feature, dict) else ()
+def _class_names(features: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+    """The names of the numbers of each column of a ``ClassLabel``, or of lists of such."""
+    found = {}
+    for name, feature in features.items():
+        item = feature[0] if isinstance(feature, list) and len(feature) == 1 else feature
+        item = item.get("feature", item) if isinstance(item, dict) else {}
+        names = item.get("names") if isinstance(item, dict) and item.get("_type") == "ClassLabel" else None
+        if isinstance(names, list) and all(isinstance(name, str) for name in names):
+            found[name] = tuple(names)
+    return found
 
 
 def _item_type(type_: Any) -> Any:
@@ -351,15 +314,6 @@ def _item_type(type_: Any) -> Any:
 def _is_text(type_: Any) -> bool:
     types = _pyarrow().types
     return bool(types.is_string(type_) or types.is_large_string(type_) or types.is_string_view(type_))
-
-
-def _is_entities(type_: Any) -> bool:
-    """Whether a type is that of entities: a list of structures; in older versions, a structure of lists."""
-    item = _item_type(type_) or type_
-    if not _pyarrow().types.is_struct(item):
-        return False
-    names = {item.field(i).name for i in range(item.num_fields)}
-    return bool(names & {*LABEL_NAMES}) and ("spans" in names or {"start", "end"} <= names)
 
 
 def _is_printed(type_: Any) -> bool:
@@ -381,69 +335,47 @@ def _is_json(type_: Any) -> bool:
     return any(test(type_) for test in tests)
 
 
+# ----------------------------------------------------------------------------------------------------------- detection
+
+
 def _detect_columns(table: _Table, dialect: HfDialect, options: Mapping[str, Any]) -> dict[str, Any]:
     """Detect the layout of a table."""
-    types = {column.name: column.type for column in table.schema}
-    if len(types) < len(table.schema):
+    columns = [column.name for column in table.schema]
+    if len(set(columns)) < len(columns):
         raise InputError("two columns of one name", remedy="rename one")
-    for option in ("token_column", "tag_column", "entity_column"):
-        if option in options and options[option] not in types:
-            raise InputError(f"no column {options[option]!r}", remedy=f"it has: {', '.join(types)}")
-    items = {name: item for name, type_ in types.items() if (item := _item_type(type_)) is not None}
-    texts = [name for name, item in items.items() if _is_text(item)]
-    numbers = [name for name, item in items.items() if _pyarrow().types.is_integer(item)]
-    first = next(table.batches(None), None)
-    rows = {name: () if first is None else _rows(first.column(name)) for name in (*texts, *numbers)}
-    item_names = {name: _item_names(table.features.get(name)) for name in numbers}
-    sample = FieldSample(
-        {name: rows[name] for name in texts},
-        {name: rows[name] for name in numbers},
-        [name for name, type_ in types.items() if _is_entities(type_)],
-        item_names,
-    )
-    tokens = options.get("token_column") or next((name for name in TOKEN_NAMES if name in texts), None)
-    if tokens is None:
-        candidates = [name for name in texts if not sample.is_tag_like(name)]
-        if len(candidates) != 1:
-            several = f"several could be: {', '.join(candidates)}"
-            hint = several if candidates else f"it has: {', '.join(types) or 'no column'}"
-            raise InputError("no column of tokens is known", remedy=f"name it: token_column; {hint}")
-        [tokens] = candidates
-    elif tokens not in texts:
-        raise InputError(f"the column {tokens!r} holds no lists of strings", remedy="name another: token_column")
-    detected: dict[str, Any] = {"token_column": tokens, "mentions": "auto"}
-    found = find_label_fields(sample, tokens, options.get("tag_column"), options.get("entity_column"), dialect.names)
-    if found.tags is not None:
-        detected |= {"tag_column": found.tags, "names": found.names, "scheme": found.scheme, "mentions": "tags"}
-    if found.entities is not None:
-        detected["entity_column"] = found.entities
-        if "tag_column" not in options or "entity_column" in options:
-            detected["mentions"] = "entities"
-    others = [name for name in (*texts, *numbers) if name not in (tokens, found.tags)]
-    others = [name for name in others if name in texts or item_names[name]]
-    classes = {name: item_names[name] for name in others if item_names.get(name)}
-    classes |= {name: names for name in types if (names := _class_names(table.features.get(name)))}
-    return detected | {"columns": _with_value_per_token(table, tokens, others), "classes": tuple(classes.items())}
+    for option in ("token_field", "tag_field", "entity_field"):
+        if option in options and options[option] not in columns:
+            raise InputError(f"no column {options[option]!r}", remedy=f"it has: {', '.join(columns)}")
+    rows = list(islice(_rows_of(table, dialect), _BATCH_SIZE))
+    tokens = _find_tokens(table, rows, options.get("token_field"))
+    found = detect_fields(rows, {**options, "names": dialect.names, "token_field": tokens})
+    where = "entities" if "entity_field" in found else "tags" if "tag_field" in found else "auto"
+    names = _class_names(table.features).get(found.get("tag_field", ""), ())
+    return {"mentions": where, **without(found, ("entities", "label")), "names": names}
 
 
-def _with_value_per_token(table: _Table, tokens: str, names: Sequence[str]) -> tuple[str, ...]:
-    """The columns with one value per token in every row that is not empty."""
-    from pyarrow import compute
-
-    fitting = list(names)
-    for batch in table.batches([tokens, *names]) if names else ():
-        n = compute.list_value_length(batch.column(tokens))
-        for name in tuple(fitting):
-            is_equal = compute.equal(n, compute.list_value_length(batch.column(name)))
-            if compute.all(is_equal).as_py() is False:
-                fitting.remove(name)
-    return tuple(fitting)
+def _find_tokens(table: _Table, rows: Sequence[Mapping[str, Any]], given: Any) -> Any:
+    """The column of tokens: the one that is given, one with a name of tokens, or the only one of lists of words."""
+    items = {column.name: _item_type(column.type) for column in table.schema}
+    texts = [name for name, item in items.items() if item is not None and _is_text(item)]
+    if given is not None and given not in texts:
+        raise InputError(f"the column {given!r} holds no lists of strings", remedy="name another: token_field")
+    name = given or next((name for name in TOKEN_NAMES if name in texts), None)
+    if name is not None:
+        return name
+    values = {name: [value for row in rows for value in row[name] or ()] for name in texts}
+    candidates = [name for name in texts if not are_tags(values[name], name)]
+    if len(candidates) == 1:
+        return candidates[0]
+    several = f"several could be: {', '.join(candidates)}"
+    hint = several if candidates else f"it has: {', '.join(table.schema.names) or 'no column'}"
+    raise InputError("no column of tokens is known", remedy=f"name it: token_field; {hint}")
 
 
 # ------------------------------------------------------------------------------------------------------------- reading
 
 
-def _rows(column: Any) -> list[Any]:
+def _values_of(column: Any) -> list[Any]:
     """The values of a column; lists of plain values are converted at once, which is ten times faster."""
     types = _pyarrow().types
     is_list = types.is_list(column.type) or types.is_large_list(column.type)
@@ -455,74 +387,58 @@ def _rows(column: Any) -> list[Any]:
     return [values[a - first : b - first] for a, b in pairwise(bounds)]
 
 
-def _read_table(table: _Table, dialect: HfDialect, reading: ReadReport, path: Path | None) -> Iterator[Sentence]:
-    """Read the sentences of a table."""
+def _rows_of(table: _Table, dialect: HfDialect, reading: ReadReport | None = None) -> Iterator[dict[str, Any]]:
+    """The rows of a table; numbers of classes as their names."""
     pa = _pyarrow()
     types = {column.name: column.type for column in table.schema}
     for name in [name for name, type_ in types.items() if not (_is_json(type_) or _is_printed(type_))]:
-        reading.notes[f"column {name!r} of {types.pop(name)} left out"] += 1
-    if dialect.mentions == "tags" and not dialect.names and dialect.tag_column in types:
-        item = _item_type(types[dialect.tag_column])
-        if item is not None and pa.types.is_integer(item):
-            error = numbers_without_names(dialect.tag_column)
-            error.path = str(path) if path else None
-            raise error
+        type_ = types.pop(name)
+        if reading is not None:
+            reading.notes[f"column {name!r} of {type_} left out"] += 1
+    classes = _class_names(table.features)
+    if dialect.names and dialect.tag_name in classes:
+        classes[dialect.tag_name] = dialect.names
+    for batch in table.batches(list(types)):
+        columns = {}
+        for name in types:
+            column = batch.column(name)
+            values = _values_of(column.cast(pa.string()) if _is_printed(column.type) else column)
+            columns[name] = [_named(value, classes[name]) for value in values] if name in classes else values
+        for row in zip(*columns.values(), strict=True):
+            yield dict(zip(types, row, strict=True))
 
-    def rows() -> Iterator[dict[str, Any]]:
-        for batch in table.batches(list(types)):
-            columns = [batch.column(name) for name in types]
-            values = [_rows(c.cast(pa.string()) if _is_printed(c.type) else c) for c in columns]
-            for row in zip(*values, strict=True):
-                yield dict(zip(types, row, strict=True))
 
-    classes = dict(dialect.classes)
+def _named(value: Any, names: Sequence[str]) -> Any:
+    """A number, or those in a list, as their names; what has none stays."""
+    if isinstance(value, list):
+        return [_named(item, names) for item in value]
+    return names[value] if type(value) is int and 0 <= value < len(names) else value
+
+
+def _read_table(table: _Table, dialect: HfDialect, reading: ReadReport, path: Path | None) -> Iterator[Sentence]:
+    """Read the sentences of a table."""
 
     def parse(_number: int, row: dict[str, Any]) -> Iterable[Sentence]:
-        return (_parse(row, dialect, classes, reading),)
+        return (_parse(row, dialect, reading),)
 
-    return read_records(path, enumerate(rows(), start=1), parse, reading, unit="row")
+    return read_records(path, enumerate(_rows_of(table, dialect, reading), start=1), parse, reading, unit="row")
 
 
-def _parse(
-    row: dict[str, Any], dialect: HfDialect, classes: Mapping[str, Sequence[str]], reading: ReadReport
-) -> Sentence:
-    tokens = row.pop(dialect.token_column)
-    if not isinstance(tokens, list):
-        raise InputError(f"no list in {dialect.token_column!r}", remedy="remove the row")
-    n = len(tokens)
-    mentions: Iterable[Mention] = ()
-    extras: Iterable[Mapping[str, Any]] = ()
-    column = {"tags": dialect.tag_column, "entities": dialect.entity_column}.get(dialect.mentions)
-    labels = row.pop(column, None) if column else None
-    if labels is None:
-        note_no_labels(row if column is None else {}, (), reading, "tag_column or entity_column")
-    elif dialect.mentions == "tags":
-        mentions = mentions_of_tags(labels, n, dialect.tag_column, dialect.names, dialect.scheme, reading)
-    else:
-        entities = as_list_of_objects(labels)
-        if not isinstance(entities, list) or not all(isinstance(entity, dict) for entity in entities):
-            what = f"no list of entities in the column {dialect.entity_column!r}"
-            raise InputError(what, remedy="correct the row")
-        of_mentions = unique_mentions(map(_mention, entities), reading)
-        mentions, extras = of_mentions, of_mentions.values()
-    columns: dict[str, tuple[str, ...]] = {}
-    for name in dialect.columns:
-        if (values := row.pop(name, None)) is not None:
-            named: Any = [name_of(value, classes[name]) for value in values] if name in classes else values
-            if not are_columns({name: named}, n):
-                raise InputError(f"column {name!r} has no value for each token", remedy="correct the row")
-            columns[name] = tuple(named)
-    row |= {name: name_of(row[name], names) for name, names in classes.items() if type(row.get(name)) is int}
-    meta = {name: value for name, value in row.items() if value is not None and value == value}  # noqa: PLR0124 - NaN
-    meta |= _fields_of_json(meta.pop(JSON_COLUMN, None))
-    id_ = pop_id(meta)
-    add_entity_fields(meta, extras)
-    columns |= pop_columns(meta, n)
-    spaces = pop_spaces(meta, tokens)
-    if are_columns({"": meta.get("_spaces")}, n):
-        spaces = tuple(meta.pop("_spaces"))
-        meta.pop("text", None)
-    return Sentence(tokens, mentions, id_, columns=columns, spaces=spaces, **split_fields(meta))
+def _parse(row: dict[str, Any], layout: RecordLayout, reading: ReadReport) -> Sentence:
+    record = {name: value for name, value in row.items() if value is not None and value == value}  # noqa: PLR0124 - NaN
+    others = _fields_of_json(record.pop(JSON_COLUMN, None))
+    record |= {name: others.pop(name) for name in ("columns", ENTITY_FIELDS) if name in others}
+    entities = as_list_of_objects(record.get(layout.entity_field))
+    if isinstance(entities, list):  # of structures: a field that one lacks is None
+        record[layout.entity_field] = [
+            {name: value for name, value in entity.items() if value is not None} if isinstance(entity, dict) else entity
+            for entity in entities
+        ]
+    sentence = parse_record(record, layout, reading, is_own=False)
+    if are_columns({"": others.get("_spaces")}, len(sentence)):
+        spaces = tuple(others.pop("_spaces"))
+        sentence = sentence.with_(spaces=spaces).with_fields(without(sentence.fields, ("text",)))
+    return sentence.with_fields({**sentence.fields, **others}) if others else sentence
 
 
 def _fields_of_json(text: Any) -> dict[str, Any]:
@@ -535,19 +451,6 @@ def _fields_of_json(text: Any) -> dict[str, Any]:
     return fields if isinstance(fields, dict) else {JSON_COLUMN: text}
 
 
-def _mention(entity: dict[str, Any]) -> tuple[Mention, dict[str, Any]]:
-    """A mention, and its further fields."""
-    of_label = label_name(entity)
-    label, spans = entity.get(of_label), entity.get("spans")
-    taken = (of_label, "start", "end") if spans is None else (of_label, "spans")
-    if spans is None:
-        spans = [[entity.get("start"), entity.get("end")]]
-    if not isinstance(label, str) or not isinstance(spans, list):
-        raise InputError(f"an entity without label or place: {entity!r:.80}", remedy="correct the row")
-    further = {name: value for name, value in without(entity, taken).items() if value is not None}
-    return Mention(label, [tuple(span) if isinstance(span, list) else span for span in spans]), further
-
-
 # ------------------------------------------------------------------------------------------------------------- writing
 
 
@@ -558,18 +461,17 @@ def create_table(sentences: Iterable[Sentence], dialect: HfDialect) -> Any:
     columns: dict[str, tuple[Any, Any]] = {}  # values and description
     if any(sentence.id is not None for sentence in rows):
         columns["id"] = pa.array([sentence.id for sentence in rows], pa.string()), _TEXT
-    columns[dialect.token_column] = _chunked([s.tokens for s in rows], pa.list_(pa.string())), _sequence(_TEXT)
+    columns[dialect.token_field] = _chunked([s.tokens for s in rows], pa.list_(pa.string())), _sequence(_TEXT)
     is_flat = all(sentence.is_flat for sentence in rows)
     if dialect.mentions == "tags" or (dialect.mentions == "auto" and is_flat):
-        columns[dialect.tag_column] = _tags(rows, dialect)
+        columns[dialect.tag_name] = _tags(rows, dialect)
     else:
-        columns[dialect.entity_column] = _entities(rows)
+        columns[dialect.entity_field] = _entities(rows)
     other: list[dict[str, Any]] = [{} for _ in rows]  # fields without a separate column, by row
     if any(sentence.spaces is not None for sentence in rows):
         columns["text"] = pa.array(list(map(_text, rows, other)), pa.string()), _TEXT
-    classes = dict(dialect.classes)
     for name, values in _further_columns(rows, columns.keys() | {JSON_COLUMN}, other).items():
-        if (column := _column(values, classes.get(name))) is not None:
+        if (column := _column(values)) is not None:
             columns[name] = column
         else:
             _move(name, values, other)
@@ -651,53 +553,32 @@ def _further_columns(
     for name in columns.keys() - of_tokens:
         # A field must not look like a column of tokens, tags or entities.
         present = [(value, s) for value, s in zip(columns[name], rows, strict=True) if value is not None]
-        is_reserved = name in RESERVED and any(isinstance(value, (list, dict)) for value, _ in present)
+        has_lists = any(isinstance(value, (list, dict)) for value, _ in present)
+        is_reserved = name in ("tokens", "entities") or (name in RESERVED and has_lists)
         if is_reserved or (present and all(isinstance(v, list) and len(v) == len(s) for v, s in present)):
             _move(name, columns.pop(name), other)
     return columns
 
 
-def _column(values: list[Any], names: Sequence[str] | None) -> tuple[Any, Any] | None:
-    """A column and its description; None if its values are of different types."""
+def _column(values: list[Any]) -> tuple[Any, Any] | None:
+    """A column of strings, numbers or truth values, or of lists of strings, and its description; None of others."""
     pa = _pyarrow()
-    if names and (numbered := _numbered(values, names)) is not None:
-        return numbered
-    try:
-        column = pa.array(values)
-        is_same = column.to_pylist() == values
-    except (pa.ArrowException, ValueError, TypeError, OverflowError, RecursionError):
+    kinds = {str: ("string", pa.string()), int: ("int64", pa.int64()), bool: ("bool", pa.bool_())}
+    kinds[float] = ("float64", pa.float64())
+    given = [value for value in values if value is not None]
+    types = set(map(type, given))
+    is_list = types == {list}
+    items = set(map(type, chain.from_iterable(given))) if is_list else types
+    if len(items) != 1 or (is_list and items != {str}) or not items <= kinds.keys():
         return None
-    feature = _feature(column.type)
-    return (column, feature) if is_same and feature is not None else None
-
-
-def _numbered(values: list[Any], names: Sequence[str]) -> tuple[Any, Any] | None:
-    """A column of names as numbers; None if a value is not a name."""
-    pa = _pyarrow()
-    of_lists = (value for row in values if isinstance(row, list) for value in row)
-    known = list(dict.fromkeys([*names, *of_lists]))
-    number = {name: i for i, name in enumerate(known)}
-    feature = {"names": known, "_type": "ClassLabel"}
+    dtype, type_ = kinds[items.pop()]
+    feature = {"dtype": dtype, "_type": "Value"}
     try:
-        if any(isinstance(row, list) for row in values):
-            rows = [None if row is None else [number[value] for value in row] for row in values]
-            return pa.array(rows, pa.list_(pa.int64())), _sequence(feature)
-        return pa.array([None if value is None else number[value] for value in values], pa.int64()), feature
-    except (KeyError, TypeError):
+        return (
+            (pa.array(values, pa.list_(type_)), _sequence(feature)) if is_list else (pa.array(values, type_), feature)
+        )
+    except (pa.ArrowException, ValueError, OverflowError):  # half a character, or an integer of more than 64 bits
         return None
-
-
-def _feature(type_: Any) -> Any:
-    """The description of a type; None if it is not a JSON type, or the type of empty values."""
-    types = _pyarrow().types
-    if types.is_struct(type_):
-        fields = {type_.field(i).name: _feature(type_.field(i).type) for i in range(type_.num_fields)}
-        return fields if fields and None not in fields.values() else None
-    if types.is_list(type_):
-        item = _feature(type_.value_type)
-        return None if item is None else _sequence(item)
-    tests = {"string": types.is_string, "int64": types.is_int64, "bool": types.is_boolean, "float64": types.is_float64}
-    return next(({"dtype": name, "_type": "Value"} for name, test in tests.items() if test(type_)), None)
 
 
 def _dumped(fields: dict[str, Any]) -> str:

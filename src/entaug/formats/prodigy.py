@@ -24,25 +24,18 @@ from entaug.core.mentions import Mention, Span
 from entaug.core.tags import flatten
 from entaug.errors import InputError, LossError
 from entaug.formats.base import ReadReport
-from entaug.formats.label_fields import note_no_labels
-from entaug.formats.records import peek_records, to_json
-from entaug.formats.text import CharMention, Document, UnitDetector, characters_of, counter
+from entaug.formats.records import as_object, given_records, parse_json, peek_records, to_json
+from entaug.formats.spacy_base import printed_words
+from entaug.formats.text import CHAR_RANGES, CharMention, Document, UnitDetector, counter
 from entaug.formats.text_records import (
-    OTHER_TOKENS,
     TextLines,
     TextOptions,
-    add_other_fields,
-    char_mention,
-    char_spans,
-    given_records,
     layout_text,
-    parse_record,
-    text_record,
+    parse_mention,
+    token_spans,
 )
-from entaug.formats.token_records import without
+from entaug.formats.token_records import add_other_fields, note_no_labels, pop_id, without
 
-TOKEN_FIELDS = "_token_fields"  # noqa: S105 - no password
-"""Field of a sentence: the further fields of each of its tokens."""
 _PARTIAL = (
     "text of binary records, of which only the suggested spans were judged: whether it has other mentions is unknown, "
     "and it is read as if it had none"
@@ -61,13 +54,10 @@ class ProdigyDialect(TextOptions):
     Args:
         answers: the records to read: ``"accept"`` or ``"all"``.
         ws: whether tokens have the field ``ws``, as since Prodigy 1.10.
-        binary: ``"merge"``: records that accept or reject one suggested span become one text by ``_input_hash``;
-            ``"keep"``: each is a text.
     """
 
     answers: Literal["accept", "all"] = "accept"
     ws: bool = True
-    binary: Literal["merge", "keep"] = "merge"
 
     def describe(self) -> str:
         """Return a description of the layout."""
@@ -83,7 +73,6 @@ class Prodigy(TextLines):
     reserved_fields = ("text", "tokens", "spans")
 
     def matches(self, record: dict[str, Any]) -> bool | None:
-        """See `entaug.formats.text_records.TextLines.matches`."""
         # Whether a record has a text and fields that only Prodigy writes.
         if type(record.get("text")) is not str or "entities" in record:
             return False
@@ -96,7 +85,6 @@ class Prodigy(TextLines):
         return None if lists[0] == [] else False
 
     def detect(self, path: Path, dialect: ProdigyDialect, options: Mapping[str, Any]) -> dict[str, Any]:
-        """See `entaug.formats.base.BaseFormat.detect`: whether tokens have ``ws``."""
         del dialect, options
         for record in peek_records(path, 20)[0]:
             tokens = record.get("tokens") if type(record) is dict else None
@@ -105,7 +93,6 @@ class Prodigy(TextLines):
         return {}
 
     def add_ranges(self, record: dict[str, Any], dialect: ProdigyDialect, detector: UnitDetector) -> None:
-        """See `entaug.formats.text_records.TextLines.add_ranges`; tokens tell their words, too."""
         del dialect
         given = record.get("tokens") or record.get("spans")
         if type(record.get("text")) is str and type(given) is list:
@@ -113,14 +100,13 @@ class Prodigy(TextLines):
             detector.add(record["text"], ranges)
 
     def replaced(self, path: Path, dialect: ProdigyDialect, reading: ReadReport) -> Mapping[int, dict[str, Any] | None]:
-        """See `entaug.formats.text_records.TextLines.replaced`: binary records, merged."""
         binary: defaultdict[Any, list[tuple[int, dict[str, Any]]]] = defaultdict(list)
         others: Counter[str] = Counter()
         complete: set[str] = set()
         with contextlib.suppress(InputError):  # reported when the file is read
             for number, given in given_records(path, dialect.split_name):
                 with contextlib.suppress(InputError):
-                    record = parse_record(given)
+                    record = as_object(parse_json(given) if isinstance(given, str) else given)
                     text = f"hash {record['_input_hash']}" if record.get("_input_hash") is not None else ""
                     is_accepted = record.get("answer", "accept") == "accept"
                     if _is_binary(record):
@@ -130,8 +116,6 @@ class Prodigy(TextLines):
                         complete |= {text} if is_accepted else set()
         if repeated := others.total() - len(others):
             reading.notes[_REPEATED] += repeated
-        if dialect.binary == "keep":
-            return {}
         replaced: dict[int, dict[str, Any] | None] = {}
         for text, own in binary.items():
             replaced |= dict.fromkeys(number for number, _ in own)
@@ -142,7 +126,6 @@ class Prodigy(TextLines):
         return replaced
 
     def parse(self, record: dict[str, Any], dialect: ProdigyDialect, reading: ReadReport) -> Document | None:
-        """See `entaug.formats.text_records.TextLines`."""
         answer = record.get("answer", "accept")
         if answer != "accept" and dialect.answers == "accept":
             reading.notes[_left_out(answer)] += 1
@@ -156,49 +139,41 @@ class Prodigy(TextLines):
         if spans is not None and type(spans) is not list:
             raise InputError("'spans' is not a list", remedy=remedy)
         if spans is None:
-            note_no_labels(record, (), reading, "another format than --from prodigy")
-        result = text_record(text, [_mention(span) for span in spans or ()], record, self.reserved_fields)
-        if tokens is None:
-            return result
-        words, places = _words(tokens, text, dialect.offsets)
-        if places is None:
-            reading.notes[OTHER_TOKENS] += 1
-        elif not all(word.keys() <= _OF_TOKEN for word in words):
-            fields = {**result.fields, TOKEN_FIELDS: [without(word, _OF_TOKEN) for word in words]}
-            return result._replace(fields=fields, token_spans=places)
-        return result._replace(token_spans=places)
+            note_no_labels(record, reading, "another format than --from prodigy")
+        fields = without(record, self.reserved_fields)
+        mentions = [_mention(span) for span in spans or ()]
+        return Document(text, mentions, pop_id(fields), fields, token_spans=_words(tokens, text, reading))
 
     def dump(self, sentence: Sentence, dialect: ProdigyDialect) -> str:
-        """See `entaug.formats.base.BaseFormat.dump`: the sentence as one line."""
         self.check_contiguous(sentence)
-        text, places = layout_text(sentence)
-        count = counter(text, dialect.offsets)
-        tokens, ids = _tokens(sentence, text, places, dialect)
+        layout_text(sentence)  # white space in tokens
+        if space := next(filter(str.isspace, sentence.tokens), None):
+            what = f"sentence {sentence.key}: the token {space!r} is white space, which Prodigy has between words"
+            raise LossError(what, remedy="write JSON lines")
+        words = printed_words(sentence)
+        count = counter(words.text, dialect.offsets)
+        places = [(count(start), count(end)) for start, end in words.offsets]
+        tokens: list[dict[str, Any]] = [
+            {"text": word, "start": start, "end": end, "id": i}
+            for i, (word, (start, end)) in enumerate(zip(words.words, places, strict=True))
+        ]
+        if dialect.ws:
+            tokens = [token | {"ws": flag} for token, flag in zip(tokens, words.flags or (), strict=True)]
         record: dict[str, Any] = {} if sentence.id is None else {"id": sentence.id}
-        record |= {"text": text, "tokens": tokens}
+        record |= {"text": words.text, "tokens": tokens}
         record["spans"] = [
             {
-                "start": start,
-                "end": end,
-                "token_start": ids[mention.start],
-                "token_end": ids[mention.end - 1],
+                "start": places[start][0],
+                "end": places[end - 1][1],
+                "token_start": start,
+                "token_end": end - 1,
                 "label": label,
-                **fields,
+                **without(fields, (*_OF_MENTION, CHAR_RANGES)),
             }
-            for mention, (label, start, end, fields) in zip(
-                sentence.mentions, char_spans(sentence, places, _OF_MENTION, count), strict=True
-            )
+            for start, end, label, fields in words.mentions
         ]
-        add_other_fields(sentence, record, _OF_SOURCE, (TOKEN_FIELDS,))
+        add_other_fields(sentence, record, _OF_SOURCE)
         return to_json(record, sentence.key).decode() + "\n"
-
-    def lost(self, sentence: Sentence, dialect: ProdigyDialect) -> list[str]:
-        """See `entaug.formats.base.BaseFormat.lost`."""
-        # Columns, fields whose names are in use, and fields of tokens that are not one object per token.
-        is_lost = TOKEN_FIELDS in sentence.fields and not _are_token_fields(
-            sentence.fields[TOKEN_FIELDS], len(sentence)
-        )
-        return super().lost(sentence, dialect) + ["fields of tokens"] * is_lost
 
 
 def _left_out(answer: Any) -> str:
@@ -250,78 +225,22 @@ def _merge(records: Sequence[dict[str, Any]], dialect: ProdigyDialect, reading: 
 def _mention(span: Any) -> CharMention:
     if type(span) is not dict:
         raise InputError(f"a span must be an object, not {span!r:.80}", remedy="give it start, end and label")
-    return char_mention(span.get("label"), span.get("start"), span.get("end"), without(span, _OF_MENTION))
+    mention = parse_mention(span)
+    return mention._replace(fields=without(mention.fields, _OF_MENTION))
 
 
-def _words(tokens: Any, text: str, unit: str) -> tuple[list[dict[str, Any]], list[Span] | None]:
-    """The tokens that are not white space, and their characters; None if they do not match the text."""
+def _words(tokens: Any, text: str, reading: ReadReport) -> list[Span] | None:
+    """The characters of the tokens that are not white space; None if they do not match the text."""
+    if tokens is None:
+        return None
     if type(tokens) is not list:
         raise InputError("'tokens' is not a list", remedy="correct the line")
-    known = characters_of(text, unit) or {}
     words = []
-    places: list[Span] = []
-    offset = 0
-    fits = True
     for token in tokens:
         word = token.get("text") if type(token) is dict else None
         if type(word) is not str:
             raise InputError(f"a token must be an object with a 'text', not {token!r:.80}", remedy="correct the line")
-        if not word or word.isspace():
-            continue
-        words.append(token)
-        start = text.find(word, offset)
-        # A token that begins with white space may start after the first match.
-        given = token.get("start", start)
-        given = known.get(given, given) if type(given) is int and "start" in token else given
-        if given != start and type(given) is int and given > start and text.startswith(word, given):
-            start = given
-        fits = fits and start == given and (start == offset or text[offset:start].isspace())
-        offset = start + len(word)
-        places.append((start, offset))
-    fits = fits and bool(places) and not text[offset:].strip()
-    return words, places if fits else None
-
-
-def _tokens(
-    sentence: Sentence, text: str, places: Sequence[Span], dialect: ProdigyDialect
-) -> tuple[list[dict[str, Any]], list[int]]:
-    """Create the tokens of a text, including white space, and the position of each token of the sentence among them."""
-    fields: Any = sentence.fields.get(TOKEN_FIELDS)
-    if sentence.provenance is not None or not _are_token_fields(fields, len(places)):
-        fields = [{}] * len(places)
-    tokens: list[dict[str, Any]] = []
-    positions: list[int] = []
-    count = counter(text, dialect.offsets)
-
-    def add(start: int, end: int, **further: Any) -> None:
-        token = {"text": text[start:end], "start": count(start), "end": count(end), "id": len(tokens)}
-        tokens.append(token | ({"ws": False} if dialect.ws else {}) | further)
-
-    def add_space(start: int, end: int) -> None:
-        """Add white space: a single space belongs to the token before it, any other white space is a token."""
-        if tokens and text[start:end].startswith(" "):
-            if dialect.ws:
-                tokens[-1]["ws"] = True
-            start += 1
-        if start < end:
-            add(start, end)
-
-    offset = 0
-    for token, (start, end), further in zip(sentence.tokens, places, fields, strict=True):
-        if token.isspace():
-            raise LossError(
-                f"sentence {sentence.key}: the token {token!r} is white space, which Prodigy has between words",
-                remedy="write JSON lines",
-            )
-        add_space(offset, start)
-        positions.append(len(tokens))
-        add(start, end, **further)
-        offset = end
-    add_space(offset, len(text))
-    return tokens, positions
-
-
-def _are_token_fields(value: Any, n: int) -> bool:
-    """Whether a value is one object per token, without names of regular token fields."""
-    is_list = type(value) is list and len(value) == n
-    return is_list and all(type(fields) is dict and not fields.keys() & _OF_TOKEN for fields in value)
+        if further := ", ".join(map(repr, sorted(token.keys() - _OF_TOKEN))):
+            reading.notes[f"{further} of tokens left out"] += 1
+        words += [word] if word and not word.isspace() else []
+    return token_spans(words, text, reading)

@@ -18,30 +18,15 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from entaug.core.data import Sentence
-from entaug.errors import InputError, LossError
+from entaug.errors import InputError
 from entaug.files.atomic import atomic_file
-from entaug.files.streams import encode_text, is_kind
+from entaug.files.streams import encode_text
 from entaug.formats.base import FormatCapabilities, ReadReport
-from entaug.formats.text import (
-    CharMention,
-    Document,
-    Quote,
-    SegmentationOptions,
-    locate_quotes,
-    named_documents,
-    raise_all,
-)
-from entaug.formats.text_records import (
-    NOT_IN_TEXT,
-    DocumentFormat,
-    check_characters_of,
-    check_mentions,
-    checked_lines,
-    stripped,
-)
+from entaug.formats.documents import DocumentFormat, DocumentOptions, checked_lines
+from entaug.formats.text import CharMention, Document, Quote, locate_quotes, named_documents, raise_all
 
 RELATIONS = "_pubtator"
 """Field of a sentence: the relations of its document, each a list of the columns after the PMID."""
@@ -58,15 +43,11 @@ _REMEDY = "write PMID, start, end, words, label and identifier with tabs between
 
 
 @dataclass(frozen=True)
-class PubTatorDialect(SegmentationOptions):
+class PubTatorDialect(DocumentOptions):
     """Options of splitting documents into sentences; see `entaug.formats.text.SegmentationOptions`."""
 
-    split: Literal["none", "lines", "sentences"] = "sentences"
-
-    def describe(self) -> str:
-        """Return a description of the layout."""
-        how = {"none": "not cut", "lines": "cut into title and abstract", "sentences": "cut into sentences"}
-        return f"PubTator, tokens by the rules for {self.language!r}, texts {how[self.split]}"
+    title = "PubTator"
+    lines = "title and abstract"
 
 
 @dataclass
@@ -79,62 +60,40 @@ class _Lines:
 
 
 class PubTator(DocumentFormat):
-    """The format of PubTator; see `entaug.formats.text_records.DocumentFormat` for the methods."""
+    """The format of PubTator; see `entaug.formats.documents.DocumentFormat` for the methods."""
 
     name = "pubtator"
     title = "PubTator"
     extensions = (".pubtator",)
     carries = FormatCapabilities(nested=True, discontinuous=False, columns=False, fields=False, spaces=True)
     dialect_class = PubTatorDialect
-    has_tokens = False
     kept_fields = (RELATIONS,)
-
-    def recognises(self, path: Path) -> bool:
-        """See `entaug.formats.base.BaseFormat.recognises`: whether the first line that is not empty is a title."""
-        return is_kind(path, self.name)
+    not_in_labels = re.compile(r"[\t\r\n\0]|^\s|\s$")
 
     def records(
         self, path: Path, dialect: PubTatorDialect, reading: ReadReport
     ) -> Iterator[tuple[int, _Lines | InputError]]:
-        """See `entaug.formats.text_records.DocumentFormat.records`."""
         del dialect
         return _documents(path, reading.notes)
 
     def parse(self, record: _Lines | InputError, dialect: PubTatorDialect, reading: ReadReport) -> Document:
-        """See `entaug.formats.text_records.DocumentFormat.parse`."""
         del dialect
         if isinstance(record, InputError):
             raise record
         return _parse(record, reading)
 
     def to_document(self, sentence: Sentence) -> Document:
-        """See `entaug.formats.text_records.DocumentFormat.to_document`: on lines of a title and an abstract."""
         document = super().to_document(sentence)
         return document._replace(text=_LINE_END.sub(" ", document.text))
 
-    def check(self, sentence: Sentence, dialect: PubTatorDialect) -> None:
-        """See `entaug.formats.buffered.BufferedFormat.check`."""
-        del dialect
-        self.check_contiguous(sentence)
-        document = self.to_document(sentence)
-        check_characters_of(sentence, document.text, NOT_IN_TEXT)
-        for mention in sentence.mentions:
-            if _NOT_IN_COLUMNS.search(mention.label) or mention.label != mention.label.strip():
-                what = f"the label {mention.label!r} holds a tab or a line end, or begins or ends with white space"
-                raise LossError(what, path=f"sentence {sentence.key}", remedy="rename it, or write JSON lines")
-        check_mentions(sentence, document, stripped)
-
     def writes_field(self, name: str, value: Any, dialect: PubTatorDialect) -> bool:
-        """See `entaug.formats.text_records.DocumentFormat.writes_field`."""
         del value, dialect
         return name in _OF_MENTION
 
     def writes_id(self, sentence: Sentence) -> bool:
-        """See `entaug.formats.text_records.DocumentFormat.writes_id`."""
         return _ID.fullmatch(sentence.id or "") is not None
 
     def write(self, sentences: Iterable[Sentence], path: Path, dialect: PubTatorDialect) -> None:
-        """See `entaug.formats.buffered.BufferedFormat.write`."""
         del dialect
         with atomic_file(path) as out:
             for number, (name, document, is_augmented) in enumerate(named_documents(sentences, _ID.fullmatch, "")):

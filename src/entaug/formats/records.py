@@ -21,9 +21,11 @@ from entaug.errors import InputError, LossError
 from entaug.files.atomic import atomic_file
 from entaug.files.streams import decode_text, read_beginning, read_bytes, read_line_chunks
 from entaug.formats.base import ReadReport
-from entaug.formats.label_fields import TOKEN_NAMES
 
 T = TypeVar("T")
+
+TOKEN_NAMES = ("tokens", "words", "token", "word")
+"""Names of fields of tokens."""
 
 _LARGE = 1 << 20  # bytes
 _DIGITS = bytes.maketrans(b"123456789", b"000000000")
@@ -216,6 +218,38 @@ def as_objects(value: Any, name: str, remedy: str) -> list[dict[str, Any]]:
     return value
 
 
+def given_records(
+    path: Path, split_name: str | None = NO_CHOICE, notes: Counter[str] | None = None
+) -> Iterator[tuple[int, Any]]:
+    """The numbered records of a file: lines, not parsed yet, or the elements of an array."""
+    return numbered_lines(path, notes=notes) if has_lines(path) else read_array(path, split_name=split_name)
+
+
+def has_lines(path: Path) -> bool:
+    """Whether each line is a record; otherwise a file is an array, or one record over several lines."""
+    records, is_array = peek_records(path, 1)
+    if is_array or not records:
+        return not is_array
+    first = read_beginning(path, _PEEK_SIZES[1]).decode("utf-8-sig", "replace").lstrip().partition("\n")[0]
+    return bool(_decoded(first, 0, 1))
+
+
+def read_given(
+    path: Path,
+    parse: Callable[[int, Any], Iterable[Sentence]],
+    reading: ReadReport,
+    split_name: str | None = NO_CHOICE,
+    unit: str = "record",
+) -> Iterator[Sentence]:
+    """Read the records of a file of JSON lines, which are streamed, or of one JSON array."""
+
+    def parse_given(number: int, given: Any) -> Iterable[Sentence]:
+        return parse(number, parse_json(given) if type(given) is str else given)
+
+    records = given_records(path, split_name, reading.notes)
+    return read_records(path, records, parse_given, reading, unit="" if has_lines(path) else unit)
+
+
 # ------------------------------------------------------------------------------------------------------------- writing
 
 
@@ -241,3 +275,16 @@ def write_array(
             out.write((start if is_empty else separator) + record)
             is_empty = False
         out.write(b"[]\n" if is_empty and start else end)
+
+
+def are_lines(path: Path) -> bool:
+    """Whether a file of this name has a record per line."""
+    return path.name.lower().removesuffix(".gz").endswith((".jsonl", ".jsonlines", ".ndjson"))
+
+
+def write_objects(path: Path, records: Iterable[bytes], *, is_array: bool | None) -> None:
+    """Write records as one array or as JSON lines; None: as the extension says."""
+    if not are_lines(path) if is_array is None else is_array:
+        write_array(path, records)
+    else:
+        write_array(path, records, start=b"", separator=b"\n", end=b"\n")

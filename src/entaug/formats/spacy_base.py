@@ -16,6 +16,7 @@ from entaug.config.params import validate
 from entaug.core.data import Sentence, split_fields
 from entaug.core.edits import PLACEHOLDER
 from entaug.core.mentions import Mention
+from entaug.core.spacing import infer_spaces
 from entaug.core.tags import Overlap
 from entaug.errors import InputError
 from entaug.formats.base import BEFORE, FormatCapabilities, ReadReport, before_of
@@ -131,6 +132,11 @@ class Words(NamedTuple):
 
     def _flagged(self) -> Iterable[tuple[str, bool]]:
         return zip(self.words, [True] * len(self.words) if self.flags is None else self.flags, strict=True)
+
+
+def printed_words(sentence: Sentence) -> Words:
+    """Convert a sentence to words; white space that is unknown is inferred as in printed text."""
+    return words_of(sentence if sentence.spaces is not None else sentence.with_(spaces=infer_spaces(sentence.tokens)))
 
 
 def words_of(sentence: Sentence) -> Words:

@@ -26,21 +26,21 @@ import zipfile
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, time, timedelta
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
-from entaug.core.data import Sentence, split_fields
+from entaug.core.data import Sentence
 from entaug.core.tags import InvalidTag, Overlap, SchemeDetector, decode_canonical, encode_canonical, is_tag
 from entaug.errors import InputError, LossError, MissingExtraError, OutputError, TagError
 from entaug.files.atomic import atomic_file
 from entaug.files.streams import read_beginning, read_bytes
-from entaug.formats.base import ENTITY_FIELDS, FormatCapabilities, ReadReport
+from entaug.formats.base import BEFORE, ENTITY_FIELDS, FormatCapabilities, ReadReport
 from entaug.formats.buffered import BufferedFormat
 from entaug.formats.records import no_sentences, read_records, to_json
-from entaug.formats.text import BEFORE, DOCUMENT, CharMention, Document, SegmentationOptions, split_document
-from entaug.formats.text_records import char_mention, char_spans, layout_text, token_spans
-from entaug.formats.token_records import decode_tags, pop_spaces
+from entaug.formats.text import DOCUMENT, CharMention, Document, SegmentationOptions
+from entaug.formats.text_records import char_spans, cut_record, layout_text, parse_mention, token_spans
+from entaug.formats.token_records import RecordLayout, parse_record, without
 
 SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t"}
 _NAMES = {
@@ -142,47 +142,22 @@ class TableDialect(SegmentationOptions):
         return f"table{separator}, one {unit} a row, {where}{sentence}{scheme}"
 
 
-def is_json_field(name: str) -> bool:
-    """Whether a column holds JSON: provenance, and fields of this library."""
-    return name in ("entaug", DOCUMENT)
-
-
 _MAX_CELL = csv.field_size_limit()  # of the reader; setting it would change it for the whole process
 _ONE_LITERAL = re.compile(r"""[rbuRBU]{0,2}(?:'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*")""", re.DOTALL)
+_JSON_FIELDS = ("entaug", DOCUMENT)  # columns that hold JSON: provenance, and the place in a document
 
 
-def extension_of(path: Path) -> str:
+def _extension_of(path: Path) -> str:
     """The extension of a file, without that of gzip."""
     return Path(path.name.removesuffix(".gz")).suffix.lower()
 
 
-def separator_of(path: Path) -> str:
+def _separator_of(path: Path) -> str:
     """The separator of a file by its extension."""
-    return "tab" if extension_of(path) == ".tsv" else "comma"
+    return "tab" if _extension_of(path) == ".tsv" else "comma"
 
 
-def quoted_row(row: list[str], delimiter: str) -> str:
-    """A row of cells; those that hold a separator, a quotation mark or an end of line are quoted."""
-    out = io.StringIO()
-    # Only characters of the line end are quoted by all versions of Python, so both are named here.
-    csv.writer(out, delimiter=delimiter, lineterminator="\r\n").writerow(row)
-    return out.getvalue().removesuffix("\r\n")
-
-
-def check_cell(cell: str, dialect: TableDialect, subject: str) -> None:
-    """Raise LossError where a cell would not be read as it is written."""
-    if "\0" in cell or len(cell) > _MAX_CELL:
-        what = "a NUL character" if "\0" in cell else f"more than {_MAX_CELL:,} characters"
-        raise LossError(f"a cell holds {what}", path=subject, remedy="write JSON lines")
-    separators = (SEPARATORS[dialect.separator],) if dialect.separator else SEPARATORS.values()
-    if not dialect.quoted and any(character in cell for character in ("\n", "\r", *separators)):
-        what = f"{cell!r:.60} holds a separator or an end of line, and cells are not quoted"
-        raise LossError(what, path=subject, remedy="pass --to-layout quoted=true")
-    try:
-        cell.encode(dialect.encoding)
-    except UnicodeEncodeError as error:
-        what = f"{cell[error.start : error.end]!r} is no character of {dialect.encoding}"
-        raise LossError(what, path=subject, remedy="pass --to-layout encoding=utf-8") from None
+# ------------------------------------------------------------------------------------------------- characters and rows
 
 
 def _decode(data: bytes, path: Path, encoding: str) -> str:
@@ -206,27 +181,18 @@ def _marked_encoding(data: bytes) -> Literal["utf-8", "utf-8-sig", "utf-16"]:
     return "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8"
 
 
-def beginning_of(path: Path) -> tuple[str, str]:
-    """The encoding and text of the first lines of a file, for looking at; empty where it is no text."""
-    data = read_beginning(path)
-    encoding = _marked_encoding(data)
-    text = data.decode(encoding, "replace")
-    return ("", "") if "\0" in text or data.startswith(b"PK\x03\x04") else (encoding, text)
-
-
-def first_row(text: str) -> tuple[Literal["comma", "semicolon", "tab"], list[str]]:
+def _first_row(text: str) -> tuple[str, list[str]]:
     """The separator that divides the first row of a table into most cells, and the cells."""
-    best: tuple[Literal["comma", "semicolon", "tab"], list[str]] = "comma", []
-    names: tuple[Literal["comma", "semicolon", "tab"], ...] = ("tab", "comma", "semicolon")
-    for name in names:
+    found = []
+    for name in ("tab", "comma", "semicolon"):
         try:
-            rows = csv.reader(io.StringIO(text.lstrip("\r\n"), newline=""), delimiter=SEPARATORS[name])
-            cells = next(rows, [])
+            found.append(
+                (name, next(csv.reader(io.StringIO(text.lstrip("\r\n"), newline=""), delimiter=SEPARATORS[name]), []))
+            )
         except csv.Error:
             continue
-        if len(cells) > len(best[1]):
-            best = name, cells
-    return best
+    best = max(found, key=lambda one: len(one[1]), default=("comma", []))
+    return best if best[1] else ("comma", [])
 
 
 def _split_rows(text: str, path: Path | None, separator: str, *, quoted: bool) -> Iterator[Row]:
@@ -245,49 +211,40 @@ def _split_rows(text: str, path: Path | None, separator: str, *, quoted: bool) -
         yield line, row
 
 
-def read_rows(path: Path, dialect: TableDialect, reading: ReadReport | None = None) -> Iterator[Row]:
+def _read_rows(path: Path, dialect: TableDialect, reading: ReadReport | None = None) -> Iterator[Row]:
     """The rows of a file; one without any text is an empty list."""
-    if is_workbook(path):
-        rows = workbook_rows(path, dialect.sheet, reading)
+    if _is_workbook(path):
+        rows = _workbook_rows(path, dialect.sheet, reading)
     else:
         text = _decode(read_bytes(path), path, dialect.encoding)
-        rows = _split_rows(text, path, dialect.separator or separator_of(path), quoted=dialect.quoted)
+        rows = _split_rows(text, path, dialect.separator or _separator_of(path), quoted=dialect.quoted)
     for line, cells in rows:
         yield line, cells if any(cell and not cell.isspace() for cell in cells) else []
 
 
-def detect_characters(path: Path, dialect: TableDialect, options: Collection[str]) -> dict[str, Any]:
+def _detect_characters(path: Path, dialect: TableDialect, options: Collection[str]) -> dict[str, Any]:
     """Encoding and separator of a file, and whether quotation marks are marks of cells or characters of words."""
     data = read_bytes(path)
     encoding = dialect.encoding if "encoding" in options else _marked_encoding(data)
     text = _decode(data, path, encoding)
-    separator: str = dialect.separator if "separator" in options else first_row(text)[0]
-    separator = separator or separator_of(path)
-    quoted = dialect.quoted
-    if "quoted" not in options and '"' in text:
-        quoted = _are_quoted(text, path, separator)
-    told = "" if separator == separator_of(path) else separator
-    return {"encoding": encoding, "separator": told, "quoted": quoted}
+    usual = _separator_of(path)
+    separator = (dialect.separator if "separator" in options else _first_row(text)[0]) or usual
+    quoted = dialect.quoted if "quoted" in options or '"' not in text else _are_quoted(text, path, separator)
+    return {"encoding": encoding, "separator": "" if separator == usual else separator, "quoted": quoted}
 
 
 def _are_quoted(text: str, path: Path, separator: str) -> bool:
     """Whether quotation marks stand around cells; an error where a mark that is a word may have swallowed rows."""
-    width = 0
     swallowed = 0
-    is_faulty = False
     try:
-        for line, row in _split_rows(text, None, separator, quoted=True):
-            width = width or len(row)
-            is_faulty = is_faulty or (bool(row) and len(row) != width)
-            if not swallowed and any("\n" in cell and SEPARATORS[separator] in cell for cell in row):
-                swallowed = line
+        rows = [(line, row) for line, row in _split_rows(text, None, separator, quoted=True) if row]
+        is_faulty = len({len(row) for _, row in rows}) > 1
+        swallowed = next((n for n, row in rows if any("\n" in c and SEPARATORS[separator] in c for c in row)), 0)
     except InputError:
         is_faulty = True
-    if not (is_faulty or swallowed):
-        return True
     widths = {len(row) for _, row in _split_rows(text, None, separator, quoted=False) if row}
-    if len(widths) > 1 or widths == {1}:
-        return True  # the rows are not right without marks either
+    if not (is_faulty or swallowed) or len(widths) > 1 or widths == {1}:
+        return True  # also where the rows are not right without marks either
     if separator != "tab" and swallowed:
         what = "a quotation mark that is a word, or a cell over several lines"
         remedy = "pass --layout quoted=false if it is a word, quoted=true if not"
@@ -295,12 +252,39 @@ def _are_quoted(text: str, path: Path, separator: str) -> bool:
     return separator != "tab"
 
 
-def is_list(cell: str) -> bool:
+def _quoted_row(row: list[str], delimiter: str) -> str:
+    """A row of cells; those that hold a separator, a quotation mark or an end of line are quoted."""
+    out = io.StringIO()
+    # Only characters of the line end are quoted by all versions of Python, so both are named here.
+    csv.writer(out, delimiter=delimiter, lineterminator="\r\n").writerow(row)
+    return out.getvalue().removesuffix("\r\n")
+
+
+def _check_cell(cell: str, dialect: TableDialect, subject: str) -> None:
+    """Raise LossError where a cell would not be read as it is written."""
+    if "\0" in cell or len(cell) > _MAX_CELL:
+        what = "a NUL character" if "\0" in cell else f"more than {_MAX_CELL:,} characters"
+        raise LossError(f"a cell holds {what}", path=subject, remedy="write JSON lines")
+    separators = (SEPARATORS[dialect.separator],) if dialect.separator else SEPARATORS.values()
+    if not dialect.quoted and any(character in cell for character in ("\n", "\r", *separators)):
+        what = f"{cell!r:.60} holds a separator or an end of line, and cells are not quoted"
+        raise LossError(what, path=subject, remedy="pass --to-layout quoted=true")
+    try:
+        cell.encode(dialect.encoding)
+    except UnicodeEncodeError as error:
+        what = f"{cell[error.start : error.end]!r} is no character of {dialect.encoding}"
+        raise LossError(what, path=subject, remedy="pass --to-layout encoding=utf-8") from None
+
+
+# ------------------------------------------------------------------------------------------------------ values of cells
+
+
+def _is_list(cell: str) -> bool:
     """Whether a cell looks like a list."""
     return cell.lstrip().startswith("[") and cell.rstrip().endswith("]")
 
 
-def parse_list(cell: str) -> Any:
+def _parse_list(cell: str) -> Any:
     """The value of a cell in the notation of JSON or of Python; tuples become lists."""
     try:
         return json.loads(cell)
@@ -314,16 +298,36 @@ def parse_list(cell: str) -> Any:
                 source = ast.get_source_segment(cell.strip(), node) or ""
                 if not _ONE_LITERAL.fullmatch(source):
                     raise InputError(f"no commas between the items of {cell!r:.60}", remedy="write the list as JSON")
-        return _lists(ast.literal_eval(tree))
+        return json.loads(json.dumps(ast.literal_eval(tree)))
     except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
         raise InputError(f"no list that can be read: {cell!r:.60}", remedy="write it as JSON") from None
 
 
-def _lists(value: Any) -> Any:
-    if isinstance(value, (list, tuple)):
-        return [_lists(item) for item in value]
-    return {name: _lists(item) for name, item in value.items()} if isinstance(value, dict) else value
+def _tags_of(cell: str, names: Sequence[str]) -> list[Any]:
+    """The tags in a cell: those of a list, or those between spaces; numbers where these have names."""
+    if _is_list(cell):
+        return list(_parse_list(cell))
+    return [int(tag) if names and tag.isdecimal() and len(tag) < 10 else tag for tag in cell.split()]
 
+
+def _mentions_of(cell: str) -> list[CharMention]:
+    """The mentions in a cell: ``[start, end, label]``, or objects with these names."""
+    value = _parse_list(cell) if cell.strip() else []
+    if isinstance(value, dict):
+        value = value.get("entities", value.get("spans"))
+    if not isinstance(value, list):
+        raise InputError(f"no list of mentions: {cell!r:.60}", remedy="write [[start, end, label], ...]")
+    mentions = []
+    for item in value:
+        labels = item.get("labels") if isinstance(item, dict) else None
+        if isinstance(labels, list) and len(labels) == 1:
+            item = {**without(item, ("labels",)), "label": labels[0]}  # noqa: PLW2901
+        mention = parse_mention(item)
+        mentions.append(mention._replace(fields=without(mention.fields, ("text",))))
+    return mentions
+
+
+# --------------------------------------------------------------------------------------------------------- workbooks
 
 _ZIP = b"PK\x03\x04"
 _MAX_UNPACKED = 1 << 30  # bytes
@@ -334,9 +338,9 @@ _TIME_STAMP = re.compile(rb"(<dcterms:(created|modified)[^>]*>)[^<]*")
 _FIXED_TIME = rb"\g<1>2000-01-01T00:00:00Z"  # the same table is the same bytes
 
 
-def is_workbook(path: Path) -> bool:
+def _is_workbook(path: Path) -> bool:
     """Whether a file is named like a workbook, or begins like a zip archive of one."""
-    return Path(path.name.removesuffix(".gz")).suffix.lower() == ".xlsx" or (
+    return _extension_of(path) == ".xlsx" or (
         read_beginning(path, 4) == _ZIP and b"[Content_Types].xml" in read_beginning(path, 1 << 12)
     )
 
@@ -349,7 +353,7 @@ def _openpyxl() -> Any:
     return openpyxl
 
 
-def workbook_rows(path: Path, sheet: str, reading: ReadReport | None) -> Iterator[tuple[int, list[str]]]:
+def _workbook_rows(path: Path, sheet: str, reading: ReadReport | None) -> Iterator[tuple[int, list[str]]]:
     """The numbered rows of a sheet; notes tell of other sheets, and of cells that are no text."""
     openpyxl = _openpyxl()
     data = read_bytes(path)
@@ -397,7 +401,7 @@ def _text(cell: Any, number: int, path: Path, reading: ReadReport | None) -> str
     return str(value)
 
 
-def write_workbook(path: Path, rows: Iterable[list[str]], sheet: str) -> None:
+def _write_workbook(path: Path, rows: Iterable[list[str]], sheet: str) -> None:
     """Write rows as a workbook of one sheet; raises LossError at a cell that it cannot hold."""
     openpyxl = _openpyxl()
     from openpyxl.cell import WriteOnlyCell
@@ -433,23 +437,25 @@ def write_workbook(path: Path, rows: Iterable[list[str]], sheet: str) -> None:
             archive.writestr(zipfile.ZipInfo(entry.filename), content, zipfile.ZIP_DEFLATED)
 
 
+# ------------------------------------------------------------------------------------------------------------- reading
+
 _MAX_SENTENCE = 1000  # tokens of a table that nothing divides into sentences
 
 
-def groups_of(path: Path, dialect: TableDialect, reading: ReadReport | None = None) -> Iterator[list[Row]]:
+def _groups_of(path: Path, dialect: TableDialect, reading: ReadReport | None = None) -> Iterator[list[Row]]:
     """The rows of each sentence of a file."""
-    rows = read_rows(path, dialect, reading)
+    rows = _read_rows(path, dialect, reading)
     if dialect.has_heading:
         next(row for row in rows if row[1])
     if dialect.rows == "tokens":
-        return token_groups(rows, dialect, reading, path)
+        return _token_groups(rows, dialect, reading, path)
     return ([row] for row in rows if row[1])
 
 
-def token_groups(
+def _token_groups(
     rows: Iterator[Row], dialect: TableDialect, reading: ReadReport | None, path: Path
 ) -> Iterator[list[Row]]:
-    """The rows of each sentence."""
+    """The rows of each sentence of a table with a token in each row."""
     at = dialect.columns.index(dialect.sentence_column) if dialect.sentence_column else None
     document = dialect.columns.index(dialect.document) if dialect.document else None
     group: list[Row] = []
@@ -478,7 +484,7 @@ def token_groups(
         yield group
 
 
-def check_widths(group: list[Row], dialect: TableDialect) -> None:
+def _check_widths(group: list[Row], dialect: TableDialect) -> None:
     """Raise InputError at a row without a cell in each column; empty cells after the last column are dropped."""
     width = len(dialect.columns)
     for line, cells in group:
@@ -489,149 +495,97 @@ def check_widths(group: list[Row], dialect: TableDialect) -> None:
             raise InputError(what, line=line, remedy="correct the row, or quote the cell that holds a separator")
 
 
-def parse_tokens(group: list[Row], dialect: TableDialect, reading: ReadReport) -> Sentence:
+def _parse_tokens(group: list[Row], dialect: TableDialect, reading: ReadReport) -> Sentence:
     """The sentence of rows of one token each."""
     columns = dict(zip(dialect.columns, zip(*(cells for _, cells in group), strict=True), strict=True))
     tokens, tags = columns.pop(dialect.words_column), [tag.strip() for tag in columns.pop(dialect.labels_column)]
     if "" in tokens:
         line = group[tokens.index("")][0]
         raise InputError("the token is empty", line=line, remedy="give it one, or delete the row")
-    id_ = None
-    if dialect.sentence_column:
-        ids = columns.pop(dialect.sentence_column)
-        id_ = next((cell for cell in ids if cell), None)
-        if id_ and dialect.repeated and "" in ids:
-            remedy = "fill it, or pass --layout repeated=false if only the first row of a sentence has it"
-            what = f"no sentence in the column {dialect.sentence_column!r}"
-            raise InputError(what, line=group[ids.index("")][0], remedy=remedy)
-    if not dialect.ids:
-        id_ = None
-    elif id_ and dialect.document:
+    ids = columns.pop(dialect.sentence_column) if dialect.sentence_column else ()
+    id_ = next((cell for cell in ids if cell), None)
+    if id_ and dialect.repeated and "" in ids:
+        remedy = "fill it, or pass --layout repeated=false if only the first row of a sentence has it"
+        what = f"no sentence in the column {dialect.sentence_column!r}"
+        raise InputError(what, line=group[ids.index("")][0], remedy=remedy)
+    if id_ and dialect.document:
         id_ = f"{columns[dialect.document][0]}:{id_}"
     if dialect.names:
-        tags = [_name_of(_number(tag), dialect.names) for tag in tags]
+        numbers = {str(i): name for i, name in enumerate(dialect.names)}
+        tags = [numbers.get(tag, tag) for tag in tags]
     try:
         mentions = decode_canonical(tags, dialect.scheme, reading.repaired if reading.repair else None)
     except InvalidTag as fault:
         raise TagError(fault.message, line=group[fault.index][0], remedy=fault.remedy) from None
     further = {name: values for name, values in columns.items() if any(values)}
-    return Sentence(tokens, mentions, id_, columns=further)
+    return Sentence(tokens, mentions, id_ if dialect.ids else None, columns=further)
 
 
-def parse_sentence(record: dict[str, Any], dialect: TableDialect, reading: ReadReport) -> Iterable[Sentence]:
+def _parse_sentence(record: dict[str, Any], dialect: TableDialect, reading: ReadReport) -> Iterable[Sentence]:
     """The sentences of a row of one text."""
     words, labels = record.pop(dialect.words_column), record.pop(dialect.labels_column)
     id_ = record.pop(dialect.sentence_column, "") or None
     if not labels.strip():
         reading.notes[f"empty cell in the column {dialect.labels_column!r}, read as a text without mentions"] += 1
     fields: dict[str, Any] = {name: cell for name, cell in record.items() if cell != ""}
-    for name in filter(is_json_field, tuple(fields)):
-        fields[name] = parse_list(fields[name])
+    for name in filter(fields.__contains__, _JSON_FIELDS):
+        fields[name] = _parse_list(fields[name])
     if dialect.cells == "offsets":
         spans = None
-        if has_tokens := is_list(fields.get("tokens", "")):
-            spans = token_spans(parse_list(fields["tokens"]), words, reading)
-        if has_tokens and spans is not None:
+        if _is_list(fields.get("tokens", "")):
+            spans = token_spans(_parse_list(fields["tokens"]), words, reading)
+        if spans is not None:
             del fields["tokens"]
-        mentions = [_char_mention(item) for item in _items(labels)]
-        sentences = split_document(Document(words, mentions, id_, fields, token_spans=spans), dialect, reading)
-        if not sentences:
-            reading.notes["text of white space alone left out"] += 1
+        document = Document(words, _mentions_of(labels), id_, fields, token_spans=spans)
+        sentences = list(cut_record(document, dialect, reading))
         return [_with_columns(sentence) for sentence in sentences] if len(sentences) == 1 else sentences
-    tokens = parse_list(words) if is_list(words) else words.split()
-    if not isinstance(tokens, list) or not all(isinstance(token, str) for token in tokens):
-        raise InputError(f"no list of words in {dialect.words_column!r}", remedy='write ["Ada", "sang"]')
-    tags = tags_of_cell(labels, dialect.names) if labels.strip() else ["O"] * len(tokens)
-    if len(tags) != len(tokens):
-        what = f"{len(tags)} tags for {len(tokens)} words"
-        raise InputError(what, remedy="correct the row; words that hold spaces need a list")
-    spaces = pop_spaces(fields, tokens) if dialect.text_column else None
-    sentence = Sentence(tokens, decode_tags(tags, dialect.scheme, reading), id_, spaces=spaces, **split_fields(fields))
-    return (_with_columns(sentence),)
+    tokens = _parse_list(words) if _is_list(words) else words.split()
+    tags = _tags_of(labels, dialect.names) if labels.strip() else ["O"] * len(tokens)
+    own = {"id": id_, dialect.words_column: tokens, dialect.labels_column: tags}
+    layout = RecordLayout(
+        "tags", dialect.words_column, dialect.labels_column, scheme=dialect.scheme, names=dialect.names
+    )
+    return (_with_columns(parse_record(fields | own, layout, reading, is_own=False)),)
 
 
 def _with_columns(sentence: Sentence) -> Sentence:
     """The sentence with the fields as columns that hold a list of one value a token."""
     columns = {}
     for name, value in sentence.meta.items():
-        if isinstance(value, str) and is_list(value):
+        if isinstance(value, str) and _is_list(value):
             try:
-                items = parse_list(value)
+                items = _parse_list(value)
             except InputError:
                 continue
             if len(items) == len(sentence) and all(isinstance(item, str) for item in items):
                 columns[name] = tuple(items)
-    if not columns:
-        return sentence
-    meta = {name: value for name, value in sentence.meta.items() if name not in columns}
-    return sentence.with_(meta=meta, columns=columns)
+    return sentence.with_(meta=without(sentence.meta, columns), columns=columns) if columns else sentence
 
 
-def tags_of_cell(cell: str, names: Sequence[str]) -> list[Any]:
-    """The tags in a cell: those of a list, or those between spaces."""
-    tags = parse_list(cell) if is_list(cell) else [_number(tag) if names else tag for tag in cell.split()]
-    return [_name_of(tag, names) for tag in tags]
+# ----------------------------------------------------------------------------------------------------------- detection
 
-
-def _number(tag: str) -> int | str:
-    """The number that a tag is; other tags as they are."""
-    return int(tag) if tag.isdecimal() and len(tag) < 10 else tag
-
-
-def _name_of(tag: Any, names: Sequence[str]) -> Any:
-    """The name of a tag that is a number; an error where it has none."""
-    if type(tag) is not int:
-        return tag
-    if not 0 <= tag < len(names):
-        what = f"the number {tag} has no name" if names else f"the tags are numbers ({tag}) without names"
-        raise InputError(what, remedy="give them in order: --layout names=O,B-PER,I-PER")
-    return names[tag]
-
-
-def _items(cell: str) -> list[Any]:
-    """The mentions in a cell."""
-    value = parse_list(cell) if cell.strip() else []
-    if isinstance(value, dict):
-        value = value.get("entities", value.get("spans"))
-    if not isinstance(value, list):
-        raise InputError(f"no list of mentions: {cell!r:.60}", remedy="write [[start, end, label], ...]")
-    return value
-
-
-def _char_mention(item: Any) -> CharMention:
-    """A mention ``[start, end, label]``, or an object with these fields."""
-    if isinstance(item, dict):
-        label = next((item[name] for name in ("label", "type", "labels", "entity_type") if name in item), None)
-        label = label[0] if isinstance(label, list) and len(label) == 1 else label
-        start, end = (item.get(name, item.get(f"{name}_offset")) for name in ("start", "end"))
-        known = ("label", "type", "labels", "entity_type", "start", "end", "start_offset", "end_offset", "text")
-        return char_mention(label, start, end, {name: value for name, value in item.items() if name not in known})
-    if not isinstance(item, list) or len(item) != 3:
-        raise InputError(f"a mention must be [start, end, label], not {item!r:.60}", remedy="correct the row")
-    return char_mention(item[2], item[0], item[1], {})
-
-
-WORD_NAMES = ("word", "words", "token", "tokens", "form", "text", "sentence", "sentences", "sentence_text")
-_TEXTS = ("text", "sentence", "sentence_text", "content")
-LABEL_NAMES = (
+_WORD_NAMES = ("word", "words", "token", "tokens", "form", "text", "sentence", "sentences", "sentence_text")
+_TEXT_NAMES = ("text", "sentence", "sentence_text", "content")
+_LABEL_NAMES = (
     *("ner_tags", "ner_tag", "ner", "ner_labels", "ner_label", "entities", "entity", "labels", "label", "tags", "tag"),
     *("bio_tags", "bio_tag", "iob_tags", "iob_tag", "bio", "iob", "annotations", "spans", "ne", "ne_tag"),
 )
-_SENTENCES = (
+_SENTENCE_NAMES = (
     *("sentence_#", "sentence#", "sentence_id", "sent_id", "sentence_idx", "sentence_no", "sentence_number"),
     *("sentence_num", "sent_no", "sentid", "sentenceid", "sent", "sentence", "sid"),
 )
-_DOCUMENTS = ("document_id", "doc_id", "docid", "document", "doc", "document_#", "doc_#", "file_name", "filename")
+_DOCUMENT_NAMES = (
+    *("document_id", "doc_id", "docid", "document", "doc", "document_#", "doc_#", "file_name", "filename"),
+)
 _NUMBERED = re.compile(r"((?:sentence[\s:#]*)?)(0|[1-9][0-9]{0,17})", re.IGNORECASE)
-_NAME_IT = "name them: --layout words=NAME --layout labels=NAME"
 
 
-def normal_name(name: str) -> str:
+def _normal_name(name: str) -> str:
     """The name of a column as it is compared."""
     return re.sub(r"[^\w#]+", "_", name.strip().lower()).strip("_")
 
 
-def detect_columns(rows: list[Row], dialect: TableDialect, options: Mapping[str, Any]) -> dict[str, Any]:
+def _detect_columns(rows: list[Row], dialect: TableDialect, options: Mapping[str, Any]) -> dict[str, Any]:
     """The names of the columns, and what they hold."""
     names = [name.strip() for name in rows[0][1]]
     has_heading = options.get("has_heading", not any(map(is_tag, names)))
@@ -645,81 +599,57 @@ def detect_columns(rows: list[Row], dialect: TableDialect, options: Mapping[str,
     else:
         names = [str(i) for i in range(len(names))]
     cells = {name: [row[i] if i < len(row) else "" for _, row in rows] for i, name in enumerate(names)}
-    found = _ColumnNames(cells, options, has_heading=has_heading)
-    detected: dict[str, Any] = {"has_heading": has_heading, "columns": tuple(names)}
-    labels = detected["labels"] = found.labels(dialect.names)
-    kind = _kind_of(cells[labels], dialect.names)
-    is_token = options.get("rows", "tokens" if kind == "tag" else "sentences") == "tokens"
-    detected["rows"] = "tokens" if is_token else "sentences"
-    words = detected["words"] = found.words(labels, is_offsets=kind == "offsets")
-    if not is_token:
-        has_lists = any(is_list(cell) for cell in cells[words])
-        detected["cells"] = "offsets" if kind == "offsets" else "lists" if has_lists or kind == "list" else "strings"
-        if kind == "offsets" and has_lists:
-            what = f"{words!r} holds lists of words, and {labels!r} positions of characters"
-            raise InputError(what, remedy="name the column of texts: --layout words=NAME")
-        if id_ := found.get("sentence", (*_SENTENCES, "id"), {words, labels}):
-            detected["sentence"] = id_
-        detected["tokens"] = "tokens" in names
-        return detected
-    sentence = found.get("sentence", _SENTENCES, {words, labels})
-    if sentence:
-        given = cells[sentence]
-        detected |= {"sentence": sentence, "repeated": all(given)}
-    detected["empty_rows"] = not sentence
-    if document := found.get("document", _DOCUMENTS, {words, labels, sentence}):
-        detected["document"] = document
-    return detected
+    by_name = {_normal_name(name): name for name in reversed(names)}
+    told = f"it has {', '.join(map(repr, names))}"
 
-
-class _ColumnNames:
-    """Finds columns by the options, their names and what they hold."""
-
-    def __init__(self, cells: Mapping[str, list[str]], options: Mapping[str, Any], *, has_heading: bool) -> None:
-        self._cells, self._options = cells, options
-        self._has_heading = has_heading
-        self._by_name = {normal_name(name): name for name in reversed(list(cells))}
-        self._told = f"it has {', '.join(map(repr, cells))}"
-
-    def get(self, option: str, known: Collection[str], taken: Collection[str]) -> str:
+    def find(option: str, known: Collection[str], taken: Collection[str]) -> str:
         """The column that an option names, or else the first of known names; empty without one."""
-        given = self._options.get(option)
-        if given:
-            name: str | None = given if given in self._cells else self._by_name.get(normal_name(given))
-            if name is None:
-                raise InputError(f"no column {given!r}", remedy=f"name another: --layout {option}=NAME; {self._told}")
-            return name
-        return next((self._by_name[n] for n in known if n in self._by_name and self._by_name[n] not in taken), "")
+        if (given := options.get(option)) and given not in names:
+            raise InputError(f"no column {given!r}", remedy=f"name another: --layout {option}=NAME; {told}")
+        found = (by_name[name] for name in known if name in by_name and by_name[name] not in taken)
+        return given or next(found, "")
 
-    def labels(self, names: Sequence[str]) -> str:
-        """The column of tags or mentions."""
-        if "labels" in self._options:
-            return self.get("labels", (), ())
-        known = [self._by_name[name] for name in LABEL_NAMES if name in self._by_name]
-        fitting = [name for name in known if _kind_of(self._cells[name], names)]
-        if fitting:
-            return fitting[0]
-        # Without a known name only tags show what they are.
-        others = [name for name in self._cells if name not in known and _kind_of(self._cells[name], ()) == "tag"]
-        if len(others) == 1:
-            return others[0]
-        if known:
-            cell = next((cell for cell in self._cells[known[0]] if cell.strip() and not is_tag(cell)), "")
-            what = f"the column {known[0]!r} holds neither tags nor lists of mentions (first: {cell!r:.60})"
-            remedy = "write tags such as B-PER, or [start, end, label]; numbers need --layout names=O,B-PER,I-PER"
-            raise InputError(what, remedy=remedy)
-        what = "no column of labels is known" if self._has_heading else "no heading, and no column of tags alone"
-        raise InputError(f"{what}: {self._told}", remedy=_NAME_IT)
+    labels = find("labels", (), ()) or _label_column(cells, by_name, dialect.names)
+    if not labels:
+        what = "no column of labels is known" if has_heading else "no heading, and no column of tags alone"
+        raise InputError(f"{what}: {told}", remedy="name them: --layout words=NAME --layout labels=NAME")
+    kind = _kind_of(cells[labels], dialect.names)
+    others = [name for name in names if name != labels]
+    words = find("words", (*_TEXT_NAMES, *_WORD_NAMES) if kind == "offsets" else _WORD_NAMES, {labels})
+    words = words or (others[0] if len(others) == 1 else "")
+    if not words:
+        what = "no column of words is known" if has_heading else "no heading, and several columns"
+        raise InputError(f"{what}: {told}", remedy="name it: --layout words=NAME")
+    detected = {"has_heading": has_heading, "columns": tuple(names), "labels": labels, "words": words}
+    if options.get("rows", "tokens" if kind == "tag" else "sentences") == "tokens":
+        sentence = find("sentence", _SENTENCE_NAMES, {words, labels})
+        document = find("document", _DOCUMENT_NAMES, {words, labels, sentence})
+        detected |= {"rows": "tokens", "sentence": sentence, "document": document, "empty_rows": not sentence}
+        return detected | ({"repeated": all(cells[sentence])} if sentence else {})
+    has_lists = any(map(_is_list, cells[words]))
+    if kind == "offsets" and has_lists:
+        what = f"{words!r} holds lists of words, and {labels!r} positions of characters"
+        raise InputError(what, remedy="name the column of texts: --layout words=NAME")
+    form = "offsets" if kind == "offsets" else "lists" if has_lists or kind == "list" else "strings"
+    sentence = find("sentence", (*_SENTENCE_NAMES, "id"), {words, labels})
+    return detected | {"rows": "sentences", "cells": form, "sentence": sentence, "tokens": "tokens" in names}
 
-    def words(self, labels: str, *, is_offsets: bool) -> str:
-        """The column of words or texts."""
-        if name := self.get("words", (*_TEXTS, *WORD_NAMES) if is_offsets else WORD_NAMES, {labels}):
-            return name
-        others = [name for name in self._cells if name != labels]
-        if len(others) == 1:
-            return others[0]
-        what = "no column of words is known" if self._has_heading else "no heading, and several columns"
-        raise InputError(f"{what}: {self._told}", remedy="name it: --layout words=NAME")
+
+def _label_column(cells: Mapping[str, list[str]], by_name: Mapping[str, str], tag_names: Sequence[str]) -> str:
+    """The column of tags or mentions, by its name or by its values; empty without one."""
+    known = [by_name[name] for name in _LABEL_NAMES if name in by_name]
+    if fitting := [name for name in known if _kind_of(cells[name], tag_names)]:
+        return fitting[0]
+    # Without a known name only tags show what they are.
+    others = [name for name in cells if name not in known and _kind_of(cells[name], ()) == "tag"]
+    if len(others) == 1:
+        return others[0]
+    if known:
+        cell = next((cell for cell in cells[known[0]] if cell.strip() and not is_tag(cell)), "")
+        what = f"the column {known[0]!r} holds neither tags nor lists of mentions (first: {cell!r:.60})"
+        remedy = "write tags such as B-PER, or [start, end, label]; numbers need --layout names=O,B-PER,I-PER"
+        raise InputError(what, remedy=remedy)
+    return ""
 
 
 def _kind_of(cells: Iterable[str], names: Sequence[str]) -> Literal["", "tag", "string", "list", "offsets"]:
@@ -733,7 +663,7 @@ def _kind_of(cells: Iterable[str], names: Sequence[str]) -> Literal["", "tag", "
     if filled and (is_number or sum(map(is_tag, filled)) >= 0.8 * len(filled)):
         return "tag"
     try:
-        values = [parse_list(cell) for cell in sample]
+        values = [_parse_list(cell) for cell in sample]
     except InputError:
         return ""
     items = [item for value in values for item in (value if isinstance(value, list) else [value])]
@@ -742,130 +672,103 @@ def _kind_of(cells: Iterable[str], names: Sequence[str]) -> Literal["", "tag", "
     return "offsets" if filled and all(isinstance(item, (list, dict)) for item in items) else ""
 
 
-def detect_numbers(path: Path, dialect: TableDialect) -> dict[str, Any]:
-    """Whether the column of sentences numbers all of them, one after the other, and how."""
-    if dialect.rows != "tokens" or not dialect.sentence_column:
-        return {}
-    column = dialect.columns.index(dialect.sentence_column)
-    found: dict[str, Any] = {}
-    for count, group in enumerate(groups_of(path, dialect)):
-        cells = group[0][1]
-        number = _NUMBERED.fullmatch(cells[column]) if column < len(cells) else None
-        first = int(number[2]) - count if number else -1
-        told = {"ids": False, "number_prefix": number[1] if number else "", "number_from": first}
-        if first not in (0, 1) or told != (found or told):
-            return {"ids": True}
-        found = told
-    return found
-
-
-def detect_scheme(path: Path, dialect: TableDialect, options: Collection[str]) -> dict[str, Any]:
-    """The tag scheme, from as many rows as show it."""
-    if "scheme" in options or not dialect.is_tagged:
-        return {}
+def _detect_numbers_and_scheme(path: Path, dialect: TableDialect) -> dict[str, Any]:
+    """Whether the column of sentences numbers all of them, one after the other, and how; and the tag scheme."""
+    is_numbered = dialect.rows == "tokens" and bool(dialect.sentence_column)
+    detected: dict[str, Any] = {"ids": True} if is_numbered else {}
+    numbers: set[tuple[str, int]] = set()
     detector = SchemeDetector()
-    column = dialect.columns.index(dialect.labels_column)
-    for group in groups_of(path, dialect):
-        cells = [row[column].strip() if column < len(row) else "O" for _, row in group]
-        try:
-            detector.update(cells if dialect.rows == "tokens" else map(str, tags_of_cell(cells[0], dialect.names)))
-        except InputError:
-            continue  # reported when it is read
-        if detector.is_decided:
+    for count, group in enumerate(_groups_of(path, dialect)):
+        rows = [dict(zip(dialect.columns, cells, strict=False)) for _, cells in group]
+        if is_numbered:
+            match = _NUMBERED.fullmatch(rows[0].get(dialect.sentence_column, ""))
+            numbers.add((match[1], int(match[2]) - count) if match else ("", -1))
+            is_numbered = len(numbers) == 1
+        if dialect.is_tagged and not detector.is_decided:
+            tags = [row.get(dialect.labels_column, "O").strip() for row in rows]
+            try:
+                detector.update(tags if dialect.rows == "tokens" else map(str, _tags_of(tags[0], dialect.names)))
+            except InputError:
+                continue  # reported when it is read
+        elif not is_numbered:
             break
-    return {"scheme": detector.scheme()}
+    if is_numbered and numbers:
+        [(prefix, first)] = numbers
+        if first in (0, 1):
+            detected = {"ids": False, "number_prefix": prefix, "number_from": first}
+    return detected | ({"scheme": detector.scheme()} if dialect.is_tagged else {})
 
 
-class Places:
-    """The columns of a table that is written, and numbers for sentences without an id."""
+# ------------------------------------------------------------------------------------------------------------- writing
 
-    def __init__(self, sentences: Sequence[Sentence], dialect: TableDialect) -> None:
-        words, labels, id_ = dialect.words_column, dialect.labels_column, dialect.sentence_column
-        further = dict.fromkeys(name for sentence in sentences for name in sentence.columns)
-        if dialect.rows == "tokens":
-            first = [id_] if id_ else []
-        else:
-            has_id = any(sentence.id is not None for sentence in sentences)
-            first = [id_] if has_id else []
-            further |= dict.fromkeys(name for s in sentences for name in s.fields if _is_written(name, s))
-            if dialect.cells == "offsets" and dialect.tokens:
-                further = {"tokens": None} | further
-            elif dialect.text_column and dialect.cells != "offsets" and any(s.spaces is not None for s in sentences):
-                further = {dialect.text_column: None} | further
-        own = dialect.columns or (*first, words, labels)
-        if not dialect.has_heading:
-            further = {}
-        self.names = tuple(dict.fromkeys((*own, *first, *further)))
-        self._ids = {sentence.id for sentence in sentences}
-        self._count = 0
-        self._number = dialect.number_from - 1
 
-    @property
-    def is_first(self) -> bool:
-        """Whether the sentence that is written is the first."""
-        return self._count == 1
+def _columns_of(sentences: Sequence[Sentence], dialect: TableDialect) -> tuple[str, ...]:
+    """The columns of a table that is written."""
+    further = dict.fromkeys(name for sentence in sentences for name in sentence.columns)
+    first = [dialect.sentence_column] if dialect.sentence_column else []
+    if dialect.rows == "sentences":
+        first = first if any(sentence.id is not None for sentence in sentences) else []
+        further |= dict.fromkeys(name for s in sentences for name in s.fields if _is_written(name, s))
+        if dialect.cells == "offsets" and dialect.tokens:
+            further = {"tokens": None} | further
+        elif dialect.text_column and dialect.cells != "offsets" and any(s.spaces is not None for s in sentences):
+            further = {dialect.text_column: None} | further
+    own = dialect.columns or (*first, dialect.words_column, dialect.labels_column)
+    return tuple(dict.fromkeys((*own, *first, *(further if dialect.has_heading else ()))))
 
-    def number(self) -> str:
-        """The number of the next sentence that has no id."""
-        self._number += 1
-        return str(self._number)
 
-    def id_of(self, sentence: Sentence, dialect: TableDialect) -> str:
-        """The cell of a sentence: its id, or its number in the table."""
-        self._count += 1
-        number = self.number()
-        if sentence.id is None:
-            while f"{dialect.number_prefix}{number}" in self._ids:
-                number = self.number()
-            return f"{dialect.number_prefix}{number}"
+def _id_cells(sentences: Sequence[Sentence], dialect: TableDialect) -> Iterator[str]:
+    """The cell of each sentence: its id, or its number in the table."""
+    taken = {sentence.id for sentence in sentences}
+    number = dialect.number_from
+    for sentence in sentences:
+        cell = f"{dialect.number_prefix}{number}"
+        number += 1
+        while sentence.id is None and cell in taken:
+            cell = f"{dialect.number_prefix}{number}"
+            number += 1
         document = sentence.columns.get(dialect.document) if dialect.document else None
-        return sentence.id.removeprefix(f"{document[0]}:") if document else sentence.id
+        yield cell if sentence.id is None else sentence.id.removeprefix(f"{document[0]}:" if document else "")
 
 
 def _is_written(name: str, sentence: Sentence) -> bool:
     """Whether a field of a sentence has a column; white space before the text is part of the text."""
-    value = sentence.fields[name]
-    return name not in (BEFORE, ENTITY_FIELDS) and (isinstance(value, str) or is_json_field(name))
+    return name not in (BEFORE, ENTITY_FIELDS) and (isinstance(sentence.fields[name], str) or name in _JSON_FIELDS)
 
 
-def rows_of(sentence: Sentence, dialect: TableDialect, places: Places) -> Iterator[list[str]]:
+def _rows_of(sentence: Sentence, id_: str, columns: Sequence[str], dialect: TableDialect) -> Iterator[list[str]]:
     """The rows of a sentence, each a cell for each column."""
-    id_ = places.id_of(sentence, dialect)
     tags = encode_canonical(len(sentence), sentence.mentions, dialect.scheme) if dialect.is_tagged else []
     words, labels = dialect.words_column, dialect.labels_column
     if dialect.rows == "tokens":
         n = len(sentence)
         ids = [id_] * n if dialect.repeated else [id_] + [""] * (n - 1)
-        columns = {**sentence.columns, words: sentence.tokens, labels: tags, dialect.sentence_column: ids}
-        values = [columns.get(name, [""] * n) for name in places.names]
-        if dialect.empty_rows and not places.is_first:
-            yield []
-        yield from (list(row) for row in zip(*values, strict=True))
+        values = {**sentence.columns, words: sentence.tokens, labels: tags, dialect.sentence_column: ids}
+        yield from (list(row) for row in zip(*(values.get(name, [""] * n) for name in columns), strict=True))
         return
+
+    def as_json(value: Any) -> str:
+        return to_json(value, sentence.key).decode()
+
     fields = {name: value for name, value in sentence.fields.items() if _is_written(name, sentence)}
-    record = {
-        n: value if type(value) is str and not is_json_field(n) else _json(value, sentence)
-        for n, value in fields.items()
-    }
-    record |= {name: _json(list(values), sentence) for name, values in sentence.columns.items()}
+    record = {name: as_json(value) if name in _JSON_FIELDS else value for name, value in fields.items()}
+    record |= {name: as_json(list(values)) for name, values in sentence.columns.items()}
     record[dialect.sentence_column] = sentence.id or ""
     if dialect.cells == "offsets":
         record[words], spans = layout_text(sentence)
-        record[labels] = _json([[start, end, label] for label, start, end, _ in char_spans(sentence, spans)], sentence)
+        record[labels] = as_json([[start, end, label] for label, start, end, _ in char_spans(sentence, spans)])
         if dialect.tokens:
-            record["tokens"] = _json(sentence.tokens, sentence)
+            record["tokens"] = as_json(sentence.tokens)
     else:
         if dialect.text_column and sentence.spaces is not None:
             record[dialect.text_column] = sentence.text
         is_lists = dialect.cells == "lists"
-        record[words] = _json(sentence.tokens, sentence) if is_lists else " ".join(sentence.tokens)
-        record[labels] = _json(tags, sentence) if is_lists else " ".join(tags)
-    yield [record.get(name, "") for name in places.names]
+        record[words] = as_json(sentence.tokens) if is_lists else " ".join(sentence.tokens)
+        record[labels] = as_json(tags) if is_lists else " ".join(tags)
+    yield [record.get(name, "") for name in columns]
 
 
-def _json(value: Any, sentence: Sentence) -> str:
-    return to_json(value, sentence.key).decode()
-
+# -------------------------------------------------------------------------------------------------------------- format
 
 _SAMPLE = 2000  # rows from which the layout is detected
 
@@ -884,58 +787,46 @@ class Table(BufferedFormat):
         """See `BaseFormat.recognises`: a workbook, or a first row that names columns of words and labels."""
         if path.is_dir():
             return False
-        if is_workbook(path):
+        if _is_workbook(path):
             return True
-        encoding, text = beginning_of(path)
-        separator, cells = first_row(text)
-        if not encoding or len(cells) < 2:
+        data = read_beginning(path)
+        text = data.decode(_marked_encoding(data), "replace")
+        separator, cells = _first_row(text)
+        if "\0" in text or data.startswith(_ZIP) or len(cells) < 2:
             return False
+        is_csv = separator != "tab" and _extension_of(path) == ".csv"
         if any(is_tag(cell.strip()) for cell in cells):
-            return separator != "tab" and extension_of(path) == ".csv"
-        names = set(map(normal_name, cells))
-        has_known = not names.isdisjoint(LABEL_NAMES) and not names.isdisjoint(WORD_NAMES)
-        # What else could a file of this name be? As a table, its error names the columns.
-        return has_known or (separator != "tab" and extension_of(path) == ".csv")
+            return is_csv
+        names = set(map(_normal_name, cells))
+        # What else could a file named .csv be? As a table, its error names the columns.
+        return is_csv or not (names.isdisjoint(_LABEL_NAMES) or names.isdisjoint(_WORD_NAMES))
 
     def detect(self, path: Path, dialect: TableDialect, options: Mapping[str, Any]) -> dict[str, Any]:
         """See `BaseFormat.detect`; raises InputError where the columns are not known."""
-        detected: dict[str, Any] = {}
-        if not is_workbook(path):
-            detected = detect_characters(path, dialect, options)
-            dialect = replace(dialect, **detected)
-        rows = [row for row in islice(read_rows(path, dialect), _SAMPLE) if row[1]]
+        detected = {} if _is_workbook(path) else _detect_characters(path, dialect, options)
+        dialect = replace(dialect, **detected)
+        rows = [row for row in islice(_read_rows(path, dialect), _SAMPLE) if row[1]]
         if not rows:
             raise no_sentences(path)
         try:
-            detected |= detect_columns(rows, dialect, options)
+            detected |= _detect_columns(rows, dialect, options)
         except InputError as error:
             error.locate(str(path), rows[0][0])
             raise
-        dialect = replace(dialect, **detected)
-        return detected | detect_numbers(path, dialect) | detect_scheme(path, dialect, options)
-
-    def detect_dialect(self, path: Path, **options: Any) -> TableDialect:
-        """See `BaseFormat.detect_dialect`; names of columns may be given in any case."""
-        dialect: TableDialect = super().detect_dialect(path, **options)
-        names = {normal_name(name): name for name in reversed(dialect.columns)} | {
-            name: name for name in dialect.columns
-        }
-        given = {option: getattr(dialect, option) for option in ("words", "labels", "sentence", "document")}
-        return replace(dialect, **{o: names.get(name, names.get(normal_name(name), name)) for o, name in given.items()})
+        return detected | _detect_numbers_and_scheme(path, replace(dialect, **detected))
 
     def sentences(self, path: Path, dialect: TableDialect, reading: ReadReport) -> Iterator[Sentence]:
-        """See `entaug.formats.buffered.BufferedFormat`."""
-
         def parse(_number: int, group: list[Row]) -> Iterable[Sentence]:
-            check_widths(group, dialect)
+            _check_widths(group, dialect)
             if dialect.rows == "tokens":
-                return (parse_tokens(group, dialect, reading),)
-            return parse_sentence(dict(zip(dialect.columns, group[0][1], strict=True)), dialect, reading)
+                return (_parse_tokens(group, dialect, reading),)
+            return _parse_sentence(dict(zip(dialect.columns, group[0][1], strict=True)), dialect, reading)
 
-        return read_records(path, ((group[0][0], group) for group in groups_of(path, dialect, reading)), parse, reading)
+        return read_records(
+            path, ((group[0][0], group) for group in _groups_of(path, dialect, reading)), parse, reading
+        )
 
     def check(self, sentence: Sentence, dialect: TableDialect) -> None:
-        """See `BufferedFormat.check`; raises LossError."""
         super().check(sentence, dialect)
         as_stored = self.as_stored(sentence, dialect)
         if dialect.is_tagged:
@@ -946,9 +837,9 @@ class Table(BufferedFormat):
             for text in (*sentence.tokens, *(mention.label for mention in as_stored.mentions)):
                 if text.split() != [text]:
                     raise LossError(f"{text!r} holds white space", path=subject, remedy="write cells=lists or offsets")
-        for row in rows_of(as_stored, dialect, Places([as_stored], dialect)):
+        for row in _rows_of(as_stored, sentence.id or "", _columns_of([as_stored], dialect), dialect):
             for cell in row:
-                check_cell(cell, dialect, subject)
+                _check_cell(cell, dialect, subject)
 
     def lost(self, sentence: Sentence, dialect: TableDialect) -> list[str]:
         """See `BaseFormat.lost`; fields where a row is a token, and what a column has no place for."""
@@ -965,23 +856,29 @@ class Table(BufferedFormat):
             lost += ["text"] * (sentence.spaces is not None and not dialect.text_column)
         taken |= {*sentence.columns, "tokens" if dialect.cells == "offsets" and dialect.tokens else ""}
         for name, value in sentence.fields.items():
-            if name in taken or not (isinstance(value, str) or is_json_field(name)):
+            if name in taken or not (isinstance(value, str) or name in _JSON_FIELDS):
                 lost.append(f"field {name!r}")
         return lost
 
     def write(self, sentences: Iterable[Sentence], path: Path, dialect: TableDialect) -> None:
-        """See `entaug.formats.buffered.BufferedFormat`."""
         kept = [self.as_stored(sentence, dialect) for sentence in sentences]
-        places = Places(kept, dialect)
-        heading = [list(places.names)] if dialect.has_heading else []
-        rows = chain(heading, chain.from_iterable(rows_of(sentence, dialect, places) for sentence in kept))
-        if extension_of(path) == ".xlsx":
-            write_workbook(path, rows, dialect.sheet)
+        columns = _columns_of(kept, dialect)
+
+        def rows() -> Iterator[list[str]]:
+            if dialect.has_heading:
+                yield list(columns)
+            for number, (sentence, id_) in enumerate(zip(kept, _id_cells(kept, dialect), strict=True)):
+                if number and dialect.rows == "tokens" and dialect.empty_rows:
+                    yield []
+                yield from _rows_of(sentence, id_, columns, dialect)
+
+        if _extension_of(path) == ".xlsx":
+            _write_workbook(path, rows(), dialect.sheet)
             return
-        delimiter = SEPARATORS[dialect.separator or separator_of(path)]
+        delimiter = SEPARATORS[dialect.separator or _separator_of(path)]
         with atomic_file(path) as out:
             text = io.TextIOWrapper(out, encoding=dialect.encoding, newline="")
-            for row in rows:
-                text.write((quoted_row(row, delimiter) if dialect.quoted else delimiter.join(row)) + "\n")
+            for row in rows():
+                text.write((_quoted_row(row, delimiter) if dialect.quoted else delimiter.join(row)) + "\n")
             text.flush()
             text.detach()

@@ -16,11 +16,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, lru_cache
-from itertools import accumulate, groupby, pairwise, product
+from functools import cache
+from itertools import accumulate, groupby, pairwise
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
@@ -30,32 +29,7 @@ from entaug.core.mentions import Mention, Span
 from entaug.core.spacing import infer_spaces, is_unspaced_script, is_word_character
 from entaug.errors import InputError, LossError, MissingExtraError, ParameterError
 from entaug.formats.base import BEFORE, ENTITY_FIELDS, ReadReport, before_of
-
-__all__ = [
-    "BEFORE",
-    "CHAR_RANGES",
-    "DOCUMENT",
-    "CharMention",
-    "Document",
-    "OffsetOptions",
-    "OffsetUnit",
-    "Quote",
-    "SegmentationOptions",
-    "UnitDetector",
-    "characters_of",
-    "counter",
-    "group_by_document",
-    "in_characters",
-    "join_sentences",
-    "locate_quotes",
-    "locate_tokens",
-    "named_documents",
-    "other_units",
-    "raise_all",
-    "retokenized",
-    "split_document",
-    "title_of",
-]
+from entaug.formats.token_records import entity_fields
 
 DOCUMENT = "_document"
 """Field of a sentence: the id of its document, and the character where it begins there."""
@@ -111,24 +85,30 @@ def join_sentences(sentences: Iterable[Sentence], separator: str = "\n") -> Docu
             for name, value in sentence.fields.items()
             if name not in fields and name not in (BEFORE, DOCUMENT, ENTITY_FIELDS)
         }
-        spaces = infer_spaces(sentence.tokens) if sentence.spaces is None else sentence.spaces
-        sentence_start = offset
-        token_spans = []
-        for token, space in zip(sentence.tokens, spaces, strict=True):
-            token_spans.append((offset, offset + len(token)))
-            offset += len(token) + len(space)
-            parts += [token, space] if space else [token]
+        text, spans = place_tokens(sentence, offset)
+        parts.append(text)
         tokens += sentence.tokens
-        mentions += _char_mentions(sentence, token_spans, sentence_start)
+        mentions += _char_mentions(sentence, spans, offset)
+        offset += len(text)
     return Document("".join(parts), mentions, document_id, fields, tokens)
+
+
+def place_tokens(sentence: Sentence, offset: int = 0) -> tuple[str, list[Span]]:
+    """The text of a sentence, and where its tokens are; white space that is unknown is inferred as in printed text."""
+    parts = []
+    spans = []
+    spaces = infer_spaces(sentence.tokens) if sentence.spaces is None else sentence.spaces
+    for token, space in zip(sentence.tokens, spaces, strict=True):
+        end = offset + len(token)
+        spans.append((offset, end))
+        offset = end + len(space)
+        parts += [token, space] if space else [token]
+    return "".join(parts), spans
 
 
 def _char_mentions(sentence: Sentence, token_spans: Sequence[Span], sentence_start: int) -> Iterator[CharMention]:
     """The mentions of a sentence by characters."""
-    fields = sentence.fields.get(ENTITY_FIELDS)
-    if not isinstance(fields, list) or len(fields) != len(sentence.mentions):
-        fields = [{}] * len(sentence.mentions)
-    for mention, known_fields in zip(sentence.mentions, fields, strict=True):
+    for mention, known_fields in zip(sentence.mentions, entity_fields(sentence), strict=True):
         spans = tuple((token_spans[start][0], token_spans[end - 1][1]) for start, end in mention.spans)
         mention_fields = dict(known_fields)
         if ranges := mention_fields.pop(CHAR_RANGES, None):
@@ -257,12 +237,25 @@ def counter(text: str, unit: str) -> Callable[[int], int]:
 # ------------------------------------------------------------------------------------------------------------ decision
 
 
+@dataclass
+class _Votes:
+    """Numbers of ranges that have different places in characters and in another unit, by where they fit words."""
+
+    total: int = 0
+    characters: int = 0
+    other: int = 0
+    other_alone: int = 0
+
+    @property
+    def margin(self) -> int:
+        return self.other - self.characters
+
+
 class UnitDetector:
     """Collects evidence for the unit of the offsets of a file."""
 
     def __init__(self) -> None:
-        # By unit, and whether a range that it moves fits words as characters and as this unit.
-        self._evidence: Counter[tuple[str, bool, bool]] = Counter()
+        self._votes: dict[OffsetUnit, _Votes] = {unit: _Votes() for unit in _UNITS}
 
     def add(self, text: str, ranges: Iterable[tuple[Any, Any, Any]], tokens: Iterable[Span] | None = None) -> None:
         """Add ranges of a text as the file gives them: start, end, and the words there or None."""
@@ -277,61 +270,43 @@ class UnitDetector:
             return _fits(text, start, end, words)
 
         for start, end, words in ranges:
-            if type(start) is not int or type(end) is not int:
-                continue
-            for unit, places in known.items():
+            for unit, places in known.items() if type(start) is type(end) is int else ():
                 place = places.get(start), places.get(end)
                 if place != (start, end):
-                    self._evidence[unit, fits(start, end, words), fits(*place, words)] += 1
+                    as_characters, as_other = fits(start, end, words), fits(*place, words)
+                    votes = self._votes[unit]
+                    votes.total += 1
+                    votes.characters += as_characters
+                    votes.other += as_other
+                    votes.other_alone += as_other and not as_characters
 
     def decide(self) -> dict[str, str]:
-        """The options ``offsets`` and ``offsets_note`` of the layout."""
-        unit, note = _weigh(self._evidence)
-        return {"offsets": unit, "offsets_note": note}
+        """The options ``offsets`` and ``offsets_note``; a note unless all ranges agree that they are characters."""
+        fitting = {unit: votes for unit, votes in self._votes.items() if votes.margin > 0}
+        votes = fitting.get("bytes", _Votes())
+        if votes.margin < _BYTES_MARGIN or votes.other < votes.total:
+            fitting.pop("bytes", None)
+        if fitting:
+            unit = max(fitting, key=lambda unit: fitting[unit].margin)
+            claim = f"offsets count {title_of(unit)}"
+            return {"offsets": unit, "offsets_note": self._note(claim, unit, "characters")}
+        # Words fit bytes by chance too often for a remark.
+        doubtful = [u for u in _UNITS[:2] if (v := self._votes[u]).total and (not v.margin or v.other_alone)]
+        if not doubtful:
+            return {"offsets": "characters", "offsets_note": ""}
+        unit = max(doubtful, key=lambda unit: self._votes[unit].margin)
+        claim = "offsets count characters"
+        if not self._votes[unit].margin:
+            claim = f"offsets may count {title_of(unit)} and were read as characters"
+        return {"offsets": "characters", "offsets_note": self._note(claim, unit, unit)}
 
-
-class _Votes(NamedTuple):
-    """Numbers of ranges that have different places in characters and in another unit, by where they fit words."""
-
-    total: int
-    characters: int
-    other: int
-
-    @property
-    def margin(self) -> int:
-        return self.other - self.characters
-
-
-def _weigh(evidence: Counter[tuple[str, bool, bool]]) -> tuple[OffsetUnit, str]:
-    """The unit, and a note unless all ranges agree that offsets count characters."""
-    votes: dict[OffsetUnit, _Votes] = {}
-    for unit in _UNITS:
-        both, characters, other, neither = (evidence[unit, a, b] for a, b in product((True, False), repeat=2))
-        votes[unit] = _Votes(both + characters + other + neither, both + characters, both + other)
-    certain = [
-        unit
-        for unit, vote in votes.items()
-        if vote.margin > 0 and (unit != "bytes" or (vote.margin >= _BYTES_MARGIN and vote.other == vote.total))
-    ]
-    if certain:
-        chosen = max(certain, key=lambda unit: votes[unit].margin)
-        return chosen, _note(f"offsets count {title_of(chosen)}", votes[chosen], chosen, "characters")
-    # Words fit bytes by chance too often for a remark.
-    doubtful = [u for u in _UNITS[:2] if votes[u].total and (not votes[u].margin or evidence[u, False, True])]
-    if not doubtful:
-        return "characters", ""
-    unit = max(doubtful, key=lambda unit: votes[unit].margin)
-    is_tied = not votes[unit].margin
-    claim = f"offsets may count {title_of(unit)} and were read as characters" if is_tied else "offsets count characters"
-    return "characters", _note(claim, votes[unit], unit, unit)
-
-
-def _note(claim: str, votes: _Votes, unit: str, remedy: str) -> str:
-    ranges = f"{votes.total:,} range{'s' * (votes.total != 1)}"
-    return (
-        f"{claim}: of {ranges} where that matters, {votes.other:,} fit words as {title_of(unit)} and "
-        f"{votes.characters:,} as characters; to change it: --layout offsets={remedy}"
-    )
+    def _note(self, claim: str, unit: OffsetUnit, remedy: str) -> str:
+        votes = self._votes[unit]
+        ranges = f"{votes.total:,} range{'s' * (votes.total != 1)}"
+        return (
+            f"{claim}: of {ranges} where that matters, {votes.other:,} fit words as {title_of(unit)} and "
+            f"{votes.characters:,} as characters; to change it: --layout offsets={remedy}"
+        )
 
 
 def other_units(text: str, spans: Iterable[tuple[int, int]], unit: str) -> Iterator[tuple[str, str]]:
@@ -416,8 +391,6 @@ def _agrees(text: str, spans: Sequence[Span], words: str | None) -> bool:
 _CACHED_WORDS = 1 << 18  # words whose tokens a tokeniser remembers
 _LONGEST_RUN = 256  # punctuation marks without a space that are tokenised at once
 _LONG_RUN = re.compile(rf"(?<![^\w\s])[^\w\s]{{{_LONGEST_RUN + 1},}}")
-_CONTEXT = 4  # marks before and after a cut that tell whether it is between two tokens
-_CUT_WITHIN = 32  # marks before the longest run among which a cut is looked for
 AlignedMention = tuple[Mention, CharMention]
 """A mention by tokens, and by characters."""
 
@@ -470,10 +443,6 @@ class OffsetOptions(SegmentationOptions):
 def split_document(document: Document, options: SegmentationOptions, reading: ReadReport) -> list[Sentence]:
     """Split a document into sentences."""
     tokens = _tokenize(document, options.language)
-    if options.split == "none" and document.sentence_starts is None and tokens:
-        aligned = _align_exactly(document, tokens)
-        if aligned is not None:
-            return [_create_sentence(document, tokens, aligned, 0, len(tokens), 0, 1)]
     tokens, aligned = _align_mentions(tokens, document, options, reading)
     if not tokens:
         return []
@@ -528,39 +497,22 @@ def _tokenize(document: Document, language: str) -> list[Span]:
             return spans
     nlp = _load_pipeline(language)[0]
     found: list[Span] = []
-    for first, last in pairwise([0, *_cuts(document.text, language), len(document.text)]):
+    for first, last in pairwise([0, *_cuts(document.text), len(document.text)]):
         doc = nlp.make_doc(document.text[first:last])
         rows = doc.to_array(["IDX", "LENGTH", "IS_SPACE"]).tolist()
         found += [(first + start, first + start + length) for start, length, is_space in rows if not is_space]
     return found
 
 
-def _cuts(text: str, language: str) -> Iterator[int]:
-    """Where a text is cut before it is tokenised."""
-    # The tokeniser splits one mark after the other off a run, and searches all of the rest each time. It splits nothing
-    # off a run with words at both ends.
+def _cuts(text: str) -> Iterator[int]:
+    """Where a text is cut before it is tokenised: the tokeniser takes time quadratic in runs of punctuation."""
     for run in _LONG_RUN.finditer(text):
-        # A letter stands for a word that the run is part of: other marks are split off its end than off its beginning.
-        before, after = text[max(0, run.start() - 1) : run.start()], text[run.end() : run.end() + 1]
-        begin, end = ("a" if side and not side.isspace() else "" for side in (before, after))
-        if begin and end:
-            continue
-        last = run.start()
-        while last + _LONGEST_RUN < run.end():
-            nearest = range(last + _LONGEST_RUN, last + _LONGEST_RUN - _CUT_WITHIN, -1)
-            cut = next((i for i in nearest if _is_cut(begin, text[i - _CONTEXT : i + _CONTEXT], end, language)), None)
-            if cut is None:  # one long token, such as a row of dashes: no mark is split off here
-                last += _LONGEST_RUN
-            else:
-                yield cut
-                last = cut
-
-
-@lru_cache(maxsize=1 << 12)
-def _is_cut(begin: str, marks: str, end: str, language: str) -> bool:
-    """Whether the middle of some marks is between two tokens, and most of the marks are tokens."""
-    starts = _load_pipeline(language)[0].make_doc(begin + marks + end).to_array(["IDX"]).ravel().tolist()
-    return len(starts) >= _CONTEXT and len(begin) + _CONTEXT in starts
+        # It splits nothing off a run with words at both ends.
+        if not all(
+            side and not side.isspace()
+            for side in (text[max(0, run.start() - 1) : run.start()], text[run.end() : run.end() + 1])
+        ):
+            yield from range(run.start() + _LONGEST_RUN, run.end(), _LONGEST_RUN)
 
 
 def _sentence_starts(tokens: Sequence[Span], document: Document, options: SegmentationOptions) -> set[int]:
@@ -617,30 +569,6 @@ def _load_pipeline(language: str) -> tuple[Any, Any, Any]:
 # ------------------------------------------------------------------------------------------------------------ mentions
 
 
-def _align_exactly(document: Document, tokens: Sequence[Span]) -> list[AlignedMention] | None:
-    """Mentions of one range each whose edges are edges of tokens; None if any mention is another."""
-    aligned: dict[Mention, CharMention] = {}
-    if document.mentions:
-        first = {start: i for i, (start, _) in enumerate(tokens)}
-        last = {end: i for i, (_, end) in enumerate(tokens, start=1)}
-        for mention in document.mentions:
-            start, end = mention.spans[0]
-            i, j = first.get(start), last.get(end)
-            if i is None or j is None or i >= j or len(mention.spans) > 1:
-                return None
-            aligned[Mention(mention.label, ((i, j),))] = mention
-        if len(aligned) < len(document.mentions):
-            return None
-    return _sort(aligned)
-
-
-def _sort(aligned: dict[Mention, CharMention]) -> list[AlignedMention]:
-    pairs = list(aligned.items())
-    if len(pairs) > 1:
-        pairs.sort(key=lambda pair: (pair[0].spans, pair[0].label))
-    return pairs
-
-
 def _align_mentions(
     tokens: list[Span], document: Document, options: SegmentationOptions, reading: ReadReport
 ) -> tuple[list[Span], list[AlignedMention]]:
@@ -689,7 +617,7 @@ def _align_mentions(
             message = f"mention {_quote(only_first, text)} is given twice"
             faults.append(InputError(message, line=line, remedy="remove one, or pass --repair"))
     raise_all(faults)
-    return tokens, _sort(aligned)
+    return tokens, sorted(aligned.items(), key=lambda pair: (pair[0].spans, pair[0].label))
 
 
 def _is_aligned(mention: CharMention, starts: set[int], ends: set[int]) -> bool:
@@ -770,13 +698,13 @@ def _create_sentence(
     if count > 1:
         fields[DOCUMENT] = [document.id, offset]
     mentions = tuple([mention.shift(-start) if start else mention for mention, _ in aligned])
-    entity_fields = [dict(char_mention.fields) for _, char_mention in aligned]
-    for mention_fields, (mention, char_mention) in zip(entity_fields, aligned, strict=True):
+    of_mentions = [dict(char_mention.fields) for _, char_mention in aligned]
+    for mention_fields, (mention, char_mention) in zip(of_mentions, aligned, strict=True):
         # Ranges with only white space between them are one range of tokens, as for a mention over two lines in brat.
         if len(char_mention.spans) != len(mention.spans):
             mention_fields[CHAR_RANGES] = [[a - offset, b - offset] for a, b in char_mention.spans]
-    if any(entity_fields):
-        fields[ENTITY_FIELDS] = entity_fields
+    if any(of_mentions):
+        fields[ENTITY_FIELDS] = of_mentions
     return Sentence(
         tuple([text[a:b] for a, b in spans]),
         mentions,

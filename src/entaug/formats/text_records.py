@@ -1,8 +1,8 @@
-"""Records of annotation tools: a text, and mentions by character offsets.
+"""Records with a text and mentions by character offsets: what the formats of such records share.
 
 What offsets count is decided over a file, see `entaug.formats.text`. The tokens of a text are written in an
-additional list of strings, which the tools keep or ignore, so that the same tokens are read back; a text without this
-list is tokenized.
+additional list of strings, which annotation tools keep or ignore, so that the same tokens are read back; a text without
+this list is tokenized.
 """
 
 from __future__ import annotations
@@ -10,52 +10,52 @@ from __future__ import annotations
 import abc
 import contextlib
 import re
-from collections import Counter
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from entaug.core.data import Sentence
 from entaug.core.mentions import Span
-from entaug.core.spacing import infer_spaces
 from entaug.errors import InputError, LossError
-from entaug.files.streams import check_characters, read_line_chunks
-from entaug.formats.base import ENTITY_FIELDS, BaseFormat, FormatCapabilities, ReadReport, before_of
-from entaug.formats.buffered import BufferedFormat
+from entaug.formats.base import BaseFormat, FormatCapabilities, ReadReport, before_of
 from entaug.formats.records import (
-    NO_CHOICE,
     as_object,
+    given_records,
     numbered_lines,
     parse_json,
     peek_records,
-    read_array,
+    read_given,
     read_records,
-    write_array,
 )
 from entaug.formats.text import (
-    BEFORE,
     CHAR_RANGES,
-    DOCUMENT,
     CharMention,
     Document,
     OffsetOptions,
     SegmentationOptions,
     UnitDetector,
     in_characters,
-    join_sentences,
     locate_tokens,
-    retokenized,
+    place_tokens,
     split_document,
 )
-from entaug.formats.token_records import entity_fields, pop_id, without
+from entaug.formats.token_records import entity_fields, label_name, without
 
 OTHER_TOKENS = "tokens that are not those of the text: tokenised anew"
 """Note about a record whose tokens do not match its text."""
-HALF_CHARACTER = re.compile("[\ud800-\udfff]")
-NOT_IN_TEXT = re.compile("[\0\ud800-\udfff]")
-"""A character that no text file has a place for: NUL, and half a character."""
 _NUMBER = re.compile(r"(?:0|[1-9][0-9]{0,17})")
+
+
+@dataclass(frozen=True)
+class TextOptions(OffsetOptions):
+    """Options of formats with one text per record.
+
+    Args:
+        split_name: the part to read of a JSON file with several, ``{"train": [...], "dev": [...]}``.
+    """
+
+    split_name: str | None = None
 
 
 # ------------------------------------------------------------------------------------------------------------- reading
@@ -70,6 +70,18 @@ def char_mention(label: Any, start: Any, end: Any, fields: Mapping[str, Any]) ->
     return CharMention(label, ((start, end),), fields)
 
 
+def parse_mention(value: Any) -> CharMention:
+    """A mention ``[start, end, label]``, or an object with these names and perhaps further ones."""
+    if type(value) is list and len(value) == 3:
+        return char_mention(value[2], value[0], value[1], {})
+    if type(value) is not dict:
+        what = f"a mention must be [start, end, label] or an object with these, not {value!r:.80}"
+        raise InputError(what, remedy="correct it")
+    start, end = (n if n in value or f"{n}_offset" not in value else f"{n}_offset" for n in ("start", "end"))
+    name = "label" if "label" in value else label_name(value)
+    return char_mention(value.get(name), value.get(start), value.get(end), without(value, (name, start, end)))
+
+
 def token_spans(tokens: Any, text: str, reading: ReadReport) -> list[Span] | None:
     """Locate the tokens of a field of a record in its text."""
     if type(tokens) is not list or not tokens or set(map(type, tokens)) != {str} or "" in tokens:
@@ -78,18 +90,6 @@ def token_spans(tokens: Any, text: str, reading: ReadReport) -> list[Span] | Non
     if spans is None:
         reading.notes[OTHER_TOKENS] += 1
     return spans
-
-
-def text_record(
-    text: str,
-    mentions: Sequence[CharMention],
-    record: Mapping[str, Any],
-    known: Container[str],
-    spans: Sequence[Span] | None = None,
-) -> Document:
-    """Create a text from the parts of a record."""
-    fields = without(record, known)
-    return Document(text, mentions, pop_id(fields), fields, token_spans=spans)
 
 
 def cut_record(text: Document | None, cutting: SegmentationOptions, reading: ReadReport) -> Iterable[Sentence]:
@@ -108,25 +108,13 @@ def cut_record(text: Document | None, cutting: SegmentationOptions, reading: Rea
 def layout_text(sentence: Sentence) -> tuple[str, list[Span]]:
     """Create the text of a sentence; if its white space is unknown, it is inferred as in printed text."""
     before = before_of(sentence)
-    tokens = sentence.tokens
-    spaces = infer_spaces(tokens) if sentence.spaces is None else sentence.spaces
-    parts = [before] if before else []
-    spans = []
-    offset = len(before)
-    is_plain = True
-    for token, space in zip(tokens, spaces, strict=True):
-        end = offset + len(token)
-        spans.append((offset, end))
-        offset = end + len(space)
-        parts += [token, space] if space else [token]
-        is_plain = is_plain and not (token[0].isspace() or token[-1].isspace()) and (not space or space.isspace())
-    text = "".join(parts)
-    if not is_plain and locate_tokens(tokens, text) != spans:
+    text, spans = place_tokens(sentence, len(before))
+    if locate_tokens(sentence.tokens, before + text) != spans:
         raise LossError(
             f"sentence {sentence.key}: the white space in its tokens cannot be told from that between them in a text",
             remedy="write JSON lines or CoNLL",
         )
-    return text, spans
+    return before + text, spans
 
 
 def char_spans(
@@ -143,173 +131,18 @@ def numeric_id(name: str) -> int | str:
     return int(name) if _NUMBER.fullmatch(name) else name
 
 
-def add_other_fields(
-    sentence: Sentence, record: dict[str, Any], of_source: Collection[str] = (), written: Collection[str] = ()
-) -> None:
-    """Add the fields of a sentence to its record, except those whose names are in use."""
-    excluded = {BEFORE, ENTITY_FIELDS, *written, *(of_source if sentence.provenance is not None else ())}
-    for name, value in sentence.fields.items():
-        if name not in excluded:
-            record.setdefault(name, value)
-
-
-@dataclass(frozen=True)
-class TextOptions(OffsetOptions):
-    """Options of formats with one text per line.
-
-    Args:
-        split_name: the part to read of a JSON file with several, ``{"train": [...], "dev": [...]}``.
-    """
-
-    split_name: str | None = None
-
-
-def _is_array(path: Path) -> bool:
-    return peek_records(path, 1)[1]
-
-
-def checked_lines(path: Path, notes: Counter[str] | None = None) -> Iterator[tuple[int, str]]:
-    """The numbered lines of a file, also blank ones; characters that no text has are errors."""
-    for first, chunk in read_line_chunks(path, notes=notes):
-        check_characters(chunk, first, path)
-        yield from enumerate(chunk, start=first)
-
-
-def given_records(
-    path: Path, split_name: str | None = NO_CHOICE, notes: Counter[str] | None = None
-) -> Iterator[tuple[int, Any]]:
-    """The numbered records of a file: lines, not parsed yet, or the elements of an array."""
-    return read_array(path, split_name=split_name) if _is_array(path) else numbered_lines(path, notes=notes)
-
-
-def parse_record(given: Any, remedy: str = "correct it", *, exact: bool = True) -> dict[str, Any]:
-    """The object of a record of `given_records`."""
-    return as_object(parse_json(given, exact=exact) if type(given) is str else given, remedy)
-
-
-def read_objects(
-    path: Path,
-    parse: Callable[[dict[str, Any]], Iterable[Sentence]],
-    reading: ReadReport,
-    split_name: str | None = NO_CHOICE,
-    remedy: str = "correct it",
-) -> Iterator[Sentence]:
-    """Read the objects of a file of JSON lines, which are streamed, or of one JSON array."""
-
-    def parse_given(_number: int, given: Any) -> Iterable[Sentence]:
-        return parse(parse_record(given, remedy))
-
-    unit = "record" if _is_array(path) else ""
-    return read_records(path, given_records(path, split_name, reading.notes), parse_given, reading, unit=unit)
-
-
-def write_objects(path: Path, records: Iterable[bytes], *, as_array: bool = False) -> None:
-    """Write objects as JSON lines, or as one array."""
-    if as_array:
-        write_array(path, records)
-    else:
-        write_array(path, records, start=b"", separator=b"\n", end=b"\n")
-
-
-def check_characters_of(sentence: Sentence, text: str, forbidden: re.Pattern[str]) -> None:
-    """Check that a file has a place for the characters of a sentence."""
-    if found := forbidden.search(text):
-        names = {"\0": "a NUL character"}
-        is_half = "\ud800" <= found[0] <= "\udfff"
-        what = "half a character (a surrogate)" if is_half else names.get(found[0], f"the character {found[0]!r}")
-        raise LossError(f"sentence {sentence.key} holds {what}", remedy="remove it, or write JSON lines")
-
-
-def check_mentions(
-    sentence: Sentence, document: Document, place: Callable[[str, tuple[Span, ...]], tuple[Span, ...]]
-) -> None:
-    """Check that mentions are more than white space, and differ by more; `place` is where a file has one."""
-    if not document.text.strip():
-        raise LossError(f"sentence {sentence.key} is white space alone", remedy="leave it out")
-    seen = set()
-    for label, spans, _ in document.mentions:
-        key = label, place(document.text, spans)
-        if not key[1] or key in seen:
-            what = "differs from another by white space alone" if key[1] else "is white space alone"
-            raise LossError(f"a mention {label} of sentence {sentence.key} {what}", remedy="write JSON lines")
-        seen.add(key)
-
-
-def stripped(text: str, spans: tuple[Span, ...]) -> tuple[Span, ...]:
-    """Ranges without the white space at their edges; none if one is white space alone."""
-    inner = []
-    for start, end in spans:
-        words = text[start:end]
-        if not words.strip():
-            return ()
-        first = start + len(words) - len(words.lstrip())
-        inner.append((first, first + len(words.strip())))
-    return tuple(inner)
-
-
-class DocumentFormat(BufferedFormat):
-    """Base class of formats whose files hold texts with mentions by characters."""
-
-    # A format parses a record of its file as a document, and prints documents; what lies between is here.
-
-    has_tokens = True
-    """Whether files hold tokens; otherwise texts are tokenised anew when they are read."""
-    kept_fields: Collection[str] = ()
-    """Names of fields of sentences that are written besides those of all documents."""
-
-    def unit(self, path: Path) -> str | None:
-        """The name of a record in messages; see `read_records`."""
-        del path
-        return ""
-
-    @abc.abstractmethod
-    def records(self, path: Path, dialect: Any, reading: ReadReport) -> Iterable[tuple[int, Any]]:
-        """Yield the records of a file with their numbers."""
-
-    @abc.abstractmethod
-    def parse(self, record: Any, dialect: Any, reading: ReadReport) -> Document | None:
-        """The document of a record; None for one that is left out."""
-
-    def sentences(self, path: Path, dialect: Any, reading: ReadReport) -> Iterator[Sentence]:
-        """See `entaug.formats.buffered.BufferedFormat.sentences`, in the order of the file."""
-
-        def parse(_number: int, record: Any) -> Iterable[Sentence]:
-            return cut_record(self.parse(record, dialect, reading), dialect, reading)
-
-        yield from read_records(path, self.records(path, dialect, reading), parse, reading, unit=self.unit(path))
-
-    def to_document(self, sentence: Sentence) -> Document:
-        """The document of one sentence, as it is written."""
-        return join_sentences([sentence])
-
-    def as_stored(self, sentence: Sentence, dialect: Any) -> Sentence:
-        """See `entaug.formats.base.BaseFormat.as_stored`: tokenised again, and split at the boundaries of mentions."""
-        if self.has_tokens:
-            return super().as_stored(sentence, dialect)
-        text = self.to_document(sentence)
-        read = retokenized(Document(text.text, [m._replace(fields={}) for m in text.mentions]), dialect)
-        return sentence if read is None else read.with_(id=sentence.id).with_fields(sentence.fields)
-
-    def writes_field(self, name: str, value: Any, dialect: Any) -> bool:
-        """Whether a further field of a mention is written."""
-        del name, value, dialect
-        return True
-
-    def writes_id(self, sentence: Sentence) -> bool:
-        """Whether the id of a sentence without a document is written."""
-        del sentence
-        return True
-
-    def lost(self, sentence: Sentence, dialect: Any) -> list[str]:
-        """See `entaug.formats.base.BaseFormat.lost`; also ids, fields of mentions, and tokens."""
-        written = {f"field {name!r}" for name in (BEFORE, DOCUMENT, ENTITY_FIELDS, *self.kept_fields)}
-        lost = [name for name in super().lost(sentence, dialect) if name not in written]
-        fields = ((name, value) for own in entity_fields(sentence) for name, value in own.items() if name[:1] != "_")
-        others = {name for name, value in fields if not self.writes_field(name, value, dialect)}
-        lost += [f"field {name!r} of mentions" for name in sorted(others)]
-        lost += ["id"] * (sentence.id is not None and DOCUMENT not in sentence.fields and not self.writes_id(sentence))
-        is_retokenised = not self.has_tokens and self.as_stored(sentence, dialect).tokens != sentence.tokens
-        return lost + ["tokens that are not spaCy's"] * is_retokenised
+def decide_offsets(
+    path: Path, dialect: OffsetOptions, add: Callable[[Any, UnitDetector], None], *, skips_ascii: bool = False
+) -> dict[str, str]:
+    """Decide over all records of a file what its offsets count, and return it as options; none where it is given."""
+    units = UnitDetector()
+    with contextlib.suppress(InputError):  # reported when the file is read
+        for _, given in given_records(path, getattr(dialect, "split_name", "")):
+            is_plain = isinstance(given, str) and given.isascii() and "\\u" not in given and "\\r\\n" not in given
+            if not (skips_ascii and is_plain):
+                with contextlib.suppress(InputError):
+                    add(parse_json(given, exact=False) if isinstance(given, str) else given, units)
+    return units.decide() if dialect.offsets == "auto" else {}
 
 
 class TextLines(BaseFormat):
@@ -326,7 +159,7 @@ class TextLines(BaseFormat):
 
     @abc.abstractmethod
     def parse(self, record: dict[str, Any], dialect: Any, reading: ReadReport) -> Document | None:
-        """Return the text of a record; None for a record that is skipped and counted."""
+        """The text of a record; None for a record that is skipped and counted."""
 
     def add_ranges(self, record: dict[str, Any], dialect: Any, detector: UnitDetector) -> None:
         """Add the ranges of a record to the evidence for the unit of offsets."""
@@ -341,22 +174,18 @@ class TextLines(BaseFormat):
         return {}
 
     def detect_dialect(self, path: Path, **options: Any) -> Any:
-        """See `entaug.formats.base.BaseFormat.detect_dialect`; the unit of offsets is decided over the whole file."""
+        """See `BaseFormat.detect_dialect`; the unit of offsets is decided over the whole file."""
         dialect = super().detect_dialect(path, **options)
         if dialect.offsets != "auto":
             return dialect
-        detector = UnitDetector()
-        with contextlib.suppress(InputError):  # reported when the file is read
-            for _, given in given_records(path, dialect.split_name):
-                if isinstance(given, str) and given.isascii() and "\\u" not in given and "\\r\\n" not in given:
-                    continue
-                with contextlib.suppress(InputError):
-                    self.add_ranges(parse_record(given, exact=False), dialect, detector)
-        return replace(dialect, **detector.decide())
+
+        def add(record: Any, units: UnitDetector) -> None:
+            self.add_ranges(as_object(record), dialect, units)
+
+        return replace(dialect, **decide_offsets(path, dialect, add, skips_ascii=True))
 
     def recognises(self, path: Path) -> bool:
-        """See `entaug.formats.base.BaseFormat.recognises`."""
-        # Whether the first records are objects, and the first record with a decision is of this format.
+        """See `BaseFormat.recognises`: the first record with a decision is of this format."""
         records = peek_records(path, 20)[0]
         for record in records:
             matches = self.matches(record) if type(record) is dict else False
@@ -367,16 +196,16 @@ class TextLines(BaseFormat):
     def read(
         self, path: Path, dialect: TextOptions, reading: ReadReport, start: int = 0, stop: int | None = None
     ) -> Iterator[Sentence]:
-        """See `entaug.formats.base.BaseFormat.read`: the sentences of a file, streamed if each line is a record."""
+        """See `BaseFormat.read`: the sentences of a file, streamed if each line is a record."""
 
         def parse(number: int, given: Any) -> Iterable[Sentence]:
-            record = replaced[number] if number in replaced else parse_record(given)
+            record = replaced[number] if number in replaced else as_object(given)
             text = None if record is None else self.parse(record, dialect, reading)
             return cut_record(text and in_characters(text, dialect.offsets), dialect, reading)
 
         replaced = self.replaced(path, dialect, reading) if stop is None and not start else {}
         dialect.note_offsets(reading)
-        if stop is None and _is_array(path):
-            return read_records(path, given_records(path, dialect.split_name), parse, reading, unit="record")
+        if stop is None:
+            return read_given(path, parse, reading, dialect.split_name)
         lines = numbered_lines(path, start, stop, reading.notes)
-        return read_records(path, lines, parse, reading, is_whole=stop is None)
+        return read_records(path, lines, lambda n, line: parse(n, parse_json(line)), reading, is_whole=False)

@@ -6,7 +6,7 @@ import contextlib
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,22 +22,19 @@ from entaug.files.streams import (
     as_path,
     check_characters,
     read_beginning,
-    read_bytes,
     read_line_chunks,
     rereadable_path,
 )
 from entaug.formats import find_format, open_file, read_each
 from entaug.formats.base import NO_LABELS, NO_MENTION, ReadReport, note_lines, warn_of_notes
-from entaug.formats.records import json_type, numbered_lines, parse_json, peek_records
+from entaug.formats.records import as_object, given_records, parse_json, peek_records
 from entaug.formats.text import Document, SegmentationOptions, split_document
 
 _SAMPLE = 300  # sentences by which text and corpus are compared
 _COMMON_WORDS = 50  # the most frequent words of the corpus, most of them function words
 _MIN_COMMON = 0.5  # share of the common words, relative to that in the corpus, below which the language is in doubt
 _MIN_SCRIPT = 0.8  # share of letters in the script of the corpus
-_MAX_PUNCTUATION = 0.05  # difference in the share of words that end with punctuation
-_MIN_WORDS = 100  # fewer words show neither language nor tokenisation
-_MARKS = ".,;:!?)"
+_MIN_WORDS = 100  # fewer words do not show the language
 
 
 def read_unlabelled(
@@ -84,7 +81,10 @@ def read_unlabelled(
     if not files:
         raise ParameterError("no unlabelled file is given", remedy="name one with --unlabelled")
     others = [as_path(path) for path in held_out]
-    _check_other_files(files, others)
+    for file, other in product(files, others):
+        if str(file) != STDIN and file.exists() and other.exists() and file.samefile(other):
+            remedy = "dev and test sentences must not be used; name another text"
+            raise InputError("is also a held-out file", path=str(file), remedy=remedy)
     language = language or running_text_language(gold)
     tokenize = corpus_tokenizer(gold, language)
     sentences: list[Sentence] = []
@@ -130,15 +130,6 @@ def _content(sentence: Sentence) -> str:
 
 
 # ------------------------------------------------------------------------------------------------------------- held out
-
-
-def _check_other_files(files: Sequence[Path], held_out: Sequence[Path]) -> None:
-    """Check that no file is given as unlabelled and as held-out text."""
-    for file in files:
-        for other in held_out:
-            if str(file) != STDIN and file.exists() and other.exists() and file.samefile(other):
-                remedy = "dev and test sentences must not be used; name another text"
-                raise InputError("is also a held-out file", path=str(file), remedy=remedy)
 
 
 def _without_held_out(
@@ -210,28 +201,16 @@ def _differences(text: Sequence[Sentence], gold: Sequence[Sentence]) -> list[str
     if script and share < _MIN_SCRIPT * usual:
         what = f"only {share:.0%} of the letters of the unlabelled text are {script.title()}"
         return [f"{what}, the script of {usual:.0%} of those of the corpus: is it in another language?"]
-    notes = []
     common = {word for word, _ in ours.words.most_common(_COMMON_WORDS)}
     known, other_known = ours.share(common), theirs.share(common)
-    if other_known < _MIN_COMMON * known:
-        question = "is it in another language or of another kind?"
-        if ours.language and theirs.language and theirs.mismatch([ours.language]):
-            names = (language_name(theirs.language), language_name(ours.language))
-            question = "it seems to be in another language: {}, and the corpus in {}".format(*names)
-        notes.append(
-            f"the {len(common)} most frequent words of the corpus are {known:.0%} of its words, but {other_known:.0%} "
-            f"of the unlabelled text: {question}"
-        )
-    glued, other_glued = (
-        sum(len(token) > 1 and token[-1] in _MARKS and token[0].isalpha() for token in tokens) / max(1, len(tokens))
-        for tokens in ([token for sentence in part for token in sentence.tokens] for part in (gold, sample))
-    )
-    if abs(glued - other_glued) > _MAX_PUNCTUATION:
-        notes.append(
-            f"{other_glued:.0%} of the tokens of the unlabelled text are words with punctuation at their end, and "
-            f"{glued:.0%} of the corpus: is it tokenised in another way?"
-        )
-    return notes
+    if other_known >= _MIN_COMMON * known:
+        return []
+    question = "is it in another language or of another kind?"
+    if ours.language and theirs.language and theirs.mismatch([ours.language]):
+        names = (language_name(theirs.language), language_name(ours.language))
+        question = "it seems to be in another language: {}, and the corpus in {}".format(*names)
+    what = f"the {len(common)} most frequent words of the corpus are {known:.0%} of its words"
+    return [f"{what}, but {other_known:.0%} of the unlabelled text: {question}"]
 
 
 Tokenizer = Callable[[str], Sequence[str]]
@@ -311,12 +290,10 @@ class _Reader:
         suffix = next((s.lower() for s in reversed(path.suffixes) if s.lower() != ".gz"), "")
         if suffix in _JSON_SUFFIXES or (not suffix and read_beginning(path, 256).lstrip()[:1] == b"{"):
             records, is_array = peek_records(path, 1)
-            if not is_array:
-                return self._read_json_lines(path)
             fields = _fields(records[0]) if records else None
-            if type(fields) is dict and not {"text", "tokens"}.isdisjoint(fields):
-                return self._read_json_array(path)
-            return _read_labelled(path)
+            if is_array and (type(fields) is not dict or {"text", "tokens"}.isdisjoint(fields)):
+                return _read_labelled(path)
+            return self._read_json(path)
         if suffix in _TEXT_SUFFIXES or not suffix:
             return self._read_text(path, escape_control_characters(path.name))
         return self._read_any(path, suffix)
@@ -384,28 +361,20 @@ class _Reader:
 
     # ------------------------------------------------------------------------------------------------------ JSON
 
-    def _read_json_lines(self, path: Path) -> Iterator[Sentence]:
-        """Read the fields `tokens` or `text` of each object; further fields, labels too, are ignored."""
-        for number, line in numbered_lines(path):
+    def _read_json(self, path: Path) -> Iterator[Sentence]:
+        """Read `tokens` or `text` of each object, or in its `data`; further fields, labels too, are ignored."""
+        name = escape_control_characters(path.name)
+        for number, given in given_records(path):
             try:
-                yield from self._read_record(parse_json(line), number, escape_control_characters(path.name))
+                record = parse_json(given) if type(given) is str else given
+                yield from self._read_record(_fields(record), number, name)
             except InputError as error:
-                error.locate(str(path), number)
+                error.locate(str(path), number if type(given) is str else None)
                 raise
 
-    def _read_json_array(self, path: Path) -> Iterator[Sentence]:
-        """Read an array of such objects, or of tasks of Label Studio, which have these fields in `data`."""
-        try:
-            for number, record in enumerate(parse_json(read_bytes(path)), start=1):
-                yield from self._read_record(_fields(record), number, escape_control_characters(path.name))
-        except InputError as error:
-            error.locate(str(path))
-            raise
-
-    def _read_record(self, record: Any, number: int, name: str) -> Iterator[Sentence]:
+    def _read_record(self, given: Any, number: int, name: str) -> Iterator[Sentence]:
         remedy = 'write {"text": "..."} or {"tokens": [...]} on each line'
-        if type(record) is not dict:
-            raise InputError(f"{json_type(record)} where an object is expected", remedy=remedy)
+        record = as_object(given, remedy)
         id_ = record.get("id")
         origin = str(id_) if type(id_) in (str, int) and id_ != "" else f"{name}:{number}"
         tokens, text = record.get("tokens", record.get("tokenized_text")), record.get("text")

@@ -3,8 +3,8 @@ r"""WebAnno TSV 3, as INCEpTION and WebAnno export and import it: tokens with th
 The heading names the layers and their features, ``#T_SP=...NamedEntity|identifier|value``; each feature has a column. A
 sentence has its text (``#Text=``), perhaps an id (``#Sentence.id=``), and a row for each token: its number, its first
 and last character in the document, the token, and the values. ``_`` stands for no annotation and ``*`` for one without
-a value; ``PER[1]`` in several rows is one mention, ``PER[1]|ORG[2]`` are two of one token, and a row ``1-1.1`` is a
-part of the token ``1-1``.
+a value; ``PER[1]`` in several rows is one mention, ``PER[1]|ORG[2]`` are two of one token. A row ``1-1.1`` is a part of
+the token ``1-1``, and an error.
 
 Mentions are the annotations of one layer, ``layer``: that of named entities, or else the first with a feature
 ``value``, or else the first; their label is ``feature``, or the name of a layer that has none. Other features of the
@@ -21,19 +21,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
-from entaug.config.params import validate
 from entaug.core.data import Sentence
 from entaug.core.mentions import Span
 from entaug.errors import InputError, LossError
 from entaug.files.atomic import atomic_file
-from entaug.files.streams import encode_text, is_kind, read_beginning
-from entaug.formats.base import BEFORE, ENTITY_FIELDS, FormatCapabilities, ReadReport
-from entaug.formats.buffered import BufferedFormat
-from entaug.formats.records import read_records
-from entaug.formats.text import CHAR_RANGES, CharMention, Document, SegmentationOptions, locate_tokens, split_document
-from entaug.formats.text_records import NOT_IN_TEXT, check_characters_of, checked_lines, layout_text
+from entaug.files.streams import encode_text, read_beginning
+from entaug.formats.base import FormatCapabilities, ReadReport
+from entaug.formats.documents import DocumentFormat, checked_lines
+from entaug.formats.text import CharMention, Document, SegmentationOptions, locate_tokens
+from entaug.formats.text_records import layout_text
 from entaug.formats.token_records import entity_fields
 
 _FORMAT = "#FORMAT=WebAnno TSV 3"
@@ -68,24 +66,18 @@ class _Layer(NamedTuple):
 
 
 @dataclass(frozen=True)
-class WebAnnoDialect:
+class WebAnnoDialect(SegmentationOptions):
     """Layout of a file of WebAnno TSV.
 
     Args:
         layer: the layer of the mentions; its full name, or what follows the last full stop there.
         feature: its feature that holds the label; empty where the layer has none and its name is the label.
         features: all its features, with ``|`` between them, as they are written.
-        misaligned: what to do with an annotation of a part of a token: ``"error"``; ``"skip"``: leave it out and count
-            it; ``"cut"``: cut the token there.
     """
 
     layer: str = _ENTITIES
     feature: str = "value"
     features: str = "identifier|value"
-    misaligned: Literal["error", "skip", "cut"] = "error"
-
-    def __post_init__(self) -> None:
-        validate(self)
 
     def describe(self) -> str:
         """Return a description of the layout."""
@@ -111,63 +103,56 @@ class _Annotation:
     line: int
 
 
-class WebAnno(BufferedFormat):
-    """WebAnno TSV 3; see `entaug.formats.buffered.BufferedFormat` for the methods."""
+class WebAnno(DocumentFormat):
+    """WebAnno TSV 3; see `entaug.formats.documents.DocumentFormat` for the methods."""
 
     name = "webanno"
     title = "WebAnno TSV"
     extensions = (".tsv",)
     carries = FormatCapabilities(nested=True, discontinuous=False, columns=False, fields=False, spaces=True)
     dialect_class = WebAnnoDialect
-
-    def recognises(self, path: Path) -> bool:
-        """See `entaug.formats.base.BaseFormat.recognises`: whether the file begins by naming its format."""
-        return is_kind(path, self.name)
+    has_tokens = True
 
     def detect(self, path: Path, dialect: WebAnnoDialect, options: Mapping[str, Any]) -> dict[str, Any]:
-        """See `entaug.formats.base.BaseFormat.detect`: the layer and its features from the heading."""
         layer = _choose_layer(_layers(_heading(path)), dialect.layer if "layer" in options else "")
         if layer is None:
             return {}
         feature = "value" if "value" in layer.features else next(iter(layer.features), "")
         return {"layer": layer.name, "feature": feature, "features": "|".join(layer.features)}
 
-    def sentences(self, path: Path, dialect: WebAnnoDialect, reading: ReadReport) -> Iterator[Sentence]:
-        """See `entaug.formats.buffered.BufferedFormat.sentences`, in the order of the file."""
+    def records(self, path: Path, dialect: WebAnnoDialect, reading: ReadReport) -> Iterator[tuple[int, Any]]:
         try:
             parser = _Parser(_heading(path), dialect, reading)
         except InputError as error:
             error.locate(str(path))
             raise
-        yield from read_records(path, _read_rows(path, reading.notes), parser.parse, reading)
+        for number, rows in _read_rows(path, reading.notes):
+            yield number, (parser, number, rows)
+
+    def parse(
+        self, record: tuple[_Parser, int, _Rows], dialect: WebAnnoDialect, reading: ReadReport
+    ) -> Document | None:
+        del dialect, reading
+        parser, number, rows = record
+        return parser.parse(number, rows)
 
     def check(self, sentence: Sentence, dialect: WebAnnoDialect) -> None:
-        """See `entaug.formats.buffered.BufferedFormat.check`."""
         super().check(sentence, dialect)
-        text, _ = layout_text(sentence)
-        held = text + "".join(mention.label for mention in sentence.mentions)
-        check_characters_of(sentence, held, NOT_IN_TEXT)
         short_name = dialect.layer.rpartition(".")[2]
         for mention in sentence.mentions:
             if not dialect.feature and mention.label != short_name:
                 what = f"the layer {short_name} has no feature for the label {mention.label!r}"
-                raise LossError(
-                    what,
-                    path=f"sentence {sentence.key}",
-                    remedy="pass --to-layout features=value --to-layout feature=value",
-                )
+                remedy = "pass --to-layout features=value --to-layout feature=value"
+                raise LossError(what, path=f"sentence {sentence.key}", remedy=remedy)
 
-    def lost(self, sentence: Sentence, dialect: WebAnnoDialect) -> list[str]:
-        """See `entaug.formats.base.BaseFormat.lost`; also ids of several lines, and fields that are no features."""
-        written = {f"field {name!r}" for name in (BEFORE, ENTITY_FIELDS)}
-        lost = [name for name in super().lost(sentence, dialect) if name not in written]
-        features = {*dialect.features.split("|"), CHAR_RANGES}
-        others = {name for fields in entity_fields(sentence) for name in fields if name not in features}
-        lost += sorted(f"field {name!r} of mentions" for name in others)
-        return lost + ["id"] * (sentence.id is not None and not _is_id(sentence.id))
+    def writes_field(self, name: str, value: Any, dialect: WebAnnoDialect) -> bool:
+        del value
+        return name in dialect.features.split("|")
+
+    def writes_id(self, sentence: Sentence) -> bool:
+        return sentence.id is not None and _is_id(sentence.id)
 
     def write(self, sentences: Iterable[Sentence], path: Path, dialect: WebAnnoDialect) -> None:
-        """See `entaug.formats.buffered.BufferedFormat.write`."""
         ids = count(1)
         offset = 0
         with atomic_file(path) as out:
@@ -244,7 +229,6 @@ class _Parser:
             remedy = f"name one with --layout {option}=NAME: {', '.join(names) or 'it has none'}"
             raise InputError(f"no {what} in the heading", remedy=remedy)
         self._layer, self._dialect, self._reading = layer, dialect, reading
-        self._options = SegmentationOptions(misaligned=dialect.misaligned)
         self._sentence_of: dict[str, int] = {}  # of each annotation with an id
         if len(layer.features) < layer.width and layer.features:
             reading.notes[f"slots of the layer {layer.short_name} not read"] += 1
@@ -254,34 +238,32 @@ class _Parser:
                 choose = "; another layer is read with --layout layer=NAME" if other.kind == "SP" else ""
                 reading.notes[f"{what} {other.short_name} of the file not read{choose}"] += 1
 
-    def parse(self, number: int, rows: _Rows) -> list[Sentence]:
+    def parse(self, number: int, rows: _Rows) -> Document | None:
         """The sentence of some rows; its first line has this number."""
         if not rows.rows:
             if any(line.strip() for line in rows.text):
                 raise InputError("a text without a token", line=number, remedy=_REMEDY)
-            return []
+            return None
         tokens: list[str] = []
         offsets: list[Span] = []
-        parts: list[tuple[int, int, Span, list[str]]] = []  # line, token, UTF-16 code units of the token, cells
+        parts: list[tuple[int, list[str]]] = []  # line and cells of each token
         for line, columns in rows.rows:
             match, place = _NUMBER.fullmatch(columns[0]), _OFFSETS.fullmatch(columns[1] if len(columns) > 1 else "")
             if match is None or place is None or len(columns) < self._layer.column + self._layer.width:
                 what = f"{' '.join(columns)[:60]!r} is no token with the columns that the heading names"
                 raise InputError(what, line=line, remedy=_REMEDY)
-            start, end = int(place[1]), int(place[2])
-            if match[1] is None:
-                tokens.append(_unescape(columns[2]))
-                offsets.append((start, end))
-            elif not tokens or not offsets[-1][0] <= start < end <= offsets[-1][1]:
-                raise InputError(f"{columns[0]} is no part of the token before it", line=line, remedy=_REMEDY)
-            begin = offsets[-1][0]
+            if match[1] is not None:
+                what, remedy = f"{columns[0]} is a part of a token", "export UIMA CAS JSON, which has characters"
+                raise InputError(what, line=line, remedy=remedy)
+            tokens.append(_unescape(columns[2]))
+            offsets.append((int(place[1]), int(place[2])))
             cells = [columns[i] for i in self._layer.features.values()] or [columns[self._layer.column]]
-            parts.append((line, len(tokens) - 1, (start - begin, end - begin), cells))
+            parts.append((line, cells))
         if "" in tokens:
             raise InputError("a token without a character", line=number, remedy=_REMEDY)
         text, spans = self._locate(tokens, offsets, "\n".join(rows.text))
         mentions, lines = [], []
-        for annotation in self._annotations(number, tokens, spans, parts):
+        for annotation in self._annotations(number, spans, parts):
             label = (
                 annotation.values.pop(self._dialect.feature, "") if self._dialect.feature else self._layer.short_name
             )
@@ -290,8 +272,7 @@ class _Parser:
                 continue
             mentions.append(CharMention(label, (annotation.span,), annotation.values))
             lines.append(annotation.line)
-        document = Document(text, mentions, rows.id, {}, tokens, (0,), lines, spans)
-        return split_document(document, self._options, self._reading)
+        return Document(text, mentions, rows.id, {}, tokens, (0,), lines, spans)
 
     def _locate(self, tokens: Sequence[str], offsets: Sequence[Span], text: str) -> tuple[str, list[Span]]:
         """The text and the characters of each token; a text that is not that of the tokens is made of these."""
@@ -307,21 +288,15 @@ class _Parser:
         return made, spans
 
     def _annotations(
-        self,
-        number: int,
-        tokens: Sequence[str],
-        spans: Sequence[Span],
-        parts: Iterable[tuple[int, int, Span, list[str]]],
+        self, number: int, spans: Sequence[Span], parts: Sequence[tuple[int, list[str]]]
     ) -> Iterable[_Annotation]:
         """The annotations of a sentence."""
         found: dict[tuple[str, int, int], _Annotation] = {}
-        for line, index, (start, end), cells in parts:
+        for span, (line, cells) in zip(spans, parts, strict=True):
             stacks = [_BAR.sub("\\1\n", cell).split("\n") for cell in cells]
             if len(set(map(len, stacks))) > 1:
                 what = "the columns of a token have different numbers of annotations"
                 raise InputError(what, line=line, remedy=_REMEDY)
-            token, (first, _) = tokens[index], spans[index]
-            span = first + _character(token, start), first + _character(token, end)
             for position, values in enumerate(zip(*stacks, strict=True)):
                 ids = [match[2] for value in values if (match := _ANNOTATION_ID.search(value))]
                 plain = [_ANNOTATION_ID.sub(r"\1", value) for value in values]
@@ -338,11 +313,6 @@ class _Parser:
                 held = {name: _unescape(value) for name, value in named.items() if value not in ("*", "_", "")}
                 found[key] = _Annotation(held, span, line)
         return found.values()
-
-
-def _character(token: str, units: int) -> int:
-    """The character of a token after some UTF-16 code units."""
-    return len(token.encode("utf-16-le", "surrogatepass")[: 2 * units].decode("utf-16-le", "ignore"))
 
 
 def _unescape(value: str) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from random import Random
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, cast
 
 from entaug.backends.protocols import Encoder, Tagger
 from entaug.config.params import PositiveInt, Probability
@@ -21,29 +21,22 @@ from entaug.core.spacing import is_word_character
 from entaug.core.words import StopWords, stop_words
 from entaug.errors import ParameterError
 from entaug.methods.base import NO_CANDIDATE, NOT_SEEN, MethodInfo, Rejection, Request
-from entaug.methods.shared.generative import (
-    TOO_SIMILAR,
-    UNFINISHED,
-    GeneratedTexts,
-    GenerativeAugmenter,
-    PromptedAugmenter,
-    Query,
-    complete,
-    distinct_sentences,
-    replace_tokens,
-    token_similarity,
-)
-from entaug.methods.shared.linearization import (
+from entaug.methods.shared.generated_text import (
     INVALID_LABELS,
+    GeneratedTexts,
+    KnownMentions,
+    distinct_sentences,
+    group_mentions,
     join_parts,
     label_token,
     label_tokens,
+    match_mentions,
     parse_wrapped,
     parts_of_mentions,
     unwanted_labels,
     wrap_tokens,
 )
-from entaug.methods.shared.mention_matching import KnownMentions, group_mentions, match_mentions
+from entaug.methods.shared.generative import UNFINISHED, GenerativeAugmenter, PromptedAugmenter, Query, TextPlan
 
 if TYPE_CHECKING:
     from numpy import float32
@@ -52,7 +45,6 @@ if TYPE_CHECKING:
 
 MASK = "<mask>"
 _GAP = "___"  # a mask in a prompt
-_MIN_RECALL = 0.2  # minimum recall of a useful tagger on its own training mentions
 
 _MENTION_LOST = Rejection("a mention of the template is missing or changed")
 _MENTION_ADDED = Rejection("a mention that is not in the template")
@@ -128,15 +120,6 @@ def mask_keywords(templates: Sequence[Template], rng: Random, mean: float) -> li
         new = template.parts(i for n, i in hidden if n == number)
         parts += new[1:] if parts[-1:] == [MASK] == new[:1] else new
     return parts
-
-
-class _Plan(NamedTuple):
-    """A new sentence to be written: its source, the templates, their text with more words masked, and a seed."""
-
-    source: Sentence
-    templates: list[Template]
-    text: str
-    seed: int
 
 
 @dataclass(kw_only=True, eq=False)
@@ -242,7 +225,6 @@ class ACLM(GenerativeAugmenter, PromptedAugmenter):
         label_texts = label_tokens(self.labels_)
         self._markers = {MASK, *label_texts}
         usable = distinct_sentences(s for s in gold if s.mentions and self._markers.isdisjoint(s.tokens))
-        self.tagger_recall_: float | None = None
         self.templates_ = dict(zip((s.fingerprint() for s in usable), self._templates(gold, usable), strict=True))
         known = self._known = KnownMentions(gold)
         is_checked = self.unlisted_mentions == "drop"
@@ -281,9 +263,7 @@ class ACLM(GenerativeAugmenter, PromptedAugmenter):
             raise ParameterError(
                 f"the tagger {self.tagger_.name} has no attentions", remedy='use linear, or keywords="random"'
             )
-        tagger = self.tagger_.fit(gold)
-        hits = sum(len(set(s.mentions) & set(p.mentions)) for s, p in zip(usable, tagger.predict(usable), strict=True))
-        self.tagger_recall_ = hits / max(1, sum(len(s.mentions) for s in usable))
+        self.tagger_.fit(gold)
         return [Template(attention.sentence, attention.keywords) for attention in self._attention_maps(usable)]
 
     def _num_keywords(self, sentence: Sentence) -> int:
@@ -334,23 +314,12 @@ class ACLM(GenerativeAugmenter, PromptedAugmenter):
             neighbors[sentence.fingerprint()] = [usable[j] for j in order[: self.num_neighbors]]
         return neighbors
 
-    def notes(self) -> list[str]:
-        """See `Augmenter.notes`."""
-        notes = super().notes()
-        if self.tagger_recall_ is None or self.tagger_recall_ >= _MIN_RECALL:
-            return notes
-        found = f"the tagger recalls only {self.tagger_recall_:.0%} of its training mentions"
-        return [*notes, f'{found}, so keywords are hardly better than random; try another tagger, or keywords="random"']
-
     def _join(self, parts: Iterable[str]) -> str:
         return join_parts(parts, self._markers)
 
     # ------------------------------------------------------------------------------------------------------- augmenting
 
-    def _rewrite_batch(self, requests: Sequence[Request]) -> Sequence[Sentence | Rejection]:
-        return complete(map(self._plan, requests), self._ask_for if self._is_prompted else self._generate_for)
-
-    def _plan(self, request: Request) -> _Plan | Rejection:
+    def _plan(self, request: Request) -> TextPlan | Rejection:
         sentence, rng, *_ = request
         if not sentence.mentions or (self.trained_ is None and not self._is_prompted):
             return NO_CANDIDATE
@@ -363,20 +332,12 @@ class ACLM(GenerativeAugmenter, PromptedAugmenter):
             templates.append(self.templates_[neighbors[rng.randrange(len(neighbors))].fingerprint()])
         parts = mask_keywords(templates, rng, self.mask_ratio)
         text = self._with_gaps(parts) if self._is_prompted else self._join(parts)
-        return _Plan(sentence, templates, text, rng.getrandbits(32))
+        mentions = (mention for template in templates for mention in _wrapped_mentions(template))
+        required = [[self._join(mention)] for mention in mentions]
+        return TextPlan(sentence, text, rng.getrandbits(32), required, basis=templates)
 
-    def _ask_for(self, plans: list[_Plan]) -> Iterable[Sentence | Rejection]:
-        for plan, answer in zip(plans, self._ask(list(map(self._query, plans))), strict=True):
-            yield answer if isinstance(answer, Rejection) else self._match(plan, answer)
-
-    def _generate_for(self, plans: list[_Plan]) -> Iterable[Sentence | Rejection]:
-        sources, inputs, seeds = [p.source for p in plans], [p.text for p in plans], [p.seed for p in plans]
-        required = [
-            [[self._join(mention)] for one in map(_wrapped_mentions, p.templates) for mention in one] for p in plans
-        ]
-        generated = self._generate(sources, inputs, seeds, required, self.decoding, self.num_beams, top_k=self.top_k)
-        for plan, texts in zip(plans, generated, strict=True):
-            yield self._parse(plan, texts[0]) if texts else UNFINISHED
+    def _decoding(self) -> dict[str, Any]:
+        return {"strategy": self.decoding, "num_beams": self.num_beams, "top_k": self.top_k}
 
     def _with_gaps(self, parts: Sequence[str]) -> str:
         """Return a template without label tokens."""
@@ -384,37 +345,30 @@ class ACLM(GenerativeAugmenter, PromptedAugmenter):
             [_GAP if part == MASK else part for part in parts if part == MASK or part not in self._markers]
         )
 
-    def _query(self, plan: _Plan) -> Query:
+    def _query(self, plan: TextPlan) -> Query:
         """Return the query for a template; its own sentences are never examples."""
         rng = Random(plan.seed)
-        own = {template.sentence.fingerprint() for template in plan.templates}
+        own = {template.sentence.fingerprint() for template in plan.basis}
         others = [template for key, template in self.templates_.items() if key not in own]
         turns = []
-        for other in rng.sample(others, min(self._num_examples, len(others))):
+        for other in rng.sample(others, min(self.num_examples, len(others))):
             gaps = self._with_gaps(mask_keywords([other], rng, self.mask_ratio))
             turns.append(({"template": gaps}, detokenize(other.sentence.tokens)))
         return Query({"template": plan.text, "labels": ", ".join(self.labels_)}, turns, rng.getrandbits(31))
 
-    def _match(self, plan: _Plan, text: str) -> Sentence | Rejection:
-        """Find the mentions of the templates in an answer."""
-        tokens = self.texts_.tokenize(text.replace(_GAP, " "))
-        groups = [group for template in plan.templates for group in group_mentions(template.sentence)]
-        mentions = match_mentions(tokens, groups, self._known)
-        return Rejection(mentions) if isinstance(mentions, str) else self._checked(plan, tokens, mentions)
-
-    def _parse(self, plan: _Plan, text: str) -> Sentence | Rejection:
-        """Parse a generated text."""
-        parsed = self._tokens_and_mentions(plan.templates, text)
-        return parsed if isinstance(parsed, Rejection) else self._checked(plan, *parsed)
-
-    def _checked(self, plan: _Plan, tokens: Sequence[str], mentions: Sequence[Mention]) -> Sentence | Rejection:
-        """Return the new sentence, unless it is a copy or too similar to a template."""
-        if rejection := self.texts_.check(tokens, mentions):
-            return rejection
-        if any(token_similarity(t.sentence.tokens, tokens) >= self.max_similarity for t in plan.templates):
-            return TOO_SIMILAR
-        others = tuple(template.sentence.key for template in plan.templates[1:])
-        return replace_tokens(plan.source, tokens, mentions, others, template=plan.text)
+    def _read(self, plan: TextPlan, text: str) -> Sentence | Rejection:
+        sentences = [template.sentence for template in plan.basis]
+        mentions: Sequence[Mention] | str
+        if self._is_prompted:
+            tokens = self.texts_.tokenize(text.replace(_GAP, " "))
+            mentions = match_mentions(tokens, list(chain.from_iterable(map(group_mentions, sentences))), self._known)
+        else:
+            parsed = self._tokens_and_mentions(plan.basis, text)
+            if isinstance(parsed, Rejection):
+                return parsed
+            tokens, mentions = parsed
+        others = tuple(sentence.key for sentence in sentences[1:])
+        return self._new_sentence(plan.source, tokens, mentions, sentences, others, template=plan.text)
 
     def _tokens_and_mentions(
         self, templates: Sequence[Template], text: str

@@ -21,7 +21,7 @@ from entaug.core.rng import sample_positions
 from entaug.core.spacing import infer_spaces, is_word_character
 from entaug.core.words import words_in
 from entaug.errors import EditError, InputError, ParameterError
-from entaug.filters.label_guard.names import UncasedNames
+from entaug.filters.label_guard import UncasedNames
 from entaug.methods.base import Augmenter, MethodInfo, Rejection, Request
 from entaug.methods.types import UNCHANGED
 
@@ -93,12 +93,12 @@ class Backtranslation(Augmenter):
     )
 
     def _load(self) -> None:
-        [self.translator_] = self._load_models({"translator": lambda: _RoundTrips(self.translator)}).values()
+        [self.translator_] = self._load_models({"translator": lambda: _round_trips(self.translator)}).values()
         self._answers: dict[_Query, tuple[str, str]] = {}
 
     def _models(self) -> list[LoadedModel]:
-        trips = self.translator_.trips
-        return [LoadedModel("translator", trip.forward, trip.forward, self._option("translator")) for trip in trips]
+        option = self._option("translator")
+        return [LoadedModel("translator", trip.forward, trip.forward, option) for trip in self.translator_]
 
     def _fit(self, corpus: Iterable[Sentence]) -> None:
         self._uncased_names = self.guard_.uncased_names if self.guard_ else UncasedNames()
@@ -115,7 +115,7 @@ class Backtranslation(Augmenter):
             return super().notes()
         return super().notes() + [
             f"{trip.name} cannot sample: its translation of a text is always the same"
-            for trip in self.translator_.trips
+            for trip in self.translator_
             if not (trip.forward.can_sample or trip.backward.can_sample)
         ]
 
@@ -127,7 +127,7 @@ class Backtranslation(Augmenter):
         return [finish(sentence, plan) for (sentence, *_), plan in zip(requests, plans, strict=True)]
 
     def _query(self, text: str, rng: Random) -> _Query:
-        pivot = rng.randrange(len(self.translator_.trips))
+        pivot = rng.randrange(len(self.translator_))
         seed = rng.getrandbits(62)  # always drawn, so that the choice of pivots does not depend on do_sample
         return _Query(pivot, text, seed if self.do_sample else None)
 
@@ -136,7 +136,7 @@ class Backtranslation(Augmenter):
         if len(self._answers) > _CACHE_SIZE:
             self._answers.clear()
         new = [question for question in dict.fromkeys(queries) if question not in self._answers]
-        for pivot, trip in enumerate(self.translator_.trips):
+        for pivot, trip in enumerate(self.translator_):
             of_pivot = [question for question in new if question.pivot == pivot]
             if not of_pivot:
                 continue
@@ -148,31 +148,26 @@ class Backtranslation(Augmenter):
     # ------------------------------------------------------------------------------------------------- run by run
 
     def _plan_runs(self, sentence: Sentence, rng: Random) -> _Plan:
-        runs = [run for run in self._runs(sentence) if run[1] - run[0] >= self.min_tokens]
-        plan = []
-        for place in sample_positions(rng, len(runs), self.p):
-            core = _core(sentence.tokens, *runs[place])
-            if core is not None:
-                text = detokenize(sentence.tokens[core[0] : core[1]])
-                plan.append((core, self._query(text, rng)))
-        return plan
+        cores = self._cores(sentence)
+        drawn = [cores[place] for place in sample_positions(rng, len(cores), self.p)]
+        return [((start, end), self._query(detokenize(sentence.tokens[start:end]), rng)) for start, end in drawn]
 
-    def _runs(self, sentence: Sentence) -> list[tuple[int, int]]:
-        """The segments outside mentions, in a corpus without capitals those between names."""
+    def _cores(self, sentence: Sentence) -> list[tuple[int, int]]:
+        """The segments outside mentions (and names, in a corpus without capitals), without marks at their ends."""
         free = sentence.outside_mask()
         broken = [m for m in sentence.mentions if not m.is_contiguous]
         [names] = self._uncased_names.places([sentence])
         return [
-            (start, end)
+            core
             for segment in sentence.segments()
             if free[segment[0]] and not any(m.start < segment[0] and segment[1] <= m.end for m in broken)
             for start, end in _between(segment, names)
-            if _core(sentence.tokens, start, end) is not None
+            if end - start >= self.min_tokens and (core := _core(sentence.tokens, start, end))
         ]
 
     def _finish_runs(self, sentence: Sentence, plan: _Plan) -> Sentence | Rejection:
         if not plan:
-            return UNCHANGED if any(e - s >= self.min_tokens for s, e in self._runs(sentence)) else _NO_SEGMENT
+            return _NO_SEGMENT if self.p else UNCHANGED
         replaced = [
             (start, end, self._tokens_of(sentence.tokens[start:end], *self._answers[question]))
             for (start, end), question in plan
@@ -273,17 +268,14 @@ class _Query(NamedTuple):
 _Plan = list[tuple[tuple[int, int], _Query]]
 
 
-class _RoundTrips:
-    """The pairs of translators given by the parameter."""
-
-    def __init__(self, given: str | RoundTrip | Sequence[RoundTrip]) -> None:
-        if isinstance(given, str):
-            self.trips = [_open_round_trip(part.strip()) for part in given.split(",")]
-        else:
-            self.trips = [given] if isinstance(given, RoundTrip) else list(given)
-        if not self.trips or not all(isinstance(trip, RoundTrip) for trip in self.trips):
-            raise ParameterError(f"translator must be a name or RoundTrips, not {given!r}")
-        self.name = ",".join(trip.name for trip in self.trips)
+def _round_trips(given: str | RoundTrip | Sequence[RoundTrip]) -> list[RoundTrip]:
+    """Return the pairs of translators given by the parameter."""
+    if isinstance(given, str):
+        return [_open_round_trip(part.strip()) for part in given.split(",")]
+    trips = [given] if isinstance(given, RoundTrip) else list(given)
+    if not trips or not all(isinstance(trip, RoundTrip) for trip in trips):
+        raise ParameterError(f"translator must be a name or RoundTrips, not {given!r}")
+    return trips
 
 
 def _open_round_trip(name: str) -> RoundTrip:

@@ -23,7 +23,6 @@ from entaug.backends.dependency_trees import (
     subtree_ranges,
 )
 from entaug.backends.protocols import CausalLM, DependencyParser, Encoder, MaskedLM, Parse
-from entaug.backends.resolve import resolve
 from entaug.config.params import NonNegativeInt, PositiveInt
 from entaug.config.presets import read_presets
 from entaug.core.alignment import align_subwords, detokenize
@@ -34,12 +33,12 @@ from entaug.core.spacing import is_word_character
 from entaug.errors import InputError, ParameterError
 from entaug.methods.base import NOT_SEEN, Augmenter, MethodInfo, Rejection, Request
 from entaug.methods.mention_replacement import MentionReplacement
+from entaug.methods.shared.generated_text import distinct_sentences
 from entaug.methods.shared.prose_detection import NOT_PROSE, SentenceKinds
 from entaug.methods.shared.span_exchange import (
     CaseAdjuster,
     DonorTokens,
     as_candidate_set,
-    batches_by_candidates,
     exchange_edit,
     keeps_mentions_whole,
 )
@@ -54,21 +53,19 @@ if TYPE_CHECKING:
 
 Pairing = Literal["bertscore", "embedding", "random", "off-by-one"]
 
-_FIRST_SORTED = 64  # number of positions sorted at first; more are rarely needed
 _LARGE_CORPUS, _DEFAULT_SHORTLIST = 5000, 100
 
 
-class PairingOptions(NamedTuple):
-    """Options of a ranking."""
-
-    encoder: Encoder | None
-    layer: int | None
-    shortlist_size: int | None
-    include_punctuation: bool
-    stream: Callable[[Sentence], Random]
-
-
-def rank_partners(sentences: Sequence[Sentence], pairing: Pairing, options: PairingOptions) -> list[Iterator[int]]:
+def rank_partners(
+    sentences: Sequence[Sentence],
+    pairing: Pairing,
+    encoder: Encoder | None,
+    *,
+    layer: int | None = None,
+    shortlist_size: int | None = None,
+    include_punctuation: bool = True,
+    stream: Callable[[Sentence], Random],
+) -> list[Iterator[int]]:
     """Rank the other sentences by similarity, for each sentence."""
 
     def others(own: int, ranking: Iterable[int]) -> Iterator[int]:
@@ -76,11 +73,11 @@ def rank_partners(sentences: Sequence[Sentence], pairing: Pairing, options: Pair
 
     n = len(sentences)
     if pairing == "random":
-        return [others(i, _shuffle(n, options.stream(sentence))) for i, sentence in enumerate(sentences)]
-    encoder: Encoder = resolve("encoder", options.encoder)
+        return [others(i, _shuffle(n, stream(sentence))) for i, sentence in enumerate(sentences)]
+    assert encoder is not None
     texts = [detokenize(s.tokens, s.spaces) for s in sentences]
-    compared = texts if options.include_punctuation else [_without_punctuation(s) for s in sentences]
-    size = options.shortlist_size
+    compared = texts if include_punctuation else [_without_punctuation(s) for s in sentences]
+    size = shortlist_size
     if size is None:
         size = _DEFAULT_SHORTLIST if n > _LARGE_CORPUS else 0
     if pairing == "embedding":
@@ -90,9 +87,9 @@ def rank_partners(sentences: Sequence[Sentence], pairing: Pairing, options: Pair
         return [others(i, argsort_descending(vectors @ vector)) for i, vector in enumerate(vectors)]
     if size and pairing == "bertscore":
         shortlists = [sorted(neighbors) for neighbors in nearest_neighbors(encoder.sentence_vectors(texts), size)]
-        scores = bertscore_among(compared, shortlists, encoder, layer=options.layer)
+        scores = bertscore_among(compared, shortlists, encoder, layer=layer)
         return [map(of.__getitem__, argsort_descending(row)) for of, row in zip(shortlists, scores, strict=True)]
-    rows = pairwise_bertscore(compared, encoder, layer=options.layer)
+    rows = pairwise_bertscore(compared, encoder, layer=layer)
     rankings = [others(i, argsort_descending(row)) for i, row in enumerate(rows)]
     return rankings if pairing == "bertscore" else [_shifted(i, ranking) for i, ranking in enumerate(rankings)]
 
@@ -134,17 +131,8 @@ def assign_partners(
 
 
 def argsort_descending(scores: NDArray[float32]) -> Iterator[int]:
-    """Yield the positions of scores, the highest first, equal ones in order; sorted lazily."""
-    import numpy as np
-
-    num_read, size = 0, _FIRST_SORTED
-    while num_read < len(scores):
-        kth = len(scores) - min(size, len(scores))
-        positions = np.flatnonzero(scores >= np.partition(scores, kth)[kth])
-        positions = positions[np.argsort(-scores[positions], kind="stable")]
-        yield from positions[num_read:].tolist()
-        num_read = len(positions)
-        size *= 8
+    """Yield the positions of scores, the highest first, equal ones in order; sorted when the first is asked for."""
+    yield from map(int, (-scores).argsort(kind="stable").astype("int32"))
 
 
 _ADPOSITIONS = frozenset({"ADP", "SCONJ", "PART"})  # taggers differ in these: "after", "to", "zu"
@@ -364,7 +352,6 @@ _NO_PARTNER = Rejection("no partner is left for an exchange", final=True)
 _NO_SUBTREE = Rejection("no subject or object subtree, and no mention that can be replaced", final=True)
 _ONLY_OUTCOME = DUPLICATE._replace(final=True)
 
-_MAX_CANDIDATES = 4096  # candidates scored together
 # Two candidates are taken to differ if their intervals of this many standard deviations do not overlap. Of 55 pairs of
 # three corpora 2.5 gave 54 selections that 4 gave, for two thirds of the rows of the model; 1.5 gave 51.
 _CONFIDENCE = 2.5
@@ -524,9 +511,7 @@ class CASSI(Augmenter):
     # --------------------------------------------------------------------------------------------------------- fitting
 
     def _fit(self, corpus: Iterable[Sentence]) -> None:
-        # The result must not depend on the order of the corpus, nor on the order of equal sentences.
-        in_order = sorted(corpus, key=lambda s: (s.fingerprint(), s.id or "", s.spaces or ()), reverse=True)
-        gold = list({s.fingerprint(): s for s in in_order}.values())[::-1]
+        gold = distinct_sentences(corpus)
         long = [sentence for sentence in gold if len(sentence) >= self.min_tokens]
         parses = self.dependency_parser_.parse([sentence.tokens for sentence in long])
         parsed = [_ParsedSentence(s, self._subtrees(s, p), p.tags) for s, p in zip(long, parses, strict=True)]
@@ -536,15 +521,22 @@ class CASSI(Augmenter):
         self.pool_ = [item for item in with_subtrees if kinds is None or kinds.kind(item.sentence) == "prose"]
         self._index = {item.sentence.fingerprint(): i for i, item in enumerate(self.pool_)}
         self._left_alone = {item.sentence.fingerprint() for item in with_subtrees} - self._index.keys()
-        self._without_subtree = {s.fingerprint(): s for s in gold if s.fingerprint() not in self._index}
+        self._known = {sentence.fingerprint() for sentence in gold}
         self._case = CaseAdjuster(gold, self._is_name)
-        rankings = rank_partners([item.sentence for item in self.pool_], self.pairing, self._pairing_options())
+        streams = Streams(self.seed, self.name)
+        rankings = rank_partners(
+            [item.sentence for item in self.pool_],
+            self.pairing,
+            None if self.pairing == "random" else self.encoder_,
+            layer=self.encoder_layer,
+            shortlist_size=self.shortlist_size,
+            include_punctuation=self.include_punctuation,
+            stream=lambda sentence: streams.stream(sentence.fingerprint().hex(), 0),
+        )
         self.partners_ = assign_partners(rankings, self.copies, self._can_exchange)
         self._fitted_copies = self.copies
-        self._fallback: MentionReplacement | None = (
-            MentionReplacement(p=1.0)
-            if self.preset == "starter"
-            else MentionReplacement(p=1.0, donors="any", adjust_case=False, replace_nested=False)
+        self._fallback: MentionReplacement | None = MentionReplacement(
+            p=1.0, preset="starter" if self.preset == "starter" else "paper"
         )
         try:
             self._fallback._fit(gold)  # noqa: SLF001
@@ -559,50 +551,23 @@ class CASSI(Augmenter):
             subtrees = with_numbers(subtrees, parse)
         return strip_punctuation(subtrees, sentence.tokens) if self.normalize_boundaries else subtrees
 
-    def _pairing_options(self) -> PairingOptions:
-        streams = Streams(self.seed, self.name)
-        return PairingOptions(
-            None if self.pairing == "random" else self.encoder_,
-            self.encoder_layer,
-            self.shortlist_size,
-            self.include_punctuation,
-            lambda sentence: streams.stream(sentence.fingerprint().hex(), 0),
-        )
-
     def _can_exchange(self, one: int, other: int) -> bool:
         """Whether an exchange between two sentences gives a new sentence."""
         return next(self._candidates(one, other), None) is not None
-
-    def notes(self) -> list[str]:
-        """See `Augmenter.notes`."""
-        others = [s for key, s in self._without_subtree.items() if key not in self._left_alone]
-        without = sum(len(s) >= self.min_tokens for s in others)
-        short = len(others) - without
-        notes = super().notes()
-        if without:
-            notes.append(f"{without} sentences have no subject or object subtree; their mentions are replaced instead")
-        if short:
-            notes.append(f"{short} sentences are shorter than {self.min_tokens} tokens and are left out")
-        if self._left_alone:
-            notes.append(f"{len(self._left_alone)} headlines and table rows are left alone")
-        return notes
 
     # ------------------------------------------------------------------------------------------------------- augmenting
 
     def _rewrite_batch(self, requests: Sequence[Request]) -> Sequence[Sentence | Rejection]:
         prepared = [self._prepare(request) for request in requests]
-        pairs = {i: item for i, item in enumerate(prepared) if isinstance(item, _Pair)}
-        results = {i: item for i, item in enumerate(prepared) if not isinstance(item, _Pair)}
-        for batch in batches_by_candidates(((i, pair.candidates) for i, pair in pairs.items()), _MAX_CANDIDATES):
-            results.update(zip(batch, self._select([pairs[i] for i in batch]), strict=True))
-        return [results[i] for i in range(len(requests))]
+        selected = iter(self._select([item for item in prepared if isinstance(item, _Pair)]))
+        return [next(selected) if isinstance(item, _Pair) else item for item in prepared]
 
     def _prepare(self, request: Request) -> Sentence | Rejection | _Pair:
         """Return a pair with its candidates, or the result if there is no pair."""
         key = request.sentence.fingerprint()
         index = self._index.get(key)
         if index is None:
-            if key not in self._without_subtree:
+            if key not in self._known:
                 return NOT_SEEN
             if key in self._left_alone:
                 return NOT_PROSE

@@ -9,27 +9,26 @@ from random import Random
 from typing import Annotated, ClassVar, Literal, NamedTuple
 
 from entaug.backends.protocols import CausalLM, ConstituencyParser, MaskedLM
-from entaug.config.params import PositiveInt, Subset
+from entaug.config.params import PositiveInt, some_of
 from entaug.config.presets import ONLY_IF_SET, read_presets
 from entaug.core.data import Provenance, Sentence
 from entaug.core.edits import Edit
 from entaug.core.mentions import Span
 from entaug.methods.base import Augmenter, MethodInfo, Rejection, Request
+from entaug.methods.shared.generated_text import distinct_sentences
 from entaug.methods.shared.prose_detection import NOT_PROSE, SentenceKinds
 from entaug.methods.shared.span_exchange import (
     CaseAdjuster,
     as_candidate_set,
-    batches_by_candidates,
     exchange_edit,
     has_balanced_brackets,
     keeps_mentions_whole,
 )
-from entaug.metrics.likelihood import select_best, select_best_left_to_right
+from entaug.metrics.likelihood import Selection, select_best, select_best_left_to_right
 
 CATEGORIES = ("NP", "VP", "PP", "ADJP", "ADVP")
 
 _NO_PHRASE = Rejection("no replaceable phrase with a mention", final=True)
-_MAX_CANDIDATES = 2048  # candidates scored together
 _MIN_DONORS = 4  # phrases of the same kind; if there are fewer, all that agree count
 _MAX_DRAWS = 8  # random draws of a donor before the suitable ones are listed
 
@@ -72,8 +71,7 @@ class ConstituencyReplacement(Augmenter):
             the same label). The paper asks for the same category only.
         skip_headlines: whether headlines and table rows are neither changed nor taken phrases from; see
             `entaug.methods.shared.prose_detection`. The paper has no such rule.
-        constituency_parser: a `ConstituencyParser` or its name: ``"projected"``, ``"link-grammar"``, ``"stanza:en"``
-            (as in the paper).
+        constituency_parser: a `ConstituencyParser` or its name: ``"projected"``, ``"stanza:en"`` (as in the paper).
         causal_lm: a `CausalLM` or its name; used with ``scorer="causal"``.
         masked_lm: a `MaskedLM` or its name; used with ``scorer="masked"``.
         preset: ``"starter"``; or ``"paper"``, which sets what the paper says (``entaug list methods cr``)
@@ -92,7 +90,7 @@ class ConstituencyReplacement(Augmenter):
     """
 
     num_replacements: PositiveInt = 1
-    categories: Annotated[str, Subset(CATEGORIES)] = "NP+VP+PP+ADJP+ADVP"
+    categories: Annotated[str, some_of(CATEGORIES)] = "NP+VP+PP+ADJP+ADVP"
     allow_whole_sentence: bool = False
     scorer: Literal["causal", "masked"] | None = None
     num_candidates: PositiveInt = 5
@@ -129,9 +127,7 @@ class ConstituencyReplacement(Augmenter):
     # --------------------------------------------------------------------------------------------------------- fitting
 
     def _fit(self, corpus: Iterable[Sentence]) -> None:
-        # The result must not depend on the order of the corpus, nor on the order of equal sentences.
-        distinct = {s.fingerprint(): s for s in sorted(corpus, key=lambda s: (s.id or "", s.spaces or ()))}
-        self.gold_ = [distinct[key] for key in sorted(distinct)]
+        self.gold_ = distinct_sentences(corpus)
         self._index = {s.fingerprint(): i for i, s in enumerate(self.gold_)}
         self._case = CaseAdjuster(self.gold_)
         self._kinds = SentenceKinds(self.gold_) if self.skip_headlines else None
@@ -166,18 +162,6 @@ class ConstituencyReplacement(Augmenter):
         if not self.allow_whole_sentence and _is_whole_sentence(sentence, span):
             return False
         return not self.normalize_boundaries or has_balanced_brackets(sentence.tokens[slice(*span)])
-
-    def notes(self) -> list[str]:
-        """See `Augmenter.notes`."""
-        donors = {donor.sentence for of_category in self.pool_.values() for donor in of_category}
-        left_alone = sum(map(self._is_left_alone, self.gold_))
-        without = len(self.gold_) - len(donors) - left_alone
-        notes = super().notes()
-        if without:
-            notes.append(f"{without} sentences have no phrase that can be exchanged")
-        if left_alone:
-            notes.append(f"{left_alone} headlines and table rows are left alone")
-        return notes
 
     def _is_left_alone(self, sentence: Sentence) -> bool:
         """Whether a sentence is a headline or a row of a table, which are not parsed well nor read well in others."""
@@ -254,20 +238,23 @@ class ConstituencyReplacement(Augmenter):
 
     def _select(self, candidates: list[list[Sentence]], reasons: Sequence[Rejection]) -> list[Sentence | Rejection]:
         """Select the candidate with the highest log-likelihood per word for each request; give reasons for others."""
-        results: list[Sentence | Rejection] = list(reasons)
-        for batch in batches_by_candidates(enumerate(candidates), _MAX_CANDIDATES):
-            sets = [as_candidate_set(candidates[i]) for i in batch]
-            if self.scorer == "masked":
-                selections = select_best(sets, 1, self.masked_lm_)
-            else:
-                selections = select_best_left_to_right(sets, 1, self.causal_lm_)
-            for i, selection in zip(batch, selections, strict=True):
-                best = candidates[i][selection.best[0]]
-                assert best.provenance is not None
-                assert selection.score is not None
-                scores = {"lm_score": round(selection.score, 4), "candidates": len(candidates[i])}
-                results[i] = best.with_(provenance=best.provenance.with_details(**scores))
-        return results
+        sets = [as_candidate_set(of) for of in candidates if of]
+        if self.scorer == "masked":
+            selections = iter(select_best(sets, 1, self.masked_lm_))
+        else:
+            selections = iter(select_best_left_to_right(sets, 1, self.causal_lm_))
+        return [
+            _with_score(of, next(selections)) if of else reason for of, reason in zip(candidates, reasons, strict=True)
+        ]
+
+
+def _with_score(candidates: Sequence[Sentence], selection: Selection) -> Sentence:
+    """Return the selected candidate, with its score in the provenance."""
+    best = candidates[selection.best[0]]
+    assert best.provenance is not None
+    assert selection.score is not None
+    scores = {"lm_score": round(selection.score, 4), "candidates": len(candidates)}
+    return best.with_(provenance=best.provenance.with_details(**scores))
 
 
 def _pool_keys(category: str) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from entaug.backends.protocols import TokenLM
 from entaug.config.params import Check, PositiveFloat, PositiveInt
@@ -17,15 +17,15 @@ from entaug.core.data import Sentence
 from entaug.core.mentions import Mention
 from entaug.core.tags import SCHEMES, canonical_scheme
 from entaug.methods.base import NO_CANDIDATE, MethodInfo, Rejection, Request
-from entaug.methods.shared.generative import (
-    UNFINISHED,
+from entaug.methods.shared.generated_text import (
+    INVALID_LABELS,
     GeneratedTexts,
-    TrainableAugmenter,
+    KnownMentions,
     distinct_sentences,
-    replace_tokens,
+    label_token,
+    parse_tagged,
 )
-from entaug.methods.shared.linearization import INVALID_LABELS, label_token, parse_tagged
-from entaug.methods.shared.mention_matching import KnownMentions
+from entaug.methods.shared.generative import UNFINISHED, TextPlan, TrainableAugmenter, WritingAugmenter
 
 _NO_MENTION = Rejection("no mention")
 _UNKNOWN_WORD = Rejection("a word unknown to the model")
@@ -38,7 +38,7 @@ TagScheme = Annotated[str, Check(lambda name: bool(canonical_scheme(name)), f"on
 
 
 @dataclass(kw_only=True, eq=False)
-class LabelledTextAugmenter(TrainableAugmenter):
+class LabelledTextAugmenter(TrainableAugmenter, WritingAugmenter):
     """Base class of methods that generate labelled text without a source.
 
     Args:
@@ -66,15 +66,14 @@ class LabelledTextAugmenter(TrainableAugmenter):
             f"{self.num_excluded_} sentences contain tokens that look like label tokens and are not used for training",
         ]
 
-    def _accept(self, source: Sentence, parsed: tuple[Sequence[str], Sequence[Mention]] | None) -> Sentence | Rejection:
-        """Return the generated sentence, or a rejection."""
+    def _labelled(
+        self, source: Sentence, parsed: tuple[Sequence[str], Sequence[Mention]] | None
+    ) -> Sentence | Rejection:
+        """Return the sentence of a parsed text, or a rejection."""
         if parsed is None:
             return Rejection(INVALID_LABELS)
-        tokens, mentions = tuple(parsed[0]), parsed[1]
-        if not mentions:
-            return _NO_MENTION
-        rejection = self.texts_.check(tokens, mentions)
-        return rejection or replace_tokens(source, tokens, mentions, unconditioned=True)
+        tokens, mentions = parsed
+        return self._new_sentence(source, tokens, mentions, unconditioned=True) if mentions else _NO_MENTION
 
 
 @dataclass(kw_only=True, eq=False)
@@ -159,7 +158,7 @@ class DAGA(LabelledTextAugmenter):
                 row += [placeholder] if tag == "O" else [label_token(tag), placeholder]
             rows.append(row)
         has_mentions = any(s.mentions for s in gold)
-        self.trained_: TokenLM | None = self._train(self.token_lm_, rows, rows) if has_mentions else None
+        self.trained_ = self._train(self.token_lm_, rows, rows) if has_mentions else None
 
     def _placeholder(self, token: str) -> str:
         """Return the placeholder of a token in the training data, or the token itself."""
@@ -171,25 +170,25 @@ class DAGA(LabelledTextAugmenter):
         has_suffix = suffix in self._suffixes and self.unknown_tokens == "fill"
         return f"{_UNK}{'^' if token[:1].isupper() else ''}{suffix if has_suffix else ''}"
 
-    def _rewrite_batch(self, requests: Sequence[Request]) -> Sequence[Sentence | Rejection]:
+    def _plan(self, request: Request) -> TextPlan | Rejection:
         if self.trained_ is None:
-            return [NO_CANDIDATE] * len(requests)
-        seeds = [request.rng.getrandbits(32) for request in requests]
-        rows = self.trained_.sample(seeds, max_new_tokens=self.max_new_tokens, temperature=float(self.temperature))
-        return [self._parse(request, row) for request, row in zip(requests, rows, strict=True)]
+            return NO_CANDIDATE
+        return TextPlan(request.sentence, "", request.rng.getrandbits(32), basis=request.rng)
 
-    def _parse(self, request: Request, row: Sequence[str] | None) -> Sentence | Rejection:
-        if not row:
-            return UNFINISHED
-        parsed = parse_tagged(row, self._label_tokens, self.tag_scheme)
+    def _write(self, plans: Sequence[TextPlan]) -> Sequence[Any]:
+        lengths = {"max_new_tokens": self.max_new_tokens, "temperature": float(self.temperature)}
+        return [row or UNFINISHED for row in self.trained_.sample([plan.seed for plan in plans], **lengths)]
+
+    def _read(self, plan: TextPlan, text: Any) -> Sentence | Rejection:
+        parsed = parse_tagged(text, self._label_tokens, self.tag_scheme)
         if parsed is None:
             return Rejection(INVALID_LABELS)
         # The first word of a long name is none by itself: a placeholder is filled by its place in the mention.
         places = tags.encode(len(parsed[0]), parsed[1], _PLACES)
-        filled = [self._fill(token, place, request.rng) for token, place in zip(parsed[0], places, strict=True)]
+        filled = [self._fill(token, place, plan.basis) for token, place in zip(parsed[0], places, strict=True)]
         if None in filled:
             return _UNKNOWN_WORD
-        return self._accept(request.sentence, ([token for token in filled if token], parsed[1]))
+        return self._labelled(plan.source, ([token for token in filled if token], parsed[1]))
 
     def _fill(self, token: str, place: str, rng: Random) -> str | None:
         """Return a word for a placeholder; None if there is none."""

@@ -6,25 +6,22 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from entaug.config.params import NonNegativeFloat, PositiveInt
 from entaug.config.presets import read_presets
 from entaug.core.alignment import detokenize
 from entaug.core.data import Sentence
 from entaug.methods.base import NO_CANDIDATE, MethodInfo, Rejection, Request
-from entaug.methods.shared.generative import (
-    COPIED,
-    TOO_SIMILAR,
-    UNFINISHED,
+from entaug.methods.shared.generated_text import (
     GeneratedTexts,
-    GenerativeAugmenter,
-    PromptedAugmenter,
-    Query,
-    replace_tokens,
+    KnownMentions,
+    MentionGroup,
+    group_mentions,
+    match_mentions,
     token_similarity,
 )
-from entaug.methods.shared.mention_matching import KnownMentions, MentionGroup, group_mentions, match_mentions
+from entaug.methods.shared.generative import UNFINISHED, GenerativeAugmenter, PromptedAugmenter, Query, TextPlan
 
 _SIMILAR_SIBLING = Rejection("too similar to another text from the same list")
 
@@ -122,45 +119,49 @@ class EnTDA(GenerativeAugmenter, PromptedAugmenter):
 
     def _rewrite_batch(self, requests: Sequence[Request]) -> Sequence[Sentence | Rejection]:
         batches = self._share_lists(requests)
-        lists = [self._change(group_mentions(batch[0].sentence), batch[0].rng) for batch in batches]
-        pairs = [(batch, groups) for batch, groups in zip(batches, lists, strict=True) if groups]
-        seeds = [batch[0].rng.getrandbits(32) for batch, _ in pairs]
-        texts: Iterable[Sequence[str | Rejection]] = ([] for _ in pairs)
-        if self._is_prompted:
-            queries = [self._queries(*pair, seed) for pair, seed in zip(pairs, seeds, strict=True)]
-            answers = iter(self._ask([query for of_list in queries for query in of_list]))
-            texts = [[next(answers) for _ in of_list] for of_list in queries]
-        elif pairs and self.trained_ is not None:
-            texts = self._generate(
-                (batch[0].sentence for batch, _ in pairs),
-                [format_mention_list(groups) for _, groups in pairs],
-                seeds,
-                [[list(map(detokenize, group.fragments)) for group in groups] for _, groups in pairs],
-                self.decoding,
-                self.num_beams,
-                num_return_sequences=self.num_beams,
-                diversity_penalty=float(self.diversity_penalty),
-                top_k=self.top_k,
-            )
-        generated = iter(texts)
+        plans = [self._plan(batch[0]) for batch in batches]
+        ready = [(batch, plan) for batch, plan in zip(batches, plans, strict=True) if isinstance(plan, TextPlan)]
+        texts = iter(self._texts(ready) if ready else ())
         return [
             result
-            for batch, groups in zip(batches, lists, strict=True)
-            for result in (self._distribute(batch, groups, next(generated)) if groups else [NO_CANDIDATE] * len(batch))
+            for batch, plan in zip(batches, plans, strict=True)
+            for result in (
+                [plan] * len(batch) if isinstance(plan, Rejection) else self._distribute(batch, plan, next(texts))
+            )
         ]
 
-    def _queries(self, batch: Sequence[Request], groups: Sequence[MentionGroup], seed: int) -> list[Query]:
-        """Return a query for each copy that shares a list; the sentence itself is never an example."""
-        own = detokenize(batch[0].sentence.tokens)
+    def _plan(self, request: Request) -> TextPlan | Rejection:
+        groups = self._change(group_mentions(request.sentence), request.rng)
+        if not groups:
+            return NO_CANDIDATE
+        required = [list(map(detokenize, group.fragments)) for group in groups]
+        return TextPlan(
+            request.sentence, format_mention_list(groups), request.rng.getrandbits(32), required, basis=groups
+        )
+
+    def _texts(self, plans: Sequence[tuple[Sequence[Request], TextPlan]]) -> Iterable[Sequence[str | Rejection]]:
+        """Return the texts for each list."""
+        if not self._is_prompted:
+            return self._generate([plan for _, plan in plans]) if self.trained_ else [[] for _ in plans]
+        answers = iter(self._ask(self._query(plan, n) for batch, plan in plans for n in range(len(batch))))
+        return [[next(answers) for _ in batch] for batch, _ in plans]
+
+    def _decoding(self) -> dict[str, Any]:
+        return {
+            "strategy": self.decoding,
+            "num_beams": self.num_beams,
+            "num_return_sequences": self.num_beams,
+            "diversity_penalty": float(self.diversity_penalty),
+            "top_k": self.top_k,
+        }
+
+    def _query(self, plan: TextPlan, copy: int = 0) -> Query:
+        """Return the query for a copy that shares a list; the sentence itself is never an example."""
+        own, rng = detokenize(plan.source.tokens), Random(f"{plan.seed} {copy}")
         others = [pair for pair in self.pairs_ if pair[1] != own]
-        queries = []
-        for copy in range(len(batch)):
-            rng = Random(f"{seed} {copy}")
-            shown = rng.sample(others, min(self._num_examples, len(others)))
-            values = {"mentions": format_mention_list(groups), "labels": self._labels}
-            turns = [({"mentions": mentions}, text) for mentions, text in shown]
-            queries.append(Query(values, turns, rng.getrandbits(31)))
-        return queries
+        shown = rng.sample(others, min(self.num_examples, len(others)))
+        turns = [({"mentions": mentions}, text) for mentions, text in shown]
+        return Query({"mentions": plan.text, "labels": self._labels}, turns, rng.getrandbits(31))
 
     def _share_lists(self, requests: Sequence[Request]) -> list[list[Request]]:
         """Group the requests for copies of a sentence that share a list: at most `num_beams` per group."""
@@ -180,13 +181,13 @@ class EnTDA(GenerativeAugmenter, PromptedAugmenter):
         return batches
 
     def _distribute(
-        self, batch: Sequence[Request], groups: Sequence[MentionGroup], texts: Sequence[str | Rejection]
+        self, batch: Sequence[Request], plan: TextPlan, texts: Sequence[str | Rejection]
     ) -> list[Sentence | Rejection]:
         """Return one result for each request, the accepted ones first."""
         accepted: list[Sentence] = []
         rejected: list[Rejection] = []
         for beam, text in enumerate(texts, start=1):
-            result = text if isinstance(text, Rejection) else self._parse(batch[0].sentence, groups, text, beam)
+            result = text if isinstance(text, Rejection) else self._read(plan, text, beam)
             if isinstance(result, Rejection):
                 rejected.append(result)
             elif any(token_similarity(result.tokens, other.tokens) >= self.max_similarity for other in accepted):
@@ -196,19 +197,12 @@ class EnTDA(GenerativeAugmenter, PromptedAugmenter):
         results: list[Sentence | Rejection] = [*accepted, *rejected, *[UNFINISHED] * len(batch)]
         return results[: len(batch)]
 
-    def _parse(self, source: Sentence, groups: Sequence[MentionGroup], text: str, beam: int) -> Sentence | Rejection:
-        """Parse a generated text; return a sentence or a rejection."""
+    def _read(self, plan: TextPlan, text: str, beam: int = 1) -> Sentence | Rejection:
         tokens = self.texts_.tokenize(text)
         if not tokens:
             return UNFINISHED
-        if self.texts_.is_copy(tokens):
-            return COPIED
-        mentions = match_mentions(tokens, groups, self._known, label=self.unlisted_mentions == "label")
-        if isinstance(mentions, str):
-            return Rejection(mentions)
-        if token_similarity(source.tokens, tokens) >= self.max_similarity:
-            return TOO_SIMILAR
-        return replace_tokens(source, tokens, mentions, list=format_mention_list(groups), beam=beam)
+        mentions = match_mentions(tokens, plan.basis, self._known, label=self.unlisted_mentions == "label")
+        return self._new_sentence(plan.source, tokens, mentions, [plan.source], list=plan.text, beam=beam)
 
     def _change(self, groups: list[MentionGroup], rng: Random) -> list[MentionGroup]:
         """Apply the operations to a list."""

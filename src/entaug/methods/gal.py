@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from entaug.backends.config import DecodingConfig
 from entaug.backends.instruct import InstructModel
 from entaug.backends.protocols import Generator
 from entaug.config.params import PositiveFloat, PositiveInt, PositiveShare
@@ -15,19 +14,10 @@ from entaug.core.data import Sentence
 from entaug.core.rng import Streams
 from entaug.errors import ParameterError
 from entaug.methods.base import MethodInfo, Rejection, Request
-from entaug.methods.shared.generative import (
-    COPIED,
-    UNFINISHED,
-    GeneratedTexts,
-    PromptedAugmenter,
-    Query,
-    distinct_sentences,
-    replace_tokens,
-    token_similarity,
-)
+from entaug.methods.shared.generated_text import GeneratedTexts, distinct_sentences
+from entaug.methods.shared.generative import PromptedAugmenter, Query, TextPlan
 from entaug.teacher import Relabeller, create_relabeller
 
-_TOO_SIMILAR = Rejection("too similar to a training sentence in its prompt")
 _TOO_SHORT = Rejection("fewer words than any training sentence")
 _TOO_LONG = Rejection("much longer than any training sentence")
 _REPETITIVE = Rejection("the same words again and again")
@@ -117,51 +107,35 @@ class GAL(PromptedAugmenter):
 
     # ---------------------------------------------------------------------------------------------------------- augment
 
-    def _rewrite_batch(self, requests: Sequence[Request]) -> Sequence[Sentence | Rejection]:
-        prompts = [self._examples_for(request) for request in requests]
-        seeds = [request.rng.getrandbits(31) for request in requests]
-        texts = self._write(["\n".join(detokenize(s.tokens) for s in prompt) for prompt in prompts], seeds)
-        return [self._accept(*arguments) for arguments in zip(requests, texts, prompts, strict=True)]
+    def _plan(self, request: Request) -> TextPlan:
+        examples = self._examples_for(request)
+        text = "\n".join(detokenize(sentence.tokens) for sentence in examples)
+        return TextPlan(request.sentence, text, request.rng.getrandbits(31), basis=examples)
 
     def _examples_for(self, request: Request) -> list[Sentence]:
         """Return the training sentences of a prompt, the source last: the same for all first drafts of a source."""
         source, copy = request.sentence, request.copy if request.attempt else 0
         rng, own = self._streams.stream(f"{source.key} {request.attempt}", copy), source.fingerprint()
-        drawn = rng.sample(self._examples, min(self._num_examples, len(self._examples)))
-        return [*[other for other in drawn if other.fingerprint() != own][: self._num_examples - 1], source]
+        drawn = rng.sample(self._examples, min(self.num_examples, len(self._examples)))
+        return [*[other for other in drawn if other.fingerprint() != own][: self.num_examples - 1], source]
 
-    def _write(self, inputs: Sequence[str], seeds: Sequence[int]) -> list[str | Rejection]:
-        """Return a text for each prompt."""
-        if self._is_prompted:
-            return self._ask([Query({"examples": text}, (), seed) for text, seed in zip(inputs, seeds, strict=True)])
-        decoding = DecodingConfig(
-            strategy="sample",
-            num_beams=1,
-            top_k=self.top_k,
-            temperature=float(self.temperature),
-            max_new_tokens=self.max_new_tokens,
-        )
-        outputs = self.generator_.generate(inputs, decoding, seeds)
-        return [texts[0] if texts and texts[0].strip() else UNFINISHED for texts in outputs]
+    def _decoding(self) -> dict[str, Any]:
+        return {"strategy": "sample", "num_beams": 1, "top_k": self.top_k}
 
-    def _accept(self, request: Request, text: str | Rejection, examples: Sequence[Sentence]) -> Sentence | Rejection:
-        """Return the new sentence, or the reason why a text is not accepted."""
-        if isinstance(text, Rejection):
-            return text
+    def _query(self, plan: TextPlan) -> Query:
+        return Query({"examples": plan.text}, (), plan.seed)
+
+    def _read(self, plan: TextPlan, text: str) -> Sentence | Rejection:
         tokens = self.texts_.tokenize(text.partition("\n")[0])
-        checks = (
+        for is_wrong, rejection in (
             (len(tokens) < self._shortest, _TOO_SHORT),
             (len(tokens) > self._longest, _TOO_LONG),
             (len(set(tokens)) < _MIN_DISTINCT * len(tokens), _REPETITIVE),
-            (self.texts_.is_copy(tokens), COPIED),
-        )
-        for is_wrong, rejection in checks:
+        ):
             if is_wrong:
                 return rejection
-        if max(token_similarity(example.tokens, tokens) for example in examples) >= self.max_similarity:
-            return _TOO_SIMILAR
-        sources = tuple(example.key for example in examples[:-1])
-        return replace_tokens(request.sentence, tokens, (), sources, unconditioned=True)
+        sources = tuple(example.key for example in plan.basis[:-1])
+        return self._new_sentence(plan.source, tokens, (), plan.basis, sources, unconditioned=True)
 
     # ------------------------------------------------------------------------------------------------------------ notes
 

@@ -17,8 +17,7 @@ from entaug.core.alignment import detokenize_with_gaps
 from entaug.core.data import Sentence
 from entaug.core.edits import Edit
 from entaug.core.words import StopWords, is_word, may_replace, stop_words
-from entaug.filters.label_guard import name_evidence
-from entaug.filters.label_guard.names import UncasedNames, is_beginning
+from entaug.filters.label_guard import UncasedNames, is_beginning, name_evidence
 from entaug.methods.base import Augmenter, MethodInfo, Rejection, Request
 
 _NO_WORD = Rejection("no replaceable word outside mentions", final=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
@@ -19,11 +19,10 @@ from entaug.core.mentions import Mention
 from entaug.core.rng import Streams
 from entaug.core.words import StopWords, is_word, may_replace, stop_words
 from entaug.errors import ParameterError
-from entaug.filters.label_guard import name_evidence
-from entaug.filters.label_guard.names import is_beginning
+from entaug.filters.label_guard import is_beginning, name_evidence
 from entaug.methods.base import NO_CANDIDATE, NOT_SEEN, MethodInfo, Rejection, Request
-from entaug.methods.shared.generative import TrainableAugmenter, distinct_sentences
-from entaug.methods.shared.linearization import join_parts, label_token, label_tokens, wrap_tokens
+from entaug.methods.shared.generated_text import distinct_sentences, join_parts, label_token, label_tokens, wrap_tokens
+from entaug.methods.shared.generative import TrainableAugmenter
 
 _NO_FILL = Rejection("no suitable other word")
 _IMPLAUSIBLE = Rejection("a changed mention is implausible as a whole")
@@ -157,14 +156,31 @@ class MaskedEntityLM(TrainableAugmenter):
 
     def _rewrite_batch(self, requests: Sequence[Request]) -> Sequence[Sentence | Rejection]:
         known = [all(label_token(f"B-{m.label}") in self.markers_ for m in r.sentence.mentions) for r in requests]
-        results: list[Sentence | Rejection] = [NO_CANDIDATE if is_known else NOT_SEEN for is_known in known]
-        sampled = (self._sample_positions(r.sentence, r.rng) if k else [] for r, k in zip(requests, known, strict=True))
-        masked = {i: positions for i, positions in enumerate(sampled) if positions}
-        for i, new in self._fill({i: requests[i] for i in masked}, masked).items():
-            results[i] = new
+        masked = [self._sample_positions(r.sentence, r.rng) if k else [] for r, k in zip(requests, known, strict=True)]
+        filled = self._fill(requests, [list(positions) for positions in masked])
+        results: list[Sentence | Rejection] = []
+        for request, is_known, positions, new in zip(requests, known, masked, filled, strict=True):
+            if new.tokens != request.sentence.tokens:
+                results.append(new)
+            else:
+                results.append(_NO_FILL if positions else NO_CANDIDATE if is_known else NOT_SEEN)
         if self.uses_guard:
             self._check_mentions(requests, results)
         return results
+
+    def _fill(self, requests: Sequence[Request], pending: list[list[int]]) -> list[Sentence]:
+        """Fill the masked positions: all at once, or with the guard one by one, so that words fit each other."""
+        current = [request.sentence for request in requests]
+        num_predictions = self.max_rank * (_MORE if self.uses_guard else 1) + 1
+        while unfinished := [i for i, positions in enumerate(pending) if positions]:
+            texts = [self._gapped(current[i], pending[i]) for i in unfinished]
+            predictions = self.trained_.fill(texts, num_predictions, first_only=self.uses_guard)
+            for i, of_sentence in zip(unfinished, predictions, strict=True):
+                for candidates in of_sentence:
+                    current[i] = self._replace(current[i], pending[i].pop(0), candidates, requests[i].rng)
+                if not self.uses_guard:
+                    pending[i].clear()  # a text that is too long has fewer gaps
+        return current
 
     def _sample_positions(self, sentence: Sentence, rng: Random) -> list[int]:
         """Sample the positions to mask, some of each mention."""
@@ -176,24 +192,6 @@ class MaskedEntityLM(TrainableAugmenter):
         if not sampled and (all_positions := [i for positions in candidates for i in positions]):
             sampled = [all_positions[rng.randrange(len(all_positions))]]
         return sorted(sampled)
-
-    def _fill(
-        self, requests: Mapping[int, Request], masked: Mapping[int, Sequence[int]]
-    ) -> dict[int, Sentence | Rejection]:
-        """Fill the masked positions: all at once, or with the guard one by one, so that words fit each other."""
-        current = {i: request.sentence for i, request in requests.items()}
-        pending = {i: list(positions) for i, positions in masked.items()}
-        num_predictions = self.max_rank * (_MORE if self.uses_guard else 1) + 1
-        while unfinished := [i for i, positions in pending.items() if positions]:
-            texts = [self._gapped(current[i], pending[i]) for i in unfinished]
-            predictions = self.trained_.fill(texts, num_predictions, first_only=self.uses_guard)
-            for i, of_sentence in zip(unfinished, predictions, strict=True):
-                for candidates in of_sentence:
-                    current[i] = self._replace(current[i], pending[i].pop(0), candidates, requests[i].rng)
-                if not self.uses_guard:
-                    pending[i].clear()  # a text that is too long has fewer gaps
-        changed = {i: new for i, new in current.items() if new.tokens != requests[i].sentence.tokens}
-        return {i: changed.get(i, _NO_FILL) for i in requests}
 
     def _gapped(self, sentence: Sentence, positions: Sequence[int]) -> list[str | None]:
         """Return a linearized sentence with gaps at some positions."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from hashlib import blake2b
 from random import Random
 from typing import Any, ClassVar, Literal
 
@@ -12,19 +11,18 @@ from entaug.config.params import Probability
 from entaug.config.presets import ONLY_IF_SET, read_presets
 from entaug.core.data import Provenance, Sentence
 from entaug.core.edits import Edit
-from entaug.core.mentions import Mention
 from entaug.core.rng import sample_positions
 from entaug.errors import InputError
 from entaug.files.mention_lists import MentionLists, describe_mention_lists, mention_lists, relative_to_folder
-from entaug.filters.base import HeldOut
+from entaug.filters.base import HeldOut, content_digest
 from entaug.methods.base import Augmenter, MethodInfo, Rejection, Request
-from entaug.methods.shared.capitals import match_casing
 from entaug.methods.shared.donors import (
-    AvoidedMentions,
     ListDonors,
     MentionDonor,
+    Place,
     TrainingDonors,
     content_key,
+    match_casing,
     mention_keys,
     replaceable_mentions,
 )
@@ -111,7 +109,7 @@ class MentionReplacement(Augmenter):
         if name == "mentions":
             return describe_mention_lists(value)
         if name == "held_out" and value is not None:
-            return blake2b("\0".join(sorted(mention_keys(value))).encode(), digest_size=4).hexdigest()
+            return content_digest((key,) for key in mention_keys(value))
         return super()._plain(name, value)
 
     def _fit(self, corpus: Iterable[Sentence]) -> None:
@@ -159,31 +157,37 @@ class MentionReplacement(Augmenter):
         if not places:
             return _NO_MENTION
         # What an enumeration must not have twice: the mentions of the source, and those inserted.
-        avoided = AvoidedMentions(
-            content_key(sentence.mention_tokens(mention)) for mention in sentence.mentions if self.donors == "similar"
-        )
+        avoids = self.donors == "similar"
+        avoided = {content_key(sentence.mention_tokens(mention)) for mention in sentence.mentions if avoids}
         edits = []
         from_lists = []
         for k in sample_positions(rng, len(places), self.p):
-            place = places[k]
-            start, end = place.mention.start, place.mention.end
-            list_size = 0 if place.inner else self._list_size(place.mention.label)
-            donor: MentionDonor | None = None
-            if self._list_donors and list_size and (self._donors.size(place) < 2 or rng.random() < self.list_share):
-                entry = self._list_donors.draw(sentence, place.mention, rng, avoided.keys)
-                if entry is not None:
-                    whole = Mention(place.mention.label, ((0, len(entry.words)),))
-                    donor = MentionDonor(entry.words, (whole,), entry.spaces, content_key(entry.words))
-                    from_lists.append({"mention": " ".join(entry.words), "list": entry.name})
-            if donor is None and self._donors.size(place) > 1:
-                donor = self._donors.draw(
-                    sentence, place, avoided, rng, any_shape=self.donors == "any" or attempt >= _ATTEMPTS_WITH_SHAPE
-                )
-                if donor is not None and self.adjust_case:
-                    donor = donor._replace(words=match_casing(donor.words, sentence.tokens, start, end, lower=True))
-            if donor is not None:
-                if self.donors == "similar":
-                    avoided.add(donor.key)
-                edits.append(Edit(start, end, donor.words, donor.mentions, donor.spaces))
+            donor = self._draw_donor(sentence, places[k], avoided, rng, attempt)
+            if donor is None:
+                continue
+            if avoids:
+                avoided.add(donor.key)
+            if donor.list_name:
+                from_lists.append({"mention": " ".join(donor.words), "list": donor.list_name})
+            mention = places[k].mention
+            edits.append(Edit(mention.start, mention.end, donor.words, donor.mentions, donor.spaces))
         new = sentence.edit(edits)
         return new.with_(provenance=Provenance(details={"lists": from_lists})) if from_lists else new
+
+    def _draw_donor(
+        self, sentence: Sentence, place: Place, avoided: set[str], rng: Random, attempt: int
+    ) -> MentionDonor | None:
+        """Draw a mention for a place, from the lists or the training sentences."""
+        list_size = 0 if place.inner else self._list_size(place.mention.label)
+        has_others = self._donors.size(place) > 1
+        donor: MentionDonor | None = None
+        if self._list_donors and list_size and (not has_others or rng.random() < self.list_share):
+            donor = self._list_donors.draw(sentence, place.mention, avoided, rng)
+        if donor is not None or not has_others:
+            return donor
+        any_shape = self.donors == "any" or attempt >= _ATTEMPTS_WITH_SHAPE
+        donor = self._donors.draw(sentence, place, avoided, rng, any_shape=any_shape)
+        if donor is None or not self.adjust_case:
+            return donor
+        start, end = place.mention.start, place.mention.end
+        return donor._replace(words=match_casing(donor.words, sentence.tokens, start, end, lower=True))

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal
 
 from entaug.config.params import PositiveFloat, PositiveInt
 from entaug.config.presets import read_presets
@@ -14,8 +14,8 @@ from entaug.core.alignment import detokenize
 from entaug.core.data import Sentence
 from entaug.methods.base import NO_CANDIDATE, MethodInfo, Rejection, Request
 from entaug.methods.daga import LabelledTextAugmenter
-from entaug.methods.shared.generative import UNFINISHED, GenerativeAugmenter, complete, distinct_sentences
-from entaug.methods.shared.linearization import (
+from entaug.methods.shared.generated_text import (
+    distinct_sentences,
     join_parts,
     label_tokens,
     label_transitions,
@@ -25,16 +25,9 @@ from entaug.methods.shared.linearization import (
     tag_tokens,
     unwanted_labels,
 )
+from entaug.methods.shared.generative import GenerativeAugmenter, TextPlan
 
 _UNKNOWN_MENTION = Rejection("a mention that the training sentences do not have")
-
-
-class _Plan(NamedTuple):
-    """A new sentence to be written, with the mentions that it must have, and a seed."""
-
-    request: Request
-    mentions: list[str]
-    seed: int
 
 
 @dataclass(kw_only=True, eq=False)
@@ -136,31 +129,24 @@ class MulDA(LabelledTextAugmenter, GenerativeAugmenter):
                 drawn[others[rng.randrange(len(others))]] = None
         return list(drawn)
 
-    def _rewrite_batch(self, requests: Sequence[Request]) -> Sequence[Sentence | Rejection]:
-        return complete(map(self._plan, requests), self._generate_for)
-
-    def _plan(self, request: Request) -> _Plan | Rejection:
+    def _plan(self, request: Request) -> TextPlan | Rejection:
         seed = request.rng.getrandbits(32)
         mentions = self._draw_mentions(request) if self.constrained else []
-        is_possible = self.trained_ is not None and (mentions or not self.constrained)
-        return _Plan(request, mentions, seed) if is_possible else NO_CANDIDATE
+        if self.trained_ is None or not (mentions or not self.constrained):
+            return NO_CANDIDATE
+        return TextPlan(request.sentence, self._language(request.sentence), seed, [[text] for text in mentions])
 
-    def _generate_for(self, plans: list[_Plan]) -> Iterable[Sentence | Rejection]:
-        sources = [plan.request.sentence for plan in plans]
-        seeds, required = [plan.seed for plan in plans], [[[text] for text in plan.mentions] for plan in plans]
+    def _decoding(self) -> dict[str, Any]:
         rules = {} if self.constrained else self._transitions
-        inputs = list(map(self._language, sources))
-        generated = self._generate(sources, inputs, seeds, required, "sample", 1, top_k=self.top_k, marker_rules=rules)
-        for plan, texts in zip(plans, generated, strict=True):
-            yield self._parse(plan.request, texts[0]) if texts else UNFINISHED
+        return {"strategy": "sample", "num_beams": 1, "top_k": self.top_k, "marker_rules": rules}
 
-    def _parse(self, request: Request, text: str) -> Sentence | Rejection:
+    def _read(self, plan: TextPlan, text: str) -> Sentence | Rejection:
         parts: list[str] = []
         for part in split_at_labels(text, self._markers):
             parts += [part] if part in self._markers else self.texts_.tokenize(part.strip())
         parsed = parse_tagged(parts, self._markers)
         if parsed is None or not self.constrained:
-            return self._accept(request.sentence, parsed)
+            return self._labelled(plan.source, parsed)
         tokens, mentions = list(parsed[0]), parsed[1]
         for mention in mentions:
             printed = (detokenize([token]) for token in tokens[mention.start : mention.end])
@@ -168,4 +154,4 @@ class MulDA(LabelledTextAugmenter, GenerativeAugmenter):
             if words is None:
                 return _UNKNOWN_MENTION
             tokens[mention.start : mention.end] = words
-        return self._accept(request.sentence, (tokens, mentions))
+        return self._labelled(plan.source, (tokens, mentions))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from random import Random
 from typing import Any, ClassVar
@@ -14,17 +14,14 @@ from entaug.core.alignment import detokenize
 from entaug.core.data import Sentence
 from entaug.errors import ParameterError
 from entaug.methods.base import MethodInfo, Rejection, Request
-from entaug.methods.shared.generative import (
-    COPIED,
-    TOO_SIMILAR,
+from entaug.methods.shared.generated_text import (
     GeneratedTexts,
-    PromptedAugmenter,
-    Query,
+    KnownMentions,
     distinct_sentences,
-    replace_tokens,
-    token_similarity,
+    group_mentions,
+    match_mentions,
 )
-from entaug.methods.shared.mention_matching import KnownMentions, group_mentions, match_mentions
+from entaug.methods.shared.generative import PromptedAugmenter, Query, TextPlan
 
 _TOO_LONG = Rejection("much longer than its source")
 
@@ -94,38 +91,24 @@ class Rewriting(PromptedAugmenter):
 
     # ------------------------------------------------------------------------------------------------------- augmenting
 
-    def _rewrite_batch(self, requests: Sequence[Request]) -> Sequence[Sentence | Rejection]:
-        answers = self._ask([self._query(request.sentence, request.rng) for request in requests])
-        return [
-            answer if isinstance(answer, Rejection) else self._parse(request.sentence, answer)
-            for request, answer in zip(requests, answers, strict=True)
-        ]
+    def _plan(self, request: Request) -> TextPlan:
+        return TextPlan(request.sentence, detokenize(request.sentence.tokens), request.rng.getrandbits(31))
 
-    def _query(self, sentence: Sentence, rng: Random) -> Query:
-        own = detokenize(sentence.tokens)
-        seed = rng.getrandbits(31)
-        rng = Random(seed)
-        examples = rng.sample(self._lines, min(self._num_examples + 1, len(self._lines)))
-        names = [" ... ".join(map(detokenize, group.fragments)) for group in group_mentions(sentence)]
+    def _query(self, plan: TextPlan) -> Query:
+        examples = Random(plan.seed).sample(self._lines, min(self.num_examples + 1, len(self._lines)))
+        names = [" ... ".join(map(detokenize, group.fragments)) for group in group_mentions(plan.source)]
         values = {
-            "sentence": own,
+            "sentence": plan.text,
             "mentions": ", ".join(f'"{name}"' for name in names) or "none",
-            "examples": "\n".join([line for line in examples if line != own][: self._num_examples]),
+            "examples": "\n".join([line for line in examples if line != plan.text][: self.num_examples]),
             "style": self.style or "",
         }
-        return Query(values, (), seed)
+        return Query(values, (), plan.seed)
 
-    def _parse(self, source: Sentence, text: str) -> Sentence | Rejection:
-        """Return the new sentence, or the reason why a text is not accepted."""
-        tokens = self.texts_.tokenize(text)
+    def _read(self, plan: TextPlan, text: str) -> Sentence | Rejection:
+        source, tokens = plan.source, self.texts_.tokenize(text)
         if len(tokens) > 3 * len(source) + 10:
             return _TOO_LONG
-        if tokens != source.tokens and self.texts_.is_copy(tokens):
-            return COPIED
         mentions = match_mentions(tokens, group_mentions(source), self._known)
-        if isinstance(mentions, str):
-            return Rejection(mentions)
-        if token_similarity(source.tokens, tokens) >= self.max_similarity:
-            return TOO_SIMILAR
         details: dict[str, Any] = {"style": self.style} if self.style else {}
-        return replace_tokens(source, tokens, mentions, **details)
+        return self._new_sentence(source, tokens, mentions, [source], **details)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from hashlib import blake2b
 from typing import Any, ClassVar, Literal
 
 from entaug.config.params import PositiveInt, Probability
 from entaug.core.data import Sentence
 from entaug.core.edits import PLACEHOLDER
 from entaug.errors import InputError, ParameterError
+from entaug.filters.base import content_digest
 from entaug.methods.base import NOT_SEEN, Augmenter, MethodInfo, Rejection, Request
-from entaug.methods.shared.generative import distinct_sentences
+from entaug.methods.shared.generated_text import distinct_sentences
 from entaug.methods.types import RunStatistics
 from entaug.teacher.label import PseudoLabelled, balanced, label_sentences, ranked
 from entaug.teacher.train import Teacher, TeacherParameters
@@ -107,13 +107,9 @@ class SelfTraining(TeacherParameters, Augmenter):
         self.tagger_: Any = self.create_teacher(self.seed)
 
     def _plain(self, name: str, value: Any) -> Any:
-        if name != "unlabelled":
-            return super()._plain(name, value)
-        # A digest of the words, independent of files and the order of sentences.
-        digest = blake2b(digest_size=8)
-        for tokens in sorted({sentence.tokens for sentence in value or ()}):
-            digest.update(("\0".join(tokens) + "\1").encode("utf-8", "surrogatepass"))
-        return digest.hexdigest()
+        if name == "unlabelled":
+            return content_digest(sentence.tokens for sentence in value or ())
+        return super()._plain(name, value)
 
     @property
     def attempts(self) -> int:

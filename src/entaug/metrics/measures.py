@@ -17,9 +17,9 @@ from typing import Literal
 
 from entaug.core.data import Sentence
 from entaug.core.mentions import Mention
+from entaug.metrics import near_duplicates
 from entaug.metrics.bertscore import pairwise_bertscore
 from entaug.metrics.likelihood import as_text, count_words
-from entaug.metrics.near_duplicates import NearDuplicateIndex, similarity
 from entaug.metrics.quality import (
     MeasureInputs,
     MeasureValue,
@@ -93,9 +93,6 @@ def _per_word(
     return [likelihood.total / count_words(sentence.tokens) for sentence, likelihood in both]
 
 
-# --------------------------------------------------------------------------------------------------- against the source
-
-
 # ------------------------------------------------------------------------------------------------- against the source
 
 
@@ -150,16 +147,16 @@ def length_difference(inputs: MeasureInputs) -> MeasureValue:
 
 
 @measure("Similarity to source", unit="share", higher="closer to the source")
-def similarity_to_source(inputs: MeasureInputs) -> MeasureValue:
+def similarity(inputs: MeasureInputs) -> MeasureValue:
     """Share of tokens that are also in the source, in the same order, mean over sentences."""
     # See `entaug.metrics.near_duplicates.similarity`.
-    return inputs.mean_over_sources(similarity)
+    return inputs.mean_over_sources(near_duplicates.similarity)
 
 
 @measure("Near-duplicates of source", unit="share", higher="more near-duplicates")
 def near_source(inputs: MeasureInputs) -> MeasureValue:
     """Share of sentences with a similarity of at least 0.9 to their source."""
-    return inputs.mean_over_sources(lambda *both: float(similarity(*both) >= NEAR_DUPLICATE - 1e-9))
+    return inputs.mean_over_sources(lambda *both: float(near_duplicates.similarity(*both) >= NEAR_DUPLICATE - 1e-9))
 
 
 # --------------------------------------------------------------------------------------------------------- against gold
@@ -168,7 +165,7 @@ def near_source(inputs: MeasureInputs) -> MeasureValue:
 @measure("Near-duplicates of gold", unit="share", higher="more near-duplicates")
 def near_gold(inputs: MeasureInputs) -> MeasureValue:
     """Share of sentences with a similarity of at least 0.9 to any gold sentence."""
-    index = NearDuplicateIndex(inputs.require_gold(), min_similarity=NEAR_DUPLICATE)
+    index = near_duplicates.NearDuplicateIndex(inputs.require_gold(), min_similarity=NEAR_DUPLICATE)
     found = index.contains(inputs.sentences, lambda *counts: inputs.models.progress("comparing", *counts))
     return mean_over_sentences([float(is_near) for is_near in found])
 
@@ -176,7 +173,7 @@ def near_gold(inputs: MeasureInputs) -> MeasureValue:
 @measure("Near-duplicates within", unit="share", higher="more near-duplicates")
 def near_others(inputs: MeasureInputs) -> MeasureValue:
     """Share of sentences with a similarity of at least 0.9 to an earlier one of the same method."""
-    index = NearDuplicateIndex(inputs.sentences, min_similarity=NEAR_DUPLICATE)
+    index = near_duplicates.NearDuplicateIndex(inputs.sentences, min_similarity=NEAR_DUPLICATE)
     found = index.repeats(lambda *counts: inputs.models.progress("comparing", *counts))
     return mean_over_sentences([float(is_near) for is_near in found])
 

@@ -21,7 +21,7 @@ import functools
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from entaug.backends.language_check import LoadedModel, check_languages
@@ -33,6 +33,7 @@ from entaug.core.progress import Progress, no_progress
 from entaug.errors import InputError, MissingExtraError, MissingModelError, ParameterError
 from entaug.formats.augmented import AugmentedCorpus, AugmentedPair, pair_with_sources
 from entaug.metrics.likelihood import as_text, causal_log_probs, masked_log_probs
+from entaug.metrics.tables import Block, Heading, Table, as_markdown
 
 GOLD = "gold"
 """Name of the `Quality` of the gold sentences."""
@@ -75,8 +76,13 @@ class Measure:
     higher: str = "neutral"
     needs: str | None = None
 
+    def __post_init__(self) -> None:
+        functools.update_wrapper(self, self.function)
+
     def __call__(self, inputs: MeasureInputs) -> MeasureValue:
         """Compute the measure."""
+        if not inputs.sentences:
+            raise UndefinedError("there are no sentences")
         return self.function(inputs)
 
     @property
@@ -94,13 +100,7 @@ def measure(
     title: str, *, unit: str = "", higher: str = "neutral", needs: str | None = None
 ) -> Callable[[Callable[[MeasureInputs], MeasureValue]], Measure]:
     """Make a `Measure` of the decorated function, which is described by the first line of its docstring."""
-
-    def decorate(function: Callable[[MeasureInputs], MeasureValue]) -> Measure:
-        decorated = Measure(function, title, unit, higher, needs)
-        functools.update_wrapper(decorated, function)
-        return decorated
-
-    return decorate
+    return lambda function: Measure(function, title, unit, higher, needs)
 
 
 class Likelihood(NamedTuple):
@@ -183,36 +183,26 @@ def _check(name: str, value: Any) -> None:
         )
 
 
+_NAMES = (
+    *("perplexity", "lm_score", "source_lm_difference", "masked_lm_score"),
+    *(
+        "diversity_e",
+        "diversity_n",
+        "diversity_l",
+        "new_words",
+        "similarity",
+        "near_source",
+        "near_gold",
+        "near_others",
+    ),
+    *("unseen_mentions", "unseen_mentions_distinct", "unseen_contexts", "unseen_contexts_distinct"),
+    *("type_token_ratio", "distinct_1", "distinct_2", "self_bertscore", "self_bertscore_with_gold"),
+    *("label_distance", "label_variation", "mentions", "length", "length_difference"),
+)
+
 MEASURES: Registry[Measure] = Registry(
     "measure",
-    {
-        "perplexity": "entaug.metrics.measures:perplexity",
-        "lm_score": "entaug.metrics.measures:lm_score",
-        "source_lm_difference": "entaug.metrics.measures:source_lm_difference",
-        "masked_lm_score": "entaug.metrics.measures:masked_lm_score",
-        "diversity_e": "entaug.metrics.measures:diversity_e",
-        "diversity_n": "entaug.metrics.measures:diversity_n",
-        "diversity_l": "entaug.metrics.measures:diversity_l",
-        "new_words": "entaug.metrics.measures:new_words",
-        "similarity": "entaug.metrics.measures:similarity_to_source",
-        "near_source": "entaug.metrics.measures:near_source",
-        "near_gold": "entaug.metrics.measures:near_gold",
-        "near_others": "entaug.metrics.measures:near_others",
-        "unseen_mentions": "entaug.metrics.measures:unseen_mentions",
-        "unseen_mentions_distinct": "entaug.metrics.measures:unseen_mentions_distinct",
-        "unseen_contexts": "entaug.metrics.measures:unseen_contexts",
-        "unseen_contexts_distinct": "entaug.metrics.measures:unseen_contexts_distinct",
-        "type_token_ratio": "entaug.metrics.measures:type_token_ratio",
-        "distinct_1": "entaug.metrics.measures:distinct_1",
-        "distinct_2": "entaug.metrics.measures:distinct_2",
-        "self_bertscore": "entaug.metrics.measures:self_bertscore",
-        "self_bertscore_with_gold": "entaug.metrics.measures:self_bertscore_with_gold",
-        "label_distance": "entaug.metrics.measures:label_distance",
-        "label_variation": "entaug.metrics.measures:label_variation",
-        "mentions": "entaug.metrics.measures:mentions",
-        "length": "entaug.metrics.measures:length",
-        "length_difference": "entaug.metrics.measures:length_difference",
-    },
+    {name: f"entaug.metrics.measures:{name}" for name in _NAMES},
     group="entaug.measures",
     check=_check,
 )
@@ -220,12 +210,6 @@ MEASURES: Registry[Measure] = Registry(
 
 
 # ------------------------------------------------------------------------------------------------------------ measuring
-
-
-MeasureResult = MeasureValue | str
-"""The value of a measure, or why it has none."""
-ComputeMeasures = Callable[[Sequence[MeasureInputs], Sequence[tuple[int, str]]], Iterable[MeasureResult]]
-"""Computes measures; a task is the number of a set of sentences and the name of a measure, see `compute_measure`."""
 
 
 @dataclass(frozen=True)
@@ -299,60 +283,69 @@ def measure_quality(
     """
     unpaired = iter(pair_with_sources([pair for pair in pairs if isinstance(pair, Sentence)], gold))
     known = [pair if isinstance(pair, AugmentedPair) else next(unpaired) or AugmentedPair(pair) for pair in pairs]
-    text = list(gold) or [pair.augmented for pair in known]
     models = {"causal_lm": causal_lm, "masked_lm": masked_lm, "encoder": encoder}
-    chosen, scores, notes = _prepare(measures, text, progress, **models)
-    inputs = _inputs(known, gold, scores)
-    results = ((measure, compute_measure([inputs], (0, measure))) for measure in chosen)
-    return _described(name, inputs, len(known) - len(inputs.sentences), results, notes)
+    [quality] = _measure([_Group(name, known, gold)], measures, progress, models)
+    return quality
 
 
 def measure_corpus(
     corpus: AugmentedCorpus,
     *,
     measures: Sequence[str] | None = None,
-    compute: ComputeMeasures | None = None,
     progress: Progress = no_progress,
     **models: Any,
 ) -> list[Quality]:
     """Measure the gold sentences and each method of a corpus; see `measure_quality`."""
-    # A text that several of them share is scored once.
-    text = corpus.gold or [pair.augmented for pairs in corpus.methods.values() for pair in pairs]
-    chosen, scores, notes = _prepare(measures, text, progress, **models)
+    groups = [_Group(name, pairs, corpus.gold) for name, pairs in corpus.methods.items()]
+    if corpus.gold:
+        groups.insert(0, _Group(GOLD, [AugmentedPair(sentence) for sentence in corpus.gold], []))
+    return _measure(groups, measures, progress, models, corpus.notes)
+
+
+class _Group(NamedTuple):
+    """Sentences that are measured together."""
+
+    name: str
+    pairs: Sequence[AugmentedPair]
+    gold: Sequence[Sentence]
+
+
+def _measure(
+    groups: Sequence[_Group],
+    measures: Sequence[str] | None,
+    progress: Progress,
+    models: Mapping[str, Any],
+    notes: Iterable[str] = (),
+) -> list[Quality]:
+    """Measure each group; notes on all are those of the first. A text that several groups share is scored once."""
+    text = next((group.gold for group in groups if group.gold), None)
+    if text is None:
+        text = [pair.augmented for group in groups for pair in group.pairs]
+    chosen, scores, left_out = _prepare(measures, text, progress, models)
+    notes = [*notes, *left_out]
+    accepted = [[pair for pair in group.pairs if not pair.rejection] for group in groups]
     # All texts are scored first, so that there is one progress with one total.
-    everything = [*corpus.gold, *(p.augmented for pairs in corpus.methods.values() for p in pairs if not p.rejection)]
-    needs = {MEASURES[name].needs for name in chosen}
+    everything = [pair.augmented for pairs in accepted for pair in pairs]
     kinds: tuple[Literal["causal_lm", "masked_lm"], ...] = ("causal_lm", "masked_lm")
     for kind in kinds:
-        if kind in needs:
+        if any(MEASURES[name].needs == kind for name in chosen):
             scores.likelihoods(kind, everything)
-    groups: list[tuple[str, list[AugmentedPair], list[Sentence]]]
-    groups = [(GOLD, [AugmentedPair(sentence) for sentence in corpus.gold], [])] if corpus.gold else []
-    groups += [(name, pairs, corpus.gold) for name, pairs in corpus.methods.items()]
-    notes = [*corpus.notes, *notes]
-    sizes = {sum(not pair.rejection for pair in pairs) for _, pairs, _ in groups} - {0}
-    if {"distinct_1", "distinct_2"} & {*chosen} and len(sizes) > 1:
+    if {"distinct_1", "distinct_2"} & {*chosen} and len({*map(len, accepted)} - {0}) > 1:
         notes.append("distinct-1 and distinct-2 decrease with the number of sentences: compare columns of equal size")
-    inputs = [_inputs(pairs, gold, scores) for _, pairs, gold in groups]
-    results: dict[tuple[int, str], MeasureResult] = {}
-    if compute is not None:
-        without_models = [name for name in chosen if MEASURES[name].needs is None]
-        tasks = [(i, name) for name in without_models for i in range(len(groups))]
-        plain = [replace(one, models=ModelScores()) for one in inputs]
-        results.update(zip(tasks, compute(plain, tasks), strict=True))
     qualities = []
-    for number, (name, pairs, _) in enumerate(groups):
-        of_group = (
-            (measure, results.get((number, measure)) or compute_measure(inputs, (number, measure)))
-            for measure in chosen
-        )
-        num_rejected = len(pairs) - len(inputs[number].sentences)
-        qualities.append(_described(name, inputs[number], num_rejected, of_group, () if number else notes))
+    for group, pairs in zip(groups, accepted, strict=True):
+        sentences, sources = [pair.augmented for pair in pairs], [pair.source for pair in pairs]
+        if len(pairs) < len(group.pairs):
+            notes.append(f"{len(group.pairs) - len(pairs):,} rejected sentences are not measured")
+        if 0 < sources.count(None) < len(pairs):
+            notes.append(f"the source of {sources.count(None):,} of {len(pairs):,} sentences is unknown")
+        qualities.append(_compute(group.name, MeasureInputs(sentences, sources, group.gold, scores), chosen, notes))
+        notes = []
     return qualities
 
 
 def _prepare(
-    measures: Sequence[str] | None, text: Sequence[Sentence], progress: Progress, **models: Any
+    measures: Sequence[str] | None, text: Sequence[Sentence], progress: Progress, models: Mapping[str, Any]
 ) -> tuple[list[str], ModelScores, list[str]]:
     """The measures to compute, the models for them, and notes on measures left out."""
     chosen = list(dict.fromkeys(MEASURES.usable() if measures is None else map(MEASURES.canonical, measures)))
@@ -378,55 +371,26 @@ def _prepare(
     return chosen, scores, notes
 
 
-def _inputs(pairs: Sequence[AugmentedPair], gold: Sequence[Sentence], scores: ModelScores) -> MeasureInputs:
-    accepted = [pair for pair in pairs if not pair.rejection]
-    return MeasureInputs([pair.augmented for pair in accepted], [pair.source for pair in accepted], gold, scores)
-
-
-def compute_measure(inputs: Sequence[MeasureInputs], task: tuple[int, str]) -> MeasureResult:
-    """Compute a measure."""
-    number, name = task
-    if not inputs[number].sentences:
-        return "there are no sentences"
-    try:
-        return MEASURES[name](inputs[number])
-    except UndefinedError as error:
-        return str(error)
-
-
-def _described(
-    name: str,
-    inputs: MeasureInputs,
-    num_rejected: int,
-    results: Iterable[tuple[str, MeasureResult]],
-    notes: Sequence[str],
-) -> Quality:
-    """The results of measures, each computed when it is taken, with the notes on them."""
-    notes = list(notes)
-    num_measured = len(inputs.sentences)
-    if num_rejected:
-        notes.append(f"{num_rejected:,} rejected sentences are not measured")
-    unknown = inputs.sources.count(None)
-    if 0 < unknown < num_measured:
-        notes.append(f"the source of {unknown:,} of {num_measured:,} sentences is unknown")
+def _compute(name: str, inputs: MeasureInputs, measures: Iterable[str], notes: list[str]) -> Quality:
+    """Compute measures, and add notes on them."""
     values: dict[str, float | None] = {}
     by_sentence: dict[str, Sequence[float | None]] = {}
     undefined: dict[str, list[str]] = defaultdict(list)
-    for measure, result in results:
+    for measure in measures:
         values[measure] = None
-        if isinstance(result, str):
-            undefined[result].append(measure)
+        try:
+            result = MEASURES[measure](inputs)
+        except UndefinedError as error:
+            undefined[str(error)].append(measure)
             continue
         values[measure] = result.value
         if result.by_sentence is not None:
-            # Many sentences have equal values, which are kept once.
-            known: dict[float | None, float | None] = {}
-            by_sentence[measure] = [known.setdefault(value, value) for value in result.by_sentence]
+            by_sentence[measure] = list(result.by_sentence)
         if result.note:
             notes.append(f"{measure}: {result.note}")
     if inputs.gold or name != GOLD:  # that gold cannot be compared with gold needs no note
         notes += [f"undefined because {reason}: {', '.join(names)}" for reason, names in undefined.items()]
-    return Quality(name, num_measured, values, by_sentence, tuple(notes))
+    return Quality(name, len(inputs.sentences), values, by_sentence, tuple(notes))
 
 
 # --------------------------------------------------------------------------------------------------------------- tables
@@ -434,74 +398,44 @@ def _described(
 
 def quality_table(qualities: Sequence[Quality]) -> str:
     """Format qualities as aligned columns for a terminal."""
-    rows = _rows(qualities)
-    first, *others = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = [
-        "  ".join([row[0].ljust(first), *(cell.rjust(width) for cell, width in zip(row[1:], others, strict=True))])
-        for row in rows
-    ]
-    return "".join(f"{line}\n" for line in [*lines, *_notes(qualities, "note: ")])
+    return _table(qualities).as_text() + "".join(f"note: {note}\n" for note in _notes(qualities))
 
 
 def quality_markdown(qualities: Sequence[Quality]) -> str:
     """Format qualities as a Markdown document with the definitions of the measures."""
-    head, *rows = _rows(qualities)
-    parts = ["# Quality of augmented sentences\n", markdown_table(head, rows)]
-    if notes := _notes(qualities, "- "):
-        parts.append("".join(f"{note}\n" for note in notes))
-    parts.append("## Definitions\n")
-    parts += [f"- {MEASURES[name].title} (`{name}`): {MEASURES[name].explanation}" for name in _measured(qualities)]
-    return "\n".join(parts) + "\n"
+    measured = ((name, MEASURES[name]) for name in _measured(qualities))
+    blocks: list[Block] = [Heading("Quality of augmented sentences", 1), _table(qualities), _notes(qualities)]
+    definitions = [f"{measure.title} (`{name}`): {measure.explanation}" for name, measure in measured]
+    return as_markdown(filter(None, [*blocks, Heading("Definitions"), definitions]))
 
 
-def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Format a table in Markdown, all columns but the first aligned to the right."""
-
-    def line(cells: Iterable[str]) -> str:
-        return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"
-
-    return line(head) + line(["---", *["---:"] * (len(head) - 1)]) + "".join(map(line, rows))
-
-
-def list_measures() -> str:
-    """The names of all measures with their descriptions, two lines each."""
-    lines = []
-    for name, measure in MEASURES.usable().items():
-        facts = [f"unit: {measure.unit}"] if measure.unit else []
-        facts += [f"higher: {measure.higher}"] if measure.higher != "neutral" else []
-        facts.append(f"needs {_BACKENDS.get(measure.needs, measure.needs)}" if measure.needs else "needs no model")
-        lines += [f"{name:<25} {measure.title}: {measure.description}", f"{'':<25} {'; '.join(facts)}"]
-    return "\n".join(lines) + "\n"
+def describe_backend(kind: str) -> str:
+    """A kind of backend in words."""
+    return _BACKENDS.get(kind, kind)
 
 
 def _measured(qualities: Sequence[Quality]) -> list[str]:
     return [name for name in MEASURES.usable() if any(name in quality.values for quality in qualities)]
 
 
-def _rows(qualities: Sequence[Quality]) -> list[list[str]]:
-    return [
-        ["", *(quality.name for quality in qualities)],
-        ["sentences", *(f"{quality.sentences:,}" for quality in qualities)],
-        *(
-            [MEASURES[name].title, *(_format(name, quality.values.get(name)) for quality in qualities)]
-            for name in _measured(qualities)
-        ),
-    ]
+def _table(qualities: Sequence[Quality]) -> Table:
+    rows = [[MEASURES[name].title, *format_values(name, qualities)] for name in _measured(qualities)]
+    sentences = ["sentences", *(f"{quality.sentences:,}" for quality in qualities)]
+    return Table(["", *(quality.name for quality in qualities)], [sentences, *rows])
 
 
-def _format(name: str, value: float | None) -> str:
-    if value is None:
-        return "-"
-    unit = MEASURES[name].unit
-    if unit == "share":
-        return f"{value:.1%}"
-    digits = 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 3 if unit == "score" else 2
-    return f"{value:,.{digits}f}"
+def format_values(measure: str, qualities: Iterable[Quality]) -> list[str]:
+    """The values of a measure for readers, with a dash where it is undefined."""
+    unit, cells = MEASURES[measure].unit, []
+    for value in (quality.values.get(measure) for quality in qualities):
+        if value is None or unit == "share":
+            cells.append("-" if value is None else f"{value:.1%}")
+        else:
+            digits = 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 3 if unit == "score" else 2
+            cells.append(f"{value:,.{digits}f}")
+    return cells
 
 
-def _notes(qualities: Sequence[Quality], bullet: str) -> list[str]:
-    return [
-        f"{bullet}{f'{quality.name}: ' if quality.name not in ('', GOLD) else ''}{note}"
-        for quality in qualities
-        for note in quality.notes
-    ]
+def _notes(qualities: Iterable[Quality]) -> list[str]:
+    prefixes = ((quality, "" if quality.name in ("", GOLD) else f"{quality.name}: ") for quality in qualities)
+    return [prefix + note for quality, prefix in prefixes for note in quality.notes]

@@ -61,11 +61,6 @@ class Difference:
         return "hurts" if self.high < 0 else "no difference seen"
 
     @property
-    def covers(self) -> str:
-        """Sources of variance in the interval: ``"sentences and seeds"``, or ``"sentences"`` with one seed."""
-        return "sentences and seeds" if self.seeds > 1 else "sentences"
-
-    @property
     def caution(self) -> str:
         """A caution beside the interval with fewer than three seeds; otherwise empty."""
         if self.seeds == 1:
@@ -99,8 +94,8 @@ def paired_bootstrap(
     Example:
         >>> better, worse = [MatchCounts(1, 1, 1)] * 50, [MatchCounts(0, 1, 1)] * 50
         >>> difference = paired_bootstrap([better], [worse])
-        >>> difference.gain, difference.low, difference.verdict, difference.covers
-        (1.0, 1.0, 'one seed: run three', 'sentences')
+        >>> difference.gain, difference.low, difference.verdict
+        (1.0, 1.0, 'one seed: run three')
     """
     import numpy as np
     from scipy.special import stdtr, stdtrit  # of scipy.stats.t, without the two seconds that importing it takes

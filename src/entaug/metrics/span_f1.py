@@ -190,34 +190,22 @@ class Scores:
             >>> Scores.from_dict(scores.to_dict(), scores.sentence_counts()) == scores
             True
         """
+        counts = sentences or dict.fromkeys(_COUNTS, ())
+        lengths = tuple(counts.get("tokens", ()))
         try:
             parts = {
                 name: {str(key): MatchCounts(*(c[count] for count in _COUNTS)) for key, c in scores[name].items()}
                 for name in _PARTS
             }
-        except (AttributeError, LookupError, TypeError):
-            raise InputError(f"scores need {', '.join(_PARTS)}, each with counts by name") from None
-        rows = [tuple(counts) for part in parts.values() for counts in part.values()]
-        if any(type(n) is not int or n < 0 for row in rows for n in row):
-            raise InputError("a count must be a whole number of at least 0")
-        lengths = tuple((sentences or {}).get("tokens", ()))
-        restored = cls(**parts, sentences=() if sentences is None else _from_lists(sentences), lengths=lengths)
-        if lengths and (len(lengths) != len(restored.sentences) or any(type(n) is not int or n < 1 for n in lengths)):
-            raise InputError("tokens must be a number of at least 1 for each sentence")
-        if sentences is not None and sum(restored.sentences, MatchCounts()) != restored.micro:
+            rows = tuple(MatchCounts(*row) for row in zip(*(counts[name] for name in _COUNTS), strict=True))
+            restored = cls(**parts, sentences=rows, lengths=lengths)
+            adds_up = sentences is None or sum(rows, MatchCounts()) == restored.micro
+        except (AttributeError, LookupError, TypeError, ValueError):
+            message = f"scores need {', '.join(_PARTS)}, each with counts by name, and equally long lists for sentences"
+            raise InputError(message) from None
+        if not adds_up or len(lengths) not in (0, len(rows)):
             raise InputError("the counts of the sentences do not add up to those of the types")
         return restored
-
-
-def _from_lists(lists: Mapping[str, Sequence[int]]) -> tuple[MatchCounts, ...]:
-    try:
-        rows = tuple(MatchCounts(*row) for row in zip(*(lists[name] for name in _COUNTS), strict=True))
-    except (LookupError, TypeError, ValueError):
-        raise InputError(f"counts of sentences need three lists of one length: {', '.join(_COUNTS)}") from None
-    for row in rows:
-        if any(type(n) is not int for n in row) or not 0 <= row.correct <= min(row.predicted, row.gold):
-            raise InputError(f"counts that cannot be: {tuple(row)}")
-    return rows
 
 
 def score(gold: Iterable[Sentence], predicted: Iterable[Sentence]) -> Scores:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from entaug.errors import ParameterError
+from entaug.errors import MissingExtraError, ParameterError
 from entaug.files.atomic import atomic_file
 from entaug.files.streams import as_path
 from entaug.methods.aclm import AttentionMap
-from entaug.report.html.plots import figure
 
 # No time in it.
 _METADATA: dict[str, dict[str, Any]] = {".pdf": {"CreationDate": None}, ".png": {}, ".svg": {"Date": None}}
@@ -43,7 +45,7 @@ def draw_attention_map(attention: AttentionMap, path: str | Path) -> None:
         raise ParameterError("the sentence has no mentions, so no word is a keyword")
     rows = [(i, mention.label) for mention in sentence.mentions for i in mention.positions()]
     width = len(sentence.tokens)
-    with figure(2 + 0.3 * width, 1.4 + 0.3 * len(rows), "attention") as axes:
+    with _figure(2 + 0.3 * width, 1.4 + 0.3 * len(rows)) as axes:
         picture = axes.imshow(attention.weights[[i for i, _ in rows]], cmap="Blues", vmin=0, aspect="auto")
         axes.set_yticks(range(len(rows)), [f"{sentence.tokens[i]} ({label})" for i, label in rows])
         axes.set_xticks(range(width), sentence.tokens, rotation=90)
@@ -52,3 +54,22 @@ def draw_attention_map(attention: AttentionMap, path: str | Path) -> None:
         axes.figure.colorbar(picture, label="attention")
         with atomic_file(path) as out:
             axes.figure.savefig(out, format=path.suffix[1:], metadata=_METADATA[path.suffix])
+
+
+@contextlib.contextmanager
+def _figure(width: float, height: float) -> Iterator[Any]:
+    """The axes of a figure that does not depend on the settings of the user; text stays text."""
+    try:
+        import matplotlib as mpl
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingExtraError("matplotlib", "report") from None
+    with mpl.rc_context(), warnings.catch_warnings():
+        mpl.rcdefaults()
+        parameters: Any = {"svg.fonttype": "none", "text.parse_math": False, "svg.hashsalt": "attention"}
+        mpl.rcParams.update(parameters)
+        warnings.filterwarnings("ignore", "Glyph")  # letters that matplotlib's font lacks
+        drawn = Figure(figsize=(width, height), layout="constrained")
+        FigureCanvasAgg(drawn)  # measures text
+        yield drawn.add_subplot()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import Any
@@ -11,9 +11,9 @@ from typing import Any
 import orjson
 
 from entaug.errors import InputError
-from entaug.metrics.quality import markdown_table
 from entaug.metrics.significance import ONE_SEED, Difference, mean_interval
 from entaug.metrics.span_f1 import MatchCounts, Scores
+from entaug.metrics.tables import Block, Heading, Table, as_markdown
 from entaug.report.comparison import BASELINES, GOLD, Arm, ArmResult, Setting, compare_arms
 from entaug.study.records import RunRecord
 
@@ -21,7 +21,7 @@ _SIGNS = {"helps": "↑", "hurts": "↓", "no difference seen": "=", ONE_SEED: "
 _LEGEND = (
     "Gains in points of micro-F1 over gold alone with as many training steps, mean over seeds. "
     "↑ helps, ↓ hurts, = no difference seen: the 95 % interval lies above 0, below 0, or contains 0. "
-    "One seed gives no verdict. The interval of the mean treats the settings as a sample of all settings.\n"
+    "One seed gives no verdict. The interval of the mean treats the settings as a sample of all settings."
 )
 
 _ARM_COLUMNS = (
@@ -37,12 +37,12 @@ Row = tuple[str, float | None]
 
 @dataclass(frozen=True)
 class ReportParts:
-    """Parts of a report in Markdown."""
+    """Parts of a report: what all settings show, the tables of each, and notes."""
 
     results: Results
-    summary: list[str]
-    tables: Mapping[Setting, str]
-    notes: list[str]
+    summary: list[Block]
+    tables: Mapping[Setting, list[Table]]
+    notes: list[Block]
 
 
 def markdown_report(
@@ -70,8 +70,10 @@ def markdown_report(
         '# Results of the runs'
     """
     parts = report_parts(records, by_type=by_type, by_length=by_length, samples=samples)
-    tables = [text for setting, table in parts.tables.items() for text in (f"## {setting}\n", table)]
-    return "\n".join(["# Results of the runs\n", *parts.summary, *tables, *parts.notes])
+    blocks: list[Block] = [Heading("Results of the runs", 1), *parts.summary]
+    for setting, tables in parts.tables.items():
+        blocks += [Heading(str(setting)), *tables]
+    return as_markdown([*blocks, *parts.notes])
 
 
 def report_parts(
@@ -83,15 +85,15 @@ def report_parts(
     last = {(r.corpus, r.size, r.tagger, r.arm, r.ratio, r.subset_seed, r.seed): r for r in records}
     latest = list(last.values())
     results = compare_arms(latest, samples)
-    tables = {}
+    tables: dict[Setting, list[Table]] = {}
     for setting, arms in results.items():
-        parts = [_arm_table(arms), _dev_table(arms)]
+        tables[setting] = [_arm_table(arms), *_dev_table(arms)]
         if by_type:
-            parts.append(_breakdown("F1 by type", arms, lambda scores: scores.by_type, str))
+            tables[setting].append(_breakdown("F1 by type", arms, lambda scores: scores.by_type, str))
         if by_length:
             title = "F1 by tokens of the sentence"
-            parts.append(_breakdown(title, arms, lambda s: s.length_counts(by_length) or s.by_sentence_length, _first))
-        tables[setting] = "\n".join(filter(None, parts))
+            parts = _breakdown(title, arms, lambda s: s.length_counts(by_length) or s.by_sentence_length, _first)
+            tables[setting].append(parts)
     notes = [*_missing(results), *_leakage(results), *_environments(latest, len(records) - len(latest))]
     return ReportParts(results, [*_summary(results), *_chance(results), *corpus_tables(results)], tables, notes)
 
@@ -110,7 +112,7 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-def _summary(results: Results) -> list[str]:
+def _summary(results: Results) -> list[Block]:
     by_setting = {
         setting: {result.row: result.shown_difference for result in arms if result.shown_difference}
         for setting, arms in results.items()
@@ -119,7 +121,7 @@ def _summary(results: Results) -> list[str]:
     if all(result.arm.name == GOLD for arms in results.values() for result in arms):
         return []  # taggers are compared, not methods
     if not columns:
-        return ["No method could be compared with gold alone at equal steps yet.\n"]
+        return ["No method could be compared with gold alone at equal steps yet."]
     ordered = sorted(columns, key=lambda column: Arm(column[0], -1.0 if column[1] is None else column[1]).sort_key)
     ratios = Counter(name for name, _ in ordered)
 
@@ -139,45 +141,30 @@ def _summary(results: Results) -> list[str]:
         gains = [difference.gain for difference in known]
         means.append(f"{_points(fmean(gains))} ({len(known)})")
         intervals.append(" to ".join(map(_points, mean_interval(gains))) if len(gains) > 1 else "-")
-        counts.append(f"- `{title(column)}` {_count_verdicts(known)}.\n")
-    table = markdown_table(["corpus, size, tagger", *map(title, ordered)], [*rows, means, intervals])
-    return [_LEGEND, table, f"**{recommend(results)}**\n", "".join(counts)]
+        verdicts = Counter(difference.verdict for difference in known)
+        of = _count(len(known) - verdicts[ONE_SEED], "setting")
+        counts.append(f"`{title(column)}` helped in {verdicts['helps']} of {of}, hurt in {verdicts['hurts']}.")
+    table = Table(["corpus, size, tagger", *map(title, ordered)], [*rows, means, intervals])
+    return [_LEGEND, table, recommend(results), counts]
 
 
-def _count_verdicts(differences: Sequence[Difference]) -> str:
-    """In how many settings a method helped, hurt or did neither."""
-    verdicts = Counter(difference.verdict for difference in differences)
-    single = verdicts[ONE_SEED]
-    tested = len(differences) - single
-    if not tested:
-        return f"has no verdict: one seed in {_count(single, 'setting')}"
-    text = f"helped in {verdicts['helps']} of {_count(tested, 'setting')}, hurt in {verdicts['hurts']}, "
-    text += f"no difference seen in {verdicts['no difference seen']}"
-    return text + (f"; in {single} more one seed and so no verdict" if single else "")
-
-
-def _chance(results: Results) -> list[str]:
-    """The number of differences that chance alone would show."""
+def _chance(results: Results) -> list[Block]:
+    """The number of differences that chance alone would show, and cautions."""
     differences = [result.difference for arms in results.values() for result in arms if result.difference]
-    if not differences:
-        return []
     tested = [difference for difference in differences if difference.verdict != ONE_SEED]
-    single = len(differences) - len(tested)
-    text = f"{_count(len(differences), 'comparison')}"
-    if single:
-        text += f", {single} with one seed: no verdict, because their intervals do not cover the variance of training"
+    sentences = []
     if tested:
         shown = sum(difference.verdict != "no difference seen" for difference in tested)
-        text += f". Of the other {len(tested)}, {shown} " if single else f", of which {shown} "
-        text += "showed a difference; "
-        text += f"if no method had an effect, about {0.05 * len(tested):.1f} would by chance, at 5 % each"
-    text += "."
+        what = f"Of {_count(len(tested), 'comparison')} over several seeds {shown} showed a difference"
+        sentences.append(f"{what}; if no method had an effect, about {0.05 * len(tested):.1f} would by chance.")
+    if len(tested) < len(differences):
+        sentences.append("With one seed there is no verdict: the interval does not cover the variance of training.")
     if any(1 < difference.seeds < 5 for difference in differences):
-        text += " With fewer than five seeds, intervals are wide where seeds differ much; more seeds narrow them."
-    return [f"{text}\n"]
+        sentences.append("With fewer than five seeds, intervals are wide where seeds differ much.")
+    return [" ".join(sentences)] if sentences else []
 
 
-def _arm_table(arms: Iterable[ArmResult]) -> str:
+def _arm_table(arms: Iterable[ArmResult]) -> Table:
     rows = []
     for result in arms:
         arm, difference = result.arm, result.difference
@@ -197,7 +184,7 @@ def _arm_table(arms: Iterable[ArmResult]) -> str:
                 "; ".join([*verdict, *result.notes]) or "-",
             ]
         )
-    return markdown_table(_ARM_COLUMNS.split("|"), rows)
+    return Table(_ARM_COLUMNS.split("|"), rows)
 
 
 def _relative(gain: float, base: float | None) -> str:
@@ -221,35 +208,36 @@ def _mean_and_deviation(values: Sequence[float]) -> str:
     return f"{mean} ± {100 * stdev(values):.1f}" if len(values) > 1 else mean
 
 
-def _missing(results: Results) -> list[str]:
+def _missing(results: Results) -> list[Block]:
     lines = []
     for setting, arms in results.items():
-        lines += [f"- {setting}: {result.arm}: {note}\n" for result in arms for note in result.notes]
+        lines += [f"{setting}: {result.arm}: {note}" for result in arms for note in result.notes]
         undecided = {result.method for result in arms if result.is_searched and result.arm.name not in BASELINES}
         undecided -= {result.method for result in arms if result.is_chosen}
-        lines += [f"- {setting}: {name}: nothing has been chosen on dev yet\n" for name in sorted(undecided)]
+        lines += [f"{setting}: {name}: nothing has been chosen on dev yet" for name in sorted(undecided)]
         if not any(result.arm.name == GOLD for result in arms):
-            lines.append(f"- {setting}: no gold run, so no gain at equal epochs\n")
-    return ["## Missing\n", "".join(lines) or "Nothing: each arm has all seeds.\n"]
+            lines.append(f"{setting}: no gold run, so no gain at equal epochs")
+    return [Heading("Missing"), lines or "Nothing: each arm has all seeds."]
 
 
-def _leakage(results: Results) -> list[str]:
+def _leakage(results: Results) -> list[Block]:
     lines = []
     for setting, arms in results.items():
         for result in arms:
             most = {name: max(record.leaks.get(name, 0) for record in result.records) for name in ("dev", "test")}
             if counts := " and ".join(f"{count:,} in {name}" for name, count in most.items() if count):
-                lines.append(f"- {setting}: {result.arm}: {counts}\n")
+                lines.append(f"{setting}: {result.arm}: {counts}")
     if not lines:
-        return ["## Leakage\n", "No training sentence occurs in dev or test.\n"]
-    return ["## Leakage\n", "Training sentences that occur in dev or test, the maximum over runs:\n", "".join(lines)]
+        return [Heading("Leakage"), "No training sentence occurs in dev or test."]
+    return [Heading("Leakage"), "Training sentences that occur in dev or test, the maximum over runs:", lines]
 
 
-def _environments(records: Sequence[RunRecord], replaced: int) -> list[str]:
-    parts = ["## Runs\n", f"{len(records)} runs{f'; {replaced} replaced by later ones' if replaced else ''}.\n"]
+def _environments(records: Sequence[RunRecord], replaced: int) -> list[Block]:
+    later = f"; {replaced} replaced by later ones" if replaced else ""
+    parts: list[Block] = [Heading("Runs"), f"{len(records)} runs{later}."]
     texts = {orjson.dumps(record.environment, option=orjson.OPT_SORT_KEYS).decode() for record in records} - {"{}"}
     if texts:
-        parts.append("Environments:\n\n" + "".join(f"- `{text}`\n" for text in sorted(texts)))
+        parts += ["Environments:", [f"`{text}`" for text in sorted(texts)]]
     return parts
 
 
@@ -261,7 +249,7 @@ def _breakdown(
     arms: Sequence[ArmResult],
     parts: Callable[[Scores], Mapping[str, MatchCounts]],
     order: Callable[[str], Any],
-) -> str:
+) -> Table:
     """F1 by the parts of scores, the mean over seeds."""
     by_arm = [[parts(record.test) for record in result.records] for result in arms]
     columns = sorted({name for some in by_arm for counts in some for name in counts}, key=order)
@@ -269,10 +257,10 @@ def _breakdown(
         [str(result.arm), *(f"{100 * fmean(c[name].f1 if name in c else 0.0 for c in some):.1f}" for name in columns)]
         for result, some in zip(arms, by_arm, strict=True)
     ]
-    return markdown_table([title, *columns], rows)
+    return Table([title, *columns], rows)
 
 
-def _dev_table(arms: Sequence[ArmResult]) -> str:
+def _dev_table(arms: Sequence[ArmResult]) -> list[Table]:
     """Mean micro-F1 on dev by ratio, of methods that were run with several ratios."""
     curves: dict[str, dict[float, float]] = defaultdict(dict)
     for result in arms:
@@ -281,16 +269,16 @@ def _dev_table(arms: Sequence[ArmResult]) -> str:
             curves[result.arm.name][result.arm.ratio] = fmean(dev.micro.f1 for dev in scores)
     curves = {name: curve for name, curve in curves.items() if len(curve) > 1}
     if not curves:
-        return ""
+        return []
     ratios = sorted({ratio for curve in curves.values() for ratio in curve})
     rows = [
         [name, *(f"{100 * curve[ratio]:.1f}" if ratio in curve else "-" for ratio in ratios)]
         for name, curve in curves.items()
     ]
-    return markdown_table(["F1 on dev", *(f"{ratio:g}N" for ratio in ratios)], rows)
+    return [Table(["F1 on dev", *(f"{ratio:g}N" for ratio in ratios)], rows)]
 
 
-def corpus_tables(results: Mapping[Setting, Sequence[ArmResult]]) -> list[str]:
+def corpus_tables(results: Results) -> list[Table]:
     """Tables of micro-F1 with arms as rows, corpora as columns, and their average."""
     # There is a table for each tagger, and for each number of gold sentences if a corpus has several.
     sizes: dict[str, set[int]] = defaultdict(set)
@@ -303,7 +291,7 @@ def corpus_tables(results: Mapping[Setting, Sequence[ArmResult]]) -> list[str]:
     return [_corpus_table(settings, size, results) for (_, size), settings in groups.items() if len(settings) > 1]
 
 
-def _corpus_table(settings: Sequence[Setting], size: int | None, results: Mapping[Setting, Sequence[ArmResult]]) -> str:
+def _corpus_table(settings: Sequence[Setting], size: int | None, results: Results) -> Table:
     f1 = {setting: {r.row: r.f1 for r in results[setting] if r.is_chosen or not r.is_searched} for setting in settings}
     rows = []
     order = {result.row: result.arm.sort_key for setting in settings for result in results[setting]}
@@ -317,88 +305,38 @@ def _corpus_table(settings: Sequence[Setting], size: int | None, results: Mappin
         rows.append([f"{name} (chosen on dev)" if ratio is None else str(Arm(name, ratio)), *cells, average])
     title = settings[0].tagger if size is None else f"{settings[0].tagger}, {size:,}"
     names = [s.corpus if size is not None else f"{s.corpus}, {s.size:,}" for s in settings]
-    return markdown_table([f"F1, {title}", *names, "average"], rows)
+    return Table([f"F1, {title}", *names, "average"], rows)
 
 
 # --------------------------------------------------------------------------------------------------------------- advice
 
 
-def recommend(results: Mapping[Setting, Sequence[ArmResult]]) -> str:
-    """Say which method to use in which setting."""
+def recommend(results: Results) -> list[str]:
+    """Say which method to use in which settings, a line for each advice."""
     # A method is recommended where its interval at equal steps lies above 0: of several the one with the largest gain.
     # Gold alone is recommended where three seeds show no gain of any method.
-    names = _names(results)
-    methods = {
-        setting: [(r, r.shown_difference) for r in arms if r.shown_difference and r.arm.name not in BASELINES]
-        for setting, arms in results.items()
-    }
-    comparisons = [d for of_setting in methods.values() for _, d in of_setting if d.seeds > 1]
-    gains_of: dict[str, list[tuple[str, Difference]]] = defaultdict(list)
-    others, undecided, empty = [], [], []
-    num_seeds: set[int] = set()  # of the undecided settings
-    for setting, of_setting in methods.items():
-        differences = [difference for _, difference in of_setting]
-        tested = [(result, difference) for result, difference in of_setting if difference.seeds > 1]
+    where: dict[str, list[str]] = defaultdict(list)
+    num_tested = num_gains = 0
+    for setting, arms in results.items():
+        methods = [(r, r.shown_difference) for r in arms if r.shown_difference and r.arm.name not in BASELINES]
+        tested = [(result, difference) for result, difference in methods if difference.seeds > 1]
         gains = [(result, difference) for result, difference in tested if difference.verdict == "helps"]
+        num_tested += len(tested)
+        num_gains += len(gains)
         if gains:
             result, best = max(gains, key=lambda pair: pair[1].gain)
-            is_only_ratio = len({other.arm.ratio for other, _ in of_setting if other.arm.name == result.arm.name}) < 2
-            name = result.arm.name if is_only_ratio else str(result.arm)
-            gains_of[name].append((names[setting], best))
-        elif differences and _is_undecided(differences):
-            undecided.append(names[setting])
-            num_seeds.add(max(difference.seeds for difference in differences))
-        elif tested:
-            others.append(names[setting])
+            interval = f"{_points(best.gain)} F1, {_points(best.low)} to {_points(best.high)}"
+            where[f"Use {result.arm}"].append(f"{setting} ({interval})")
+        elif methods and _is_undecided([difference for _, difference in methods]):
+            where["Run three seeds before you choose"].append(str(setting))
         else:
-            empty.append(names[setting])
-    parts = [_use(name, where) for name, where in gains_of.items()]
-    found = len([d for d in comparisons if d.verdict == "helps"])
-    if found and found <= _ONE_SIDED * len(comparisons):
-        times = "once" if found == 1 else f"{found} times"
-        parts.append(f"but repeat it with other seeds, because chance alone shows that {times} in {len(comparisons)}")
-    if others:
-        where = "on the others " if parts else f"on {_and(others)} " if undecided or empty else ""
-        parts.append(f"{where}keep gold alone" + ("" if parts else ": no method showed a gain at equal steps"))
-    if undecided:
-        where = f"on {_and(undecided)} " if parts or empty or len(undecided) == 1 else ""
-        so_far = {(1,): "one seed", (2,): "two seeds", (1, 2): "one or two seeds"}[tuple(sorted(num_seeds))]
-        parts.append(f"{where}run three seeds before you choose ({so_far} so far)")
-    if empty:
-        parts.append(f"on {_and(empty)} no method was compared yet")
-    sentence = "; ".join(parts)
-    return f"{sentence[:1].upper()}{sentence[1:]}."
+            where["Keep gold alone" if tested else "No method was compared yet"].append(str(setting))
+    lines = [f"**{advice}**: {'; '.join(settings)}." for advice, settings in where.items()]
+    if 0 < num_gains <= _ONE_SIDED * num_tested:
+        lines.append(f"Repeat it with other seeds: chance alone shows {num_gains} in {num_tested} comparisons.")
+    return lines
 
 
 def _is_undecided(differences: Sequence[Difference]) -> bool:
     """Whether no comparison of a setting has enough seeds, and more could show a gain."""
     return all(d.seeds < _ENOUGH_SEEDS for d in differences) and any(d.verdict != "hurts" for d in differences)
-
-
-def _use(name: str, gains: Sequence[tuple[str, Difference]]) -> str:
-    """The advice to use a method in settings with such gains."""
-    if len(gains) == 1:
-        [(setting, gain)] = gains
-        interval = f"{_unsigned(gain.low)} to {_unsigned(gain.high)}"
-        return f"use {name} on {setting}: +{_unsigned(gain.gain)} F1 ({interval}) at equal steps"
-    where = [f"{setting} (+{_unsigned(g.gain)}: {_unsigned(g.low)} to {_unsigned(g.high)})" for setting, g in gains]
-    return f"use {name} on {_and(where)}, in points of F1 at equal steps"
-
-
-def _names(settings: Collection[Setting]) -> dict[Setting, str]:
-    """A short name for each setting: of its corpus, size and tagger only what tells settings apart."""
-    names = {}
-    for setting in settings:
-        others = [other for other in settings if other.corpus == setting.corpus]
-        parts = [f"{setting.size:,} sentences"] if len({other.size for other in others}) > 1 else []
-        parts += [setting.tagger] if len({other.tagger for other in others}) > 1 else []
-        names[setting] = setting.corpus + (f" with {' and '.join(parts)}" if parts else "")
-    return names
-
-
-def _unsigned(share: float) -> str:
-    return f"{round(100 * share, 1) + 0.0:.1f}"
-
-
-def _and(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

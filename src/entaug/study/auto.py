@@ -4,20 +4,29 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Annotated, Any
 
 import orjson
 
 from entaug._version import __version__
 from entaug.backends.compute import compute_settings
 from entaug.backends.language_check import note_on_encoder
+from entaug.config.params import Check, PositiveFloat, PositiveInt, parameters_of
+from entaug.config.toml_lines import read_toml
 from entaug.core.data import Provenance, Sentence
-from entaug.errors import EntaugError, InputError, MissingExtraError, MissingModelError, OutputError, ParameterError
+from entaug.errors import (
+    EntaugError,
+    InputError,
+    MissingExtraError,
+    MissingModelError,
+    OutputError,
+    ParameterError,
+    UnknownNameError,
+)
 from entaug.files.atomic import atomic_file, check_new_folder, output_error
 from entaug.files.checkpoints import partial_paths
 from entaug.files.locks import lock
@@ -27,23 +36,28 @@ from entaug.formats.file_job import require_mentions
 from entaug.formats.unlabelled import read_unlabelled
 from entaug.methods import create_augmenter
 from entaug.study import choice
-from entaug.study.auto_files import PLAN_KEYS, AutoSummary, write_output
+from entaug.study.auto_files import DIGESTS, FILE_ARGUMENTS, AutoSummary, write_output
 from entaug.study.choice import GOLD, RECIPES, TEACHER, TEACHER_SIZE, Gain, Outcome, Recipe, SearchSize
 from entaug.study.data import DataSplit, file_digest, short_hash, write_part
-from entaug.study.engine import OVERHEAD, STUDENT, TEACHER_ENCODER, ProgressCallback, Tracker
-from entaug.study.plan import SELF_TRAINING, CorpusPlan, MethodPlan, TaggerPlan, TeacherPlan, with_hidden
+from entaug.study.engine import ProgressCallback, StepCounter
+from entaug.study.plan import SELF_TRAINING, CorpusPlan, MethodPlan, ScaledTraining, TaggerPlan, TeacherPlan
 from entaug.study.records import RecordStore, RunRecord
 from entaug.study.runs import RunSpec, drop_intermediate, execute_run, gives_probabilities, gold_folder, train_run
 from entaug.study.subsets import content_key, folds
-from entaug.taggers.base import TaggerTrainingConfig, create_tagger, default_steps
+from entaug.taggers.base import create_tagger, default_steps
 
 _FEWEST = 20  # sentences with mentions that cross-validation needs
 _SEEDS_PER_REPEAT = 100
 _BATCH_SIZE = 8
 _MAX_RATIO = 100.0  # unlabelled sentences for each gold one
-_TRIAL_STEPS = 8  # of a teacher, to say how long it will take
+_OVERHEAD = 1.25  # augmenting, labelling and predicting, as a share of the time for training
 _LARGER = 2  # times the size on disk from which on a teacher counts as larger than the tagger
 _LARGER_TEACHER = "a teacher with a larger encoder gained twice as much on other corpora: --teacher-encoder NAME"
+_NOT_IN_PLANS = ("output", "budget", "force", "progress", "on_wait")  # parameters that a plan of a result lacks
+
+FoldCount = Annotated[
+    int, Check(lambda number: type(number) is int and (number == 0 or number > 1), "an integer of at least 2, or 0")
+]
 
 
 def auto(
@@ -57,12 +71,12 @@ def auto(
     mentions: Sequence[str] = (),
     encoder: str = "minilm",
     teacher_encoder: str | None = None,
-    budget: float | None = None,
+    budget: PositiveFloat | None = None,
     tagger: str | None = None,
     recipes: Sequence[str] | None = None,
-    folds: int | None = None,
-    repeats: int | None = None,
-    steps: int | None = None,
+    folds: FoldCount | None = None,
+    repeats: PositiveInt | None = None,
+    steps: PositiveInt | None = None,
     seed: int = 0,
     repair: bool = False,
     from_format: str | None = None,
@@ -124,19 +138,13 @@ def auto(
         >>> auto("train.conll", "result", folds=1)
         Traceback (most recent call last):
         ...
-        entaug.errors.ParameterError: folds must be an integer of at least 2, or 0, not 1
+        entaug.errors.ParameterError: folds must be an integer of at least 2, or 0, or none, not 1
     """
     begun, given = time.monotonic(), locals()
-    arguments: dict[str, Any] = {name: given[name] for name in PLAN_KEYS}
-    for name in ("unlabelled", "held_out", "mentions"):
-        value = arguments[name]
-        arguments[name] = [str(path) for path in ([value] if isinstance(value, str | Path) else value)]
-    for name in ("train", "dev", "encoder", "teacher_encoder"):
-        arguments[name] = None if arguments[name] is None else str(arguments[name])
-    arguments["recipes"] = None if recipes is None else list(recipes)
-    arguments["read_options"] = {key: value for key, value in (read_options or {}).items() if value is not None}
+    for parameter in parameters_of(auto):
+        parameter.check(given[parameter.name])
+    arguments = {name: _plain(given[name]) for name in given if name not in (*_NOT_IN_PLANS, "begun")}
     output = Path(output)
-    _check_numbers(budget=budget, folds=folds, repeats=repeats, steps=steps)
     check_new_folder(output)
     inputs = _read_inputs(arguments)
     arguments["tagger"] = tagger or ("linear" if all(sentence.is_flat for sentence in inputs.gold) else "w2ner")
@@ -154,16 +162,40 @@ def auto(
         return replace(search.execute(), seconds=time.monotonic() - begun)
 
 
-def _check_numbers(**numbers: float | None) -> None:
-    for name, value in numbers.items():
-        if name == "budget":
-            is_valid, expected = value is None or value > 0, "above 0"
-        else:
-            least = {"folds": 2}.get(name, 1)
-            is_valid = value is None or (type(value) is int and (value >= least or (name == "folds" and not value)))
-            expected = f"an integer of at least {least}{', or 0' if name == 'folds' else ''}"
-        if not is_valid:
-            raise ParameterError(f"{name} must be {expected}, not {value!r}", parameter=name)
+def _plain(value: Any) -> Any:
+    """A value of an argument as TOML and JSON know it."""
+    if isinstance(value, Mapping):
+        return {key: one for key, one in value.items() if one is not None}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return list(map(_plain, value))
+    return str(value) if isinstance(value, Path) else value
+
+
+def read_plan_file(path: str | Path) -> dict[str, Any]:
+    """Read the plan of a finished choice: arguments of `auto`."""
+    path = Path(path)
+    table, lines = read_toml(path, "name a training file, or a plan")
+    digests = table.pop(DIGESTS, {})
+    known = {parameter.name: parameter for parameter in parameters_of(auto) if parameter.name not in _NOT_IN_PLANS}
+    for key, value in table.items():
+        with lines.at("", key=key):
+            if key not in known:
+                raise UnknownNameError("key", key, known)
+            known[key].check(value)
+    if "train" not in table:
+        raise InputError("names no training file", path=str(path), remedy='add train = "FILE"')
+    for name, digest in digests.items():
+        file = path.parent / name
+        if not file.exists() or file_digest(file) != digest:
+            what = "has changed since the plan was written" if file.exists() else "does not exist"
+            remedy = "restore it, or delete its line to use it as it is"
+            raise InputError(f"{file} {what}", path=str(path), line=lines.line_of(DIGESTS, 0, name), remedy=remedy)
+    for key in FILE_ARGUMENTS & table.keys():
+        value = table[key]
+        table[key] = (
+            [str(path.parent / name) for name in value] if isinstance(value, list) else str(path.parent / value)
+        )
+    return table
 
 
 # --------------------------------------------------------------------------------------------------------------- inputs
@@ -197,7 +229,7 @@ def _read_inputs(arguments: Mapping[str, Any]) -> _Inputs:
     if held_out and not unlabelled and not lists:
         remedy = "give unlabelled text or lists of mentions, or leave it out"
         raise ParameterError("held_out has nothing to be compared with", parameter="held_out", remedy=remedy)
-    layout = {"repair": arguments["repair"], **arguments["read_options"]}
+    layout = {"repair": arguments["repair"], **(arguments["read_options"] or {})}
     inputs = _Inputs(list(read(train, arguments["from_format"], **layout)))
     with_mentions = sum(bool(sentence.mentions) for sentence in inputs.gold)
     if dev is not None:
@@ -262,9 +294,9 @@ class _Search:
         self.notes = list(inputs.notes)
         self.tagger: str = arguments["tagger"]
         self.has_probabilities = gives_probabilities(self.tagger)
-        self.methods = {"mr": {"mentions": list(arguments["mentions"])}} if arguments["mentions"] else {}
+        self.methods = {"mr": {"mentions": arguments["mentions"]}} if arguments["mentions"] else {}
         self.steps = self._steps_of(len(inputs.gold))
-        self.tracker = Tracker(progress)
+        self.counter = StepCounter(progress)
         self.folder = partial_paths(output)[0]
         try:
             self._open_folder(force=force)
@@ -272,6 +304,9 @@ class _Search:
             raise output_error(self.folder, error) from None
         self.store = RecordStore(self.folder)
         self.whole = self._split("gold", inputs.gold, None)
+        self.recipes = self._applicable_recipes()
+        # Whether a teacher with an encoder of its own labels the sentences of any recipe.
+        self.has_teacher = arguments["teacher_encoder"] is not None and any(one.has_teacher for one in self.recipes)
 
     def _open_folder(self, *, force: bool) -> None:
         """Make the folder, or go on with what an interrupted call with the same input left there."""
@@ -303,21 +338,21 @@ class _Search:
 
     def execute(self) -> AutoSummary:
         """Choose, train and write the result."""
-        recipes = self._recipes()
-        self._plan_all(recipes)
-        first = self._run(self._spec(self.whole, 0, GOLD), "training on all gold sentences")
+        if self.budget is None or self.arguments["folds"] == 0:  # else the first training decides the size
+            self.counter.total = self._total_steps(self._candidates()[-1])
+        seconds = self._seconds(self._run(self._spec(self.whole, 0, GOLD), "training on all gold sentences"))
         teacher_cost = 0.0
-        seconds = self._seconds(first)
-        if self._has_own_teacher(recipes):
+        if self.has_teacher:
             spec = self._spec(self.whole, 0, TEACHER)
             teacher_cost = self._seconds(self._run(spec, "training the teacher on all gold sentences")) / seconds
-        size = self._size([recipe.cost for recipe in recipes], seconds, teacher_cost)
-        recipes = recipes[: size.recipes]
-        gains, gold_f1, teacher_f1 = self._measure(recipes, size)
+        size = self._size(seconds, teacher_cost)
+        self.recipes = self.recipes[: size.recipes]
+        self.counter.total = self._total_steps(size)
+        gains, gold_f1, teacher_f1 = self._measure(size)
         chosen = choice.choose(gains)
         recipe = None if chosen is None else RECIPES[chosen.recipe]
-        self.tracker.plan(*self._work(SearchSize(0, len(recipes), 0), recipes, recipe))
         augmented, tagger = self._train_final(recipe)
+        has_dev = self.inputs.dev is not None
         summary = AutoSummary(
             input=self.arguments["train"],
             output=str(self.output),
@@ -325,7 +360,7 @@ class _Search:
             augmented=len(augmented),
             recipe=recipe.name if recipe else GOLD,
             size=size,
-            measured_on=("cross-validation" if self.inputs.dev is None else "dev") if size.is_measured else "nothing",
+            measured_on=("dev" if has_dev else "cross-validation") if size.is_measured else "nothing",
             steps=self.steps,
             gold_f1=gold_f1,
             teacher_f1=teacher_f1,
@@ -333,10 +368,10 @@ class _Search:
             files={Path(name).name: digest for name, digest in self.inputs.digests.items()},
             notes=self.notes,
         )
-        self.tracker.plan({})
-        self.tracker.start("writing the report")
-        pinned = {"recipes": [recipe.name for recipe in recipes], "repeats": size.repeats or None}
-        pinned["folds"] = size.folds if self.inputs.dev is None or not size.is_measured else None
+        self.counter.total = None
+        self.counter.report("writing the report")
+        pinned = {"recipes": [recipe.name for recipe in self.recipes], "repeats": size.repeats or None}
+        pinned["folds"] = None if has_dev and size.is_measured else size.folds
         arguments = {**self.arguments, **pinned}
         write_output(self.output, self.inputs.gold, augmented, tagger, summary, arguments, self.inputs.digests)
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -347,7 +382,6 @@ class _Search:
     def _split(self, name: str, gold: Sequence[Sentence], test: Sequence[Sentence] | None) -> DataSplit:
         """The files of trainings on some gold sentences."""
         data = self.folder / "data"
-        train = write_part(data, f"{name}.train", gold)
         most = self._steps_of(len(gold)) * _BATCH_SIZE
         most = min(len(self.inputs.unlabelled), most, int(_MAX_RATIO * len(gold)))
         places = range(len(self.inputs.unlabelled))
@@ -358,27 +392,28 @@ class _Search:
             corpus=CorpusPlan(name="gold", mix=("gold",)),  # its files are those of the split
             size=len(gold),
             num_gold=len(gold),
-            train=train,
-            test=write_part(data, f"{name}.test", test) if test else None,
+            train=write_part(data, f"{name}.train", gold),
+            test_files={"": write_part(data, f"{name}.test", test)} if test else {},
             unlabelled=write_part(data, f"unlabelled.{most}", unlabelled) if unlabelled else None,
             others=tuple(write_part(data, kind, some) for kind, some in others.items() if some),
         )
 
     def _spec(self, split: DataSplit, repeat: int, name: str, member: int = 0) -> RunSpec:
         """The run of a recipe, of the teacher, or of one of the gold-only taggers, which are the teacher otherwise."""
-        steps = self._steps_of(split.num_gold)
+        steps = self._steps_of(split.size)
         first = self.arguments["seed"] + _SEEDS_PER_REPEAT * repeat
-        training = TaggerTrainingConfig(steps=steps, batch_size=_BATCH_SIZE)
+        training = ScaledTraining(steps=steps, batch_size=_BATCH_SIZE)
         params = {"encoder": self.arguments["encoder"]}
         student = TaggerPlan(name=self.tagger, label=self.tagger, training=training, params=params)
-        teacher = with_hidden(TeacherPlan(label=TEACHER, size=TEACHER_SIZE, seeds="shared"), first_seed=first)
+        teacher = TeacherPlan(label=TEACHER, size=TEACHER_SIZE, seeds="shared", first_seed=first)
         if encoder := self.arguments["teacher_encoder"]:
             own = replace(student, params={"encoder": encoder})
-            teacher = with_hidden(replace(teacher, size=1, tagger=own), first_seed=first + TEACHER_SIZE + 1)
-        method: MethodPlan | None = None
-        parts: tuple[MethodPlan, ...] = ()
-        if name in RECIPES:
-            method, parts = self._method(RECIPES[name], split, steps)
+            teacher = replace(teacher, size=1, tagger=own, first_seed=first + TEACHER_SIZE + 1)
+        parts = self._parts(RECIPES[name], split, steps) if name in RECIPES else []
+        method = parts[0] if parts else None
+        if len(parts) > 1:
+            labels = tuple(part.label for part in parts)
+            method = MethodPlan(combine=labels, label="both", ratios=(1,), training=parts[0].training)
         return RunSpec(
             split=split,
             tagger=student,
@@ -388,39 +423,32 @@ class _Search:
             method=method,
             threads=0,
             folder=self.folder,
-            parts=parts,
+            parts=tuple(parts),
             teachers=(teacher,),
         )
 
-    def _method(self, recipe: Recipe, split: DataSplit, steps: int) -> tuple[MethodPlan, tuple[MethodPlan, ...]]:
-        """A recipe as a method of a plan, and the methods that it combines."""
+    def _parts(self, recipe: Recipe, split: DataSplit, steps: int) -> list[MethodPlan]:
+        """The methods of a plan that a recipe combines."""
         training = {"schedule": recipe.schedule, "gold_learning_rate": "same"}
         parts = []
         if recipe.unlabelled and split.unlabelled:
-            ratio = int(split.unlabelled.stem.partition(".")[2]) / split.num_gold
+            ratio = int(split.unlabelled.stem.partition(".")[2]) / split.size
             own: dict[str, Any] = {"labels": "teacher" if recipe.soft else "teacher-hard", "training": training}
             parts.append(MethodPlan(name=SELF_TRAINING, label="self", ratios=(ratio,), **own))
         if recipe.method:
-            copies = max(1, min(recipe.copies, steps * _BATCH_SIZE // split.num_gold))
+            copies = max(1, min(recipe.copies, steps * _BATCH_SIZE // split.size))
             own = {"labels": "teacher" if recipe.soft else "method", "training": training}
             params = self.methods.get(recipe.method, {})
             parts.append(MethodPlan(name=recipe.method, label="method", ratios=(copies,), params=params, **own))
-        if len(parts) == 1:
-            return parts[0], tuple(parts)
-        both = MethodPlan(combine=("self", "method"), label="both", ratios=(1,), training=training)
-        return both, tuple(parts)
+        return parts
 
     def _run(self, spec: RunSpec, phase: str) -> RunRecord:
         """Execute a run that is not finished."""
-        encoder = TEACHER_ENCODER if spec.arm == TEACHER else STUDENT
-        extra = (RECIPES[spec.arm].cost - 1) * spec.steps if spec.arm in RECIPES else 0.0
-        if (record := self.store.records.get(spec.key)) is not None:
-            self.tracker.skip(spec.steps, encoder, extra)
-            self.tracker.paces.setdefault(encoder, self._seconds(record) / spec.steps)
-            return record
-        update = self.tracker.start(phase, spec.steps, encoder, extra)
+        if spec.key in self.store.records:
+            self.counter.skip(spec.steps)
+            return self.store.records[spec.key]
         try:
-            self.store.append(*execute_run(spec, update))
+            self.store.append(*execute_run(spec, self.counter.training(phase)))
         except EntaugError as error:
             error.message += f" (in {phase})"
             raise
@@ -429,63 +457,13 @@ class _Search:
     def _seconds(self, record: RunRecord) -> float:
         return self.store.seconds.get(record.key) or 0.01
 
-    def _has_own_teacher(self, recipes: Sequence[Recipe]) -> bool:
-        """Whether a teacher with an encoder of its own labels sentences of any of some recipes."""
-        return self.arguments["teacher_encoder"] is not None and any(recipe.has_teacher for recipe in recipes)
-
     def _steps_of(self, num_sentences: int) -> int:
         return int(self.arguments["steps"] or default_steps(num_sentences))
 
-    # ----------------------------------------------------------------------------------------------------------- time
+    # -------------------------------------------------------------------------------------------- what and how much
 
-    def _plan_all(self, recipes: Sequence[Recipe]) -> None:
-        """Plan the whole, unless its size depends on how long the first training takes, and try a teacher's pace."""
-        if self.budget is not None and self.arguments["folds"] != 0:
-            return
-        has_teacher = self._has_own_teacher(recipes)
-        size = self._candidates(len(recipes))[-1]
-        priors = {recipe.name: recipe.prior(is_teacher_larger=has_teacher) for recipe in recipes}
-        steps, extra = self._work(size, recipes, _likely_recipe(priors, size))
-        ends = {STUDENT: self.steps, TEACHER_ENCODER: self.steps * has_teacher}
-        self.tracker.plan(Counter(steps) + Counter(ends), extra)
-        spec = self._spec(self.whole, 0, TEACHER)
-        if has_teacher and spec.key not in self.store.records:
-            self.tracker.start("measuring how long a step of the teacher takes")
-            times: list[float] = []
-            config = TaggerTrainingConfig(steps=_TRIAL_STEPS, batch_size=_BATCH_SIZE)
-            teacher = create_tagger(self.tagger, encoder=self.arguments["teacher_encoder"])
-            teacher.fit(self.inputs.gold, config=config, progress=lambda *_: times.append(_clock()))
-            if len(times) > 1:
-                self.tracker.paces[TEACHER_ENCODER] = (times[-1] - times[0]) / (len(times) - 1)
-
-    def _work(self, size: SearchSize, recipes: Sequence[Recipe], final: Recipe | None) -> tuple[dict[str, int], float]:
-        """The steps of the folds and of the final training by encoder, and further work, see `Tracker.plan`."""
-        has_teacher = self._has_own_teacher(recipes)
-        steps = self._fold_steps()
-        students = teachers = 0
-        extra = 0.0
-        if size.is_measured:
-            students = round(size.num_trainings([1] * len(recipes))) * steps
-            teachers = size.folds * size.repeats * steps * has_teacher
-            extra = size.num_trainings([recipe.cost for recipe in recipes]) * steps - students
-        if final is not None:
-            others = len(self._other_members()) if final.has_teacher and not has_teacher else 0
-            students += (1 + others) * self.steps
-            extra += (final.cost - 1) * self.steps
-        return {STUDENT: students, TEACHER_ENCODER: teachers}, extra
-
-    def _other_members(self) -> range:
-        """The numbers of the gold-only taggers that are trained for the final teacher alone."""
-        return range(1, TEACHER_SIZE if self.has_probabilities else 1)
-
-    def _fold_steps(self) -> int:
-        """The steps of a training on a part of the gold sentences, approximately."""
-        return self.steps if self.inputs.dev is not None else self._steps_of(round(len(self.inputs.gold) * 0.75))
-
-    # ---------------------------------------------------------------------------------------------- what can be tried
-
-    def _recipes(self) -> list[Recipe]:
-        """The recipes that can be tried, and notes on the others."""
+    def _applicable_recipes(self) -> list[Recipe]:
+        """The recipes that can be tried; notes on the others."""
         names = self.arguments["recipes"]
         methods = [recipe.method for recipe in RECIPES.values() if names is None or recipe.name in names]
         recipes, notes = choice.applicable_recipes(
@@ -514,22 +492,34 @@ class _Search:
             return False
         return True
 
-    def _size(self, costs: Sequence[float], seconds: float, teacher_cost: float) -> SearchSize:
+    def _total_steps(self, size: SearchSize) -> int:
+        """The steps of the whole; those of the final training are not yet certain."""
+        trainings = size.num_trainings([1] * len(self.recipes), float(self.has_teacher))
+        others = 0 if self.has_teacher else len(self._other_members())
+        return round(trainings) * self._fold_steps() + (2 + self.has_teacher + others) * self.steps
+
+    def _other_members(self) -> range:
+        """The numbers of the gold-only taggers that are trained for the final teacher alone."""
+        return range(1, TEACHER_SIZE if self.has_probabilities else 1)
+
+    def _fold_steps(self) -> int:
+        """The steps of a training on a part of the gold sentences, approximately."""
+        return self.steps if self.inputs.dev is not None else self._steps_of(round(len(self.inputs.gold) * 0.75))
+
+    def _size(self, seconds: float, teacher_cost: float) -> SearchSize:
         """The size; what the budget allows is decided once and noted, so that a resumed run keeps it."""
-        num_recipes = len(costs)
         if (note := self._note("size")) is None:
-            candidates = self._candidates(num_recipes)
+            candidates = self._candidates()
             size, minutes = candidates[-1], 0.0
             if self.budget is not None:
-                cost = seconds * OVERHEAD * self._fold_steps() / self.steps
+                costs = [recipe.cost for recipe in self.recipes]
+                cost = seconds * _OVERHEAD * self._fold_steps() / self.steps
                 # The first training, the final teacher, and the other final trainings.
-                ends = seconds * (1 + teacher_cost + OVERHEAD * (TEACHER_SIZE - 1 + max(costs, default=1)))
-                affordable = choice.largest_affordable(
-                    candidates, (60 * self.budget - ends) / cost, costs, teacher_cost
-                )
-                size = affordable or SearchSize(0, num_recipes, 0)
-                least = candidates[0].num_trainings(costs, teacher_cost) * cost + ends
-                minutes = least / 60 if affordable is None else 0.0
+                ends = seconds * (1 + teacher_cost + _OVERHEAD * (TEACHER_SIZE - 1 + max(costs, default=1)))
+                times = {one: one.num_trainings(costs, teacher_cost) * cost + ends for one in candidates}
+                affordable = [one for one, time_ in times.items() if time_ <= 60 * self.budget]
+                size = affordable[-1] if affordable else SearchSize(0, len(self.recipes), 0)
+                minutes = 0.0 if affordable else times[candidates[0]] / 60
             note = {**asdict(size), "least_minutes": minutes}
             self._write_note("size", note)
         if least := note.pop("least_minutes"):
@@ -537,63 +527,37 @@ class _Search:
             self.notes.append(f"the budget is too small to measure the gain of a recipe: {about}")
         return SearchSize(**note)
 
-    def _candidates(self, num_recipes: int) -> list[SearchSize]:
+    def _candidates(self) -> list[SearchSize]:
         """The sizes that the arguments allow, from the smallest to the largest."""
-        number, repeats = self.arguments["folds"], self.arguments["repeats"]
-        has_dev = self.inputs.dev is not None
-        candidates = (
-            choice.search_sizes(num_recipes, has_dev=has_dev) if number != 0 else [SearchSize(0, num_recipes, 0)]
-        )
-        return [
-            replace(size, folds=size.folds if has_dev or not number else number, repeats=repeats or size.repeats)
-            for size in candidates
-        ]
+        given = {name: self.arguments[name] for name in ("folds", "repeats")}
+        return choice.search_sizes(len(self.recipes), has_dev=self.inputs.dev is not None, **given)
 
     # --------------------------------------------------------------------------------------------------- measurements
 
-    def _measure(self, recipes: Sequence[Recipe], size: SearchSize) -> tuple[list[Gain], float | None, float | None]:
+    def _measure(self, size: SearchSize) -> tuple[list[Gain], float | None, float | None]:
         """Train on the folds, and estimate the gains of the recipes, and the F1 of gold alone and of the teacher."""
-        has_teacher = self._has_own_teacher(recipes)
-        is_larger = has_teacher and self._bytes_of(TEACHER) >= _LARGER * self._bytes_of(GOLD)
-        priors = {recipe.name: recipe.prior(is_teacher_larger=is_larger) for recipe in recipes}
+        is_larger = self.has_teacher and self._bytes_of(TEACHER) >= _LARGER * self._bytes_of(GOLD)
+        priors = {recipe.name: recipe.prior(is_teacher_larger=is_larger) for recipe in self.recipes}
         if not size.is_measured:
             return choice.prior_gains(priors), None, None
         gains: list[Gain] = []
         outcomes: list[Outcome] = []
-        self.tracker.plan(*self._work(size, recipes, _likely_recipe(priors, size)))
         for repeat in range(size.repeats):
             best = sorted(gains, key=lambda gain: -gain.expected)[: choice.FINALISTS]
             finalists = {gain.recipe for gain in best}
-            tried = [recipe for recipe in recipes if not repeat or recipe.name in finalists]
+            tried = [recipe for recipe in self.recipes if not repeat or recipe.name in finalists]
             outcomes.append(self._measure_once(tried, size, repeat))
             gains = choice.estimate_gains(outcomes, priors)
         gold_f1 = _mean_f1([counts for outcome in outcomes for counts in outcome.gold])
-        teacher_f1 = _mean_f1([outcome.recipes[TEACHER] for outcome in outcomes]) if has_teacher else None
+        teacher_f1 = _mean_f1([outcome.recipes[TEACHER] for outcome in outcomes]) if self.has_teacher else None
         return gains, gold_f1, teacher_f1
-
-    def _tagger_folder(self, name: str) -> Path:
-        """The folder of the tagger, or of the teacher, that is trained on all gold sentences."""
-        spec = self._spec(self.whole, 0, name)
-        [teacher] = spec.teachers
-        tagger, seed = teacher.members(spec.tagger, spec.seed)[0]
-        return gold_folder(spec, *((tagger, seed) if name == TEACHER else (spec.tagger, spec.seed)))
-
-    def _bytes_of(self, name: str) -> int:
-        return sum(file.stat().st_size for file in self._tagger_folder(name).rglob("*") if file.is_file())
-
-    def _splits(self, size: SearchSize, repeat: int) -> Iterator[DataSplit]:
-        gold, dev = self.inputs.gold, self.inputs.dev
-        parts = [(gold, dev)] if dev is not None else folds(gold, size.folds, self.arguments["seed"] + repeat)
-        for number, (train, test) in enumerate(parts):
-            yield self._split(f"gold.{repeat}-{number}", train, test)
 
     def _measure_once(self, recipes: Sequence[Recipe], size: SearchSize, repeat: int) -> Outcome:
         """One repetition: every held-out sentence is predicted once by each recipe."""
         import numpy as np
 
         runs = [(GOLD, member) for member in range(TEACHER_SIZE)]
-        runs += [(TEACHER, 0)] if self._has_own_teacher(recipes) else []
-        runs += [(recipe.name, 0) for recipe in recipes]
+        runs += [(TEACHER, 0)] * self.has_teacher + [(recipe.name, 0) for recipe in recipes]
         counts: dict[tuple[str, int], list[tuple[int, ...]]] = {run: [] for run in runs}
         fold_of: list[float] = []
         for number, split in enumerate(self._splits(size, repeat)):
@@ -609,7 +573,22 @@ class _Search:
         others = {name: array for (name, _), array in arrays.items() if name != GOLD}
         return Outcome(np.array(fold_of, np.float64), gold, others)
 
+    def _splits(self, size: SearchSize, repeat: int) -> Iterator[DataSplit]:
+        gold, dev = self.inputs.gold, self.inputs.dev
+        parts = [(gold, dev)] if dev is not None else folds(gold, size.folds, self.arguments["seed"] + repeat)
+        for number, (train, test) in enumerate(parts):
+            yield self._split(f"gold.{repeat}-{number}", train, test)
+
     # ------------------------------------------------------------------------------------------------- final training
+
+    def _tagger_folder(self, name: str) -> Path:
+        """The folder of the tagger, or of the teacher, that is trained on all gold sentences."""
+        spec = self._spec(self.whole, 0, name)
+        member = spec.teachers[0].members(spec.tagger, spec.seed)[0]
+        return gold_folder(spec, *(member if name == TEACHER else (spec.tagger, spec.seed)))
+
+    def _bytes_of(self, name: str) -> int:
+        return sum(file.stat().st_size for file in self._tagger_folder(name).rglob("*") if file.is_file())
 
     def _train_final(self, recipe: Recipe | None) -> tuple[list[Sentence], Path]:
         """Train on all gold sentences with the chosen recipe; return what it adds, and the folder of the tagger."""
@@ -618,25 +597,13 @@ class _Search:
         if recipe.has_teacher and self.arguments["teacher_encoder"] is None:
             for member in self._other_members():
                 self._run(self._spec(self.whole, 0, GOLD, member), "final teacher")
-        spec = self._spec(self.whole, 0, recipe.name)
         folder, added = self.folder / "student", self.folder / "added.jsonl"
         if not folder.is_dir():
-            self.tracker.plan({STUDENT: self.steps})
-            tagger, new = train_run(spec, progress=self.tracker.start(f"final training: {recipe.name}", self.steps))
+            spec = self._spec(self.whole, 0, recipe.name)
+            tagger, new = train_run(spec, progress=self.counter.training(f"final training: {recipe.name}"))
             write_part(self.folder, "added", new)
             tagger.save(folder)
         return list(read(added)), folder
-
-
-_clock = time.monotonic
-
-
-def _likely_recipe(priors: Mapping[str, float], size: SearchSize) -> Recipe | None:
-    """The recipe that is chosen if nothing is measured; otherwise the one with the highest prior gain."""
-    if size.is_measured:
-        return RECIPES[max(priors, key=lambda name: priors[name])]
-    chosen = choice.choose(choice.prior_gains(priors))
-    return None if chosen is None else RECIPES[chosen.recipe]
 
 
 def _mean_f1(counts: Sequence[Any]) -> float:

@@ -1,4 +1,4 @@
-"""The files that `entaug.auto` writes: the folder of the result with its summary, and the plan that repeats it."""
+"""The folder that `entaug.auto` writes: its summary, its files, and the plan that repeats it."""
 
 from __future__ import annotations
 
@@ -7,16 +7,13 @@ import os
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import orjson
 
-from entaug.config.toml_lines import read_toml
 from entaug.core.corpus import with_keys
 from entaug.core.data import Sentence
-from entaug.errors import InputError
 from entaug.files.atomic import atomic_folder
 from entaug.files.mention_lists import parse_specification
 from entaug.formats import write
@@ -24,15 +21,11 @@ from entaug.formats.augmented import read_augmented
 from entaug.metrics.quality import measure_corpus
 from entaug.report.html.page import render_html_report
 from entaug.study.choice import GOLD, LEAST_GAIN, RISK, TOLERATED_LOSS, Gain, SearchSize
-from entaug.study.data import file_digest
 
-_DIGESTS = "digests"
-_FILES = {"train": False, "dev": False, "unlabelled": True, "held_out": True, "mentions": True}
-"""The arguments that name files, and whether they are lists."""
-PLAN_KEYS = (
-    *("train", "unlabelled", "dev", "held_out", "drop_held_out", "mentions", "encoder", "teacher_encoder", "tagger"),
-    *("recipes", "folds", "repeats", "steps", "seed", "repair", "from_format", "read_options"),
-)
+DIGESTS = "digests"
+"""The table of a plan with the digests of the files."""
+FILE_ARGUMENTS = {"train", "dev", "unlabelled", "held_out", "mentions"}
+"""The arguments of `entaug.auto` that name files."""
 
 
 @dataclass
@@ -96,23 +89,8 @@ class AutoSummary:
         return lines
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain values, for JSON; without the duration and the folder of the output."""
-        chosen = self.chosen
-        found = {"on": self.measured_on, **asdict(self.size), "gold_f1": self.gold_f1, "teacher_f1": self.teacher_f1}
-        return {
-            "input": self.input,
-            "sentences": self.sentences,
-            "recipe": self.recipe,
-            "augmented": self.augmented,
-            "steps": self.steps,
-            "expected_gain": None if chosen is None else chosen.expected,
-            "interval": None if chosen is None else [chosen.low, chosen.high],
-            "measured": found,
-            "gains": [asdict(gain) for gain in self.gains],
-            "files": dict(self.files),
-            "notes": self.notes,
-            "text": self.lines(),
-        }
+        """Return the result as plain values, for JSON."""
+        return {**asdict(self), "chosen": self.chosen, "text": self.lines()}
 
 
 def write_output(
@@ -140,8 +118,8 @@ def write_output(
         (folder / "report.html").write_text(page, encoding="utf-8")
         plan = _plan_text(arguments, digests, output, summary.recipe)
         (folder / "plan.toml").write_text(plan, encoding="utf-8")
-        text = orjson.dumps(summary.to_dict(), option=orjson.OPT_INDENT_2)
-        (folder / "summary.json").write_bytes(text + b"\n")
+        values = {name: value for name, value in summary.to_dict().items() if name not in ("output", "seconds")}
+        (folder / "summary.json").write_bytes(orjson.dumps(values, option=orjson.OPT_INDENT_2) + b"\n")
 
 
 # ------------------------------------------------------------------------------------------------------------- the plan
@@ -150,31 +128,32 @@ def write_output(
 def _plan_text(arguments: Mapping[str, Any], digests: Mapping[str, str], folder: Path, recipe: str) -> str:
     """The plan of a finished choice, a TOML file from which the choice can be repeated."""
 
-    def relative(path: str) -> str:
-        return Path(os.path.relpath(path, folder)).as_posix()
+    def relative(given: str) -> str:
+        path, column, label = parse_specification(given)
+        name = Path(os.path.relpath(path, folder)).as_posix()
+        return name + (f":{column}" if column else "") + (f"={label}" if label else "")
 
     lines = [f"# To repeat this choice: entaug auto plan.toml -o NEW-FOLDER. It chose: {recipe}"]
     tables: dict[str, Mapping[str, Any]] = {}
-    for name in PLAN_KEYS:
-        value = arguments[name]
-        if value is None or (name != "recipes" and (value is False or value in ([], {}))):
-            continue
-        if name == "read_options":
-            tables[name] = value
-            continue
+    for name, value in arguments.items():
         if name == "mentions":
-            given = [parse_specification(specification) for specification in value]
-            value = [
-                relative(str(path)) + (f":{column}" if column else "") + (f"={label}" if label else "")
-                for path, column, label in given
-            ]
-        elif name in _FILES:
-            value = list(map(relative, value)) if _FILES[name] else relative(value)
-        lines.append(f"{name} = {_to_toml(value)}")
-    tables[_DIGESTS] = {relative(path): digest for path, digest in digests.items()}
+            value = list(map(relative, value))  # noqa: PLW2901
+        elif name in FILE_ARGUMENTS and value:
+            value = _relative(value, folder)  # noqa: PLW2901
+        if isinstance(value, Mapping):
+            tables |= {name: value} if value else {}
+        elif value is not None and (name == "recipes" or (value is not False and value != [])):
+            lines.append(f"{name} = {_to_toml(value)}")
+    tables[DIGESTS] = {_relative(path, folder): digest for path, digest in digests.items()}
     for name, table in tables.items():
         lines += ["", f"[{name}]", *(f"{_to_toml(str(key))} = {_to_toml(value)}" for key, value in table.items())]
     return "\n".join(lines) + "\n"
+
+
+def _relative(path: Any, folder: Path) -> Any:
+    if isinstance(path, list):
+        return [_relative(one, folder) for one in path]
+    return Path(os.path.relpath(path, folder)).as_posix()
 
 
 def _to_toml(value: Any) -> str:
@@ -182,28 +161,3 @@ def _to_toml(value: Any) -> str:
         return f"[{', '.join(map(_to_toml, value))}]"
     # A JSON string is a TOML string, but for one control character.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")
-
-
-def read_plan_file(path: str | Path) -> dict[str, Any]:
-    """Read the plan of a finished choice: arguments of `entaug.auto`."""
-    path = Path(path)
-    fault = partial(InputError, path=str(path))
-    table, _ = read_toml(path, "name a training file, or a plan")
-    digests = table.pop(_DIGESTS, {})
-    if unknown := sorted(table.keys() - set(PLAN_KEYS)):
-        raise fault(f"unknown key {unknown[0]!r}", remedy=f"there are: {', '.join(PLAN_KEYS)}")
-    if not isinstance(table.get("train"), str) or not isinstance(digests, dict):
-        raise fault("names no training file", remedy='add train = "FILE"')
-    for name in ("unlabelled", "held_out", "mentions", "recipes"):
-        value = table.get(name, [])
-        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-            raise fault(f"{name} must be a list of strings", remedy="correct the plan")
-    for name, digest in digests.items():
-        file = path.parent / name
-        if not file.exists() or file_digest(file) != digest:
-            what = "has changed since the plan was written" if file.exists() else "does not exist"
-            raise fault(f"{file} {what}", remedy="restore it, or delete its line to use it as it is")
-    for key in _FILES.keys() & table.keys():
-        value = table[key]
-        table[key] = [str(path.parent / name) for name in value] if _FILES[key] else str(path.parent / value)
-    return table

@@ -148,8 +148,9 @@ TEACHER_SIZE = 3
 FINALISTS = 3
 """Number of recipes that are measured again in further repetitions."""
 # Folds, recipes (None for all) and repetitions, from the smallest to the largest.
-_STAGES = ((3, 1, 1), (3, 2, 1), (5, 2, 1), (5, 3, 1), (5, None, 1), (5, None, 2))
-_DEV_STAGES = ((1, 1, 1), (1, 2, 1), (1, 3, 1), (1, None, 1), (1, None, 2), (1, None, 3))
+_Stages = tuple[tuple[int, int | None, int], ...]
+_STAGES: _Stages = ((3, 1, 1), (3, 2, 1), (5, 2, 1), (5, 3, 1), (5, None, 1), (5, None, 2))
+_DEV_STAGES: _Stages = ((1, 1, 1), (1, 2, 1), (1, 3, 1), (1, None, 1), (1, None, 2), (1, None, 3))
 
 
 @dataclass(frozen=True)
@@ -175,21 +176,18 @@ class SearchSize:
         return bool(self.folds and self.recipes)
 
 
-def search_sizes(num_recipes: int, *, has_dev: bool) -> list[SearchSize]:
-    """The sizes from the smallest to the largest."""
-    if not num_recipes:
-        return [SearchSize(1 if has_dev else 3, 0, 1)]
+def search_sizes(
+    num_recipes: int, *, has_dev: bool, folds: int | None = None, repeats: int | None = None
+) -> list[SearchSize]:
+    """The sizes from the smallest to the largest; numbers of folds and repetitions may be given."""
     stages = _DEV_STAGES if has_dev else _STAGES
-    sizes = (SearchSize(folds, min(recipes or num_recipes, num_recipes), n) for folds, recipes, n in stages)
+    if folds == 0:
+        stages = ((0, None, 0),)
+    sizes = [
+        SearchSize(n if has_dev else folds or n, min(recipes or num_recipes, num_recipes), repeats or times)
+        for n, recipes, times in (stages if num_recipes else stages[:1])
+    ]
     return list(dict.fromkeys(sizes))
-
-
-def largest_affordable(
-    candidates: Sequence[SearchSize], num_trainings: float, costs: Sequence[float], teacher: float = 0.0
-) -> SearchSize | None:
-    """The largest size with at most so many trainings."""
-    affordable = (size for size in reversed(candidates) if size.num_trainings(costs, teacher) <= num_trainings)
-    return next(affordable, None)
 
 
 # ------------------------------------------------------------------------------------------------------------- the rule

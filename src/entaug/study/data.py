@@ -20,6 +20,8 @@ from entaug.study.plan import PATIENCE, CorpusPlan, DrawnPart, Plan
 from entaug.study.subsets import draw, folds, rest
 
 _DIGESTS: dict[tuple[Path, int, int], str] = {}  # by path, time of the last change, and size
+_Parts = Mapping[str, list[Sentence]]
+"""Sentences by the name of their part: ``"test"``, or ``"test NAME"`` for each of several, and ``"dev"``."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,19 +32,23 @@ class DataSplit:
     size: int
     num_gold: int  # fewer than the size where a fold is held out
     train: Path
-    test: Path | None
+    test_files: Mapping[str, Path]  # by name; a single one has the name ""
     dev: Path | None = None
-    leaks: Mapping[str, int] = field(default_factory=dict)
     unlabelled: Path | None = None
-    tests: Mapping[str, Path] = field(default_factory=dict)
+    leaks: Mapping[str, int] = field(default_factory=dict)
     subset_seed: int | None = None
     fold: tuple[int, int] | None = None  # its number from 1, and the number of folds
     others: tuple[Path, ...] = ()  # further held-out sentences, which no run is tested on
 
     @property
-    def test_files(self) -> Mapping[str, Path]:
-        """The test files by name; a single one has the name ""."""
-        return self.tests or ({} if self.test is None else {"": self.test})
+    def test(self) -> Path | None:
+        """The first test file."""
+        return next(iter(self.test_files.values()), None)
+
+    @property
+    def tests(self) -> Mapping[str, Path]:
+        """The test files if they have names."""
+        return {} if "" in self.test_files else self.test_files
 
     @property
     def held_out(self) -> list[Path]:
@@ -67,7 +73,6 @@ class _CorpusSplitter:
         self.plan = plan
         self.number = number
         self.corpus = corpus
-        self.folder = plan.output / "data"
 
     def splits(self) -> Iterator[DataSplit]:
         corpus = self.corpus
@@ -80,22 +85,22 @@ class _CorpusSplitter:
             given["dev"] = list(self.read(corpus.dev))
         self.check_dev(given)
         train = self.without_leaks(train, given)
-        subsets = {seed: self.draw_subsets(train, seed) for seed in corpus.subset_seeds}
-        drawn, unlabelled = self.draw_parts(
-            rest(train, *(some for by_size in subsets.values() for some in by_size.values()))
-        )
+        subsets = {(seed, size): some for seed in corpus.subset_seeds for size, some in self.draw(train, seed).items()}
+        drawn, unlabelled = self.draw_parts(rest(train, *subsets.values()))
         parts = {**given, **drawn}
-        parts = {name: self.cut_test(part) if name.startswith("test") else part for name, part in parts.items()}
+        parts = {name: self.cut(part) if name.startswith("test") else part for name, part in parts.items()}
         self.check_parts(train, parts)
-        for seed, by_size in subsets.items():
-            for size, subset in by_size.items():
-                free = self.without_labels(unlabelled, [subset, *parts.values()])
-                own: dict[str, Any] = {"size": size, "seed": seed if len(subsets) > 1 else None}
-                if corpus.folds is None:
-                    yield self.split(subset, parts, free, **own)
-                    continue
-                for number, (outside, inside) in enumerate(folds(subset, corpus.folds, seed), start=1):
-                    yield self.split(outside, {**parts, "test": inside}, free, **own, fold=(number, corpus.folds))
+        for (seed, size), subset in subsets.items():
+            free = _distinct_plain(unlabelled, [subset, *parts.values()])
+            if corpus.folds is None:
+                own_seed = seed if len(corpus.subset_seeds) > 1 else None
+                yield self.split(subset, parts, free, size=size, seed=own_seed)
+                continue
+            for number, (outside, inside) in enumerate(folds(subset, corpus.folds, seed), start=1):
+                if not (inside and any(sentence.mentions for sentence in outside)):
+                    message = f"{size} sentences of {corpus.name} are too few for {corpus.folds} folds"
+                    raise self.error("folds", message, "give fewer folds")
+                yield self.split(outside, {**parts, "test": inside}, free, size=size, fold=(number, corpus.folds))
 
     def mixed(self, members: Sequence[Sequence[DataSplit]]) -> Iterator[DataSplit]:
         """The splits of a mixed corpus: of each size and subset seed, those of its members together."""
@@ -106,19 +111,26 @@ class _CorpusSplitter:
         if any(split.fold for splits in members for split in splits):
             raise self.error("mix", f"the corpora of {self.corpus.name} have folds", "give them test sets instead")
         for splits in zip(*members, strict=True):
-            train, dev, unlabelled = (
-                [sentence for path in paths if path for sentence in read(path)]
-                for paths in zip(*((split.train, split.dev, split.unlabelled) for split in splits), strict=True)
-            )
+            files = zip(*((split.train, split.dev, split.unlabelled) for split in splits), strict=True)
+            train, dev, unlabelled = ([s for path in paths if path for s in read(path)] for paths in files)
             parts = {"dev": dev} if all(split.dev for split in splits) else {}
             for split in splits:
                 for name, path in split.test_files.items():
-                    title = f"{split.corpus.name} {name}".strip()
-                    parts[f"test {title}"] = list(read(path))
+                    parts[f"test {f'{split.corpus.name} {name}'.strip()}"] = list(read(path))
             train = self.without_leaks(train, parts)
             yield self.split(train, parts, unlabelled, size=len(train), seed=splits[0].subset_seed)
 
-    def draw_subsets(self, train: list[Sentence], seed: int) -> dict[int, list[Sentence]]:
+    def read(self, path: Path) -> Corpus:
+        options, code = dict(self.corpus.options), self.corpus.language_code
+        key = "options"
+        try:
+            if code and "language" not in options and hasattr(open_file(path, **options).dialect, "language"):
+                options["language"], key = code, "language"
+            return read(path, **options)
+        except (ParameterError, UnknownNameError, TypeError) as error:
+            raise self.error(key, f"these options cannot be used ({error})") from None
+
+    def draw(self, train: list[Sentence], seed: int) -> dict[int, list[Sentence]]:
         """Draw the subsets of all sizes by one seed."""
         corpus = self.corpus
         sizes = corpus.sizes or (len(train),)
@@ -135,70 +147,33 @@ class _CorpusSplitter:
                 raise self.error("sizes", f"the {size} sentences drawn from {corpus.name} have no mentions")
         return subsets
 
-    def split(
-        self,
-        subset: list[Sentence],
-        parts: Mapping[str, list[Sentence]],
-        unlabelled: list[Sentence],
-        *,
-        size: int,
-        seed: int | None,
-        fold: tuple[int, int] | None = None,
-    ) -> DataSplit:
-        """Write the files of a split."""
-        name = self.corpus.name
-        stem = f"{name}.{size}" if seed is None else f"{name}.{size}.{seed}"
-        if fold:
-            stem = name = f"{stem}.fold-{fold[0]}"
-        files = {part: self.write(f"{name}.{part.replace(' ', '.')}", sentences) for part, sentences in parts.items()}
-        tests = {part.removeprefix("test").strip(): path for part, path in files.items() if part.startswith("test")}
-        return DataSplit(
-            corpus=self.corpus,
-            size=size,
-            num_gold=len(subset),
-            train=self.write(f"{stem}.train", subset),
-            test=next(iter(tests.values())),
-            dev=files.get("dev"),
-            leaks={part: count_shared(subset, sentences) for part, sentences in sorted(parts.items())},
-            unlabelled=self.write(f"{stem}.unlabelled", unlabelled) if unlabelled else None,
-            tests={} if "" in tests else tests,
-            subset_seed=seed,
-            fold=fold,
-        )
+    def draw_parts(self, unused: list[Sentence]) -> tuple[dict[str, list[Sentence]], list[Sentence]]:
+        """Draw test, dev and unlabelled sentences where the plan says so."""
+        # In this order, so that the former stay the same when the latter are added.
+        order = list(range(len(unused)))
+        Random(f"rest {self.corpus.subset_seeds[0]}").shuffle(order)
+        parts = {}
+        for name in ("test", "dev", "unlabelled"):
+            part = getattr(self.corpus, name)
+            if isinstance(part, DrawnPart):
+                if part.rest > len(order):
+                    message = f"{name} asks for {part.rest:,} sentences, and {len(order):,} are left unused"
+                    raise self.error(name, message)
+                parts[name] = [unused[i] for i in sorted(order[: part.rest])]
+                order = order[part.rest :]
+        unlabelled = parts.pop("unlabelled", [])
+        if isinstance(self.corpus.unlabelled, Path):
+            unlabelled = list(self.read(self.corpus.unlabelled))
+        return parts, unlabelled
 
-    def check_parts(self, train: list[Sentence], parts: Mapping[str, list[Sentence]]) -> None:
-        for name, sentences in parts.items():
-            if not any(sentence.mentions for sentence in sentences):
-                raise self.error(name.split()[0], f"{name} of {self.corpus.name} has no mentions")
-        self.check_types(train, parts)
-        self.check_nesting(train)
+    def cut(self, test: list[Sentence]) -> list[Sentence]:
+        """At most the number of test sentences that the plan asks for."""
+        order = list(range(len(test)))
+        if self.corpus.max_test is not None and self.corpus.max_test < len(test):
+            Random(f"test {self.corpus.subset_seeds[0]}").shuffle(order)
+        return [test[i] for i in sorted(order[: self.corpus.max_test])]
 
-    def read(self, path: Path) -> Corpus:
-        options, code = dict(self.corpus.options), self.corpus.language_code
-        key = "options"
-        try:
-            if code and "language" not in options and hasattr(open_file(path, **options).dialect, "language"):
-                options["language"], key = code, "language"
-            return read(path, **options)
-        except (ParameterError, UnknownNameError, TypeError) as error:
-            raise self.error(key, f"these options cannot be used ({error})") from None
-
-    def check_dev(self, given: Mapping[str, list[Sentence]]) -> None:
-        """Refuse a dev set that is the test set or a part of it, under whatever name or format of the file."""
-        if self.corpus.dev_in_test == "allow" or not given.get("dev"):
-            return
-        dev = {(s.tokens, s.mentions) for s in given["dev"]}
-        for test in ({(s.tokens, s.mentions) for s in part} for name, part in given.items() if name != "dev"):
-            if not dev <= test:
-                continue
-            what = "the same sentences as" if dev == test else f"{len(given['dev']):,} sentences that are all in"
-            raise self.error(
-                "dev",
-                f"dev of {self.corpus.name} has {what} its test set, and what is selected on dev fits it too well",
-                'name another dev file, draw one by dev = {rest = 300}, or set dev_in_test = "allow"',
-            )
-
-    def without_leaks(self, train: list[Sentence], given: Mapping[str, list[Sentence]]) -> list[Sentence]:
+    def without_leaks(self, train: list[Sentence], given: _Parts) -> list[Sentence]:
         tokens = {sentence.tokens for part in given.values() for sentence in part}
         leaking = [sentence for sentence in train if sentence.tokens in tokens]
         if leaking and self.plan.leakage == "error":
@@ -207,51 +182,67 @@ class _CorpusSplitter:
             raise self.error("mix" if self.corpus.mix else "train", message, 'remove them, or set leakage = "drop"')
         return [s for s in train if s.tokens not in tokens] if self.plan.leakage == "drop" else train
 
-    def cut_test(self, test: list[Sentence]) -> list[Sentence]:
-        limit = self.corpus.max_test
-        if limit is None or limit >= len(test):
-            return test
-        order = list(range(len(test)))
-        Random(f"test {self.corpus.subset_seeds[0]}").shuffle(order)
-        return [test[i] for i in sorted(order[:limit])]
+    def split(
+        self,
+        subset: list[Sentence],
+        parts: _Parts,
+        unlabelled: list[Sentence],
+        *,
+        size: int,
+        seed: int | None = None,
+        fold: tuple[int, int] | None = None,
+    ) -> DataSplit:
+        """Write the files of a subset."""
+        folder, name = self.plan.output / "data", self.corpus.name
+        stem = f"{name}.{size}" if seed is None else f"{name}.{size}.{seed}"
+        if fold:
+            stem = name = f"{stem}.fold-{fold[0]}"
+        files = {part: write_part(folder, f"{name}.{part.replace(' ', '.')}", some) for part, some in parts.items()}
+        tests = {part.removeprefix("test").strip(): path for part, path in files.items() if part.startswith("test")}
+        return DataSplit(
+            corpus=self.corpus,
+            size=size,
+            num_gold=len(subset),
+            train=write_part(folder, f"{stem}.train", subset),
+            test_files=tests,
+            dev=files.get("dev"),
+            unlabelled=write_part(folder, f"{stem}.unlabelled", unlabelled) if unlabelled else None,
+            leaks={part: count_shared(subset, sentences) for part, sentences in sorted(parts.items())},
+            subset_seed=seed,
+            fold=fold,
+        )
 
-    def without_labels(self, sentences: list[Sentence], others: Sequence[Sequence[Sentence]]) -> list[Sentence]:
-        """Sentences without their mentions, and without those that are among others, or are there twice."""
-        seen = {sentence.tokens for part in others for sentence in part}
-        kept = []
-        for sentence in sentences:
-            if sentence.tokens not in seen:
-                seen.add(sentence.tokens)
-                kept.append(Sentence(sentence.tokens, spaces=sentence.spaces))
-        return kept
+    # ---------------------------------------------------------------------------------------------------------- checks
 
-    def draw_parts(self, unused: list[Sentence]) -> tuple[dict[str, list[Sentence]], list[Sentence]]:
-        """Draw test, dev and unlabelled sentences where the plan says so."""
-        # In this order, so that the former stay the same when the latter are added.
-        order = list(range(len(unused)))
-        Random(f"rest {self.corpus.subset_seeds[0]}").shuffle(order)
-        parts = {}
+    def check_parts(self, train: list[Sentence], parts: _Parts) -> None:
         corpus = self.corpus
-        for name, part in (("test", corpus.test), ("dev", corpus.dev), ("unlabelled", corpus.unlabelled)):
-            if not isinstance(part, DrawnPart):
-                continue
-            if part.rest > len(order):
-                message = f"{name} asks for {part.rest:,} sentences, and {len(order):,} are left unused"
-                raise self.error(name, message)
-            parts[name] = [unused[i] for i in sorted(order[: part.rest])]
-            order = order[part.rest :]
-        unlabelled = parts.pop("unlabelled", [])
-        if isinstance(corpus.unlabelled, Path):
-            unlabelled = list(self.read(corpus.unlabelled))
-        return parts, unlabelled
-
-    def check_types(self, train: list[Sentence], parts: Mapping[str, list[Sentence]]) -> None:
         known = {mention.label for sentence in train for mention in sentence.mentions}
         for name, sentences in parts.items():
-            unknown = {m.label for sentence in sentences for m in sentence.mentions} - known
-            if unknown and self.corpus.missing_types == "error":
-                message = f"{name} of {self.corpus.name} has types that train lacks ({', '.join(sorted(unknown)[:5])})"
+            types = {mention.label for sentence in sentences for mention in sentence.mentions}
+            if not types:
+                raise self.error(name.split()[0], f"{name} of {corpus.name} has no mentions")
+            if (unknown := sorted(types - known)) and corpus.missing_types == "error":
+                message = f"{name} of {corpus.name} has types that train lacks ({', '.join(unknown[:5])})"
                 raise self.error(name.split()[0], message, 'make the types agree, or set missing_types = "allow"')
+        if corpus.overlap is not None or all(sentence.is_flat for sentence in train):
+            return
+        for tagger in self.plan.taggers:
+            if tagger.is_flat_only and corpus.includes(tagger):
+                message = f"{corpus.name} has nested or discontinuous mentions, which {tagger.label} cannot learn"
+                remedy = 'set overlap = "outermost" for the corpus, or its taggers to one that can, such as w2ner'
+                raise self.error("train", message, remedy)
+
+    def check_dev(self, given: _Parts) -> None:
+        """Refuse a dev set that is the test set or a part of it, under whatever name or format of the file."""
+        if self.corpus.dev_in_test == "allow" or not given.get("dev"):
+            return
+        dev = {(s.tokens, s.mentions) for s in given["dev"]}
+        for test in ({(s.tokens, s.mentions) for s in part} for name, part in given.items() if name != "dev"):
+            if dev <= test:
+                what = "the same sentences as" if dev == test else f"{len(given['dev']):,} sentences that are all in"
+                message = f"dev of {self.corpus.name} has {what} its test set, and what is selected on dev fits it"
+                remedy = 'name another dev file, draw one by dev = {rest = 300}, or set dev_in_test = "allow"'
+                raise self.error("dev", f"{message} too well", remedy)
 
     def check_ratios(self, size: int) -> None:
         for method in self.plan.methods:
@@ -263,23 +254,19 @@ class _CorpusSplitter:
             with lines.at(*place, key="ratios"):
                 raise InputError(message, remedy="give a larger ratio, or larger sizes")
 
-    def check_nesting(self, train: list[Sentence]) -> None:
-        if self.corpus.overlap is not None or all(sentence.is_flat for sentence in train):
-            return
-        for tagger in self.plan.taggers:
-            if tagger.is_flat_only and self.corpus.includes(tagger):
-                raise self.error(
-                    "train",
-                    f"{self.corpus.name} has nested or discontinuous mentions, which {tagger.label} cannot learn",
-                    'set overlap = "outermost" for the corpus, or its taggers to one that can, such as w2ner',
-                )
-
-    def write(self, name: str, sentences: Sequence[Sentence]) -> Path:
-        return write_part(self.folder, name, sentences)
-
     def error(self, key: str, message: str, remedy: str | None = None) -> InputError:
         line = self.plan.lines.line_of("corpora", self.number, key)
         return InputError(message, path=str(self.plan.lines.path), line=line, remedy=remedy or "correct the plan")
+
+
+def _distinct_plain(sentences: Iterable[Sentence], others: Iterable[Sequence[Sentence]]) -> list[Sentence]:
+    """Sentences without their mentions, and without those that are among others, or are there twice."""
+    seen = {sentence.tokens for part in others for sentence in part}
+    distinct: dict[tuple[str, ...], Sentence] = {}
+    for sentence in sentences:
+        if sentence.tokens not in seen:
+            distinct.setdefault(sentence.tokens, Sentence(sentence.tokens, spaces=sentence.spaces))
+    return list(distinct.values())
 
 
 def write_part(folder: Path, name: str, sentences: Sequence[Sentence]) -> Path:

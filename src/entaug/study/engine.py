@@ -7,68 +7,44 @@ nor interruptions change their records; those of `entaug.auto` one after the oth
 from __future__ import annotations
 
 import os
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from entaug.backends.config import TrainingProgress
 from entaug.backends.language_check import note_on_encoder
 from entaug.backends.processes import interrupts_blocked, process_pool
-from entaug.config.params import parameters
 from entaug.errors import EntaugError, OutputError
 from entaug.files.locks import lock
 from entaug.formats import read
-from entaug.methods import METHODS
 from entaug.methods.shared.generative import GenerativeAugmenter
 from entaug.study.data import DataSplit, prepare_splits
-from entaug.study.plan import CorpusPlan, DrawnPart, MethodPlan, Plan, TaggerPlan, with_hidden
-from entaug.study.reading import read_plan
+from entaug.study.plan import MethodPlan, Plan, read_plan
 from entaug.study.records import RECORDS_FILE, RecordStore, RunRecord
 from entaug.study.runs import RunSpec, execute_run
 from entaug.study.schedule import Schedule
-from entaug.taggers.base import TaggerTrainingConfig
 
-OVERHEAD = 1.25  # augmenting, labelling and predicting, as a share of the time for training
-STUDENT, TEACHER_ENCODER = "encoder", "teacher encoder"
-_FIRST_STEPS = 5  # after the first, which is slower: as many give an estimate
-_SMOKE_SIZE = 24  # gold sentences of a smoke test: enough for most corpora to have two mentions of a type
-_SMOKE_HELD_OUT = 8  # sentences of each test, development and unlabelled part
-_SMOKE_STEPS = 2
 _clock = time.monotonic
 
 
 # ------------------------------------------------------------------------------------------------------------- progress
 
 
-@dataclass
-class SettingProgress:
-    """Progress of the runs of one corpus, size and tagger."""
-
-    done: int = 0
-    total: int = 0
-    test_f1: dict[tuple[str, float], list[float]] = field(default_factory=dict)
-
-
-@dataclass
+@dataclass(frozen=True)
 class StudyProgress:
-    """Progress of a study: its runs, their optimizer steps, and the time left of the whole."""
+    """Progress of a study: what is in work, and the runs and optimizer steps of the whole, as far as known."""
 
     phase: str = ""
     runs: int = 0
     runs_done: int = 0
     previously_done: int = 0
-    steps: int = 0
+    steps: int | None = None
     steps_done: int = 0
     seconds_left: float | None = None
-    seconds_in_all: float | None = None
-    settings: dict[tuple[str, int, str], SettingProgress] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
 
 
@@ -76,78 +52,45 @@ ProgressCallback = Callable[[StudyProgress], None]
 """Takes the progress of a study."""
 
 
-class Tracker:
-    """Counts optimizer steps and estimates the time left, from the seconds that a step takes with each encoder."""
+def estimate_seconds(seconds: float, steps: int, left: int) -> float | None:
+    """The time that the steps left take, if each takes as long as those of this call."""
+    return seconds / steps * left if steps else None
+
+
+class StepCounter:
+    """Counts the optimizer steps of trainings that follow one another."""
 
     def __init__(self, callback: ProgressCallback) -> None:
         self._callback = callback
         self._start = _clock()
-        self._done = 0  # steps of finished trainings, those of an earlier call too
-        self._current = self._total = 0  # steps of the training in work
-        self._encoder = STUDENT
-        self._phase = ""
-        self._left: Counter[str] | None = None  # steps of trainings that have not begun; None as long as unknown
-        self._extra = 0.0
-        self.paces: dict[str, float] = {}
-        self._in_all: float | None = None
+        self._earlier = self._done = 0  # steps of an earlier call, and of both
+        self.total: int | None = None
+        """The steps of the whole; None as long as unknown."""
 
-    def plan(self, steps: Mapping[str, int], extra: float = 0.0) -> None:
-        """Set what is left: the steps with each encoder, and other work, in steps with that of the students."""
-        self._left = Counter(steps)
-        self._extra = extra
-
-    def skip(self, steps: int, encoder: str = STUDENT, extra: float = 0.0) -> None:
-        """Note steps that an earlier call has done."""
-        self._take(steps, encoder, extra)
+    def skip(self, steps: int) -> None:
+        """Count steps of an earlier call."""
+        self._earlier += steps
         self._done += steps
 
-    def start(self, phase: str, steps: int = 0, encoder: str = STUDENT, extra: float = 0.0) -> TrainingProgress:
-        """Begin a training or another phase."""
-        self._done += self._current
-        self._take(steps, encoder, extra)
-        self._phase, self._encoder = phase, encoder
-        self._current, self._total = 0, steps
-        first: tuple[int, float] | None = None
-        begun = _clock()
-        self._report()
+    def report(self, phase: str) -> None:
+        """Report what is in work."""
+        seconds = None
+        if self.total is not None:
+            left = max(0, self.total - self._done)
+            seconds = estimate_seconds(_clock() - self._start, self._done - self._earlier, left)
+        self._callback(StudyProgress(phase, steps=self.total, steps_done=self._done, seconds_left=seconds))
+
+    def training(self, phase: str) -> TrainingProgress:
+        """Begin a training; return what is to be called after each of its steps."""
+        before = self._done
+        self.report(phase)
 
         def update(done: int, total: int, loss: float) -> None:
-            nonlocal first
             del total, loss
-            self._current = done
-            now = _clock()
-            if first is None:
-                first = done, now
-            elif done >= first[0] + _FIRST_STEPS:
-                self.paces[encoder] = (now - first[1]) / (done - first[0])
-            if done >= steps and encoder not in self.paces:  # too few calls for a better measure
-                self.paces[encoder] = (now - begun) / done
-            self._report()
+            self._done = before + done
+            self.report(phase)
 
         return update
-
-    def _take(self, steps: int, encoder: str, extra: float) -> None:
-        if self._left is not None:
-            self._left[encoder] = max(0, self._left[encoder] - steps)
-            self._extra = max(0.0, self._extra - extra)
-
-    def _seconds_left(self) -> float | None:
-        student = self.paces.get(STUDENT)
-        if self._left is None or student is None:
-            return None
-        left = self._left + Counter({self._encoder: max(0, self._total - self._current)})
-        seconds = sum(steps * self.paces.get(encoder, student) for encoder, steps in left.items())
-        return OVERHEAD * seconds + self._extra * student
-
-    def _report(self) -> None:
-        done = self._done + self._current
-        total = self._done + max(self._current, self._total) + (self._left.total() if self._left else 0)
-        left = self._seconds_left()
-        if self._in_all is None and left is not None:
-            self._in_all = _clock() - self._start + left
-        self._callback(
-            StudyProgress(self._phase, steps=total, steps_done=done, seconds_left=left, seconds_in_all=self._in_all)
-        )
 
 
 # ---------------------------------------------------------------------------------------------------------- experiments
@@ -186,33 +129,25 @@ def run_experiment(
 
 
 def _check_requirements(plan: Plan, splits: Sequence[DataSplit]) -> list[str]:
-    """Load every model once, so that missing ones are reported before any run; return notes."""
+    """Load every model once, so that missing ones are reported before any run; return notes on languages."""
+    for i, tagger in enumerate(plan.taggers):
+        with plan.lines.at("taggers", i, tagger.params):
+            tagger.create().check_requirements()
     used: dict[str, tuple[MethodPlan, list[DataSplit]]] = {}
-    for method in (method for method in plan.methods if method.makes_sentences):
+    for method in plan.methods:
         for split in splits:
-            if split.corpus.includes(method):
+            if method.makes_sentences and split.corpus.includes(method):
                 own = method.on(split.corpus)
                 used.setdefault(repr((own.name, own.params)), (own, []))[1].append(split)
-    checks: list[tuple[str, int, Mapping[str, Any], Callable[[], list[str] | None]]] = []
-    checks += [
-        ("taggers", i, tagger.params, tagger.create().check_requirements) for i, tagger in enumerate(plan.taggers)
-    ]
-    checks += [("methods", method.table, method.params, partial(_load, method, some)) for method, some in used.values()]
     notes: list[str] = []
-    for table, number, params, check in checks:
-        with plan.lines.at(table, number, params):
-            notes += check() or []
+    for method, some in used.values():
+        with plan.lines.at("methods", method.table, method.params):
+            augmenter = method.create().load()
+            if isinstance(augmenter, GenerativeAugmenter):
+                for split in some:
+                    found = augmenter.notes_on_languages(read(split.train))
+                    notes += [f"{split.corpus.name}: {method.label}: {note} for the corpus" for note in found]
     return notes
-
-
-def _load(method: MethodPlan, splits: Sequence[DataSplit]) -> list[str]:
-    """Load the models of a method; return notes on the languages of the corpora that it is used on."""
-    augmenter = method.create()
-    augmenter.load()
-    if not isinstance(augmenter, GenerativeAugmenter):
-        return []
-    notes = [(split.corpus.name, note) for split in splits for note in augmenter.notes_on_languages(read(split.train))]
-    return [f"{name}: {method.label}: {note} for the corpus" for name, note in notes]
 
 
 def _execute(plan: Plan, schedule: Schedule, jobs: int, progress: ProgressCallback) -> StudyProgress:
@@ -222,11 +157,6 @@ def _execute(plan: Plan, schedule: Schedule, jobs: int, progress: ProgressCallba
     futures: dict[Future[tuple[RunRecord, float]], RunSpec] = {}
     submitted: set[str] = set()
     failures: list[tuple[RunSpec, BaseException]] = []
-
-    def report() -> StudyProgress:
-        current = _progress(schedule, store.records, previous, _clock() - start)
-        progress(current)
-        return current
 
     def sort_records() -> None:
         store.sort([(run.key, {**run.labels(), "chosen": run.key in schedule.chosen}) for run in schedule.runs])
@@ -243,7 +173,7 @@ def _execute(plan: Plan, schedule: Schedule, jobs: int, progress: ProgressCallba
                     submitted.add(run.key)
                     with interrupts_blocked():
                         futures[pool.submit(execute_run, run)] = run
-            report()
+            progress(_progress(schedule, store.records, previous, _clock() - start))
             if not futures:
                 break
             finished: set[Future[tuple[RunRecord, float]]] = set()
@@ -259,13 +189,12 @@ def _execute(plan: Plan, schedule: Schedule, jobs: int, progress: ProgressCallba
                     if isinstance(error, BrokenProcessPool):
                         raise _run_error(run, error) from error
     sort_records()
-    current = report()
     if failures:  # the other runs were executed
         failure = _run_error(*failures[0])
         if len(failures) > 1:
             failure.message += f", and {len(failures) - 1:,} more failed"
         raise failure from failures[0][1]
-    return current
+    return _progress(schedule, store.records, previous, _clock() - start)
 
 
 def _execution_order(runs: Sequence[RunSpec]) -> list[RunSpec]:
@@ -276,8 +205,8 @@ def _execution_order(runs: Sequence[RunSpec]) -> list[RunSpec]:
     seeds = list(dict.fromkeys(run.seed for run in runs))
     for number, run in enumerate(runs):
         setting = (run.split.train, run.tagger.label, run.seed)
-        order.append((seeds.index(run.seed), positions[setting], number))
         positions[setting] += 1
+        order.append((seeds.index(run.seed), positions[setting], number))
     return [runs[number] for *_, number in sorted(order)]
 
 
@@ -301,31 +230,18 @@ def _run_error(run: RunSpec, error: BaseException) -> EntaugError:
 def _progress(
     schedule: Schedule, records: Mapping[str, RunRecord], previous: set[str], seconds: float
 ) -> StudyProgress:
-    progress = StudyProgress(runs=len(schedule.runs), warnings=schedule.warnings)
-    seen: set[str] = set()
-    steps_left = steps_of_this_call = 0
-    for run in schedule.runs:
-        steps = 0 if run.key in seen else run.steps  # arms may share a run
-        seen.add(run.key)
-        progress.steps += steps
-        identity = (run.split.corpus.name, run.split.size, run.tagger.label)
-        setting = progress.settings.setdefault(identity, SettingProgress())
-        setting.total += 1
-        record = records.get(run.key)
-        if record is None:
-            steps_left += steps
-            continue
-        progress.runs_done += 1
-        setting.done += 1
-        setting.test_f1.setdefault((run.arm, run.ratio), []).append(record.test.micro.f1)
-        if run.key in previous:
-            progress.previously_done += 1
-        else:
-            steps_of_this_call += steps
-    progress.steps_done = progress.steps - steps_left
-    if steps_of_this_call:
-        progress.seconds_left = seconds / steps_of_this_call * steps_left
-    return progress
+    steps = {run.key: run.steps for run in schedule.runs}  # arms may share a run
+    left = sum(number for key, number in steps.items() if key not in records)
+    own = sum(number for key, number in steps.items() if key in records and key not in previous)
+    return StudyProgress(
+        runs=len(schedule.runs),
+        runs_done=sum(run.key in records for run in schedule.runs),
+        previously_done=sum(run.key in previous for run in schedule.runs),
+        steps=sum(steps.values()),
+        steps_done=sum(steps.values()) - left,
+        seconds_left=estimate_seconds(seconds, own, left),
+        warnings=schedule.warnings,
+    )
 
 
 def _default_jobs(threads: int) -> int:
@@ -334,68 +250,3 @@ def _default_jobs(threads: int) -> int:
     if choose_device()[0].type == "cuda":
         return 1
     return max(1, min(4, (os.cpu_count() or 1) // threads))
-
-
-# ------------------------------------------------------------------------------------------------------- the smoke test
-
-
-def smoke_test(plan: Plan, *, progress: ProgressCallback = lambda _: None) -> StudyProgress:
-    """Execute each arm of a plan once in its smallest form, in a temporary folder that is deleted afterwards."""
-    # It finds faults of the plan, missing models and insufficient memory within minutes. The scores mean nothing.
-    with tempfile.TemporaryDirectory(prefix="entaug-smoke-test-") as folder:
-        return run_experiment(smallest_plan(plan, Path(folder)), jobs=1, progress=progress)
-
-
-def smallest_plan(plan: Plan, output: Path) -> Plan:
-    """Reduce a plan: one seed, few sentences, two optimizer steps, one new sentence per gold sentence."""
-    # Corpora, taggers, teachers, methods, the cells of grids and the test files stay; methods train for one epoch and
-    # have one attempt at each sentence.
-    smallest = replace(
-        plan,
-        output=output,
-        seeds=plan.seeds[:1],
-        ratios=(1,),
-        training=_fewest_steps(plan.training),
-        corpora=tuple(map(_smallest_corpus, plan.corpora)),
-        taggers=tuple(map(_smallest_tagger, plan.taggers)),
-        teachers=tuple(
-            replace(teacher, size=1, tagger=teacher.tagger and _smallest_tagger(teacher.tagger))
-            for teacher in plan.teachers
-        ),
-        methods=tuple(map(_smallest_method, plan.methods)),
-    )
-    return with_hidden(smallest, lines=plan.lines)
-
-
-def _fewest_steps(training: TaggerTrainingConfig) -> TaggerTrainingConfig:
-    return replace(training, steps=_SMOKE_STEPS, batch_size=min(training.batch_size, 4))
-
-
-def _smallest_tagger(tagger: TaggerPlan) -> TaggerPlan:
-    return replace(tagger, training=_fewest_steps(tagger.training), by_size={})
-
-
-def _smallest_corpus(corpus: CorpusPlan) -> CorpusPlan:
-    if corpus.mix:
-        return replace(corpus, missing_types="allow")
-    part = DrawnPart(rest=_SMOKE_HELD_OUT)
-    return replace(
-        corpus,
-        test=part if isinstance(corpus.test, DrawnPart) else corpus.test,
-        dev=corpus.dev and part,
-        unlabelled=corpus.unlabelled and part,
-        max_test=None if corpus.folds else _SMOKE_HELD_OUT,
-        folds=corpus.folds and 2,
-        sizes=(_SMOKE_SIZE,),
-        subset="progressive",
-        subset_seed=corpus.subset_seeds[0],
-        missing_types="allow",  # a few sentences rarely have all types
-        dev_in_test="allow",
-    )
-
-
-def _smallest_method(method: MethodPlan) -> MethodPlan:
-    known = {parameter.name for parameter in parameters(METHODS[method.name])} if method.makes_sentences else set()
-    fewest: dict[str, Any] = {name: 1 for name in ("epochs", "max_attempts") if name in known}
-    by_corpus = {name: {**params, **fewest} for name, params in method.by_corpus.items()}
-    return method.with_(ratios=(1,), params={**method.params, **fewest}, by_corpus=by_corpus)

@@ -1,6 +1,7 @@
-"""The plan of an experiment: the tables and keys of the TOML file are the dataclasses of this module and their fields.
+"""The plan of an experiment: the tables and keys of its TOML file are the dataclasses of this module and their fields.
 
-`entaug.study.reading.read_plan` constructs them from a file.
+`read_plan` constructs them, each value as the annotation of its field says; every error names the file, the line and a
+remedy.
 """
 
 from __future__ import annotations
@@ -8,15 +9,17 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar, cast
 
-from entaug.config.params import Check, PositiveInt, parameters, validate
-from entaug.config.toml_lines import TomlLines
+from entaug.config.params import Check, Parameter, PositiveInt, construct, parameters, validate
+from entaug.config.toml_lines import TomlLines, read_toml
 from entaug.core.words import listed_languages
-from entaug.errors import ParameterError
+from entaug.errors import InputError, ParameterError, UnknownNameError
 from entaug.methods import METHODS, create_augmenter
 from entaug.methods.base import Augmenter
 from entaug.study.subsets import Strategy
@@ -34,6 +37,8 @@ SELF_TRAINING = "selftrain"
 """The method whose new sentences are the unlabelled ones of the corpus."""
 _MAX_COPIES = 10  # the largest ratio that the patience rule tries: CASSI, section 3.2.2
 _LARGE = 1000  # sentences from which on the patience rule starts with quarters
+_RESERVED = {"copies": "use ratios", "seed": "use the seeds of the plan"}
+_INTERNAL = {"params", "group", "table", "lines", "first_seed"}  # fields that are no keys
 
 
 # ------------------------------------------------------------------------------------------------------- values of keys
@@ -51,8 +56,9 @@ def _are_distinct(values: Collection[object], is_valid: Callable[[Any], bool]) -
     return bool(values) and all(map(is_valid, values)) and len(set(values)) == len(values)
 
 
-def _are_seeds(value: Collection[object]) -> bool:
-    return _are_distinct(value, lambda seed: type(seed) is int and abs(seed) < 2**63)
+def _are_seeds(value: Any) -> bool:
+    seeds = value if isinstance(value, tuple) else (value,)
+    return _are_distinct(seeds, lambda seed: type(seed) is int and abs(seed) < 2**63)
 
 
 def _are_ratios(value: object) -> bool:
@@ -63,7 +69,7 @@ def _are_ratios(value: object) -> bool:
 
 def _is_corpus(path: Path) -> bool:
     try:
-        exists = path.is_file() or path.is_dir()
+        exists = path.exists()
     except OSError:  # for example a name that is too long
         exists = False
     if not exists:
@@ -73,12 +79,17 @@ def _is_corpus(path: Path) -> bool:
     return True
 
 
+def _are_corpora(files: Mapping[str, Any]) -> bool:
+    are_paths = all(_is_corpus_name(name) and isinstance(path, Path) for name, path in files.items())
+    return bool(files) and are_paths and all(map(_is_corpus, files.values()))
+
+
 _LABEL = "a text of at most 100 bytes without | and control characters"
-_SEEDS = "a list of distinct integers below 2^63"
+_SEEDS = Check(_are_seeds, "a list of distinct integers below 2^63")
 Label = Annotated[str, Check(_is_label, _LABEL)]
 CorpusName = Annotated[str, Check(_is_corpus_name, f"{_LABEL} that can begin a file name: no slashes, no . in front")]
-Seeds = Annotated[tuple[int, ...], Check(_are_seeds, _SEEDS)]
-SubsetSeeds = Annotated[Any, Check(lambda value: _are_seeds(value if isinstance(value, tuple) else (value,)), _SEEDS)]
+Seeds = Annotated[tuple[int, ...], _SEEDS]
+SubsetSeeds = Annotated[Any, _SEEDS]
 Ratios = Annotated[Any, Check(_are_ratios, f'a list of distinct numbers above 0 up to 100, or "{PATIENCE}"')]
 Folds = Annotated[int, Check(lambda folds: folds > 1, "an integer of at least 2")]
 LanguageCode = Annotated[str, Check(re.compile(r"[a-z]{2,3}([-_][A-Za-z]+)?").fullmatch, "a code as de or de_DE")]
@@ -99,13 +110,7 @@ Baselines = Annotated[
 ]
 InputFile = Annotated[Path, Check(_is_corpus, "an existing file or folder")]
 """A corpus: a file, or the folder of a format of folders."""
-TestFiles = Annotated[
-    Mapping[str, Path],
-    Check(
-        lambda files: bool(files) and all(_is_corpus_name(name) and _is_corpus(path) for name, path in files.items()),
-        "existing files or folders by name",
-    ),
-]
+TestFiles = Annotated[Mapping[str, Any], Check(_are_corpora, "existing files or folders by name")]
 
 
 def patience_ratios(size: int) -> list[float]:
@@ -129,17 +134,13 @@ class _Table:
 
     def __post_init__(self) -> None:
         validate(self)
-        self._check()
+        for is_wrong, key, message, remedy in self._rules():
+            if is_wrong:
+                raise ParameterError(message, parameter=key, remedy=remedy)
 
-    def _check(self) -> None:
-        """Check what involves several keys; overridden by subclasses."""
-
-
-def with_hidden(instance: T, /, **values: Any) -> T:
-    """Set fields of a table that are not keys of the plan."""
-    for name, value in values.items():
-        object.__setattr__(instance, name, value)
-    return instance
+    def _rules(self) -> Iterator[tuple[object, str, str, str]]:
+        """Rules that involve several keys: whether one is broken, the key, the message and the remedy."""
+        yield from ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,6 +173,11 @@ class CorpusPlan(_Table):
     dev_in_test: Literal["error", "allow"] = "error"
     options: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def label(self) -> str:
+        """The name, by which errors tell corpora apart."""
+        return self.name
+
     def includes(self, item: TaggerPlan | MethodPlan) -> bool:
         """Whether a tagger or a method is used on this corpus."""
         labels = self.taggers if isinstance(item, TaggerPlan) else self.methods
@@ -195,40 +201,33 @@ class CorpusPlan(_Table):
             return {"": self.test}
         return self.test if isinstance(self.test, Mapping) else {}
 
-    def _check(self) -> None:
+    def _rules(self) -> Iterator[tuple[object, str, str, str]]:
         own = ("train", "test", "dev", "unlabelled", "sizes", "max_test", "folds", "language")
         if self.mix:
-            if given := [name for name in own if getattr(self, name) is not None]:
-                message = f"a mixed corpus has its sentences from others, so it takes no {given[0]}"
-                raise ParameterError(message, parameter=given[0], remedy="leave it out")
+            message = "a mixed corpus has its sentences from others, so it takes no "
+            yield from ((getattr(self, key) is not None, key, message + key, "leave it out") for key in own)
             return
-        if self.folds and (self.test is not None or self.max_test is not None):
-            message = "folds are tested on each other, so there is no test set"
-            raise ParameterError(message, parameter="folds", remedy="leave out folds, or test and max_test")
-        for name in ("train",) if self.folds else ("train", "test"):
-            if getattr(self, name) is None:
-                raise ParameterError(f"a corpus needs {name}", parameter="name", remedy=f'add {name} = "FILE", or mix')
-        if self.folds and len(self.subset_seeds) > 1:
-            message = "with folds, draws would be tested on different sentences"
-            raise ParameterError(message, parameter="subset_seed", remedy="give one seed")
-        if len(self.subset_seeds) > 1 and (self.sizes is None or self.subset == "first"):
-            message = "the seed has no effect on the subset, so there is only one"
-            remedy = "give one seed, or sizes and another strategy"
-            raise ParameterError(message, parameter="subset_seed", remedy=remedy)
+        message, remedy = "folds are tested on each other, so there is no test set", "leave out folds, test or max_test"
+        yield self.folds and (self.test is not None or self.max_test is not None), "folds", message, remedy
+        for key in ("train",) if self.folds else ("train", "test"):
+            yield getattr(self, key) is None, "name", f"a corpus needs {key}", f'add {key} = "FILE", or mix'
+        several = len(self.subset_seeds) > 1
+        message = "with folds, draws would be tested on different sentences"
+        yield self.folds and several, "subset_seed", message, "give one seed"
+        message = "the seed has no effect on the subset, so there is only one"
+        remedy = "give one seed, or sizes and another strategy"
+        yield several and (self.sizes is None or self.subset == "first"), "subset_seed", message, remedy
         if self.sizes is None:
-            for name in ("test", "dev", "unlabelled"):
-                if isinstance(getattr(self, name), DrawnPart):
-                    message = "the whole of train is used, so there is no rest"
-                    raise ParameterError(message, parameter=name, remedy="give sizes, or a file")
+            message = "the whole of train is used, so there is no rest"
+            for key in ("test", "dev", "unlabelled"):
+                yield isinstance(getattr(self, key), DrawnPart), key, message, "give sizes, or a file"
             return
         if self.subset == "fraction":
-            expected = "shares of the corpus above 0 and below 1"
-            is_valid = _are_distinct(self.sizes, lambda size: type(size) is float and 0 < size < 1)
+            kind, are_valid = "shares of the corpus above 0 and below 1", lambda x: type(x) is float and 0 < x < 1
         else:
-            expected = "positive integers"
-            is_valid = _are_distinct(self.sizes, lambda size: type(size) is int and size > 0)
-        if not is_valid:
-            raise ParameterError(f"sizes must be a list of distinct {expected}, not {self.sizes}", parameter="sizes")
+            kind, are_valid = "positive integers", lambda x: type(x) is int and x > 0
+        message = f"sizes must be a list of distinct {kind}, not {self.sizes}"
+        yield not _are_distinct(self.sizes, are_valid), "sizes", message, "correct it"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -244,8 +243,8 @@ class MethodPlan(_Table):
     training: Mapping[str, Any] = field(default_factory=dict)
     grid: Grid = field(default_factory=dict)
     by_corpus: ByCorpus = field(default_factory=dict)
-    group: str = field(default="", init=False)
-    table: int = field(default=0, init=False, compare=False)
+    group: str = ""
+    table: int = field(default=0, compare=False)
     params: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -256,14 +255,9 @@ class MethodPlan(_Table):
         cells = []
         for values in itertools.product(*self.grid.values()):
             chosen = dict(zip(self.grid, values, strict=True))
-            title = ", ".join(f"{name}={value}" for name, value in chosen.items())
-            cell = self.with_(label=f"{self.label} {title}", grid={}, params={**self.params, **chosen})
-            cells.append(with_hidden(cell, group=self.label))
+            label = f"{self.label} {', '.join(f'{name}={value}' for name, value in chosen.items())}"
+            cells.append(replace(self, label=label, grid={}, params={**self.params, **chosen}, group=self.label))
         return cells
-
-    def with_(self, **changes: Any) -> MethodPlan:
-        """Return a copy of the same table with other values of keys."""
-        return with_hidden(replace(self, **changes), group=self.group, table=self.table)
 
     def on(self, corpus: CorpusPlan) -> MethodPlan:
         """Return the method with the parameters that it has on a corpus."""
@@ -273,7 +267,18 @@ class MethodPlan(_Table):
             default = {p.name: p.default for p in parameters(METHODS[self.name])}.get("stop_words")
             if default is not None and corpus.language_code in listed_languages():
                 params["stop_words"] = corpus.language_code
-        return self.with_(params=params, by_corpus={})
+        return replace(self, params=params, by_corpus={})
+
+    def located(self, folder: Path) -> MethodPlan:
+        """Return the method with the files that its parameters name relative to a folder."""
+        known = parameters(METHODS[self.name]) if self.name in METHODS else ()
+        relative = {p.name: p.metadata["relative"] for p in known if "relative" in p.metadata}
+
+        def locate(params: Mapping[str, Any]) -> dict[str, Any]:
+            return {key: relative[key](value, folder) if key in relative else value for key, value in params.items()}
+
+        by_corpus = {name: locate(params) for name, params in self.by_corpus.items()}
+        return replace(self, params=locate(self.params), by_corpus=by_corpus)
 
     @property
     def is_self_training(self) -> bool:
@@ -303,25 +308,43 @@ class MethodPlan(_Table):
         without_teacher = {"teacher": None} if self.is_unlabelled else {}
         return create_augmenter(self.name, **self.params, **without_teacher, copies=copies, seed=seed)
 
-    def _check(self) -> None:
-        if bool(self.name) == bool(self.combine):
-            raise ParameterError("a method has either a name or combine", parameter="name")
-        if self.is_self_training and (self.params or self.labels == "method"):
-            message = "selftrain takes no parameters in a plan, and labels of the teacher"
-            raise ParameterError(message, parameter="labels", remedy='give labels = "teacher" or "teacher-hard"')
-        if self.grid and (self.combine or self.is_self_training or self.ratios == PATIENCE):
-            message = "a grid needs a method with parameters, and a list of ratios"
-            raise ParameterError(message, parameter="grid", remedy="leave out grid, or give ratios = [1, 3]")
-        by_corpus = {name for table in self.by_corpus.values() for name in table}
-        if twice := sorted(self.grid.keys() & (self.params.keys() | by_corpus)):
-            message = f"{twice[0]} is given twice, in the grid and beside it"
-            raise ParameterError(message, parameter="grid", remedy="leave out one of them")
-        if self.by_corpus and not self.makes_sentences:
-            message = "by_corpus needs a method with parameters"
-            raise ParameterError(message, parameter="by_corpus", remedy="give it to the methods that are combined")
-        if self.label in BASELINES:
-            message = f"{self.label!r} is there already, as a baseline"
-            raise ParameterError(message, parameter="label", remedy="give it another label")
+    def _rules(self) -> Iterator[tuple[object, str, str, str]]:
+        yield bool(self.name) == bool(self.combine), "name", "a method has either a name or combine", "give one of them"
+        read_training(self.training, TaggerTrainingConfig())
+        for key, remedy in _RESERVED.items():
+            is_given = any(key in params for params in (self.params, *self.by_corpus.values()))
+            yield is_given, key, f"{key} cannot be given here", remedy
+        message, remedy = (
+            "selftrain takes no parameters in a plan, and labels of the teacher",
+            'give labels = "teacher"',
+        )
+        yield self.is_self_training and (self.params or self.labels == "method"), "labels", message, remedy
+        message, remedy = "a grid needs a method with parameters, and a list of ratios", "give ratios = [1, 3]"
+        yield self.grid and (not self.makes_sentences or self.ratios == PATIENCE), "grid", message, remedy
+        others = {*self.params, *(name for params in self.by_corpus.values() for name in params)}
+        for name in sorted(self.grid.keys() & others):
+            yield True, "grid", f"{name} is given twice, in the grid and beside it", "leave out one of them"
+        message, remedy = "by_corpus needs a method with parameters", "give it to the methods that are combined"
+        yield self.by_corpus and not self.makes_sentences, "by_corpus", message, remedy
+        message = f"{self.label!r} is there already, as a baseline"
+        yield self.label in BASELINES, "label", message, "give it another label"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScaledTraining(TaggerTrainingConfig):
+    """The table ``training`` of a plan, or of a tagger: hyperparameters, some of which depend on the size."""
+
+    scale_above: PositiveInt | None = None
+
+    def for_sentences(self, number: int) -> TaggerTrainingConfig:
+        """The hyperparameters of a training on a number of sentences, new ones included."""
+        values = {f.name: getattr(self, f.name) for f in fields(TaggerTrainingConfig)}
+        if self.scale_above is not None and number > self.scale_above:
+            factor = number / self.scale_above
+            values["learning_rate"] = self.learning_rate and self.learning_rate / factor
+            values["head_learning_rate"] = self.head_learning_rate / factor
+            values["warmup_steps"] = None if self.warmup_steps is None else round(self.warmup_steps * factor)
+        return TaggerTrainingConfig(**values)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -330,36 +353,19 @@ class TaggerPlan(_Table):
 
     name: str
     label: Label
-    training: TaggerTrainingConfig
-    by_size: Mapping[int, TaggerTrainingConfig] = field(default_factory=dict)
-    scale_above: PositiveInt | None = None
-    params: Mapping[str, Any]
-
-    def training_of(self, size: int, new: int = 0) -> TaggerTrainingConfig:
-        """The hyperparameters of a training."""
-        training = next(
-            (self.by_size[least] for least in sorted(self.by_size, reverse=True) if least <= size), self.training
-        )
-        if self.scale_above is None or size + new <= self.scale_above:
-            return training
-        factor = (size + new) / self.scale_above
-        return replace(
-            training,
-            learning_rate=training.learning_rate and training.learning_rate / factor,
-            head_learning_rate=training.head_learning_rate / factor,
-            warmup_steps=None if training.warmup_steps is None else round(training.warmup_steps * factor),
-        )
+    training: ScaledTraining = field(default_factory=ScaledTraining)
+    params: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def is_flat_only(self) -> bool:
         """Whether the tagger cannot learn nested mentions, and no parameter selects some of them."""
         return overlap_of(self.name, self.params) == "error"
 
-    def _check(self) -> None:
-        trainings = (self.training, *self.by_size.values())
-        if self.scale_above is not None and any(training.learning_rate is None for training in trainings):
-            message = "scale_above scales the learning rate, which is not given"
-            raise ParameterError(message, parameter="training", remedy="give learning_rate")
+    def _rules(self) -> Iterator[tuple[object, str, str, str]]:
+        training = self.training
+        message = "scale_above scales the learning rate, which is not given"
+        is_wrong = training.scale_above is not None and training.learning_rate is None
+        yield is_wrong, "training", message, "give learning_rate"
 
     def create(self, overlap: str | None = None) -> TrainableTagger:
         """Create the tagger."""
@@ -377,7 +383,7 @@ class TeacherPlan(_Table):
     size: PositiveInt = 3
     seeds: Literal["own", "shared"] = "own"
     tagger: TaggerPlan | None = None
-    first_seed: int = field(default=1, init=False)
+    first_seed: int = 1
 
     def members(self, tagger: TaggerPlan, seed: int) -> list[tuple[TaggerPlan, int]]:
         """The taggers of the teacher of a run, each with the seed of its training."""
@@ -397,8 +403,209 @@ class Plan(_Table):
     leakage: Literal["warn", "drop", "error"] = "warn"
     teachers: tuple[TeacherPlan, ...] = (TeacherPlan(),)
     threads: PositiveInt = 1
-    training: TaggerTrainingConfig = field(default_factory=TaggerTrainingConfig)
+    training: ScaledTraining = field(default_factory=ScaledTraining)
     corpora: tuple[CorpusPlan, ...] = ()
     taggers: tuple[TaggerPlan, ...] = ()
     methods: tuple[MethodPlan, ...] = ()
-    lines: TomlLines = field(default_factory=TomlLines, init=False)
+    lines: TomlLines = field(default_factory=TomlLines)
+
+
+# -------------------------------------------------------------------------------------------------------------- reading
+
+
+def read_plan(path: str | Path) -> Plan:
+    """Read and check a plan; the files of corpora must exist, but are not read yet."""
+    plan = _PlanReader(*read_toml(Path(path), "correct the plan")).read()
+    _check_labels(plan)
+    for table, number, key, kind, given, known in _references(plan):
+        with plan.lines.at(table, number, key=key):
+            for name in given:
+                if name not in known:
+                    raise UnknownNameError(kind, str(name), known)
+    for i, corpus in enumerate(plan.corpora):
+        with plan.lines.at("corpora", i, key=""):
+            _check_needs(plan, corpus)
+    return plan
+
+
+def read_training(table: Any, base: T) -> T:
+    """Change hyperparameters as a table says."""
+    if not isinstance(table, Mapping):
+        raise InputError("training must be a table", remedy="write training = {epochs = 20}")
+    if "seed" in table:
+        raise ParameterError("seed cannot be given here", parameter="seed", remedy=_RESERVED["seed"])
+    return construct(type(base), "training", {**vars(base), **table})
+
+
+_Place = Callable[..., AbstractContextManager[None]]  # `TomlLines.at` of a table
+
+
+class _PlanReader:
+    """Constructs the tables of a plan."""
+
+    def __init__(self, data: dict[str, Any], lines: TomlLines) -> None:
+        self.lines = lines
+        self.folder = lines.path.parent
+        self.data = {"name": lines.path.stem, "output": lines.path.stem, **data}
+
+    def read(self) -> Plan:
+        own = self.data.pop("training", {})
+        with self.lines.at("training", values=own if isinstance(own, dict) else ()):
+            training = read_training(own, ScaledTraining())
+        tables = {name: list(self.tables(name)) for name in ("taggers", "methods", "teachers", "corpora")}
+        with self.lines.at("", values=self.data):
+            plan = self.construct(Plan, "the plan", self.data, partial(self.lines.at, ""), training=training)
+        with self.lines.at(""):
+            if not tables["corpora"]:
+                raise InputError("the plan has no [[corpora]]", remedy="add one with name, train and test")
+        taggers, teachers, corpora, methods = [], [], [], []
+        for i, table in enumerate(tables["taggers"] or [{"name": "linear"}]):
+            taggers.append(self.tagger(table, training, partial(self.lines.at, "taggers", i)))
+        for i, table in enumerate(tables["methods"]):
+            methods += self.methods(table, plan, i)
+        for i, table in enumerate(tables["teachers"] or [{}]):
+            with self.lines.at("teachers", i, key=""):
+                teachers.append(self.teacher(table, training, partial(self.lines.at, "teachers", i)))
+        for i, table in enumerate(tables["corpora"]):
+            at = partial(self.lines.at, "corpora", i)
+            with at(values=table):
+                corpora.append(self.construct(CorpusPlan, "a corpus", table, at))
+        lists = {"taggers": taggers, "teachers": teachers, "corpora": corpora, "methods": methods}
+        return replace(plan, lines=self.lines, **{name: tuple(some) for name, some in lists.items()})  # type: ignore[arg-type]
+
+    def tables(self, name: str) -> Iterator[dict[str, Any]]:
+        given = self.data.pop(name, [])
+        with self.lines.at(name):
+            if not isinstance(given, list) or not all(isinstance(table, dict) for table in given):
+                raise InputError(f"{name} must be tables", remedy=f"write [[{name}]]")
+        yield from map(dict, given)
+
+    def construct(self, cls: type[T], name: str, given: Mapping[str, Any], at: _Place, **defaults: Any) -> T:
+        """Construct a table; if it takes parameters of something else, these are the keys that it does not define."""
+        keys = {parameter.name: parameter for parameter in parameters(cast("type", cls))}
+        known = {key: parameter for key, parameter in keys.items() if key not in _INTERNAL}
+        values, params = dict(defaults), {}
+        for key, value in given.items():
+            if key in known:
+                with at(key=key):
+                    values[key] = self.value(known[key], value, defaults.get(key))
+            else:
+                params[key] = value
+        return construct(cls, name, {**values, **({"params": params} if "params" in keys else params)})
+
+    def value(self, parameter: Parameter, value: Any, default: Any) -> Any:
+        """Convert a value as the annotation of its key says; what does not fit stays as it is, and is refused later."""
+        types = {alternative.type for alternative in parameter.alternatives}
+        if ScaledTraining in types:
+            return read_training(value, default)
+        if isinstance(value, dict) and DrawnPart in types:
+            if Mapping[str, Any] in types and not isinstance(value.get("rest"), int):
+                return {name: self.resolve(file) for name, file in value.items()}
+            return construct(DrawnPart, parameter.name, value)
+        if Path in types:
+            return self.resolve(value)
+        return tuple(value) if isinstance(value, list) else value
+
+    def resolve(self, value: Any) -> Any:
+        """Make a path relative to the folder of the plan."""
+        if not isinstance(value, str) or not value or "\0" in value:
+            return value
+        try:
+            return self.folder / Path(value).expanduser()
+        except RuntimeError:
+            raise InputError(f"there is no such user ({value})", remedy="give a whole path") from None
+
+    def tagger(self, table: Mapping[str, Any], training: ScaledTraining, at: _Place) -> TaggerPlan:
+        with at(values=table):
+            tagger = self.construct(TaggerPlan, "a tagger", table, at, label=table.get("name"), training=training)
+            tagger.create()
+        return tagger
+
+    def teacher(self, table: dict[str, Any], training: ScaledTraining, at: _Place) -> TeacherPlan:
+        """A teacher: keys that it does not define are those of its tagger."""
+        own: dict[str, Any] = {key: table.pop(key) for key in ("label", "size", "seeds") if key in table}
+        if table:
+            own["tagger"] = self.tagger({"name": "linear", **table}, training, at)
+        return construct(TeacherPlan, "a teacher", own)
+
+    def methods(self, table: Mapping[str, Any], plan: Plan, number: int) -> list[MethodPlan]:
+        """The method of a table, or those of its grid."""
+        at = partial(self.lines.at, "methods", number)
+        defaults = {"label": table.get("name"), "ratios": plan.ratios, "table": number}
+        with at(values=table):
+            method = self.construct(MethodPlan, "a method", table, at, **defaults).located(self.folder)
+            if method.makes_sentences:
+                method.create()
+        with at(key="grid"):
+            cells = method.cells
+            for cell in cells if method.grid else ():
+                cell.create()
+        return cells
+
+
+# ------------------------------------------------------------------------------------------ what several tables involve
+
+
+def _labels(tables: Sequence[Any]) -> list[str]:
+    return [table.label for table in tables]
+
+
+def _check_labels(plan: Plan) -> None:
+    """Check that labels differ."""
+    for name in ("taggers", "methods", "teachers", "corpora"):
+        labels = _labels(getattr(plan, name))
+        # Names of corpora become names of files, and some file systems ignore case.
+        keys = [label.casefold() if name == "corpora" else label for label in labels]
+        for i, label in enumerate(labels):
+            others = {name: keys[:i]} | ({"teachers": _labels(plan.teachers)} if name == "methods" else {})
+            for kind, known in others.items():
+                with plan.lines.at(name, plan.methods[i].table if name == "methods" else i):
+                    if keys[i] in known:
+                        remedy = f"give it another {'name' if name == 'corpora' else 'label'}"
+                        raise InputError(f"{label!r} is there already, among the {kind}", remedy=remedy)
+
+
+_Reference = tuple[
+    str, int, str, str, Collection[str], Sequence[str]
+]  # table, number, key, kind, names given and known
+
+
+def _references(plan: Plan) -> Iterator[_Reference]:
+    """The names by which tables mean others."""
+    methods = [*_labels(plan.methods), *dict.fromkeys(method.group for method in plan.methods if method.group)]
+    simple = [method.label for method in plan.methods if not method.combine]
+    for method in plan.methods:
+        yield "methods", method.table, "by_corpus", "corpora", method.by_corpus, _labels(plan.corpora)
+        teacher = [method.teacher] if method.teacher else []
+        yield "methods", method.table, "teacher", "teacher", teacher, _labels(plan.teachers)
+        yield "methods", method.table, "combine", "methods", method.combine, simple
+    for i, corpus in enumerate(plan.corpora):
+        yield "corpora", i, "taggers", "taggers", corpus.taggers or (), _labels(plan.taggers)
+        yield "corpora", i, "methods", "methods", corpus.methods or (), methods
+        yield "corpora", i, "mix", "corpora", corpus.mix, [other.name for other in plan.corpora if not other.mix]
+
+
+def _check_needs(plan: Plan, corpus: CorpusPlan) -> None:
+    """Check the parameters that methods have on a corpus, and that it has the sentences that they need."""
+    sources = [other for other in plan.corpora if other.name in corpus.mix] or [corpus]
+    used = list(filter(corpus.includes, plan.methods))
+    for method in used:
+        key = "by_corpus" if corpus.name in method.by_corpus else "language"
+        with plan.lines.at("methods", method.table, key=key):
+            own = method.on(corpus)
+            if corpus.language and "language" in own.params:
+                message = f"language is given twice, for the corpus {corpus.name} and for {method.label}"
+                raise InputError(message, remedy="leave it out of the method")
+            if own.makes_sentences:
+                own.create()
+        if method.is_self_training and all(source.unlabelled is None for source in sources):
+            message = f"the corpus {corpus.name} has no unlabelled sentences for {method.label}"
+            raise InputError(message, remedy='add unlabelled = "FILE", or unlabelled = {rest = 1000}')
+    taggers = filter(corpus.includes, plan.taggers)
+    by_dev = [f"the epoch of {tagger.label}" for tagger in taggers if tagger.training.checkpoint == "best"]
+    by_dev += [f"the ratio of {method.label}" for method in used if method.ratios == PATIENCE]
+    by_dev += [f"the cell of the grid {method.group}" for method in used if method.group]
+    if by_dev and any(source.dev is None for source in sources):
+        message = f"the corpus {corpus.name} has no dev set, and {by_dev[0]} is chosen by dev"
+        remedy = 'add dev = "FILE", or dev = {rest = 300} to draw one from the unused part of train'
+        raise InputError(message, remedy=remedy)

@@ -7,6 +7,7 @@ sentences alone), ``gold-steps`` (gold alone, for as many steps as the other arm
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections import defaultdict
@@ -71,6 +72,11 @@ class RunRecord:
         validate(self)
 
     @property
+    def labels(self) -> tuple[object, ...]:
+        """The place of the run in a plan."""
+        return self.corpus, self.size, self.tagger, self.arm, self.ratio, self.seed
+
+    @property
     def is_teacher(self) -> bool:
         """Whether the run tested a teacher."""
         arm = self.config.get("arm")
@@ -78,12 +84,20 @@ class RunRecord:
 
     def to_dict(self) -> dict[str, Any]:
         """Convert to plain values for JSON."""
+        tests = {
+            name: {**scores.to_dict(), "test_counts": scores.sentence_counts()} for name, scores in self.tests.items()
+        }
+        optional = {
+            "subset_seed": self.subset_seed,
+            "fold": self.fold,
+            "tests": tests or None,
+            "group": self.group or None,
+            "chosen": self.chosen or None,
+        }
         return {
             **{name: getattr(self, name) for name in ("key", "corpus", "size", "tagger", "arm")},
             _RATIO: int(self.ratio) if self.ratio == int(self.ratio) else self.ratio,
             "seed": self.seed,
-            **({} if self.subset_seed is None else {"subset_seed": self.subset_seed}),
-            **({} if self.fold is None else {"fold": list(self.fold)}),
             "leaks": dict(self.leaks),
             "steps": self.steps,
             "sentences": {"gold": self.size, "new": self.new},
@@ -91,13 +105,11 @@ class RunRecord:
             "dev": self.dev.to_dict() if self.dev else None,
             "test": self.test.to_dict(),
             "test_counts": self.test.sentence_counts(),
-            **({"tests": {name: _with_counts(scores) for name, scores in self.tests.items()}} if self.tests else {}),
             "search": self.search,
-            **({"group": self.group} if self.group else {}),
             "new_in_test": self.new_in_test,
             "config": dict(self.config),
             "environment": dict(self.environment),
-            **({"chosen": True} if self.chosen else {}),
+            **{name: value for name, value in optional.items() if value is not None},
         }
 
     @classmethod
@@ -106,10 +118,9 @@ class RunRecord:
         try:
             values = {p.name: value[p.name] for p in parameters(RunRecord) if p.name in value}
             values |= {"ratio": value[_RATIO], "new": value["sentences"]["new"], "path": path, "line": line}
-            values["test"] = Scores.from_dict(value["test"], value["test_counts"])
-            if "tests" in values:
-                tests = value["tests"].items()
-                values["tests"] = {name: Scores.from_dict(scores, scores["test_counts"]) for name, scores in tests}
+            tests = {"": {**value["test"], "test_counts": value["test_counts"]}, **value.get("tests", {})}
+            scores = {name: Scores.from_dict(one, one["test_counts"]) for name, one in tests.items()}
+            values |= {"test": scores.pop(""), "tests": scores}
             if values.get("dev") is not None:
                 values["dev"] = Scores.from_dict(value["dev"])
             return construct(cls, "a record", values)
@@ -118,10 +129,6 @@ class RunRecord:
         except (ParameterError, InputError) as error:
             message = error.message
         raise InputError(message, path=path, line=line, remedy=_REMEDY) from None
-
-
-def _with_counts(scores: Scores) -> dict[str, Any]:
-    return {**scores.to_dict(), "test_counts": scores.sentence_counts()}
 
 
 def is_run_record(value: object) -> bool:
@@ -171,12 +178,11 @@ def read_run_records(paths: Iterable[str | Path]) -> list[RunRecord]:
                 raise InputError(f"no JSON ({error})", path=str(file), line=number, remedy=_REMEDY) from None
             for record in _by_test(RunRecord.from_dict(value, str(file), number)):
                 # Arms, methods and corpora may share a run, each under its own labels.
-                labels = (record.key, record.corpus, record.size, record.tagger, record.arm, record.ratio, record.seed)
-                records.pop(labels, None)
-                records[labels] = record
+                records.pop((record.key, *record.labels), None)
+                records[record.key, *record.labels] = record
         if not any(record.path == str(file) for record in records.values()):
             raise InputError("holds no record of a run", path=str(file), remedy="let the experiment make some first")
-    return list(_joined_folds(records.values()))
+    return list(_pooled_folds(records.values()))
 
 
 def _by_test(record: RunRecord) -> Iterator[RunRecord]:
@@ -190,28 +196,26 @@ def _by_test(record: RunRecord) -> Iterator[RunRecord]:
         yield replace(record, corpus=f"{record.corpus} on {name}", test=scores, tests={}, leaks=leaks)
 
 
-def _joined_folds(records: Iterable[RunRecord]) -> Iterator[RunRecord]:
+def _pooled_folds(records: Iterable[RunRecord]) -> Iterator[RunRecord]:
     """The records, those of all folds as one; what has not finished all of its folds is missing."""
     folds: dict[Any, dict[int, RunRecord]] = defaultdict(dict)
     for record in records:
         if record.fold is None:
             yield record
-            continue
-        run = (record.path, record.corpus, record.size, record.tagger, record.arm, record.ratio)
-        folds[(*run, record.seed, record.subset_seed)][record.fold[0]] = record
-    for some in folds.values():
-        first = next(iter(some.values()))
-        if first.fold and len(some) == first.fold[1]:
-            ordered = [some[number] for number in sorted(some)]
-            dev = [record.dev for record in ordered if record.dev]
+        else:
+            number, count = record.fold
+            folds[record.path, record.labels, count][number] = record
+    for (*_, count), by_number in folds.items():
+        some = [by_number[number] for number in sorted(by_number)]
+        if len(some) == count:
+            dev = [record.dev for record in some if record.dev]
             yield replace(
-                first,
+                some[0],
                 fold=None,
-                test=reduce(Scores.__add__, (record.test for record in ordered)),
+                test=reduce(Scores.__add__, (record.test for record in some)),
                 dev=reduce(Scores.__add__, dev) if dev else None,
-                new=sum(record.new for record in ordered) // len(ordered),
-                new_in_test=sum(record.new_in_test for record in ordered),
-                chosen=any(record.chosen for record in ordered),
+                new=sum(record.new for record in some) // count,
+                new_in_test=sum(record.new_in_test for record in some),
             )
 
 
@@ -223,18 +227,12 @@ class RecordStore:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.records: dict[str, RunRecord] = {}
-        self.seconds: dict[str, float] = {}
         for name in (_OTHERS_FILE, RECORDS_FILE):
             for value in _valid_lines(folder / name):
-                try:
+                with contextlib.suppress(InputError):
                     record = RunRecord.from_dict(value)
-                except InputError:
-                    continue
-                self.records[record.key] = record
-        for value in _valid_lines(folder / _TIMES_FILE):
-            self.seconds[value["key"]] = value["seconds"]
-        content = _bytes_of(folder / RECORDS_FILE)
-        self._is_torn = bool(content) and not content.endswith(b"\n")
+                    self.records[record.key] = record
+        self.seconds: dict[str, float] = {v["key"]: v["seconds"] for v in _valid_lines(folder / _TIMES_FILE)}
 
     def append(self, record: RunRecord, seconds: float) -> None:
         """Write a record; it is on disk when this returns."""
@@ -242,10 +240,11 @@ class RecordStore:
         self.seconds[record.key] = round(seconds, 2)
         time = {"key": record.key, "seconds": self.seconds[record.key]}
         for name, value in ((_TIMES_FILE, time), (RECORDS_FILE, record.to_dict())):
-            with (self.folder / name).open("ab") as stream:
-                if name == RECORDS_FILE and self._is_torn:  # a killed run left half a line
-                    stream.write(b"\n")
-                    self._is_torn = False
+            with (self.folder / name).open("ab+") as stream:
+                if stream.tell():
+                    stream.seek(-1, os.SEEK_END)
+                    if stream.read() != b"\n":  # a killed run left half a line
+                        stream.write(b"\n")
                 stream.write(_to_line(value))
                 stream.flush()
                 os.fsync(stream.fileno())
@@ -259,22 +258,15 @@ class RecordStore:
             if records or (self.folder / name).exists():
                 with atomic_file(self.folder / name) as stream:
                     stream.writelines(_to_line(record.to_dict()) for record in records)
-        self._is_torn = False
 
 
 def _to_line(value: Mapping[str, Any]) -> bytes:
     return json.dumps(value, ensure_ascii=False).encode() + b"\n"
 
 
-def _bytes_of(path: Path) -> bytes:
-    return path.read_bytes() if path.exists() else b""
-
-
 def _valid_lines(path: Path) -> Iterator[dict[str, Any]]:
-    for line in _bytes_of(path).splitlines():
-        try:
+    for line in path.read_bytes().splitlines() if path.exists() else ():
+        with contextlib.suppress(ValueError):
             value = orjson.loads(line)
-        except ValueError:
-            continue
-        if isinstance(value, dict):
-            yield value
+            if isinstance(value, dict):
+                yield value

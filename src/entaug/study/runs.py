@@ -45,26 +45,37 @@ class RunSpec:
     teachers: tuple[TeacherPlan, ...] = (TeacherPlan(),)
 
     @property
+    def steps(self) -> int:
+        """Number of optimizer steps."""
+        # It does not depend on how many sentences a method really returns, so all arms of a ratio have equal steps.
+        return self._tagger_training.total_steps(self._num_planned)
+
+    @property
     def training(self) -> TaggerTrainingConfig:
         """The hyperparameters of the training: those of the tagger, and what the method changes."""
         changes = dict(self.method.training) if self.method else {}
         return replace(self._tagger_training, **changes, steps=self.steps, seed=self.seed)
 
     @property
+    def _num_planned(self) -> int:
+        """The number of gold sentences and of the new ones that the ratio stands for."""
+        return self.split.num_gold + round(self.ratio * self.split.num_gold)
+
+    @property
+    def _tagger_training(self) -> TaggerTrainingConfig:
+        return self.tagger.training.for_sentences(self._num_planned)
+
+    @property
     def search(self) -> str:
         """Selection of the ratio: ``"patience"`` or ``"grid"``, or ``"list"`` where there is none."""
-        if self.method is None:
-            return "list"
-        if self.method.group:
+        if self.method and self.method.group:
             return "grid"
-        return PATIENCE if self.method.ratios == PATIENCE else "list"
+        return PATIENCE if self.method and self.method.ratios == PATIENCE else "list"
 
     @property
     def own_teacher(self) -> TeacherPlan | None:
         """The teacher that is the arm itself, if it is one."""
-        if self.method is not None:
-            return None
-        return next((teacher for teacher in self.teachers if teacher.label == self.arm), None)
+        return next((teacher for teacher in self.teachers if not self.method and teacher.label == self.arm), None)
 
     def teacher_of(self, part: MethodPlan) -> TeacherPlan | None:
         """The teacher that labels the sentences of a method."""
@@ -72,42 +83,29 @@ class RunSpec:
             return None
         return next(t for t in self.teachers if part.teacher in (None, t.label))
 
-    def teacher_config(self, teacher: TeacherPlan) -> dict[str, Any]:
-        """Everything but the gold sentences that the labels of a teacher depend on."""
-        members = teacher.members(self.tagger, self.seed)
-        tagger = members[0][0]
-        training = tagger.training_of(self.split.num_gold)
-        return {
-            "seeds": [seed for _, seed in members],
-            "tagger": {"name": tagger.name, "params": dict(tagger.params)},
-            "steps": training.total_steps(self.split.num_gold),
-            "training": _plain(training),
-        }
+    def ratio_of(self, part: MethodPlan) -> float:
+        """The ratio of a method: that of the run, or for a method that is combined with others its own."""
+        return self.ratio if part == self.method else float(part.ratios[0])
 
-    @property
-    def steps(self) -> int:
-        """Number of optimizer steps."""
-        # It does not depend on how many sentences a method really returns, so all arms of a ratio have equal steps.
-        return self._tagger_training.total_steps(self.split.num_gold + self._planned)
+    def gold_training(self, tagger: TaggerPlan, seed: int = 0) -> TaggerTrainingConfig:
+        """The hyperparameters of a training on the gold sentences alone."""
+        training = tagger.training.for_sentences(self.split.num_gold)
+        return replace(training, steps=training.total_steps(self.split.num_gold), seed=seed)
 
-    @property
-    def _planned(self) -> int:
-        """The number of new sentences that the ratio stands for."""
-        return round(self.ratio * self.split.num_gold)
-
-    @property
-    def _tagger_training(self) -> TaggerTrainingConfig:
-        return self.tagger.training_of(self.split.num_gold, self._planned)
+    @cached_property
+    def key(self) -> str:
+        """Identifier of the configuration."""
+        return short_hash(self.config())
 
     def config(self) -> dict[str, Any]:
         """The configuration that the result depends on, without labels."""
-        split, tagger, method = self.split, self.tagger, self.method
+        split, tagger = self.split, self.tagger
         arm: Any = "gold" if self.arm in ("gold", "gold-steps") else self.arm
         if self.own_teacher:
             arm = {"ensemble": self.teacher_config(self.own_teacher)}
-        if method is not None:
+        elif self.method:
             parts = [self._part_config(part) for part in self.parts]
-            arm = {"combine": parts} if method.combine else parts[0]
+            arm = {"combine": parts} if self.method.combine else parts[0]
         return {
             "arm": arm,
             # Gold trained for more steps is the same run, whichever ratio the steps come from.
@@ -120,14 +118,26 @@ class RunSpec:
             **({"tests": {name: file_digest(path) for name, path in split.tests.items()}} if split.tests else {}),
             "tagger": {"name": tagger.name, "params": dict(tagger.params), "overlap": split.corpus.overlap},
             "training": _plain(self.training),
-            "threads": self.threads,
-            "computed": dict(zip(("device", "precision"), _computed(), strict=True)),
-            "entaug": __version__,
+            **self.setup(),
         }
 
-    def ratio_of(self, part: MethodPlan) -> float:
-        """The ratio of a method: that of the run, or for a method that is combined with others its own."""
-        return self.ratio if part is self.method or part == self.method else float(part.ratios[0])
+    def setup(self) -> dict[str, Any]:
+        """The setup that all results depend on: threads, device, precision and version."""
+        settings = compute_settings()
+        computed = {"device": settings.device, "precision": settings.precision}
+        return {"threads": self.threads, "computed": computed, "entaug": __version__}
+
+    def teacher_config(self, teacher: TeacherPlan) -> dict[str, Any]:
+        """Everything but the gold sentences that the labels of a teacher depend on."""
+        members = teacher.members(self.tagger, self.seed)
+        tagger = members[0][0]
+        training = self.gold_training(tagger)
+        return {
+            "seeds": [seed for _, seed in members],
+            "tagger": {"name": tagger.name, "params": dict(tagger.params)},
+            "steps": training.steps,
+            "training": _plain(training),
+        }
 
     def _part_config(self, part: MethodPlan) -> dict[str, Any]:
         source: dict[str, Any]
@@ -141,11 +151,6 @@ class RunSpec:
         if part is not self.method:
             source["amount"] = self.ratio_of(part)
         return source
-
-    @cached_property
-    def key(self) -> str:
-        """Identifier of the configuration."""
-        return short_hash(self.config())
 
     def labels(self) -> dict[str, Any]:
         """The fields of the record that say where the run belongs in the plan."""
@@ -163,22 +168,12 @@ class RunSpec:
         }
 
 
-def _computed() -> tuple[str | None, str | None]:
-    settings = compute_settings()
-    return settings.device, settings.precision
-
-
-def _training_identity(training: TaggerTrainingConfig) -> dict[str, Any]:
-    """The hyperparameters that are given, by which trainings are told apart."""
-    values = asdict(training)
+def _plain(training: TaggerTrainingConfig) -> dict[str, Any]:
+    """The hyperparameters that are given, without what stands elsewhere in a configuration."""
+    values = {k: v for k, v in asdict(training).items() if k not in ("seed", "steps", "epochs")}
     if training.warmup_steps is None:
         del values["warmup_steps"]
     return values
-
-
-def _plain(training: TaggerTrainingConfig) -> dict[str, Any]:
-    """The hyperparameters without what stands elsewhere in a configuration."""
-    return {k: v for k, v in _training_identity(training).items() if k not in ("seed", "steps", "epochs")}
 
 
 # ------------------------------------------------------------------------------------------------------------ execution
@@ -253,8 +248,8 @@ def _sentences_of(run: RunSpec, part: MethodPlan, gold: list[Sentence], rng: Ran
         write(_label(new, _teacher(run, teacher, gold), part), target)
 
     content = short_hash([[s.tokens, s.id, [[m.label, m.spans] for m in s.mentions]] for s in new])
-    identity = [content, part.labels, file_digest(run.split.train), run.teacher_config(teacher), run.threads]
-    return list(read(_made_once(run, "labelled", part, [*identity, *_computed(), __version__], label)))
+    identity = [content, part.labels, file_digest(run.split.train), run.teacher_config(teacher), run.setup()]
+    return list(read(_made_once(run, "labelled", part, identity, label)))
 
 
 def _label(sentences: Sequence[Sentence], teacher: TrainableTagger, part: MethodPlan) -> list[Sentence]:
@@ -280,14 +275,15 @@ def _generated(run: RunSpec, part: MethodPlan, ratio: float, rng: Random) -> lis
 
     identity = [augmenter.signature, file_digest(run.split.train), __version__]
     file = _made_once(run, "augmented", part, identity, augment)
-    augmented = list(read(file)) if file.stat().st_size else []  # a method may return nothing
+    made = list(read(file)) if file.stat().st_size else []  # a method may return nothing
     whole = int(ratio)
-    copies = [sentence.provenance.copy if sentence.provenance else 0 for sentence in augmented]
-    new = [sentence for sentence, copy in zip(augmented, copies, strict=True) if copy <= whole]
-    if fraction := ratio - whole:
-        last = [sentence for sentence, copy in zip(augmented, copies, strict=True) if copy == whole + 1]
-        new += _sample(last, round(fraction * len(last)), rng)
-    return new
+    new = [sentence for sentence in made if _copy_of(sentence) <= whole]
+    last = [sentence for sentence in made if _copy_of(sentence) == whole + 1]
+    return [*new, *_sample(last, round((ratio - whole) * len(last)), rng)]
+
+
+def _copy_of(sentence: Sentence) -> int:
+    return sentence.provenance.copy if sentence.provenance else 0
 
 
 def _sample(sentences: list[Sentence], n: int, rng: Random) -> list[Sentence]:
@@ -337,20 +333,10 @@ def _teacher(
 
 def gold_folder(run: RunSpec, plan: TaggerPlan, seed: int) -> Path:
     """The folder of a tagger that is trained on the gold sentences of a run alone."""
-    identity = {
-        "train": file_digest(run.split.train),
-        "tagger": [plan.name, dict(plan.params), run.split.corpus.overlap],
-        "training": _training_identity(_gold_config(run, plan, seed)),
-        "threads": run.threads,
-        "computed": list(_computed()),
-        "entaug": __version__,
-    }
-    return run.folder / "teachers" / f"{run.split.train.stem}.{seed}.{short_hash(identity)}"
-
-
-def _gold_config(run: RunSpec, plan: TaggerPlan, seed: int) -> TaggerTrainingConfig:
-    training = plan.training_of(run.split.num_gold)
-    return replace(training, steps=training.total_steps(run.split.num_gold), seed=seed)
+    tagger = [plan.name, dict(plan.params), run.split.corpus.overlap]
+    training = asdict(run.gold_training(plan, seed))
+    identity = short_hash([file_digest(run.split.train), tagger, training, run.setup()])
+    return run.folder / "teachers" / f"{run.split.train.stem}.{seed}.{identity}"
 
 
 def _gold_tagger(
@@ -362,7 +348,7 @@ def _gold_tagger(
     with lock(folder):
         if not folder.exists():
             tagger = plan.create(run.split.corpus.overlap)
-            tagger.fit(gold, None, _gold_config(run, plan, seed), progress=progress).save(folder)
+            tagger.fit(gold, None, run.gold_training(plan, seed), progress=progress).save(folder)
             return tagger
     return load_tagger(folder)
 

@@ -82,25 +82,22 @@ class Schedule:
     def _add_arms(self, setting: _Setting) -> None:
         corpus, size = setting.splits[0].corpus, setting.splits[0].size
         self._add(setting, "gold", 0)
-        if ENSEMBLE in self.plan.baselines:
-            for teacher in self.plan.teachers:
-                self._add(setting, teacher.label, 0)
-        searches: list[_Search] = []
+        for teacher in self.plan.teachers if ENSEMBLE in self.plan.baselines else ():
+            self._add(setting, teacher.label, 0)
         grids: dict[str, list[Candidate]] = defaultdict(list)
         for method in filter(corpus.includes, self.plan.methods):
-            if method.group:
-                grids[method.group] += [(method, float(ratio)) for ratio in sorted(method.ratios)]
-            elif method.ratios == PATIENCE:
-                searches.append(_Search(setting, [(method, ratio) for ratio in patience_ratios(size)]))
-                self._try_next(searches[-1])
-            else:
-                for ratio in sorted(method.ratios):
+            if method.ratios == PATIENCE:
+                self._searches.append(_Search(setting, [(method, ratio) for ratio in patience_ratios(size)]))
+                self._try_next(self._searches[-1])
+            for ratio in sorted(method.ratios) if method.ratios != PATIENCE else ():
+                if method.group:
+                    grids[method.group].append((method, float(ratio)))
+                else:
                     self._add_with_baselines(setting, method, float(ratio))
         for cells in grids.values():
-            searches.append(_Search(setting, cells))
+            self._searches.append(_Search(setting, cells))
             while cells:
-                self._try_next(searches[-1])
-        self._searches += searches
+                self._try_next(self._searches[-1])
 
     def _try_next(self, search: _Search) -> None:
         method, ratio = search.untried.pop(0)
@@ -115,8 +112,9 @@ class Schedule:
     def _add(self, setting: _Setting, arm: str, ratio: float, method: MethodPlan | None = None) -> list[RunSpec]:
         """The runs of an arm, one per subset and seed; added where they are new."""
         plan, tagger = self.plan, setting.tagger
-        labels = method.combine if method and method.combine else ()
-        parts = [other for other in plan.methods if other.label in labels] or ([method] if method else [])
+        parts = [method] if method else []
+        if method and method.combine:
+            parts = [other for other in plan.methods if other.label in method.combine]
         runs = []
         for split in setting.splits:
             for seed in plan.seeds:

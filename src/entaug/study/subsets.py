@@ -17,49 +17,39 @@ from entaug.errors import InputError, ParameterError, UnknownNameError
 
 Strategy = Literal["progressive", "first", "fraction", "stratified"]
 STRATEGIES: tuple[str, ...] = get_args(Strategy)
-"""Names of the strategies; each is a function of this module."""
+"""Names of the strategies, see `draw`."""
 
 
-def first(corpus: Sequence[Sentence], n: int) -> list[Sentence]:
-    """Take the first sentences (Sutiono and Hahn-Powell 2022: 50, 150, 500)."""
-    _check_sizes(corpus, [n])
-    return list(corpus[:n])
-
-
-def fraction(corpus: Sequence[Sentence], share: float, seed: int = 0) -> list[Sentence]:
-    """Draw a share of the sentences at random (Hu et al. 2023, EnTDA: 10 %)."""
-    return _draw_fraction(corpus, _size_of_share(corpus, share), seed)
-
-
-def _draw_fraction(corpus: Sequence[Sentence], n: int, seed: int) -> list[Sentence]:
-    return _select(corpus, _stream(seed, "fraction", n).sample(range(len(corpus)), n))
-
-
-def progressive(corpus: Sequence[Sentence], sizes: Iterable[int], seed: int = 0) -> dict[int, list[Sentence]]:
-    """Draw random subsets, each a part of the next larger one (CASSI: 100, 250, 500, 750, 1k, 2k, 4k)."""
-    # A subset does not depend on which other sizes are drawn.
-    sizes = _check_sizes(corpus, sizes)
-    order = list(range(len(corpus)))
-    _stream(seed, "progressive").shuffle(order)
-    return {n: _select(corpus, order[:n]) for n in sizes}
-
-
-def stratified(corpus: Sequence[Sentence], sizes: int | Iterable[int], seed: int = 0) -> dict[int, list[Sentence]]:
-    """Draw subsets in which each entity type has about the same share of sentences as in the corpus."""
-    # Iterative stratification (Sechidis, Tsoumakas and Vlahavas 2011; ACLM: 100, 200, 500, 1000): the rarest of the
-    # remaining types is next; each sentence with it goes to the part that lacks most of it, the subset or the rest.
-    # Here parts have exact sizes, so a full part gets no more. Each subset is drawn from the next larger one.
-    sizes = _check_sizes(corpus, [sizes] if isinstance(sizes, int) else sizes)
-    subsets: dict[int, list[Sentence]] = {}
-    pool = list(range(len(corpus)))
-    for n in reversed(sizes):
-        pool = sorted(_draw_stratified(corpus, pool, n, _stream(seed, "stratified", n)))
-        subsets[n] = _select(corpus, pool)
-    return {n: subsets[n] for n in sizes}
+def draw(strategy: str, corpus: Sequence[Sentence], sizes: Iterable[float], seed: int = 0) -> dict[int, list[Sentence]]:
+    """Draw subsets of several sizes."""
+    # progressive: random subsets, each a part of the next larger one (CASSI: 100, 250, 500, 750, 1k, 2k, 4k)
+    # first: the first sentences (Sutiono and Hahn-Powell 2022: 50, 150, 500)
+    # fraction: shares or numbers of the sentences, at random (Hu et al. 2023, EnTDA: 10 %)
+    # stratified: each entity type has about the same share of sentences as in the corpus (ACLM: 100, 200, 500, 1000)
+    if strategy not in STRATEGIES:
+        raise UnknownNameError("strategy of drawing subsets:", strategy, STRATEGIES)
+    if strategy == "fraction":
+        sizes = [_size_of_share(corpus, size) if type(size) is float else size for size in sizes]
+    checked = _check_sizes(corpus, sizes)
+    places = list(range(len(corpus)))
+    if strategy == "progressive":  # a subset does not depend on which other sizes are drawn
+        _stream(seed, strategy).shuffle(places)
+    subsets: dict[int, list[int]] = {}
+    for n in reversed(checked):
+        if strategy == "fraction":
+            subsets[n] = _stream(seed, strategy, n).sample(places, n)
+        elif strategy == "stratified":  # each is drawn from the next larger one
+            subsets[n] = places = sorted(_draw_stratified(corpus, places, n, _stream(seed, strategy, n)))
+        else:
+            subsets[n] = places[:n]
+    return {n: [corpus[i] for i in sorted(subsets[n])] for n in checked}
 
 
 def _draw_stratified(corpus: Sequence[Sentence], pool: list[int], n: int, rng: Random) -> list[int]:
     """Draw the indices of `n` sentences of the pool."""
+    # Iterative stratification (Sechidis, Tsoumakas and Vlahavas 2011): the rarest of the remaining types is next; each
+    # sentence with it goes to the part that lacks most of it, the subset or the rest. Here parts have exact sizes, so a
+    # full part gets no more.
     sentences_of: dict[str, list[int]] = {}
     types: dict[int, set[str]] = {}
     for i in pool:
@@ -97,20 +87,6 @@ def rest(corpus: Iterable[Sentence], *subsets: Iterable[Sentence]) -> list[Sente
     # All copies of a sentence that is in a subset are excluded, so that no test sentence was seen in training.
     seen = {sentence.tokens for subset in subsets for sentence in subset}
     return [sentence for sentence in corpus if sentence.tokens not in seen]
-
-
-def draw(strategy: str, corpus: Sequence[Sentence], sizes: Iterable[float], seed: int = 0) -> dict[int, list[Sentence]]:
-    """Draw subsets of several sizes."""
-    if strategy not in STRATEGIES:
-        raise UnknownNameError("strategy of drawing subsets:", strategy, STRATEGIES)
-    if strategy == "fraction":
-        sizes = [_size_of_share(corpus, size) if 0 < size < 1 else size for size in sizes]
-    sizes = _check_sizes(corpus, sizes)
-    if strategy == "progressive":
-        return progressive(corpus, sizes, seed)
-    if strategy == "stratified":
-        return stratified(corpus, sizes, seed)
-    return {n: first(corpus, n) if strategy == "first" else _draw_fraction(corpus, n, seed) for n in sizes}
 
 
 def content_key(sentence: Sentence) -> str:
@@ -169,15 +145,10 @@ def _size_of_share(corpus: Sequence[Sentence], share: float) -> int:
         raise ParameterError(f"share must be above 0 and at most 1, not {share!r}", parameter="share")
     n = int(share * len(corpus) + 0.5)
     if n < 1:
-        raise InputError(
-            f"a share of {share} of {len(corpus):,} sentences is not even one", remedy="use a larger share"
-        )
+        message = f"a share of {share} of {len(corpus):,} sentences is not even one"
+        raise InputError(message, remedy="use a larger share")
     return n
 
 
 def _stream(seed: int, strategy: str, n: int = 0) -> Random:
     return Streams(seed, f"subset-{strategy}").stream(str(n), 1)
-
-
-def _select(corpus: Sequence[Sentence], indices: Iterable[int]) -> list[Sentence]:
-    return [corpus[i] for i in sorted(indices)]

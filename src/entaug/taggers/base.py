@@ -12,10 +12,10 @@ from typing import Any, Literal, Protocol, Self, runtime_checkable
 
 from entaug.backends.config import BaseTrainingConfig, TrainingProgress
 from entaug.backends.protocols import Tagger
-from entaug.config.params import PositiveFloat, PositiveInt, Probability, construct, parameters
+from entaug.config.params import PositiveFloat, PositiveInt, Probability, construct, parameters, parse_assignments
 from entaug.config.registry import Registry
 from entaug.core.data import Sentence
-from entaug.errors import InputError, ParameterError, UnknownNameError
+from entaug.errors import InputError, ParameterError, UnknownNameError, one_line
 
 TAGGERS: Registry[Any] = Registry(
     "tagger",
@@ -180,35 +180,26 @@ class ConfiguredTagger:
         train: Iterable[Sentence],
         dev: Iterable[Sentence] | None = None,
         config: TaggerTrainingConfig | None = None,
-        progress: TrainingProgress | None = None,
-        augmented: Iterable[Sentence] = (),
+        *more: Any,
+        **options: Any,
     ) -> Self:
         """See `TrainableTagger.fit`."""
-        self.tagger.fit(train, dev, config or self.config, progress, augmented)
+        self.tagger.fit(train, dev, config or self.config, *more, **options)
         return self
 
 
 def configure_tagger(name: str, text: str) -> ConfiguredTagger:
     """Create a tagger with parameters of its own and of its training: ``linear:encoder=mpnet;epochs=20``."""
-    own = {parameter.name: parameter for parameter in parameters(TAGGERS[name])}
-    of_training = {parameter.name: parameter for parameter in parameters(TaggerTrainingConfig)}
-    known = {**of_training, **own}
-    values: dict[str, Any] = {}
+    names = {parameter.name for parameter in parameters(TAGGERS[name])}
+    own: list[str] = []
+    of_training: list[str] = []
     for assignment in filter(None, map(str.strip, text.split(";"))):
-        key, equals, value = (part.strip() for part in assignment.partition("="))
-        if not equals:
-            raise ParameterError(
-                f"{name}: {assignment!r} is not of the form PARAMETER=VALUE",
-                parameter="tagger",
-                remedy=f"for example {name}:epochs=20;learning_rate=5e-5",
-            )
-        if key not in known:
-            raise UnknownNameError(f"parameter of {name}:", key, [*own, *of_training])
-        values[key] = known[key].parse(value)
-    training = {key: value for key, value in values.items() if key not in own}
+        is_own = assignment.partition("=")[0].strip() in names
+        (own if is_own else of_training).append(assignment)
+    tagger = create_tagger(name, **parse_assignments(TAGGERS[name], name, own))
+    training = parse_assignments(TaggerTrainingConfig, name, of_training)
     config = construct(TaggerTrainingConfig, f"the training of {name}", training)
-    params = {key: value for key, value in values.items() if key in own}
-    return ConfiguredTagger(f"{name}:{text}", create_tagger(name, **params), config)
+    return ConfiguredTagger(f"{name}:{text}", tagger, config)
 
 
 def overlap_of(name: str, params: Mapping[str, Any]) -> str | None:
@@ -234,14 +225,13 @@ def load_tagger(folder: str | Path) -> TrainableTagger:
     if not folder.exists():
         raise InputError("no such folder", path=str(folder), remedy="check the path")
     try:
-        config = json.loads((folder / CONFIG_FILE).read_text(encoding="utf-8"))
-        name, params = str(config["tagger"]), {**config["params"]}
-        checksum = config.get("sum")
-        if checksum is not None and checksum != _sum_of_config(config):
-            raise damaged_tagger(folder, f"{CONFIG_FILE} has changed since it was saved")
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        config = read_config(folder)
+        name, params, checksum = str(config["tagger"]), {**config["params"]}, config["sum"]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         remedy = "name a folder that `entaug train` or `TrainableTagger.save` wrote"
         raise InputError(f"holds no tagger (no readable {CONFIG_FILE})", path=str(folder), remedy=remedy) from None
+    if checksum != _checksum(folder, config):
+        raise damaged_tagger(folder, "its files are not as they were saved")
     try:
         tagger = create_tagger(name, **params)
     except (UnknownNameError, ParameterError) as error:
@@ -249,22 +239,32 @@ def load_tagger(folder: str | Path) -> TrainableTagger:
     return tagger.restore(folder)
 
 
+def read_config(folder: Path) -> dict[str, Any]:
+    """Read what `write_config` wrote."""
+    return dict(json.loads((folder / CONFIG_FILE).read_text(encoding="utf-8")))
+
+
 def write_config(folder: Path, config: Mapping[str, Any]) -> None:
-    """Write the file that `load_tagger` reads, with a checksum: edited labels would be wrong results."""
+    """Write the file that `load_tagger` reads, with a checksum of the folder: edited labels would be wrong results."""
     config = json.loads(json.dumps(config))  # as it will be read: keys are strings
-    text = json.dumps({**config, "sum": _sum_of_config(config)}, ensure_ascii=False, indent=1)
+    text = json.dumps({**config, "sum": _checksum(folder, config)}, ensure_ascii=False, indent=1)
     (folder / CONFIG_FILE).write_text(text + "\n", encoding="utf-8")
 
 
-def _sum_of_config(config: Mapping[str, Any]) -> str:
-    """The checksum of a configuration but for the parameters that depend on the machine."""
+def _checksum(folder: Path, config: Mapping[str, Any]) -> str:
+    """The checksum of a configuration, but for the parameters that depend on the machine, and of all other files."""
     params = {name: value for name, value in config["params"].items() if name not in _OF_THE_MACHINE}
-    content = {**config, "params": params}
-    content.pop("sum", None)
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+    content = {**config, "params": params, "sum": None}
+    total = hashlib.sha256(json.dumps(content, sort_keys=True).encode())
+    for path in sorted(path for path in folder.rglob("*") if path.is_file() and path != folder / CONFIG_FILE):
+        with path.open("rb") as stream:
+            total.update(path.relative_to(folder).as_posix().encode())
+            total.update(hashlib.file_digest(stream, "sha256").digest())
+    return total.hexdigest()
 
 
 def damaged_tagger(folder: Path, reason: object) -> InputError:
     """The error for a damaged tagger."""
-    text = " ".join(str(reason).split())[:200]
-    return InputError(f"holds a damaged tagger ({text})", path=str(folder), remedy="train the tagger again")
+    return InputError(
+        f"holds a damaged tagger ({one_line(reason)[:200]})", path=str(folder), remedy="train the tagger again"
+    )

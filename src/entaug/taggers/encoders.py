@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self, TypeVar
 
 import numpy as np
 import torch
@@ -15,6 +15,7 @@ from entaug.backends.models.catalogue import model_path
 from entaug.backends.protocols import WordVectors
 from entaug.backends.resolve import resolve, starter_model
 from entaug.backends.transformers.base import (
+    Batcher,
     find_model,
     load_model,
     load_tokenizer,
@@ -25,7 +26,10 @@ from entaug.backends.transformers.base import (
     row_ranges,
     tokenize_words,
 )
+from entaug.core.data import Sentence
 from entaug.errors import MissingModelError
+
+Result = TypeVar("Result")
 
 _LEARNING_RATE = 2e-4  # the default peak learning rate of small encoders
 _LAYERS, _WIDTH = 6, 384  # of MiniLM, up to which an encoder is small
@@ -63,14 +67,14 @@ class Encoder(torch.nn.Module):
         self.name = model_name(folder)
         self.pooling = pooling
         self.frozen = frozen
-        self.tokenizer = load_tokenizer(folder)
+        self.tokenizer = self._load_tokenizer(folder)
         if not self.tokenizer.is_fast:
             raise MissingModelError(
                 "has no fast tokenizer, which assigns sub-words to words",
                 path=str(folder),
                 remedy="use another encoder",
             )
-        self.model = load_model(transformers.AutoModel, folder, dtype=torch.float32)
+        self.model = self._load_model(folder)
         self.size = int(self.model.config.hidden_size)
         self.max_length = max_input_length(self.model.config, self.tokenizer)
         self._pad_id = int(self.tokenizer.pad_token_id or 0)
@@ -88,6 +92,12 @@ class Encoder(torch.nn.Module):
         if self.frozen:
             self.model.eval()
         return self
+
+    def _load_tokenizer(self, folder: Path) -> Any:
+        return load_tokenizer(folder)
+
+    def _load_model(self, folder: Path) -> Any:
+        return load_model(transformers.AutoModel, folder, dtype=torch.float32)
 
     def prepare(self, tokens: Sequence[str]) -> EncoderInput:
         """Split a sentence into sub-words, and into rows if it is longer than the model allows."""
@@ -200,22 +210,17 @@ class StaticInput(NamedTuple):
 
     fixed: torch.Tensor
     characters: list[list[int]]
-    words: list[int]
 
 
 class StaticEncoder(torch.nn.Module):
-    """Static word vectors, trained or not, with a convolution over characters (Ma and Hovy 2016)."""
+    """Static word vectors with a convolution over characters (Ma and Hovy 2016)."""
 
     # A word also has features for whether it has a vector, and for its casing, which most vectors ignore.
 
+    default_learning_rate = _LEARNING_RATE
+
     def __init__(
-        self,
-        vectors: WordVectors | str,
-        alphabet: Sequence[str],
-        *,
-        vocabulary: Sequence[str] = (),
-        width: int = 30,
-        filters: int = 50,
+        self, vectors: WordVectors | str, alphabet: Sequence[str], *, width: int = 30, filters: int = 50
     ) -> None:
         super().__init__()
         self.vectors: WordVectors = resolve("word_vectors", vectors)
@@ -225,12 +230,6 @@ class StaticEncoder(torch.nn.Module):
         self.characters = torch.nn.Embedding(len(self.alphabet) + 2, width, padding_idx=0)
         self.convolution = torch.nn.Conv1d(width, filters, 3, padding=1)
         self.size = self.vectors.size + filters + 4
-        self.vocabulary = list(vocabulary)
-        self._word_ids = {word: i for i, word in enumerate(self.vocabulary)}
-        self.words: torch.nn.Embedding | None = None
-        if self.vocabulary:
-            rows = torch.from_numpy(np.array(self.vectors.vectors(self.vocabulary), np.float32))
-            self.words = torch.nn.Embedding(rows.shape[0], rows.shape[1], _weight=rows)
 
     def prepare(self, tokens: Sequence[str]) -> StaticInput:
         """Look up the fixed features and the characters of words."""
@@ -242,8 +241,7 @@ class StaticEncoder(torch.nn.Module):
         fixed = torch.from_numpy(np.concatenate([vectors, np.array(flags, np.float32)], axis=1))
         half = _MAX_CHARACTERS // 2
         short = [token if len(token) <= _MAX_CHARACTERS else token[:half] + token[-half:] for token in tokens]
-        characters = [[self._character_ids.get(character, 1) for character in token] for token in short]
-        return StaticInput(fixed, characters, [self._word_ids.get(token.lower(), -1) for token in tokens])
+        return StaticInput(fixed, [[self._character_ids.get(character, 1) for character in token] for token in short])
 
     def length(self, prepared: StaticInput) -> int:
         """The number of words of a sentence."""
@@ -261,31 +259,44 @@ class StaticEncoder(torch.nn.Module):
         features = self.convolution(self.characters(ids).transpose(1, 2))
         features = features.masked_fill((ids == 0)[:, None], float("-inf")).amax(2)
         fixed = torch.cat([sentence.fixed for sentence in batch]).to(device)
-        if self.words is not None:
-            rows = torch.tensor([i for sentence in batch for i in sentence.words], device=device)
-            trained = self.words(rows.clamp(min=0))
-            size = trained.shape[1]
-            chosen = torch.where((rows >= 0)[:, None], trained.float(), fixed[:, :size])
-            fixed = torch.cat([chosen, fixed[:, size:]], dim=1)
         vectors = torch.cat([fixed, features.float()], dim=1)
         sentences = torch.split(vectors, [len(sentence.characters) for sentence in batch])
         return torch.nn.utils.rnn.pad_sequence(list(sentences), batch_first=True)
 
     def shrink(self, prepared: Iterable[StaticInput]) -> None:
-        """Do nothing: the table has the words of the training sentences only."""
+        """Do nothing: word vectors are not trained."""
 
     def unshrink(self) -> None:
         """Do nothing."""
 
-    default_learning_rate = _LEARNING_RATE
-    """That of word vectors that are trained."""
-
     def pretrained(self) -> Iterable[torch.nn.Parameter]:
-        """The pretrained parameters: the word vectors, if they are trained."""
-        return () if self.words is None else self.words.parameters()
+        """The pretrained parameters: none."""
+        return ()
 
     def save(self, folder: Path) -> None:
-        """Do nothing: the configuration names the word vectors, and trained ones are among the weights."""
+        """Do nothing: the configuration names the word vectors."""
+
+
+def in_batches(
+    encoder: Encoder | StaticEncoder,
+    sentences: Sequence[Sentence],
+    compute: Callable[[list[Sentence], Any], Iterable[Result]],
+    dtype: torch.dtype,
+    budget: int = 4096,
+) -> list[Result]:
+    """A result for each sentence; `compute` gets the sentences of a batch, of so many sub-words, and their vectors."""
+    prepared: list[Any] = [encoder.prepare(sentence.tokens) for sentence in sentences]
+    results: dict[int, Result] = {}
+
+    def compute_batch(batch: list[int], _: int) -> None:
+        vectors = encoder([prepared[i] for i in batch])
+        results.update(zip(batch, compute([sentences[i] for i in batch], vectors), strict=True))
+
+    encoder.eval()
+    device = next(encoder.parameters()).device.type
+    with torch.inference_mode(), torch.autocast(device, dtype=dtype, enabled=dtype is not torch.float32):
+        Batcher(budget).run([encoder.length(one) for one in prepared], compute_batch)
+    return [results[i] for i in range(len(sentences))]
 
 
 def encoder_folder(encoder: str) -> Path:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -42,8 +42,6 @@ class EnsembleTagger(Configurable):
 
     Attributes:
         members_: the trained taggers, set by `fit`.
-        labels_: the labels of the mentions, set by `fit`.
-        history_: the course of the training of all taggers, set by `fit`.
     """
 
     name: ClassVar[str] = "ensemble"
@@ -53,7 +51,6 @@ class EnsembleTagger(Configurable):
     params: Mapping[str, Any] = field(default_factory=dict)
     training: Mapping[str, Any] = field(default_factory=dict)
     members_: list[Any] = field(default_factory=list, init=False, repr=False)
-    history_: TrainingHistory = field(default_factory=TrainingHistory, init=False, repr=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -80,6 +77,13 @@ class EnsembleTagger(Configurable):
     def labels_(self) -> list[str]:
         """The labels of the mentions."""
         return sorted({label for member in self.members_ for label in member.labels_})
+
+    @property
+    def history_(self) -> TrainingHistory:
+        """The course of the training of all taggers, one after the other."""
+        histories = [member.history_ for member in self.members_]
+        losses, dev_f1 = ([x for one in histories for x in getattr(one, name)] for name in ("losses", "dev_f1"))
+        return TrainingHistory(sum(history.steps for history in histories), losses, dev_f1)
 
     @property
     def typical_member(self) -> TrainableTagger:
@@ -114,15 +118,13 @@ class EnsembleTagger(Configurable):
         train, augmented, dev = list(train), list(augmented), None if dev is None else list(dev)
         self.members_ = []
         for number in range(self.size):
-            member = self._new_member()
+
+            def share(step: int, total: int, loss: float, before: int = number) -> None:
+                if progress is not None:
+                    progress(before * total + step, self.size * total, loss)
+
             member_config = replace(config, seed=config.seed + number)
-            self.members_.append(member.fit(train, dev, member_config, _share(progress, number, self.size), augmented))
-        histories = [member.history_ for member in self.members_]
-        self.history_ = TrainingHistory(
-            sum(history.steps for history in histories),
-            [loss for history in histories for loss in history.losses],
-            [f1 for history in histories for f1 in history.dev_f1],
-        )
+            self.members_.append(self._new_member().fit(train, dev, member_config, share, augmented))
         return self
 
     def tag_probabilities(self, sentences: Iterable[Sentence]) -> list[TagProbabilities]:
@@ -182,10 +184,3 @@ class EnsembleTagger(Configurable):
         """See `entaug.taggers.base.TrainableTagger.restore`."""
         self.members_ = [load_tagger(folder / f"member-{number}") for number in range(1, self.size + 1)]
         return self
-
-
-def _share(progress: TrainingProgress | None, number: int, size: int) -> Callable[[int, int, float], None] | None:
-    """The progress of one tagger as part of that of all."""
-    if progress is None:
-        return None
-    return lambda step, total, loss: progress(number * total + step, size * total, loss)

@@ -41,10 +41,14 @@ class TagTargets(NamedTuple):
 class TagDecoder(torch.nn.Module):
     """Base of decoders that predict IOB2 tags."""
 
-    def __init__(self, labels: Sequence[str], overlap: str = "error") -> None:
+    only_flat = True
+    """Whether nested and discontinuous mentions cannot be expressed."""
+
+    def __init__(self, labels: Sequence[str], options: LinearTagger | _CRFTagger) -> None:
         super().__init__()
         self.tags = tags_of(labels)
-        self.overlap = overlap
+        self.overlap = options.overlap
+        self.dropout = torch.nn.Dropout(options.dropout)
         self._tag_ids = {tag: i for i, tag in enumerate(self.tags)}
 
     def tag_ids(self, sentence: Sentence) -> torch.Tensor:
@@ -76,9 +80,8 @@ class TagDecoder(torch.nn.Module):
 class LinearDecoder(TagDecoder):
     """A linear layer that classifies each word independently."""
 
-    def __init__(self, size: int, labels: Sequence[str], *, dropout: float = 0.1, overlap: str = "error") -> None:
-        super().__init__(labels, overlap)
-        self.dropout = torch.nn.Dropout(dropout)
+    def __init__(self, size: int, labels: Sequence[str], options: LinearTagger) -> None:
+        super().__init__(labels, options)
         self.linear = torch.nn.Linear(size, len(self.tags))
 
     def loss(self, vectors: torch.Tensor, lengths: list[int], targets: list[TagTargets]) -> torch.Tensor:
@@ -112,11 +115,9 @@ class LinearDecoder(TagDecoder):
 class CRFDecoder(TagDecoder):
     """A bidirectional LSTM, or none, and a linear-chain conditional random field (Lample et al. 2016)."""
 
-    def __init__(
-        self, size: int, labels: Sequence[str], *, hidden: int = 200, dropout: float = 0.3, overlap: str = "error"
-    ) -> None:
-        super().__init__(labels, overlap)
-        self.dropout = torch.nn.Dropout(dropout)
+    def __init__(self, size: int, labels: Sequence[str], options: _CRFTagger) -> None:
+        super().__init__(labels, options)
+        hidden = options.hidden
         self.lstm = torch.nn.LSTM(size, hidden, batch_first=True, bidirectional=True) if hidden else None
         self.linear = torch.nn.Linear(2 * hidden or size, len(self.tags))
         self.crf = CRF(len(self.tags), batch_first=True)
@@ -212,13 +213,10 @@ class LinearTagger(EncoderTagger):
     """
 
     name = "linear"
+    decoder_class = LinearDecoder
 
     dropout: Dropout = 0.1
     overlap: Overlap = "error"
-
-    def build_decoder(self, size: int) -> LinearDecoder:
-        """See `entaug.taggers.neural.NeuralTagger.build_decoder`."""
-        return LinearDecoder(size, self.labels_, dropout=self.dropout, overlap=self.overlap)
 
 
 @dataclass(kw_only=True, eq=False)
@@ -232,13 +230,11 @@ class _CRFTagger(NeuralTagger):
             `entaug.core.tags.flatten`.
     """
 
+    decoder_class = CRFDecoder
+
     hidden: NonNegativeInt = 200
     dropout: Dropout = 0.3
     overlap: Overlap = "error"
-
-    def build_decoder(self, size: int) -> CRFDecoder:
-        """See `entaug.taggers.neural.NeuralTagger.build_decoder`."""
-        return CRFDecoder(size, self.labels_, hidden=self.hidden, dropout=self.dropout, overlap=self.overlap)
 
 
 @dataclass(kw_only=True, eq=False)
@@ -254,13 +250,11 @@ class StaticBiLSTMCRFTagger(_CRFTagger):
 
     Args:
         vectors: an alias of the starter set, or a folder or file of word vectors.
-        frozen: whether the word vectors are not trained; otherwise those of the training words are.
     """
 
     name = "static-bilstm-crf"
 
     vectors: ModelName = "glove"
-    frozen: bool = True
 
     def check_requirements(self) -> None:
         """See `entaug.taggers.base.TrainableTagger.check_requirements`."""
@@ -270,12 +264,11 @@ class StaticBiLSTMCRFTagger(_CRFTagger):
     def build_encoder(self, sentences: Sequence[Sentence]) -> StaticEncoder:
         """See `entaug.taggers.neural.NeuralTagger.build_encoder`."""
         characters = {character for sentence in sentences for token in sentence.tokens for character in token}
-        words = set() if self.frozen else {token.lower() for sentence in sentences for token in sentence.tokens}
-        return StaticEncoder(self.vectors, sorted(characters), vocabulary=sorted(words))
+        return StaticEncoder(self.vectors, sorted(characters))
 
     def restore_encoder(self, folder: Path, config: dict[str, Any]) -> StaticEncoder:
         """See `entaug.taggers.neural.NeuralTagger.restore_encoder`."""
-        encoder = StaticEncoder(self.vectors, config["alphabet"], vocabulary=config.get("vocabulary") or ())
+        encoder = StaticEncoder(self.vectors, config["alphabet"])
         if encoder.name != config["encoder"]:
             raise InputError(
                 f"was trained with the word vectors {config['encoder']}, but {self.vectors} is {encoder.name}",

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import abc
-import hashlib
-import json
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from itertools import chain, islice, repeat
 from pathlib import Path
 from random import Random
-from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 import torch
@@ -22,20 +21,18 @@ from safetensors.torch import load_file, save_file
 from entaug import _version
 from entaug.backends.config import TrainingProgress
 from entaug.backends.soft_labels import TagProbabilities
-from entaug.backends.transformers.base import Batcher, choose_device
+from entaug.backends.transformers.base import Batcher, choose_device, shuffled_batches
 from entaug.backends.transformers.encoder import compute_attentions
-from entaug.backends.transformers.training import TrainingLoop, isolated_random_state
+from entaug.backends.transformers.training import TrainingLoop, isolated_random_state, linear_decay
 from entaug.config.params import Check, Configurable, parameters
 from entaug.core.data import Sentence
 from entaug.core.mentions import Mention
 from entaug.errors import InputError, ParameterError
 from entaug.files.atomic import atomic_folder
 from entaug.metrics.span_f1 import score
-from entaug.taggers.base import CONFIG_FILE, TaggerTrainingConfig, TrainingHistory, damaged_tagger, write_config
-from entaug.taggers.batches import batches, learning_rate_factor
-from entaug.taggers.encoders import Encoder, encoder_folder
+from entaug.taggers.base import TaggerTrainingConfig, TrainingHistory, damaged_tagger, read_config, write_config
+from entaug.taggers.encoders import Encoder, Result, encoder_folder, in_batches
 
-Result = TypeVar("Result")
 Dropout = Annotated[float, Interval(ge=0, lt=1)]
 ModelName = Annotated[str, Check(bool, "an alias, a folder or a name on the hub")]
 
@@ -57,8 +54,8 @@ class NeuralTagger(Configurable, abc.ABC):
     """
 
     name: ClassVar[str]
-    budget: ClassVar[int] = 4096
-    """Size of a prediction batch: sub-words."""
+    decoder_class: ClassVar[Any]
+    """The class of the decoder; it takes the size of vectors, the labels, and the tagger for its parameters."""
     gives_probabilities: ClassVar[bool] = True
     """Whether it gives probabilities to tags or to relations, which ensembles average and soft labels consist of."""
 
@@ -73,9 +70,9 @@ class NeuralTagger(Configurable, abc.ABC):
     def build_encoder(self, sentences: Sequence[Sentence]) -> Any:
         """Create the encoder."""
 
-    @abc.abstractmethod
     def build_decoder(self, size: int) -> Any:
         """Create the decoder for `labels_`."""
+        return self.decoder_class(size, self.labels_, self)
 
     @abc.abstractmethod
     def restore_encoder(self, folder: Path, config: dict[str, Any]) -> Any:
@@ -202,7 +199,7 @@ class NeuralTagger(Configurable, abc.ABC):
 
     def tag_probabilities(self, sentences: Iterable[Sentence]) -> list[TagProbabilities]:
         """See `entaug.backends.protocols.Tagger.tag_probabilities`."""
-        self._check_tag_probabilities()
+        self._check_gives("log_marginals")
 
         def marginals(batch: list[Sentence], vectors: Any) -> Iterable[TagProbabilities]:
             rows = self._decoder.log_marginals(vectors, list(map(len, batch))).exp().cpu().numpy()
@@ -212,16 +209,14 @@ class NeuralTagger(Configurable, abc.ABC):
 
     def confidences(self, sentences: Iterable[Sentence]) -> list[float]:
         """See `entaug.backends.protocols.Tagger.confidences`."""
-        self._check_tag_probabilities()
-        return self._confidences(sentences, lambda sentence: sentence.is_flat)
-
-    def _confidences(self, sentences: Iterable[Sentence], is_expressible: Callable[[Sentence], bool]) -> list[float]:
-        """Confidences; those of unknown labels and of mentions that the decoder cannot express are 0."""
+        # Those of unknown labels and of mentions that the decoder cannot express are 0.
+        self._check_gives("log_probs")
         sentences, known = list(sentences), set(self.labels_)
         indices = [
             i
             for i, sentence in enumerate(sentences)
-            if is_expressible(sentence) and known.issuperset(mention.label for mention in sentence.mentions)
+            if (sentence.is_flat or not self._decoder.only_flat)
+            and known.issuperset(mention.label for mention in sentence.mentions)
         ]
         log_probs: list[tuple[float, int]] = self._in_batches(
             [sentences[i] for i in indices], lambda batch, vectors: self._decoder.log_probs(vectors, batch)
@@ -235,35 +230,22 @@ class NeuralTagger(Configurable, abc.ABC):
         if not self.labels_:
             raise ParameterError(f"this {self.name} tagger is not trained", remedy="call fit, or use load_tagger")
 
-    def _check_tag_probabilities(self) -> None:
+    def _check_gives(self, probabilities: str) -> None:
         self._check_fitted()
-        if not hasattr(self._decoder, "log_marginals"):
+        if not hasattr(self._decoder, probabilities):
             raise ParameterError(f"the {self.name} tagger gives no probabilities to tags", remedy="use linear")
 
     def _set_evaluation_mode(self) -> None:
         self._encoder.eval()
         self._decoder.eval()
 
-    def _autocast(self) -> torch.autocast:
-        device = next(self._decoder.parameters()).device.type
-        return torch.autocast(device, dtype=self._dtype, enabled=self._dtype is not torch.float32)
-
     def _in_batches(
         self, sentences: Sequence[Sentence], compute: Callable[[list[Sentence], Any], Iterable[Result]]
     ) -> list[Result]:
         """A result for each sentence; `compute` gets the sentences of a batch and their word vectors."""
         self._check_fitted()
-        prepared = [self._encoder.prepare(sentence.tokens) for sentence in sentences]
-        results: dict[int, Result] = {}
-
-        def compute_batch(batch: list[int], _: int) -> None:
-            vectors = self._encoder([prepared[i] for i in batch])
-            results.update(zip(batch, compute([sentences[i] for i in batch], vectors), strict=True))
-
-        self._set_evaluation_mode()
-        with torch.inference_mode(), self._autocast():
-            Batcher(self.budget).run([self._encoder.length(one) for one in prepared], compute_batch)
-        return [results[i] for i in range(len(sentences))]
+        self._decoder.eval()
+        return in_batches(self._encoder, sentences, compute, self._dtype)
 
     # ---------------------------------------------------------------------------------------------- saving and loading
 
@@ -284,36 +266,63 @@ class NeuralTagger(Configurable, abc.ABC):
                 "params": self.get_params(),
                 "labels": self.labels_,
                 "alphabet": getattr(self._encoder, "alphabet", None),
-                "vocabulary": getattr(self._encoder, "vocabulary", None),
                 "encoder": self._encoder.name,
                 "history": asdict(self.history_),
                 "version": _version.__version__,
-                "sums": _sums(new),
             }
             write_config(new, config)
 
     def restore(self, folder: Path) -> Self:
         """See `entaug.taggers.base.TrainableTagger.restore`."""
-        try:
-            config = json.loads((folder / CONFIG_FILE).read_text(encoding="utf-8"))
-            self.labels_, self.history_ = list(config["labels"]), TrainingHistory(**config["history"])
-            _check_sums(folder, config.get("sums", {}))
-            weights = load_file(folder / _WEIGHTS_FILE)
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, SafetensorError) as error:
-            raise damaged_tagger(folder, error) from None
+        config = read_config(folder)
+        self.labels_, self.history_ = list(config["labels"]), TrainingHistory(**config["history"])
         self._build(self.restore_encoder(folder, config), choose_device(self.device, self.precision)[0])
         try:
+            weights = load_file(folder / _WEIGHTS_FILE)
             for part, module in self._parts().items():
                 own = {n.removeprefix(f"{part}."): t for n, t in weights.items() if n.startswith(f"{part}.")}
                 if own:
                     module.load_state_dict(own)
-        except RuntimeError as error:
+        except (OSError, RuntimeError, SafetensorError) as error:
             raise damaged_tagger(folder, error) from None
         self._set_evaluation_mode()
         return self
 
     def _parts(self) -> dict[str, torch.nn.Module]:
         return {"decoder": self._decoder, "encoder": self._encoder}
+
+
+def batches(
+    lengths: Sequence[int], num_gold: int, config: TaggerTrainingConfig, total_steps: int, rng: Random
+) -> Iterator[list[int]]:
+    """Draw the batches of a training, without end."""
+    num_all = len(lengths)
+    if config.schedule == "shuffled" or num_gold in (0, num_all):
+        while True:
+            yield from shuffled_batches(list(lengths), config.batch_size, rng)
+    share = config.gold_share
+    if share is None:
+        share = 0.5 if config.schedule == "mixed" else 0.0
+    num_from_gold = round(config.batch_size * share)
+    gold = chain.from_iterable(shuffled_batches(lengths[:num_gold], num_from_gold or config.batch_size, rng))
+    rest = chain.from_iterable(shuffled_batches(lengths[num_gold:], config.batch_size - num_from_gold or 1, rng))
+    augmented = (num_gold + i for i in rest)
+    last_mixed = total_steps if config.schedule == "mixed" else round(total_steps * config.first_stage)
+    for num in chain(repeat(num_from_gold, last_mixed), repeat(config.batch_size)):
+        yield [*islice(gold, num), *islice(augmented, config.batch_size - num)]
+
+
+def learning_rate_factor(config: TaggerTrainingConfig, total_steps: int, has_augmented: bool) -> Callable[[int], float]:
+    """The course of the learning rate: one decay, or one for each stage."""
+    if config.schedule != "staged" or config.gold_learning_rate is None or not has_augmented:
+        return linear_decay(total_steps, config.num_warmup_steps(total_steps))
+    first_steps = round(total_steps * config.first_stage)
+    first, second = (
+        linear_decay(steps, config.num_warmup_steps(steps)) for steps in (first_steps, total_steps - first_steps)
+    )
+    assert config.learning_rate is not None
+    ratio = 1.0 if config.gold_learning_rate == "same" else config.gold_learning_rate / config.learning_rate
+    return lambda step: first(step) if step < first_steps else ratio * second(step - first_steps)
 
 
 @dataclass(kw_only=True, eq=False)
@@ -355,24 +364,7 @@ class EncoderTagger(NeuralTagger):
         if not 1 <= layers <= num_layers:
             raise ParameterError(f"layers must be between 1 and {num_layers} for {encoder.name}, not {layers!r}")
         encoder.eval()
-        with self._autocast():
+        with torch.autocast(encoder.model.device.type, dtype=self._dtype, enabled=self._dtype is not torch.float32):
             return compute_attentions(
-                encoder.encoder, encoder.tokenizer, encoder.max_length, Batcher(self.budget), sentences, layers
-            )[0]
-
-
-def _sums(folder: Path) -> dict[str, str]:
-    """The checksum of each file in a folder, by its path."""
-    sums = {}
-    for path in sorted(path for path in folder.rglob("*") if path.is_file() and path.name != CONFIG_FILE):
-        with path.open("rb") as stream:
-            sums[path.relative_to(folder).as_posix()] = hashlib.file_digest(stream, "sha256").hexdigest()
-    return sums
-
-
-def _check_sums(folder: Path, expected: Mapping[str, str]) -> None:
-    """Raise a ValueError unless the files of a folder are those that were saved."""
-    actual = _sums(folder)
-    for name, checksum in expected.items():
-        if actual.get(name) != checksum:
-            raise ValueError(f"{name} {'has changed since it was saved' if name in actual else 'is missing'}")
+                encoder.encoder, encoder.tokenizer, encoder.max_length, Batcher(4096), sentences, layers
+            )

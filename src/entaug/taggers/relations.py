@@ -131,25 +131,19 @@ class RelationProbabilities(SoftLabels):
         weights: ArrayLike | None = None,
     ) -> None:
         names = tuple(names)
-        if num_words < 1:
-            raise InputError("a sentence needs words")
-        if not all(name == NNW or (name.startswith(THW) and len(name) > len(THW)) for name in map(str, names)):
-            raise InputError(f"relations must be {NNW} or {THW} with a label, not {', '.join(map(str, names))}")
-        if NNW not in names or len(set(names)) < len(names):
-            raise InputError(f"relations must be distinct, with {NNW} among them, not {', '.join(names)}")
+        are_names = all(name == NNW or str(name).startswith(THW) for name in names)
+        if not are_names or NNW not in names or len(set(names)) < len(names):
+            shown = ", ".join(map(str, names))
+            raise InputError(f"relations must be distinct, {NNW} and {THW} with labels, not {shown}")
         triples, numbers = np.asarray(cells, np.int64).reshape(-1, 3), to_float32(values)
-        if numbers.shape != (len(triples),):
-            raise InputError(f"there are {numbers.size} probabilities for {len(triples)} relations")
-        if not ((numbers >= 0) & (numbers <= 1)).all():
-            raise InputError("the probabilities of relations must be numbers from 0 to 1")
+        if numbers.shape != (len(triples),) or not ((numbers >= 0) & (numbers <= 1)).all():
+            raise InputError(f"{len(triples)} relations need as many probabilities from 0 to 1")
         rows, columns, ids = triples.T
-        if (triples < 0).any() or (triples[:, :2] >= num_words).any() or (ids >= len(names)).any():
+        if num_words < 1 or (triples < 0).any() or (triples >= [num_words, num_words, len(names)]).any():
             raise InputError(f"there are relations outside the {num_words} words or {len(names)} kinds")
         is_nnw = np.array([name == NNW for name in names])[ids]
-        if ((rows < columns) != is_nnw).any():
-            raise InputError(f"{NNW} must lie above the diagonal, and {THW} on or below it")
-        if len(np.unique(triples, axis=0)) < len(triples):
-            raise InputError("a relation has two probabilities")
+        if ((rows < columns) != is_nnw).any() or len(np.unique(triples, axis=0)) < len(triples):
+            raise InputError(f"a relation stands once, {NNW} above the diagonal and {THW} on or below it")
         for name, value in (("names", names), ("num_words", num_words), ("cells", triples), ("values", numbers)):
             object.__setattr__(self, name, value)
         object.__setattr__(self, "weights", None if weights is None else word_weights(weights, num_words))

@@ -249,6 +249,8 @@ class PointerDecoder(torch.nn.Module):
     # the vectors of the sub-words, added to their embeddings: so it need not learn from few sentences which of several
     # equal words was meant.
 
+    only_flat = False
+
     def __init__(
         self,
         initial: torch.Tensor,
@@ -482,11 +484,6 @@ class Seq2SeqTagger(EncoderTagger):
             scale=encoder.score_scale,
             dropout=self.dropout,
         )
-
-    def confidences(self, sentences: Iterable[Sentence]) -> list[float]:
-        """Compute the confidence of the tagger in the mentions that sentences have."""
-        self._check_fitted()
-        return self._confidences(sentences, lambda _: True)
 
     def predict_with_confidences(self, sentences: Iterable[Sentence]) -> list[dict[Mention, float]]:
         """Predict the mentions of sentences, each with its confidence."""

@@ -54,28 +54,14 @@ class GridDecoder(torch.nn.Module):
     LEAST = 0.001
     """Smaller probabilities are left out."""
 
-    def __init__(
-        self,
-        size: int,
-        labels: Sequence[str],
-        *,
-        hidden: int = 192,
-        channels: int = 64,
-        biaffine: int = 128,
-        dropout: float = 0.3,
-        prior: float = 0.01,
-        weight: float = 3.0,
-        residual: bool = True,
-        activation: Literal["sigmoid", "softmax"] = "sigmoid",
-    ) -> None:
+    def __init__(self, size: int, labels: Sequence[str], options: W2NERTagger, prior: float = 0.01) -> None:
         super().__init__()
-        self.weight = weight
-        self.residual = residual
-        self.activation = activation
+        hidden, channels, biaffine = options.hidden, options.channels, options.biaffine
+        self.weight, self.residual, self.activation = options.weight, options.residual, options.activation
         self.relations = [NNW, *(THW + label for label in labels)]
         num_relations = len(self.relations)
-        self.dropout = torch.nn.Dropout(dropout)
-        self.dropout_of_grid = torch.nn.Dropout2d(dropout)
+        self.dropout = torch.nn.Dropout(options.dropout)
+        self.dropout_of_grid = torch.nn.Dropout2d(options.dropout)
         self.lstm = torch.nn.LSTM(size, hidden, batch_first=True, bidirectional=True) if hidden else None
         wide = 2 * hidden or size
         self.scale = torch.nn.Linear(wide, wide)
@@ -257,6 +243,7 @@ class W2NERTagger(EncoderTagger):
     """
 
     name = "w2ner"
+    decoder_class = GridDecoder
     pooling: ClassVar[Literal["first", "max"]] = "max"
 
     hidden: NonNegativeInt = 192
@@ -266,20 +253,6 @@ class W2NERTagger(EncoderTagger):
     weight: PositiveFloat = 3.0
     residual: bool = True
     activation: Literal["sigmoid", "softmax"] = "sigmoid"
-
-    def build_decoder(self, size: int) -> GridDecoder:
-        """See `entaug.taggers.neural.NeuralTagger.build_decoder`."""
-        return GridDecoder(
-            size,
-            self.labels_,
-            hidden=self.hidden,
-            channels=self.channels,
-            biaffine=self.biaffine,
-            dropout=self.dropout,
-            weight=self.weight,
-            residual=self.residual,
-            activation=self.activation,
-        )
 
     def relation_probabilities(self, sentences: Iterable[Sentence]) -> list[RelationProbabilities]:
         """Compute the probabilities of relations between words, from which the mentions are decoded."""

@@ -20,6 +20,7 @@ from entaug.core.data import Provenance, Sentence
 from entaug.core.mentions import Mention
 from entaug.errors import EntaugError, InputError, LossError, ParameterError
 from entaug.formats import CorpusFile
+from entaug.teacher.label import RELATIONS
 
 CHANGES = ("added", "softened", "disputed", "removed")
 """What may happen to a mention."""
@@ -27,8 +28,6 @@ DETAILS = "relabelled"
 """The key of `Provenance.details` under which the changes of a teacher stand."""
 SOFT_LABELS = "tag_probabilities"
 """The field of `Sentence.layout` that holds `entaug.backends.soft_labels.TagProbabilities`."""
-RELATIONS = "relation_probabilities"
-"""The field that holds the probabilities of relations of nested mentions."""
 _UNLIKELY = "teacher: a mention is unlikely"
 _TEACHER_SHARE = {"method": 0.0, "mean": 0.5, "teacher": 1.0}
 
@@ -153,23 +152,20 @@ class Relabeller(Component):
     @property
     def spec(self) -> str:
         """The teacher and its parameters in the form that `create_relabeller` reads."""
-        return self._spec(loaded=False)
+        values = self.get_params(loaded=False)
+        return _text_form(values.pop("tagger"), values)
 
     @property
     def signature(self) -> str:
         """The teacher and its parameters for provenance: like `spec`, but with the digest of one trained before."""
-        return self._spec(loaded=True)
-
-    def _spec(self, *, loaded: bool) -> str:
-        values = self.get_params(loaded=loaded)
+        values = self.get_params(loaded=True)
         name = values.pop("tagger")
-        if loaded and self._digest:
+        if self._digest:
             name += f"@{self._digest}"
-        elif loaded and not isinstance(self.tagger, str):
+        elif not isinstance(self.tagger, str):
             params: dict[str, Any] = getattr(self.tagger, "get_params", dict)()
             name += f"({', '.join(f'{key}={value}' for key, value in params.items())})" if params else ""
-        texts = (f"{key}={'none' if value is None else value}" for key, value in values.items())
-        return f"{name}:{','.join(texts)}"
+        return _text_form(name, values)
 
     def _check(self) -> None:
         check_name("tagger", self.tagger)
@@ -274,19 +270,13 @@ class Relabeller(Component):
         """Ask the teacher about a sentence."""
         # It is asked about one sentence at a time: in a batch the sums of floating-point numbers, and with them the
         # last digits in the output, would depend on the other sentences.
-        for mention in sentence.mentions:
-            if f"B-{mention.label}" not in self._tags:
-                where = f" of the sentence {sentence.id}" if sentence.id else ""
-                raise InputError(
-                    f"the label {mention.label}{where} is not among those of the training sentences",
-                    remedy="name the file that was augmented with --gold",
-                )
-        if self._is_flat and not sentence.is_flat:
-            raise InputError(
-                f"the sentence {sentence.id or ' '.join(sentence.tokens)[:60]} has nested or discontinuous mentions, "
-                "and the training sentences have none",
-                remedy="name the file that was augmented with --gold",
-            )
+        name, problem = sentence.id or " ".join(sentence.tokens)[:60], ""
+        if unknown := [m.label for m in sentence.mentions if f"B-{m.label}" not in self._tags]:
+            problem = f"the label {unknown[0]} of the sentence {name} is not among those of the training sentences"
+        elif self._is_flat and not sentence.is_flat:
+            problem = f"the sentence {name} has nested or discontinuous mentions, and the training sentences have none"
+        if problem:
+            raise InputError(problem, remedy="name the file that was augmented with --gold")
         unjudged = [mention for mention in sentence.mentions if mention.label in self._unjudged]
         if self._has_probabilities:
             return TagOpinion(self._trained.tag_probabilities([sentence])[0], self._tags, unjudged)
@@ -313,16 +303,7 @@ class Relabeller(Component):
         if is_rejected:
             changes = {"disputed": doubted}
         details: dict[str, Any] = {"disagreement": round(teacher.disagreement(sentence), 4)}
-        for name, some in changes.items():
-            if some:
-                details[name] = [
-                    {
-                        "label": mention.label,
-                        "spans": [list(span) for span in mention.spans],
-                        "probability": round(teacher.probability(mention), 4),
-                    }
-                    for mention in some
-                ]
+        details |= {name: [_described(one, teacher) for one in some] for name, some in changes.items() if some}
         provenance = (sentence.provenance or Provenance()).with_details(**{DETAILS: details})
         if is_rejected:
             return Relabelled(sentence.with_(provenance=provenance), _UNLIKELY)
@@ -361,6 +342,12 @@ class Relabeller(Component):
         return TagProbabilities(self._tags, joined, None if own is None else own.weights).attach_to(new)
 
 
+def _described(mention: Mention, teacher: Opinion) -> dict[str, Any]:
+    """A mention as it stands in the provenance."""
+    spans = [list(span) for span in mention.spans]
+    return {"label": mention.label, "spans": spans, "probability": round(teacher.probability(mention), 4)}
+
+
 def create_relabeller(teacher: str | Relabeller | None) -> Relabeller | None:
     """Create a relabeller from its text form."""
     if teacher is None or isinstance(teacher, Relabeller):
@@ -372,6 +359,11 @@ def create_relabeller(teacher: str | Relabeller | None) -> Relabeller | None:
         return None
     values = parse_assignments(Relabeller, "the teacher", filter(None, assignments.split(",")))
     return construct(Relabeller, "the teacher", {**({"tagger": name} if name else {}), **values})
+
+
+def _text_form(name: str, values: Mapping[str, Any]) -> str:
+    texts = (f"{key}={'none' if value is None else value}" for key, value in values.items())
+    return f"{name}:{','.join(texts)}"
 
 
 def _is_trained(given: Tagger | str, tagger: Any) -> bool:
@@ -395,16 +387,12 @@ def _digest(tagger: Any) -> str:
 def changed_mentions(sentence: Sentence) -> list[tuple[str, Mention, Any]]:
     """Return what a teacher changed in a sentence, as its provenance tells."""
     details = sentence.provenance.details.get(DETAILS) if sentence.provenance else None
-    changes: list[tuple[str, Mention, Any]] = []
+    given = [(name, details.get(name, ())) for name in CHANGES] if isinstance(details, Mapping) else []
     try:
-        for name in CHANGES:
-            for entry in details.get(name, ()) if isinstance(details, Mapping) else ():
-                mention = Mention(entry["label"], entry["spans"])
-                if mention.end <= len(sentence):
-                    changes.append((name, mention, entry.get("probability")))
+        changes = [(n, Mention(e["label"], e["spans"]), e.get("probability")) for n, some in given for e in some]
     except (AttributeError, EntaugError, LookupError, TypeError, ValueError):  # a file that was edited by hand
         return []
-    return changes
+    return [change for change in changes if change[1].end <= len(sentence)]
 
 
 def count_changes(sentence: Sentence) -> Counter[str]:

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import hashlib
 import json
 import os
 import re
 import sqlite3
-import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
-from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import openai
+import httpx
 
-from entaug.backends.chat.client import Connection, InvalidAnswerError, classify, retry_delay
+from entaug.backends.chat.client import Failure, create_client, exchange, invalid_answer, retry_delay, run
 from entaug.backends.chat.settings import RequestSettings, request_settings
 from entaug.backends.compute import compute_settings
 from entaug.backends.instruct import INCOMPLETE, Answer, ChatRequest, Usage
@@ -70,8 +68,7 @@ class ChatServer:
     """A model behind a server, an `entaug.backends.instruct.InstructModel`."""
 
     # Requests of a call are asked at the same time, failures that may pass are repeated with increasing delays, and
-    # answers are kept in a file (`AnswerCache`), so that an answer does not change and nothing is
-    # asked twice. Settings are those of `entaug.backends.chat.settings`.
+    # answers are kept in a file (`AnswerCache`), so that an answer does not change and nothing is asked twice.
 
     def __init__(self, address: str, *, name: str | None = None) -> None:
         self._url, model = parse_address(address)
@@ -81,7 +78,6 @@ class ChatServer:
         if compute_settings().offline and self.remote_host:
             raise ParameterError(f"--offline forbids requests to {self._host}", remedy="use a server on this machine")
         self._refused: set[str] = set()
-        self._lock = threading.Lock()
         self._failures_in_row = 0
         self.usage = Usage()
         """See `entaug.backends.instruct.InstructModel.usage`."""
@@ -99,110 +95,87 @@ class ChatServer:
         answers = cache.get(by_key)
         self.usage.from_cache += len(answers)
         if new := {key: request for key, request in by_key.items() if key not in answers}:
-            self._check_cost(settings)
-            stop = threading.Event()
-            executor = ThreadPoolExecutor(settings.concurrency, thread_name_prefix="entaug-request")
-            try:
-                with self._connection() as connection:  # left by an interruption, too: requests under way end
-                    futures = {
-                        executor.submit(self._ask, connection, settings, stop, request): key
-                        for key, request in new.items()
-                    }
-                    self._collect(futures, stop, settings, cache, answers)
-            finally:
-                stop.set()
-                executor.shutdown(wait=False, cancel_futures=True)
+            run(self._ask_all(new, settings, cache, answers))
         for answer in answers.values():
             if answer.failure:
                 self.usage.failed[answer.failure] += 1
         return [answers[key] for key in keys]
 
-    def _collect(
+    async def _ask_all(
         self,
-        futures: Mapping[Future[tuple[Answer, bool]], bytes],
-        stop: threading.Event,
+        requests: Mapping[bytes, ChatRequest],
         settings: RequestSettings,
         cache: AnswerCache,
         answers: dict[bytes, Answer],
     ) -> None:
-        """Keep each answer as it comes; after an error requests under way end with their present attempt."""
-        error: EntaugError | None = None
-        for future in as_completed(futures):
-            if future.cancelled():
-                continue
-            try:
-                answer, is_final = future.result()
-                self.usage.requests += 1
-                # A request that was given up is asked again by the next run, so its failure is not kept.
-                answers[futures[future]] = cache.put(futures[future], answer) if is_final else answer
-                if error is None:
+        """Ask requests, and keep each answer as it comes."""
+        waiting = iter(requests.items())
+        stop = asyncio.Event()  # after an error requests under way end with their present attempt
+        errors: list[EntaugError] = []
+
+        async def work(client: httpx.AsyncClient) -> None:
+            for key, request in waiting:
+                try:
+                    answer, is_final = await self._ask(client, settings, stop, request)
+                    self.usage.requests += 1
+                    # A request that was given up is asked again by the next run, so its failure is not kept.
+                    answers[key] = cache.put(key, answer) if is_final else answer
                     self._check_failures(answer, is_final)
-                    self._check_cost(settings)
-            except EntaugError as raised:
-                error = error or raised
-                stop.set()
-                for other in futures:
-                    other.cancel()
-        if error is not None:
-            raise error
+                except EntaugError as error:
+                    errors.append(error)
+                    stop.set()
+                if stop.is_set():
+                    return
+
+        async with self._client() as client:
+            await asyncio.gather(*(work(client) for _ in range(min(settings.concurrency or 1, len(requests)))))
+        if errors:
+            raise errors[0]
 
     def _check_failures(self, answer: Answer, is_final: bool) -> None:
         self._failures_in_row = 0 if is_final else self._failures_in_row + 1
-        if self._failures_in_row >= _CONSECUTIVE_FAILURES:
+        if self._failures_in_row == _CONSECUTIVE_FAILURES:
             raise EntaugError(
                 f"{self._url}: {self._failures_in_row} requests in a row failed ({answer.failure})",
                 remedy="run the same command again to continue when the server works",
             )
 
-    def _check_cost(self, settings: RequestSettings) -> None:
-        if settings.max_cost is None:
-            return
-        if self.usage.uncounted:
-            raise EntaugError(
-                f"{self._url} does not say how many tokens it read and wrote, so that the cost is not known",
-                remedy="leave out --max-cost",
-            )
-        if self.usage.cost >= settings.max_cost:
-            raise EntaugError(
-                f"the cost of {self.usage.cost:.4f} has reached the maximum of {settings.max_cost:g}",
-                remedy="run the same command again with a higher --max-cost to continue",
-            )
-
-    def _ask(
-        self, connection: Connection, settings: RequestSettings, stop: threading.Event, request: ChatRequest
+    async def _ask(
+        self, client: httpx.AsyncClient, settings: RequestSettings, stop: asyncio.Event, request: ChatRequest
     ) -> tuple[Answer, bool]:
         """Ask one request until it is answered or given up; return whether the answer is final."""
         attempt = 0
-        seconds = settings.timeout or 0.0
         while True:
             refused = frozenset(self._refused)
-            arguments = {**self._arguments(request, refused), "extra_headers": self._headers(), "timeout": seconds}
             try:
-                content = connection.request(partial(_create, arguments), seconds)
-                return self._read(content, request, settings), True
-            except Exception as error:
-                failure = classify(error, self._secrets())
-                if failure is None:
-                    raise
-                if failure.is_fatal:
-                    raise EntaugError(f"{self._url}: {failure.reason}", remedy=failure.remedy) from None
-                parameter = failure.refused_parameter
-                if parameter in _OPTIONAL and parameter not in refused:  # the request can be sent without it
-                    with self._lock:
-                        self._refused.add(parameter)
-                    continue
+                completion = await exchange(
+                    client,
+                    "POST",
+                    "chat/completions",
+                    settings.timeout or 0.0,
+                    body=self._body(request, refused),
+                    secrets=self._secrets(),
+                )
+                return self._read(completion, request), True
+            except Failure as error:
+                failure = error
+            if failure.is_fatal:
+                raise EntaugError(f"{self._url}: {failure.reason}", remedy=failure.remedy)
+            parameter = failure.refused_parameter
+            if parameter in _OPTIONAL and parameter not in refused:  # the request can be sent without it
+                self._refused.add(parameter)
+                continue
             if not failure.may_pass:
                 return Answer("", failure.reason), True
             if attempt >= (settings.retries or 0) or stop.is_set():
                 return Answer("", failure.reason), False
-            with self._lock:
-                self.usage.repeated[failure.reason] += 1
-            if stop.wait(retry_delay(attempt, failure)):
-                return Answer("", failure.reason), False
+            self.usage.repeated[failure.reason] += 1
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(stop.wait(), retry_delay(attempt, failure))
             attempt += 1
 
-    def _arguments(self, request: ChatRequest, refused: frozenset[str]) -> dict[str, Any]:
-        arguments: dict[str, Any] = {
+    def _body(self, request: ChatRequest, refused: frozenset[str]) -> dict[str, Any]:
+        body: dict[str, Any] = {
             "model": self._model,
             "messages": [{"role": role, "content": text} for role, text in request.messages],
         }
@@ -210,21 +183,19 @@ class ChatServer:
         for name, value in values.items():
             key = name if name not in refused else _OPTIONAL[name]
             if key is not None:
-                arguments[key] = value
-        return arguments
+                body[key] = value
+        return body
 
-    def _read(self, content: bytes, request: ChatRequest, settings: RequestSettings) -> Answer:
+    def _read(self, completion: Any, request: ChatRequest) -> Answer:
         """The answer in what the server sent, the tokens of which are counted. No other text of it is kept."""
-        completion = _parse(content)
         try:
             choice = completion["choices"][0]
             text, reason = choice["message"]["content"], choice.get("finish_reason")
         except (LookupError, TypeError):
-            raise InvalidAnswerError from None
+            raise invalid_answer() from None
         if not isinstance(text, str | None):
-            raise InvalidAnswerError
-        with self._lock:
-            self.usage.add_tokens(_token_counts(completion), settings.prices)
+            raise invalid_answer()
+        self.usage.add_tokens(_token_counts(completion))
         text = _without_thoughts(text or "").strip()
         faults = {
             "the answer holds broken characters": any("\ud800" <= character <= "\udfff" for character in text),
@@ -245,12 +216,7 @@ class ChatServer:
     def _secrets(self) -> list[str]:
         return [key for key in (os.environ.get(API_KEY), os.environ.get("OPENAI_API_KEY")) if key]
 
-    def _connection(self) -> Connection:
-        # A proxy is not asked for this machine.
-        return Connection(self._url, self._key() or "none", use_proxies=self.remote_host is not None)
-
-    def _key(self) -> str | None:
-        """The API key, read anew for each request."""
+    def _client(self) -> httpx.AsyncClient:
         key = os.environ.get(API_KEY)
         if self._host == _OPENAI_HOST:
             key = key or os.environ.get("OPENAI_API_KEY")
@@ -258,27 +224,14 @@ class ChatServer:
                 raise ParameterError(
                     f"{_OPENAI_HOST} needs an API key", remedy=f"set the environment variable {API_KEY}"
                 )
-        return key
-
-    def _headers(self) -> dict[str, Any]:
-        """Headers that differ from those of the library."""
-        headers: dict[str, Any] = {}
-        if self._host != _OPENAI_HOST:  # of OpenAI's own variables nothing is sent to other servers
-            headers = {"OpenAI-Organization": openai.omit, "OpenAI-Project": openai.omit}
-        if self._key() is None:
-            headers["Authorization"] = openai.omit  # a local server needs none
-        return headers
+        # A proxy is not asked for this machine.
+        return create_client(self._url, key, use_proxies=self.remote_host is not None)
 
     def _only_model(self) -> str:
         """The name of the only model of the server."""
         try:
-            with self._connection() as connection:
-                content = connection.request(partial(_list, self._headers()), _LIST_SECONDS)
-            names = self._names(_parse(content))
-        except Exception as error:
-            failure = classify(error, self._secrets())
-            if failure is None:
-                raise
+            names = self._names(run(self._list()))
+        except Failure as failure:
             remedy = failure.remedy or "check the address, and name the model: http://HOST:PORT/v1#MODEL"
             raise MissingModelError(f"{self._url}: {failure.reason}", remedy=remedy) from None
         if len(names) != 1:
@@ -289,11 +242,15 @@ class ChatServer:
             )
         return names[0]
 
+    async def _list(self) -> Any:
+        async with self._client() as client:
+            return await exchange(client, "GET", "models", _LIST_SECONDS, secrets=self._secrets())
+
     def _names(self, models: Any) -> list[str]:
         """The names of the models in the list of a server; what cannot be a name is left out."""
         entries = models.get("data") if isinstance(models, dict) else None
         if not isinstance(entries, list):
-            raise InvalidAnswerError
+            raise invalid_answer()
         secrets = self._secrets()
 
         def is_name(name: object) -> bool:
@@ -301,22 +258,6 @@ class ChatServer:
             return is_text and not any(secret in str(name) for secret in secrets)
 
         return sorted({entry["id"] for entry in entries if isinstance(entry, dict) and is_name(entry.get("id"))})
-
-
-async def _create(arguments: Mapping[str, Any], client: openai.AsyncOpenAI) -> Any:
-    return await client.chat.completions.with_raw_response.create(**arguments)
-
-
-async def _list(headers: Mapping[str, Any], client: openai.AsyncOpenAI) -> Any:
-    return await client.models.with_raw_response.list(extra_headers=headers, timeout=_LIST_SECONDS)
-
-
-def _parse(content: bytes) -> Any:
-    """The JSON in what a server sent."""
-    try:
-        return json.loads(content)
-    except (ValueError, RecursionError):
-        raise InvalidAnswerError from None
 
 
 def _token_counts(completion: Mapping[str, Any]) -> tuple[int, int] | None:

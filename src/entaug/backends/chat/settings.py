@@ -15,7 +15,7 @@ from typing import Annotated, Any
 
 from annotated_types import Interval
 
-from entaug.config.params import NonNegativeFloat, NonNegativeInt, PositiveFloat, parameters, validate
+from entaug.config.params import NonNegativeInt, PositiveFloat, parameters, validate
 
 Concurrency = Annotated[int, Interval(ge=1, le=1000)]
 
@@ -29,29 +29,16 @@ class RequestSettings:
         timeout: number of seconds after which a request without a complete answer is repeated (default: 120).
         retries: how often a request is repeated after a failure that may pass: no answer in time, the rate limit, an
             error of the server, a broken connection (default: 6).
-        input_price: price of a million tokens of prompts, to compute the cost.
-        output_price: price of a million tokens of answers, to compute the cost.
-        max_cost: cost at which a run stops; the same command continues it.
         answers: file in which answers are kept (default: ``answers.sqlite`` in the cache folder).
     """
 
     concurrency: Concurrency | None = None
     timeout: PositiveFloat | None = None
     retries: NonNegativeInt | None = None
-    input_price: NonNegativeFloat | None = None
-    output_price: NonNegativeFloat | None = None
-    max_cost: PositiveFloat | None = None
     answers: str | None = None
 
     def __post_init__(self) -> None:
         validate(self)
-
-    @property
-    def prices(self) -> tuple[float, float] | None:
-        """The prices of a million tokens of prompts and answers; None if neither is given."""
-        if self.input_price is None and self.output_price is None:
-            return None
-        return self.input_price or 0.0, self.output_price or 0.0
 
 
 _DEFAULTS: dict[str, Any] = {"concurrency": 8, "timeout": 120.0, "retries": 6}

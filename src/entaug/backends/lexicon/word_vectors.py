@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import islice
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,6 @@ from entaug.errors import MissingModelError, one_line
 
 _VECTORS, _WORDS = "vectors.npy", "words.txt"
 _TEXT = (".txt", ".vec")
-_LINES_PER_BLOCK = 8192
-_PAIRS_PER_BLOCK = 65536
 
 
 class StaticWordVectors:
@@ -40,10 +37,6 @@ class StaticWordVectors:
         self._rows = dict(zip(reversed(words), range(len(words) - 1, -1, -1), strict=True))
         self.name = f"{path.stem if path.is_file() else path.name}@{digest(files)}"
 
-    def __len__(self) -> int:
-        """The number of words with a vector."""
-        return len(self._rows)
-
     @property
     def size(self) -> int:
         """The dimension of a vector."""
@@ -60,90 +53,64 @@ class StaticWordVectors:
 
     def similarities(self, pairs: Sequence[tuple[str, str]]) -> list[float | None]:
         """See `entaug.backends.protocols.WordVectors.similarities`."""
-        cosines: list[float | None] = []
-        for start in range(0, len(pairs), _PAIRS_PER_BLOCK):
-            rows = [(self._row(a), self._row(b)) for a, b in pairs[start : start + _PAIRS_PER_BLOCK]]
-            known = [(i, a, b) for i, (a, b) in enumerate(rows) if a is not None and b is not None]
-            values: list[float | None] = [None] * len(rows)
-            if known:
-                _, left, right = (list(column) for column in zip(*known, strict=True))
-                for (i, _, _), cosine in zip(known, self._cosines(left, right), strict=True):
-                    # A vector of zeros has no direction.
-                    values[i] = None if np.isnan(cosine) else float(cosine)
-            cosines += values
-        return cosines
+        a, b = (self.vectors([pair[side] for pair in pairs]).astype(np.float64) for side in (0, 1))
+        norms = np.sqrt((a * a).sum(axis=1)) * np.sqrt((b * b).sum(axis=1))
+        cosines = np.full(len(pairs), np.nan)
+        np.divide((a * b).sum(axis=1), norms, out=cosines, where=norms > 0)
+        # A vector of zeros, as that of an unknown word, has no direction.
+        return [None if np.isnan(cosine) else float(cosine) for cosine in np.clip(cosines, -1.0, 1.0)]
 
     def _row(self, word: str) -> int | None:
         row = self._rows.get(word)
         return self._rows.get(word.lower()) if row is None else row
 
-    def _cosines(self, left: list[int], right: list[int]) -> NDArray[np.float64]:
-        a = np.asarray(self._vectors[left], np.float64)
-        b = np.asarray(self._vectors[right], np.float64)
-        norms = np.sqrt((a * a).sum(axis=1)) * np.sqrt((b * b).sum(axis=1))
-        cosines = np.full(len(left), np.nan)
-        np.divide((a * b).sum(axis=1), norms, out=cosines, where=norms > 0)
-        clipped: NDArray[np.float64] = np.clip(cosines, -1.0, 1.0)
-        return clipped
-
 
 def _from_folder(folder: Path) -> tuple[list[str], NDArray[Any]]:
-    remedy = f"the folder must hold {_VECTORS} and {_WORDS}; the starter set's: entaug models prepare glove"
     try:
         vectors: NDArray[Any] = np.load(folder / _VECTORS, mmap_mode="r", allow_pickle=False)
         # Not splitlines: a word may be a character that it takes for a line end.
         words = (folder / _WORDS).read_bytes().decode("utf-8").removesuffix("\n").split("\n")
-    except FileNotFoundError as error:
-        raise MissingModelError("is missing", path=str(error.filename), remedy=remedy) from None
+        if vectors.ndim != 2 or vectors.dtype.kind != "f":
+            raise ValueError(f"{_VECTORS} holds {vectors.dtype} of shape {vectors.shape}")  # noqa: TRY301
+        if len(words) != len(vectors):
+            raise ValueError(f"{_WORDS} has {len(words)} words and {_VECTORS} {len(vectors)} rows")  # noqa: TRY301
     except (OSError, ValueError, EOFError) as error:
-        raise MissingModelError(f"is damaged ({one_line(error)})", path=str(folder), remedy=remedy) from None
-    if vectors.ndim != 2 or vectors.dtype.kind != "f":
-        raise MissingModelError(
-            f"holds an array of {vectors.dtype} and shape {vectors.shape}; "
-            "it must be floats of shape (words, dimension)",
-            path=str(folder / _VECTORS),
-            remedy=remedy,
-        )
-    if len(words) != len(vectors):
-        raise MissingModelError(
-            f"{_WORDS} has {len(words)} words and {_VECTORS} {len(vectors)} rows", path=str(folder), remedy=remedy
-        )
+        remedy = f"the folder must hold {_VECTORS}, floats of shape (words, dimension), and {_WORDS}, a word a line"
+        raise MissingModelError(f"holds no word vectors ({one_line(error)})", path=str(folder), remedy=remedy) from None
     return words, vectors
 
 
 def _from_text(file: Path) -> tuple[list[str], NDArray[np.float32]]:
     words: list[str] = []
-    blocks: list[NDArray[np.float32]] = []
+    rows: list[NDArray[np.float32]] = []
     with file.open("rb") as stream:
         first = stream.readline().split()
         has_header = len(first) == 2 and all(part.isdigit() for part in first)
         size = int(first[1]) if has_header else len(first) - 1
-        if size < 1:
-            raise MissingModelError(
-                "the first line has no numbers", path=str(file), line=1, remedy="a line is a word and its numbers"
-            )
         if not has_header:
             stream.seek(0)
-        lines = enumerate(stream, 1 + has_header)
-        while block := list(islice(lines, _LINES_PER_BLOCK)):
-            blocks.append(np.array(list(_rows(block, size, words, file)), np.float32))
-    blocks = [block for block in blocks if len(block)]
-    return words, np.concatenate(blocks) if blocks else np.zeros((0, size), np.float32)
+        for number, line in enumerate(stream, 1 + has_header):
+            # From the right: in some files words contain a space.
+            word, *numbers = line.rstrip().rsplit(b" ", max(1, size))
+            if not word and not numbers:
+                continue
+            try:
+                row = np.array(numbers, np.float32)
+                words.append(word.decode("utf-8"))
+            except ValueError:
+                row = np.zeros(0, np.float32)
+            if size < 1 or len(row) != size:
+                problem = f"is not a word and {size} numbers" if size > 0 else "is not a word and its numbers"
+                raise MissingModelError(problem, path=str(file), line=number, remedy="correct or remove the line")
+            rows.append(row)
+    return words, np.array(rows, np.float32).reshape(len(rows), size)
 
 
-def _rows(block: list[tuple[int, bytes]], size: int, words: list[str], file: Path) -> Iterator[NDArray[np.float32]]:
-    for number, line in block:
-        # From the right: in some files words contain a space.
-        word, *numbers = line.rstrip().rsplit(b" ", size)
-        if not word and not numbers:
-            continue
-        try:
-            row = np.array(numbers, np.float32)
-            words.append(word.decode("utf-8"))
-        except ValueError:
-            row = np.zeros(0, np.float32)
-        if len(row) != size:
-            raise MissingModelError(
-                f"is not a word and {size} numbers", path=str(file), line=number, remedy="correct or remove the line"
-            )
-        yield row
+def convert_glove(sources: Sequence[Path], folder: Path) -> None:
+    """Write the words of GloVe, one a line in the order of the vectors, from a Parquet file."""
+    from pyarrow import parquet
+
+    [file] = sources
+    words = parquet.read_table(file)["index"].to_pylist()
+    (folder / _WORDS).write_text("".join(word + "\n" for word in words), encoding="utf-8", newline="\n")
+    _from_folder(folder)  # raises an error where words and vectors do not fit together

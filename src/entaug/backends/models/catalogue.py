@@ -1,30 +1,29 @@
-"""The starter models: word lists and models that backends use by default, and where they are on this machine.
+"""The starter models: models and word lists that backends use by default, and where they are on this machine.
 
-A model is an entry of ``catalogue.toml`` and a preparing function. A prepared model is a folder in the cache with a
-manifest of the sizes and SHA-256 sums of its files. `entaug.backends.models.preparation` prepares and verifies models.
+A model is an entry of ``catalogue.toml``. A prepared model is a folder in the cache with a manifest of the sizes and
+SHA-256 sums of its files, or an installed package. `entaug.backends.models.preparation` prepares and verifies models.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import hashlib
 import json
 import os
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from entaug._version import __version__
 from entaug.errors import MissingModelError, UnknownNameError
 
 MANIFEST = "manifest.json"
-_FOLDER = Path(__file__).parent
 _WHOLE = 1 << 25  # bytes; tokenizers and configurations are smaller, weights are larger
 _SAMPLE = 1 << 20
-_OF_SYSTEMS = (".DS_Store", "Thumbs.db", "desktop.ini")  # files that file managers leave in any folder
+_SPDX = ("Apache-2.0", "MIT", "PDDL-1.0")
 
 
 class Wheel(NamedTuple):
@@ -37,11 +36,6 @@ class Wheel(NamedTuple):
     platform: str = "any"
 
     @property
-    def file_name(self) -> str:
-        """The file name of the wheel."""
-        return f"{self.package.replace('-', '_')}-{self.version}-py3-none-{self.platform}.whl"
-
-    @property
     def pip_options(self) -> list[str]:
         """The options by which pip downloads the wheel on any platform."""
         return [] if self.platform == "any" else ["--platform", self.platform.partition(".")[0]]
@@ -49,36 +43,31 @@ class Wheel(NamedTuple):
 
 @dataclass(frozen=True)
 class StarterModel:
-    """A model or word list that can be prepared."""
+    """A model or word list that can be prepared; ``catalogue.toml`` explains the fields."""
 
     name: str
     title: str
     licence: str
     size: str
     kind: str
-    preparer: str
     extra: str
     needs: Sequence[str]
     languages: Sequence[str] = ()
     wheels: Sequence[Wheel] = ()
     files: Mapping[str, str] = field(default_factory=dict)
+    sources: Sequence[str] = ()
+    converter: str | None = None
+    preparer: str | None = None
     digests: Mapping[str, str] = field(default_factory=dict)
-    edition: int = 1
-    bundled: str | None = None
+    edition: int | str = 1
     package: str | None = None
-    verifier: str | None = None
-    is_always_prepared_from_source: bool = False
+    package_folder: str = ""
     by_default: bool = True
     installed: bool = False
 
-    @property
-    def pinned(self) -> Mapping[str, str]:
-        """The SHA-256 sums of the files of the prepared model; empty where they depend on how it was prepared."""
-        return self.digests if self.package is None else {}
-
 
 def _read_table() -> dict[str, StarterModel]:
-    table = tomllib.loads((_FOLDER / "catalogue.toml").read_text(encoding="utf-8"))
+    table = tomllib.loads(Path(__file__).with_name("catalogue.toml").read_text(encoding="utf-8"))
     wheels = {name: tuple(Wheel(**wheel) for wheel in group) for name, group in table["wheels"].items()}
     return {
         name: StarterModel(name, **{**entry, "wheels": wheels.get(entry.get("wheels"), ())})
@@ -110,105 +99,64 @@ def select_models(names: Iterable[str]) -> list[StarterModel]:
 
 def list_models(names: Iterable[str] | None = None) -> list[StarterModel]:
     """Starter models with `StarterModel.installed` set; no large file is read for it."""
-    return [
-        dataclasses.replace(model, installed=first_missing_file(cache_dir() / model.name, model) is None)
-        for model in select_models(names or MODELS)
-    ]
+    return [replace(model, installed=first_missing_file(model) is None) for model in select_models(names or MODELS)]
 
 
 def model_path(name: str) -> Path:
     """The folder of a prepared model."""
     [model] = select_models([name])
     folder = cache_dir() / name
-    missing = first_missing_file(folder, model)
+    missing = first_missing_file(model)
     remedy = f"run: entaug models prepare {name}"
     if missing == MANIFEST:
         raise MissingModelError(f"{model.title} is not on this machine", remedy=remedy)
-    if missing is not None and missing in stray_files(folder, model):
-        raise stray_error([missing], folder, f"delete it, or {remedy}")
     if missing is not None:
         raise MissingModelError("is missing or damaged", path=str(folder / missing), remedy=remedy)
     return folder
 
 
-def bundled_file(model: StarterModel) -> Path:
-    """The file of this package that is merged into a model."""
-    file = _FOLDER / "weights" / (model.bundled or "")
-    if not file.is_file():
-        raise MissingModelError("is not in this installation", path=str(file), remedy="install entaug anew")
-    return file
-
-
 # ----------------------------------------------------------------------------------------------------------- manifests
-
-
-def model_edition(model: StarterModel) -> int | str:
-    """The edition that the manifest of a prepared model must state."""
-    if model.bundled is None:
-        return model.edition
-    file = _FOLDER / "weights" / model.bundled
-    return f"{model.edition}+{file_digest(file)[:16] if file.is_file() else 'none'}"
 
 
 def read_manifest(folder: Path, model: StarterModel) -> dict[str, Any] | None:
     """Read the manifest of a prepared model."""
     try:
         manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_text())
-        is_valid = isinstance(manifest["sha256"], dict) and isinstance(manifest["bytes"], dict)
-        is_valid = is_valid and manifest["edition"] == model_edition(model) and all(map(_is_inside, manifest["sha256"]))
-    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        is_valid = manifest["edition"] == model.edition and manifest["sha256"].keys() == manifest["bytes"].keys()
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return None
     return manifest if is_valid else None
 
 
-def _is_inside(name: str) -> bool:
-    """Whether the name of a file in a manifest is that of a file in its folder."""
-    return "\0" not in name and not {"", ".", ".."} & {*name.split("/")}
-
-
-def first_missing_file(folder: Path, model: StarterModel) -> str | None:
+def first_missing_file(model: StarterModel) -> str | None:
     """Check a prepared model quickly, by the sizes of its files; those written after the manifest by their sums."""
+    if model.package is not None:
+        name, _, version = model.package.partition("==")
+        return None if _installed_version(name) == version else MANIFEST
+    folder = cache_dir() / model.name
     manifest = read_manifest(folder, model)
-    if manifest is None or not _is_package_installed(model):
+    if manifest is None:
         return MANIFEST
-    sizes = manifest["bytes"]
-    try:
-        written = (folder / MANIFEST).stat().st_mtime_ns
-    except OSError:
-        return MANIFEST
-    for name, digest in manifest["sha256"].items():
+    written = (folder / MANIFEST).stat().st_mtime_ns
+    for name, sha256 in manifest["sha256"].items():
         file = folder / name
         try:
             status = file.stat()
-            has_changed = status.st_size != sizes.get(name, status.st_size) or (
-                status.st_mtime_ns >= written and _known_digest(file, status.st_mtime_ns) != digest
-            )
+            is_recent = status.st_mtime_ns >= written
+            is_as_written = status.st_size == manifest["bytes"][name]
+            is_as_written = is_as_written and not (is_recent and _known_digest(file, status.st_mtime_ns) != sha256)
         except OSError:
+            is_as_written = False
+        if not is_as_written:
             return str(name)
-        if has_changed:
-            return str(name)
-    return next(iter(stray_files(folder, model)), None)
+    return None
 
 
-def stray_files(folder: Path, model: StarterModel) -> list[str]:
-    """The files in the folder of a prepared model that its manifest does not name; libraries may read any of them."""
-    manifest = read_manifest(folder, model) or {"sha256": {}}
-    found = []
-    for place, folders, files in os.walk(folder):
-        links = [name for name in folders if Path(place, name).is_symlink()]
-        paths = [Path(place, name) for name in (*files, *links) if name not in _OF_SYSTEMS]
-        # A manifest that is being written has a name that begins with its own.
-        found += [path.relative_to(folder).as_posix() for path in paths if not path.name.startswith(MANIFEST)]
-    return sorted({*found} - {*manifest["sha256"]})
-
-
-def stray_error(names: Sequence[str], folder: Path, remedy: str) -> MissingModelError:
-    """The error of files that do not belong to a model."""
-    shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-    plural = "s that do" if len(names) > 1 else " that does"
-    return MissingModelError(
-        f"holds {len(names)} file{plural} not belong to it: {shown}", path=str(folder), remedy=remedy
-    )
+def _installed_version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
 
 
 @functools.cache
@@ -216,27 +164,6 @@ def _known_digest(file: Path, modified: int) -> str:
     """The SHA-256 sum of a file that was modified at a time, computed once in a process."""
     del modified
     return file_digest(file)
-
-
-def _is_package_installed(model: StarterModel) -> bool:
-    if model.package is None:
-        return True
-    name, _, version = model.package.partition("==")
-    try:
-        return metadata.version(name) == version
-    except metadata.PackageNotFoundError:
-        return False
-
-
-def first_damaged_file(folder: Path, model: StarterModel) -> str | None:
-    """Check a prepared model thoroughly, by reading all its files."""
-    manifest = read_manifest(folder, model)
-    if manifest is None:
-        return MANIFEST
-    for name, digest in {**manifest["sha256"], **model.pinned}.items():
-        if not (folder / name).is_file() or file_digest(folder / name) != digest:
-            return str(name)
-    return None
 
 
 def file_digest(file: Path) -> str:
@@ -259,3 +186,40 @@ def digest(files: Iterable[Path]) -> str:
             stream.seek(size - _SAMPLE)
             total.update(stream.read())
     return total.hexdigest()[:8]
+
+
+# --------------------------------------------------------------------------------------------------- bill of materials
+
+
+def bill_of_materials(models: Iterable[StarterModel]) -> dict[str, Any]:
+    """Describe starter models and the packages that they are taken from, in the CycloneDX format."""
+    described: list[dict[str, Any]] = []
+    packages: dict[str, dict[str, Any]] = {}
+    dependencies: list[dict[str, Any]] = []
+    for model in models:
+        reference = f"model:{model.name}"
+        licence = {"id" if model.licence in _SPDX else "name": model.licence}
+        component: dict[str, Any] = {"bom-ref": reference, "name": model.name, "version": str(model.edition)}
+        component |= {"description": model.title, "licenses": [{"license": licence}]}
+        component["type"] = "data" if model.kind == "word_vectors" else "machine-learning-model"
+        component["properties"] = [{"name": "entaug:language", "value": language} for language in model.languages]
+        described.append(component)
+        own = [_describe_package(f"{w.package}=={w.version}", w.sha256) for w in model.wheels]
+        own += [_describe_package(model.package, None)] if model.package else []
+        packages |= {package["bom-ref"]: package for package in own}
+        dependencies.append({"ref": reference, "dependsOn": [package["bom-ref"] for package in own]})
+    return {
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.6",
+        "version": 1,
+        "metadata": {"component": {"type": "library", "name": "entaug", "version": __version__}},
+        "components": [*described, *packages.values()],
+        "dependencies": dependencies,
+    }
+
+
+def _describe_package(requirement: str, sha256: str | None) -> dict[str, Any]:
+    name, _, version = requirement.partition("==")
+    purl = f"pkg:pypi/{name}@{version}"
+    package: dict[str, Any] = {"type": "library", "bom-ref": purl, "name": name, "version": version, "purl": purl}
+    return package if sha256 is None else {**package, "hashes": [{"alg": "SHA-256", "content": sha256}]}

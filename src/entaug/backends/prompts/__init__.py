@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 import tomllib
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -70,22 +70,26 @@ def packaged_prompt(name: str) -> Prompt:
 
 def read_prompt(path: str | Path, purpose: str) -> Prompt:
     """Read a prompt of the user."""
-    path = Path(path)
+    path, remedy = Path(path), f"see: entaug list prompts {purpose}"
     text = decode_text(read_bytes(path), path)
     try:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise InputError(f"is not a TOML file ({error})", path=str(path), remedy="see: entaug list prompts") from None
-    remedy = f"see: entaug list prompts {purpose}"
-    unknown = [name for name in table if name not in _PARTS]
-    if unknown:
-        raise InputError(
-            f"has the unknown key {unknown[0]!r}", path=str(path), line=_line(text, unknown[0]), remedy=remedy
-        )
+        raise InputError(f"is not a TOML file ({error})", path=str(path), remedy=remedy) from None
     texts = {name: table.get(name, "") for name in _PARTS}
-    if not all(isinstance(value, str) for value in texts.values()) or not texts["user"].strip():
-        raise InputError('needs a text named "user"', path=str(path), remedy=remedy)
-    _check_placeholders(texts, PLACEHOLDERS[purpose], path, text, remedy)
+    known = PLACEHOLDERS[purpose]
+    used = {match[1] for part in texts.values() for match in _PLACEHOLDER.finditer(str(part))}
+    shown = ", ".join(f"{{{name}}}" for name in known)
+    problems = [(f"has the unknown key {name!r}", name) for name in table if name not in _PARTS]
+    if not all(isinstance(part, str) for part in texts.values()) or not texts["user"].strip():
+        problems.append(('needs a text named "user"', ""))
+    problems += [(f"has the unknown placeholder {{{n}}} (there are: {shown})", n) for n in sorted(used - set(known))]
+    problems += [
+        (f"lacks the placeholder {{{n}}}", "") for n, is_needed in known.items() if is_needed and n not in used
+    ]
+    for problem, place in problems:
+        line = next((number for number, line in enumerate(text.splitlines(), 1) if place and place in line), None)
+        raise InputError(problem, path=str(path), line=line, remedy=remedy)
     return Prompt(path.stem, texts["system"].strip(), texts["user"].strip())
 
 
@@ -98,27 +102,3 @@ def describe_prompt(path: str | Path) -> str:
 def prompt_beside(value: object, folder: Path) -> object:
     """Return the file of a prompt with its path relative to a folder, as plans have it."""
     return str(folder / Path(value).expanduser()) if isinstance(value, str) else value
-
-
-def _check_placeholders(
-    texts: Mapping[str, str], known: Mapping[str, bool], path: Path, text: str, remedy: str
-) -> None:
-    used = {match[1] for value in texts.values() for match in _PLACEHOLDER.finditer(value)}
-    for name in sorted(used - set(known)):
-        raise InputError(
-            f"has the unknown placeholder {{{name}}} (there are: {_shown(known)})",
-            path=str(path),
-            line=_line(text, f"{{{name}}}"),
-            remedy=remedy,
-        )
-    for name, is_required in known.items():
-        if is_required and name not in used:
-            raise InputError(f"lacks the placeholder {{{name}}}", path=str(path), remedy=remedy)
-
-
-def _shown(names: Collection[str]) -> str:
-    return ", ".join(f"{{{name}}}" for name in names)
-
-
-def _line(text: str, part: str) -> int | None:
-    return next((number for number, line in enumerate(text.splitlines(), start=1) if part in line), None)

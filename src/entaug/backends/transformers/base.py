@@ -1,6 +1,6 @@
 """What all backends on PyTorch and transformers share: finding and loading models, devices, precision and batches.
 
-Only safetensors and GGUF files are loaded, never pickles, and never code that comes with a model.
+Only safetensors are loaded, never pickles, and never code that comes with a model.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import json
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
@@ -21,11 +21,10 @@ from safetensors import SafetensorError
 
 from entaug.backends.compute import compute_settings
 from entaug.backends.models.catalogue import MODELS, cache_dir, digest
-from entaug.core.spacing import is_unspaced_script
 from entaug.errors import EntaugError, MissingModelError, ParameterError, one_line
 
 # The files that determine what a model answers: weights, configuration and tokenizer.
-_WEIGHTS_AND_CONFIG = ("*.safetensors", "*.gguf", "*.bin", "config.json", "generation_config.json")
+_WEIGHTS_AND_CONFIG = ("*.safetensors", "config.json", "generation_config.json")
 _TOKENIZER = (
     *("tokenizer*.json", "special_tokens_map.json", "added_tokens.json"),
     *("*vocab*", "merges.txt", "*.model", "*.spm"),
@@ -35,13 +34,10 @@ _FP16_CAPABILITY = (7, 0)  # since Volta: GPUs without bf16 such as the T4
 _BEYOND_FP16 = ("t5", "gemma", "pegasus", "switch_transformers", "udop")
 _NO_MEMORY = ("out of memory", "can't allocate memory", "not enough memory")
 _PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
-_HUB_FILES = ["README.md", "*.safetensors", "*.json", "*.txt", "*.model", "*.spm", "*.gguf"]
+_HUB_FILES = ["README.md", "*.safetensors", "*.json", "*.txt", "*.model", "*.spm"]
 _BATCHES_SORTED_TOGETHER = 16
 # Models that count positions from behind the padding id lose these positions.
 _OFFSET_POSITIONS = frozenset({"roberta", "xlm-roberta", "camembert", "mpnet", "xlm-roberta-xl"})
-_MIN_VOCABULARY = 1000  # smaller ones consist of bytes or characters, which read everything
-_MIN_LETTERS = 100
-_SPELLED_OUT = 0.9  # tokens for each letter, in a script with spaces; models that know a language need less than half
 
 
 # -------------------------------------------------------------------------------------------------- finding and loading
@@ -49,46 +45,41 @@ _SPELLED_OUT = 0.9  # tokens for each letter, in a script with spaces; models th
 
 def find_model(name: str | Path) -> Path:
     """Find the folder of a model; a model on the hub is downloaded once."""
-    folder = Path(name)
-    if folder.is_dir():
-        return _check_weights(folder, str(name))
-    if folder.exists():
+    folder = Path(name) if Path(name).exists() else _from_hub(str(name))
+    if not folder.is_dir():
         raise MissingModelError("is a file, and a model is a folder", path=str(folder), remedy="name its folder")
-    from huggingface_hub import constants, snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
-
-    tried = f"there is no such folder, and it is not in {constants.HF_HUB_CACHE}"
-    remedy = "give a folder, run without --offline, or see: entaug list models"
-    try:
-        return _check_weights(Path(snapshot_download(str(name), local_files_only=True)), str(name))
-    except LocalEntryNotFoundError:
-        if compute_settings().offline:
-            message = f"the model {str(name)!r} is not on this machine: {tried} (offline: the hub was not asked)"
-            raise MissingModelError(message, remedy=remedy) from None
-    except HFValidationError:
-        raise MissingModelError(
-            f"{str(name)!r} is neither a folder nor a name on the hub", remedy="see: entaug list models"
-        ) from None
-    sys.stderr.write(f"downloading {name} from the hub\n")
-    try:
-        return _check_weights(Path(snapshot_download(str(name), allow_patterns=_HUB_FILES)), str(name))
-    except (HfHubHTTPError, OSError) as error:
-        reason = str(error).strip().split("\n")[0]
-        message = f"the model {str(name)!r} cannot be had: {tried}; {constants.ENDPOINT} answers: {reason}"
-        raise MissingModelError(message, remedy="check the name and the network, give a folder") from None
-
-
-def _check_weights(folder: Path, name: str) -> Path:
-    """The folder, if it has weights that are safe to load."""
-    if any(folder.glob("*.safetensors")) or any(folder.glob("*.gguf")):
+    if any(folder.glob("*.safetensors")):
         return folder
-    if any(folder.glob("*.bin")) or any(folder.glob("*.pt")) or any(folder.glob("*.pth")):
+    if any(any(folder.glob(pattern)) for pattern in ("*.bin", "*.pt", "*.pth")):
         raise MissingModelError(
-            f"the model {name!r} has pickled weights only, which can run any code",
+            f"the model {str(name)!r} has pickled weights only, which can run any code",
             path=str(folder),
             remedy="convert them to safetensors",
         )
     raise MissingModelError("holds no *.safetensors", path=str(folder), remedy="name the folder of a saved model")
+
+
+def _from_hub(name: str) -> Path:
+    """The folder of a model of the hub, downloaded if it is not in its cache."""
+    from huggingface_hub import constants, snapshot_download
+    from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
+
+    tried = f"the model {name!r} is not on this machine: there is no such folder, nor one in {constants.HF_HUB_CACHE}"
+    remedy = "give a folder, run without --offline, or see: entaug list models"
+    try:
+        return Path(snapshot_download(name, local_files_only=True))
+    except HFValidationError:
+        message = f"{name!r} is neither a folder nor a name on the hub"
+        raise MissingModelError(message, remedy="see: entaug list models") from None
+    except LocalEntryNotFoundError:
+        if compute_settings().offline:
+            raise MissingModelError(f"{tried} (offline: the hub was not asked)", remedy=remedy) from None
+    sys.stderr.write(f"downloading {name} from the hub\n")
+    try:
+        return Path(snapshot_download(name, allow_patterns=_HUB_FILES))
+    except OSError as error:  # those of requests are
+        message = f"{tried}; {constants.ENDPOINT} answers: {one_line(error)}"
+        raise MissingModelError(message, remedy="check the name and the network, give a folder") from None
 
 
 def load_pretrained(cls: Any, folder: Path, **options: Any) -> Any:
@@ -111,8 +102,6 @@ _UNUSED_WEIGHTS = re.compile(r"\bpooler\.|position_ids|positions\.weight$|logits
 def load_model(cls: Any, folder: Path, *, fault: str = "", remedy: str = "", **options: Any) -> Any:
     """Load a model of transformers, whose weights must all be in the folder."""
     # By itself transformers gives random values to weights that it does not find.
-    if "gguf_file" in options:  # transformers itself requires all weights of such files
-        return load_pretrained(cls, folder, **options)
     model, info = load_pretrained(cls, folder, **options, output_loading_info=True)
     missing = sorted(key for key in info["missing_keys"] if not _UNUSED_WEIGHTS.search(key))
     if missing:
@@ -224,20 +213,6 @@ def card_languages(folder: Path) -> frozenset[str] | None:
     return None if "multilingual" in codes else frozenset(codes) or None
 
 
-def unread_share(tokenizer: Any, texts: Iterable[str]) -> float:
-    """Measure how much of some texts a vocabulary does not know."""
-    texts = list(texts)
-    letters = sum(character.isalpha() for text in texts for character in text)
-    if len(tokenizer) < _MIN_VOCABULARY or letters < _MIN_LETTERS:
-        return 0.0
-    rows = tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"]
-    ids = [token for row in rows for token in row]
-    if not is_unspaced_script("".join(texts[:10])) and len(ids) > _SPELLED_OUT * letters:
-        return 1.0
-    unknown = {token for token in set(ids) if token == tokenizer.unk_token_id or "\ufffd" in tokenizer.decode([token])}
-    return sum(token in unknown for token in ids) / max(1, len(ids))
-
-
 # ------------------------------------------------------------------------------------------------ device and precision
 
 
@@ -283,7 +258,6 @@ class Batcher:
 
     def __init__(self, budget: int) -> None:
         self.budget = budget
-        self.num_halvings = 0
 
     def run(
         self, lengths: Sequence[int], compute: Callable[[list[int], int], None], *, step: int = 8, cost: int = 1
@@ -299,12 +273,14 @@ class Batcher:
                 try:
                     compute(rows[start : start + size], width)
                 except (RuntimeError, MemoryError) as error:
-                    remedy = "use a smaller model, a shorter text or another device"
-                    release_memory(error, size, f"text of {width} tokens", remedy)
-                    self.budget = max(cost * width, self.budget // 2)
-                    self.num_halvings += 1
+                    self.shrink(error, size, cost * width, width)
                 else:
                     start += size
+
+    def shrink(self, error: BaseException, size: int, row_cost: int, width: int) -> None:
+        """Halve the budget after a batch for which memory did not suffice; raise any other error."""
+        release_memory(error, size, f"text of {width} tokens", "use a smaller model, a shorter text or another device")
+        self.budget = max(row_cost, self.budget // 2)
 
 
 def release_memory(error: BaseException, size: int, item: str, remedy: str) -> None:
@@ -345,7 +321,7 @@ class TorchBackend:
         self.folder = find_model(name)
         self.device, self.dtype = choose_device(device, precision)
         if self.dtype is torch.float16:
-            config = load_pretrained(transformers.AutoConfig, self.folder, **self._gguf_options)
+            config = load_pretrained(transformers.AutoConfig, self.folder)
             _, self.dtype = choose_device(device, precision, model_type=config.model_type)
         self.tokenizer = self._load_tokenizer()
         self._prepare_model()
@@ -353,28 +329,17 @@ class TorchBackend:
         self.name = f"{model_name(self.folder)}/{precision_names[self.dtype]}"
         self.batcher = Batcher(budget or (32768 if self.device.type == "cuda" else 4096))
         self.prefix_ids, self.suffix_ids = self._special_ids()
-        self.num_split = 0
 
     @property
     def languages(self) -> frozenset[str] | None:
         """The languages that the model serves; None if they are not known."""
         return card_languages(self.folder)
 
-    def unread_share(self, texts: Sequence[str]) -> float:
-        """The share of tokens of texts that the vocabulary does not know."""
-        return unread_share(self.tokenizer, texts)
-
-    @property
-    def _gguf_options(self) -> dict[str, str]:
-        """The options by which transformers reads a GGUF file."""
-        files = sorted(self.folder.glob("*.gguf"))
-        return {"gguf_file": files[0].name} if files and not any(self.folder.glob("*.safetensors")) else {}
-
     def _load_tokenizer(self) -> Any:
-        return load_tokenizer(self.folder, **self._gguf_options)
+        return load_tokenizer(self.folder)
 
     def _load_model(self) -> Any:
-        return load_model(self.auto, self.folder, dtype=self.dtype, **self._gguf_options)
+        return load_model(self.auto, self.folder, dtype=self.dtype)
 
     def _place_model(self) -> Any:
         """The model on the device, for prediction."""

@@ -1,4 +1,4 @@
-"""Causal language models of transformers, GGUF files included: log-probabilities of tokens."""
+"""Causal language models of transformers: log-probabilities of tokens."""
 
 from __future__ import annotations
 
@@ -18,9 +18,8 @@ _COST = 4  # of a token, which takes a row of the whole vocabulary
 class TransformersCausalLM(TorchBackend):
     """Any model that ``AutoModelForCausalLM`` loads, as a `entaug.backends.protocols.CausalLM`."""
 
-    # A folder with a `.gguf` file and no safetensors is dequantised at loading, which takes a while. Texts are scored
-    # after the model's end-of-text token, as they followed it in training. A text longer than the model takes is scored
-    # in windows that overlap by half.
+    # Texts are scored after the model's end-of-text token, as they followed it in training. A text longer than the
+    # model takes is scored in windows that overlap by half.
 
     auto = transformers.AutoModelForCausalLM
 
@@ -42,7 +41,6 @@ class TransformersCausalLM(TorchBackend):
         windows: list[tuple[int, int, int]] = []
         for text, row in enumerate(rows):
             windows.append((text, 0, 0))
-            self.num_split += len(row) > longest
             start = 0
             while start + longest < len(row):
                 first_scored = start + longest

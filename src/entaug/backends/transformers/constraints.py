@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import abc
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 import transformers
+from numpy.typing import NDArray
 
 from entaug.backends.config import DecodingConfig
 from entaug.core.spacing import continues_word, is_unspaced_script
+
+Changes = NDArray[np.float32]
+"""What is added to the scores of the tokens of a vocabulary."""
 
 _NGRAM = 4  # an n-gram of so many tokens occurs once in a text
 _GAP_BEFORE_END = 10  # tokens after the last phrase before the end becomes likelier
@@ -20,7 +26,30 @@ _SENTENCE_END = re.compile(r"['\"”’)\]]*[.!?…。！？؟।]+['\"”’)\]
 _OPENING = frozenset("([{\"'“‘«„")  # noqa: RUF001  (no space after them)
 
 
-class MarkerConstraint(transformers.LogitsProcessor):
+class TokenConstraint(transformers.LogitsProcessor, abc.ABC):
+    """Changes the scores of the next tokens by the texts so far."""
+
+    def __init__(self, num_before_text: int) -> None:
+        self._num_before_text = num_before_text
+
+    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        """See `transformers.LogitsProcessor`; called once a step, with all beams of all inputs."""
+        return self.constrain(input_ids[:, self._num_before_text :].tolist(), range(len(scores)), scores)
+
+    def constrain(self, texts: Sequence[Sequence[int]], rows: Sequence[int], scores: torch.Tensor) -> torch.Tensor:
+        """Change the scores of some rows."""
+        # What is to change is collected for all rows first: on a GPU each change of its own would cost a copy.
+        changes = np.zeros(scores.shape, np.float32)
+        for own, row, ids in zip(changes, rows, texts, strict=True):
+            self._change(own, row, ids)
+        return scores + torch.from_numpy(changes).to(scores.device)
+
+    @abc.abstractmethod
+    def _change(self, changes: Changes, row: int, ids: Sequence[int]) -> None:
+        """Fill in what is added to the scores of a row with a text."""
+
+
+class MarkerConstraint(TokenConstraint):
     """Constrained decoding: markers that must each be followed by a word."""
 
     # A marker is followed by the beginning of a word, not by another marker or the end. A marker with predecessors is
@@ -30,35 +59,22 @@ class MarkerConstraint(transformers.LogitsProcessor):
         self,
         rules: Mapping[int, Collection[int] | None],
         num_before_text: int,
-        word_starts: torch.Tensor,
-        joining: torch.Tensor,
+        word_starts: Sequence[int],
+        joining: Sequence[int],
     ) -> None:
+        super().__init__(num_before_text)
         self._rules = rules
-        self._num_before_text = num_before_text
         self._word_starts = word_starts
-        self._joining = set(joining.tolist())
+        self._joining = set(joining)
 
-    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-        """See `transformers.LogitsProcessor`; called once a step, with all beams of all inputs."""
-        return self.constrain(input_ids[:, self._num_before_text :].tolist(), range(len(scores)), scores)
-
-    def constrain(self, texts: Sequence[Sequence[int]], rows: Sequence[int], scores: torch.Tensor) -> torch.Tensor:
-        """See `entaug.backends.transformers.decoding.TokenConstraint`."""
-        del rows
-        constrained = scores.clone()
-        needs_word, impossible = [], []
-        for row, ids in enumerate(texts):
-            possible = self.possible_markers(ids)
-            if possible is None:
-                needs_word.append(row)
-            else:
-                impossible += [(row, marker) for marker in self._rules if marker not in possible]
-        _exclude(constrained, impossible)
-        if needs_word:
-            index = torch.tensor(needs_word, device=scores.device)
-            constrained[index] = _IMPOSSIBLE
-            constrained[index[:, None], self._word_starts] = scores[index[:, None], self._word_starts]
-        return constrained
+    def _change(self, changes: Changes, row: int, ids: Sequence[int]) -> None:
+        del row
+        possible = self.possible_markers(ids)
+        if possible is None:
+            changes[:] = _IMPOSSIBLE
+            changes[self._word_starts] = 0
+        else:
+            changes[[marker for marker in self._rules if marker not in possible]] = _IMPOSSIBLE
 
     def possible_markers(self, ids: Sequence[int]) -> set[int] | None:
         """The markers that may follow a text."""
@@ -94,7 +110,7 @@ class _Progress(NamedTuple):
     gap: int
 
 
-class PhraseConstraint(transformers.LogitsProcessor):
+class PhraseConstraint(TokenConstraint):
     """Constrained decoding: a text does not end before it contains all required phrases, each once."""
 
     # While a phrase is missing, the end of the text and the marks that end a sentence are impossible. The longer no
@@ -110,17 +126,16 @@ class PhraseConstraint(transformers.LogitsProcessor):
         num_beams: int,
         num_before_text: int,
         end_id: int,
-        end_marks: torch.Tensor,
-        joining: torch.Tensor,
+        end_marks: Sequence[int],
+        joining: Sequence[int],
         is_opening: Callable[[int], bool],
         forbidden: Sequence[Phrase] = (),
         boost: float = 0.5,
     ) -> None:
+        super().__init__(num_before_text)
         self._required = required
         self._num_beams = num_beams
-        self._num_before_text = num_before_text
-        self._end_id, self._end_marks = end_id, end_marks
-        self._end_mark_ids = frozenset(end_marks.tolist())
+        self._end_id, self._end_marks, self._end_mark_ids = end_id, end_marks, frozenset(end_marks)
         self._joining = joining
         self._is_opening = is_opening
         self._boost = boost
@@ -132,50 +147,24 @@ class PhraseConstraint(transformers.LogitsProcessor):
                 middle.setdefault(ids[:half], set()).add(ids[half])
         self._longest_half = max((len(half) for middle in self._forbidden_middle for half in middle), default=-1)
 
-    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-        """See `transformers.LogitsProcessor`; called once a step, with all beams of all inputs."""
-        return self.constrain(input_ids[:, self._num_before_text :].tolist(), range(len(scores)), scores)
-
-    def constrain(self, texts: Sequence[Sequence[int]], rows: Sequence[int], scores: torch.Tensor) -> torch.Tensor:
-        """See `entaug.backends.transformers.decoding.TokenConstraint`."""
-        # What is to change is collected for all rows first: on a GPU each change of its own would cost a copy.
-        only_next: list[int] = []
-        blocked: list[tuple[int, int]] = []
-        unfinished: list[int] = []
-        ends: list[tuple[int, int]] = []
-        end_boosts: list[float] = []
-        firsts: list[tuple[int, int]] = []
-        first_boosts: list[float] = []
-        at_word_end: list[int] = []
-        nexts: list[tuple[int, int]] = []
-        for row, (number, ids) in enumerate(zip(rows, texts, strict=True)):
-            state = self.progress(self._required[number // self._num_beams], ids)
-            nexts += [(row, id_) for id_ in state.next_ids]
-            if state.next_ids and not state.is_complete:
-                only_next.append(row)
-                continue
-            blocked += [(row, id_) for id_ in state.blocked_ids | self._blocked_anywhere(ids)]
-            firsts += [(row, id_) for id_ in state.first_ids]
-            first_boosts += [self._boost * state.gap] * len(state.first_ids)
-            if state.first_ids:
-                unfinished.append(row)
-            elif state.gap > _GAP_BEFORE_END:
-                # What ends a sentence, and after that the end of the text.
-                own = [self._end_id] if ids and ids[-1] in self._end_mark_ids else self._end_mark_ids
-                ends += [(row, id_) for id_ in own]
-                end_boosts += [self._boost * (state.gap - _GAP_BEFORE_END)] * len(own)
-            if state.is_complete:
-                at_word_end.append(row)
-        changed = scores.clone()
-        _exclude_in_rows(changed, only_next)
-        _exclude(changed, blocked)
-        _exclude_in_rows(changed, unfinished, self._end_marks)
-        _increase(changed, changed, ends, end_boosts)
-        # A phrase may begin like the end of a sentence (".NET"), or like a forbidden phrase.
-        _increase(changed, scores, firsts, first_boosts)
-        _exclude_in_rows(changed, at_word_end, self._joining)
-        _increase(changed, scores, nexts, [0.0] * len(nexts))
-        return changed
+    def _change(self, changes: Changes, row: int, ids: Sequence[int]) -> None:
+        state = self.progress(self._required[row // self._num_beams], ids)
+        if state.next_ids and not state.is_complete:
+            changes[:] = _IMPOSSIBLE
+            changes[[*state.next_ids]] = 0
+            return
+        changes[[*(state.blocked_ids | self._blocked_anywhere(ids))]] = _IMPOSSIBLE
+        if state.first_ids:
+            changes[self._end_marks] = _IMPOSSIBLE
+            # A phrase may begin like the end of a sentence (".NET"), or like a forbidden phrase.
+            changes[[*state.first_ids]] = self._boost * state.gap
+        elif state.gap > _GAP_BEFORE_END:
+            # What ends a sentence, and after that the end of the text.
+            ends = [self._end_id] if ids and ids[-1] in self._end_mark_ids else self._end_marks
+            changes[ends] += self._boost * (state.gap - _GAP_BEFORE_END)
+        if state.is_complete:
+            changes[self._joining] = _IMPOSSIBLE
+        changes[[*state.next_ids]] = 0
 
     def _blocked_anywhere(self, ids: Sequence[int]) -> set[int]:
         """The tokens that would continue a forbidden phrase or repeat an n-gram."""
@@ -261,29 +250,6 @@ class PhraseConstraint(transformers.LogitsProcessor):
         return frozenset(blocked)
 
 
-def _exclude(scores: torch.Tensor, cells: Sequence[tuple[int, int]]) -> None:
-    """Make pairs of row and token impossible."""
-    if cells:
-        rows, tokens = torch.tensor(cells, device=scores.device).T
-        scores[rows, tokens] = _IMPOSSIBLE
-
-
-def _exclude_in_rows(scores: torch.Tensor, rows: Sequence[int], tokens: torch.Tensor | None = None) -> None:
-    """Make some tokens, or all, impossible in some rows."""
-    if rows:
-        index = torch.tensor(rows, device=scores.device)
-        scores[index if tokens is None else (index[:, None], tokens)] = _IMPOSSIBLE
-
-
-def _increase(
-    scores: torch.Tensor, before: torch.Tensor, cells: Sequence[tuple[int, int]], increments: Sequence[float]
-) -> None:
-    """Set the scores of pairs of row and token to those that they had before and an increment."""
-    if cells:
-        rows, tokens = torch.tensor(cells, device=scores.device).T
-        scores[rows, tokens] = (before[rows, tokens] + torch.tensor(increments, device=scores.device)).to(scores.dtype)
-
-
 class OutputVocabulary:
     """The tokens of a generator."""
 
@@ -312,19 +278,15 @@ class OutputVocabulary:
         return sorted({*self._tokenizer.all_special_ids, *range(len(self._tokenizer), num_embeddings)} - {self.end_id})
 
     @cached_property
-    def end_marks(self) -> Any:
-        """The tokens that end a text or a sentence, of shape (tokens,)."""
+    def end_marks(self) -> list[int]:
+        """The tokens that end a text or a sentence."""
         texts = enumerate(self.texts)
-        ends = {*self.stop_ids, *(id_ for id_, text in texts if _SENTENCE_END.fullmatch(text.strip(" ")))}
-        return self._tensor(sorted(ends))
+        return sorted({*self.stop_ids, *(id_ for id_, text in texts if _SENTENCE_END.fullmatch(text.strip(" ")))})
 
     @cached_property
-    def joining(self) -> Any:
-        """The tokens that continue a word, of shape (tokens,); none of scripts without spaces."""
-        return self._tensor([id_ for id_, text in enumerate(self.texts) if text and continues_word(text[0])])
-
-    def _tensor(self, ids: list[int]) -> Any:
-        return torch.tensor(ids, dtype=torch.long, device=self._backend.device)
+    def joining(self) -> list[int]:
+        """The tokens that continue a word; none of scripts without spaces."""
+        return [id_ for id_, text in enumerate(self.texts) if text and continues_word(text[0])]
 
     def is_opening(self, id_: int) -> bool:
         """Whether a word may follow a token without a space."""
@@ -362,9 +324,9 @@ class OutputVocabulary:
         forbidden: Sequence[Phrase],
         config: DecodingConfig,
         num_before_text: int,
-    ) -> list[PhraseConstraint | MarkerConstraint]:
+    ) -> list[TokenConstraint]:
         """Create the constraints of the texts of a batch."""
-        constraints: list[PhraseConstraint | MarkerConstraint] = []
+        constraints: list[TokenConstraint] = []
         if required is not None:
             ends = (self.end_id, self.end_marks, self.joining, self.is_opening)
             constraints.append(PhraseConstraint(required, config.num_beams, num_before_text, *ends, forbidden))
@@ -382,4 +344,4 @@ class OutputVocabulary:
         }
         texts = enumerate(self.texts)
         word_starts = [i for i, text in texts if text[:1] == " " and text.strip() and i not in rules]
-        return MarkerConstraint(rules, num_before_text, self._tensor(word_starts), self.joining)
+        return MarkerConstraint(rules, num_before_text, word_starts, self.joining)

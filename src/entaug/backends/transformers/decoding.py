@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -12,6 +12,7 @@ import transformers
 from transformers.cache_utils import Cache, DynamicCache, DynamicLayer
 
 from entaug.backends.transformers.base import pad_rows
+from entaug.backends.transformers.constraints import TokenConstraint
 
 _MIN_FREE = 0.25  # share of the rows that must be free before the next inputs are read: reading costs a step or more
 _STEP = 32  # widths are multiples of it, so that kernels add up the values of a text in the same order in any batch
@@ -79,13 +80,6 @@ class DiversityPenalty(transformers.LogitsProcessor):
             penalised = penalised + self._penalty * last_rank[:, None]
         self._previous_ids, self._previous_tokens = input_ids.clone(), tokens
         return torch.full_like(scores, -torch.inf).scatter_(1, tokens, penalised)
-
-
-class TokenConstraint(Protocol):
-    """Changes the scores of the next tokens by the texts so far."""
-
-    def constrain(self, texts: Sequence[Sequence[int]], rows: Sequence[int], scores: torch.Tensor) -> torch.Tensor:
-        """Change the scores of some rows."""
 
 
 class SampledText(NamedTuple):

@@ -14,18 +14,10 @@ from entaug.backends.transformers.base import Batcher, TorchBackend, pad_rows, t
 from entaug.errors import ParameterError
 
 
-class _LayerReached(Exception):  # noqa: N818 (no error)
-    """The wanted layer is computed; those above are not needed."""
-
-    def __init__(self, hidden: torch.Tensor) -> None:
-        super().__init__()
-        self.hidden = hidden
-
-
 class TransformersEncoder(TorchBackend):
     """Any model that ``AutoModel`` loads, as a `entaug.backends.protocols.Encoder`."""
 
-    # A text longer than the model takes is encoded in parts (`num_split` counts such texts).
+    # A text longer than the model takes is encoded in parts.
 
     auto = transformers.AutoModel
 
@@ -62,8 +54,7 @@ class TransformersEncoder(TorchBackend):
 
         self.batcher.run([len(part) for part in parts], compute)
         remaining = iter(vectors)
-        self.num_split += sum(len(text_parts) > 1 for text_parts in parts_of_text)
-        return [_joined([next(remaining) for _ in text_parts]) for text_parts in parts_of_text]
+        return [np.concatenate([next(remaining) for _ in text_parts]) for text_parts in parts_of_text]
 
     def _split(self, row: list[int]) -> list[list[int]]:
         longest = self.max_length
@@ -73,27 +64,9 @@ class TransformersEncoder(TorchBackend):
         ids, padded_mask = self.pad(rows, width)
         mask = None if all(len(row) == width for row in rows) else padded_mask
         with torch.inference_mode():
-            if layer is None or layer == self.num_layers:
-                last: torch.Tensor = self.model(input_ids=ids, attention_mask=mask)[0]
-                return last
-            stack = self._layer_stack()
-            if layer == 0 or stack is None:
-                states = self.model(input_ids=ids, attention_mask=mask, output_hidden_states=True).hidden_states
-                state: torch.Tensor = states[layer]
-                return state
-            # The layers above the wanted one are not computed.
-            hook = stack[layer - 1].register_forward_hook(_stop)
-            try:
-                self.model(input_ids=ids, attention_mask=mask)
-            except _LayerReached as reached:
-                return reached.hidden
-            finally:
-                hook.remove()
-        raise AssertionError("the layer was not computed")
-
-    def _layer_stack(self) -> torch.nn.ModuleList | None:
-        modules = self.model.modules()
-        return next((m for m in modules if isinstance(m, torch.nn.ModuleList) and len(m) == self.num_layers), None)
+            output = self.model(input_ids=ids, attention_mask=mask, output_hidden_states=layer is not None)
+        states: torch.Tensor = output[0] if layer is None else output.hidden_states[layer]
+        return states
 
     def sentence_vectors(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """See `entaug.backends.protocols.Encoder.sentence_vectors`: the mean over tokens, special ones included."""
@@ -110,31 +83,21 @@ class TransformersEncoder(TorchBackend):
         # Words of different parts of a text that is too long do not attend to each other.
         if not 1 <= layers <= self.num_layers:
             raise ParameterError(f"layers must be between 1 and {self.num_layers} for {self.name}, not {layers!r}")
-        matrices, num_split = compute_attentions(
-            self.model, self.tokenizer, self.max_length, self.batcher, sentences, layers
-        )
-        self.num_split += num_split
-        return matrices
-
-
-def _joined(parts: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+        return compute_attentions(self.model, self.tokenizer, self.max_length, self.batcher, sentences, layers)
 
 
 def compute_attentions(
     model: Any, tokenizer: Any, max_length: int, batcher: Batcher, sentences: Sequence[Sequence[str]], layers: int
-) -> tuple[list[NDArray[np.float32]], int]:
+) -> list[NDArray[np.float32]]:
     """Compute attention between words, see `entaug.backends.protocols.Encoder.attentions`."""
     if model.config._attn_implementation != "eager":  # noqa: SLF001
         model.set_attn_implementation("eager")  # the fused kernels do not return attentions
     matrices = [np.zeros((len(words), len(words)), np.float32) for words in sentences]
     # Each part: its sentence, its token ids, and for each token its word or -1.
     parts: list[tuple[int, list[int], list[int]]] = []
-    num_split = 0
     for number, words in enumerate(sentences):
         ids, word_of = tokenize_words(tokenizer, words)
         starts = range(0, max(1, len(ids)), max_length)
-        num_split += len(starts) > 1
         parts += [(number, ids[i : i + max_length], word_of[i : i + max_length]) for i in starts]
 
     def compute(batch: list[int], width: int) -> None:
@@ -150,8 +113,4 @@ def compute_attentions(
             np.add.at(matrices[number], np.ix_(words, words), between_words)
 
     batcher.run([len(ids) for _, ids, _ in parts], compute)
-    return matrices, num_split
-
-
-def _stop(_module: Any, _inputs: Any, output: Any) -> None:
-    raise _LayerReached(output[0] if isinstance(output, tuple) else output)
+    return matrices

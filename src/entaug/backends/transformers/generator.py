@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import abc
-import copy
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import torch
 import transformers
 
 from entaug.backends.compute import trim_heap
-from entaug.backends.config import DecodingConfig, TrainingConfig, TrainingProgress
+from entaug.backends.config import DecodingConfig, TrainingConfig
 from entaug.backends.protocols import TextPairs
-from entaug.backends.transformers.base import find_model, load_pretrained, quiet, release_memory
-from entaug.backends.transformers.constraints import OutputVocabulary
+from entaug.backends.transformers.base import find_model, load_pretrained, quiet
+from entaug.backends.transformers.constraints import OutputVocabulary, Phrase, TokenConstraint
 from entaug.backends.transformers.decoding import (
     DiversityPenalty,
     GumbelTopK,
@@ -58,11 +57,14 @@ class GeneratorLanguages:
         return suffix[-1:] if self._is_first and self.default is not None else [start_id, *prefix]
 
 
-def mean_log_probs(steps: Sequence[Any], rows: Sequence[tuple[list[int], bool]]) -> list[float]:
-    """Return the mean log-probability of the tokens of each row up to its end."""
-    table = torch.stack(list(steps), dim=1).tolist()
-    lengths = [len(row) + has_ended for row, has_ended in rows]
-    return [math.fsum(values[:n]) / max(1, n) for values, n in zip(table, lengths, strict=True)]
+class _Request(NamedTuple):
+    """An input that texts are generated for."""
+
+    number: int
+    prompt: list[int]
+    language: str | None
+    seed: int
+    required: list[list[Phrase]] | None
 
 
 class HeadInputs:
@@ -131,15 +133,13 @@ class TransformersGenerator(FineTunable[tuple[str, str, str | None]], abc.ABC):
 
     # -------------------------------------------------------------------------------------------------------- training
 
-    def fit(
+    def fit(  # type: ignore[override]  # pairs and languages make examples
         self,
         pairs: TextPairs,
         config: TrainingConfig = TrainingConfig(),  # noqa: B008 (immutable)
         *,
-        new_tokens: Mapping[str, str] | None = None,
-        checkpoint_dir: Path | None = None,
-        progress: TrainingProgress | None = None,
         languages: Sequence[str | None] | None = None,
+        **options: Any,
     ) -> Self:
         """See `entaug.backends.protocols.MultilingualGenerator.fit`."""
 
@@ -147,9 +147,7 @@ class TransformersGenerator(FineTunable[tuple[str, str, str | None]], abc.ABC):
             now = pairs(epoch) if callable(pairs) else pairs
             return [(*pair, language) for pair, language in zip(now, languages or [None] * len(now), strict=True)]
 
-        trained = copy.copy(self)
-        trained._train(examples, config, new_tokens, checkpoint_dir, progress)  # noqa: SLF001 (its own)
-        return trained
+        return super().fit(examples, config, **options)
 
     @cached_property
     def vocabulary(self) -> OutputVocabulary:
@@ -197,108 +195,102 @@ class TransformersGenerator(FineTunable[tuple[str, str, str | None]], abc.ABC):
         max_new_tokens = config.max_new_tokens
         if self.max_target_length is not None:  # a text twice as long as any training text does not end sensibly
             max_new_tokens = min(max_new_tokens, 2 * self.max_target_length + 8)
-        languages = languages or [None] * len(inputs)
-        prompts = [self._prompt(*pair) for pair in zip(inputs, languages, strict=True)]
-        outputs: list[list[str]] = [[] for _ in prompts]
-        work = [i for i, prompt in enumerate(prompts) if self._leaves_room(prompt, max_new_tokens)]
-        phrases_of = [[self.vocabulary.phrases(parts) for parts in phrases] for phrases in required or ()]
-        if required is not None:  # a phrase that cannot be written would keep a text from ending
-            work = [
-                i for i in work if all(self.vocabulary.is_writable(part) for parts in phrases_of[i] for part in parts)
-            ]
+        work: list[_Request] = []
+        for i, (text, language) in enumerate(zip(inputs, languages or [None] * len(inputs), strict=True)):
+            phrases = None if required is None else [self.vocabulary.phrases(parts) for parts in required[i]]
+            request = _Request(i, self._prompt(text, language), language, seeds[i] if seeds else 0, phrases)
+            # A phrase that cannot be written would keep a text from ending.
+            is_writable = all(self.vocabulary.is_writable(part) for parts in phrases or () for part in parts)
+            if is_writable and self._leaves_room(request.prompt, max_new_tokens):
+                work.append(request)
         forbidden_phrases = self.vocabulary.phrases(forbidden) if required is not None else []
+        outputs: list[list[str]] = [[] for _ in inputs]
 
-        def constraints(chosen: Sequence[int], num_before_text: int) -> list[Any]:
-            phrases = [phrases_of[i] for i in chosen] if required is not None else None
+        def constraints(requests: Sequence[_Request], num_before_text: int) -> list[TokenConstraint]:
+            phrases = None if required is None else [request.required or [] for request in requests]
             return self.vocabulary.constraints(phrases, forbidden_phrases, config, num_before_text)
 
-        if config.strategy == "sample" and self._supports_refilling:
-            own_seeds = [seeds[i] for i in work] if seeds is not None else []
-            texts = self._sample([prompts[i] for i in work], config, max_new_tokens, own_seeds, constraints(work, 0))
-            of_input = dict(zip(work, texts, strict=True))
-            return [of_input.get(i, []) for i in range(len(prompts))]
+        def keep(requests: Sequence[_Request], texts: Sequence[SampledText]) -> None:
+            """Keep the likeliest texts of each input."""
+            per_input = len(texts) // max(1, len(requests))
+            for i, request in enumerate(requests):
+                own = texts[i * per_input : (i + 1) * per_input]
+                usable = [text for text in own if text.has_ended or not config.drop_unfinished]
+                usable.sort(key=lambda text: -text.mean_log_prob)
+                outputs[request.number] = [self._text(text.ids) for text in usable[: config.num_return_sequences]]
 
         def compute(batch: list[int], width: int) -> None:
-            chosen = [work[i] for i in batch]
-            ids, mask = self.pad([prompts[i] for i in chosen], width, left=self._pads_left)
-            batch_seeds = None if seeds is None else [seeds[i] for i in chosen]
-            processors = constraints(chosen, self._num_before_text(ids))
-            of_batch = [languages[i] for i in chosen]
-            texts = self._decode(ids, mask, config, max_new_tokens, batch_seeds, processors, of_batch)
-            for i, own_texts in zip(chosen, texts, strict=True):
-                outputs[i] = own_texts
+            requests = [work[i] for i in batch]
+            ids, mask = self.pad([request.prompt for request in requests], width, left=self._pads_left)
+            processors = constraints(requests, self._num_before_text(ids))
+            keep(requests, self._decode(requests, ids, mask, config, max_new_tokens, processors))
 
-        # A row costs as much as it has beams. Few batches are worth more than little padding, as a batch takes as many
-        # steps as its longest text.
-        self.batcher.run([len(prompts[i]) for i in work], compute, step=_WIDTH_STEP, cost=config.num_beams)
+        if config.strategy == "sample" and self._supports_refilling:
+            keep(work, self._sample(work, config, max_new_tokens, constraints(work, 0)))
+        else:
+            # A row costs as much as it has beams. Few batches are worth more than little padding, as a batch takes as
+            # many steps as its longest text.
+            lengths = [len(request.prompt) for request in work]
+            self.batcher.run(lengths, compute, step=_WIDTH_STEP, cost=config.num_beams)
         return outputs
 
     def _sample(
         self,
-        prompts: Sequence[Sequence[int]],
+        requests: Sequence[_Request],
         config: DecodingConfig,
         max_new_tokens: int,
-        seeds: Sequence[int],
-        constraints: Sequence[Any],
-    ) -> list[list[str]]:
-        num_draws = config.num_beams
-        rows = [prompt for prompt in prompts for _ in range(num_draws)]
-        draw_seeds = [[seed, draw] for seed in seeds for draw in range(num_draws)]
-        width = -(-max(map(len, prompts), default=1) // _WIDTH_STEP) * _WIDTH_STEP
+        constraints: Sequence[TokenConstraint],
+    ) -> list[SampledText]:
+        rows = [request.prompt for request in requests for _ in range(config.num_beams)]
+        width = -(-max(map(len, rows), default=1) // _WIDTH_STEP) * _WIDTH_STEP
         length = width + (self.device.type != "cpu") * max_new_tokens  # a GPU reserves memory for whole texts
-        batch_size = max(1, self.batcher.budget // length)
         while True:
+            batch_size = max(1, self.batcher.budget // length)
             try:
-                drawn = sample_texts(
+                texts = sample_texts(
                     self.model,
                     rows,
-                    GumbelTopK(draw_seeds, config.top_k, config.temperature),
+                    self._sampler(requests, config),
                     constraints=constraints,
                     max_new_tokens=max_new_tokens,
                     stop_ids=frozenset(self.vocabulary.stop_ids),
                     suppressed_ids=self.vocabulary.suppressed_ids,
                     batch_size=batch_size,
                 )
-                break
             except (RuntimeError, MemoryError) as error:
-                release_memory(error, batch_size, f"text of {width} tokens", "use a smaller model or another device")
-                batch_size = max(1, batch_size // 2)
-                self.batcher.budget = batch_size * length
-                self.batcher.num_halvings += 1
-        trim_heap()
-        return [self._likeliest(drawn[i : i + num_draws], config) for i in range(0, len(drawn), num_draws)]
+                self.batcher.shrink(error, batch_size, length, width)
+            else:
+                trim_heap()
+                return texts
 
-    def _likeliest(self, texts: Sequence[SampledText], config: DecodingConfig) -> list[str]:
-        """The texts of an input that are returned."""
-        usable = [text for text in texts if text.has_ended or not config.drop_unfinished]
-        usable.sort(key=lambda text: -text.mean_log_prob)
-        return [self._text(text.ids) for text in usable[: config.num_return_sequences]]
+    def _sampler(self, requests: Sequence[_Request], config: DecodingConfig) -> GumbelTopK:
+        seeds = [[request.seed, draw] for request in requests for draw in range(config.num_beams)]
+        return GumbelTopK(seeds, config.top_k, config.temperature)
 
     def _decode(
         self,
+        requests: Sequence[_Request],
         ids: Any,
         mask: Any,
         config: DecodingConfig,
         max_new_tokens: int,
-        seeds: Sequence[int] | None,
-        processors: list[Any],
-        languages: Sequence[str | None],
-    ) -> list[list[str]]:
-        num_inputs, num_beams = len(ids), config.num_beams
-        is_sampled, is_diverse = config.strategy == "sample", config.strategy == "diverse_beam_search"
-        # In diverse beam search the first beams to end would end it all, those that differ least from the best one.
-        options: dict[str, Any] = {"early_stopping": not is_diverse}
-        options |= {"num_beams": num_beams, "num_return_sequences": config.num_return_sequences}
+        constraints: Sequence[TokenConstraint],
+    ) -> list[SampledText]:
+        processors: list[Any] = [*constraints]
+        languages = [request.language for request in requests]
         sampler = None
-        if is_diverse:
-            processors.append(DiversityPenalty(num_beams, config.diversity_penalty))
-        elif is_sampled:
-            ids, mask = ids.repeat_interleave(num_beams, 0), mask.repeat_interleave(num_beams, 0)
-            languages = [language for language in languages for _ in range(num_beams)]
-            draw_seeds = [[seed, draw] for seed in seeds or () for draw in range(num_beams)]
-            sampler = GumbelTopK(draw_seeds, config.top_k, config.temperature)
+        if config.strategy == "sample":
+            sampler = self._sampler(requests, config)
             processors.append(sampler)
-            options = {"num_beams": 1}
+            ids, mask = (tensor.repeat_interleave(config.num_beams, 0) for tensor in (ids, mask))
+            languages = [language for language in languages for _ in range(config.num_beams)]
+            options: dict[str, Any] = {"num_beams": 1}
+        else:
+            options = {"num_beams": config.num_beams, "num_return_sequences": config.num_return_sequences}
+            # In diverse beam search the first beams to end would end it all, those that differ least from the best one.
+            options["early_stopping"] = config.strategy != "diverse_beam_search"
+            if config.strategy == "diverse_beam_search":
+                processors.append(DiversityPenalty(config.num_beams, config.diversity_penalty))
         with torch.inference_mode(), quiet():
             out = self.model.generate(
                 input_ids=ids,
@@ -316,11 +308,12 @@ class TransformersGenerator(FineTunable[tuple[str, str, str | None]], abc.ABC):
                 **options,
             )
         rows = [self.vocabulary.until_end(row) for row in out[:, self._num_before_text(ids) :].tolist()]
-        per_input = len(rows) // num_inputs
-        scores = [0.0] * len(rows) if sampler is None else mean_log_probs(sampler.log_probs, rows)
-        scored = [SampledText(*row, score) for row, score in zip(rows, scores, strict=True)]
-        of_inputs = [scored[i * per_input : (i + 1) * per_input] for i in range(num_inputs)]
-        return [self._likeliest(texts, config) for texts in of_inputs]
+        if sampler is None:  # the likeliest are first
+            return [SampledText(*row, 0.0) for row in rows]
+        steps = torch.stack(sampler.log_probs, dim=1).tolist()
+        lengths = [len(row) + has_ended for row, has_ended in rows]
+        means = [math.fsum(values[:n]) / max(1, n) for values, n in zip(steps, lengths, strict=True)]
+        return [SampledText(*row, mean) for row, mean in zip(rows, means, strict=True)]
 
     def _text(self, row: list[int]) -> str:
         return self.vocabulary.decode([row])[0].strip()
@@ -404,6 +397,6 @@ class Seq2SeqGenerator(TransformersGenerator):
 def load_generator(name: str) -> TransformersGenerator:
     """Load the generator of the kind that a model's configuration names."""
     folder = find_model(name)
-    config = load_pretrained(transformers.AutoConfig, folder) if (folder / "config.json").exists() else None
+    config = load_pretrained(transformers.AutoConfig, folder)
     kind = Seq2SeqGenerator if getattr(config, "is_encoder_decoder", False) else CausalGenerator
     return kind(folder)

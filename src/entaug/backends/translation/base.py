@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from entaug.backends.protocols import Translator
 from entaug.core.languages import LANGUAGE_NAMES
-from entaug.errors import MissingExtraError, ParameterError
+from entaug.errors import ParameterError
 
 # Where to split, the best place first: after a sentence, after a clause, between words.
 _BOUNDARIES = (
@@ -61,7 +60,7 @@ def translate_in_parts(
     lengths: Callable[[Sequence[str]], Sequence[int]],
     max_length: int,
     translate: Callable[[list[TextPart]], Sequence[str]],
-) -> tuple[list[str], int]:
+) -> list[str]:
     """Translate each distinct text once, and those that are too long in parts."""
     # White space counts as one space; a blank text is returned unchanged.
     requests = [(" ".join(text.split()), seeds[i] if seeds else None) for i, text in enumerate(texts)]
@@ -81,7 +80,7 @@ def translate_in_parts(
     for original, (text, seed) in zip(texts, requests, strict=True):
         pieces = [translation_of[TextPart(piece, seed, n)] for n, piece in enumerate(pieces_of.get(text, ()))]
         translations.append(" ".join(filter(None, pieces)) if text else original)
-    return translations, sum(len(pieces) > 1 for pieces in pieces_of.values())
+    return translations
 
 
 def split_text(text: str, fits: Callable[[str], bool], level: int = 0) -> list[str]:
@@ -177,11 +176,8 @@ def find_code(given: str, known: Iterable[str]) -> str:
     for matches in (spelled_alike, same_language):
         if len(matches) == 1:
             return matches[0]
-    near = [code for code in codes if code.lower().startswith(plain[:2])]
-    near += [code for code in difflib.get_close_matches(plain, codes, n=5, cutoff=0.4) if code not in near]
-    shown = codes if len(codes) <= 12 else near[:8] or codes[:8]
-    more = f"; {len(codes)} in all" if len(shown) < len(codes) else ""
-    raise ParameterError(f"the model does not know the language {given!r}", remedy=f"it knows {', '.join(shown)}{more}")
+    near = [code for code in codes if code.lower().startswith(plain[:2])] or codes
+    raise ParameterError(f"the model does not know the language {given!r}", remedy=f"it knows {', '.join(near)}")
 
 
 def _instruction(name: str, pair: tuple[str, str] | None, task_params: dict[str, Any]) -> str:
@@ -198,10 +194,3 @@ def _instruction(name: str, pair: tuple[str, str] | None, task_params: dict[str,
             remedy=f"it knows {', '.join(sorted(prefixes))}",
         )
     return str(prefixes[f"{source}:{target}"])
-
-
-def missing_tokenizer_error(error: ImportError) -> MissingExtraError:
-    """The error for a package that a tokenizer of transformers needs; that of FSMT names it only in its message."""
-    if "sacremoses" in str(error):
-        return MissingExtraError("sacremoses", "translate")
-    return MissingExtraError(error.name or "sentencepiece", "models")

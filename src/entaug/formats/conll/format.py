@@ -19,7 +19,7 @@ from dataclasses import replace
 from operator import ne
 from pathlib import Path
 from sys import intern
-from typing import Any, NoReturn
+from typing import Any
 
 import orjson
 
@@ -29,7 +29,7 @@ from entaug.core.edits import PLACEHOLDER
 from entaug.core.mentions import Mention, sorted_mentions
 from entaug.core.spacing import infer_spaces_of_characters
 from entaug.core.tags import InvalidTag, decode_canonical, encode_canonical, flatten, is_tag
-from entaug.errors import InputError, LossError, ParameterError, TagError
+from entaug.errors import InputError, LossError, TagError
 from entaug.formats.base import ENTITY_FIELDS, LEVEL, BaseFormat, FormatCapabilities, ReadReport
 from entaug.formats.conll.detection import detect_dialect, extract_attribute
 from entaug.formats.conll.layout import (
@@ -46,7 +46,8 @@ from entaug.formats.conll.layout import (
     read_blocks,
     split_row,
 )
-from entaug.formats.records import no_sentences
+from entaug.formats.records import read_records
+from entaug.formats.token_records import entity_fields
 
 EXTRA_ROWS = "_conllu_rows"
 """Field of a sentence: its rows that are no words (ranges, empty nodes), each with the index of the word behind it."""
@@ -64,29 +65,18 @@ class Conll(BaseFormat):
     dialect_class = ConllDialect
 
     def recognises(self, path: Path) -> bool:
-        """See `entaug.formats.base.BaseFormat.recognises`: any file, because nearly any text could be rows."""
         return not path.is_dir()
 
-    def dialect(self, **options: Any) -> ConllDialect:
-        """See `entaug.formats.base.BaseFormat.dialect`; `tag_columns` may be left out but not be empty."""
-        if options.get("tag_columns") == []:
-            raise ParameterError("tag_columns must be different columns, outermost first, as 1,2, not []")
-        dialect: ConllDialect = super().dialect(**options)
-        return dialect
-
     def detect_dialect(self, path: Path, **options: Any) -> ConllDialect:
-        """See `entaug.formats.base.BaseFormat.detect_dialect`; raises InputError where no column holds tags."""
         given = {name: value for name, value in options.items() if value is not None}
         return detect_dialect(path, self.dialect(**given), given)
 
     def read(
         self, path: Path, dialect: ConllDialect, reading: ReadReport, start: int = 0, stop: int | None = None
     ) -> Iterator[Sentence]:
-        """See `entaug.formats.base.BaseFormat.read`."""
         return _Reader(path, dialect, reading).sentences(start, stop)
 
     def as_stored(self, sentence: Sentence, dialect: ConllDialect) -> Sentence:
-        """See `entaug.formats.base.BaseFormat.as_stored`; without the mentions that the option `overlap` excludes."""
         if dialect.overlap == "error" or sentence.is_flat:
             return sentence
         kept = _flatten_to_levels(sentence.mentions, len(dialect.tag_columns) or 1, dialect.overlap)
@@ -96,7 +86,6 @@ class Conll(BaseFormat):
         return sentence.with_(mentions=kept, layout=layout)
 
     def prepared(self, dialect: ConllDialect, sample: Iterable[Sentence], given: Collection[str] = ()) -> ConllDialect:
-        """See `entaug.formats.base.BaseFormat.prepared`: all rows have the further columns of the sample."""
         if dialect.column_names or (dialect.num_columns and _ARRANGEMENT.isdisjoint(given)):
             return dialect
         names = dict.fromkeys(name for sentence in sample for name in sentence.columns)
@@ -107,11 +96,9 @@ class Conll(BaseFormat):
         return replace(dialect, num_columns=width, further_columns=tuple(names))
 
     def dump(self, sentence: Sentence, dialect: ConllDialect) -> str:
-        """See `entaug.formats.base.BaseFormat.dump`: comments, rows and an empty line."""
         return _format_sentence(sentence, dialect)
 
     def lost(self, sentence: Sentence, dialect: ConllDialect) -> list[str]:
-        """See `entaug.formats.base.BaseFormat.lost`."""
         lost = [
             f"field {name!r}"
             for name, value in sentence.fields.items()
@@ -152,11 +139,9 @@ class _Reader:
         self._dialect = dialect
         self._reading = reading
         self._repairs = reading.repaired if reading.repair else None
-        self._lines_of_ids: dict[str, int] = {}
         self._further: dict[tuple[int, bool], list[tuple[int, str]]] = {}
         # Attributes of the dialect that are needed for every sentence.
         self._delimiter = dialect.delimiter
-        self._is_simple = dialect.is_simple
         self._min_columns = max(
             2, dialect.token_column + 1, dialect.tag_column + 1, *(c + 1 for c in dialect.tag_columns)
         )
@@ -166,46 +151,43 @@ class _Reader:
 
     def sentences(self, start: int = 0, stop: int | None = None) -> Iterator[Sentence]:
         """Read the sentences."""
-        dialect, reading = self._dialect, self._reading
-        comments: list[str] = []
-        is_empty = True
-        for first, lines in read_blocks(self._path, start, stop, reading.notes):
-            begin = 0
-            while begin < len(lines) and lines[begin][0] in "#-" and is_comment(lines[begin], dialect):
-                # The heading of the file is no comment of its first sentence.
-                if not dialect.column_names or parse_column_names(lines[begin]) != dialect.column_names:
-                    comments.append(lines[begin])
-                begin += 1
-            if begin == len(lines):
-                continue
-            sentence = self._parse_block(first + begin, lines[begin:] if begin else lines, comments)
-            comments = []
-            is_empty = False
-            if sentence is not None:
-                reading.line = first + begin
-                yield sentence
-        if comments:
-            reading.notes["comment after the last sentence left out"] += len(comments)
-        if is_empty and stop is None:
-            raise no_sentences(self._path)
+        records = self._blocks(start, stop)
+        return read_records(self._path, records, self._parse_block, self._reading, is_whole=stop is None)
 
-    def _parse_block(self, first: int, rows: list[str], comments: list[str]) -> Sentence | None:
-        """Parse a block; None where it holds no rows, or a fault that has been reported."""
-        sentence: Sentence | None
+    def _blocks(self, start: int, stop: int | None) -> Iterator[tuple[int, tuple[list[str], Sequence[int], list[str]]]]:
+        """Yield the first line of each sentence with its rows, the numbers of their lines, and its comments."""
+        names, notes = self._dialect.column_names, self._reading.notes
+        comments: list[str] = []
+        for first, lines in read_blocks(self._path, start, stop, notes):
+            marked = [i for i, line in enumerate(lines) if line[0] in "#-" and is_comment(line, self._dialect)]
+            rows = lines
+            numbers: Sequence[int] = range(first, first + len(lines))
+            if marked:
+                # The heading of the file is no comment of its first sentence.
+                comments += [lines[i] for i in marked if not names or parse_column_names(lines[i]) != names]
+                places = sorted({*range(len(lines))}.difference(marked))
+                rows, numbers = [lines[i] for i in places], [first + i for i in places]
+            if not rows:
+                continue
+            if moved := sum(first + i > numbers[0] for i in marked):
+                notes["line with # between the rows of a sentence taken as a comment"] += moved
+            yield numbers[0], (rows, numbers, comments)
+            comments = []
+        if comments:
+            notes["comment after the last sentence left out"] += len(comments)
+
+    def _parse_block(self, _first: int, block: tuple[list[str], Sequence[int], list[str]]) -> list[Sentence]:
+        rows, numbers, comments = block
         try:
-            try:
-                sentence = self._parse_rows(rows, comments)
-            except (_RaggedRows, InvalidTag):  # a fault, unless there are comments among the rows
-                sentence = self._parse_carefully(first, rows, comments)
-            if sentence is None or not self._reading.repeats(sentence.id, first, self._lines_of_ids):
-                return sentence
-        except InputError as error:
-            error.locate(str(self._path), first)
-            self._reading.fault(error)
-            return None
-        layout = dict(sentence.layout)
-        kept = [line for line in layout.pop("comments") if not parse_sentence_id(line)]
-        return sentence.with_(id=None, layout={**layout, "comments": kept} if kept else layout)
+            return [self._parse_rows(rows, comments)]
+        except InvalidTag as invalid:
+            line = numbers[invalid.index]
+            raise TagError(invalid.message, path=str(self._path), line=line, remedy=invalid.remedy) from None
+        except _RaggedRows:
+            cells = [split_row(row, self._delimiter) for row in rows]
+            if self._reading.repair and self._is_repairable and all(len(c) > 1 and is_tag(c[-1]) for c in cells):
+                return self._without_further_columns(cells, numbers, comments)
+            raise self._ragged_rows_error(list(map(len, cells)), numbers) from None
 
     def _parse_rows(self, rows: list[str], comments: list[str]) -> Sentence:
         dialect, delimiter = self._dialect, self._delimiter
@@ -257,23 +239,17 @@ class _Reader:
         dialect = self._dialect
         width = len(columns)
         tokens: tuple[str, ...] = columns[dialect.token_column]
-        if dialect.token_prefix:
-            tokens = _remove_prefix(tokens, dialect.token_prefix)
         if "" in tokens:
             raise InvalidTag(tokens.index(""), "the token is empty", "give it one, or delete the line")
         tokens = tuple(map(intern, tokens))  # equal tokens of a corpus in memory are one string
         spaces = infer_spaces_of_characters(tokens) if dialect.characters else None
         has_attributes = False
-        mentions: Sequence[Mention]
-        if self._is_simple:
-            mentions = decode_canonical(self._stripped(columns[dialect.tag_column]), dialect.scheme, self._repairs)
-        else:
-            mentions, levels, attributes = self._parse_tags(columns)
-            if levels:
-                layout[ENTITY_FIELDS] = levels
-            if any(cell != f"{dialect.attribute}=" for cell in attributes):
-                columns[dialect.tag_column] = tuple(attributes)
-                has_attributes = True
+        mentions, levels, attributes = self._parse_tags(columns)
+        if levels:
+            layout[ENTITY_FIELDS] = levels
+        if any(cell != f"{dialect.attribute}=" for cell in attributes):
+            columns[dialect.tag_column] = tuple(attributes)
+            has_attributes = True
         if self._unread:
             self._note_unread(columns, mentions)
         if width == 2 and not comments and not layout and not has_attributes:
@@ -314,8 +290,6 @@ class _Reader:
         attributes: Sequence[str] = ()
         if dialect.attribute:
             tags, attributes = extract_attribute(tags, dialect.attribute)
-        elif dialect.outside_tag != "O":
-            tags = ["O" if tag == dialect.outside_tag else tag for tag in tags]
         return decode_canonical(self._stripped(tags), dialect.scheme, self._repairs), [], attributes
 
     def _stripped(self, tags: Sequence[str]) -> Sequence[str]:
@@ -340,52 +314,29 @@ class _Reader:
             if num_unread:
                 self._reading.notes[what] += num_unread
 
-    # --------------------------------------------------------------------------------------------------------- faults
-
-    def _parse_carefully(self, first: int, lines: list[str], comments: list[str]) -> Sentence | None:
-        """Parse a block that is faulty or has comments among its rows; an error names the line."""
-        moved = [line for line in lines if is_comment(line, self._dialect)]
-        rows = [(n, line) for n, line in enumerate(lines, start=first) if not is_comment(line, self._dialect)]
-        if not rows:
-            return None
-        try:
-            sentence = self._parse_rows([row for _, row in rows], comments + moved)
-        except InvalidTag as error:
-            line_number = rows[error.index][0]
-            raise TagError(error.message, path=str(self._path), line=line_number, remedy=error.remedy) from None
-        except _RaggedRows:
-            cells = [split_row(row, self._delimiter) for _, row in rows]
-            if not self._reading.repair or not all(self._is_repairable and len(c) > 1 and is_tag(c[-1]) for c in cells):
-                raise self._ragged_rows_error([number for number, _ in rows], list(map(len, cells))) from None
-        except InputError as error:
-            error.locate(str(self._path), rows[0][0])
-            raise
-        else:
-            if moved:
-                what = "line with # between the rows of a sentence taken as a comment"
-                self._reading.notes[what] += len(moved)
-            return sentence
-        self._reading.repaired["ragged rows, only token and tag kept"] += 1
-        narrow = replace(self._dialect, separator="tab", num_columns=2, numbered_from=None, unread_tag_columns=())
-        narrow_rows = [f"{row[0]}\t{row[-1]}" for row in cells]
-        narrow_reader = _Reader(self._path, narrow, self._reading)
-        return narrow_reader._parse_carefully(first, narrow_rows, comments + moved)
-
     @property
     def _is_repairable(self) -> bool:
         """Whether token and tag are the first and the last cell of any row."""
-        return self._dialect.token_column == 0 and self._dialect.tag_column == -1 and self._is_simple
+        return self._dialect.token_column == 0 and self._dialect.tag_column == -1 and self._dialect.is_simple
 
-    def _ragged_rows_error(self, numbers: list[int], widths: list[int]) -> InputError:
+    def _without_further_columns(
+        self, cells: list[list[str]], numbers: Sequence[int], comments: list[str]
+    ) -> list[Sentence]:
+        """Parse the first and the last cell of each row."""
+        self._reading.repaired["ragged rows, only token and tag kept"] += 1
+        narrow = replace(self._dialect, separator="tab", num_columns=2, numbered_from=None, unread_tag_columns=())
+        reader = _Reader(self._path, narrow, self._reading)
+        return reader._parse_block(numbers[0], ([f"{row[0]}\t{row[-1]}" for row in cells], numbers, comments))
+
+    def _ragged_rows_error(self, widths: list[int], numbers: Sequence[int]) -> InputError:
         """The error for the first row whose number of columns is not that of most."""
-        expected = self._num_columns or max(Counter(widths).most_common(1)[0][0], self._min_columns)
-        for number, width in zip(numbers, widths, strict=True):
-            if width != expected:
-                what = f"{width} column{'s' * (width != 1)} where {expected} are expected"
-                remedy = "correct the line, or name the --separator and columns"
-                remedy += ", or pass --repair to keep only token and tag" * self._is_repairable
-                return InputError(what, path=str(self._path), line=number, remedy=remedy)
-        return InputError("rows do not fit the layout of the file", path=str(self._path), line=numbers[0])
+        expected = max(self._num_columns or Counter(widths).most_common(1)[0][0], self._min_columns)
+        places = list(zip(widths, numbers, strict=True))
+        width, line = next((place for place in places if place[0] != expected), places[0])
+        what = f"{width} column{'s' * (width != 1)} where {expected} are expected"
+        remedy = "correct the line, or name the --separator and columns"
+        remedy += ", or pass --repair to keep only token and tag" * self._is_repairable
+        return InputError(what, path=str(self._path), line=line, remedy=remedy)
 
 
 def _describe_unread(column: int, dialect: ConllDialect) -> str:
@@ -396,13 +347,6 @@ def _describe_unread(column: int, dialect: ConllDialect) -> str:
         f"mention in column {column} not read, tags are in column {' and '.join(map(str, used))} "
         f"(nested mentions of all: --tag-columns {every}; of this column alone: --tag-column {column})"
     )
-
-
-def _remove_prefix(tokens: Sequence[str], prefix: str) -> tuple[str, ...]:
-    for i, token in enumerate(tokens):
-        if not token.startswith(prefix):
-            raise InvalidTag(i, f"no {prefix!r} before the token {token!r}", "correct the line")
-    return tuple([token[len(prefix) :] for token in tokens])
 
 
 def _surfaces(tokens: tuple[str, ...], extra: Sequence[tuple[int, str]], dialect: ConllDialect) -> tuple[str, ...]:
@@ -511,13 +455,10 @@ def _encode_levels(sentence: Sentence, dialect: ConllDialect) -> list[list[str]]
 
 def _recorded_levels(sentence: Sentence, num_levels: int) -> list[int] | None:
     """The levels in the fields of the mentions; None where they are not known or do not fit the columns."""
-    fields = sentence.layout.get(ENTITY_FIELDS)
-    if not isinstance(fields, list) or len(fields) != len(sentence.mentions):
-        return None
     levels = []
     ends = [0] * num_levels
-    for mention, mention_fields in zip(sentence.mentions, fields, strict=True):  # in the order of their starts
-        level = mention_fields.get(LEVEL) if isinstance(mention_fields, dict) else None
+    for mention, fields in zip(sentence.mentions, entity_fields(sentence), strict=True):  # in the order of their starts
+        level = fields.get(LEVEL)
         if type(level) is not int or not 0 <= level < num_levels or mention.start < ends[level]:
             return None
         ends[level] = mention.end
@@ -527,10 +468,8 @@ def _recorded_levels(sentence: Sentence, num_levels: int) -> list[int] | None:
 
 def _are_levels_written(sentence: Sentence, dialect: ConllDialect) -> bool:
     """Whether the mentions have no further fields but `LEVEL`, and their columns in the file give it."""
-    fields = sentence.layout.get(ENTITY_FIELDS)
-    if not isinstance(fields, list) or any(not isinstance(f, dict) or f.keys() - {LEVEL} for f in fields):
-        return False
-    return _recorded_levels(sentence, len(dialect.tag_columns)) is not None
+    has_others = any(fields.keys() - {LEVEL} for fields in entity_fields(sentence))
+    return not has_others and _recorded_levels(sentence, len(dialect.tag_columns)) is not None
 
 
 # ------------------------------------------------------------------------------------------------------------- writing
@@ -548,7 +487,7 @@ def _format_sentence(sentence: Sentence, dialect: ConllDialect) -> str:
     delimiter = dialect.delimiter or "\t"
     is_plain = dialect.is_simple and not sentence.columns and dialect.num_columns in (0, 2)
     if is_plain and dialect.numbered_from is None and dialect.token_column == 0 and dialect.tag_column in (1, -1):
-        rows = [f"{token}{delimiter}{tag}" for token, tag in zip(sentence.tokens, tags[0], strict=True)]
+        rows = list(map(delimiter.join, zip(sentence.tokens, tags[0], strict=True)))
         width = 2
     else:
         columns = _arrange_columns(sentence, tags, dialect)
@@ -556,10 +495,8 @@ def _format_sentence(sentence: Sentence, dialect: ConllDialect) -> str:
         rows = [delimiter.join(cells) for cells in zip(*columns, strict=True)]
     body = "\n".join(rows)
     is_clean = body.count(delimiter) == (width - 1) * len(rows) and body.count("\n") == len(rows) - 1
-    if not is_clean or "\r" in body or "\0" in body:
-        _raise_for_characters(sentence, delimiter)
-    if rows[0][0] == "#" or DOCSTART in body:
-        _check_no_comment(sentence, rows, dialect)
+    if not is_clean or "\r" in body or "\0" in body or rows[0][0] == "#" or DOCSTART in body:
+        _check_rows(sentence, rows, delimiter * (width - 1), dialect)
     if EXTRA_ROWS in sentence.layout and (extra := _extra_rows(sentence, dialect)):
         for place, row in reversed(extra):
             rows.insert(place, row)
@@ -575,13 +512,11 @@ def _arrange_columns(sentence: Sentence, tag_columns: list[list[str]], dialect: 
     if dialect.numbered_from is not None:
         numbers = [str(i) for i in range(dialect.numbered_from, dialect.numbered_from + n)]
         by_index[0] = further.pop(dialect.column_name(0), numbers)
-    by_index[dialect.token_column] = [dialect.token_prefix + token for token in sentence.tokens]
+    by_index[dialect.token_column] = sentence.tokens
     indices = dialect.tag_columns or (dialect.tag_column,)
     if dialect.attribute:
         name = dialect.column_name(indices[0] if indices[0] >= 0 else dialect.num_columns - 1)
         tag_columns = [_insert_attribute(tag_columns[0], further.pop(name, None), dialect.attribute)]
-    elif dialect.outside_tag != "O":
-        tag_columns = [[dialect.outside_tag if tag == "O" else tag for tag in tags] for tags in tag_columns]
     width = dialect.num_columns or len(dialect.column_names) or len(further) + len(by_index) + len(tag_columns)
     for index, cells in zip(indices, tag_columns, strict=True):
         # In a sentence with fewer columns than the tag column needs it is the last.
@@ -639,22 +574,17 @@ def _extra_rows(sentence: Sentence, dialect: ConllDialect) -> list[tuple[int, st
     return rows
 
 
-def _raise_for_characters(sentence: Sentence, delimiter: str) -> NoReturn:
-    """Raise the error for a character that cannot be written in a cell."""
-    for token in sentence.tokens:
-        if delimiter in token or any(character in token for character in "\n\r\0"):
-            kind = "column separator" if delimiter in token else "NUL character" if "\0" in token else "line end"
+def _check_rows(sentence: Sentence, rows: list[str], separators: str, dialect: ConllDialect) -> None:
+    """Check that each row would be read with the same cells, and none as a comment."""
+    for i, (token, row) in enumerate(zip(sentence.tokens, rows, strict=True)):
+        if row.count(separators[0]) != len(separators) or any(character in row for character in "\n\r\0"):
+            is_in_token = separators[0] in token or any(character in token for character in "\n\r\0")
+            subject = "token" if is_in_token else "a tag or a further column of token"
+            kind = "NUL character" if "\0" in row else "line end" if "\n" in row or "\r" in row else "column separator"
             remedy = "write JSON lines, or choose another --separator"
-            raise LossError(f"token {token!r} holds a {kind}", path=sentence.id, remedy=remedy)
-    what = "a tag or a further column holds a column separator, a line end or a NUL character"
-    raise LossError(what, path=sentence.id, remedy="write JSON lines")
-
-
-def _check_no_comment(sentence: Sentence, rows: list[str], dialect: ConllDialect) -> None:
-    """Check that no row would be read as a comment."""
-    for i, row in enumerate(rows):
+            raise LossError(f"{subject} {token!r} holds a {kind}", path=sentence.id, remedy=remedy)
         if (i == 0 or row.startswith(DOCSTART)) and is_comment(row, dialect):
-            what = f"token {sentence.tokens[i]!r}{' at the start of a sentence' * (i == 0)} would be read as a comment"
+            what = f"token {token!r}{' at the start of a sentence' * (i == 0)} would be read as a comment"
             remedy = "write JSON lines" + " or use --separator tab" * row.startswith("#")
             raise LossError(what, path=sentence.id, remedy=remedy)
 
@@ -677,7 +607,10 @@ def _format_comments(sentence: Sentence, dialect: ConllDialect) -> str:
     if dialect.texts and _needs_text(sentence, dialect):
         generated.append(f"{TEXT_COMMENT}{sentence.text}")
     comments = sentence.layout.get("comments")
+    if not (generated or comments or sentence.provenance):
+        return ""
     kept = list(filter(is_writable, comments if isinstance(comments, list) else ()))
+    kept = [line for line in kept if sentence.id is not None or not parse_sentence_id(line)]
     said = set(map(comment_name, kept))
     text = "".join(f"{line}\n\n" if line.startswith(DOCSTART) else f"{line}\n" for line in kept)
     text += "".join(f"{line}\n" for line in generated if comment_name(line) not in said and is_writable(line))

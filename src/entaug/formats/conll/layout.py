@@ -26,7 +26,7 @@ _RANGE_OR_EMPTY_NODE = re.compile(r"[0-9]{1,9}[-.][0-9]{1,9}")
 
 
 def _are_distinct(columns: Sequence[object]) -> bool:
-    return len(set(columns)) == len(columns) and all(type(column) is int for column in columns)
+    return columns == () or (0 < len(set(columns)) == len(columns) and all(type(column) is int for column in columns))
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,6 @@ class ConllDialect:
         column_names: the names of all columns, where the file begins with ``# global.columns = ...``.
         attribute: the name under which the tag column holds tags beside other attributes, as in
             ``name=B-PER|SpaceAfter=No``.
-        outside_tag: the tag of tokens outside mentions.
-        token_prefix: the prefix of each token in its column, as ``token=``.
         characters: whether a token is a character of a script without spaces.
         other_tag_columns: further columns that look like tags; for information.
         unread_tag_columns: those of them whose mentions the user is told of.
@@ -70,8 +68,6 @@ class ConllDialect:
     tag_columns: Annotated[tuple[int, ...], Check(_are_distinct, "different columns, outermost first, as 1,2")] = ()
     column_names: tuple[str, ...] = ()
     attribute: str = ""
-    outside_tag: str = "O"
-    token_prefix: str = ""
     characters: bool = False
     other_tag_columns: tuple[int, ...] = field(default=(), compare=False)
     unread_tag_columns: tuple[int, ...] = field(default=(), compare=False)
@@ -92,8 +88,7 @@ class ConllDialect:
     @property
     def is_simple(self) -> bool:
         """Whether tokens and tags are the cells of one column each, as they are."""
-        special = self.tag_columns or self.attribute or self.column_names or self.token_prefix
-        return not special and self.outside_tag == "O"
+        return not (self.tag_columns or self.attribute or self.column_names)
 
     @property
     def heading(self) -> str:

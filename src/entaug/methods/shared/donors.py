@@ -1,34 +1,223 @@
 """Which mention may stand where another stood, and in which form: mentions of the corpus, and of lists of the user.
 
-In order: the places of a sentence whose mention can be replaced, the shapes of mentions, training mentions as donors,
-and entries of lists as donors.
+In order: capitals, of a corpus, of the mentions of a list and of a place; the places of a sentence whose mention can be
+replaced; the shapes of mentions; training mentions as donors; and entries of lists as donors.
 """
 
 from __future__ import annotations
 
+import math
 import re
-from bisect import bisect_left, insort
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import compress
 from random import Random
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from entaug.core.alignment import CorpusTokenizer, align_spaces
 from entaug.core.data import Sentence
 from entaug.core.mentions import Mention, sorted_mentions
 from entaug.core.spacing import PRINTED_FORMS, is_unspaced_script
 from entaug.files.mention_lists import MentionList
-from entaug.methods.shared.capitals import (
-    CorpusCapitals,
-    Style,
-    capitals_of,
-    is_in_capitals,
-    match_casing,
-    style_of,
-)
+
+Style = Literal["lower", "upper", "title", "sentence", "mixed"]
+"""Capitals of the mentions of a list or a type: ``"title"`` begins each word with one, ``"sentence"`` the first word;
+``"mixed"`` is any other use, where capitals belong to the words."""
+
+_SAMPLE = 2000  # entries of a list that tell its style
+_MOST = 0.9
+_NEARLY_ALL = 0.995
+_CLEARLY_NOT = 0.3
+_ENOUGH_OF_STYLE = 5  # mentions of a type that tell its style
+_POSSESSIVES = ("'s", "’s")  # noqa: RUF001
+
+
+def _prevailing(counts: Mapping[str, int], minimum: float, styles: Sequence[Style]) -> Style:
+    """The first of some styles that enough words or mentions have."""
+    return next((style for style in styles if counts[style] >= minimum > 0), "mixed")
+
+
+def style_of(texts: Sequence[str]) -> Style:
+    """Return the style of the entries of a list; those of a long list are sampled."""
+    sample = texts[:: max(1, len(texts) // _SAMPLE)]
+    cased = [text for text in sample if text.lower() != text.upper()]
+    counts = {
+        "lower": sum(map(str.islower, cased)),
+        "upper": sum(map(str.isupper, cased)),
+        "title": sum(map(_first_is_upper, cased)),
+    }
+    style = _prevailing(counts, _MOST * len(cased), ("lower", "upper", "title"))
+    if style != "title":
+        return style
+    later = [word for text in cased for word in text.split()[1:] if len(word) > 3 and word.lower() != word.upper()]
+    return "sentence" if later and sum(word.islower() for word in later) >= len(later) / 2 else "title"
+
+
+class CorpusCapitals:
+    """Use of capitals in a corpus: overall, in the mentions of each type, and by word."""
+
+    def __init__(self, tokens: Counter[str] | None = None) -> None:
+        self._tokens = Counter[str]() if tokens is None else tokens
+        self._counts_tokens = tokens is None  # else another counts them
+        self._initial: Counter[str] = Counter()  # the first tokens of sentences
+        self._mentions: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self._small: set[str] = set()  # lower-case words within mentions
+
+    def add(self, sentence: Sentence) -> None:
+        """Learn from a sentence."""
+        # Whole sentences are counted here, and each distinct token is looked at once, in `whole`.
+        if self._counts_tokens:
+            self._tokens.update(sentence.tokens)
+        self._initial[sentence.tokens[0]] += 1
+        for mention in sentence.mentions:
+            words = sentence.mention_tokens(mention)
+            if len(words) > 1:
+                self._small.update(filter(str.islower, words[1:]))
+            text = " ".join(words)
+            if mention.start and text.lower() != text.upper():
+                counts = self._mentions[mention.label]
+                is_title = _first_is_upper(words[0])
+                counts["all"] += 1
+                counts["title" if is_title else "lower"] += 1
+                counts["upper"] += is_title and text.isupper()
+
+    @cached_property
+    def whole(self) -> Style:
+        """The style of the corpus: ``"lower"`` and ``"upper"`` where it has no other letters, else ``"mixed"``."""
+        running: Counter[str] = Counter()
+        for token, count in self._tokens.items():
+            running[_case_of(token)] += count
+        return _prevailing(running, _NEARLY_ALL * (running.total() - running["none"]), ("lower", "upper"))
+
+    def of_type(self, label: str) -> Style:
+        """The style of the mentions of a type: lower, upper, title or mixed."""
+        counts = self._mentions.get(label, Counter())
+        minimum = _MOST * counts["all"] if counts["all"] >= _ENOUGH_OF_STYLE else math.inf
+        return _prevailing(counts, minimum, ("upper", "title", "lower"))
+
+    def adapt(self, text: str, style: Style, label: str) -> str:
+        """Return a mention of a list in the capitals in which the corpus writes its type."""
+        # Capitals that belong to the words are left alone: those of a list of mixed style, and of words that the corpus
+        # writes so.
+        whole, habit = self.whole, self.of_type(label)
+        if whole != "mixed":
+            return text.lower() if whole == "lower" else text.upper()
+        if style in ("mixed", habit):
+            return text
+        if habit == "upper":
+            return text.upper()
+        words = text.split(" ")
+        if habit == "title":
+            if style in ("lower", "upper"):
+                words = [self._capitalized(word, is_first=not i) for i, word in enumerate(words)]
+        elif style == "upper":
+            if habit == "lower":
+                words = [word if self._is_acronym(word) else word.lower() for word in words]
+        elif style != "lower":
+            last = 1 if style == "sentence" else len(words)
+            words[:last] = [self._without_capital(word, habit) for word in words[:last]]
+        return " ".join(words)
+
+    def within_sentence(self, words: tuple[str, ...], label: str) -> tuple[str, ...]:
+        """Return a mention from the beginning of a sentence as the corpus writes it within sentences."""
+        return (self._without_capital(words[0], self.of_type(label)), *words[1:])
+
+    def _is_acronym(self, word: str) -> bool:
+        return _case_of(word) == "upper" and word in self._tokens
+
+    def _capitalized(self, word: str, *, is_first: bool) -> str:
+        if self._is_acronym(word):
+            return word
+        lower = word.lower()
+        if lower in self._small and not is_first:
+            return lower
+        return "-".join(part[:1].upper() + part[1:] for part in lower.split("-"))
+
+    def _without_capital(self, word: str, habit: Style) -> str:
+        lower = word.lower()
+        if word[1:] != lower[1:] or len(word) < 2 or word.endswith(_POSSESSIVES):
+            return word
+        if _case_of(word) == "capital" and self._tokens[word] > self._initial[word]:  # also within sentences
+            return word
+        return lower if habit == "lower" or (lower.islower() and lower in self._tokens) else word
+
+
+def _case_of(token: str) -> Literal["lower", "upper", "capital", "none"]:
+    if token.islower():
+        return "lower"
+    if token.isupper() and len(token) > 1:
+        return "upper"
+    return "capital" if _first_is_upper(token) else "none"
+
+
+def capitals_of(words: Sequence[str]) -> str:
+    """Return how a mention uses capitals."""
+    text = " ".join(words)
+    if text.islower():
+        return "lower"
+    if text.isupper():
+        return "upper" if sum(map(str.isalpha, text)) > 1 else "title"
+    if text.lower() == text.upper():
+        return "none"
+    return "title" if next(filter(str.isalpha, text), "").isupper() else "mixed"
+
+
+def is_in_capitals(tokens: Sequence[str], start: int = 0, end: int = 0) -> bool:
+    """Return whether a sentence is written in capitals, apart from a range."""
+    totals = _totals(tuple(tokens))
+    if totals.lower > _CLEARLY_NOT * len(tokens):  # nearly all sentences; quick
+        return False
+    left_out = [token for token in tokens[start:end] if _is_cased_word(token)]
+    cased = totals.cased - len(left_out)
+    return cased > 1 and totals.upper - sum(map(str.isupper, left_out)) >= _MOST * cased
+
+
+class _Totals(NamedTuple):
+    """Counts of a sentence, from which those without a mention follow."""
+
+    lower: int
+    cased: int
+    upper: int
+    is_lower: bool
+    first: int
+
+
+@lru_cache(maxsize=1)  # the mentions of a sentence are looked at one after the other
+def _totals(tokens: tuple[str, ...]) -> _Totals:
+    cased = [token for token in tokens if _is_cased_word(token)]
+    words = (i for i, token in enumerate(tokens) if any(map(str.isalnum, token)))
+    return _Totals(
+        sum(map(str.islower, tokens)),
+        len(cased),
+        sum(map(str.isupper, cased)),
+        " ".join(tokens).islower(),
+        next(words, len(tokens)),
+    )
+
+
+def _is_cased_word(token: str) -> bool:
+    return len(token) > 1 and token.lower() != token.upper()
+
+
+def match_casing(
+    words: tuple[str, ...], tokens: Sequence[str], start: int, end: int, *, lower: bool = False
+) -> tuple[str, ...]:
+    """Return a mention in the capitals of the place where it is inserted."""
+    if tokens[start].isupper():
+        if is_in_capitals(tokens, start, end):
+            return tuple([word.upper() for word in words])
+    elif lower and tokens[start].islower() and len(tokens) - end + start > 1 and _totals(tuple(tokens)).is_lower:
+        return tuple([word.lower() if word.istitle() else word for word in words])
+    if _first_is_upper(tokens[start]) and words[0].islower() and start <= _totals(tuple(tokens)).first:
+        return (words[0][:1].upper() + words[0][1:], *words[1:])
+    return words
+
+
+def _first_is_upper(text: str) -> bool:
+    return text[:1].isupper()
+
 
 _MAX_INNER = 100  # mentions within a mention that is moved whole; no text has the same labels in the same order
 
@@ -61,61 +250,20 @@ def self_contained_mentions(sentence: Sentence) -> Iterator[tuple[Place, bool]]:
     # All mentions that overlap such a mention are inside or around it, at most 100 of them inside. Of several with the
     # same span only the first by label is yielded, whatever their order in the sentence; the others are within it.
     mentions = sentence.mentions
-    if len(mentions) < 2 or sentence.is_flat:
-        for mention in mentions:
-            if mention.is_contiguous:
-                yield Place(mention), True
-        return
-    # All spans from left to right, a longer one before the shorter ones that begin with it.
-    spans = sorted((start, -end, i) for i, mention in enumerate(mentions) for start, end in mention.spans)
-    ends: list[int] = []  # of the spans that begin before the current one, sorted
-    behind = 0  # the first span that does not
-    places: dict[int, tuple[Place, bool]] = {}
-    for position, (start, minus_end, i) in enumerate(spans):
-        end = -minus_end
-        while spans[behind][0] < start:
-            insort(ends, -spans[behind][1])
-            behind += 1
-        del ends[: bisect_left(ends, start + 1)]
-        if not mentions[i].is_contiguous or (ends and ends[0] < end):  # one that begins before ends within
+    is_flat = len(mentions) < 2 or sentence.is_flat
+    for mention in mentions:
+        if not mention.is_contiguous:
             continue
-        first = bisect_left(spans, (start, minus_end, -1), behind, position + 1)
-        found = _spans_within(mentions, spans, first, end, i)
-        if found is None:
+        if is_flat:
+            yield Place(mention), True
             continue
-        inner, around = found
-        # A mention has the same outermost label wherever it is inserted.
-        if any(mentions[j].spans == mentions[i].spans and mentions[j].label < mentions[i].label for j in inner):
-            continue
-        is_outermost = not (ends or first > behind or around)
-        places[i] = Place(mentions[i], tuple([mentions[j] for j in inner])), is_outermost
-    for _, place in sorted(places.items()):
-        yield place
-
-
-def _spans_within(
-    mentions: Sequence[Mention], spans: Sequence[tuple[int, int, int]], first: int, end: int, own: int
-) -> tuple[list[int], bool] | None:
-    """The mentions within a contiguous one, and whether a mention with gaps has one of its spans there."""
-    inner: set[int] = set()
-    around = False
-    start = mentions[own].start
-    for k in range(first, len(spans)):
-        other_start, minus_end, j = spans[k]
-        if other_start >= end:
-            break
-        if -minus_end > end or len(inner) > _MAX_INNER:
-            return None
-        if j == own:
-            continue
-        other = mentions[j]
-        if (other_start, -minus_end) == (start, end) and not other.is_contiguous:
-            around = True
-        elif other.start < start or other.end > end:
-            return None
-        else:
-            inner.add(j)
-    return (sorted(inner), around) if len(inner) <= _MAX_INNER else None
+        start, end = mention.start, mention.end
+        others = [m for m in mentions if m is not mention and any(a < end and start < b for a, b in m.spans)]
+        inner = [m for m in others if start <= m.start and m.end <= end]
+        around = [m for m in others if any(a <= start and end <= b for a, b in m.spans) and m.spans != mention.spans]
+        is_first = not any(m.spans == mention.spans and m.label < mention.label for m in inner)
+        if len(inner) + len(around) == len(others) and len(inner) <= _MAX_INNER and is_first:
+            yield Place(mention, tuple(inner)), not around
 
 
 ARTICLE_FAMILIES = (
@@ -160,7 +308,7 @@ class MentionShapes:
     # English.
 
     def __init__(self) -> None:
-        self._tokens: Counter[str] = Counter()
+        self.tokens: Counter[str] = Counter()
         self._tokens_outside: Counter[str] = Counter()  # outside all mentions
         self._contexts: defaultdict[str, set[tuple[str, str]]] = defaultdict(set)  # last word and the next one
 
@@ -168,12 +316,13 @@ class MentionShapes:
         """Learn from a sentence."""
         # Whole sentences are counted here, and each distinct token is looked at once, in `_words`.
         tokens = sentence.tokens
-        self._tokens.update(tokens)
+        self.tokens.update(tokens)
         self._tokens_outside.update(compress(tokens, sentence.outside_mask()))
         for mention in sentence.mentions:
-            if mention.is_contiguous:
-                after = tokens[mention.end].lower() if mention.end < len(tokens) else ""
-                self._contexts[mention.label].add((tokens[mention.end - 1].lower(), after))
+            if len(mention.spans) == 1:
+                end = mention.spans[0][1]
+                after = tokens[end].lower() if end < len(tokens) else ""
+                self._contexts[mention.label].add((tokens[end - 1].lower(), after))
 
     def shape(self, label: str, words: Sequence[str], before: str = "") -> Shape:
         """Return the shape of a mention."""
@@ -188,7 +337,7 @@ class MentionShapes:
 
     @cached_property
     def _words(self) -> Counter[str]:
-        return _lower_case_words(self._tokens)
+        return _lower_case_words(self.tokens)
 
     @cached_property
     def _modifiers(self) -> dict[str, set[str]]:
@@ -254,12 +403,13 @@ _ANY_CAPITALS = "any"
 
 
 class MentionDonor(NamedTuple):
-    """A training mention as it is inserted."""
+    """A mention as it is inserted, and the list that it comes from; empty for a training mention."""
 
     words: tuple[str, ...]
     mentions: tuple[Mention, ...]
     spaces: tuple[str, ...] | None
     key: str
+    list_name: str = ""
 
 
 class _Group(NamedTuple):
@@ -270,36 +420,6 @@ class _Group(NamedTuple):
 
 
 _NO_DONORS = _Group([], {})
-
-
-class AvoidedMentions:
-    """The mentions that are not drawn for a sentence: those that it has, and those that were inserted already."""
-
-    def __init__(self, keys: Iterable[str] = ()) -> None:
-        self.keys = set(keys)
-        # Of groups in which a draw had to list them: the positions of the other donors, and all positions by key.
-        self._left: list[tuple[_Group, list[int], dict[str, list[int]]]] = []
-
-    def add(self, key: str) -> None:
-        """Add a mention."""
-        if key in self.keys:
-            return
-        self.keys.add(key)
-        for _, left, by_key in self._left:
-            for position in by_key.get(key, ()):
-                del left[bisect_left(left, position)]
-
-    def left_in(self, group: _Group) -> list[int]:
-        """Return the positions of the donors of a group that are not avoided, in increasing order."""
-        for known, left, _ in self._left:
-            if known is group:
-                return left
-        by_key: defaultdict[str, list[int]] = defaultdict(list)
-        for i, donor in enumerate(group.donors):
-            by_key[donor.key].append(i)
-        left = [i for i, donor in enumerate(group.donors) if donor.key not in self.keys]
-        self._left.append((group, left, by_key))
-        return left
 
 
 _Content = tuple[tuple[str, ...], tuple[Mention, ...]]  # the words and the mentions of a donor
@@ -325,7 +445,7 @@ class TrainingDonors:
 
     def observe(self, corpus: Iterable[Sentence]) -> Iterator[Sentence]:
         """Learn the mentions of sentences that pass by; after the last one they are donors."""
-        capitals = CorpusCapitals()
+        capitals = CorpusCapitals(self._shapes.tokens)
         initial: list[tuple[Structure, _Content]] = []  # from the beginning of sentences
         for sentence in corpus:
             if self._by_shape:
@@ -389,25 +509,20 @@ class TrainingDonors:
         return any(len(donors) > 1 for donors in self._donors.values())
 
     def draw(
-        self, sentence: Sentence, place: Place, avoided: AvoidedMentions, rng: Random, *, any_shape: bool = False
+        self, sentence: Sentence, place: Place, avoided: Collection[str], rng: Random, *, any_shape: bool = False
     ) -> MentionDonor | None:
         """Draw a donor uniformly: never the mention itself."""
-        mention = place.mention
-        words = sentence.tokens[mention.start : mention.end]
+        start, end = place.mention.start, place.mention.end
+        words = sentence.tokens[start:end]
         if self._by_shape and not any_shape:
-            before = sentence.tokens[mention.start - 1] if mention.start else ""
-            in_capitals = words[0].isupper() and is_in_capitals(sentence.tokens, mention.start, mention.end)
+            before = sentence.tokens[start - 1] if start else ""
+            in_capitals = words[0].isupper() and is_in_capitals(sentence.tokens, start, end)
             key = (*place.structure, words, before.lower() in ARTICLES, in_capitals)
-            group = self._chosen.get(key)
-            if group is None:
-                group = self._chosen[key] = self._group_for(place.structure, words, before, in_capitals)
-        else:
-            group = self._group(place.structure, ())
-        own = group.positions.get(words, [])
-        found = _draw(group, own, avoided, rng)
-        if found is None and self._by_shape and not any_shape:
-            return self.draw(sentence, place, avoided, rng, any_shape=True)
-        return found
+            if key not in self._chosen:
+                self._chosen[key] = self._group_for(place.structure, words, before, in_capitals)
+            if found := _draw(self._chosen[key], words, avoided, rng):
+                return found
+        return _draw(self._group(place.structure, ()), words, avoided, rng)
 
     def _group_for(self, structure: Structure, words: tuple[str, ...], before: str, in_capitals: bool) -> _Group:
         """The donors of the narrowest shape that has enough of them."""
@@ -455,7 +570,8 @@ def _grouped(donors: list[MentionDonor]) -> _Group:
     return _Group(donors, dict(positions))
 
 
-def _draw(group: _Group, own: Sequence[int], avoided: AvoidedMentions, rng: Random) -> MentionDonor | None:
+def _draw(group: _Group, words: tuple[str, ...], avoided: Collection[str], rng: Random) -> MentionDonor | None:
+    own = group.positions.get(words, [])
     donors = group.donors
     n = len(donors) - len(own)
     if n < 1:
@@ -464,12 +580,10 @@ def _draw(group: _Group, own: Sequence[int], avoided: AvoidedMentions, rng: Rand
         number = int(rng.random() * n)
         for position in own:
             number += number >= position
-        if donors[number].key not in avoided.keys:
+        if donors[number].key not in avoided:
             return donors[number]
-    others = avoided.left_in(group)
-    if own and donors[own[0]].key not in avoided.keys:
-        others = [i for i in others if i not in own]
-    return donors[others[int(rng.random() * len(others))]] if others else None
+    others = [donor for i, donor in enumerate(donors) if donor.key not in avoided and i not in own]
+    return others[int(rng.random() * len(others))] if others else None
 
 
 _LIST_DRAWS = 5  # until an entry differs from the mention that it replaces
@@ -504,13 +618,7 @@ class ListCoverage:
         return f"{text}; {self.new:,} of its {self.entries:,} entries are new{left_out}"
 
 
-class ListDonor(NamedTuple):
-    """A mention of a list as it is inserted."""
-
-    words: tuple[str, ...]
-    spaces: tuple[str, ...] | None
-    name: str
-    entry: str
+_Entry = tuple[tuple[str, ...], tuple[str, ...] | None, str]  # words, white space between them, name of the list
 
 
 class ListDonors:
@@ -525,7 +633,7 @@ class ListDonors:
         self._unspaced: Counter[bool] = Counter()  # tokens in scripts without spaces, by whether they are characters
         self._stops: Counter[bool] = Counter()  # full stops in mentions, by whether they are part of a word
         self._pools: dict[str, list[tuple[str, int]]] = {}  # by label: the entries and the numbers of their lists
-        self._prepared: dict[tuple[str, int], ListDonor] = {}
+        self._prepared: dict[tuple[str, int], _Entry] = {}
 
     # ------------------------------------------------------------------------------------------------------------- fit
 
@@ -600,23 +708,25 @@ class ListDonors:
 
     # ----------------------------------------------------------------------------------------------------------- draws
 
-    def draw(
-        self, sentence: Sentence, mention: Mention, rng: Random, avoided: Collection[str] = ()
-    ) -> ListDonor | None:
+    def draw(self, sentence: Sentence, mention: Mention, avoided: Collection[str], rng: Random) -> MentionDonor | None:
         """Draw an entry for a mention, uniformly from all entries with its label."""
         n = self.size(mention.label)
         own = sentence.mention_tokens(mention)
+        before = sentence.tokens[mention.start - 1].casefold() if mention.start else ""
         for _ in range(_LIST_DRAWS):
-            number = int(rng.random() * n)
-            donor = self._prepared.get((mention.label, number)) or self._prepare(mention.label, number)
-            donor = _without_second_article(donor, sentence.tokens[mention.start - 1] if mention.start else "")
-            donor = donor._replace(words=match_casing(donor.words, sentence.tokens, mention.start, mention.end))
-            if donor.words != own and not (avoided and content_key(donor.words) in avoided):
-                return donor
+            words, spaces, name = self._entry(mention.label, int(rng.random() * n))
+            if len(words) > 1 and any(words[0].casefold() in one and before in one for one in ARTICLE_FAMILIES):
+                words, spaces = words[1:], None if spaces is None else spaces[1:]
+            words = match_casing(words, sentence.tokens, mention.start, mention.end)
+            key = content_key(words)
+            if words != own and key not in avoided:
+                return MentionDonor(words, (Mention(mention.label, ((0, len(words)),)),), spaces, key, name)
         return None
 
-    def _prepare(self, label: str, number: int) -> ListDonor:
+    def _entry(self, label: str, number: int) -> _Entry:
         """An entry in the tokens and capitals of the corpus."""
+        if (label, number) in self._prepared:
+            return self._prepared[label, number]
         entry, origin = self._pools[label][number]
         text = self._capitals.adapt(entry, self._styles[origin][label], label)
         tokens = self._tokenizer(text)
@@ -626,9 +736,8 @@ class ListDonors:
             tokens = [part for token in tokens for part in _CHARACTERS.findall(token)]
         spaces = align_spaces(tokens, text)
         words = tuple([self._brackets.get(token, token) for token in tokens])
-        donor = ListDonor(words, None if spaces is None else spaces[:-1], self._lists[origin].name, entry)
-        self._prepared[label, number] = donor
-        return donor
+        prepared = words, None if spaces is None else spaces[:-1], self._lists[origin].name
+        return self._prepared.setdefault((label, number), prepared)
 
 
 def _with_full_stops(tokens: Sequence[str], text: str) -> list[str]:
@@ -641,16 +750,6 @@ def _with_full_stops(tokens: Sequence[str], text: str) -> list[str]:
         else:
             joined.append(word)
     return joined
-
-
-def _without_second_article(donor: ListDonor, before: str) -> ListDonor:
-    """A donor without its article if the sentence has one before it."""
-    if len(donor.words) < 2:
-        return donor
-    own, other = donor.words[0].casefold(), before.casefold()
-    if other not in ARTICLES or not any(own in family and other in family for family in ARTICLE_FAMILIES):
-        return donor
-    return donor._replace(words=donor.words[1:], spaces=None if donor.spaces is None else donor.spaces[1:])
 
 
 def mention_key(text: str) -> str:

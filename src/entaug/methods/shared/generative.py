@@ -5,10 +5,8 @@ from __future__ import annotations
 import hashlib
 import re
 import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import SequenceMatcher
-from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, TypeVar
 
@@ -20,16 +18,13 @@ from entaug.backends.prompts import Prompt, PromptFile, describe_prompt, package
 from entaug.backends.protocols import Generator, MultilingualGenerator
 from entaug.config.params import NonNegativeInt, PositiveFloat, PositiveInt, PositiveShare
 from entaug.config.presets import ONLY_IF_SET
-from entaug.core.alignment import CorpusTokenizer, detokenize
-from entaug.core.data import Provenance, Sentence
-from entaug.core.edits import Edit
+from entaug.core.data import Sentence
 from entaug.core.mentions import Mention
-from entaug.core.spacing import WIDE, infer_spaces
 from entaug.core.words import words_in
 from entaug.errors import InputError, OutputError, ParameterError
 from entaug.methods.base import Augmenter
-from entaug.methods.shared.mention_matching import UNLISTED, KnownMentions
-from entaug.methods.types import Rejection, RunStatistics
+from entaug.methods.shared.generated_text import UNLISTED, GeneratedTexts, replace_tokens, token_similarity
+from entaug.methods.types import Rejection, Request, RunStatistics
 
 TOO_SIMILAR = Rejection("too similar to its source")
 COPIED = Rejection("a copy of a training sentence")
@@ -38,13 +33,11 @@ _NOT_ONE_LINE = Rejection("the answer is not a single line")
 _REPEATS_PROMPT = Rejection("the answer repeats the prompt")
 
 _MANY_COPIES = 0.5  # minimum share of copies among all texts for a warning
-_NUM_EXAMPLES = 3
 _LEAK = 4  # words of the prompt in a row that an answer must not have
 _FENCE = re.compile(r"```\w*")
 _QUOTED = re.compile("|".join(f"{a}([^{a}{b}]+){b}" for a, b in ('""', "“”", "„“", "«»", "「」")))
 
 Model = TypeVar("Model", bound=Any)
-Plan = TypeVar("Plan")
 LearningRate = Annotated[float, Interval(gt=0, lt=1)]
 
 
@@ -125,8 +118,86 @@ def _claim(folder: Path, key: str) -> None:
         raise OutputError(f"cannot be used ({reason})", path=str(folder), remedy="name another folder") from None
 
 
+class TextPlan(NamedTuple):
+    """A text to be written: its source, the input of the model, a seed, and the phrases that the text must have."""
+
+    source: Sentence
+    text: str
+    seed: int
+    required: Sequence[Sequence[str]] = ()
+    basis: Any = None  # what a method reads the text by: templates, a list of mentions, the sentences of a prompt
+
+
+class WritingAugmenter(Augmenter):
+    """Base class of methods whose model writes texts: a request gives a plan, a plan a text, a text a sentence."""
+
+    max_new_tokens: int
+    temperature: float
+    max_similarity: float
+    generator_: Any
+    trained_: Any = None
+    texts_: GeneratedTexts
+
+    def _plan(self, request: Request) -> TextPlan | Rejection:
+        """Draw what is written for a request."""
+        raise NotImplementedError
+
+    def _write(self, plans: Sequence[TextPlan]) -> Sequence[Any]:
+        """Return a text, or a rejection, for each plan."""
+        return [texts[0] if texts and texts[0].strip() else UNFINISHED for texts in self._generate(plans)]
+
+    def _read(self, plan: TextPlan, text: str) -> Sentence | Rejection:
+        """Return the new sentence of a text, or the reason why the text is not accepted."""
+        raise NotImplementedError
+
+    def _rewrite_batch(self, requests: Sequence[Request]) -> Sequence[Sentence | Rejection]:
+        plans = [self._plan(request) for request in requests]
+        ready = [plan for plan in plans if not isinstance(plan, Rejection)]
+        texts = iter(self._write(ready) if ready else ())
+        return [plan if isinstance(plan, Rejection) else self._read_one(plan, next(texts)) for plan in plans]
+
+    def _read_one(self, plan: TextPlan, text: str | Rejection) -> Sentence | Rejection:
+        return text if isinstance(text, Rejection) else self._read(plan, text)
+
+    def _decoding(self) -> dict[str, Any]:
+        """The options of decoding, besides length and temperature."""
+        return {"strategy": "sample", "num_beams": 1}
+
+    def _generate(self, plans: Sequence[TextPlan], *constraints: Any, **options: Any) -> Sequence[Sequence[str]]:
+        """Let the generator write texts for each plan."""
+        model = self.trained_ or self.generator_
+        decoding = DecodingConfig(
+            temperature=float(self.temperature), max_new_tokens=self.max_new_tokens, **self._decoding()
+        )
+        seeds = [plan.seed for plan in plans]
+        texts: Sequence[Sequence[str]] = model.generate(
+            [plan.text for plan in plans], decoding, seeds, *constraints, **options
+        )
+        return texts
+
+    def _new_sentence(
+        self,
+        source: Sentence,
+        tokens: Sequence[str],
+        mentions: Sequence[Mention] | str,
+        near: Iterable[Sentence] = (),
+        sources: tuple[str, ...] = (),
+        **details: Any,
+    ) -> Sentence | Rejection:
+        """Return a new sentence, unless it is a copy, has an unlisted mention, or is too similar to one of `near`."""
+        if self.texts_.is_copy(tokens):
+            return COPIED
+        if isinstance(mentions, str):  # why they were not found
+            return Rejection(mentions)
+        if self.texts_.has_unlisted_mention(tokens, mentions):
+            return Rejection(UNLISTED)
+        if any(token_similarity(other.tokens, tokens) >= self.max_similarity for other in near):
+            return TOO_SIMILAR
+        return replace_tokens(source, tokens, mentions, sources, **details)
+
+
 @dataclass(kw_only=True, eq=False)
-class GenerativeAugmenter(TrainableAugmenter):
+class GenerativeAugmenter(TrainableAugmenter, WritingAugmenter):
     """Base class of methods with a generator.
 
     Args:
@@ -165,27 +236,10 @@ class GenerativeAugmenter(TrainableAugmenter):
                 remedy="use entda, aclm or rewrite, or name a folder or a model on the hub",
             )
 
-    def _generate(
-        self,
-        sources: Iterable[Sentence],
-        inputs: Sequence[str],
-        seeds: Sequence[int],
-        required: Sequence[Any],
-        strategy: Any,
-        num_beams: int,
-        **options: Any,
-    ) -> Sequence[Sequence[str]]:
-        """Let the trained generator write texts for each input, which must have the required phrases if constrained."""
-        assert self.trained_ is not None
-        decoding = DecodingConfig(
-            strategy=strategy,
-            num_beams=num_beams,
-            temperature=float(self.temperature),
-            max_new_tokens=self.max_new_tokens,
-            **options,
-        )
-        phrases = required if self.constrained else None
-        return self.trained_.generate(inputs, decoding, seeds, phrases, self._unwanted, **self._languages(sources))
+    def _generate(self, plans: Sequence[TextPlan], *constraints: Any, **options: Any) -> Sequence[Sequence[str]]:
+        required = [plan.required for plan in plans] if self.constrained else None
+        languages = self._languages(plan.source for plan in plans)
+        return super()._generate(plans, required, self._unwanted, *constraints, **languages, **options)
 
     def _language(self, sentence: Sentence) -> str | None:
         """Return the language of a sentence, if it is known."""
@@ -203,8 +257,7 @@ class GenerativeAugmenter(TrainableAugmenter):
 
     def notes(self) -> list[str]:
         """See `Augmenter.notes`."""
-        notes = super().notes()
-        return [*notes, self._note_on_languages] if self._is_language_missing else notes
+        return super().notes() + ([self._note_on_languages] if self._is_language_missing else [])
 
     def notes_on_languages(self, sentences: Iterable[Sentence]) -> list[str]:
         """Return the note that a generator, loaded, is told a language that nobody gave for the sentences."""
@@ -234,18 +287,18 @@ class Query(NamedTuple):
 
 
 @dataclass(kw_only=True, eq=False)
-class PromptedAugmenter(Augmenter):
+class PromptedAugmenter(WritingAugmenter):
     """Base class of methods that can ask an instruct model: a model behind a server, or a GGUF file.
 
     Args:
         prompt: with an instruct model: a file with the prompt, in place of the packaged one (``entaug prompts``).
-        num_examples: with an instruct model: the number of training sentences in each prompt; none for 3.
+        num_examples: with an instruct model: the number of training sentences in each prompt.
         max_new_tokens: the maximum number of sub-words of a new sentence.
         temperature: for sampling; higher values give more variety.
     """
 
     prompt: PromptFile | None = field(default=None, metadata={"describe": describe_prompt, "relative": prompt_beside})
-    num_examples: NonNegativeInt | None = None
+    num_examples: NonNegativeInt = 3
 
     max_new_tokens: PositiveInt = 128
     temperature: PositiveFloat = 0.8
@@ -260,10 +313,6 @@ class PromptedAugmenter(Augmenter):
     def _purpose(self) -> str:
         """The name of the packaged prompt."""
         return self.name
-
-    @property
-    def _num_examples(self) -> int:
-        return _NUM_EXAMPLES if self.num_examples is None else self.num_examples
 
     def _load(self) -> None:
         super()._load()
@@ -296,7 +345,14 @@ class PromptedAugmenter(Augmenter):
         usage = [f"language model: {line}" for line in self.generator_.usage.describe()] if self._is_prompted else []
         return [*super().advice(statistics), *usage]
 
-    def _ask(self, queries: Sequence[Query]) -> list[str | Rejection]:
+    def _query(self, plan: TextPlan) -> Query:
+        """Return what an instruct model is asked for a plan."""
+        raise NotImplementedError
+
+    def _write(self, plans: Sequence[TextPlan]) -> Sequence[Any]:
+        return self._ask(map(self._query, plans)) if self._is_prompted else super()._write(plans)
+
+    def _ask(self, queries: Iterable[Query]) -> list[str | Rejection]:
         """Ask the instruct model."""
         requests, leaks = [], []
         for query in queries:
@@ -338,90 +394,3 @@ def one_line(text: str) -> str | None:
         return None
     quoted = _QUOTED.fullmatch(lines[0])
     return quoted[quoted.lastindex or 0].strip() if quoted else lines[0]
-
-
-def complete(
-    plans: Iterable[Plan | Rejection], finish: Callable[[list[Plan]], Iterable[Sentence | Rejection]]
-) -> list[Sentence | Rejection]:
-    """Finish all plans of a batch together; rejections among them stay in their places."""
-    plans = list(plans)
-    ready = [plan for plan in plans if not isinstance(plan, Rejection)]
-    results = iter(finish(ready) if ready else ())
-    return [plan if isinstance(plan, Rejection) else next(results) for plan in plans]
-
-
-class GeneratedTexts:
-    """Tokenizes generated texts like the corpus, and checks them."""
-
-    def __init__(
-        self, gold: Sequence[Sentence], mention_tokens: Iterable[tuple[str, ...]], known: KnownMentions | None = None
-    ) -> None:
-        self._tokenizer = CorpusTokenizer(sentence.tokens for sentence in gold)
-        self._contents = {detokenize(sentence.tokens) for sentence in gold}
-        self.known = known
-        corrections: dict[str, dict[tuple[tuple[str, ...], tuple[str, ...]], None]] = {}
-        for tokens in dict.fromkeys(mention_tokens):
-            text = detokenize(tokens)
-            # How a mention is split depends on its context.
-            for before, after, num_after in (("", "", 0), ("so ", " so", 1), ("so ", ", so", 2)):
-                split = tuple(self._tokenizer(f"{before}{text}{after}"))
-                split = split[bool(before) : len(split) - num_after]
-                if split != tokens and split:
-                    corrections.setdefault(split[0], {})[split, tokens] = None
-        self._corrections = {
-            first: sorted(pairs, key=lambda pair: -len(pair[0])) for first, pairs in corrections.items()
-        }
-
-    def tokenize(self, text: str) -> tuple[str, ...]:
-        """Split a text into tokens."""
-        split = self._tokenizer(text)
-        tokens: list[str] = []
-        i = 0
-        while i < len(split):
-            for wrong, right in self._corrections.get(split[i], ()):
-                if tuple(split[i : i + len(wrong)]) == wrong:
-                    tokens += right
-                    i += len(wrong)
-                    break
-            else:
-                tokens.append(split[i])
-                i += 1
-        return tuple(tokens)
-
-    def is_copy(self, tokens: Sequence[str]) -> bool:
-        """Return whether a text is equal to a training sentence."""
-        return detokenize(tokens) in self._contents
-
-    def check(self, tokens: Sequence[str], mentions: Sequence[Mention]) -> Rejection | None:
-        """Check a text."""
-        if self.is_copy(tokens):
-            return COPIED
-        labelled = [range(mention.start, mention.end) for mention in mentions]
-        for start, end in self.known.find(tokens) if self.known else ():
-            if not any(start >= span.start and end <= span.stop for span in labelled):
-                return Rejection(UNLISTED)
-        return None
-
-
-def token_similarity(one: Sequence[str], other: Sequence[str]) -> float:
-    """Return the share of tokens that two texts have in common, in the same order."""
-    return SequenceMatcher(None, one, other, autojunk=False).ratio()
-
-
-def replace_tokens(
-    source: Sentence, tokens: Sequence[str], mentions: Sequence[Mention], sources: tuple[str, ...] = (), **details: Any
-) -> Sentence:
-    """Replace all tokens and mentions of a sentence."""
-    spaces = None
-    if source.spaces is not None:
-        pairs = zip(pairwise(tokens), infer_spaces(tokens), strict=False)
-        # Known white space of a script without spaces shows none between words either.
-        spaces = tuple("" if WIDE.match(a[-1]) and WIDE.match(b[0]) else space for (a, b), space in pairs)
-    new = source.edit([Edit(0, len(source), tuple(tokens), tuple(mentions), spaces)])
-    return new.with_(provenance=Provenance(sources=sources, details=details))
-
-
-def distinct_sentences(corpus: Iterable[Sentence], group: Callable[[Sentence], str] = lambda _: "") -> list[Sentence]:
-    """Return the distinct sentences of a corpus, in an order that does not depend on the order of the corpus."""
-    in_order = sorted(corpus, key=lambda s: (s.fingerprint(), group(s), s.id or ""))
-    return list({(s.fingerprint(), group(s)): s for s in in_order}.values())

@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from typing import Literal
 
 from entaug.core.data import Sentence
-from entaug.methods.shared.capitals import CorpusCapitals, is_in_capitals
-from entaug.methods.shared.donors import frequent_words
+from entaug.methods.shared.donors import CorpusCapitals, frequent_words, is_in_capitals
 from entaug.methods.types import Rejection
 
 SentenceKind = Literal["prose", "headline", "table"]

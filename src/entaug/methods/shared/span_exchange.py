@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Sequence
 
 from entaug.core.alignment import detokenize
 from entaug.core.data import Sentence
@@ -19,8 +18,6 @@ _OPENING = {")": "(", "]": "[", "}": "{", "”": "“", "»": "«"}
 
 DonorTokens = Callable[[Sentence, Sentence, Span, Span], Sequence[str]]
 """Function of the frame, the donor, the removed and the inserted range; returns the tokens to insert."""
-
-Candidates = TypeVar("Candidates", bound=Sized)
 
 
 def exchange_edit(
@@ -111,18 +108,3 @@ def as_candidate_set(sentences: Sequence[Sentence], preferences: Sequence[float]
     """Return new sentences as candidates for the selection by a language model."""
     texts = [detokenize(s.tokens, s.spaces) for s in sentences]
     return CandidateSet(texts, [count_words(s.tokens) for s in sentences], preferences)
-
-
-def batches_by_candidates(items: Iterable[tuple[int, Candidates]], limit: int) -> Iterator[list[int]]:
-    """Group items so that each group has enough candidates for efficient scoring, with bounded memory."""
-    group: list[int] = []
-    size = 0
-    for index, candidates in items:
-        if candidates:
-            group.append(index)
-            size += len(candidates)
-        if size >= limit:
-            yield group
-            group, size = [], 0
-    if group:
-        yield group

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from hashlib import blake2b
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from entaug.core.data import Sentence
 from entaug.core.mentions import Span
@@ -26,8 +25,7 @@ _MIN_KEPT = 0.25
 """Share of kept words below which no marks are given: nearly every word would be marked."""
 
 
-@dataclass(frozen=True)
-class Side:
+class Side(NamedTuple):
     """A gold sentence beside an augmented one."""
 
     sentence: Sentence
@@ -35,8 +33,7 @@ class Side:
     marks: tuple[Mark, ...] = ()
 
 
-@dataclass(frozen=True)
-class Changes:
+class Changes(NamedTuple):
     """Changes of an augmented sentence."""
 
     sides: tuple[Side, ...] = ()
@@ -49,11 +46,10 @@ def find_changes(pair: AugmentedPair) -> Changes:
     """Find what changed between an augmented sentence and its source."""
     if pair.source is None:
         return Changes()
-    return _transfers(pair, pair.source) or _replaced_mentions(pair, pair.source) or _compare(pair, pair.source)
+    return _transfers(pair, pair.source) or _compare(pair, pair.source)
 
 
-@dataclass(frozen=True)
-class _Transfer:
+class _Transfer(NamedTuple):
     """A range of a sentence that was replaced by a range of another one."""
 
     removed: Span
@@ -116,38 +112,6 @@ def _span(value: object, length: int) -> Span | None:
     return (start, end) if 0 <= start < end <= length else None
 
 
-def _replaced_mentions(pair: AugmentedPair, source: Sentence) -> Changes | None:
-    """Whole mentions that were replaced, where nothing else changed."""
-    augmented = pair.augmented
-    if not (source.is_flat and augmented.is_flat) or _outline(source) != _outline(augmented):
-        return None
-    both = zip(source.mentions, augmented.mentions, strict=True)
-    words = [(old, new, source.mention_tokens(old), augmented.mention_tokens(new)) for old, new in both]
-    replaced = [(old, new) for old, new, before, after in words if before != after]
-    # Words that only moved within a mention are marked singly.
-    if not replaced or any(before != after and Counter(before) == Counter(after) for _, _, before, after in words):
-        return None
-    removed = tuple((old.start, old.end, "removed") for old, _ in replaced)
-    added = tuple((new.start, new.end, "added") for _, new in replaced)
-    changed = sum(end - start for start, end, _ in added) / len(augmented)
-    return Changes((Side(source, "source", removed), *_others(pair)), added, changed)
-
-
-def _outline(sentence: Sentence) -> list[tuple[str, bool]]:
-    """The words outside mentions, and the labels in place of flat mentions."""
-    labels = {mention.start: mention.label for mention in sentence.mentions}
-    outside = sentence.outside_mask()
-    return [
-        (token if is_outside else labels[i], is_outside)
-        for i, (token, is_outside) in enumerate(zip(sentence.tokens, outside, strict=True))
-        if is_outside or i in labels
-    ]
-
-
-def _others(pair: AugmentedPair) -> list[Side]:
-    return [Side(other, "other") for other in pair.other_sources]
-
-
 def _compare(pair: AugmentedPair, source: Sentence) -> Changes:
     """Changes by comparison of the tokens."""
     augmented = pair.augmented
@@ -156,10 +120,11 @@ def _compare(pair: AugmentedPair, source: Sentence) -> Changes:
     removed = [(start, end) for start, end, _, _ in codes if end > start]
     added = [(start, end) for _, _, start, end in codes if end > start]
     moved = _counts(source, removed) & _counts(augmented, added)
+    others = [Side(other, "other") for other in pair.other_sources]
     changed = sum(end - start for start, end in added) / len(augmented)
     if 1 - changed + moved.total() / len(augmented) < _MIN_KEPT:
-        return Changes((Side(source, "source"), *_others(pair)), (), changed, is_rewritten=True)
-    sides = (Side(source, "source", _marks(source, removed, moved, "removed")), *_others(pair))
+        return Changes((Side(source, "source"), *others), (), changed, is_rewritten=True)
+    sides = (Side(source, "source", _marks(source, removed, moved, "removed")), *others)
     return Changes(sides, _marks(augmented, added, moved, "added"), changed)
 
 
@@ -188,8 +153,7 @@ _ALWAYS_SHOWN = ("changed", "perplexity", "source_lm_difference", "similarity", 
 _SHOWN_ELSEWHERE = ("method", "signature", "rejected")  # keys of provenance
 
 
-@dataclass(frozen=True)
-class ScoreColumn:
+class ScoreColumn(NamedTuple):
     """A score of single sentences."""
 
     name: str
@@ -198,14 +162,12 @@ class ScoreColumn:
     values: Mapping[str, Sequence[float | None]]
 
 
-@dataclass(frozen=True)
-class ReportData:
-    """The data of a report."""
+class ReportData(NamedTuple):
+    """The data of a report: JSON, its digest, and the number of pairs."""
 
     json: str
     digest: str
     size: int
-    reasons: Counter[str] = field(default_factory=Counter)
 
 
 def report_data(corpus: AugmentedCorpus, columns: Iterable[ScoreColumn] = ()) -> ReportData:
@@ -220,7 +182,7 @@ def report_data(corpus: AugmentedCorpus, columns: Iterable[ScoreColumn] = ()) ->
     labels = {label: number for number, label in enumerate(_labels(corpus))}
     gold: list[dict[str, Any]] = []
     gold_numbers: dict[int, int] = {}  # a gold sentence is encoded once, however many pairs have it
-    reasons: Counter[str] = Counter()
+    reasons: dict[str, int] = {}
     encoded = []
 
     def gold_number(sentence: Sentence) -> int:
@@ -249,8 +211,7 @@ def report_data(corpus: AugmentedCorpus, columns: Iterable[ScoreColumn] = ()) ->
             if changes_of_teacher := _changes_of_teacher(pair):
                 member["t"] = changes_of_teacher
             if pair.rejection is not None:
-                reasons[pair.rejection] += 1
-                member["r"] = list(reasons).index(pair.rejection)
+                member["r"] = reasons.setdefault(pair.rejection, len(reasons))
             encoded.append(member)
     text = safe_json(
         {
@@ -265,7 +226,7 @@ def report_data(corpus: AugmentedCorpus, columns: Iterable[ScoreColumn] = ()) ->
             "pairs": encoded,
         }
     )
-    return ReportData(text, blake2b(text.encode(), digest_size=8).hexdigest(), len(encoded), reasons)
+    return ReportData(text, blake2b(text.encode(), digest_size=8).hexdigest(), len(encoded))
 
 
 def signature_of(pairs: Sequence[AugmentedPair]) -> str | None:
@@ -307,33 +268,36 @@ def _labels(corpus: AugmentedCorpus) -> list[str]:
 
 def _own_scores(corpus: AugmentedCorpus, changes: Mapping[str, Sequence[Changes]]) -> Iterator[ScoreColumn]:
     """The share of changed words, and the scores in provenance, as far as any sentence has them."""
-    pairs = [pair for some in corpus.methods.values() for pair in some]
-    keys = {key: None for pair in pairs for key, value in pair.provenance.details.items() if type(value) is float}
-    shares = {
-        method: [None if change.changed is None else 100 * change.changed for change in some]
-        for method, some in changes.items()
+    details = {name: [pair.provenance.details for pair in pairs] for name, pairs in corpus.methods.items()}
+    of_teacher = {
+        name: [_mapping(of.get(DETAILS)).get("disagreement") for of in some] for name, some in details.items()
     }
-    description = "Share of the words of the augmented sentence that are not in the same place in its source."
-    columns = [ScoreColumn("changed", "words changed, %", description, shares)]
-    description = "How improbable a teacher finds the least probable label of the sentence, from 0 to 1."
-    values = {method: [_disagreement(pair) for pair in some] for method, some in corpus.methods.items()}
-    columns.append(ScoreColumn(_DISAGREEMENT, "disagreement of the teacher", description, values))
+    columns = [
+        ScoreColumn(
+            "changed",
+            "words changed, %",
+            "Share of the words of the augmented sentence that are not in the same place in its source.",
+            {name: [_number(change.changed, 100) for change in some] for name, some in changes.items()},
+        ),
+        ScoreColumn(
+            _DISAGREEMENT,
+            "disagreement of the teacher",
+            "How improbable a teacher finds the least probable label of the sentence, from 0 to 1.",
+            {name: list(map(_number, values)) for name, values in of_teacher.items()},
+        ),
+    ]
     description = "A score that the method recorded when it selected the sentence."
+    keys = {key: None for some in details.values() for of in some for key, value in of.items() if type(value) is float}
     for key in keys:
-        values = {
-            method: [_number(pair.provenance.details.get(key)) for pair in some]
-            for method, some in corpus.methods.items()
-        }
+        values = {name: [_number(of.get(key)) for of in some] for name, some in details.items()}
         columns.append(ScoreColumn(f"own:{key}", f"{key} of the method", description, values))
     for column in columns:
         if any(value is not None for some in column.values.values() for value in some):
             yield column
 
 
-def _disagreement(pair: AugmentedPair) -> float | None:
-    """Disagreement of a teacher with the labels of the method; None without a teacher."""
-    details = pair.provenance.details.get(DETAILS)
-    return _number(details.get("disagreement")) if isinstance(details, Mapping) else None
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
 
 
 def _changes_of_teacher(pair: AugmentedPair) -> list[list[Any]]:
@@ -344,5 +308,5 @@ def _changes_of_teacher(pair: AugmentedPair) -> list[list[Any]]:
     ]
 
 
-def _number(value: object) -> float | None:
-    return float(value) if isinstance(value, float | int) and not isinstance(value, bool) else None
+def _number(value: object, factor: float = 1) -> float | None:
+    return factor * value if isinstance(value, float | int) and not isinstance(value, bool) else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
@@ -15,7 +16,7 @@ from entaug._version import __version__
 from entaug.config.registry import import_object
 from entaug.formats.augmented import AugmentedCorpus, AugmentedPair
 from entaug.methods import METHODS
-from entaug.metrics.quality import GOLD, MEASURES, Quality
+from entaug.metrics.quality import GOLD, MEASURES, Quality, format_values
 from entaug.report.html import plots
 from entaug.report.html.examples import ScoreColumn, report_data, signature_of
 from entaug.report.markdown import report_parts
@@ -44,8 +45,16 @@ def template_environment() -> Any:
     options = {"autoescape": True, "trim_blocks": True, "lstrip_blocks": True}
     environment = import_object("jinja2:Environment")(undefined=import_object("jinja2:StrictUndefined"), **options)
     environment.filters["figure"] = lambda number: f"{number:,}"
+    environment.filters["inline"] = _inline
     environment.filters["s"] = lambda number: "" if number == 1 else "s"
     return environment
+
+
+def _inline(text: str) -> Any:
+    """Text with the marks of a `entaug.metrics.tables.Block` as HTML."""
+    escaped = str(import_object("markupsafe:escape")(text))
+    strong = re.sub(r"\*\*(.+?)\*\*", r"<strong>\1</strong>", escaped)
+    return import_object("markupsafe:Markup")(re.sub("`(.+?)`", r"<code>\1</code>", strong))
 
 
 def read_part(name: str) -> str:
@@ -63,7 +72,6 @@ MAX_EXAMPLES = 20_000
 """Number of augmented sentences that a page shows; of more, a random sample."""
 
 _SCRIPTS = ("theme.js", "sentences.js", "feed.js", "review.js", "page.js")
-_X_MEASURE, _Y_MEASURE = "perplexity", "new_words"
 
 
 def render_html_report(
@@ -82,7 +90,7 @@ def render_html_report(
     shown = AugmentedCorpus(
         corpus.gold, {name: [corpus.methods[name][i] for i in chosen] for name, chosen in places.items()}
     )
-    figures = [_scatter_plot(qualities), plots.label_plot(corpus), plots.length_plot(corpus)]
+    figures = [plots.label_plot(corpus), plots.length_plot(corpus)]
     remarks = [
         note if quality.name == GOLD else f"{quality.name}: {note}"
         for quality in qualities
@@ -129,32 +137,13 @@ def _drawn_examples(corpus: AugmentedCorpus) -> dict[str, Sequence[int]]:
 def _experiments(records: Sequence[RunRecord], *, by_type: bool, by_length: Sequence[int]) -> dict[str, Any]:
     parts = report_parts(records, by_type=by_type, by_length=by_length)
     return {
-        "summary": _markdown("\n".join(parts.summary)),
+        "summary": parts.summary,
         "settings": [
-            {
-                "name": str(setting),
-                "plot": plots.f1_plot(setting, results, number),
-                "table": _markdown(parts.tables[setting]),
-            }
-            for number, (setting, results) in enumerate(parts.results.items())
+            {"name": str(setting), "plot": plots.f1_plot(setting, results), "tables": parts.tables[setting]}
+            for setting, results in parts.results.items()
         ],
-        "notes": _markdown("\n".join(parts.notes)),
+        "notes": parts.notes,
     }
-
-
-def _markdown(text: str) -> str:
-    """Markdown as HTML, with lower headings and without style attributes, which the content policy forbids."""
-    engine = import_object("markdown_it:MarkdownIt")("commonmark", {"html": False}).enable("table")
-    tokens = engine.parse(text)
-    for token in tokens:
-        if token.type.startswith("heading"):
-            token.tag = f"h{min(6, int(token.tag[1:]) + 1)}"
-        if "style" in token.attrs:
-            token.attrs = {"class": "figure"}
-    html: str = engine.renderer.render(tokens, engine.options, {})
-    # Wide tables scroll on their own, also by keyboard.
-    scrolling = '<div class="wide" tabindex="0" role="group" aria-label="table of records">\n<table class="records">'
-    return html.replace("<table>", scrolling).replace("</table>", "</table></div>")
 
 
 def _counts(corpus: AugmentedCorpus) -> dict[str, int]:
@@ -213,31 +202,8 @@ def _title(measure: str) -> str:
 
 def _measure_rows(qualities: Sequence[Quality]) -> list[dict[str, Any]]:
     """The rows of the table of measures that have a value."""
-    rows = []
-    for name, measure in MEASURES.usable().items():
-        values = [_scale(name, quality.values.get(name)) for quality in qualities]
-        if any(value is not None for value in values):
-            rows.append({"title": _title(name), "description": measure.explanation, "values": _format_row(values)})
-    return rows
-
-
-def _format_row(values: Sequence[float | None]) -> list[str]:
-    """The values of a row, all with the same number of digits."""
-    largest = max((abs(value) for value in values if value is not None), default=0.0)
-    digits = 0 if largest >= 1000 or not largest else 1 if largest >= 10 else 2 if largest >= 1 else 3
-    return ["-" if value is None else f"{value:,.{digits}f}" for value in values]
-
-
-def _scatter_plot(qualities: Sequence[Quality]) -> plots.Plot | None:
-    """Novelty against perplexity; gold sentences have no new words by definition."""
-    points: Mapping[str, tuple[float | None, float | None]] = {
-        quality.name: (
-            quality.values.get(_X_MEASURE),
-            0.0 if quality.name == GOLD else _scale(_Y_MEASURE, quality.values.get(_Y_MEASURE)),
-        )
-        for quality in qualities
-    }
-    if len(points) < 2:
-        return None
-    title = f"{MEASURES[_Y_MEASURE].title} against {MEASURES[_X_MEASURE].title.lower()}"
-    return plots.scatter_plot(points, _title(_X_MEASURE).lower(), _title(_Y_MEASURE).lower(), title)
+    return [
+        {"title": measure.title, "description": measure.explanation, "cells": format_values(name, qualities)}
+        for name, measure in MEASURES.usable().items()
+        if any(quality.values.get(name) is not None for quality in qualities)
+    ]

@@ -1,170 +1,43 @@
-"""The plots of a report, each with its values as a table, drawn with matplotlib as SVG elements of a page."""
+"""The plots of a report: marks in rows over one axis, which the template draws, and their values as a table."""
 
 from __future__ import annotations
 
-import contextlib
-import io
-import re
-import warnings
+import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import cycle
 from statistics import quantiles
-from typing import TYPE_CHECKING, Any
-from xml.etree import ElementTree as ET
+from typing import Literal, NamedTuple
 
 from entaug.core.data import Sentence
-from entaug.errors import MissingExtraError
 from entaug.formats.augmented import AugmentedCorpus
-from entaug.metrics.quality import GOLD
+from entaug.metrics.tables import Table
 from entaug.report.comparison import BASELINES, GOLD_STEPS, ArmResult, Setting
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-
-# ------------------------------------------------------------------------------------------------------------------ SVG
-
-_NAMES = ("ink", "muted", "line", "gold", "augmented", *(f"series-{number}" for number in range(8)))
-COLOURS = {name: f"#0001{number:02x}" for number, name in enumerate(_NAMES)}
-"""Placeholder colours by class name; ``series-0`` to ``series-7`` are for several series."""
-_CLASSES = {colour: name for name, colour in COLOURS.items()}
-_NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")  # characters that labels may hold, and XML not
-_LINK = "{http://www.w3.org/1999/xlink}href"
-_ATTRIBUTES = {
-    *("fill-opacity", "stroke-opacity", "stroke-width", "stroke-dasharray", "stroke-dashoffset", "stroke-linecap"),
-    *("stroke-linejoin", "text-anchor", "opacity", "font-size", "font-weight"),
-}
-_STYLE: Any = {
-    "axes.axisbelow": True,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.edgecolor": COLOURS["line"],
-    "axes.labelcolor": COLOURS["muted"],
-    "axes.labelsize": 10,
-    "axes.linewidth": 1,
-    "font.size": 10,
-    "grid.color": COLOURS["line"],
-    "grid.linewidth": 0.6,
-    "legend.frameon": False,
-    "legend.fontsize": 9,
-    "legend.labelcolor": COLOURS["ink"],
-    "text.color": COLOURS["ink"],
-    "xtick.color": COLOURS["line"],
-    "ytick.color": COLOURS["line"],
-    "xtick.labelcolor": COLOURS["muted"],
-    "ytick.labelcolor": COLOURS["ink"],
-    "axes.unicode_minus": True,
-}
-
-
-@contextlib.contextmanager
-def figure(width: float, height: float, salt: str, style: Mapping[str, Any] | None = None) -> Iterator[Any]:
-    """The axes of a figure that does not depend on the settings of the user; text stays text."""
-    try:
-        import matplotlib as mpl
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtraError("matplotlib", "report") from None
-    with mpl.rc_context(), warnings.catch_warnings():
-        mpl.rcdefaults()
-        parameters: Any = {"svg.fonttype": "none", "text.parse_math": False, **(style or {}), "svg.hashsalt": salt}
-        mpl.rcParams.update(parameters)
-        warnings.filterwarnings("ignore", "Glyph")  # letters that matplotlib's font lacks
-        drawn = Figure(figsize=(width, height), layout="constrained")
-        FigureCanvasAgg(drawn)  # measures text
-        yield drawn.add_subplot()
-
-
-def draw_svg(draw: Callable[[Axes], None], *, width: float, height: float, name: str, title: str) -> str:
-    """Draw a figure as an ``svg`` element."""
-    stream = io.StringIO()
-    with figure(width, height, name, _STYLE) as axes:
-        draw(axes)
-        axes.tick_params(which="both", length=0)
-        metadata = dict.fromkeys(("Date", "Creator", "Format", "Type"))
-        axes.figure.savefig(stream, format="svg", transparent=True, metadata=metadata)
-    return _convert(stream.getvalue(), title)
-
-
-def _convert(svg: str, title: str) -> str:
-    """The figure as an element of HTML: placeholder colours as classes, styles as attributes, no metadata."""
-    root = ET.fromstring(_NOT_XML.sub("\ufffd", svg))  # noqa: S314
-    for element in list(root.iter()):
-        for child in list(element):
-            if child.tag.endswith(("}metadata", "}style")):
-                element.remove(child)
-    for element in root.iter():
-        element.tag = element.tag.rpartition("}")[2]
-        style = dict(re.findall(r"([\w-]+)\s*:\s*([^;]+)", element.attrib.pop("style", "")))
-        if "font" in style:  # of rotated or centred text
-            style["font-size"] = style.pop("font").split("px")[0].split()[-1] + "px"
-        if transform := style.pop("transform", None):
-            element.set("transform", transform)
-        classes = []
-        for kind in ("fill", "stroke"):
-            colour = style.pop(kind, None) or element.attrib.pop(kind, None)
-            if colour in _CLASSES:
-                classes.append(f"{kind}-{_CLASSES[colour]}")
-            elif colour:
-                element.set(kind, colour)
-        for key in sorted(style.keys() & _ATTRIBUTES):
-            element.set(key, style[key].strip().removesuffix("px"))
-        if classes:
-            element.set("class", " ".join(classes))
-        if _LINK in element.attrib:
-            element.set("href", element.attrib.pop(_LINK))
-    _, _, width, height = root.attrib["viewBox"].split()
-    root.attrib.pop("version", None)
-    root.attrib |= {"width": width, "height": height, "role": "img", "aria-label": title}
-    return ET.tostring(root, encoding="unicode")
-
-
-def _add_labels(axes: Any, points: Sequence[tuple[float, float, str]]) -> None:
-    """Add labels beside points, each on the side where it overlaps least with points and other labels."""
-    from matplotlib.transforms import Bbox
-
-    axes.figure.canvas.draw()  # fixes positions in pixels
-    renderer = axes.figure.canvas.get_renderer()
-    inside = axes.get_window_extent(renderer)
-    taken = [Bbox.from_bounds(x - 8, y - 8, 16, 16) for x, y in axes.transData.transform([p[:2] for p in points])]
-
-    def annotate(point: tuple[float, float, str], dx: int, dy: int) -> Any:
-        *position, label = point
-        style = {
-            "ha": "center" if dx == 0 else "left" if dx > 0 else "right",
-            "va": "center" if dy == 0 else "bottom" if dy > 0 else "top",
-            "fontsize": 9,
-            "color": COLOURS["ink"],
-        }
-        return axes.annotate(label, position, (dx, dy), textcoords="offset points", **style)
-
-    def cost(box: Any) -> float:
-        overlaps = [Bbox.intersection(box, other) for other in taken]
-        overlap = sum(shared.width * shared.height for shared in overlaps if shared is not None)
-        outside = max(0.0, box.x1 - inside.x1) + max(0.0, inside.x0 - box.x0)
-        return float(overlap + 3 * outside * box.height)
-
-    offsets = [(9, 0), (-9, 0), (0, 9), (0, -9), (8, 8), (-8, 8), (8, -8), (-8, -8)]
-    for point in points:
-        costs = []
-        for dx, dy in offsets:
-            text = annotate(point, dx, dy)
-            costs.append(cost(text.get_window_extent(renderer)))
-            text.remove()
-        text = annotate(point, *offsets[costs.index(min(costs))])
-        taken.append(text.get_window_extent(renderer))
-
-
-# ---------------------------------------------------------------------------------------------------------------- plots
-
 _MAX_LABELS = 14
-_MARKERS = "os^Dxv+P*"
-_LINE_MARKERS = "osD^vPX*"
+_SYMBOLS = "●■▲◆▼✚✖★◀▶"
+_LEFT, _WIDTH = 170, 430  # of the axis, in units of the drawing
+_MAX_TICKS = 8
 
 Interval = tuple[float, float]
+
+
+class Mark(NamedTuple):
+    """A mark in a row: a bar or a symbol at a value, or a line or box from one value to another."""
+
+    kind: Literal["bar", "symbol", "line", "box"]
+    colour: Literal["gold", "augmented"]
+    start: float
+    end: float = 0.0
+    symbol: str = ""
+
+
+class Series(NamedTuple):
+    """An entry of the legend."""
+
+    symbol: str
+    colour: Literal["gold", "augmented"]
+    name: str
 
 
 @dataclass(frozen=True)
@@ -173,9 +46,24 @@ class Plot:
 
     title: str
     text: str
-    svg: str
-    head: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
+    axis: str
+    limits: Interval
+    rows: Sequence[tuple[str, Sequence[Mark]]]
+    table: Table
+    legend: Sequence[Series] = ()
+
+    def x(self, value: float) -> float:
+        """The place of a value in the drawing."""
+        low, high = self.limits
+        return round(_LEFT + _WIDTH * (min(max(value, low), high) - low) / (high - low), 1)
+
+    @property
+    def ticks(self) -> list[float]:
+        """The values that the axis names: multiples of 1, 2 or 5 and a power of 10."""
+        low, high = self.limits
+        power = 10 ** math.floor(math.log10((high - low) / _MAX_TICKS))
+        step = next(power * factor for factor in (1, 2, 5, 10, 20) if (high - low) / (power * factor) <= _MAX_TICKS)
+        return [round(step * n, 6) for n in range(math.ceil(low / step), math.floor(high / step) + 1)]
 
 
 def _accepted(corpus: AugmentedCorpus) -> dict[str, list[Sentence]]:
@@ -197,32 +85,29 @@ def label_plot(corpus: AugmentedCorpus) -> Plot | None:
     if not gold:
         labels.sort(key=lambda label: -total[label])
     shown = labels if len(labels) <= _MAX_LABELS else labels[: _MAX_LABELS - 1]
-    # Methods differ in their marker, which everybody can see; too many methods cannot be told apart.
-    markers = _MARKERS if len(methods) <= len(_MARKERS) else "o"
-
-    def draw(axes: Axes) -> None:
-        rows = range(len(shown))
-        if gold:
-            shares = [_percent(gold, label) for label in shown]
-            axes.plot(shares, rows, "|", ms=17, mew=2.5, color=COLOURS["gold"], label="gold")
-        for number, ((name, counts), marker) in enumerate(zip(methods.items(), cycle(markers), strict=False)):
-            shares = [_percent(counts, label) for label in shown] if counts else []
-            legend = name if len(markers) > 1 else None if number else "a method"
-            style: dict[str, Any] = {"mew": 2} if marker in "x+" else {"alpha": 0.65, "mew": 0}
-            axes.plot(shares, rows[: len(shares)], marker, ms=7, color=COLOURS["augmented"], label=legend, **style)
-        _set_rows(axes, shown)
-        axes.set_xlim(left=min(0.0, axes.get_xlim()[0]))
-        axes.set_xlabel("share of the mentions, %")
-        axes.figure.legend(loc="outside lower center", ncols=min(6, 1 + len(methods)))
-
-    title = "Entity types before and after"
+    # Methods differ in their symbol, which everybody can see; too many methods cannot be told apart.
+    is_told = len(methods) <= len(_SYMBOLS)
+    symbols = _SYMBOLS if is_told else _SYMBOLS[0] * len(methods)
+    rows = []
+    for label in shown:
+        marks = [Mark("bar", "gold", _percent(gold, label))] if gold else []
+        for counts, symbol in zip(methods.values(), symbols, strict=False):
+            if counts:
+                marks.append(Mark("symbol", "augmented", _percent(counts, label), symbol=symbol))
+        rows.append((label, marks))
     rest = f" The {len(shown)} most frequent of {len(labels)} types are shown." if len(shown) < len(labels) else ""
+    told = zip(symbols, methods if is_told else ["a method"], strict=False)
     return Plot(
-        title,
-        f"Bars show the share of a type among the mentions of gold sentences, other markers those of methods.{rest}",
-        draw_svg(draw, width=6.2, height=1.1 + 0.3 * len(shown), name="types", title=title),
-        ("type", "gold", *methods),
-        tuple((label, *(_count_and_share(counts, label) for counts in (gold, *methods.values()))) for label in labels),
+        "Entity types before and after",
+        f"Bars show the share of a type among the mentions of gold sentences, symbols those of methods.{rest}",
+        "share of the mentions, %",
+        (0.0, 1.05 * max(mark.start for _, marks in rows for mark in marks)),
+        rows,
+        Table(
+            ["type", "gold", *methods],
+            [[label, *(_count_and_share(counts, label) for counts in (gold, *methods.values()))] for label in labels],
+        ),
+        [Series("❙", "gold", "gold"), *(Series(symbol, "augmented", name) for symbol, name in told)],
     )
 
 
@@ -238,13 +123,6 @@ def _count_and_share(counts: Counter[str], label: str) -> str:
     return f"{counts[label]:,} ({_percent(counts, label):.1f} %)" if counts else "-"
 
 
-def _set_rows(axes: Axes, names: Sequence[str]) -> None:
-    """Label the rows of a horizontal plot, the first at the top."""
-    axes.set_yticks(range(len(names)), [name if len(name) <= 24 else f"{name[:23]}…" for name in names])
-    axes.set_ylim(max(1, len(names)) - 0.4, -0.6)
-    axes.grid(axis="x")
-
-
 def length_plot(corpus: AugmentedCorpus) -> Plot | None:
     """Plot quantiles of the sentence lengths of the gold sentences and of each method."""
     methods = _accepted(corpus)
@@ -252,25 +130,20 @@ def length_plot(corpus: AugmentedCorpus) -> Plot | None:
         return None
     groups = [("gold", corpus.gold)] if corpus.gold else []
     groups += methods.items()
-    rows = [(name, len(sentences), _five_quantiles([len(s) for s in sentences])) for name, sentences in groups]
-
-    def draw(axes: Axes) -> None:
-        for row, (_, _, (low, first, median, third, high)) in enumerate(rows):
-            colour = COLOURS["gold" if corpus.gold and not row else "augmented"]
-            axes.plot([low, high], [row, row], "-", lw=1.4, color=colour, solid_capstyle="round")
-            axes.barh(row, third - first, left=first, height=0.5, color=colour, alpha=0.35, lw=0)
-            axes.plot([median, median], [row - 0.25, row + 0.25], "-", lw=2.5, color=colour, solid_capstyle="butt")
-        _set_rows(axes, [name for name, _, _ in rows])
-        axes.set_xlim(left=0)
-        axes.set_xlabel("tokens per sentence")
-
-    title = "Sentence lengths before and after"
+    rows, cells = [], []
+    for number, (name, sentences) in enumerate(groups):
+        low, first, median, third, high = values = _five_quantiles([len(sentence) for sentence in sentences])
+        colour: Literal["gold", "augmented"] = "gold" if corpus.gold and not number else "augmented"
+        marks = [Mark("line", colour, low, high), Mark("box", colour, first, third), Mark("bar", colour, median)]
+        rows.append((name, marks))
+        cells.append([name, f"{len(sentences):,}", *(f"{value:g}" for value in values)])
     return Plot(
-        title,
-        "Thick strokes are medians, boxes contain the middle half of the sentences, lines nine of ten.",
-        draw_svg(draw, width=6.2, height=0.9 + 0.34 * len(rows), name="lengths", title=title),
-        ("method", "sentences", "5 %", "25 %", "median", "75 %", "95 %"),
-        tuple((name, f"{count:,}", *(f"{value:g}" for value in values)) for name, count, values in rows),
+        "Sentence lengths before and after",
+        "Bars are medians, boxes contain the middle half of the sentences, lines nine of ten.",
+        "tokens per sentence",
+        (0.0, 1.05 * max(mark.end for _, marks in rows for mark in marks)),
+        rows,
+        Table(["method", "sentences", "5 %", "25 %", "median", "75 %", "95 %"], cells),
     )
 
 
@@ -282,82 +155,41 @@ def _five_quantiles(values: Sequence[int]) -> tuple[float, ...]:
     return tuple(twentieths[i] for i in (0, 4, 9, 14, 18))
 
 
-def scatter_plot(
-    points: Mapping[str, tuple[float | None, float | None]], x_label: str, y_label: str, title: str
-) -> Plot | None:
-    """Plot two measures of each method against each other."""
-    known = [(x, y, name) for name, (x, y) in points.items() if x is not None and y is not None]
-    if not known:
-        return None
-
-    def draw(axes: Axes) -> None:
-        xs = [x for x, _, _ in known]
-        if min(xs) > 0 and max(xs) > 8 * min(xs):
-            from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
-
-            axes.set_xscale("log")
-            axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-            axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
-            axes.xaxis.set_minor_formatter(NullFormatter())
-        for x, y, name in known:
-            marker, size, colour = ("*", 15, "gold") if name == GOLD else ("o", 8, "augmented")
-            axes.plot([x], [y], marker, ms=size, mew=0, color=COLOURS[colour])
-        axes.margins(0.18)
-        axes.set_xlabel(x_label)
-        axes.set_ylabel(y_label)
-        axes.grid()
-        _add_labels(axes, known)
-
-    return Plot(
-        title,
-        "A dot is a method, the star the gold sentences. Fluent and diverse methods are at the top left.",
-        draw_svg(draw, width=6.2, height=4.0, name="spread", title=title),
-        ("method", x_label, y_label),
-        tuple((name, f"{x:,.1f}", f"{y:,.3g}") for x, y, name in known),
-    )
-
-
-def f1_plot(setting: Setting, results: Sequence[ArmResult], number: int = 0) -> Plot | None:
-    """Plot F1 against the ratio of new sentences, with intervals, for the arms of a setting."""
+def f1_plot(setting: Setting, results: Sequence[ArmResult]) -> Plot | None:
+    """Plot the F1 of the arms of a setting, with intervals, beside gold alone at equal steps."""
     # Intervals are those of the gain over `gold-steps`, around the F1 of the arm: an interval that does not reach the
     # F1 of `gold-steps` shows a difference.
     base = {result.arm.ratio: 100 * result.f1 for result in results if result.arm.name == GOLD_STEPS}
-    arms: dict[str, list[ArmResult]] = {}
+    rows, cells, intervals = [], [], []
+    has_single_seed = False
     for result in results:
-        if result.arm.name not in BASELINES[:2]:
-            arms.setdefault(result.arm.name, []).append(result)
-    if not (arms or base):
-        return None
-    shown = [result for some in arms.values() for result in some]
-    has_lines = len({result.arm.ratio for result in shown}) > 1
-    has_single_seed = any(result.difference is not None and result.difference.seeds == 1 for result in shown)
-    title = f"F1 on {setting}"
-    limits = _limits([*(100 * result.f1 for result in shown), *base.values()], [_interval(r, base) for r in shown])
-
-    def draw(axes: Axes) -> None:
-        if has_lines:
-            _draw_lines(axes, arms, base)
-            axes.set_ylim(*limits)
-        else:
-            _draw_rows(axes, arms, base)
-            axes.set_xlim(*limits)
-
-    rows = []
-    for result in results:
-        interval, difference = _interval(result, base), result.difference
+        f1, interval, difference = 100 * result.f1, _interval(result, base), result.difference
         ends = "{:.1f} to {:.1f}".format(*interval) if interval else "-"
         if interval and difference and difference.caution:
             ends += f" ({difference.caution})"
-        rows.append((str(result.arm), f"{100 * result.f1:.1f}", ends, difference.verdict if difference else "-"))
-    height = 3.6 if has_lines else 1.1 + 0.32 * max(1, len(arms))
+        cells.append([str(result.arm), f"{f1:.1f}", ends, difference.verdict if difference else "-"])
+        if result.arm.name in BASELINES[:2]:
+            continue
+        has_single_seed |= difference is not None and difference.seeds == 1
+        marks = [Mark("symbol", "augmented", f1, symbol="●")]
+        if interval:
+            marks.insert(0, Mark("line", "augmented", *interval))
+            intervals.append(interval)
+        if result.arm.ratio in base:
+            marks.append(Mark("bar", "gold", base[result.arm.ratio]))
+        rows.append((str(result.arm), marks))
+    if not rows:
+        return None
+    single = " With one seed they do not cover the variance of training: no verdict." if has_single_seed else ""
     return Plot(
-        title,
-        "Whiskers are the 95 % interval of the gain over gold alone at equal steps: "
-        "where they do not reach the line of gold alone, a difference is seen."
-        + (" With one seed they do not cover the variance of training: no verdict." if has_single_seed else ""),
-        draw_svg(draw, width=5.6, height=height, name=f"ratios-{number}", title=title),
-        ("arm", "F1", "95 % interval", "verdict"),
-        tuple(rows),
+        f"F1 on {setting}",
+        "Lines are the 95 % interval of the gain over gold alone at equal steps: "
+        f"where they do not reach the bar of gold alone, a difference is seen.{single}",
+        "micro-F1",
+        _limits([mark.start for _, marks in rows for mark in marks if mark.kind != "line"], intervals),
+        rows,
+        Table(["arm", "F1", "95 % interval", "verdict"], cells),
+        [Series("❙", "gold", "gold alone, equal steps")] if base else [],
     )
 
 
@@ -370,51 +202,11 @@ def _interval(result: ArmResult, base: Mapping[float, float]) -> Interval | None
     return 100 * (offset + difference.low), 100 * (offset + difference.high)
 
 
-def _draw_rows(axes: Axes, arms: Mapping[str, Sequence[ArmResult]], base: Mapping[float, float]) -> None:
-    """A row for each arm, where all have one ratio."""
-    for f1 in base.values():
-        axes.axvline(f1, color=COLOURS["gold"], lw=2, label="gold alone, equal steps")
-    for row, results in enumerate(arms.values()):
-        for result in results:
-            if interval := _interval(result, base):
-                axes.plot(interval, [row, row], "-", lw=1.6, color=COLOURS["augmented"])
-            axes.plot([100 * result.f1], [row], "o", ms=7, mew=0, color=COLOURS["augmented"])
-    _set_rows(axes, list(arms))
-    axes.set_xlabel("micro-F1")
-    if base:
-        axes.legend(loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0, handlelength=1.2)
-
-
-def _draw_lines(axes: Axes, arms: Mapping[str, Sequence[ArmResult]], base: Mapping[float, float]) -> None:
-    """A line for each arm over its ratios."""
-    if base:
-        f1s = [base[ratio] for ratio in sorted(base)]
-        label = "gold alone, equal steps"
-        axes.plot(sorted(base), f1s, "-", marker="_", lw=2, color=COLOURS["gold"], label=label)
-    for number, (name, results) in enumerate(arms.items()):
-        colour, marker = COLOURS[f"series-{number % 8}"], _LINE_MARKERS[number % 8]
-        ordered = sorted(results, key=lambda result: result.arm.ratio)
-        shift = 1 + 0.012 * (number - (len(arms) - 1) / 2)  # keeps whiskers apart
-        xs = [result.arm.ratio * shift for result in ordered]
-        f1s = [100 * result.f1 for result in ordered]
-        axes.plot(xs, f1s, "-", marker=marker, ms=6, lw=1.3, color=colour, label=name)
-        for x, result in zip(xs, ordered, strict=True):
-            if interval := _interval(result, base):
-                axes.plot([x, x], interval, "-", lw=1.1, color=colour, alpha=0.7)
-    ratios = sorted({result.arm.ratio for results in arms.values() for result in results})
-    if len(ratios) <= 12:
-        axes.set_xticks(ratios, [f"{ratio:g}" for ratio in ratios])
-    axes.set_xlabel("new sentences per gold sentence")
-    axes.set_ylabel("micro-F1")
-    axes.grid(axis="y")
-    axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1), borderaxespad=0)
-
-
-def _limits(means: Sequence[float], intervals: Sequence[Interval | None]) -> Interval:
+def _limits(means: Sequence[float], intervals: Sequence[Interval]) -> Interval:
     """Limits that show all means, and the intervals as far as these leave room for the means."""
     low, high = min(means), max(means)
     room = max(3.0, 1.5 * (high - low))
-    ends = [end for interval in intervals if interval for end in interval]
+    ends = [end for interval in intervals for end in interval]
     bottom, top = max(low - room, min([low, *ends])), min(high + room, max([high, *ends]))
     edge = 0.05 * (top - bottom) + 0.3
     return max(-1.0, bottom - edge), min(101.0, top + edge)

@@ -68,8 +68,12 @@ class Scale:
         """Create a scale from a dictionary, as files hold it."""
         if not isinstance(data, dict):
             raise ParameterError(f"not a scale: {data!r:.60}", remedy="give question, anchors and perhaps judges")
-        values = {name: tuple(value) if isinstance(value, list) else value for name, value in data.items()}
-        return construct(cls, "a scale", values)
+        return construct(cls, "a scale", with_tuples(data))
+
+
+def with_tuples(data: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of a file, with tuples for its lists."""
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in data.items()}
 
 
 def packaged_scales_text() -> str:

@@ -7,16 +7,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import orjson
 
-from entaug.errors import InputError, ParameterError
+from entaug.config.params import construct, validate
+from entaug.errors import EntaugError, InputError, ParameterError, one_line
 from entaug.files.json_text import json_text
 from entaug.files.streams import decode_text, read_bytes, read_line_chunks
 from entaug.metrics.agreement import krippendorff_alpha
-from entaug.metrics.quality import markdown_table
-from entaug.report.ratings.page import HIGHEST, LOWEST, RatedItem, Scale, check_scales
+from entaug.metrics.tables import Block, Heading, Table, as_markdown
+from entaug.report.ratings.page import HIGHEST, LOWEST, RatedItem, Scale, check_scales, with_tuples
 
 # ---------------------------------------------------------------------------------------------------------------- files
 
@@ -28,12 +30,15 @@ _KEY_REMEDY = "name the key that entaug rate wrote beside the page"
 
 @dataclass(frozen=True)
 class KeyItem:
-    """The key of an item of a page: its method, source and sentence."""
+    """The key of an item of a page: its method, its sentences and their source."""
 
     method: str
     scales: tuple[str, ...]
     texts: tuple[str, ...] = ()
     original: str | None = None
+
+    def __post_init__(self) -> None:
+        validate(self)
 
 
 @dataclass(frozen=True)
@@ -102,36 +107,12 @@ def read_key(path: str | Path) -> RatingKey:
         raise fault("is not the key of a page for raters")
     if data.get("version") != _VERSION:
         raise fault(f"has version {data.get('version')!r} of the format, and this entaug reads version {_VERSION}")
-    page, scales, items = (data.get(name) for name in ("page", "scales", "items"))
-    if not isinstance(page, str) or not isinstance(scales, list) or not isinstance(items, list) or not items:
-        raise fault("has no page, no scales or no items")
     try:
-        known = check_scales([Scale.from_dict(scale) for scale in scales])
-    except ParameterError as error:
-        raise fault(error.message) from None
-    names = {scale.name for scale in known}
-    for number, item in enumerate(items, start=1):
-        if not _is_item(item, names):
-            raise fault(f"item {number} is damaged")
-    return RatingKey(
-        page,
-        tuple(known),
-        tuple(KeyItem(i["method"], tuple(i["scales"]), tuple(i["texts"]), i["original"]) for i in items),
-    )
-
-
-def _is_item(item: Any, scales: set[str]) -> bool:
-    if not isinstance(item, dict) or not isinstance(item.get("method"), str):
-        return False
-    asked, texts = item.get("scales"), item.get("texts")
-    return (
-        isinstance(asked, list)
-        and all(isinstance(name, str) and name in scales for name in asked)
-        and 0 < len(set(asked)) == len(asked)
-        and isinstance(texts, list)
-        and all(isinstance(text, str) for text in texts)
-        and isinstance(item.get("original", 0), str | None)
-    )
+        scales = tuple(check_scales([Scale.from_dict(scale) for scale in data["scales"]]))
+        items = [construct(KeyItem, "an item", with_tuples(item)) for item in data["items"]]
+        return RatingKey(data["page"], scales, tuple(items))
+    except (AttributeError, EntaugError, KeyError, TypeError) as error:
+        raise fault(f"is damaged ({one_line(error)})") from None
 
 
 def read_ratings(paths: Iterable[str | Path], key: RatingKey) -> Ratings:
@@ -260,41 +241,44 @@ class RatingSummary:
 
 def summarize_ratings(ratings: Ratings, *, samples: int = 1000, seed: int = 0) -> RatingSummary:
     """Compute the mean rating of each method and the agreement of the raters."""
-    # A mean is that of all ratings that were given, and its interval the quantiles of the means of resampled items with
-    # all their ratings: it covers the choice of texts, not that of raters.
     if samples < 1:
         raise ParameterError(f"samples must be at least 1, not {samples}", parameter="samples")
-    key = ratings.key
-    methods: dict[str, dict[str, MeanRating | None]] = {}
-    for method in key.methods:
-        methods[method] = {}
-        for scale in key.scales:
-            numbers = [n for n, i in enumerate(key.items) if i.method == method and scale.name in i.scales]
-            units = [_unit(ratings, number, scale.name) for number in numbers]
-            expected = len(units) * len(ratings.raters)
-            methods[method][scale.name] = _mean_rating(units, expected, samples, seed)
+    key, given = ratings.key, ratings.raters
+
+    def units(scale: str, methods: Sequence[str]) -> list[list[int]]:
+        """The ratings of each item on a scale."""
+        numbers = [n for n, item in enumerate(key.items) if scale in item.scales and item.method in methods]
+        return [[of[number, scale] for of in given.values() if (number, scale) in of] for number in numbers]
+
+    names = [scale.name for scale in key.scales]
+    methods = {
+        method: {name: _mean_rating(units(name, [method]), len(given), samples, seed) for name in names}
+        for method in key.methods
+    }
     agreement, notes = {}, []
-    for scale in key.scales:
-        units = [_unit(ratings, n, scale.name) for n, item in enumerate(key.items) if scale.name in item.scales]
-        pairable = [unit for unit in units if len(unit) > 1]
-        ordinal, interval = (krippendorff_alpha(units, level) for level in ("ordinal", "interval"))
-        agreement[scale.name] = Agreement(ordinal, interval, len(pairable), sum(map(len, pairable)))
-        if ordinal is None and any(units):
+    for name in names:
+        of_scale = units(name, key.methods)
+        pairable = [unit for unit in of_scale if len(unit) > 1]
+        ordinal, interval = (krippendorff_alpha(of_scale, level) for level in ("ordinal", "interval"))
+        agreement[name] = Agreement(ordinal, interval, len(pairable), sum(map(len, pairable)))
+        if ordinal is None and any(of_scale):
             why = "all ratings are equal" if pairable else "no text has the ratings of two raters"
-            notes.append(f"{scale.name}: {why}, so agreement is undefined")
-    if len(ratings.raters) == 1:
+            notes.append(f"{name}: {why}, so agreement is undefined")
+    if len(given) == 1:
         notes = ["one rater: agreement needs the files of two or more"]
-    raters = tuple(_count(ratings, name) for name in ratings.raters)
-    notes += [f"{r.name} left out {r.missing:,} of {key.size:,} ratings" for r in raters if r.missing]
-    return RatingSummary(key.page, key.scales, methods, agreement, raters, tuple(notes))
+    raters = []
+    for rater, own in given.items():
+        values = {name: [rating for (_, scale), rating in own.items() if scale == name] for name in names}
+        means = {name: fmean(some) if some else None for name, some in values.items()}
+        raters.append(RaterCount(rater, len(own), key.size - len(own), means))
+        if len(own) < key.size:
+            notes.append(f"{rater} left out {key.size - len(own):,} of {key.size:,} ratings")
+    return RatingSummary(key.page, key.scales, methods, agreement, tuple(raters), tuple(notes))
 
 
-def _unit(ratings: Ratings, number: int, scale: str) -> list[int]:
-    """The ratings of an item on a scale."""
-    return [given[number, scale] for given in ratings.raters.values() if (number, scale) in given]
-
-
-def _mean_rating(units: Iterable[Sequence[int]], expected: int, samples: int, seed: int) -> MeanRating | None:
+def _mean_rating(units: Sequence[Sequence[int]], num_raters: int, samples: int, seed: int) -> MeanRating | None:
+    # A mean is that of all ratings that were given, and its interval the quantiles of the means of resampled items with
+    # all their ratings: it covers the choice of texts, not that of raters.
     import numpy as np
 
     rated = [unit for unit in units if unit]
@@ -307,16 +291,7 @@ def _mean_rating(units: Iterable[Sequence[int]], expected: int, samples: int, se
         rng = np.random.default_rng(seed)
         resampled = sums[rng.integers(len(rated), size=(samples, len(rated)))].sum(1)
         low, high = map(float, np.quantile(resampled[:, 0] / resampled[:, 1], [0.025, 0.975]))
-    return MeanRating(float(total / count), low, high, len(rated), int(count), expected - int(count))
-
-
-def _count(ratings: Ratings, name: str) -> RaterCount:
-    given = ratings.raters[name]
-    of_scale = {
-        scale.name: [rating for (_, of), rating in given.items() if of == scale.name] for scale in ratings.key.scales
-    }
-    means = {scale: sum(values) / len(values) if values else None for scale, values in of_scale.items()}
-    return RaterCount(name, len(given), ratings.key.size - len(given), means)
+    return MeanRating(float(total / count), low, high, len(rated), int(count), len(units) * num_raters - int(count))
 
 
 # --------------------------------------------------------------------------------------------------------------- tables
@@ -324,70 +299,61 @@ def _count(ratings: Ratings, name: str) -> RaterCount:
 
 def ratings_table(summary: RatingSummary) -> str:
     """Format ratings as aligned columns for a terminal."""
-    tables = [_mean_rows(summary), _agreement_rows(summary), _rater_rows(summary)]
-    (head, means), (_, agreement), (raters_head, raters) = tables
-    rows = [head, *means, *agreement, [""] * len(head), raters_head, *raters]
-    first, *others = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = [
-        "  ".join([row[0].ljust(first), *(cell.rjust(width) for cell, width in zip(row[1:], others, strict=True))])
-        for row in rows
-    ]
-    return "".join(f"{line.rstrip()}\n" for line in [*lines, *(f"note: {note}" for note in summary.notes)])
+    means, agreement, raters = _tables(summary)
+    rows = [*means.rows, *agreement.rows, [""] * len(means.head), raters.head, *raters.rows]
+    return Table(means.head, rows).as_text() + "".join(f"note: {note}\n" for note in summary.notes)
 
 
 def ratings_markdown(summary: RatingSummary) -> str:
     """Format ratings as a Markdown document with the questions that were asked."""
-    questions = [
-        f"- **{scale.name}**: {scale.question} "
-        + "; ".join(f"{number} {anchor}" for number, anchor in _numbered(scale.anchors))
-        for scale in summary.scales
+    means, agreement, raters = _tables(summary)
+    questions = []
+    for scale in summary.scales:
+        values = (LOWEST, HIGHEST) if len(scale.anchors) == 2 else range(LOWEST, HIGHEST + 1)
+        anchors = (f"{value} {anchor}" for value, anchor in zip(values, scale.anchors, strict=True))
+        questions.append(f"**{scale.name}**: {scale.question} {'; '.join(anchors)}")
+    blocks: list[Block] = [
+        Heading("Ratings", 1),
+        means,
+        "Mean of all ratings with its 95 % interval from resampled texts.",
+        Heading("Agreement"),
+        agreement,
+        _ALPHA,
+        Heading("Raters"),
+        raters,
+        list(summary.notes),
+        Heading("Questions"),
+        questions,
     ]
-    parts = ["# Ratings\n", markdown_table(*_mean_rows(summary))]
-    parts.append("Mean of all ratings with its 95 % interval from resampled texts.\n")
-    parts += ["## Agreement\n", markdown_table(*_agreement_rows(summary))]
-    parts.append(
-        "Krippendorff's alpha is 1 for perfect agreement and 0 for agreement as by chance. Krippendorff asks for 0.8, "
-        "and for 0.667 where conclusions are tentative.\n"
-    )
-    parts += ["## Raters\n", markdown_table(*_rater_rows(summary))]
-    if summary.notes:
-        parts.append("".join(f"- {note}\n" for note in summary.notes))
-    return "\n".join([*parts, "## Questions\n", *questions]) + "\n"
+    return as_markdown(filter(None, blocks))
 
 
-def _numbered(anchors: Sequence[str]) -> Iterable[tuple[int, str]]:
-    return zip((1, HIGHEST), anchors, strict=True) if len(anchors) == 2 else enumerate(anchors, start=1)
+_ALPHA = (
+    "Krippendorff's alpha is 1 for perfect agreement and 0 for agreement as by chance. Krippendorff asks for 0.8, "
+    "and for 0.667 where conclusions are tentative."
+)
 
 
-Table = tuple[list[str], list[list[str]]]
-"""The head and the rows."""
-
-
-def _mean_rows(summary: RatingSummary) -> Table:
+def _tables(summary: RatingSummary) -> tuple[Table, Table, Table]:
+    """The means of the methods, the agreement, and the means of the raters."""
     names = [scale.name for scale in summary.scales]
-    return ["", *names], [[method, *(_cell(of[name]) for name in names)] for method, of in summary.methods.items()]
+    some = [summary.agreement[name] for name in names]
+    agreement = [
+        ["alpha, ordinal", *("-" if one.ordinal is None else f"{one.ordinal:.3f}" for one in some)],
+        ["alpha, interval", *("-" if one.interval is None else f"{one.interval:.3f}" for one in some)],
+        ["rated by two or more", *(f"{one.items:,}" for one in some)],
+    ]
+    means = [[method, *(_cell(of[name]) for name in names)] for method, of in summary.methods.items()]
+    raters = [[rater.name, *(_number(rater.means[name]) for name in names)] for rater in summary.raters]
+    return Table(["", *names], means), Table(["", *names], agreement), Table(["rater", *names], raters)
 
 
 def _cell(mean: MeanRating | None) -> str:
     if mean is None:
         return "-"
-    interval = "" if mean.low is None or mean.high is None else f" ({mean.low:.2f} to {mean.high:.2f})"
+    interval = "" if mean.low is None else f" ({mean.low:.2f} to {mean.high:.2f})"
     return f"{mean.mean:.2f}{interval}"
 
 
-def _agreement_rows(summary: RatingSummary) -> Table:
-    names = [scale.name for scale in summary.scales]
-    some = [summary.agreement[name] for name in names]
-    return ["", *names], [
-        ["alpha, ordinal", *("-" if one.ordinal is None else f"{one.ordinal:.3f}" for one in some)],
-        ["alpha, interval", *("-" if one.interval is None else f"{one.interval:.3f}" for one in some)],
-        ["rated by two or more", *(f"{one.items:,}" for one in some)],
-    ]
-
-
-def _rater_rows(summary: RatingSummary) -> Table:
-    names = [scale.name for scale in summary.scales]
-    return ["rater", *names], [
-        [rater.name, *("-" if (mean := rater.means[name]) is None else f"{mean:.2f}" for name in names)]
-        for rater in summary.raters
-    ]
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f}"

@@ -79,10 +79,16 @@ def propose_label_map(
     gold: Sequence[Sentence], predicted: Sequence[Sequence[Mention]], given: Mapping[str, str] | None = None
 ) -> LabelMap:
     """Measure which labels of a corpus those of a tagger stand for."""
-    # Each label of the tagger is compared with the label of the corpus that it shares the most mentions with: first
-    # exactly, else in a word. It is used if F1 on the gold sentences rises by that.
+    # Each label of the tagger is compared with the label of the corpus that it shares the most mentions with. It is
+    # used if F1 on the gold sentences rises by that.
     numbers = Counter(mention.label for mentions in predicted for mention in mentions)
-    exact, touching = _count_pairs(gold, predicted)
+    exact = Counter(
+        (mention.label, other.label)
+        for sentence, mentions in zip(gold, predicted, strict=True)
+        for mention in mentions
+        for other in sentence.mentions
+        if mention.spans == other.spans
+    )
     gold_labels = sorted({mention.label for sentence in gold for mention in sentence.mentions})
     size = sum(len(sentence.mentions) for sentence in gold)
     if given is not None:
@@ -93,9 +99,7 @@ def propose_label_map(
             raise ParameterError(f"the map of labels names {unknown[0]}, which the corpus does not have", remedy=remedy)
     else:
         best = {
-            label: max(gold_labels, key=lambda b: (exact[label, b], touching[label, b]))
-            for label in sorted(numbers)
-            if gold_labels
+            label: max(gold_labels, key=lambda other: exact[label, other]) for label in sorted(numbers) if gold_labels
         }
         chosen = _raising_f1(best, {label: exact[label, target] for label, target in best.items()}, numbers, size)
         if not chosen:
@@ -106,21 +110,6 @@ def propose_label_map(
             )
     correct = Counter({label: exact[label, target] for label, target in chosen.items()})
     return LabelMap(dict(sorted(chosen.items())), numbers, correct, size, len(gold))
-
-
-def _count_pairs(
-    gold: Sequence[Sentence], predicted: Sequence[Sequence[Mention]]
-) -> tuple[Counter[tuple[str, str]], Counter[tuple[str, str]]]:
-    """Counts of mentions of two labels with the same words, and with a word in common."""
-    exact: Counter[tuple[str, str]] = Counter()
-    touching: Counter[tuple[str, str]] = Counter()
-    for sentence, mentions in zip(gold, predicted, strict=True):
-        for mention in mentions:
-            words = set(mention.positions())
-            for other in sentence.mentions:
-                exact[mention.label, other.label] += mention.spans == other.spans
-                touching[mention.label, other.label] += not words.isdisjoint(other.positions())
-    return exact, touching
 
 
 def _raising_f1(

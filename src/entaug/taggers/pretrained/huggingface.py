@@ -3,77 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 import transformers
 from numpy.typing import NDArray
 
 from entaug.backends.soft_labels import TagProbabilities, tags_of
-from entaug.backends.transformers.base import (
-    TorchBackend,
-    load_model,
-    load_tokenizer,
-    tokenize_words,
-)
+from entaug.backends.transformers.base import card_languages, choose_device, load_model, load_tokenizer
 from entaug.core.data import Sentence
 from entaug.core.mentions import Mention
 from entaug.core.tags import split_tag
 from entaug.errors import MissingModelError
-from entaug.taggers.encoders import split_rows
+from entaug.taggers.encoders import Encoder, encoder_folder, in_batches
 from entaug.taggers.pretrained import PretrainedTagger, ScoredMention
 
 
-class _TokenClassifier(TorchBackend):
-    """The model: scores of tags for the first sub-word of each word."""
+class _TokenClassifier(Encoder):
+    """An encoder with scores of tags for vectors: those of the first sub-word of each word."""
 
-    auto = transformers.AutoModelForTokenClassification
-
-    def _load_tokenizer(self) -> Any:
-        tokenizer = super()._load_tokenizer()
+    def _load_tokenizer(self, folder: Path) -> Any:
+        tokenizer = super()._load_tokenizer(folder)
         if getattr(tokenizer, "add_prefix_space", None) is False:  # byte-level vocabularies need it for single words
-            tokenizer = load_tokenizer(self.folder, add_prefix_space=True)
-        if not tokenizer.is_fast:
-            raise MissingModelError(
-                "has no fast tokenizer, which says where words begin", path=str(self.folder), remedy="use another model"
-            )
+            tokenizer = load_tokenizer(folder, add_prefix_space=True)
         return tokenizer
 
-    def _load_model(self) -> Any:
+    def _load_model(self, folder: Path) -> Any:
         fault, remedy = "is no trained token classifier", "name a model for NER"
-        model = load_model(self.auto, self.folder, dtype=self.dtype, fault=fault, remedy=remedy)
+        model = load_model(
+            transformers.AutoModelForTokenClassification, folder, dtype="float32", fault=fault, remedy=remedy
+        )
         tags = list(model.config.id2label.values())
         if all(tag.startswith("LABEL_") for tag in tags):
             message = f"{fault} (its tags have no names: {', '.join(tags[:3])})"
-            raise MissingModelError(message, path=str(self.folder), remedy=remedy)
+            raise MissingModelError(message, path=str(folder), remedy=remedy)
         return model
-
-    def tag_scores(self, sentences: Sequence[Sequence[str]]) -> list[NDArray[np.float64]]:
-        """The probabilities of the tags of the model (words, tags); a word without sub-words has zeros."""
-        size = int(self.model.config.num_labels)
-        results = [np.zeros((len(words), size)) for words in sentences]
-        parts: list[tuple[int, list[int], dict[int, int]]] = []  # sentence, token ids, and by word its first sub-word
-        for number, words in enumerate(sentences):
-            pairs = [pair for pair in zip(*tokenize_words(self.tokenizer, words), strict=True) if pair[1] >= 0]
-            seen: set[int] = set()
-            for ids, word_of in zip(*split_rows(pairs, self.prefix_ids, self.suffix_ids, self.max_length), strict=True):
-                backwards = reversed(list(enumerate(word_of)))
-                firsts = {word: position for position, word in backwards if word >= 0 and word not in seen}
-                seen.update(firsts)
-                parts.append((number, ids, firsts))
-
-        def compute(batch: list[int], width: int) -> None:
-            ids, mask = self.pad([parts[i][1] for i in batch], width)
-            with torch.inference_mode():
-                logits = self.model(input_ids=ids, attention_mask=mask).logits
-            probabilities = logits.double().softmax(-1).cpu().numpy()
-            for i, rows in zip(batch, probabilities, strict=True):
-                number, _, firsts = parts[i]
-                results[number][list(firsts)] = rows[list(firsts.values())]
-
-        self.batcher.run([len(ids) for _, ids, _ in parts], compute)
-        return results
 
 
 class HuggingFaceTagger(PretrainedTagger):
@@ -85,9 +50,10 @@ class HuggingFaceTagger(PretrainedTagger):
     prefix = "hf"
 
     def _load(self, model: str) -> None:
-        self._model = _TokenClassifier(model)
+        device, self._dtype = choose_device()
+        self._model = _TokenClassifier(model).to(device)
         self.name = f"hf:{self._model.name}"
-        self.languages = self._model.languages
+        self.languages = card_languages(encoder_folder(model))
         tags = self._model.model.config.id2label
         self._split_tags = [split_tag(tags[i]) for i in range(len(tags))]
 
@@ -113,18 +79,17 @@ class HuggingFaceTagger(PretrainedTagger):
     def _probabilities(self, sentences: Sequence[Sentence], labels: dict[str, str]) -> list[TagProbabilities]:
         """The probabilities of IOB2 tags of labels that those of the model stand for; others count as ``"O"``."""
         tags = tags_of(sorted(set(labels.values())))
-        columns = np.zeros(len(self._split_tags), np.intp)
-        for i, (place, label) in enumerate(self._split_tags):
-            if label in labels:
-                columns[i] = tags.index(f"{place}-{labels[label]}")
-        results = []
-        for scores in self._model.tag_scores([sentence.tokens for sentence in sentences]):
-            values = np.zeros((len(scores), len(tags)))
-            for i, column in enumerate(columns):
-                values[:, column] += scores[:, i]
-            values[values.sum(axis=1) == 0, 0] = 1  # a word that has no sub-word
-            results.append(TagProbabilities(tags, _starts_mentions(values)))
-        return results
+        columns = [
+            tags.index(f"{place}-{labels[label]}") if label in labels else 0 for place, label in self._split_tags
+        ]
+
+        def compute(batch: list[Sentence], scores: Any) -> Iterable[TagProbabilities]:
+            for sentence, rows in zip(batch, scores.double().softmax(-1).cpu().numpy(), strict=True):
+                values = np.zeros((len(sentence), len(tags)))
+                np.add.at(values.T, columns, rows[: len(sentence)].T)
+                yield TagProbabilities(tags, _starts_mentions(values))
+
+        return in_batches(self._model, sentences, compute, self._dtype)
 
 
 def _starts_mentions(values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,21 +1,150 @@
-"""Matching of mentions in generated text: locating the mentions that a text was generated from.
+"""Generated text: sentences as text for a generator, and sentences of the texts that it writes.
 
-"EnTDA: Entity-to-Text based Data Augmentation" (Hu et al. 2023), section 4.3: mentions are found by exact match;
-overlapping mentions are matched together; the parts of a discontinuous mention are matched in order. In cases that the
-paper does not specify, no label is guessed: tokens are matched, each occurrence is used once, and ambiguous texts are
-rejected.
+Linearized sentences have label tokens. Wrapped text has one before and after each token of a mention (MELM, Zhou et al.
+2022; ACLM, Ghosh et al. 2023), tagged text only before it (DAGA, Ding et al. 2020; MulDA, Liu et al. 2021). Both
+represent flat mentions only.
+
+Text without label tokens is matched with the mentions that it was generated from ("EnTDA: Entity-to-Text based Data
+Augmentation", Hu et al. 2023, section 4.3): mentions are found by exact match; overlapping mentions are matched
+together; the parts of a discontinuous mention are matched in order. In cases that the paper does not specify, no label
+is guessed: tokens are matched, each occurrence is used once, and ambiguous texts are rejected.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from difflib import SequenceMatcher
+from itertools import groupby, pairwise
+from typing import Any, NamedTuple
 
-from entaug.core.alignment import detokenize
-from entaug.core.data import Sentence
+from entaug.core import tags
+from entaug.core.alignment import CorpusTokenizer, detokenize
+from entaug.core.data import Provenance, Sentence
+from entaug.core.edits import Edit
 from entaug.core.mentions import Mention, Span
+from entaug.core.spacing import WIDE, infer_spaces
+from entaug.errors import TagError
+
+INVALID_LABELS = "inconsistent label tokens"
+_PREFIX_WORDS = {"B": "begin", "I": "inside"}  # words that, with the label, initialise the embedding of a label token
+
+
+def label_token(tag: str) -> str:
+    """Return the label token of a tag."""
+    return f"<{tag}>"
+
+
+def label_tokens(labels: Iterable[str]) -> dict[str, str]:
+    """Return the label tokens of some labels, each with the words from which its embedding is initialised."""
+    return {
+        label_token(f"{prefix}-{label}"): f"{word} {re.sub('[-_/ ]+', ' ', label)}"
+        for label in sorted(set(labels))
+        for prefix, word in _PREFIX_WORDS.items()
+    }
+
+
+def unwanted_labels(gold: Iterable[Sentence], label_texts: Mapping[str, str]) -> list[str]:
+    """Return what a generator must not write where label tokens are not allowed."""
+    # It may else write the words from which their embeddings were initialised.
+    words = {token.lower() for s in gold for token, out in zip(s.tokens, s.outside_mask(), strict=True) if out}
+    return [*sorted(label_texts), *sorted({word for text in label_texts.values() for word in text.split()} - words)]
+
+
+def wrap_tokens(sentence: Sentence) -> list[list[str]]:
+    """Wrap the tokens of mentions in label tokens."""
+    return [[*parts, *parts[:-1]] for parts in tag_tokens(sentence)]
+
+
+def tag_tokens(sentence: Sentence, scheme: str = "IOB2") -> list[list[str]]:
+    """Put a label token before each token of a mention."""
+    pairs = zip(sentence.tokens, sentence.iob(scheme), strict=True)
+    return [[token] if tag == "O" else [label_token(tag), token] for token, tag in pairs]
+
+
+def join_parts(parts: Iterable[str], markers: Collection[str]) -> str:
+    """Join tokens and markers to running text."""
+    runs = groupby(parts, key=lambda part: part in markers)
+    return " ".join(text for is_marker, run in runs for text in (run if is_marker else [detokenize(list(run))]))
+
+
+def split_at_labels(text: str, labels: Collection[str]) -> list[str]:
+    """Split a text before and after each label token."""
+    parts = re.split("(" + "|".join(map(re.escape, labels)) + ")", text)
+    return [part for part in parts if part.strip()]
+
+
+def parse_wrapped(
+    text: str, labels: Iterable[str], tokenize: Callable[[str], Sequence[str]], unsplit: Collection[str] = ()
+) -> tuple[tuple[str, ...], tuple[Mention, ...]] | None:
+    """Parse text with a label token before and after each token of a mention."""
+    known = label_tokens(labels)
+    parts = split_at_labels(text, known)
+    tokens: list[str] = []
+    tag_sequence: list[str] = []
+    i = 0
+    while i < len(parts):
+        part = parts[i]
+        if part not in known:
+            new = tokenize(part)
+            tokens += new
+            tag_sequence += ["O"] * len(new)
+            i += 1
+            continue
+        inner: list[str] = []
+        if i + 2 < len(parts) and parts[i + 1] not in known:
+            word = parts[i + 1].strip()
+            inner = [word] if word in unsplit else word.split()
+        if len(inner) != 1 or parts[i + 2] != part:
+            return None
+        tokens += inner
+        tag_sequence.append(part[1:-1])
+        i += 3
+    return _decode(tokens, tag_sequence)
+
+
+def parts_of_mentions(sentence: Sentence, linearized: Sequence[Sequence[str]]) -> list[list[str]]:
+    """Return the parts of a linearized sentence for each mention."""
+    return [[part for parts in linearized[m.start : m.end] for part in parts] for m in sentence.mentions]
+
+
+def label_transitions(labels: Iterable[str]) -> dict[str, tuple[str, ...] | None]:
+    """Return the allowed transitions between label tokens in tagged text."""
+    transitions: dict[str, tuple[str, ...] | None] = {}
+    for label in sorted(set(labels)):
+        begin, inside = label_token(f"B-{label}"), label_token(f"I-{label}")
+        transitions |= {begin: None, inside: (begin, inside)}
+    return transitions
+
+
+def parse_tagged(
+    parts: Sequence[str], labels: Collection[str], scheme: str = "IOB2"
+) -> tuple[tuple[str, ...], tuple[Mention, ...]] | None:
+    """Parse text with a label token before each token of a mention."""
+    tokens: list[str] = []
+    tag_sequence: list[str] = []
+    tag = "O"
+    for part in parts:
+        if part not in labels:
+            tokens.append(part)
+            tag_sequence.append(tag)
+            tag = "O"
+        elif tag != "O":
+            return None
+        else:
+            tag = part[1:-1]
+    return _decode(tokens, tag_sequence, scheme) if tag == "O" else None
+
+
+def _decode(
+    tokens: Sequence[str], tag_sequence: Sequence[str], scheme: str = "IOB2"
+) -> tuple[tuple[str, ...], tuple[Mention, ...]] | None:
+    try:
+        return tuple(tokens), tags.decode(tag_sequence, scheme)
+    except TagError:
+        return None
+
 
 MISSING = "a listed mention is missing"
 AMBIGUOUS = "the match of a listed mention is ambiguous"
@@ -108,12 +237,11 @@ class KnownMentions:
 
     def _occurrences(self, tokens: Sequence[str]) -> Iterator[tuple[int, int, tuple[str, ...]]]:
         for start, token in enumerate(tokens):
-            for known in self._by_first.get(token, ()):
-                if tuple(tokens[start : start + len(known)]) == known:
-                    yield start, start + len(known), known
+            firsts = [token]
             if not start or _SENTENCE_ENDS.issuperset(tokens[start - 1]):
-                first = _uncapitalised((token,))[0]
-                for known in self._by_first.get(first, ()) if first != token else ():
+                firsts = list(dict.fromkeys((token, *_uncapitalised((token,)))))
+            for first in firsts:
+                for known in self._by_first.get(first, ()):
                     if (first, *tokens[start + 1 : start + len(known)]) == known:
                         yield start, start + len(known), known
 
@@ -237,3 +365,76 @@ def _merge_adjacent(spans: Iterable[Span]) -> tuple[Span, ...]:
         else:
             merged.append((start, end))
     return tuple(merged)
+
+
+class GeneratedTexts:
+    """Tokenizes generated texts like the corpus, and checks them."""
+
+    def __init__(
+        self, gold: Sequence[Sentence], mention_tokens: Iterable[tuple[str, ...]], known: KnownMentions | None = None
+    ) -> None:
+        self._tokenizer = CorpusTokenizer(sentence.tokens for sentence in gold)
+        self._contents = {detokenize(sentence.tokens) for sentence in gold}
+        self.known = known
+        corrections: dict[str, dict[tuple[tuple[str, ...], tuple[str, ...]], None]] = {}
+        for tokens in dict.fromkeys(mention_tokens):
+            text = detokenize(tokens)
+            # How a mention is split depends on its context.
+            for before, after, num_after in (("", "", 0), ("so ", " so", 1), ("so ", ", so", 2)):
+                split = tuple(self._tokenizer(f"{before}{text}{after}"))
+                split = split[bool(before) : len(split) - num_after]
+                if split != tokens and split:
+                    corrections.setdefault(split[0], {})[split, tokens] = None
+        self._corrections = {
+            first: sorted(pairs, key=lambda pair: -len(pair[0])) for first, pairs in corrections.items()
+        }
+
+    def tokenize(self, text: str) -> tuple[str, ...]:
+        """Split a text into tokens."""
+        split = self._tokenizer(text)
+        tokens: list[str] = []
+        i = 0
+        while i < len(split):
+            for wrong, right in self._corrections.get(split[i], ()):
+                if tuple(split[i : i + len(wrong)]) == wrong:
+                    tokens += right
+                    i += len(wrong)
+                    break
+            else:
+                tokens.append(split[i])
+                i += 1
+        return tuple(tokens)
+
+    def is_copy(self, tokens: Sequence[str]) -> bool:
+        """Return whether a text is equal to a training sentence."""
+        return detokenize(tokens) in self._contents
+
+    def has_unlisted_mention(self, tokens: Sequence[str], mentions: Sequence[Mention]) -> bool:
+        """Return whether a known mention of the corpus has no label in a text."""
+        labelled = [range(mention.start, mention.end) for mention in mentions]
+        found = self.known.find(tokens) if self.known else ()
+        return any(not any(start in span and end <= span.stop for span in labelled) for start, end in found)
+
+
+def token_similarity(one: Sequence[str], other: Sequence[str]) -> float:
+    """Return the share of tokens that two texts have in common, in the same order."""
+    return SequenceMatcher(None, one, other, autojunk=False).ratio()
+
+
+def replace_tokens(
+    source: Sentence, tokens: Sequence[str], mentions: Sequence[Mention], sources: tuple[str, ...] = (), **details: Any
+) -> Sentence:
+    """Replace all tokens and mentions of a sentence."""
+    spaces = None
+    if source.spaces is not None:
+        pairs = zip(pairwise(tokens), infer_spaces(tokens), strict=False)
+        # Known white space of a script without spaces shows none between words either.
+        spaces = tuple("" if WIDE.match(a[-1]) and WIDE.match(b[0]) else space for (a, b), space in pairs)
+    new = source.edit([Edit(0, len(source), tuple(tokens), tuple(mentions), spaces)])
+    return new.with_(provenance=Provenance(sources=sources, details=details))
+
+
+def distinct_sentences(corpus: Iterable[Sentence], group: Callable[[Sentence], str] = lambda _: "") -> list[Sentence]:
+    """Return the distinct sentences of a corpus, in an order that does not depend on the order of the corpus."""
+    in_order = sorted(corpus, key=lambda s: (s.fingerprint(), group(s), s.id or "", s.spaces or ()))
+    return list({(s.fingerprint(), group(s)): s for s in in_order}.values())

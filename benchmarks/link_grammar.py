@@ -1,4 +1,4 @@
-"""Constituency parsing by the program ``link-parser`` of link-grammar: for English, offline, without weights."""
+"""Constituents by the program ``link-parser`` of link-grammar, to compare projected ones with."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class LinkGrammar:
     def _run(self, arguments: list[str], text: str) -> str:
         environment = {**os.environ, "LC_ALL": "C.UTF-8"}
         try:
-            done = subprocess.run(  # noqa: S603 (a program of the system, and no shell)
+            done = subprocess.run(
                 [self._program, *arguments],
                 input=text.encode("utf-8", "replace"),
                 capture_output=True,

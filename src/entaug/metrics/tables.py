@@ -1,0 +1,50 @@
+"""Tables of results and documents with them, as text for a terminal and as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+
+class Heading(NamedTuple):
+    """A heading of a document; level 1 is its title."""
+
+    text: str
+    level: int = 2
+
+
+class Table(NamedTuple):
+    """A table; its first column names the rows."""
+
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+    def as_text(self) -> str:
+        """The table as aligned columns."""
+        lines = [self.head, *self.rows]
+        first, *others = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        return "".join(
+            "  ".join([name.ljust(first), *map(str.rjust, cells, others)]).rstrip() + "\n" for name, *cells in lines
+        )
+
+    def as_markdown(self) -> str:
+        """The table in Markdown, all columns but the first aligned to the right."""
+        lines = [self.head, ["---", *["---:"] * (len(self.head) - 1)], *self.rows]
+        return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n" for line in lines)
+
+
+Block = Heading | Table | str | list[str]
+"""A part of a document; a string is a paragraph, in which ``**`` and backticks mark text, and a list has bullets."""
+
+
+def as_markdown(blocks: Iterable[Block]) -> str:
+    """Format a document in Markdown."""
+    return "\n".join(map(_block, blocks))
+
+
+def _block(block: Block) -> str:
+    if isinstance(block, Heading):
+        return f"{'#' * block.level} {block.text}\n"
+    if isinstance(block, Table):
+        return block.as_markdown()
+    return f"{block}\n" if isinstance(block, str) else "".join(f"- {line}\n" for line in block)
