@@ -64,6 +64,7 @@ class MentionReplacement(Augmenter):
         coverage_: how many training mentions each list covers (`entaug.methods.shared.donors.ListCoverage`).
 
     Example:
+        >>> from entaug import Mention
         >>> gold = [
         ...     Sentence(["Ada", "sings"], [Mention("PER", [(0, 1)])]),
         ...     Sentence(["Bo", "Ek", "rests"], [Mention("PER", [(0, 2)])]),
