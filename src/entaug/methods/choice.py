@@ -36,7 +36,7 @@ class CandidateScorer(Component):
         >>> new = [Sentence("Rome burns".split()), Sentence("Rome sleeps".split())]
         >>> scorer = CandidateScorer(nearness=0, causal_lm=FakeCausalLM()).load()
         >>> scorer.scores([(gold, new)])
-        [[-3.76, -4.574]]
+        [[-7.513, -9.116]]
     """
 
     name: ClassVar[str] = "likelihood"

@@ -258,9 +258,9 @@ def augment(
 
     Example:
         >>> from entaug import Mention
-        >>> gold = [Sentence([name, "sings"], [Mention("PER", [(0, 1)])]) for name in ("Ada", "Bo")]
+        >>> gold = [Sentence(text.split(), [Mention("PER", [(0, 1)])]) for text in ("Ada sings", "Bo rests")]
         >>> [" ".join(sentence.tokens) for sentence in augment(gold, "mr", p=1.0)]
-        ['Bo sings', 'Ada sings']
+        ['Bo sings', 'Ada rests']
     """
     gold = corpus if isinstance(corpus, Sequence) else Corpus(corpus, source_of(corpus))
     parameters = _with_one_teacher(parameters)
