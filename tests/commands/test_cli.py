@@ -156,7 +156,7 @@ LITTLE_TRAINING = {
     [
         pytest.param(
             name,
-            marks=[pytest.mark.models, pytest.mark.slow] if set(entaug.METHODS[name].info.needs) - {"lexicon"} else [],
+            marks=[pytest.mark.models, pytest.mark.slow] if entaug.METHODS[name].info.needs else [],
         )
         for name in sorted(entaug.METHODS)
     ],
@@ -334,6 +334,7 @@ def test_an_interruption_while_gold_is_copied_leaves_nothing(tmp_path: Path) -> 
     assert [p.name for p in tmp_path.iterdir()] == ["big.conll"]
 
 
+@pytest.mark.slow
 def test_ctrl_c_and_kill_at_any_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     gold = repeated(tmp_path, 600)
     whole, out = tmp_path / "whole.conll", tmp_path / "out.conll"

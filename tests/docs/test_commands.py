@@ -120,7 +120,7 @@ def cases() -> Iterator[object]:
         marks = []
         if not any(name in text for name in PARSED_ONLY):
             with_models, trained = needs_models(arguments[1:])
-            is_slow = trained or (with_models and page != "README.md")
+            is_slow = trained or SERVER in text or (with_models and page != "README.md")
             marks = [pytest.mark.models] * with_models + [pytest.mark.slow] * is_slow
         yield pytest.param(arguments[1:], marks=marks, id=f"{page}: {shlex.join(arguments)}")
 
@@ -303,7 +303,7 @@ def python_pages() -> Iterator[object]:
     for path in PAGES:
         if any(block.kind == "python" and not block.mark.startswith("example") for block in blocks(path)):
             name = path.relative_to(ROOT).as_posix()
-            marks = [pytest.mark.models] if name == "docs/scoring.md" else []
+            marks = [pytest.mark.models, pytest.mark.slow] if name == "docs/scoring.md" else []
             yield pytest.param(path, id=name, marks=marks)
 
 

@@ -27,6 +27,7 @@ from entaug.formats.file_job import FileJob
 from entaug.methods import create_augmenter
 from entaug.methods.augment import Augmentation, augment_file
 from helpers.brat_grammar import faults, faults_of_folder
+from helpers.marks import first_fast
 from helpers.strategies import TEXT, sentences
 
 pytest.importorskip("spacy")
@@ -701,7 +702,7 @@ def test_mascip_has_mentions_within_tokens(corpora: Path) -> None:
 
 
 @pytest.mark.corpora
-@pytest.mark.parametrize("method", ["mr", "sis"])
+@pytest.mark.parametrize("method", first_fast(["mr", "sis"]))
 def test_mascip_augmented(corpora: Path, tmp_path: Path, method: str) -> None:
     summary = augment_file(corpora / "mascip/data", tmp_path / "out", create_augmenter(method), read_options=ALIGNED)
     assert not faults_of_folder(tmp_path / "out")

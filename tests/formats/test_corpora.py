@@ -5,6 +5,7 @@ They are not in the repository: these tests skip, with a message, where the fold
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -99,7 +100,12 @@ def load(corpora: Path, name: str) -> tuple[list[Sentence], ReadReport, Any]:
     return list(opened.sentences(reading)), reading, opened
 
 
-@pytest.mark.parametrize("name", COUNTS)
+LARGE = re.compile(r"bc2gm/train|15000/.._train|genia/.*/train|hr_set-ud-train|da_news_train")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if LARGE.search(name) else ()) for name in COUNTS]
+)
 def test_counts_round_trip_and_seqeval(corpora: Path, tmp_path: Path, name: str) -> None:
     sentences, reading, opened = load(corpora, name)
     count = COUNTS[name]

@@ -24,6 +24,7 @@ from entaug.formats import docbin, open_file
 from entaug.formats.base import BEFORE, ENTITY_FIELDS, ReadReport
 from entaug.formats.docbin import DocBinFormat
 from entaug.formats.spacy_json import SpacyJson
+from helpers.marks import first_fast
 from helpers.strategies import TEXT, WORDS, sentences
 
 spacy = pytest.importorskip("spacy")
@@ -559,7 +560,7 @@ CORPORA = ["wnut17/wnut17train.conll", "genia/nested-jsonl/dev.jsonl", "uner/en_
 
 
 @pytest.mark.corpora
-@pytest.mark.parametrize("name", CORPORA)
+@pytest.mark.parametrize("name", first_fast(CORPORA))
 def test_real_corpora_come_back(corpora: Path, tmp_path: Path, name: str) -> None:
     gold = list(entaug.read(corpora / name))
     assert through(gold, tmp_path / "a.spacy") == gold

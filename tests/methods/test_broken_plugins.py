@@ -126,6 +126,7 @@ def test_filters_and_formats_are_listed_without_the_broken_ones(
     assert "cannot be used" in run(environment, "list", command, name, code=2)[1]
 
 
+@pytest.mark.slow
 def test_everything_else_works(environment: dict[str, str], tmp_path: Path) -> None:
     train, out = str(EXAMPLE / "train.conll"), str(tmp_path / "out.jsonl")
     run(environment, "augment", train, "-m", "mr", "--filter", "duplicates", "-o", out)

@@ -128,6 +128,7 @@ def test_an_instruct_model_is_asked_by_a_prompt() -> None:
 
 
 @pytest.mark.models
+@pytest.mark.slow
 def test_real_sentences_are_the_same_in_any_window() -> None:
     pytest.importorskip("torch")
     gold = GOLD[:2]

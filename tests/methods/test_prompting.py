@@ -296,6 +296,7 @@ def troubled(body: dict[str, Any], before: int) -> Reply:
     return passing or USELESS.get(number) or echo(body, before)
 
 
+@pytest.mark.slow
 def test_the_same_bytes_whatever_the_concurrency_and_nothing_is_lost(
     workspace: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

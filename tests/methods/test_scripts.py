@@ -254,7 +254,7 @@ def test_nothing_must_divide_characters_from_a_mention(tmp_path: Path) -> None:
     texts = generator.vocabulary.texts
     characters = [i for i, text in enumerate(texts) if len(text) == 1 and script_of(text) == "HAN"]
     assert len(characters) > 5
-    assert set(characters).isdisjoint(generator.vocabulary.joining.tolist())
+    assert set(characters).isdisjoint(generator.vocabulary.joining)
     assert all(map(generator.vocabulary.is_opening, characters))
 
 

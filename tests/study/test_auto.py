@@ -25,7 +25,7 @@ from entaug.errors import InputError, OutputError, ParameterError
 from entaug.methods import create_augmenter
 from entaug.study.choice import RECIPES
 from entaug.study.engine import StudyProgress
-from entaug.taggers.base import TAGGERS, TaggerTrainingConfig, load_tagger
+from entaug.taggers.base import TAGGERS, TaggerTrainingConfig, load_tagger, write_config
 from helpers import tiny
 from helpers.fakes import FakeMaskedLM
 
@@ -106,8 +106,8 @@ class OracleTagger(Configurable):
 
     def save(self, folder: str | Path) -> None:
         Path(folder).mkdir()
-        Path(folder, "tagger.json").write_text(json.dumps({"tagger": "oracle", "params": {}, "state": self.state_}))
         Path(folder, "weights").write_bytes(bytes(1000 if self.encoder == "large" else 200))
+        write_config(Path(folder), {"tagger": "oracle", "params": {}, "state": self.state_})
 
     def restore(self, folder: Path) -> OracleTagger:
         seed, quality = json.loads((folder / "tagger.json").read_text())["state"]

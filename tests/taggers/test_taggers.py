@@ -121,6 +121,7 @@ def test_learns_by_heart_in_fp16(name: str, bert: Path, vectors: Path) -> None:
     assert score(GOLD[:12], tagger.predict(GOLD[:12])).micro.f1 > 0.9
 
 
+@pytest.mark.slow
 def test_the_grid_learns_nested_and_discontinuous_mentions_by_heart(bert: Path) -> None:
     gold = [*MIXED, *GOLD[:12]]
     tagger = create_tagger("w2ner", encoder=str(bert), device="cpu", precision="fp32")

@@ -138,7 +138,7 @@ class TrainableTagger(Tagger, Protocol):
         ...
 
     def save(self, folder: str | Path) -> None:
-        """Save the tagger.
+        """Save the tagger: its files, and at last with `write_config` its name, parameters and their checksum.
 
         Args:
             folder: a folder that is new or empty.
