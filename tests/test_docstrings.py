@@ -47,7 +47,7 @@ PLUGINS = (
     "entaug.config.registry.Registry",
     "entaug.taggers.base.TrainableTagger",
 )
-OPTION_CLASSES = re.compile("(Config|Settings|Parameters|Options|Dialect|Job|Command)$")
+OPTION_CLASSES = re.compile("(Config|Settings|Parameters|Options|Dialect|Job|Command|Scorer)$")
 
 
 def classes_of(module: Any) -> list[type]:

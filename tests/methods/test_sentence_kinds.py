@@ -209,7 +209,8 @@ class Forms:
 
 def test_cr_replaces_phrases_by_those_that_agree() -> None:
     names = ("Dane", "Pole", "Turk", "Danes", "Poles", "Turks")
-    gold = [sentence(f"{name} came to the sea", ("X", 0, 1)) for name in names]
+    places = ("sea", "lake", "bay", "fair", "hill", "town")
+    gold = [sentence(f"{name} came to the {place}", ("X", 0, 1)) for name, place in zip(names, places, strict=True)]
     made = ConstituencyReplacement(constituency_parser=Forms(), copies=2).fit(gold).augment(gold)
     assert list(made)
     for source, new in ((s, n) for s in gold for n in _of(gold, s, same_form=True)):

@@ -60,14 +60,7 @@ class CandidateScorer(Component):
         return f"{self.name}:{','.join(f'{name}={value}' for name, value in values if value is not None)}"
 
     def scores(self, groups: Sequence[tuple[Sentence, Sequence[Sentence]]]) -> list[list[float]]:
-        """Score the candidates of several sources.
-
-        Args:
-            groups: sources, each with its candidates.
-
-        Returns:
-            The scores of the candidates of each source; the highest is the best.
-        """
+        """Return the scores of the candidates of each source; the highest is the best."""
         # Variants of a sentence begin alike; a model that can computes their common beginning once.
         log_probs = getattr(self.causal_lm_, "log_probs_of_variants", self.causal_lm_.token_log_probs)
         scores = []
