@@ -303,7 +303,7 @@ def test_errors_name_the_line(tmp_path: Path) -> None:
     bad = tmp_path / "bad.conll"
     bad.write_text("\n".join(lines))
     ids = tmp_path / "ids.conll"
-    ids.write_text("".join(f"# sent_id = s{i % 300}\nAda{i % 7} B-PER\nsings O\n\n" for i in range(301)))
+    ids.write_text("".join(f"# sent_id = s{i % 300}\nAda{i % 7} B-PER\nsings{i} O\n\n" for i in range(301)))
     for path in (bad, ids):
         errors = []
         for jobs in (1, 2):

@@ -325,11 +325,12 @@ def test_going_on_when_nothing_was_made_yet(tmp_path: Path, name: str) -> None:
 def test_a_new_sentence_that_cannot_be_written_is_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     gold, out = tmp_path / "gold.jsonl", tmp_path / "out.conll"
     entities = [{"start": 0, "end": 1, "type": "LOC"}]
-    gold.write_bytes(b"\n".join(orjson.dumps({"tokens": [t], "entities": entities}) for t in ("Oslo", "New\tYork")))
+    texts = (["Oslo", "waits"], ["New\tYork", "sleeps"])
+    gold.write_bytes(b"\n".join(orjson.dumps({"tokens": tokens, "entities": entities}) for tokens in texts))
     # Of the two, each of which takes the place of the other, one holds what separates columns.
     assert main(["augment", str(gold), "-m", "mr", "--only-new", "-o", str(out)]) == 0
     assert "not generated: 1 (the output format cannot store it)" in capsys.readouterr().err
-    assert out.read_text() == "Oslo\tB-LOC\n\n"
+    assert out.read_text() == "Oslo\tB-LOC\nsleeps\tO\n\n"
     # What cannot be written of the gold sentence either is no accident of a draw.
     gold.write_bytes(b"\n".join(records(1, "X")))
     for only_new in ([], ["--only-new"]):

@@ -78,19 +78,15 @@ class Draft:
             return DUPLICATE
         return GOLD if sentence.fingerprint_number() in self.gold else None
 
-    def accept(self, sentence: Sentence) -> Rejection | None:
-        """Accept a sentence if it is new."""
-        rejection = self.compare(sentence)
-        if rejection is None:
-            self.siblings.add(_content(sentence))
-            self.sentence = sentence
-        return rejection
-
-    def consider(self, sentence: Sentence) -> Rejection | None:
-        """Add a sentence to the candidates if it is new."""
-        rejection = self.compare(sentence)
-        if rejection is None:
-            self.candidates[_content(sentence)] = sentence
+    def take(self, result: Sentence | Rejection, *, is_candidate: bool) -> Rejection | None:
+        """Accept a result, or add it to the candidates, if it is new."""
+        if isinstance(result, Rejection):
+            return result
+        rejection = self.compare(result)
+        if rejection is None and is_candidate:
+            self.candidates[_content(result)] = result
+        elif rejection is None:
+            self._accept(result)
         return rejection
 
     def choose(self, scores: Sequence[float]) -> None:
@@ -98,13 +94,16 @@ class Draft:
         ranked = sorted(zip(scores, self.candidates.values(), strict=True), key=lambda scored: -scored[0])
         for score, sentence in ranked:
             if _content(sentence) not in self.siblings:
-                self.siblings.add(_content(sentence))
                 made = sentence.provenance if sentence.provenance is not self.source.provenance else None
                 of_choice = {"candidates": len(ranked), "score": score}
-                self.sentence = sentence.with_(provenance=(made or Provenance()).with_details(**of_choice))
+                self._accept(sentence.with_(provenance=(made or Provenance()).with_details(**of_choice)))
                 return
         if ranked:
             self.rejections.append((None, DUPLICATE))
+
+    def _accept(self, sentence: Sentence) -> None:
+        self.siblings.add(_content(sentence))
+        self.sentence = sentence
 
 
 def _content(sentence: Sentence) -> tuple[Any, Any]:
@@ -156,14 +155,11 @@ def draw(method: Augmenter, drafts: Iterable[Draft]) -> None:
                     refused = [before or now for before, (_, now) in zip(refused, pairs, strict=True)]
         again = []
         for draft, result, sentence in zip(pending, results, refused, strict=True):
-            if isinstance(result, Rejection):
-                rejection: Rejection | None = result
-            else:
-                rejection = draft.consider(result) if chosen else draft.accept(result)
-            if rejection is not None and not (draft.candidates and sentence is None):
-                draft.rejections.append((sentence, rejection))
-            is_final = rejection is not None and rejection.final
-            if not is_final and (rejection or (chosen and len(draft.candidates) < method.candidates)):
+            reason = draft.take(result, is_candidate=bool(chosen))
+            if reason is not None and (sentence is not None or not draft.candidates):
+                draft.rejections.append((sentence, reason))
+            wants_more = reason is not None or (chosen and len(draft.candidates) < method.candidates)
+            if wants_more and not (reason is not None and reason.final):
                 again.append(draft)
         pending = again
     if chosen:

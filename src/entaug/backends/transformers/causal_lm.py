@@ -63,7 +63,7 @@ class TransformersCausalLM(TorchBackend):
     def log_probs_of_variants(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
         """Compute what `token_log_probs` does, for texts that begin alike: their common beginning is computed once."""
         rows = self.encode(texts)
-        common = _common_length(rows)
+        common = _common_length(rows) if rows else 0
         if len(texts) < 2 or common < _WORTHWHILE or max(map(len, rows)) >= self.max_length:
             return self.token_log_probs(texts)
         with torch.inference_mode():
