@@ -72,7 +72,6 @@ class FakeMaskedLM(FakeTrainable):
     def fill(
         self, texts: Sequence[MaskedText], top_k: int, *, first_only: bool = False
     ) -> list[list[list[tuple[str, float]]]]:
-        """See `MaskedLM.fill`."""
         filled = []
         for text in texts:
             gaps = [i for i, part in enumerate(text) if part is None]
@@ -84,7 +83,6 @@ class FakeMaskedLM(FakeTrainable):
         return sorted(scored, key=lambda pair: -pair[1])
 
     def token_log_probs(self, requests: Sequence[tuple[str, Sequence[int] | None]]) -> list[NDArray[float32]]:
-        """See `MaskedLM.token_log_probs`; tokens are separated by white space."""
         log_probs = []
         for text, positions in requests:
             words = text.split()
@@ -93,7 +91,6 @@ class FakeMaskedLM(FakeTrainable):
         return log_probs
 
     def token_offsets(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
-        """See `MaskedLM.token_offsets`."""
         return [[match.span() for match in re.finditer(r"\S+", text)] for text in texts]
 
     def fit(
@@ -105,7 +102,6 @@ class FakeMaskedLM(FakeTrainable):
         checkpoint_dir: Path | None = None,
         progress: TrainingProgress | None = None,
     ) -> Self:
-        """See `TrainableMaskedLM.fit`."""
         del new_tokens, checkpoint_dir
         return self._fit(texts, config.epochs, progress)
 
@@ -125,7 +121,6 @@ class FakeInstructModel:
         self._answer = answer or self._repeat
 
     def answer(self, requests: Sequence[ChatRequest]) -> list[Answer]:
-        """See `entaug.backends.instruct.InstructModel.answer`."""
         self.requests += requests
         self.usage.requests += len(requests)
         answers = map(self._answer, requests)
@@ -147,18 +142,15 @@ class FakeTagger:
     def fit(
         self, train: Iterable[Sentence], *, progress: TrainingProgress | None = None, augmented: Iterable[Sentence] = ()
     ) -> Self:
-        """See `Tagger.fit`."""
         del progress
         self._known = {sentence.tokens: sentence for sentence in (*augmented, *train)}
         return self
 
     def predict(self, sentences: Iterable[Sentence]) -> list[Sentence]:
-        """See `Tagger.predict`."""
         known = self._known
         return [s.with_(mentions=known[s.tokens].mentions if s.tokens in known else ()) for s in sentences]
 
     def tag_probabilities(self, sentences: Iterable[Sentence]) -> list[TagProbabilities]:
-        """See `Tagger.tag_probabilities`: 0.9 for the tags that it predicts, and the rest for the others."""
         from entaug.backends.soft_labels import TagProbabilities
 
         labels = sorted({mention.label for sentence in self._known.values() for mention in sentence.mentions})
@@ -170,12 +162,10 @@ class FakeTagger:
         return results
 
     def confidences(self, sentences: Iterable[Sentence]) -> list[float]:
-        """See `Tagger.confidences`."""
         sentences = list(sentences)
         predictions = self.predict(sentences)
         return [float(s.mentions == p.mentions) for s, p in zip(sentences, predictions, strict=True)]
 
     def attentions(self, sentences: Sequence[Sequence[str]], layers: int = 4) -> list[NDArray[float32]]:
-        """See `Encoder.attentions`; the number of layers makes no difference."""
         del layers
         return [array([[number_of(f"{a} {b}") for b in words] for a in words]) for words in sentences]

@@ -113,7 +113,6 @@ class TagProbabilities(SoftLabels):
 
     @property
     def confidences(self) -> NDArray[np.float32]:
-        """See `SoftLabels.confidences`."""
         confidences: NDArray[np.float32] = self.values.max(axis=1)
         return confidences
 
@@ -151,7 +150,6 @@ class TagProbabilities(SoftLabels):
         return cls(tags, matrix, data.get("weights"))
 
     def to_dict(self) -> dict[str, Any]:
-        """See `SoftLabels.to_dict`."""
         kept = (self.values >= LEAST) | (self.values == self.values.max(axis=1, keepdims=True))
         ids = [np.flatnonzero(row).tolist() for row in kept]
         values = [[round(float(x), 4) for x in row[columns]] for row, columns in zip(self.values, ids, strict=True)]

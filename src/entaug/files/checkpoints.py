@@ -75,7 +75,6 @@ class DirectWriter(RunWriter):
         self.offset += len(data)
 
     def release(self) -> None:
-        """See `RunWriter.release`: what was written before it was held back."""
         if self._held is not None:
             with self._held as held:
                 held.seek(0)
@@ -83,7 +82,6 @@ class DirectWriter(RunWriter):
             self._held = None
 
     def write_rejected(self, texts: Sequence[str]) -> None:
-        """See `RunWriter.write_rejected`."""
         if self._rejected is not None:
             self._rejected.write("".join(texts).encode())
 
@@ -253,18 +251,15 @@ class CheckpointedWriter(RunWriter):
         self.offset = self._text.offset
 
     def write_rejected(self, texts: Sequence[str]) -> None:
-        """See `RunWriter.write_rejected`."""
         if self._rejected and texts:
             self._rejected.write("".join(texts).encode())
 
     def keep_rejected(self) -> None:
-        """See `RunWriter.keep_rejected`."""
         if self._rejected:
             self._rejected.close()
             move_file(self._rejected.path, self._rejected.output)
 
     def checkpoint(self, state: Mapping[str, Any]) -> None:
-        """See `RunWriter.checkpoint`; the note is written every few seconds."""
         self._note_content = {
             "key": self._key,
             "offsets": [file.offset for file in self._files],

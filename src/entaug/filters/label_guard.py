@@ -520,7 +520,6 @@ class TruecasedRecognizer:
         self.name, self.language = recognizer.name, recognizer.language
 
     def recognize(self, sentences: Sequence[Sequence[str]]) -> list[Recognition]:
-        """See `entaug.backends.name_protocols.EntityRecognizer.recognize`."""
         return self._recognizer.recognize([[self._truecased(word) for word in words] for words in sentences])
 
     def _truecased(self, word: str) -> str:
@@ -990,7 +989,6 @@ class LabelGuard(Filter):
 
     @property
     def uses_models(self) -> bool:
-        """See `entaug.backends.component.Component`: which ones are used is decided by `fit`."""
         return True
 
     def _load(self) -> None:
@@ -1022,7 +1020,6 @@ class LabelGuard(Filter):
         }
 
     def model_notes(self) -> list[str]:
-        """See `Component.model_notes`: also which checks are not made, and types that the recogniser does not know."""
         notes = super().model_notes()
         if not self.is_fitted:
             return notes

@@ -62,7 +62,6 @@ class Fluency(Filter):
 
     @property
     def needs_source(self) -> bool:
-        """See `Filter.needs_source`."""
         return self.margin is not None
 
     def _check(self) -> None:
@@ -136,7 +135,6 @@ class Similarity(Filter):
 
     @property
     def needs_source(self) -> bool:
-        """See `Filter.needs_source`."""
         return True
 
     def _check(self) -> None:

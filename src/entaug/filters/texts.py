@@ -227,7 +227,6 @@ class Mentions(Filter):
 
     @property
     def needs_source(self) -> bool:
-        """See `Filter.needs_source`."""
         return True
 
     def _judge(self, sentences: Sequence[Sentence], sources: Sequence[Sentence | None]) -> list[str | None]:

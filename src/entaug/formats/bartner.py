@@ -185,7 +185,6 @@ class BartnerNested(BufferedFormat):
         return read_records(path, numbered_lines(path, notes=reading.notes), parse, reading)
 
     def write(self, sentences: Iterable[Sentence], path: Path, dialect: BartnerNestedDialect) -> None:
-        """See `BufferedFormat.write`: each document is a line, and each sentence that is not of one."""
         del dialect
 
         def documents() -> Iterator[list[Sentence]]:

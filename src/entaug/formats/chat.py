@@ -93,12 +93,10 @@ class Chat(BufferedFormat):
     reserved_fields = ("messages", "prompt", "completion", "instruction", "input", "output", "tokens")
 
     def recognises(self, path: Path) -> bool:
-        """See `BaseFormat.recognises`: whether the first record is a conversation."""
         records, _ = peek_records(path, 1)
         return bool(records) and type(records[0]) is dict and _shape_of(records[0]) is not None
 
     def detect(self, path: Path, dialect: ChatDialect, options: Mapping[str, Any]) -> dict[str, Any]:
-        """See `BaseFormat.detect`: the shape, instructions, what stands around the texts, and offsets."""
         del dialect, options
         found, is_array = peek_records(path, _SAMPLE)
         records = [record for record in found if type(record) is dict]
@@ -144,12 +142,10 @@ class Chat(BufferedFormat):
         return read_given(path, parse, reading)
 
     def check(self, sentence: Sentence, dialect: ChatDialect) -> None:
-        """See `BufferedFormat.check`; raises LossError."""
         super().check(sentence, dialect)
         layout_text(sentence)
 
     def lost(self, sentence: Sentence, dialect: ChatDialect) -> list[str]:
-        """See `BaseFormat.lost`; also ids, and places of mentions that their texts do not tell."""
         lost = [f"column {name!r}" for name in sentence.columns]
         lost += ["id"] * (sentence.id is not None and not dialect.with_ids)
         lost += [f"field {name!r}" for name in sentence.fields if name not in (BEFORE, ENTITY_FIELDS)]

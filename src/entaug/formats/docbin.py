@@ -69,7 +69,6 @@ class DocBinFormat(SpacyFormat):
     dialect_class = DocBinDialect
 
     def recognises(self, path: Path) -> bool:
-        """See `entaug.formats.base.BaseFormat.recognises`: whether it begins like a packed DocBin."""
         try:
             head = zlib.decompressobj().decompress(read_beginning(path, 4096), 64)
         except zlib.error:
@@ -77,7 +76,6 @@ class DocBinFormat(SpacyFormat):
         return b"\xa7version" in head and b"\xa5attrs" in head
 
     def detect(self, path: Path, dialect: DocBinDialect, options: Mapping[str, Any]) -> dict[str, Any]:
-        """See `entaug.formats.base.BaseFormat.detect`: the location of mentions."""
         if dialect.mentions == "ents":
             return {}
         reader = _Reader(path)
@@ -90,7 +88,6 @@ class DocBinFormat(SpacyFormat):
         return self.detect_mentions(path, groups, reader.has_entities, dialect, options)
 
     def sentences(self, path: Path, dialect: DocBinDialect, reading: ReadReport) -> Iterator[Sentence]:
-        """See `entaug.formats.buffered.BufferedFormat`; documents without words are skipped and counted."""
         reader = _Reader(path)
 
         def parse(_number: int, index: int) -> Iterator[Sentence]:
@@ -103,7 +100,6 @@ class DocBinFormat(SpacyFormat):
         return read_records(path, enumerate(range(len(reader)), start=1), parse, reading, unit="document")
 
     def check(self, sentence: Sentence, dialect: DocBinDialect) -> None:
-        """See `entaug.formats.buffered.BufferedFormat.check`."""
         super().check(sentence, dialect)
         try:
             words = words_of(self.as_stored(sentence, dialect))
@@ -114,7 +110,6 @@ class DocBinFormat(SpacyFormat):
             raise LossError(f"cannot be kept in a DocBin ({error})", path=f"sentence {sentence.key}") from None
 
     def write(self, sentences: Iterable[Sentence], path: Path, dialect: DocBinDialect) -> None:
-        """See `entaug.formats.buffered.BufferedFormat`."""
         kept, dialect = self.resolve(sentences, dialect)
         pairs = [(sentence, words_of(sentence)) for sentence in kept]
         writer = _Writer(sorted({name for _, words in pairs for name in words.columns}), dialect.group)
@@ -124,7 +119,6 @@ class DocBinFormat(SpacyFormat):
             out.write(writer.to_bytes())
 
     def lost(self, sentence: Sentence, dialect: DocBinDialect) -> list[str]:
-        """See `entaug.formats.base.BaseFormat.lost`: trees of augmented sentences."""
         del dialect
         return ["trees of augmented sentences"] * has_stale_tree(sentence)
 

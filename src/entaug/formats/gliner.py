@@ -58,7 +58,6 @@ class Gliner(TokenRecords):
     of_source = ("relations",)  # they name mentions by number
 
     def detect(self, path: Path, dialect: GlinerDialect, options: Mapping[str, Any]) -> dict[str, Any]:
-        """See `BaseFormat.detect`: an array or lines, if the extension differs."""
         del dialect, options
         is_usual = has_lines(path) == are_lines(path)
         return {} if is_usual else {"layout": "lines" if has_lines(path) else "array"}
@@ -99,7 +98,6 @@ class Gliner(TokenRecords):
         write_objects(path, records, is_array=dialect.layout == "array" if dialect.layout else None)
 
     def lost(self, sentence: Sentence, dialect: GlinerDialect) -> list[str]:
-        """See `BaseFormat.lost`: columns, fields of mentions, names in use, and white space within tokens."""
         lost = super().lost(sentence, dialect) + ["fields of mentions"] * (ENTITY_FIELDS in sentence.fields)
         hides_spaces = sentence.spaces is not None and align_spaces(sentence.tokens, sentence.text) != sentence.spaces
         return lost + ["text"] * hides_spaces

@@ -105,7 +105,6 @@ class Inline(BufferedFormat):
     dialect_class = InlineDialect
 
     def recognises(self, path: Path) -> bool:
-        """See `BaseFormat.recognises`: lines with marked words beside others, which are no rows of columns."""
         if path.is_dir():
             return False
         text = read_beginning(path).decode("utf-8-sig", "replace")
@@ -118,7 +117,6 @@ class Inline(BufferedFormat):
         return any(_MARKUP.sub("", _PAIR.sub("", _BRACKETS.sub("", line))).strip() for line in marked)
 
     def detect(self, path: Path, dialect: InlineDialect, options: Mapping[str, Any]) -> dict[str, Any]:
-        """See `BaseFormat.detect`."""
         text = read_beginning(path, 1 << 18).decode("utf-8-sig", "replace")
         lines = [line for line in text.splitlines() if line.strip()][:_SAMPLE]
         root = _ROOT.match(text)
@@ -153,12 +151,10 @@ class Inline(BufferedFormat):
         return read_records(path, texts, parse, reading)
 
     def check(self, sentence: Sentence, dialect: InlineDialect) -> None:
-        """See `BufferedFormat.check`; raises LossError."""
         super().check(sentence, dialect)
         _line(self.as_stored(sentence, dialect), dialect)
 
     def lost(self, sentence: Sentence, dialect: InlineDialect) -> list[str]:
-        """See `BaseFormat.lost`; white space that would be other words, and ids without an element."""
         lost = [f"column {name!r}" for name in sentence.columns]
         lost += [f"field {name!r}" for name in sentence.fields if name != ENTITY_FIELDS]
         lost += ["id"] * (sentence.id is not None and not dialect.ids)

@@ -145,7 +145,6 @@ class Jsonl(BaseFormat):
             return to_json(record, sentence.key).decode() + "\n"
 
     def lost(self, sentence: Sentence, dialect: JsonlDialect) -> list[str]:
-        """See `BaseFormat.lost`: fields whose names are in use, and those of mentions where they have no place."""
         if not sentence.meta and not sentence.layout:
             return []
         taken = (dialect.token_field, dialect.tags or dialect.entity_field, *dialect.columns)

@@ -98,7 +98,6 @@ class LabelStudio(BufferedFormat):
         return is_array and any(_is_task(task) or _is_short_task(task) for task in tasks)
 
     def detect(self, path: Path, dialect: LabelStudioDialect, options: Mapping[str, Any]) -> dict[str, Any]:
-        """See `BaseFormat.detect`: names from the first labelled task."""
         del options
         detected: dict[str, Any] = {}
         tasks, is_array = peek_records(path)
@@ -114,7 +113,6 @@ class LabelStudio(BufferedFormat):
         return detected
 
     def detect_dialect(self, path: Path, **options: Any) -> Any:
-        """See `BaseFormat.detect_dialect`; the unit of offsets is decided over the whole file."""
         dialect = super().detect_dialect(path, **options)
         if dialect.offsets != "auto":
             return dialect
@@ -162,7 +160,6 @@ class LabelStudio(BufferedFormat):
         return _text(dict(data), list(filter(_is_region, results)), pop_id(dict(task)), kept, dialect, reading)
 
     def check(self, sentence: Sentence, dialect: LabelStudioDialect) -> None:
-        """See `BufferedFormat.check`: no mention may be discontinuous, and the tokens must be found in the text."""
         super().check(sentence, dialect)
         layout_text(sentence)
 
@@ -174,7 +171,6 @@ class LabelStudio(BufferedFormat):
         write_array(path, records())
 
     def lost(self, sentence: Sentence, dialect: LabelStudioDialect) -> list[str]:
-        """See `BaseFormat.lost`: columns, and fields whose names are in use."""
         taken = {dialect.text_key or "text", *(("tokens",) if dialect.tokens else ())}
         lost = super().lost(sentence, dialect)
         return lost + [f"field {name!r}" for name in sentence.fields if name in taken]

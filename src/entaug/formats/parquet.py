@@ -207,7 +207,6 @@ class DatasetFolder(TableFormat):
         return (path / _DICT).is_file() or ((path / _STATE).is_file() and (path / _INFO).is_file())
 
     def replaceable(self, path: Path) -> bool:
-        """See `entaug.formats.buffered.BufferedFormat.replaceable`; folders with several splits are never written."""
         files = {file.name: file.is_file() and not file.is_symlink() for file in path.iterdir()}
         is_ours = all(name in (_INFO, _STATE) or _DATA.fullmatch(name) for name in files)
         return {_INFO, _STATE} <= files.keys() and is_ours and all(files.values())

@@ -82,7 +82,6 @@ class SpacyFormat(BufferedFormat):
         return {"spans_key": key, "mentions": "spans" if key in groups else "ents" if has_entities else "auto"}
 
     def check(self, sentence: Sentence, dialect: Any) -> None:
-        """See `BufferedFormat.check`: no mention may be discontinuous, or nested if mentions are entities."""
         kept = self.as_stored(sentence, dialect)
         self.check_contiguous(kept, "write JSON lines, or leave them out: --overlap outermost or innermost")
         if dialect.mentions == "ents":

@@ -120,7 +120,6 @@ class SpacyJson(SpacyFormat):
         return read_given(path, parse, reading, dialect.split_name)
 
     def as_stored(self, sentence: Sentence, dialect: SpacyJsonDialect) -> Sentence:
-        """See `BaseFormat.as_stored`: the mentions that are kept; tokenized again if tuples hold no words."""
         sentence = super().as_stored(sentence, dialect)
         if dialect.form != "tuples" or dialect.words:
             return sentence
@@ -148,7 +147,6 @@ class SpacyJson(SpacyFormat):
         write_objects(path, records, is_array=None if dialect.lines is None else not dialect.lines)
 
     def lost(self, sentence: Sentence, dialect: SpacyJsonDialect) -> list[str]:
-        """See `BaseFormat.lost`: trees of augmented sentences, and content that tuples lack."""
         lost = ["trees of augmented sentences"] * has_stale_tree(sentence)
         if dialect.form == "tuples":
             lost += ["columns"] * bool(sentence.columns) + ["ids"] * (sentence.id is not None)

@@ -784,7 +784,6 @@ class Table(BufferedFormat):
     dialect_class = TableDialect
 
     def recognises(self, path: Path) -> bool:
-        """See `BaseFormat.recognises`: a workbook, or a first row that names columns of words and labels."""
         if path.is_dir():
             return False
         if _is_workbook(path):
@@ -802,7 +801,6 @@ class Table(BufferedFormat):
         return is_csv or not (names.isdisjoint(_LABEL_NAMES) or names.isdisjoint(_WORD_NAMES))
 
     def detect(self, path: Path, dialect: TableDialect, options: Mapping[str, Any]) -> dict[str, Any]:
-        """See `BaseFormat.detect`; raises InputError where the columns are not known."""
         detected = {} if _is_workbook(path) else _detect_characters(path, dialect, options)
         dialect = replace(dialect, **detected)
         rows = [row for row in islice(_read_rows(path, dialect), _SAMPLE) if row[1]]
@@ -842,7 +840,6 @@ class Table(BufferedFormat):
                 _check_cell(cell, dialect, subject)
 
     def lost(self, sentence: Sentence, dialect: TableDialect) -> list[str]:
-        """See `BaseFormat.lost`; fields where a row is a token, and what a column has no place for."""
         taken = {dialect.words_column, dialect.labels_column, dialect.sentence_column}
         if not dialect.has_heading:
             taken |= sentence.columns.keys() - set(dialect.columns)

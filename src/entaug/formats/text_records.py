@@ -174,7 +174,6 @@ class TextLines(BaseFormat):
         return {}
 
     def detect_dialect(self, path: Path, **options: Any) -> Any:
-        """See `BaseFormat.detect_dialect`; the unit of offsets is decided over the whole file."""
         dialect = super().detect_dialect(path, **options)
         if dialect.offsets != "auto":
             return dialect
@@ -185,7 +184,6 @@ class TextLines(BaseFormat):
         return replace(dialect, **decide_offsets(path, dialect, add, skips_ascii=True))
 
     def recognises(self, path: Path) -> bool:
-        """See `BaseFormat.recognises`: the first record with a decision is of this format."""
         records = peek_records(path, 20)[0]
         for record in records:
             matches = self.matches(record) if type(record) is dict else False
@@ -196,7 +194,6 @@ class TextLines(BaseFormat):
     def read(
         self, path: Path, dialect: TextOptions, reading: ReadReport, start: int = 0, stop: int | None = None
     ) -> Iterator[Sentence]:
-        """See `BaseFormat.read`: the sentences of a file, streamed if each line is a record."""
 
         def parse(number: int, given: Any) -> Iterable[Sentence]:
             record = replaced[number] if number in replaced else as_object(given)

@@ -110,7 +110,6 @@ class Backtranslation(Augmenter):
             )
 
     def notes(self) -> list[str]:
-        """See `Augmenter.notes`."""
         if not self.do_sample:
             return super().notes()
         return super().notes() + [

@@ -362,7 +362,11 @@ class Augmenter(Component, abc.ABC):
         super().__post_init__()
 
     def validate(self) -> None:
-        """See `entaug.config.params.Configurable.validate`."""
+        """Check all parameters.
+
+        Raises:
+            ParameterError: a parameter has an invalid value, or a filter needs a source that the method has not.
+        """
         super().validate()
         create_relabeller(self.teacher)
         create_scorer(self.choice)
@@ -439,7 +443,6 @@ class Augmenter(Component, abc.ABC):
         return first if isinstance(first, LabelGuard) else None
 
     def load(self) -> Self:
-        """See `Component.load`: also creates teacher and filters, which are not fitted yet."""
         if (self.filters, self.guard) != self._filters_given:
             guard = [LabelGuard()] if self.uses_guard else []
             given = create_filters(self.filters)
@@ -601,12 +604,10 @@ class Augmenter(Component, abc.ABC):
 
     @property
     def uses_models(self) -> bool:
-        """See `entaug.backends.component.Component`; those of filters and teacher included."""
         return super().uses_models or self.teacher_ is not None or any(f.uses_models for f in self.filters_)
 
     @property
     def kinds_by_default(self) -> set[str]:
-        """See `entaug.backends.component.Component`; those of guard, filters and teacher included."""
         guard = [LabelGuard()] if self.uses_guard else []
         parts = [*guard, *create_filters(self.filters), create_relabeller(self.teacher)]
         return super().kinds_by_default.union(*(part.kinds_by_default for part in parts if part is not None))

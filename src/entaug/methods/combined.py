@@ -76,7 +76,6 @@ class CombinedAugmenter:
 
     @property
     def progress(self) -> Callable[[int, int, float], None] | None:
-        """See `Augmenter`; set for all methods."""
         return self._progress
 
     @progress.setter
@@ -91,7 +90,6 @@ class CombinedAugmenter:
         return all(augmenter.is_fitted for augmenter in self.augmenters)
 
     def load(self) -> Self:
-        """See `entaug.backends.component.Component.load`."""
         for augmenter in self.augmenters:
             augmenter.load()
         return self

@@ -58,7 +58,6 @@ class LabelledTextAugmenter(TrainableAugmenter, WritingAugmenter):
         return usable
 
     def notes(self) -> list[str]:
-        """See `Augmenter.notes`."""
         if not self.num_excluded_:
             return super().notes()
         return [

@@ -140,7 +140,6 @@ class GAL(PromptedAugmenter):
     # ------------------------------------------------------------------------------------------------------------ notes
 
     def notes(self) -> list[str]:
-        """See `Augmenter.notes`."""
         if self.teacher_ is not None:
             return super().notes()
         return [*super().notes(), "there is no teacher, so the new sentences have no labels"]

@@ -100,7 +100,6 @@ class MentionReplacement(Augmenter):
     )
 
     def hold_out(self, sentences: Iterable[Sentence]) -> bool:
-        """See `Augmenter.hold_out`: entries of lists that are mentions of these sentences are left out."""
         if self.mentions is not None and self.held_out is None:
             self.held_out = list(sentences)
         return self.mentions is not None
@@ -135,7 +134,6 @@ class MentionReplacement(Augmenter):
             )
 
     def notes(self) -> list[str]:
-        """See `Augmenter.notes`."""
         single = [
             f"type {label} has only one distinct mention ({' '.join(words)!r}), which mr cannot replace"
             for label, words in sorted(self.single_.items())

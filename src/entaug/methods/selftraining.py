@@ -167,7 +167,6 @@ class SelfTraining(TeacherParameters, Augmenter):
     # ---------------------------------------------------------------------------------------------------------- augment
 
     def copies_of(self, source: Sentence) -> int:
-        """See `Augmenter.copies_of`."""
         if self.copies is not None:
             return self.copies
         position = self._positions.get(source.key)
@@ -193,7 +192,6 @@ class SelfTraining(TeacherParameters, Augmenter):
     # ------------------------------------------------------------------------------------------------------------ notes
 
     def notes(self) -> list[str]:
-        """See `Augmenter.notes`."""
         notes = [*getattr(self.unlabelled, "notes", ()), *super().notes()]
         for count, text in (
             (self.num_duplicates_, "of the unlabelled text are duplicates"),
@@ -208,7 +206,6 @@ class SelfTraining(TeacherParameters, Augmenter):
         return notes
 
     def advice(self, statistics: RunStatistics) -> list[str]:
-        """See `Augmenter.advice`."""
         if statistics.accepted:
             return []
         return ["no sentence of the unlabelled text was selected: lower min_confidence, or leave out balance"]

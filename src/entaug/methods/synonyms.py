@@ -120,14 +120,12 @@ class SynonymReplacement(Augmenter):
             self._uncased_names.use_list(resolve_prepared("word_cases", _STARTER_CASES))
 
     def get_params(self, *, loaded: bool = False) -> dict[str, Any]:
-        """See `Component.get_params`: also the list of words that tells names in a corpus without capitals."""
         params = super().get_params(loaded=loaded)
         if loaded and self._uncased_names.list_name:
             params["word_cases"] = self._uncased_names.list_name
         return params
 
     def notes(self) -> list[str]:
-        """See `Augmenter.notes`."""
         notes = super().notes()
         if self.dependency_parser == _AUTO and self.dependency_parser_ is None and _knows_english_tags(self.lexicon_):
             notes.append(f"without parts of speech; for better synonyms run: entaug models prepare {_STARTER_PARSER}")

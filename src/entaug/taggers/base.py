@@ -78,7 +78,6 @@ class TaggerTrainingConfig(BaseTrainingConfig):
     gold_learning_rate: PositiveFloat | Literal["same"] | None = None
 
     def total_steps(self, num_examples: int) -> int:
-        """See `entaug.backends.config.BaseTrainingConfig.total_steps`."""
         if self.steps is None and self.epochs is None:
             return default_steps(num_examples)
         return self.steps or super().total_steps(num_examples)
@@ -183,7 +182,6 @@ class ConfiguredTagger:
         *more: Any,
         **options: Any,
     ) -> Self:
-        """See `TrainableTagger.fit`."""
         self.tagger.fit(train, dev, config or self.config, *more, **options)
         return self
 

@@ -87,7 +87,7 @@ class Encoder(torch.nn.Module):
             self.model.requires_grad_(requires_grad=False)
 
     def train(self, mode: bool = True) -> Self:
-        """See `torch.nn.Module.train`; a frozen encoder stays in evaluation mode."""
+        """Set the mode; a frozen model stays in that of evaluation."""
         super().train(mode)
         if self.frozen:
             self.model.eval()

@@ -98,7 +98,6 @@ class EnsembleTagger(Configurable):
         return construct(TaggerTrainingConfig, "the training of an ensemble", self.training)
 
     def check_requirements(self) -> None:
-        """See `entaug.taggers.base.TrainableTagger.check_requirements`."""
         self._new_member().check_requirements()
 
     def get_params(self) -> dict[str, Any]:
@@ -113,7 +112,6 @@ class EnsembleTagger(Configurable):
         progress: TrainingProgress | None = None,
         augmented: Iterable[Sentence] = (),
     ) -> Self:
-        """See `entaug.taggers.base.TrainableTagger.fit`."""
         config = config or self._training_config()
         train, augmented, dev = list(train), list(augmented), None if dev is None else list(dev)
         self.members_ = []
@@ -128,7 +126,6 @@ class EnsembleTagger(Configurable):
         return self
 
     def tag_probabilities(self, sentences: Iterable[Sentence]) -> list[TagProbabilities]:
-        """See `entaug.backends.protocols.Tagger.tag_probabilities`: the mean over the taggers."""
         self._check_fitted()
         sentences = list(sentences)
         names = tags_of(self.labels_)
@@ -139,7 +136,6 @@ class EnsembleTagger(Configurable):
         ]
 
     def relation_probabilities(self, sentences: Iterable[Sentence]) -> list[RelationProbabilities]:
-        """See `entaug.taggers.w2ner.W2NERTagger.relation_probabilities`: the mean over the taggers."""
         self._check_fitted()
         if not self._has_relations:
             raise ParameterError("taggers of flat mentions have no relations", remedy="use tag_probabilities")
@@ -152,7 +148,6 @@ class EnsembleTagger(Configurable):
         return all(hasattr(member, "relation_probabilities") for member in self.members_)
 
     def predict(self, sentences: Iterable[Sentence]) -> list[Sentence]:
-        """See `entaug.backends.protocols.Tagger.predict`: the likeliest tags, or the likely relations."""
         self._check_fitted()
         sentences = list(sentences)
         compute: Any = self.relation_probabilities if self._has_relations else self.tag_probabilities
@@ -162,7 +157,6 @@ class EnsembleTagger(Configurable):
         ]
 
     def confidences(self, sentences: Iterable[Sentence]) -> list[float]:
-        """See `entaug.backends.protocols.Tagger.confidences`."""
         sentences = list(sentences)
         return list(map(label_confidence, sentences, self.tag_probabilities(sentences)))
 
@@ -171,7 +165,6 @@ class EnsembleTagger(Configurable):
             raise ParameterError("this ensemble is not trained", remedy="call fit, or use load_tagger")
 
     def save(self, folder: str | Path) -> None:
-        """See `entaug.taggers.base.TrainableTagger.save`."""
         self._check_fitted()
         with atomic_folder(Path(folder)) as new:
             for number, member in enumerate(self.members_, start=1):
@@ -181,6 +174,5 @@ class EnsembleTagger(Configurable):
             write_config(new, config)
 
     def restore(self, folder: Path) -> Self:
-        """See `entaug.taggers.base.TrainableTagger.restore`."""
         self.members_ = [load_tagger(folder / f"member-{number}") for number in range(1, self.size + 1)]
         return self

@@ -257,17 +257,14 @@ class StaticBiLSTMCRFTagger(_CRFTagger):
     vectors: ModelName = "glove"
 
     def check_requirements(self) -> None:
-        """See `entaug.taggers.base.TrainableTagger.check_requirements`."""
         super().check_requirements()
         resolve("word_vectors", self.vectors)
 
     def build_encoder(self, sentences: Sequence[Sentence]) -> StaticEncoder:
-        """See `entaug.taggers.neural.NeuralTagger.build_encoder`."""
         characters = {character for sentence in sentences for token in sentence.tokens for character in token}
         return StaticEncoder(self.vectors, sorted(characters))
 
     def restore_encoder(self, folder: Path, config: dict[str, Any]) -> StaticEncoder:
-        """See `entaug.taggers.neural.NeuralTagger.restore_encoder`."""
         encoder = StaticEncoder(self.vectors, config["alphabet"])
         if encoder.name != config["encoder"]:
             raise InputError(

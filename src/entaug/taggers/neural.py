@@ -79,7 +79,6 @@ class NeuralTagger(Configurable, abc.ABC):
         """Create the encoder of a saved tagger."""
 
     def check_requirements(self) -> None:
-        """See `entaug.taggers.base.TrainableTagger.check_requirements`."""
         choose_device(self.device, self.precision)
 
     def get_params(self) -> dict[str, Any]:
@@ -96,7 +95,6 @@ class NeuralTagger(Configurable, abc.ABC):
         progress: TrainingProgress | None = None,
         augmented: Iterable[Sentence] = (),
     ) -> Self:
-        """See `entaug.taggers.base.TrainableTagger.fit`."""
         config = config or TaggerTrainingConfig()
         gold = list(train)
         sentences = [*gold, *augmented]
@@ -190,7 +188,6 @@ class NeuralTagger(Configurable, abc.ABC):
     # ------------------------------------------------------------------------------------------------------ prediction
 
     def predict(self, sentences: Iterable[Sentence]) -> list[Sentence]:
-        """See `entaug.backends.protocols.Tagger.predict`."""
         sentences = list(sentences)
         predicted: list[tuple[Mention, ...]] = self._in_batches(
             sentences, lambda batch, vectors: self._decoder.decode(vectors, list(map(len, batch)))
@@ -198,7 +195,6 @@ class NeuralTagger(Configurable, abc.ABC):
         return [sentence.with_(mentions=mentions) for sentence, mentions in zip(sentences, predicted, strict=True)]
 
     def tag_probabilities(self, sentences: Iterable[Sentence]) -> list[TagProbabilities]:
-        """See `entaug.backends.protocols.Tagger.tag_probabilities`."""
         self._check_gives("log_marginals")
 
         def marginals(batch: list[Sentence], vectors: Any) -> Iterable[TagProbabilities]:
@@ -208,7 +204,6 @@ class NeuralTagger(Configurable, abc.ABC):
         return self._in_batches(list(sentences), marginals)
 
     def confidences(self, sentences: Iterable[Sentence]) -> list[float]:
-        """See `entaug.backends.protocols.Tagger.confidences`."""
         # Those of unknown labels and of mentions that the decoder cannot express are 0.
         self._check_gives("log_probs")
         sentences, known = list(sentences), set(self.labels_)
@@ -250,7 +245,6 @@ class NeuralTagger(Configurable, abc.ABC):
     # ---------------------------------------------------------------------------------------------- saving and loading
 
     def save(self, folder: str | Path) -> None:
-        """See `entaug.taggers.base.TrainableTagger.save`."""
         self._check_fitted()
         with atomic_folder(Path(folder)) as new:
             self._encoder.save(new)
@@ -273,7 +267,6 @@ class NeuralTagger(Configurable, abc.ABC):
             write_config(new, config)
 
     def restore(self, folder: Path) -> Self:
-        """See `entaug.taggers.base.TrainableTagger.restore`."""
         config = read_config(folder)
         self.labels_, self.history_ = list(config["labels"]), TrainingHistory(**config["history"])
         self._build(self.restore_encoder(folder, config), choose_device(self.device, self.precision)[0])
@@ -341,23 +334,19 @@ class EncoderTagger(NeuralTagger):
     frozen: bool = False
 
     def check_requirements(self) -> None:
-        """See `entaug.taggers.base.TrainableTagger.check_requirements`."""
         super().check_requirements()
         encoder_folder(self.encoder)
 
     def build_encoder(self, sentences: Sequence[Sentence]) -> Encoder:
-        """See `NeuralTagger.build_encoder`."""
         del sentences
         return self.encoder_class(self.encoder, self.pooling, frozen=self.frozen)
 
     def restore_encoder(self, folder: Path, config: dict[str, Any]) -> Encoder:
-        """See `NeuralTagger.restore_encoder`."""
         encoder = self.encoder_class(str(folder / "encoder"), self.pooling, frozen=self.frozen)
         encoder.name = config["encoder"]
         return encoder
 
     def attentions(self, sentences: Sequence[Sequence[str]], layers: int = 4) -> list[NDArray[np.float32]]:
-        """See `entaug.backends.protocols.Encoder.attentions`: those of the fine-tuned encoder."""
         self._check_fitted()
         encoder = self._encoder
         num_layers = int(encoder.model.config.num_hidden_layers)

@@ -154,7 +154,6 @@ class RelationProbabilities(SoftLabels):
 
     @property
     def confidences(self) -> NDArray[np.float32]:
-        """See `SoftLabels.confidences`: the certainty of the least certain relation, of its being there or not."""
         certainty = np.maximum(self.values, 1 - self.values)
         confidences = np.ones(self.num_words, np.float32)
         for words in self.cells[:, :2].T:
@@ -196,7 +195,6 @@ class RelationProbabilities(SoftLabels):
         return cls(data["relations"], index(data["words"]), cells, data["values"], data.get("weights"))
 
     def to_dict(self) -> dict[str, Any]:
-        """See `SoftLabels.to_dict`."""
         kept = self.values >= LEAST
         columns = dict(zip(("rows", "columns", "ids"), self.cells[kept].T.tolist(), strict=True))
         values = [round(float(value), 4) for value in self.values[kept]]

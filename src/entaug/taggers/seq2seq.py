@@ -146,7 +146,7 @@ class PointerEncoder(Encoder):
             self.model.get_input_embeddings().requires_grad_(requires_grad=False)
 
     def train(self, mode: bool = True) -> Self:
-        """See `torch.nn.Module.train`; a frozen encoder stays in evaluation mode."""
+        """Set the mode; the decoder learns also where the encoder is frozen."""
         super().train(mode)
         if self.has_decoder:
             self.model.get_decoder().train(mode)
@@ -473,7 +473,6 @@ class Seq2SeqTagger(EncoderTagger):
     dropout: Dropout = 0.3
 
     def build_decoder(self, size: int) -> PointerDecoder:
-        """See `entaug.taggers.neural.NeuralTagger.build_decoder`."""
         del size
         encoder = self._encoder
         return PointerDecoder(

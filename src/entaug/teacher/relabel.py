@@ -243,7 +243,6 @@ class Relabeller(Component):
         )
 
     def model_notes(self) -> list[str]:
-        """See `entaug.backends.component.Component.model_notes`."""
         return [*super().model_notes(), *self._encoder_notes]
 
     def relabel(self, sentences: Sequence[Sentence]) -> list[Relabelled]:

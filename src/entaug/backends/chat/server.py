@@ -74,20 +74,17 @@ class ChatServer:
         self._url, model = parse_address(address)
         self._host = urlsplit(self._url).hostname or ""
         self.remote_host = None if self._host in _LOOPBACK else self._host
-        """See `entaug.backends.instruct.InstructModel.remote_host`."""
         if compute_settings().offline and self.remote_host:
             raise ParameterError(f"--offline forbids requests to {self._host}", remedy="use a server on this machine")
         self._refused: set[str] = set()
         self._failures_in_row = 0
         self.usage = Usage()
-        """See `entaug.backends.instruct.InstructModel.usage`."""
         self._model = model or self._only_model()
         self.name = name or f"{self._url}#{self._model}"
 
     # -------------------------------------------------------------------------------------------------------- answering
 
     def answer(self, requests: Sequence[ChatRequest]) -> list[Answer]:
-        """See `entaug.backends.instruct.InstructModel.answer`."""
         settings = request_settings()
         cache = AnswerCache(settings.answers)
         keys = [request_key(self.name, request) for request in requests]

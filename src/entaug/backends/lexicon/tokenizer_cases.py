@@ -27,7 +27,6 @@ class TokenizerWordCases:
         self.name, self._cases = read_word_cases(Path(folder))
 
     def usual_case(self, word: str) -> str | None:
-        """See `entaug.backends.protocols.WordCases.usual_case`."""
         return self._cases.get(word.lower())
 
 

@@ -43,7 +43,6 @@ class StaticWordVectors:
         return int(self._vectors.shape[1])
 
     def vectors(self, words: Sequence[str]) -> NDArray[np.float32]:
-        """See `entaug.backends.protocols.WordVectors.vectors`."""
         vectors = np.zeros((len(words), self.size), np.float32)
         known = [(i, row) for i, row in enumerate(map(self._row, words)) if row is not None]
         if known:
@@ -52,7 +51,6 @@ class StaticWordVectors:
         return vectors
 
     def similarities(self, pairs: Sequence[tuple[str, str]]) -> list[float | None]:
-        """See `entaug.backends.protocols.WordVectors.similarities`."""
         a, b = (self.vectors([pair[side] for pair in pairs]).astype(np.float64) for side in (0, 1))
         norms = np.sqrt((a * a).sum(axis=1)) * np.sqrt((b * b).sum(axis=1))
         cosines = np.full(len(pairs), np.nan)

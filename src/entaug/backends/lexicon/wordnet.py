@@ -29,7 +29,6 @@ class WordNet:
         self._tables: dict[str | None, dict[str, list[str]]] = {None: data["synonyms"], **data["tagged"]}
 
     def synonyms(self, word: str, tag: str | None = None) -> tuple[tuple[str, ...], ...]:
-        """See `entaug.backends.protocols.Lexicon.synonyms`."""
         entry = self._tables.get(tag, {}).get(word.lower(), ())
         return tuple(match_case(synonym.split(" "), word) for synonym in entry)
 
@@ -49,12 +48,10 @@ class WordNetAnySense:
         self._lemmas: dict[str, list[str]] = data["lemmas"]
 
     def synonyms(self, word: str, tag: str | None = None) -> tuple[tuple[str, ...], ...]:
-        """See `entaug.backends.protocols.Lexicon.synonyms`: those of any sense."""
         del tag
         return self.synonyms_of_any_sense(word)
 
     def synonyms_of_any_sense(self, word: str) -> tuple[tuple[str, ...], ...]:
-        """See `entaug.backends.protocols.SenseLexicon.synonyms_of_any_sense`."""
         word = word.lower()
         lemmas = {word, *self._lemmas.get(word, ())}
         texts = {text for lemma in lemmas for text in self._synonyms.get(lemma, ())} - {word}

@@ -55,7 +55,6 @@ class ConlluParser:
         )
 
     def parse(self, sentences: Sequence[Sequence[str]]) -> list[Parse]:
-        """See `entaug.backends.protocols.DependencyParser.parse`."""
         trees = []
         for words in map(tuple, sentences):
             tree = self._trees.get(words)

@@ -29,7 +29,6 @@ class ProjectedConstituents:
         self.languages: frozenset[str] | None = getattr(self._parser, "languages", None)
 
     def parse(self, sentences: Sequence[Sequence[str]]) -> list[tuple[Constituent, ...]]:
-        """See `entaug.backends.protocols.ConstituencyParser.parse`."""
         parses = self._parser.parse(sentences)
         return [project_constituents(words, parse) for words, parse in zip(sentences, parses, strict=True)]
 

@@ -62,7 +62,6 @@ class SpacyParser(_Pipeline):
         self.languages = pipeline_languages(self._nlp)
 
     def parse(self, sentences: Sequence[Sequence[str]]) -> list[Parse]:
-        """See `entaug.backends.protocols.DependencyParser.parse`."""
         return self._read(sentences, _tree)
 
 
@@ -74,7 +73,6 @@ class SpacyEntityRecognizer(_Pipeline):
         self.language: str = self._nlp.meta["lang"]
 
     def recognize(self, sentences: Sequence[Sequence[str]]) -> list[Recognition]:
-        """See `entaug.backends.protocols.EntityRecognizer.recognize`."""
         return self._read(sentences, _entities)
 
 

@@ -44,7 +44,6 @@ class StanzaParser:
         self.name = f"stanza-{stanza.__version__}-{language}"
 
     def parse(self, sentences: Sequence[Sequence[str]]) -> list[tuple[Constituent, ...]]:
-        """See `entaug.backends.protocols.ConstituencyParser.parse`."""
         requested = [tuple(sentence) for sentence in sentences]
         todo = sorted(set(requested), key=lambda words: (len(words), words))
         constituents: dict[tuple[str, ...], tuple[Constituent, ...]] = {}

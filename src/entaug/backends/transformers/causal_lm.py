@@ -33,7 +33,6 @@ class TransformersCausalLM(TorchBackend):
         return next(int(id_) for id_ in known if id_ is not None)
 
     def token_log_probs(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
-        """See `entaug.backends.protocols.CausalLM.token_log_probs`."""
         rows = self.encode(texts)
         log_probs = [np.zeros(len(row), np.float32) for row in rows]
         longest = self.max_length - 1

@@ -33,7 +33,6 @@ class TokenConstraint(transformers.LogitsProcessor, abc.ABC):
         self._num_before_text = num_before_text
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-        """See `transformers.LogitsProcessor`; called once a step, with all beams of all inputs."""
         return self.constrain(input_ids[:, self._num_before_text :].tolist(), range(len(scores)), scores)
 
     def constrain(self, texts: Sequence[Sequence[int]], rows: Sequence[int], scores: torch.Tensor) -> torch.Tensor:

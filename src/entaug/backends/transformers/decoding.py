@@ -35,7 +35,6 @@ class GumbelTopK(transformers.LogitsProcessor):
         self.log_probs: list[torch.Tensor] = []
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-        """See `transformers.LogitsProcessor`; called once a step."""
         del input_ids
         drawn = self.draw(scores, range(len(scores)))[:, None]
         wide = scores.float()
@@ -67,7 +66,6 @@ class DiversityPenalty(transformers.LogitsProcessor):
         self._previous_tokens: torch.Tensor | None = None  # the likeliest continuations of these, in order
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-        """See `transformers.LogitsProcessor`; called once a step, with all beams of all inputs."""
         likeliest, tokens = torch.topk(scores, min(self._num_ranked, scores.shape[1]), dim=1)
         penalised = likeliest - self._penalty * torch.arange(tokens.shape[1], device=scores.device)
         if self._previous_ids is not None and self._previous_tokens is not None:

@@ -29,7 +29,6 @@ class TransformersEncoder(TorchBackend):
 
     @property
     def num_special_tokens(self) -> tuple[int, int]:
-        """See `entaug.backends.protocols.Encoder.num_special_tokens`."""
         return len(self.prefix_ids), len(self.suffix_ids)
 
     @property
@@ -40,7 +39,6 @@ class TransformersEncoder(TorchBackend):
     # ---------------------------------------------------------------------------------------------------------- vectors
 
     def token_vectors(self, texts: Sequence[str], layer: int | None = None) -> list[NDArray[np.float32]]:
-        """See `entaug.backends.protocols.Encoder.token_vectors`."""
         if layer is not None and not 0 <= layer <= self.num_layers:
             raise ParameterError(f"layer must be between 0 and {self.num_layers} for {self.name}, not {layer!r}")
         parts_of_text = [self._split(row) for row in self.encode(texts, add_special_tokens=True)]
@@ -69,7 +67,6 @@ class TransformersEncoder(TorchBackend):
         return states
 
     def sentence_vectors(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """See `entaug.backends.protocols.Encoder.sentence_vectors`: the mean over tokens, special ones included."""
         if not texts:
             return np.zeros((0, int(self.model.config.hidden_size)), np.float32)
         means = np.stack([vectors.mean(axis=0) for vectors in self.token_vectors(texts)])
@@ -79,7 +76,6 @@ class TransformersEncoder(TorchBackend):
     # ------------------------------------------------------------------------------------------------------- attentions
 
     def attentions(self, sentences: Sequence[Sequence[str]], layers: int = 4) -> list[NDArray[np.float32]]:
-        """See `entaug.backends.protocols.Encoder.attentions`."""
         # Words of different parts of a text that is too long do not attend to each other.
         if not 1 <= layers <= self.num_layers:
             raise ParameterError(f"layers must be between 1 and {self.num_layers} for {self.name}, not {layers!r}")

@@ -141,7 +141,6 @@ class TransformersGenerator(FineTunable[tuple[str, str, str | None]], abc.ABC):
         languages: Sequence[str | None] | None = None,
         **options: Any,
     ) -> Self:
-        """See `entaug.backends.protocols.MultilingualGenerator.fit`."""
 
         def examples(epoch: int) -> list[tuple[str, str, str | None]]:
             now = pairs(epoch) if callable(pairs) else pairs
@@ -189,7 +188,6 @@ class TransformersGenerator(FineTunable[tuple[str, str, str | None]], abc.ABC):
         *,
         languages: Sequence[str | None] | None = None,
     ) -> list[list[str]]:
-        """See `entaug.backends.protocols.MultilingualGenerator.generate`."""
         if config.strategy == "sample" and (seeds is None or len(seeds) != len(inputs)):
             raise ParameterError(f"{0 if seeds is None else len(seeds)} seeds for {len(inputs)} inputs")
         max_new_tokens = config.max_new_tokens

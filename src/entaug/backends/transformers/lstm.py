@@ -70,7 +70,6 @@ class LSTMTokenLM(TrainableModel):
         checkpoint_dir: Path | None = None,
         progress: TrainingProgress | None = None,
     ) -> Self:
-        """See `entaug.backends.protocols.TokenLM.fit`."""
         trained = copy.copy(self)
         trained._train(rows, config, checkpoint_dir, progress)  # noqa: SLF001 (its own)
         return trained
@@ -126,7 +125,6 @@ class LSTMTokenLM(TrainableModel):
     def sample(
         self, seeds: Sequence[int], *, max_new_tokens: int = 128, temperature: float = 1.0
     ) -> list[tuple[str, ...] | None]:
-        """See `entaug.backends.protocols.TokenLM.sample`."""
         if self._network is None:
             raise ParameterError("the language model is not trained", remedy="fit it")
         return [

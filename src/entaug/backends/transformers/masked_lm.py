@@ -81,7 +81,6 @@ class TransformersMaskedLM(FineTunable[MaskedExample]):
     # ------------------------------------------------------------------------------------------------ log-probabilities
 
     def token_offsets(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
-        """See `entaug.backends.protocols.MaskedLM.token_offsets`."""
         if not texts or not self.tokenizer.is_fast:
             return [[(0, 0)] * len(row) for row in self.encode(texts)]
         options = {"add_special_tokens": False, "split_special_tokens": True, "verbose": False}
@@ -104,7 +103,6 @@ class TransformersMaskedLM(FineTunable[MaskedExample]):
         return [*self.prefix_ids, *ids[start : start + self._window], *self.suffix_ids]
 
     def token_log_probs(self, requests: Sequence[tuple[str, Sequence[int] | None]]) -> list[NDArray[np.float32]]:
-        """See `entaug.backends.protocols.MaskedLM.token_log_probs`."""
         rows = self.encode([text for text, _ in requests])
         positions_of = [
             range(len(ids)) if positions is None else positions
@@ -139,7 +137,6 @@ class TransformersMaskedLM(FineTunable[MaskedExample]):
     def fill(
         self, texts: Sequence[MaskedText], top_k: int, *, first_only: bool = False
     ) -> list[list[list[tuple[str, float]]]]:
-        """See `entaug.backends.protocols.MaskedLM.fill`."""
         if self.new_tokens:  # as in training: part by part, the space before a gap belongs to what is masked
             rows = [self._ids_of_parts(text) for text in texts]
         else:

@@ -358,7 +358,6 @@ class TrainableModel(abc.ABC):
     # ----------------------------------------------------------------------------------------------- saving and loading
 
     def save(self, folder: str | Path) -> None:
-        """See `entaug.backends.protocols.Generator.save`."""
         if not self._weights:
             raise ParameterError("the model is not trained", remedy="fit it")
         config = {"model": self._origin, "losses": self.losses, "best_epoch": self.best_epoch}
@@ -369,7 +368,6 @@ class TrainableModel(abc.ABC):
             (new / _CONFIG).write_text(json.dumps(config, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
     def restore(self, folder: str | Path) -> Self:
-        """See `entaug.backends.protocols.Generator.restore`."""
         restored = copy.copy(self)
         restored._read(Path(folder))  # noqa: SLF001 (its own)
         return restored
@@ -446,7 +444,6 @@ class FineTunable(TrainableModel, TorchBackend, Generic[Example]):
         checkpoint_dir: Path | None = None,
         progress: TrainingProgress | None = None,
     ) -> Self:
-        """See `entaug.backends.protocols.Generator.fit` and `entaug.backends.protocols.TrainableMaskedLM.fit`."""
         trained = copy.copy(self)
         trained._train(examples, config, dict(new_tokens or {}), checkpoint_dir, progress)  # noqa: SLF001 (its own)
         return trained

@@ -39,7 +39,6 @@ class ChainedTranslator:
         return any(translator.can_sample for translator in self.translators)
 
     def translate(self, texts: Sequence[str], seeds: Sequence[int] | None = None) -> list[str]:
-        """See `entaug.backends.protocols.Translator.translate`."""
         translated = list(texts)
         for translator in self.translators:
             translated = translator.translate(translated, seeds)

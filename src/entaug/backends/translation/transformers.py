@@ -62,7 +62,6 @@ class TransformersTranslator(TorchBackend):
 
     @property
     def languages(self) -> frozenset[str] | None:
-        """See `TorchBackend.languages`: the source language, if it was given."""
         return frozenset({self._source.split("_")[0]}) if self._source else super().languages
 
     def _load_tokenizer(self) -> Any:
@@ -85,7 +84,6 @@ class TransformersTranslator(TorchBackend):
         return load_model(self.auto, self.folder, dtype=self.dtype, fault=fault, remedy=remedy)
 
     def translate(self, texts: Sequence[str], seeds: Sequence[int] | None = None) -> list[str]:
-        """See `entaug.backends.protocols.Translator.translate`."""
         num_other = len(self.prefix_ids) + len(self._instruction) + len(self.suffix_ids)
         max_length = max(1, min(self.max_length, _MAX_LENGTH) - num_other)
         return translate_in_parts(texts, seeds, self._lengths, max_length, self._translate)

@@ -256,7 +256,6 @@ class GenerativeAugmenter(TrainableAugmenter, WritingAugmenter):
         return {"languages": languages}
 
     def notes(self) -> list[str]:
-        """See `Augmenter.notes`."""
         return super().notes() + ([self._note_on_languages] if self._is_language_missing else [])
 
     def notes_on_languages(self, sentences: Iterable[Sentence]) -> list[str]:
@@ -269,7 +268,6 @@ class GenerativeAugmenter(TrainableAugmenter, WritingAugmenter):
         return f"{found}; if they are not, set language"
 
     def advice(self, statistics: RunStatistics) -> list[str]:
-        """See `Augmenter.advice`."""
         texts = statistics.accepted + statistics.rejected.total()
         copied = statistics.rejected[COPIED.reason]
         if texts and copied > _MANY_COPIES * texts:
@@ -325,7 +323,6 @@ class PromptedAugmenter(WritingAugmenter):
         return super()._plain(name, value)
 
     def get_params(self, *, loaded: bool = False) -> dict[str, Any]:
-        """See `entaug.backends.component.Component.get_params`."""
         params = super().get_params(loaded=loaded)
         if loaded and not self._is_prompted:  # the prompt has an effect with an instruct model only
             del params["prompt"], params["num_examples"]
@@ -334,14 +331,12 @@ class PromptedAugmenter(WritingAugmenter):
         return params
 
     def notes(self) -> list[str]:
-        """See `Augmenter.notes`."""
         notes = super().notes()
         if self._is_prompted and (host := self.generator_.remote_host):
             notes.append(f"sentences of the corpus are sent to {host}")
         return notes
 
     def advice(self, statistics: RunStatistics) -> list[str]:
-        """See `Augmenter.advice`."""
         usage = [f"language model: {line}" for line in self.generator_.usage.describe()] if self._is_prompted else []
         return [*super().advice(statistics), *usage]
 

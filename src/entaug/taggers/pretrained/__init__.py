@@ -227,7 +227,6 @@ class PretrainedTagger(abc.ABC):
         return self.label_map_
 
     def predict(self, sentences: Iterable[Sentence]) -> list[Sentence]:
-        """See `entaug.backends.protocols.Tagger.predict`."""
         sentences = list(sentences)
         return [
             sentence.with_(mentions=[mention for mention, _ in mentions])
@@ -250,7 +249,6 @@ class PretrainedTagger(abc.ABC):
         ]
 
     def tag_probabilities(self, sentences: Iterable[Sentence]) -> list[TagProbabilities]:
-        """See `entaug.backends.protocols.Tagger.tag_probabilities`."""
         # The probability of a predicted mention is that of the tagger, or the share of mentions of its label that were
         # right on gold; that of a word outside mentions is the share of such words that are outside in gold.
         sentences, tags = list(sentences), tags_of(self.known_labels)
@@ -268,7 +266,6 @@ class PretrainedTagger(abc.ABC):
         return results
 
     def confidences(self, sentences: Iterable[Sentence]) -> list[float]:
-        """See `entaug.backends.protocols.Tagger.confidences`: without mentions of labels that no label stands for."""
         sentences = list(sentences)
         results = []
         for sentence, soft in zip(sentences, self.tag_probabilities(sentences), strict=True):

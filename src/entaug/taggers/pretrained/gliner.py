@@ -52,7 +52,6 @@ class GLiNERTagger(PretrainedTagger):
 
     @property
     def own_labels(self) -> list[str] | None:
-        """See `PretrainedTagger.own_labels`: any."""
         return None
 
     def _choose_labels(self, gold_labels: Sequence[str]) -> None:

@@ -59,7 +59,6 @@ class HuggingFaceTagger(PretrainedTagger):
 
     @property
     def own_labels(self) -> list[str] | None:
-        """See `PretrainedTagger.own_labels`."""
         return sorted({label for _, label in self._split_tags if label})
 
     def _predict(self, sentences: Sequence[Sentence]) -> list[list[ScoredMention]]:
@@ -73,7 +72,6 @@ class HuggingFaceTagger(PretrainedTagger):
         return [[(mention, 1.0) for mention in soft.mentions()] for soft in self.tag_probabilities(sentences)]
 
     def tag_probabilities(self, sentences: Iterable[Sentence]) -> list[TagProbabilities]:
-        """See `entaug.backends.protocols.Tagger.tag_probabilities`: those of the model."""
         return self._probabilities(list(sentences), dict(self._fitted_map().labels))
 
     def _probabilities(self, sentences: Sequence[Sentence], labels: dict[str, str]) -> list[TagProbabilities]:

@@ -44,7 +44,6 @@ class SpacyTagger(PretrainedTagger):
 
     @property
     def own_labels(self) -> list[str] | None:
-        """See `PretrainedTagger.own_labels`."""
         return sorted(
             {label for name in self._entity_pipes for label in getattr(self._nlp.get_pipe(name), "labels", ())}
         )
