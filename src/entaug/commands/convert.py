@@ -61,15 +61,15 @@ def convert(
     job = FileJob(input, output, **files)
     job.check()
     summary = ConvertSummary(input=str(input), output=str(output))
-    with job.open() as (source, to):
-        summary.from_format, summary.to_format = source.dialect.describe(), to.dialect.describe()
+    with job.open() as (source, target_file):
+        summary.from_format, summary.to_format = source.dialect.describe(), target_file.dialect.describe()
         reading = ReadReport(repair=job.repair)
-        with to.writer(force=job.force) as writer, locate_losses(source, reading):
+        with target_file.writer(force=job.force) as writer, locate_losses(source, reading):
             for sentence in read_sentences(source, reading, "converting", progress):
                 summary.counts.add(sentence)
-                summary.lost.update(to.lost(sentence))
+                summary.lost.update(target_file.lost(sentence))
                 writer.write(sentence)
-            reading.notes.update(job.settle_losses(summary.lost, to))
+            reading.notes.update(job.settle_losses(summary.lost, target_file))
     return summary.finish(reading)
 
 

@@ -100,7 +100,7 @@ def filter(  # noqa: A001
             filter_.fit(file.gold)
         rejections = _rejections(pairs, filters, decisions, progress)
         file.write(sentences, rejections, rejected_path)
-        summary.from_format, summary.to_format = file.source.dialect.describe(), file.to.dialect.describe()
+        summary.from_format, summary.to_format = file.source.dialect.describe(), file.target_file.dialect.describe()
     notes = {note for filter_ in filters for note in filter_.model_notes()}
     unknown = len(decisions.rejected) - rejections.count(REVIEWED.reason)
     if unknown > 0:

@@ -120,11 +120,11 @@ def predict(
             raise InputError("no such file", path=str(path), remedy="check the path")
     job = FileJob(STDIN, output, **files)
     job.check([*paths, train, name if Path(name).is_dir() else None])
-    to = job.open_output(None, predicted=True)
+    target_file = job.open_output(None, predicted=True)
     if probabilities:
-        require_soft_labels(to)
+        require_soft_labels(target_file)
     summary = PredictSummary(input=[*map(str, paths)], output=str(output), tagger=name)
-    summary.to_format = to.dialect.describe()
+    summary.to_format = target_file.dialect.describe()
     notes: list[str] = []
     gold = [] if train is None else list(read(train, repair=True))
     reader = _Reader(gold, language)
@@ -134,7 +134,7 @@ def predict(
     if isinstance(trained, (str, Path)):
         trained = load_trained_tagger(name, gold if is_alias("tagger", name) else window, notes.append)
     total = 0.0
-    with to.writer(force=job.force) as writer:
+    with target_file.writer(force=job.force) as writer:
         while window:
             # The mentions are those of `predict`, which `entaug evaluate` scores too; the likeliest valid tags differ.
             labelled = label_sentences(window, trained)

@@ -112,7 +112,7 @@ def relabel(
                 sentences[i], reasons[i] = result
             progress("relabelling", start + len(window), len(pending))
         file.write(sentences, reasons, rejected_path)
-    summary.from_format, summary.to_format = file.source.dialect.describe(), file.to.dialect.describe()
+    summary.from_format, summary.to_format = file.source.dialect.describe(), file.target_file.dialect.describe()
     summary.teacher = relabeller.signature
     summary.gold = file.pairs.count(None)
     summary.augmented = len(file.pairs) - summary.gold

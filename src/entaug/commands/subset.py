@@ -109,9 +109,9 @@ def subset(
         except OSError as error:
             raise output_error(Path(folder), error) from None
         targets = {part: replace(source, path=Path(folder, f"{Path(name).stem}.{part}{suffix}")) for part in parts}
-        for to in targets.values():
-            check_output(to.path, input, force=job.force, folders=True)
-            to.check_target(force=job.force)
+        for target_file in targets.values():
+            check_output(target_file.path, input, force=job.force, folders=True)
+            target_file.check_target(force=job.force)
         with contextlib.ExitStack() as stack:  # move all files into place together
             for part, sentences in parts.items():
                 writer = stack.enter_context(targets[part].writer(force=job.force))

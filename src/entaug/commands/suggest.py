@@ -114,7 +114,7 @@ def suggest(
     job = FileJob(input, output, **files)
     job.check(folders=False)
     with job.open_input() as source:
-        to = job.open_output(source, predicted=True)
+        target_file = job.open_output(source, predicted=True)
         reading = ReadReport(repair=job.repair)
         gold = list(read_sentences(source, reading, progress=progress))
         require_mentions(gold, input)
@@ -128,13 +128,13 @@ def suggest(
         ordered = sorted(ranked(candidates, "random", seed), key=lambda one: -scores[id(one)])
         chosen = select_distinct([one.sentence for one in ordered], number, max_similarity=max_similarity)
         suggested = [
-            _suggestion(ordered[i], rank, scores[id(ordered[i])], keep=to.format.name in _WITH_PROBABILITIES)
+            _suggestion(ordered[i], rank, scores[id(ordered[i])], keep=target_file.format.name in _WITH_PROBABILITIES)
             for rank, i in enumerate(chosen, start=1)
         ]
-        with to.writer(force=job.force) as writer:
+        with target_file.writer(force=job.force) as writer:
             for sentence in suggested:
                 writer.write(sentence)
-    summary.to_format, summary.gold, summary.suggested = to.dialect.describe(), len(gold), len(suggested)
+    summary.to_format, summary.gold, summary.suggested = target_file.dialect.describe(), len(gold), len(suggested)
     summary.skipped = chosen[-1] + 1 - len(chosen)
     summary.mentions.update(mention.label for sentence in suggested for mention in sentence.mentions)
     return summary.finish(reading, [*unlabelled.notes, *trained.notes])

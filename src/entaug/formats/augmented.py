@@ -210,7 +210,7 @@ class PairedFile:
 
     job: FileJob
     source: CorpusFile
-    to: CorpusFile
+    target_file: CorpusFile
     reading: ReadReport
     sentences: list[Sentence]
     pairs: list[AugmentedPair | None]
@@ -220,7 +220,7 @@ class PairedFile:
     @contextlib.contextmanager
     def open(cls, job: FileJob, gold: str | Path | None, progress: Progress) -> Iterator[PairedFile]:
         """Read a file of augmented sentences, with the gold ones or without; open the output."""
-        with job.open() as (source, to):
+        with job.open() as (source, target_file):
             reading = ReadReport(repair=job.repair)
             sentences = list(read_sentences(source, reading, progress=progress))
             given_gold = None if gold is None else list(job.read(gold)[0])
@@ -233,13 +233,15 @@ class PairedFile:
                 )
             if given_gold is None:
                 given_gold = [s for s, pair in zip(sentences, pairs, strict=True) if pair is None]
-            yield cls(job, source, to, reading, sentences, pairs, given_gold)
+            yield cls(job, source, target_file, reading, sentences, pairs, given_gold)
 
     def write(self, sentences: Sequence[Sentence], rejections: Sequence[str | None], rejected: Path | None) -> None:
         """Write the kept and the rejected sentences; both files are moved into place together."""
         judged = list(zip(sentences, rejections, strict=True))
-        lost = Counter(name for sentence, reason in judged if reason is None for name in self.to.lost(sentence))
-        self.reading.notes.update(self.job.settle_losses(lost, self.to))
+        lost = Counter(
+            name for sentence, reason in judged if reason is None for name in self.target_file.lost(sentence)
+        )
+        self.reading.notes.update(self.job.settle_losses(lost, self.target_file))
         with contextlib.ExitStack() as stack:
             if rejected is not None:
                 writer = stack.enter_context(target(rejected, "jsonl").writer())
@@ -247,7 +249,7 @@ class PairedFile:
                     if reason is not None:
                         provenance = replace(sentence.provenance or Provenance(), rejected=reason)
                         writer.write(sentence.with_(provenance=provenance))
-            writer = stack.enter_context(self.to.writer(force=self.job.force))
+            writer = stack.enter_context(self.target_file.writer(force=self.job.force))
             for sentence, reason in judged:
                 if reason is None:
                     writer.write(sentence)

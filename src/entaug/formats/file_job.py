@@ -111,24 +111,24 @@ class FileJob:
     def open_output(self, source: CorpusFile | None, *, predicted: bool = False) -> CorpusFile:
         """Determine the format and layout of the output, and check that it can be written."""
         # Predicted mentions are marked as such where the format tells them from annotations by people.
-        to = target(self.output, self.to_format, source, **self.write_options)
-        if str(self.output).endswith("/") and not to.is_folder and not to.path.is_dir():
-            message = f"is the name of a folder, but {to.format.title} is written as a file"
+        target_file = target(self.output, self.to_format, source, **self.write_options)
+        if str(self.output).endswith("/") and not target_file.is_folder and not target_file.path.is_dir():
+            message = f"is the name of a folder, but {target_file.format.title} is written as a file"
             remedy = "name a file, or make the folder and name a file in it"
             raise OutputError(message, path=str(self.output), remedy=remedy)
-        to.check_target(force=self.force)
-        if predicted and to.format.name == "label-studio" and not self.write_options.get("annotations"):
-            dialect: Any = to.dialect
-            return replace(to, dialect=replace(dialect, annotations="predictions"))
-        return to
+        target_file.check_target(force=self.force)
+        if predicted and target_file.format.name == "label-studio" and not self.write_options.get("annotations"):
+            dialect: Any = target_file.dialect
+            return replace(target_file, dialect=replace(dialect, annotations="predictions"))
+        return target_file
 
     def read(self, *paths: str | Path) -> list[Corpus]:
         """Read files that go with the input, by the options of the input."""
         return read_each(paths, self.from_format, repair=self.repair, beside=True, **self.read_options)
 
-    def settle_losses(self, lost: Counter[str], to: CorpusFile) -> list[str]:
+    def settle_losses(self, lost: Counter[str], target_file: CorpusFile) -> list[str]:
         """Raise an error for content of the user that would be lost without permission, and take bookkeeping out."""
-        note = note_on_bookkeeping(lost, to.format.title, to.dialect)
+        note = note_on_bookkeeping(lost, target_file.format.title, target_file.dialect)
         for name in [name for name in lost if name.startswith(BOOKKEEPING)]:
             del lost[name]
         kinds = {name: _SAME_KIND.get(name.split()[0], name.split()[0]) for name in lost}  # "field 'source'" is a field
@@ -138,7 +138,7 @@ class FileJob:
             more = f" and {len(rejected) - 5} more" if len(rejected) > 5 else ""
             needed = ",".join(sorted({kinds[name] for name in rejected} | set(self.allow_loss)))
             remedy = f"pass --allow-loss {needed} to drop it, or choose another format"
-            raise LossError(f"{to.format.title} cannot store {shown}{more}", remedy=remedy)
+            raise LossError(f"{target_file.format.title} cannot store {shown}{more}", remedy=remedy)
         return [note] if note else []
 
 

@@ -149,12 +149,12 @@ def augment_file(
         while True:
             with (
                 contextlib.suppress(_KeyClash),  # then all ids are known, and the keys are others
-                open_writer(output, run.work.to, key, force=job.force, rejected=rejected_path) as writer,
+                open_writer(output, run.work.target_file, key, force=job.force, rejected=rejected_path) as writer,
             ):
                 summary = run.read(output, writer, copy_gold=not only_new)
                 if job.allow_loss:  # by default everything may be lost, and the notes tell what
-                    job.settle_losses(summary.lost.copy(), run.work.to)
-                results = Results(run.work.to, writer, summary, progress, with_gold=not only_new)
+                    job.settle_losses(summary.lost.copy(), run.work.target_file)
+                results = Results(run.work.target_file, writer, summary, progress, with_gold=not only_new)
                 results.write(run.drawn(summary.resumed_at, summary.before.sentences, summary.before.sentences))
                 results.conclude(run.work.review.counts)
                 summary.notes += augmenter.advice(summary.statistics)
@@ -229,7 +229,7 @@ class Work:
 
     augmenter: Augmenter | CombinedAugmenter
     sentences: Iterable[Sentence]
-    to: CorpusFile
+    target_file: CorpusFile
     review: Review
     signature: str
     with_rejected: bool = False
@@ -274,15 +274,17 @@ class Work:
         self._place = block.stop
         sources, to_name = tee(islice(self._sources, block.stop - block.start))
         keys, own_keys = tee(map(self._keys.assign, to_name))
-        run = self.augmenter.run(target=self.to, excluded=self.review.rejects if self.review.decisions else None)
-        keeps_keys = self.to.keeps_keys
+        run = self.augmenter.run(
+            target=self.target_file, excluded=self.review.rejects if self.review.decisions else None
+        )
+        keeps_keys = self.target_file.keeps_keys
         left = _EXAMPLE_SOURCES if block.with_examples else 0
         for source, requested, results in run.results(sources, keys):
             outcomes = [self._plain(result, with_example=left > 0) for result in results]
             left -= 1
             text = ""
             if self.with_gold:
-                text = self.to.encode(source.with_(id=next(own_keys)) if keeps_keys else source)
+                text = self.target_file.encode(source.with_(id=next(own_keys)) if keeps_keys else source)
             yield Drawn(requested, outcomes, text)
 
     def _plain(self, result: Accepted | Rejected, *, with_example: bool) -> tuple[Any, ...]:
@@ -364,10 +366,16 @@ class Augmentation:
         packed = _packed(augmenter) if is_shared else b""  # before its models are loaded
         augmenter.load()
         decisions = read_review(review, augmenter.name) if review is not None else Review()
-        with job.open() as (source, to), contextlib.ExitStack() as stack:
-            check_soft_labels(augmenter.teacher_, to)
+        with job.open() as (source, target_file), contextlib.ExitStack() as stack:
+            check_soft_labels(augmenter.teacher_, target_file)
             sentences = Input(source, job.repair)
-            run = cls(job, source, augmenter, Work(augmenter, sentences, to, decisions, augmenter.signature), progress)
+            run = cls(
+                job,
+                source,
+                augmenter,
+                Work(augmenter, sentences, target_file, decisions, augmenter.signature),
+                progress,
+            )
             if executor == "ray":
                 from entaug.methods.ray import RayWorkers
 
@@ -383,7 +391,7 @@ class Augmentation:
 
     def key(self, *settings: Any) -> str:
         """Return the key of the run; an interrupted run is resumed only by a run with the same key."""
-        to, decisions = self.work.to, self.work.review.decisions
+        target_file, decisions = self.work.target_file, self.work.review.decisions
         content = ""
         for file in self.source.source_files():  # of a folder the names and the sums of its files
             with open_bytes(file) as stream:
@@ -393,8 +401,8 @@ class Augmentation:
             __version__,
             self.work.signature,
             self.source.dialect,
-            to.format.name,
-            to.dialect,
+            target_file.format.name,
+            target_file.dialect,
             content,
             self.job.repair,
             sorted(map(repr, decisions.items())),
@@ -405,7 +413,7 @@ class Augmentation:
     def read(self, output: str | Path, writer: RunWriter | None, *, copy_gold: bool) -> AugmentSummary:
         """Read the input: validate and count it, copy it to the output, and fit the method meanwhile."""
         source, work, augmenter, progress = self.source, self.work, self.augmenter, self.progress
-        described = source.dialect.describe(), work.to.dialect.describe()
+        described = source.dialect.describe(), work.target_file.dialect.describe()
         summary = AugmentSummary(augmenter.name, augmenter.signature, str(self.job.input), str(output), *described)
         reading = ReadReport(repair=self.job.repair)
         sentences = self._counted(summary, Input(source, self.job.repair) if self.executor else work.sentences, reading)
@@ -427,21 +435,21 @@ class Augmentation:
         return summary
 
     def _counted(self, summary: AugmentSummary, sentences: Any, reading: ReadReport) -> Iterator[Sentence]:
-        before, lost, to = summary.before, summary.lost, self.work.to
+        before, lost, target_file = summary.before, summary.lost, self.work.target_file
         for sentence in sentences.read(reading, self.progress):
             before.add(sentence)
-            lost.update(to.lost(sentence))
+            lost.update(target_file.lost(sentence))
             notice_id(sentence, self.work.taken)
             yield sentence
 
     def _copied(self, sentences: Iterable[Sentence], writer: RunWriter, reading: ReadReport) -> Iterator[Sentence]:
         """Write each sentence to the output, with the id that provenance names it by, then yield it."""
         texts: list[str] = []
-        keys, to = SentenceKeys(self.work.taken), self.work.to
-        keeps_keys = to.keeps_keys
+        keys, target_file = SentenceKeys(self.work.taken), self.work.target_file
+        keeps_keys = target_file.keeps_keys
         with locate_losses(self.source, reading):
             for sentence in sentences:
-                texts.append(to.encode(sentence.with_(id=keys.assign(sentence)) if keeps_keys else sentence))
+                texts.append(target_file.encode(sentence.with_(id=keys.assign(sentence)) if keeps_keys else sentence))
                 if len(texts) >= _BATCH:
                     writer.write(texts)
                     texts.clear()
@@ -504,7 +512,7 @@ def _shared_copy(augmenter: Augmenter | CombinedAugmenter, packed: bytes | Excep
 class Results:
     """Writes what no other source gave before, in the order of the input, and notes how far the output is complete."""
 
-    to: CorpusFile
+    target_file: CorpusFile
     writer: RunWriter
     summary: AugmentSummary
     progress: Progress
@@ -520,7 +528,7 @@ class Results:
             summary.statistics.update(state["statistics"])
             summary.after = CorpusStatistics.from_dict(state["after"])
             assert isinstance(self.writer, CheckpointedWriter)
-            written = self.to.read_draft(self.writer.path, self._gold_end, self.writer.offset)
+            written = self.target_file.read_draft(self.writer.path, self._gold_end, self.writer.offset)
             summary.statistics.seen_before(sentence.fingerprint_number() for sentence in written)
         elif self.with_gold:
             summary.after = CorpusStatistics.from_dict(summary.before.to_dict())
@@ -579,11 +587,11 @@ class Results:
                 f"{unknown:,} of {to_reject:,} sentences that the review rejects were not generated in this run; use "
                 "the same file, options, seed and version as before"
             )
-        summary.notes += notes_on_soft_labels(summary.statistics.relabelled, self.to)
+        summary.notes += notes_on_soft_labels(summary.statistics.relabelled, self.target_file)
         if count := summary.statistics.accepted:
             new = Sentence(["a"], id="a", provenance=Provenance("a"))  # as all new ones, it has an id and provenance
-            summary.lost.update(dict.fromkeys(self.to.lost(new), count))
-        summary.notes += FileJob(allow_loss=["all"]).settle_losses(summary.lost, self.to)
+            summary.lost.update(dict.fromkeys(self.target_file.lost(new), count))
+        summary.notes += FileJob(allow_loss=["all"]).settle_losses(summary.lost, self.target_file)
         if self._filled:
             shown = ", ".join(sorted(self._filled))
             summary.notes.append(f"new words have the placeholder {PLACEHOLDER!r} in other columns ({shown})")
@@ -603,22 +611,22 @@ def _method_of(example: Accepted) -> str | None:
 
 @contextlib.contextmanager
 def open_writer(
-    output: str | Path, to: CorpusFile, key: str, *, force: bool, rejected: Path | None
+    output: str | Path, target_file: CorpusFile, key: str, *, force: bool, rejected: Path | None
 ) -> Iterator[RunWriter]:
     """Open the output of an augmentation."""
     with contextlib.ExitStack() as stack:
         if is_stdout(output) or is_special(Path(output)):
             stream = sys.stdout.buffer if is_stdout(output) else stack.enter_context(atomic_file(Path(output)))
             rejected_stream = stack.enter_context(atomic_file(rejected)) if rejected else None
-            writer: RunWriter = DirectWriter(stream, to.heading, rejected_stream)
+            writer: RunWriter = DirectWriter(stream, target_file.heading, rejected_stream)
         else:
             writer = CheckpointedWriter(
                 Path(output),
                 key,
                 force=force,
-                heading=to.heading,
+                heading=target_file.heading,
                 rejected=rejected,
-                finish=lambda draft: to.finish(draft, force=force),
+                finish=lambda draft: target_file.finish(draft, force=force),
             )
         yield stack.enter_context(writer)
 

@@ -245,7 +245,7 @@ def merge_parts(
     files = _part_files(inputs)
     first = files[0].header
     try:
-        to = _target(output, first)
+        target_file = _target(output, first)
         told: dict[str, Any] = {name: first[name] for name in _OF_SUMMARY}
         told = {name: Counter(value) if isinstance(value, dict) else value for name, value in told.items()}
         summary = AugmentSummary(output=str(output), before=CorpusStatistics.from_dict(first["before"]), **told)
@@ -258,10 +258,10 @@ def merge_parts(
         raise files[0].error("has a damaged first line", "write it again") from None
     check_apart([output, rejected], [*inputs, *(file.path for file in files)])
     rejected_path = FileJob(files[0].path, output, force).check(rejected=rejected)
-    to.check_target(force=force)
+    target_file.check_target(force=force)
     with (
         _naming(files),
-        open_writer(output, to, key, force=force, rejected=rejected_path) as writer,
+        open_writer(output, target_file, key, force=force, rejected=rejected_path) as writer,
     ):
         if with_gold and writer.state is None:
             for number, file in enumerate(files, start=1):
@@ -270,7 +270,7 @@ def merge_parts(
                     writer.write([one.gold for one in batch])
                 progress("merging", number, len(files))
         writer.release()
-        results = Results(to, writer, summary, progress, with_gold=with_gold)
+        results = Results(target_file, writer, summary, progress, with_gold=with_gold)
         results.write(islice((one for file in files for one in file.sources()), summary.resumed_at, None))
         results.conclude(review)
         if not allow_empty:
@@ -367,14 +367,14 @@ def _part_files(inputs: Iterable[str | Path]) -> list[_PartFile]:
 
 
 def _first_line(part: Part, key: str, whole: AugmentSummary, run: Augmentation) -> str:
-    to, dialect = run.work.to, run.work.to.dialect
+    target_file, dialect = run.work.target_file, run.work.target_file.dialect
     header = {
         "entaug": "part",
         "version": __version__,
         "part": part.number,
         "of": part.of,
         "key": key,
-        "format": to.format.name,
+        "format": target_file.format.name,
         "dialect": asdict(dialect),  # type: ignore[call-overload]
         "with_gold": run.work.with_gold,
         **{name: getattr(whole, name) for name in _OF_SUMMARY},
@@ -401,12 +401,12 @@ def _target(output: str | Path, header: Mapping[str, Any]) -> CorpusFile:
     """The output in the format that the parts hold."""
     format_ = find_format(header["format"])
     values = {n: tuple(v) if isinstance(v, list) else v for n, v in header["dialect"].items()}
-    to = CorpusFile(Path(output), format_, format_.dialect_class(**values))
-    named = target(output, None, replace(to, path=Path("merged")))  # which has no extension
+    target_file = CorpusFile(Path(output), format_, format_.dialect_class(**values))
+    named = target(output, None, replace(target_file, path=Path("merged")))  # which has no extension
     if not is_stdout(output) and named.format.name != format_.name:
         raise OutputError(
             f"the parts hold {format_.title}, and this is the name of {named.format.title}",
             path=str(output),
             remedy=f"name a file of the format, or write the parts with --to {named.format.name}",
         )
-    return to
+    return target_file
