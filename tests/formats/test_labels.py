@@ -301,7 +301,8 @@ def test_documents_without_annotation_are_told_from_those_without_entities(tmp_p
 @pytest.fixture
 def partly_labelled(tmp_path: Path) -> Path:
     """Sentences of which one has no labels given."""
-    records = [{"tokens": [name, "ran", "home", "."], "ner_tags": ["B-PER", "O", "O", "O"]} for name in ("Mira", "Jon")]
+    texts = ("Mira ran home .", "Jon sat there .")
+    records = [{"tokens": text.split(), "ner_tags": ["B-PER", "O", "O", "O"]} for text in texts]
     return lines(tmp_path / "partly.jsonl", *records, {"tokens": ["It", "rained", "."]})
 
 
