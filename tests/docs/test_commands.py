@@ -91,7 +91,8 @@ def needs_models(arguments: list[str]) -> tuple[bool, bool]:
         method = next(rest[i + 1] for i, option in enumerate(rest) if option in ("-m", "--method"))
         names = [name for part in method.split("+") for name in part.partition(":")[0].split(",")]
         needs = any(METHODS[name].info.needs for name in names if name != "lowercase") and SERVER not in text
-        needs = needs or "--teacher" in text or "--candidates" in text or any(f"--filter {name}" in text for name in MODEL_FILTERS)
+        needs = needs or any(option in text for option in ("--teacher", "--candidates"))
+        needs = needs or any(f"--filter {name}" in text for name in MODEL_FILTERS)
         is_slow = (bool(set(names) & set(TRAINED)) and SERVER not in text) or (
             "cassi" in names and "causal" not in rest
         )
