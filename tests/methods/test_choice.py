@@ -41,6 +41,9 @@ def test_the_likeliest_of_all_is_kept() -> None:
     assert [s.tokens[0] for s in chosen] == ["Bo", "Ann", "Ann", "Ann", "Ann", "Ann", "Ann", "Ann"]
     assert [s.tokens[1] for s in chosen] == list(VERBS)
     assert {s.provenance.details["candidates"] for s in chosen if s.provenance} == {7}
+    assert all(
+        s.provenance and "choice=likelihood:nearness=0,causal_lm=alphabet" in s.provenance.signature for s in chosen
+    )
     [first] = {s.provenance.details["score"] for s in chosen[1:2] if s.provenance}
     assert first == -(ord("a") + ord("r")) / 2
 
@@ -55,6 +58,7 @@ def test_no_choice_is_the_first_draft() -> None:
     plain = entaug.create_augmenter("mr", p=1.0).fit(GOLD)
     assert [s.tokens for s in plain.augment(GOLD)] == [s.tokens for s in made(1)]
     assert "candidates" not in plain.signature
+    assert "choice" not in plain.signature
     assert all(s.provenance and not s.provenance.details for s in made(1))
 
 

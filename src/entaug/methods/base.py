@@ -423,6 +423,8 @@ class Augmenter(Component, abc.ABC):
         for parameter in self._parameters():
             if parameter.metadata.get("only_if_set") and getattr(self, parameter.name) == parameter.default:
                 params.pop(parameter.name, None)
+        if self.candidates > 1:
+            params["choice"] = (getattr(self, "scorer_", None) or create_scorer(self.choice)).signature
         values = "|".join(f"{name}={value}" for name, value in params.items())
         return f"{self.name}|{values}|entaug={__version__}"
 
