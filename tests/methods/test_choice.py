@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 import entaug
 from entaug import Mention, Sentence
-from entaug.errors import ParameterError
+from entaug.errors import InputError, ParameterError
 from entaug.methods.choice import CandidateScorer
 from helpers.fakes import FakeEncoder
 
@@ -84,6 +84,22 @@ def test_nearness_counts_as_it_is_weighed() -> None:
     assert weighed[0] == pytest.approx(
         [score + 3 * cosine for score, cosine in zip(without[0], cosines, strict=True)], abs=1e-3
     )
+
+
+def test_models_of_the_choice_count_as_those_of_the_method() -> None:
+    class English(Alphabet):
+        languages = frozenset({"en"})
+
+    words = "der Hund und die Katze sind nicht in dem Haus".split()
+    german = [Sentence([*words, name], [Mention("PER", [(10, 11)])]) for name in NAMES]
+    mr = entaug.create_augmenter("mr", candidates=2, choice=CandidateScorer(nearness=0, causal_lm=English()))
+    with pytest.raises(
+        InputError, match=r"serves English, and the text looks German.*--choice likelihood:causal_lm=NAME"
+    ):
+        mr.fit(german)
+    assert mr.uses_models
+    assert not entaug.create_augmenter("mr").fit(german).uses_models
+    assert "causal_lm" in mr.kinds_by_default
 
 
 def test_another_scorer_is_refused() -> None:

@@ -174,6 +174,12 @@ class Component(Configurable, _KnowsGivenParameters):
             values[name] = self._plain(name, getattr(self, f"{name}_", value) if loaded else value)
         return values
 
+    def _spec(self, *, loaded: bool) -> str:
+        """Name and parameters in text form, ``name:parameter=value,...``."""
+        values = {name: value for name, value in self.get_params(loaded=loaded).items() if value is not None}
+        texts = [f"{name}={str(v).lower() if isinstance(v, bool) else v}" for name, v in values.items()]
+        return f"{self.name}:{','.join(texts)}" if texts else self.name
+
     def _plain(self, name: str, value: Any) -> Any:
         """Represent the value of a parameter as a number, a string, a boolean or None."""
         if value is None or isinstance(value, bool | int | float | str):

@@ -69,11 +69,6 @@ class Filter(Component, abc.ABC):
         """The filter and its parameters for provenance: like `spec`, but with the full name of a loaded backend."""
         return self._spec(loaded=True)
 
-    def _spec(self, *, loaded: bool) -> str:
-        values = {name: value for name, value in self.get_params(loaded=loaded).items() if value is not None}
-        texts = [f"{name}={str(v).lower() if isinstance(v, bool) else v}" for name, v in values.items()]
-        return f"{self.name}:{','.join(texts)}" if texts else self.name
-
     def fit(self, gold: Sequence[Sentence]) -> Self:
         """Fit the filter to the training sentences.
 

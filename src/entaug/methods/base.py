@@ -20,7 +20,7 @@ from annotated_types import Interval
 
 from entaug._version import __version__
 from entaug.backends.component import Component
-from entaug.backends.language_check import check_languages
+from entaug.backends.language_check import LoadedModel, check_languages
 from entaug.config.params import PositiveInt
 from entaug.config.presets import ONLY_IF_SET
 from entaug.core.corpus import SentenceKeys
@@ -606,12 +606,19 @@ class Augmenter(Component, abc.ABC):
 
     @property
     def uses_models(self) -> bool:
-        return super().uses_models or self.teacher_ is not None or any(f.uses_models for f in self.filters_)
+        if super().uses_models or self.teacher_ is not None or self.candidates > 1:
+            return True
+        return any(filter_.uses_models for filter_ in self.filters_)
+
+    def _models(self) -> list[LoadedModel]:
+        of_choice = self.scorer_._models() if self.candidates > 1 else []  # noqa: SLF001 - a part of this component
+        return [*super()._models(), *of_choice]
 
     @property
     def kinds_by_default(self) -> set[str]:
         guard = [LabelGuard()] if self.uses_guard else []
-        parts = [*guard, *create_filters(self.filters), create_relabeller(self.teacher)]
+        scorer = [create_scorer(self.choice)] if self.candidates > 1 else []
+        parts = [*guard, *create_filters(self.filters), *scorer, create_relabeller(self.teacher)]
         return super().kinds_by_default.union(*(part.kinds_by_default for part in parts if part is not None))
 
     @property

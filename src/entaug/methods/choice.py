@@ -56,8 +56,7 @@ class CandidateScorer(Component):
     @property
     def signature(self) -> str:
         """The parameters for provenance, with the full names of loaded models."""
-        values = self.get_params(loaded=True).items()
-        return f"{self.name}:{','.join(f'{name}={value}' for name, value in values if value is not None)}"
+        return self._spec(loaded=True)
 
     def scores(self, groups: Sequence[tuple[Sentence, Sequence[Sentence]]]) -> list[list[float]]:
         """Return the scores of the candidates of each source; the highest is the best."""

