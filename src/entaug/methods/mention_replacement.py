@@ -11,16 +11,19 @@ from entaug.config.params import Probability
 from entaug.config.presets import ONLY_IF_SET, read_presets
 from entaug.core.data import Provenance, Sentence
 from entaug.core.edits import Edit
+from entaug.core.mentions import Mention
 from entaug.core.rng import sample_positions
 from entaug.errors import InputError
 from entaug.files.mention_lists import MentionLists, describe_mention_lists, mention_lists, relative_to_folder
 from entaug.filters.base import HeldOut, content_digest
 from entaug.methods.base import Augmenter, MethodInfo, Rejection, Request
 from entaug.methods.shared.donors import (
+    OPENING_BRACKETS,
     ListDonors,
     MentionDonor,
     Place,
     TrainingDonors,
+    abbreviation_after,
     content_key,
     match_casing,
     mention_keys,
@@ -39,8 +42,11 @@ class MentionReplacement(Augmenter):
     mentions within others, mentions that cross others, and discontinuous ones are not replaced. A mention is never
     replaced by itself. Donors are drawn uniformly from the distinct training mentions of the label with the same shape:
     their capitals, figures, whether they stand before other words as adjectives do, and the ending of the plural, all
-    learned from the corpus (`entaug.methods.shared.donors`). Where fewer than three have the shape, a part of
-    it counts, and at last none. No donor is a mention that the sentence has already, so no enumeration has one twice.
+    whether they are one word, and the function words beside them, all learned from the corpus
+    (`entaug.methods.shared.donors`). Where fewer than three have the shape, a part of it counts, and at last none. No
+    donor is a mention that the sentence has already, so no enumeration has one twice, and none repeats the word beside
+    it, or begins with a vowel after the English "a". Mentions with the same words are replaced by the same mention, and
+    a mention with its abbreviation in brackets ("Angelman syndrome (AS)") by another one with its abbreviation.
 
     Entries of lists are drawn from those that are no training mentions. They are written as the corpus writes mentions
     of the label: with its tokens and capitals, with a capital at the beginning of a sentence, and without an article
@@ -155,38 +161,80 @@ class MentionReplacement(Augmenter):
         ]
         if not places:
             return _NO_MENTION
-        # What an enumeration must not have twice: the mentions of the source, and those inserted.
-        avoids = self.donors == "similar"
-        avoided = {content_key(sentence.mention_tokens(mention)) for mention in sentence.mentions if avoids}
+        if self.donors == "any":
+            units: list[_Unit] = [([place],) for place in places]
+            avoided: set[str] = set()
+        else:
+            units = _units(sentence, places)
+            # What an enumeration must not have twice: the mentions of the source, and those inserted.
+            avoided = {content_key(sentence.mention_tokens(mention)) for mention in sentence.mentions}
+        if not units:
+            return _NO_MENTION
         edits = []
         from_lists = []
-        for k in sample_positions(rng, len(places), self.p):
-            donor = self._draw_donor(sentence, places[k], avoided, rng, attempt)
-            if donor is None:
-                continue
-            if avoids:
-                avoided.add(donor.key)
-            if donor.list_name:
-                from_lists.append({"mention": " ".join(donor.words), "list": donor.list_name})
-            mention = places[k].mention
-            edits.append(Edit(mention.start, mention.end, donor.words, donor.mentions, donor.spaces))
+        for k in sample_positions(rng, len(units), self.p):
+            for same, donor in zip(
+                units[k], self._draw_donors(sentence, units[k], avoided, rng, attempt), strict=False
+            ):
+                if self.donors == "similar":
+                    avoided.add(donor.key)
+                if donor.list_name:
+                    from_lists.append({"mention": " ".join(donor.words), "list": donor.list_name})
+                edits += [self._edit(sentence, place.mention, donor) for place in same]
         new = sentence.edit(edits)
         return new.with_(provenance=Provenance(details={"lists": from_lists})) if from_lists else new
 
-    def _draw_donor(
-        self, sentence: Sentence, place: Place, avoided: set[str], rng: Random, attempt: int
-    ) -> MentionDonor | None:
-        """Draw a mention for a place, from the lists or the training sentences."""
+    def _edit(self, sentence: Sentence, mention: Mention, donor: MentionDonor) -> Edit:
+        start, end, words = mention.start, mention.end, donor.words
+        if self.adjust_case and not donor.list_name:
+            words = match_casing(words, sentence.tokens, start, end, lower=True)
+        return Edit(start, end, words, donor.mentions, donor.spaces)
+
+    def _draw_donors(
+        self, sentence: Sentence, unit: _Unit, avoided: set[str], rng: Random, attempt: int
+    ) -> Sequence[MentionDonor]:
+        """Draw a mention for each part of a unit, from the lists or the training sentences; none if there is none."""
+        place = unit[0][0]
+        if len(unit) > 1:
+            return self._donors.draw_pair(place.mention.label, avoided, rng) or ()
         list_size = 0 if place.inner else self._list_size(place.mention.label)
         has_others = self._donors.size(place) > 1
         donor: MentionDonor | None = None
         if self._list_donors and list_size and (not has_others or rng.random() < self.list_share):
             donor = self._list_donors.draw(sentence, place.mention, avoided, rng)
-        if donor is not None or not has_others:
-            return donor
-        any_shape = self.donors == "any" or attempt >= _ATTEMPTS_WITH_SHAPE
-        donor = self._donors.draw(sentence, place, avoided, rng, any_shape=any_shape)
-        if donor is None or not self.adjust_case:
-            return donor
-        start, end = place.mention.start, place.mention.end
-        return donor._replace(words=match_casing(donor.words, sentence.tokens, start, end, lower=True))
+        if donor is None and has_others:
+            any_shape = self.donors == "any" or attempt >= _ATTEMPTS_WITH_SHAPE
+            donor = self._donors.draw(sentence, place, avoided, rng, any_shape=any_shape)
+        return [donor] if donor else ()
+
+
+_Unit = tuple[list[Place], ...]
+"""Mentions that are replaced together: all with the same words; and then those with its abbreviation."""
+
+
+def _units(sentence: Sentence, places: Sequence[Place]) -> list[_Unit]:
+    """The mentions to replace; none of which an abbreviation without a label would be left."""
+    tokens = sentence.tokens
+    if OPENING_BRACKETS.isdisjoint(tokens) and len({tokens[p.mention.start : p.mention.end] for p in places}) == len(
+        places
+    ):
+        return [([place],) for place in places]  # nearly all sentences; quick
+    groups: dict[object, list[Place]] = {}
+    group_at: dict[object, list[Place]] = {}
+    for place in places:
+        words = tokens[place.mention.start : place.mention.end]
+        group = groups.setdefault((place.structure, place.inner and place.mention, words), [])
+        group.append(place)
+        group_at[place.mention.spans] = group
+    units: list[_Unit] = []
+    abbreviations: set[int] = set()
+    for group in groups.values():
+        position = next((i for place in group if (i := abbreviation_after(tokens, place.mention)) is not None), None)
+        if position is None:
+            units.append((group,))
+            continue
+        short = group_at.get(((position, position + 1),))
+        if short is not None and short[0].structure == group[0].structure:
+            units.append((group, short))
+            abbreviations.add(id(short))
+    return [unit for unit in units if len(unit) > 1 or id(unit[0]) not in abbreviations]
