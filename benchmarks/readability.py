@@ -1,13 +1,13 @@
 r"""What each method writes, read blind: 30 new sentences a method on six corpora, before and after a change.
 
-    python benchmarks/readability.py                                      # generate, join the verdicts, show the table
+    python benchmarks/readability.py                              # generate, join the verdicts, show the table
 
 The steps of a reading, with DIR a folder outside the repository (``--work DIR``); all but the last can be interrupted:
 
-    python benchmarks/readability.py generate --version before           # with the old package on PYTHONPATH
-    python benchmarks/readability.py generate --version after            # with the new one
-    python benchmarks/readability.py sheet                               # DIR/sheets/reader1-1.txt, ..., reader2-1.txt, ...
-    python benchmarks/readability.py count                               # marks in DIR/marks, the same names; writes results
+    python benchmarks/readability.py generate --version before    # with the old package on PYTHONPATH
+    python benchmarks/readability.py generate --version after     # with the new one
+    python benchmarks/readability.py sheet                        # DIR/sheets/reader1-1.txt ... reader2-1.txt ...
+    python benchmarks/readability.py count                        # marks in DIR/marks, the same names; writes results
 
 `generate` takes the first five sentences that a method makes on each corpus, one a source, in a fixed order of sources.
 `sheet` mixes the sentences of all versions with gold sentences, without their origin, identical ones once; each sheet
@@ -44,6 +44,7 @@ PAGE = HERE / "results" / "readability.md"
 WORK = Path(tempfile.gettempdir()) / "entaug-readability"
 
 POOL = 200  # at most; sentences with mentions that the methods are fitted to
+TRAINED_POOL = 100  # the same for methods that fine-tune a language model: minutes for each corpus on one core
 EACH = 5  # sentences of a method on a corpus
 LINES = 150  # of a sheet
 READERS = (1, 2)
@@ -81,7 +82,9 @@ CORPORA = {
         HERE / "corpora/queries.conll",
         "lower-case queries. The labels say what they mean: CUISINE, DISH, RATING, AMENITY, TITLE, DATE ...",
     ),
-    "B1": CorpusInfo("biomedical", DATA / "ncbi-disease/devel.tsv", "abstracts. Disease: names of diseases, nothing else"),
+    "B1": CorpusInfo(
+        "biomedical", DATA / "ncbi-disease/devel.tsv", "abstracts. Disease: names of diseases, nothing else"
+    ),
     "B2": CorpusInfo("biomedical", DATA / "bc2gm/devel.tsv", "abstracts. GENE: genes and proteins, nothing else"),
 }
 KINDS = tuple(dict.fromkeys(corpus.kind for corpus in CORPORA.values()))
@@ -106,6 +109,7 @@ ARMS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 """The methods with the parameters that are not the default. `gal`, `selftrain` and `rewrite` are left out: they need
 text of one's own, or a server with a language model, and what they write is as good as that."""
+FINE_TUNED = ("melm", "entda", "mulda", "aclm")
 
 INSTRUCTIONS = """\
 You read single sentences. Put one mark for each line into your file of marks: its number, a space, and the mark.
@@ -164,7 +168,7 @@ def divided(corpus: str) -> tuple[list[Any], list[Any]]:
 
 
 def first_source(arm: str, number: int) -> int:
-    """Where an arm begins in the order of sources: methods have other sources, so that no reader meets one too often."""
+    """Where an arm begins in the order of sources: methods have other sources, so that readers meet each seldom."""
     names = sorted({name for name, _ in ARMS.values()})
     return number * names.index(ARMS[arm][0]) // len(names)
 
@@ -184,9 +188,9 @@ def generate(arm: str, corpus: str, block: int = 5) -> dict[str, Any]:
     """Write the first new sentences of a method on a corpus, one a source."""
     import entaug
 
-    pool, _ = divided(corpus)
-    begun = time.monotonic()
     name, options = ARMS[arm]
+    pool = divided(corpus)[0][: TRAINED_POOL if name in FINE_TUNED else POOL]
+    begun = time.monotonic()
     method = entaug.create_augmenter(name, **options).fit(pool)
     fitted = time.monotonic()
     first = first_source(arm, len(pool))
@@ -197,6 +201,7 @@ def generate(arm: str, corpus: str, block: int = 5) -> dict[str, Any]:
     for start in range(0, len(sources), block):
         places = {source.id: start + i for i, source in enumerate(sources[start : start + block])}
         for sentence in method.augment(sources[start : start + block]):
+            assert sentence.provenance is not None
             made.setdefault(shown(sentence), places[sentence.provenance.sources[0]])
         rejected.update(method.statistics_.rejected)
         if len(made) >= EACH:
@@ -231,7 +236,9 @@ def generate_all(work: Path, version: str, arms: Sequence[str], corpora: Sequenc
                 continue
             with path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(result, ensure_ascii=False) + "\n")
-            print(f"{arm} on {corpus}: {len(result['sentences'])} of {result['tried']}, {result['seconds']} s", flush=True)
+            print(
+                f"{arm} on {corpus}: {len(result['sentences'])} of {result['tried']}, {result['seconds']} s", flush=True
+            )
 
 
 def generated(path: Path) -> list[dict[str, Any]]:
@@ -273,7 +280,9 @@ def sheets(results: Iterable[tuple[str, dict[str, Any]]], reader: int, read: Ite
 def head() -> str:
     """What stands above the lines of a sheet."""
     kinds = "".join(f"{name}  {info.kind}: {info.labels}\n" for name, info in CORPORA.items())
-    return f"{INSTRUCTIONS}\nThe lines are: NUMBER | KIND OF TEXT | SENTENCE. Kinds of text and their labels:\n\n{kinds}\n"
+    return (
+        f"{INSTRUCTIONS}\nThe lines are: NUMBER | KIND OF TEXT | SENTENCE. Kinds of text and their labels:\n\n{kinds}\n"
+    )
 
 
 def write_sheets(work: Path, unread: bool) -> None:
@@ -358,17 +367,16 @@ def cohen_kappa(pairs: Sequence[tuple[str, str]]) -> float | None:
 
 
 def count(records: Iterable[Record], mark: str) -> str:
-    """How many sentences have a mark: of each reader, and of how many."""
-    marks = [marks for record in records for marks in record.marks.values()]
-    read = [sum(m[reader - 1] != UNREAD for m in marks) for reader in READERS]
-    if not any(read):
+    """How many sentences have a mark, by each reader, of those that both have read; of those of one if only one has."""
+    verdicts = [marks for record in records for marks in record.marks.values()]
+    by_both = [marks for marks in verdicts if UNREAD not in marks]
+    read = by_both or [marks for marks in verdicts if marks.strip(UNREAD)]
+    if not read:
         return "-"
-    # A reader has read all or none, but after a change of the package.
-    counts = [
-        f"{sum(m[reader - 1] == mark for m in marks)}" + (f" of {n}" if n not in (0, max(read)) else "") if n else "-"
-        for reader, n in zip(READERS, read, strict=True)
-    ]
-    return f"{', '.join(counts)} of {max(read)}"
+    has_read = [any(marks[reader - 1] != UNREAD for marks in read) for reader in READERS]
+    counts = [sum(marks[reader - 1] == mark for marks in read) for reader in READERS]
+    shown_counts = [str(n) if has else "-" for n, has in zip(counts, has_read, strict=True)]
+    return f"{', '.join(shown_counts)} of {len(read)}"
 
 
 def agreement(records: Iterable[Record], good: bool = True) -> str:
@@ -396,6 +404,9 @@ def tables(records: Sequence[Record]) -> str:
         found = [r for r in records if r.method == method and r.version in versions]
         return [r for r in found if kind in (None, CORPORA[r.corpus].kind)]
 
+    def columns(names: Sequence[str]) -> str:
+        return " | ".join(f"{name} {version}" for name in names for version in ("before", "after"))
+
     def rows(cells: dict[str, list[str]]) -> list[str]:
         names = {name: name if name == "gold" else f"`{name}`" for name in cells}
         return [f"| {' | '.join([names[name], *row])} |" for name, row in cells.items()]
@@ -422,16 +433,16 @@ def tables(records: Sequence[Record]) -> str:
     }
     return "\n".join(
         [
-            "| method | good before | good after | wrong labels before | after | yield before | after | agreement |",
+            f"| method | {columns(('good', 'wrong labels', 'yield'))} | agreement |",
             "|---|---:|---:|---:|---:|---:|---:|---:|",
             *rows(whole),
             "",
-            f"All sentences: both readers give the same mark to {agreement(records, good=False)}; they agree on whether a",
-            f"sentence is good for {agreement(records)} (count, Cohen's kappa).",
+            f"All sentences: both readers give the same mark to {agreement(records, good=False)}; they agree on",
+            f"whether sentences are good for {agreement(records)} (count, Cohen's kappa).",
             "",
             "## Good by kind of text",
             "",
-            f"| method | {' | '.join(f'{kind} before | after' for kind in KINDS)} |",
+            f"| method | {columns(KINDS)} |",
             "|---|" + "---:|" * 2 * len(KINDS),
             *rows(kinds),
             "",
@@ -484,12 +495,12 @@ def repeat(work: Path, arms: Sequence[str], corpora: Sequence[str]) -> None:
 
 def main() -> None:
     """Repeat all that can be done again, or one step."""
-    parser = argparse.ArgumentParser(
-        description=(__doc__ or "").replace("r\n", ""), formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("step", nargs="?", choices=("repeat", "generate", "sheet", "count"), default="repeat")
     parser.add_argument("--work", type=Path, default=WORK, help=f"working folder (default: {WORK})")
-    parser.add_argument("--version", choices=("before", "after"), default="after", help="what generate calls its output")
+    parser.add_argument(
+        "--version", choices=("before", "after"), default="after", help="what generate calls its output"
+    )
     parser.add_argument("--only", nargs="+", choices=ARMS, default=list(ARMS), metavar="METHOD")
     parser.add_argument("--corpora", nargs="+", choices=CORPORA, default=list(CORPORA))
     parser.add_argument("--unread", action="store_true", help="leave out of the sheets what a reader has read")
