@@ -75,17 +75,19 @@ CORPORA = {
     "Q1": CorpusInfo(
         "queries",
         DATA / "multiconer-v1/15000/en_dev.conll",
-        "lower-case sentences. PER, LOC, CORP (companies), GRP (other groups), PROD (products), CW (creative works)",
+        "lower-case sentences. PER, LOC, CORP (companies), GRP (other groups), "
+        "PROD (products, also kinds of them), CW (creative works)",
     ),
     "Q2": CorpusInfo(
         "queries",
         HERE / "corpora/queries.conll",
-        "lower-case queries. The labels say what they mean: CUISINE, DISH, RATING, AMENITY, TITLE, DATE ...",
+        "lower-case queries. 20 labels that say what they mean (CUISINE, TITLE ...); LOCATION, PRICE, RATING and "
+        "AMENITY may be phrases (near me, under 20 dollars), DATE is no time of day, GENRE is of films",
     ),
     "B1": CorpusInfo(
-        "biomedical", DATA / "ncbi-disease/devel.tsv", "abstracts. Disease: names of diseases, nothing else"
+        "biomedical", DATA / "ncbi-disease/devel.tsv", "abstracts. Disease: diseases, also within other names (HD gene)"
     ),
-    "B2": CorpusInfo("biomedical", DATA / "bc2gm/devel.tsv", "abstracts. GENE: genes and proteins, nothing else"),
+    "B2": CorpusInfo("biomedical", DATA / "bc2gm/devel.tsv", "abstracts. GENE: genes and proteins"),
 }
 KINDS = tuple(dict.fromkeys(corpus.kind for corpus in CORPORA.values()))
 
@@ -118,7 +120,8 @@ You read single sentences. Put one mark for each line into your file of marks: i
 -  not fluent or not sensible: broken grammar, a word that does not fit, parts that do not belong together, a word
    missing or twice, a pronoun or article that does not agree, capitals in the wrong places, text that breaks off.
 x  a wrong or missing label, whatever else: a name with the wrong type, words that belong to a name outside of its
-   brackets or others inside, a name of a labelled kind without brackets, brackets around what is no name of that kind.
+   brackets or others inside, a name of a labelled kind without brackets, brackets around what is not of that kind.
+   Corpora have rules of their own, such as for articles, titles and general words: only a clear fault counts.
 
 - A surprising, unlikely or false fact is no fault: "Paris is the capital of Kenya" is good. What nobody could mean is:
   "The river signed the treaty", "a fever of the mayor of protein".
@@ -489,8 +492,8 @@ def repeat(work: Path, arms: Sequence[str], corpora: Sequence[str]) -> None:
     new = joined([("after", result) for result in generated(work / "after.jsonl")], known_marks(committed))
     records = ordered([*(record for record in committed if record.version != "after"), *new])
     print(f"\n{unread(records)}\n\n{tables(records)}")
-    same = [record for record in committed if record.version == "after"] == [r for r in records if r.version == "after"]
-    print(f"{'As' if same else 'Not as'} in {PAGE.relative_to(HERE.parent)}.")
+    same = sum(record in committed for record in new)
+    print(f"{same} of {len(new)} outputs of a method on a corpus are those in {PAGE.name}.")
 
 
 def main() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -168,6 +169,32 @@ def test_from_sheets_to_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert page.count("<!-- counts -->") == 1
     with pytest.raises(SystemExit, match="has sheets"):
         readability.write_sheets(work, unread=True)
+
+
+def test_what_is_generated_again_finds_its_verdicts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(readability, "RECORDS", tmp_path / "records.jsonl")
+
+    def generate_all(work: Path, version: str, *_: Any) -> None:
+        again = [result("mr", "one"), result("mr", "another", corpus="B1")]
+        (work / f"{version}.jsonl").write_text("".join(json.dumps(one) + "\n" for one in again))
+
+    monkeypatch.setattr(readability, "generate_all", generate_all)
+    keys = {text: readability.digest(text) for text in ("one", "two", "old")}
+    committed = [
+        Record("before", "mr", "N1", 2, {keys["old"]: "--"}),
+        Record("after", "mr", "N1", 9, {keys["one"]: "++"}),
+        Record("after", "mr", "B1", 9, {keys["two"]: "+x"}),
+    ]
+    (tmp_path / "records.jsonl").write_text("".join(json.dumps(asdict(record)) + "\n" for record in committed))
+    work = tmp_path / "work"
+    work.mkdir()
+    readability.repeat(work, ["mr"], ["N1", "B1"])
+    printed = capsys.readouterr().out
+    assert "| `mr` | 0, 0 of 1 | 1, 1 of 1 |" in printed
+    assert "1 of 3 different sentences are unread" in printed
+    assert "1 of 2 outputs of a method on a corpus are those in" in printed
 
 
 def test_committed_records_hold_no_text() -> None:
