@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from entaug import Edit, Mention, MentionReplacement, Sentence
 from entaug.errors import InputError
 from entaug.methods.base import Rejection
+from entaug.methods.shared import donors
 from entaug.methods.shared.donors import (
     CorpusCapitals,
     MentionShapes,
@@ -25,6 +26,7 @@ from entaug.methods.shared.donors import (
     self_contained_mentions,
 )
 from helpers.counting import count_lines
+from helpers.fakes import FakeEncoder
 from helpers.strategies import sentences
 
 CITIES = ("Rome", "Oslo", "Bonn", "Ulm", "Kiel")
@@ -166,8 +168,9 @@ def test_abbreviations_are_replaced_with_what_they_abbreviate() -> None:
     gold = [sentence(f"{name} is rare", ("X", 0, 2), ("X", 3, 4)) for name in names]
     gold += [sentence(f"in {name}", ("X", 1, 2)) for name in CITIES]
     source = sentence("AS or Angelman syndrome ( AS ) is rare", ("X", 0, 1), ("X", 2, 4), ("X", 5, 6))
-    found = {" ".join(MentionReplacement(p=1.0).fit(gold)._rewrite(source, Random(seed)).tokens) for seed in range(40)}
-    assert found == {
+    mr = MentionReplacement(p=1.0).fit(gold)
+    drafts = (mr._rewrite(source, Random(seed)) for seed in range(40))
+    assert {" ".join(new.tokens) for new in drafts if isinstance(new, Sentence)} == {
         "CD or Canavan disease ( CD ) is rare",
         "WD or Wilson disease ( WD ) is rare",
     }
@@ -177,6 +180,47 @@ def test_abbreviations_are_replaced_with_what_they_abbreviate() -> None:
     alone = MentionReplacement(p=1.0).fit(gold[2:])
     assert list(alone.augment(gold[2:3])) == []
     assert len(list(MentionReplacement(p=1.0, donors="any").fit(gold).augment([unlabelled]))) == 1
+
+
+# --------------------------------------------------------------------------------------------------------------- sense
+
+
+def clubs_and_papers() -> list[Sentence]:
+    """Mentions of one label in two kinds of sentences."""
+    clubs, papers = ("Ajax", "Celtic", "Porto", "Roma"), ("Figaro", "Times", "Welt", "Tribune")
+    gold = [sentence(f"we saw {name} win the cup match {i}", ("ORG", 2, 3)) for i, name in enumerate(clubs)]
+    return gold + [sentence(f"we read {name} print the news page {i}", ("ORG", 2, 3)) for i, name in enumerate(papers)]
+
+
+def test_nearest_donors_stood_in_like_sentences() -> None:
+    gold, encoder = clubs_and_papers(), FakeEncoder(64)
+    source = sentence("we saw Genoa win the last cup match", ("ORG", 2, 3))
+    found = inserted(gold, source, donors="nearest", encoder=encoder)
+    assert len(found) > 1
+    assert found <= {"Ajax", "Celtic", "Porto", "Roma"} < inserted(gold, source)
+    far = sentence("it rains in Genoa", ("ORG", 3, 4))
+    assert inserted(gold, far, donors="nearest", encoder=encoder, min_similarity=0.6) == {"Genoa"}, "none is near"
+
+
+def test_nearest_abbreviations() -> None:
+    rare = ("Angelman syndrome ( AS )", "Sly syndrome ( SS )")
+    clubs = ("Ajax Amsterdam ( AA )", "Real Club ( RC )")
+    gold = [sentence(f"{name} is a rare disease {i}", ("X", 0, 2), ("X", 3, 4)) for i, name in enumerate(rare)]
+    gold += [sentence(f"{name} plays in our town {i}", ("X", 0, 2), ("X", 3, 4)) for i, name in enumerate(clubs)]
+    new = MentionReplacement(p=1.0, donors="nearest", encoder=FakeEncoder(64), copies=1).fit(gold).augment(gold)
+    assert [" ".join(s.tokens[:2]) for s in new] == ["Sly syndrome", "Angelman syndrome", "Real Club", "Ajax Amsterdam"]
+
+
+def test_nearest_donors_do_not_depend_on_the_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    def made() -> list[Sentence]:
+        return list(MentionReplacement(donors="nearest", encoder=FakeEncoder(64), copies=3).fit(gold).augment(gold))
+
+    gold = clubs_and_papers()
+    whole = made()
+    assert whole
+    monkeypatch.setattr(MentionReplacement, "window_size", 1)
+    monkeypatch.setattr(donors, "_CACHE_SIZE", 3)
+    assert made() == whole
 
 
 # ------------------------------------------------------------------------------------------------------------- capitals

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, ClassVar, Literal
 
-from entaug.config.params import Probability
+from entaug.backends.protocols import Encoder
+from entaug.config.params import Cosine, Probability
 from entaug.config.presets import ONLY_IF_SET, read_presets
 from entaug.core.data import Provenance, Sentence
 from entaug.core.edits import Edit
@@ -19,6 +20,7 @@ from entaug.filters.base import HeldOut, content_digest
 from entaug.methods.base import Augmenter, MethodInfo, Rejection, Request
 from entaug.methods.shared.donors import (
     OPENING_BRACKETS,
+    DonorVectors,
     ListDonors,
     MentionDonor,
     Place,
@@ -54,7 +56,9 @@ class MentionReplacement(Augmenter):
 
     Args:
         p: the probability of replacing each mention; at least one is replaced.
-        donors: ``"similar"``; or ``"any"``, all training mentions of the label alike, as in the paper.
+        donors: ``"similar"``; ``"nearest"``, of these one of the five that are nearest in sense, by the vectors of the
+            mentions and of the words around them: a club for a club, where the label is that of all groups; or
+            ``"any"``, all training mentions of the label alike, as in the paper.
         adjust_case: whether a training mention is put into the capitals of its new place: those of a headline, of a
             text without any, or of the beginning of a sentence. The paper inserts it as it is.
         replace_nested: whether mentions that hold others are replaced. The paper has flat mentions only.
@@ -63,6 +67,9 @@ class MentionReplacement(Augmenter):
             `entaug.files.mention_lists.MentionList`.
         list_share: the probability of drawing from the lists instead of the training mentions, for labels with both.
         held_out: dev and test sentences; entries that are mentions of these are left out.
+        min_similarity: the minimum cosine of the nearest donors, the mean of that of the mentions and that of the words
+            around them; mentions without one stay.
+        encoder: an `Encoder` for ``donors="nearest"``, or its name.
         preset: ``"starter"``; or ``"paper"``, which sets what the paper says (``entaug list methods mr``)
             unless it is given.
 
@@ -83,7 +90,7 @@ class MentionReplacement(Augmenter):
     """
 
     p: Probability = 0.3
-    donors: Literal["similar", "any"] = "similar"
+    donors: Literal["similar", "nearest", "any"] = "similar"
     adjust_case: bool = True
     replace_nested: bool = True
     mentions: MentionLists | None = field(
@@ -91,7 +98,10 @@ class MentionReplacement(Augmenter):
     )
     list_share: Probability = 0.5
     held_out: HeldOut | None = field(default=None, metadata={"given": "--held-out FILE"})
+    min_similarity: Cosine = 0.25
+    encoder: Encoder | str = "minilm"
     preset: Literal["starter", "paper"] = field(default="starter", metadata=ONLY_IF_SET)
+    encoder_: Encoder = field(init=False, repr=False)
 
     presets = read_presets("mr")
 
@@ -103,7 +113,11 @@ class MentionReplacement(Augmenter):
         keeps_order=True,
         needs_fit=True,
         needs_mentions=True,
+        may_need=("encoder",),
     )
+
+    def _uses_backend(self, kind: str) -> bool:
+        return kind != "encoder" or self.donors == "nearest"
 
     def hold_out(self, sentences: Iterable[Sentence]) -> bool:
         if self.mentions is not None and self.held_out is None:
@@ -119,7 +133,9 @@ class MentionReplacement(Augmenter):
         return super()._plain(name, value)
 
     def _fit(self, corpus: Iterable[Sentence]) -> None:
-        self._donors = TrainingDonors(by_shape=self.donors == "similar")
+        vectors = DonorVectors(self.encoder_, self.min_similarity) if self.donors == "nearest" else None
+        self._donors = TrainingDonors(by_shape=self.donors != "any", vectors=vectors)
+        self._vectors = vectors
         self._list_donors: ListDonors | None = None
         if self.mentions is None:
             self._donors.fit(corpus)
@@ -151,6 +167,9 @@ class MentionReplacement(Augmenter):
         return self._list_donors.size(label) if self._list_donors and self.list_share else 0
 
     def _rewrite_batch(self, requests: Sequence[Request]) -> Sequence[Sentence | Rejection]:
+        if self._vectors is not None:
+            sources = dict.fromkeys(request.sentence for request in requests)
+            self._vectors.prepare((sentence, mention) for sentence in sources for mention in sentence.mentions)
         return [self._rewrite(sentence, rng, attempt) for sentence, rng, _, attempt in requests]
 
     def _rewrite(self, sentence: Sentence, rng: Random, attempt: int = 0) -> Sentence | Rejection:
@@ -176,7 +195,7 @@ class MentionReplacement(Augmenter):
             for same, donor in zip(
                 units[k], self._draw_donors(sentence, units[k], avoided, rng, attempt), strict=False
             ):
-                if self.donors == "similar":
+                if self.donors != "any":
                     avoided.add(donor.key)
                 if donor.list_name:
                     from_lists.append({"mention": " ".join(donor.words), "list": donor.list_name})
@@ -196,7 +215,7 @@ class MentionReplacement(Augmenter):
         """Draw a mention for each part of a unit, from the lists or the training sentences; none if there is none."""
         place = unit[0][0]
         if len(unit) > 1:
-            return self._donors.draw_pair(place.mention.label, avoided, rng) or ()
+            return self._donors.draw_pair(sentence, place.mention, avoided, rng) or ()
         list_size = 0 if place.inner else self._list_size(place.mention.label)
         has_others = self._donors.size(place) > 1
         donor: MentionDonor | None = None

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import compress
 from random import Random
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from entaug.core.alignment import CorpusTokenizer, align_spaces
 from entaug.core.data import Sentence
@@ -22,6 +22,12 @@ from entaug.core.mentions import Mention, sorted_mentions
 from entaug.core.spacing import PRINTED_FORMS, is_unspaced_script
 from entaug.core.words import takes_an
 from entaug.files.mention_lists import MentionList
+
+if TYPE_CHECKING:
+    from numpy import float32
+    from numpy.typing import NDArray
+
+    from entaug.backends.protocols import Encoder
 
 Style = Literal["lower", "upper", "title", "sentence", "mixed"]
 """Capitals of the mentions of a list or a type: ``"title"`` begins each word with one, ``"sentence"`` the first word;
@@ -464,6 +470,7 @@ def abbreviation_after(tokens: Sequence[str], mention: Mention) -> int | None:
 
 
 _ENOUGH = 3  # other donors of a shape; if there are fewer, the next wider shape counts
+_ENOUGH_TO_RANK = 10  # where the nearest of them are drawn
 _DRAWS = 4  # draws until a donor is none of the mentions to avoid; then the others are listed
 _ANY_CAPITALS = "any"
 
@@ -497,11 +504,71 @@ def _use(tokens: Sequence[str], mention: Mention) -> _Use:
     return tokens[start - 1] if start else "", tokens[end] if end < len(tokens) else ""
 
 
+class DonorVectors:
+    """How near mentions and the words around them are in sense, by the vectors of an encoder."""
+
+    def __init__(self, encoder: Encoder, min_similarity: float) -> None:
+        self._encoder = encoder
+        self._min_similarity = min_similarity
+        self._contexts: defaultdict[str, set[str]] = defaultdict(set)
+        self._known: dict[str, NDArray[float32]] = {}
+
+    def add(self, sentence: Sentence, mention: Mention) -> None:
+        """Learn from a mention of the corpus."""
+        key, around = _texts(sentence, mention)
+        self._contexts[key].add(around)
+
+    def fit(self) -> None:
+        """Compute the vectors of all mentions, and the mean of those of their contexts."""
+        contexts = {key: sorted(texts)[:_MAX_CONTEXTS] for key, texts in sorted(self._contexts.items())}
+        vectors = self._encode([*contexts, *(text for texts in contexts.values() for text in texts)])
+        self._mentions = {key: vectors[key] for key in contexts}
+        self._around = {key: sum(vectors[text] for text in texts) / len(texts) for key, texts in contexts.items()}
+
+    def prepare(self, mentions: Iterable[tuple[Sentence, Mention]]) -> None:
+        """Compute the vectors of mentions to replace and of what is around each, in one call."""
+        self._encode(text for sentence, mention in mentions for text in _texts(sentence, mention))
+
+    def _encode(self, texts: Iterable[str]) -> dict[str, NDArray[float32]]:
+        if len(self._known) > _CACHE_SIZE:
+            self._known.clear()
+        if new := [text for text in dict.fromkeys(texts) if text not in self._known]:
+            self._known.update(zip(new, self._encoder.sentence_vectors(new), strict=True))
+        return self._known
+
+    def nearest(self, sentence: Sentence, mention: Mention, donors: Iterable[MentionDonor]) -> list[MentionDonor]:
+        """Return the donors that are nearest to a mention and what is around it, and near enough."""
+        self.prepare([(sentence, mention)])
+        own, around = (self._known[text] for text in _texts(sentence, mention))
+        similarities = {
+            donor: round(float(self._mentions[donor.key] @ own + self._around[donor.key] @ around) / 2, _DIGITS)
+            for donor in donors
+        }
+        minimum = max(self._min_similarity, max(similarities.values(), default=0.0) - _NEARLY_AS_NEAR)
+        near = [donor for donor, similarity in similarities.items() if similarity >= minimum]
+        return sorted(near, key=lambda donor: -similarities[donor])[:_NEAREST]  # of equally near ones the first
+
+
+_MAX_CONTEXTS = 8  # of a mention; further ones change its mean vector little
+_NEAREST = 5
+_NEARLY_AS_NEAR = 0.15
+_DIGITS = 3  # of a cosine: kernels may round further ones differently for other batches
+_CACHE_SIZE = 10_000
+
+
+def _texts(sentence: Sentence, mention: Mention) -> tuple[str, str]:
+    """A mention, and the words of its sentence without it."""
+    around = (*sentence.tokens[: mention.start], *sentence.tokens[mention.end :])
+    return content_key(sentence.mention_tokens(mention)), " ".join(around)
+
+
 class TrainingDonors:
     """The distinct mentions of a corpus, by label and shape."""
 
-    def __init__(self, *, by_shape: bool) -> None:
+    def __init__(self, *, by_shape: bool, vectors: DonorVectors | None = None) -> None:
         self._by_shape = by_shape
+        self._vectors = vectors
+        self._enough = _ENOUGH if vectors is None else _ENOUGH_TO_RANK
         self._shapes = MentionShapes()
         # The mentions, by structure, with their uses: the words before and after them. A mention has no use if it was
         # seen in headlines in capitals alone.
@@ -528,6 +595,8 @@ class TrainingDonors:
             has_brackets = not OPENING_BRACKETS.isdisjoint(sentence.tokens)
             for place, _ in self_contained_mentions(sentence):
                 content = self._content(sentence, place)
+                if self._vectors is not None:
+                    self._vectors.add(sentence, place.mention)
                 if has_brackets and (short := abbreviated(sentence, place)):
                     self._pairs[place.mention.label].add((content[0], sentence.mention_tokens(short)))
                 if self._by_shape and not place.mention.start:
@@ -537,6 +606,8 @@ class TrainingDonors:
             yield sentence
         for structure, content, use in initial:
             self._add_initial(structure, content, use, capitals)
+        if self._vectors is not None:
+            self._vectors.fit()
         self._donors = {
             structure: {
                 MentionDonor(words, mentions, self._spaces.get(words), content_key(words)): uses[words, mentions]
@@ -586,39 +657,63 @@ class TrainingDonors:
         return any(len(donors) > 1 for donors in self._donors.values())
 
     def draw(
-        self, sentence: Sentence, place: Place, avoided: Collection[str], rng: Random, *, any_shape: bool = False
+        self,
+        sentence: Sentence,
+        place: Place,
+        avoided: Collection[str],
+        rng: Random,
+        *,
+        any_shape: bool = False,
     ) -> MentionDonor | None:
-        """Draw a donor uniformly: never the mention itself."""
+        """Draw a donor, never the mention itself: uniformly, or with vectors from the nearest."""
         start, end = place.mention.start, place.mention.end
         words = sentence.tokens[start:end]
         if not self._by_shape:
             return _draw(self._group(place.structure, ()), words, avoided, rng)
-        use = _use(sentence.tokens, place.mention)
-
-        def fits(words: tuple[str, ...]) -> bool:
-            return self._shapes.takes(use[0], words, use[1])
-
         if not any_shape:
+            use = _use(sentence.tokens, place.mention)
             in_capitals = words[0].isupper() and is_in_capitals(sentence.tokens, start, end)
             key = (*place.structure, words, use, in_capitals)
             if key not in self._chosen:
                 self._chosen[key] = self._group_for(place.structure, words, use, in_capitals)
-            if found := _draw(self._chosen[key], words, avoided, rng, fits):
+            if found := self._draw(self._chosen[key], sentence, place.mention, avoided, rng):
                 return found
-        return _draw(self._group(place.structure, ()), words, avoided, rng, fits)
+        return self._draw(self._group(place.structure, ()), sentence, place.mention, avoided, rng)
 
-    def draw_pair(self, label: str, avoided: Collection[str], rng: Random) -> tuple[MentionDonor, MentionDonor] | None:
+    def _draw(
+        self, group: _Group, sentence: Sentence, mention: Mention, avoided: Collection[str], rng: Random
+    ) -> MentionDonor | None:
+        before, after = _use(sentence.tokens, mention)
+        words = sentence.mention_tokens(mention)
+
+        def fits(words: tuple[str, ...]) -> bool:
+            return self._shapes.takes(before, words, after)
+
+        if self._vectors is not None:
+            others = [d for d in group.donors if d.words != words and d.key not in avoided and fits(d.words)]
+            group = _grouped(self._vectors.nearest(sentence, mention, others))
+        return _draw(group, words, avoided, rng, fits)
+
+    def draw_pair(
+        self, sentence: Sentence, mention: Mention, avoided: Collection[str], rng: Random
+    ) -> tuple[MentionDonor, MentionDonor] | None:
         """Draw a mention with its abbreviation."""
-        pairs = [
-            pair for pair in sorted(self._pairs.get(label, ())) if not any(content_key(w) in avoided for w in pair)
-        ]
-        if not pairs:
+        label = mention.label
+        pairs = {
+            self._flat_donor(label, long): self._flat_donor(label, short)
+            for long, short in sorted(self._pairs.get(label, ()))
+            if content_key(long) not in avoided and content_key(short) not in avoided
+        }
+        donors = list(pairs)
+        if self._vectors is not None:
+            donors = self._vectors.nearest(sentence, mention, donors)
+        if not donors:
             return None
-        first, second = (
-            MentionDonor(words, (Mention(label, ((0, len(words)),)),), self._spaces.get(words), content_key(words))
-            for words in pairs[int(rng.random() * len(pairs))]
-        )
-        return first, second
+        chosen = donors[int(rng.random() * len(donors))]
+        return chosen, pairs[chosen]
+
+    def _flat_donor(self, label: str, words: tuple[str, ...]) -> MentionDonor:
+        return MentionDonor(words, (Mention(label, ((0, len(words)),)),), self._spaces.get(words), content_key(words))
 
     def _group_for(self, structure: Structure, words: tuple[str, ...], use: _Use, in_capitals: bool) -> _Group:
         """The donors of the narrowest shape that has enough of them."""
@@ -627,7 +722,7 @@ class TrainingDonors:
             shape = shape._replace(capitals=_ANY_CAPITALS)
         for length in range(len(shape), 0, -1):
             group = self._group(structure, shape[:length])
-            if len(group.donors) - len(group.positions.get(words, ())) >= _ENOUGH:
+            if len(group.donors) - len(group.positions.get(words, ())) >= self._enough:
                 return group
         return self._group(structure, ())
 
