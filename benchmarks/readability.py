@@ -94,6 +94,8 @@ KINDS = tuple(dict.fromkeys(corpus.kind for corpus in CORPORA.values()))
 ARMS: dict[str, tuple[str, dict[str, Any]]] = {
     "mr": ("mr", {}),
     "mr, best of 8": ("mr", {"candidates": 8}),
+    "mr, nearest": ("mr", {"donors": "nearest"}),
+    "mr, nearest, best of 8": ("mr", {"donors": "nearest", "candidates": 8}),
     "sr": ("sr", {}),
     "lm": ("lm", {}),
     "bt": ("bt", {}),
