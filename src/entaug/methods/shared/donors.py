@@ -307,7 +307,7 @@ _DEPENDS = 2.0  # chi-square per degree of freedom from which the use depends on
 
 
 class Shape(NamedTuple):
-    """What a donor and the mention that it replaces should have in common, the most important first."""
+    """Features that a donor should share with the mention that it replaces, the most important first."""
 
     capitals: str
     has_digits: bool
@@ -505,7 +505,7 @@ def _use(tokens: Sequence[str], mention: Mention) -> _Use:
 
 
 class DonorVectors:
-    """How near mentions and the words around them are in sense, by the vectors of an encoder."""
+    """Nearness in sense of mentions and of the words around them, by the vectors of an encoder."""
 
     def __init__(self, encoder: Encoder, min_similarity: float) -> None:
         self._encoder = encoder
