@@ -7,6 +7,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import nervaluate
 import numpy as np
 import orjson
 import pytest
@@ -98,6 +99,115 @@ def test_equals_seqeval_on_any_flat_sentences(gold: list[Sentence], rng: Random)
     agree_with_seqeval(predicted, gold)
 
 
+def agree_with_nervaluate(gold: list[Sentence], predicted: list[Sentence]) -> None:
+    """All four evaluations follow from the correct mentions and the errors."""
+    as_dicts = [
+        [[{"label": m.label, "start": m.start, "end": m.end - 1} for m in s.mentions] for s in some]
+        for some in (gold, predicted)
+    ]
+    labels = sorted({m.label for s in (*gold, *predicted) for m in s.mentions})
+    found = nervaluate.Evaluator(*as_dicts, tags=labels, loader="dict").evaluate()["overall"]
+    scores = score(gold, predicted)
+    right, errors = scores.micro.correct, scores.errors
+    kind, boundary, both = errors["type"], errors["boundary"], errors["type and boundary"]
+    expected = {
+        "strict": (right, kind + boundary + both, 0),
+        "exact": (right + kind, boundary + both, 0),
+        "ent_type": (right + boundary, kind + both, 0),
+        "partial": (right + kind, 0, boundary + both),
+    }
+    for name, (correct, incorrect, partial) in expected.items():
+        of = found[name]
+        assert (of.correct, of.incorrect, of.partial) == (correct, incorrect, partial), name
+        assert (of.missed, of.spurious) == (errors["missing"], errors["spurious"]), name
+
+
+def overlaps_once(gold: Sentence, predicted: Sentence) -> bool:
+    """Whether no mention overlaps two others; else what nervaluate counts depends on the order of the mentions."""
+    touching = [
+        (one, other)
+        for one in gold.mentions
+        for other in predicted.mentions
+        if one.start < other.end and other.start < one.end
+    ]
+    return len({one for one, _ in touching}) == len({other for _, other in touching}) == len(touching)
+
+
+def disturbed(sentence: Sentence, rng: Random) -> Sentence:
+    """A flat sentence with errors of all kinds."""
+    mentions = []
+    for mention in sentence.mentions:
+        start, end = mention.start, mention.end
+        label = rng.choice([mention.label, mention.label, "NEW"])
+        start += end - start > 1 and rng.random() < 0.3
+        end -= end - start > 1 and rng.random() < 0.3
+        if rng.random() < 0.8:
+            mentions.append(Mention(label, [(start, end)]))
+    free = [i for i, outside in enumerate(sentence.outside_mask()) if outside]
+    mentions += [Mention("NEW", [(i, i + 1)]) for i in free if rng.random() < 0.1]
+    return with_mentions(sentence, mentions)
+
+
+@pytest.mark.corpora
+@pytest.mark.parametrize("name", ["wnut17/emerging.test.annotated", "crossner/ai/test.txt", "ncbi-disease/devel.tsv"])
+def test_errors_equal_nervaluate_on_real_corpora(corpora: Path, name: str) -> None:
+    gold = [s for s in entaug.read(corpora / name) if s.is_flat]
+    rng = Random(7)
+    predicted = [disturbed(s, rng) for s in gold]
+    assert all(map(overlaps_once, gold, predicted))
+    assert all(score(gold, predicted).errors.values())
+    agree_with_nervaluate(gold, predicted)
+
+
+@given(st.lists(st.tuples(sentences(flat=True), st.randoms(use_true_random=False)), max_size=5))
+def test_errors_equal_nervaluate_on_any_flat_sentences(drawn: list[tuple[Sentence, Random]]) -> None:
+    gold = [s for s, _ in drawn]
+    predicted = [disturbed(s, rng) for s, rng in drawn]
+    if any(s.mentions for s in (*gold, *predicted)):
+        agree_with_nervaluate(gold, predicted)
+
+
+def test_errors_by_hand() -> None:
+    tokens = "the New York Times of New York met Ada".split()
+    times, inner, city, ada = (
+        Mention("ORG", [(1, 4)]),
+        Mention("LOC", [(1, 3)]),
+        Mention("LOC", [(5, 7)]),
+        Mention("PER", [(8, 9)]),
+    )
+    gold = Sentence(tokens, [times, inner, city, ada])
+
+    def errors(*mentions: Mention) -> dict[str, int]:
+        return {kind: n for kind, n in score([gold], [Sentence(tokens, mentions)]).errors.items() if n}
+
+    assert errors(times, inner, city, ada) == {}
+    assert errors(times, city, ada) == {"missing": 1}, "the inner one, though it lies in a correct one"
+    assert errors(times, inner, Mention("ORG", [(5, 7)]), ada) == {"type": 1}
+    assert errors(Mention("ORG", [(0, 4)]), inner, city, ada) == {"boundary": 1}
+    assert errors(times, inner, Mention("PER", [(4, 7)]), ada) == {"type and boundary": 1}
+    assert errors(times, inner, city, ada, Mention("PER", [(7, 8)])) == {"spurious": 1}
+    # The same words come first, then the same label, whatever the order of the mentions.
+    assert errors(Mention("LOC", [(1, 4)]), city, ada) == {"type": 1, "missing": 1}
+    assert errors(Mention("ORG", [(1, 2)]), Mention("LOC", [(1, 2)]), city, ada) == {"boundary": 2}
+    # Parts of a discontinuous mention count by their tokens.
+    assert errors(times, inner, city, Mention("PER", [(0, 1), (8, 9)])) == {"boundary": 1}
+    total = score([gold], [gold]) + score([gold], [Sentence(tokens)])
+    assert total.errors["missing"] == 4
+
+
+def test_seen_and_unseen_mentions() -> None:
+    gold = Sentence(
+        "Ada met Bo in Rome".split(), [Mention("PER", [(0, 1)]), Mention("PER", [(2, 3)]), Mention("LOC", [(4, 5)])]
+    )
+    predicted = with_mentions(gold, [Mention("PER", [(0, 1)]), Mention("PER", [(4, 5)])])
+    training = [Sentence(["ADA"], [Mention("PER", [(0, 1)])]), Sentence(["Bo"], [Mention("LOC", [(0, 1)])])]
+    assert score([gold], [predicted], training).by_novelty == {
+        "seen": MatchCounts(1, 1, 1),
+        "unseen": MatchCounts(0, 1, 2),  # a name with another label has not been seen
+    }
+    assert score([gold], [predicted]).by_novelty == {}
+
+
 @given(st.lists(st.tuples(sentences(), st.randoms(use_true_random=False)), max_size=5))
 def test_every_part_adds_up_to_the_whole(drawn: list[tuple[Sentence, Random]]) -> None:
     gold = [s for s, _ in drawn]
@@ -106,7 +216,10 @@ def test_every_part_adds_up_to_the_whole(drawn: list[tuple[Sentence, Random]]) -
     assert len(scores.sentences) == len(gold)
     assert scores.micro == sum(scores.sentences, MatchCounts())
     assert scores.micro.precision in (0.0, 1.0)
-    for part in (scores.by_mention_length, scores.by_sentence_length, scores.by_kind):
+    assert scores.errors["missing"] == scores.micro.gold - scores.micro.correct
+    assert sum(scores.errors.values()) == scores.errors["missing"]
+    scores = score(gold, predicted, gold[:1])
+    for part in (scores.by_mention_length, scores.by_sentence_length, scores.by_kind, scores.by_novelty):
         assert sum(part.values(), MatchCounts()) == scores.micro
     written = orjson.loads(orjson.dumps([scores.to_dict(), scores.sentence_counts()]))
     assert Scores.from_dict(*written) == scores
@@ -196,6 +309,8 @@ def test_the_table_shows_every_part() -> None:
     assert ["macro", "66.7"] in rows
     for name in ("LOC", "2", "1-10", "flat"):
         assert [name, "100.0", "50.0", "66.7", "2", "1", "1"] in rows
+    assert ["missing", "1"] in rows
+    assert ["spurious", "0"] in rows
 
 
 # -------------------------------------------------------------------------------------------------------- significance
@@ -300,6 +415,9 @@ def test_evaluate_prints_a_table_or_json(tmp_path: Path, capsys: pytest.CaptureF
     assert capsys.readouterr().out == score_table(scores)
     assert main(["evaluate", str(gold), str(tmp_path / "p.jsonl"), "--json"]) == 0
     assert orjson.loads(capsys.readouterr().out) == scores.to_dict()
+    train = EXAMPLE / "train.conll"
+    assert main(["evaluate", str(gold), str(tmp_path / "p.jsonl"), "--train", str(train), "--json"]) == 0
+    assert orjson.loads(capsys.readouterr().out) == score(corpus, predicted, entaug.read(train)).to_dict()
     assert main(["evaluate", str(gold), str(EXAMPLE / "dev.conll")]) == 2
     assert "dev.conll: sentence 1 has other tokens in gold than predicted" in capsys.readouterr().err
 

@@ -14,6 +14,7 @@ import pytest
 from entaug.commands.main import main
 from entaug.errors import InputError
 from entaug.metrics.significance import Difference
+from entaug.metrics.span_f1 import ERROR_KINDS
 from entaug.report.comparison import Arm, ArmResult, Setting
 from entaug.report.markdown import markdown_report, recommend
 from entaug.study.records import read_run_records
@@ -101,6 +102,21 @@ def test_a_cell_by_hand(tmp_path: Path) -> None:
     assert "15 runs." in text
     assert "by type" not in text
     assert ["lwtr 2N", "70.0"] in rows(told(tmp_path, CELL, by_type=True), "lwtr 2N")
+
+
+def test_errors_and_unseen_mentions(tmp_path: Path) -> None:
+    def with_errors(seed: int, missing: int) -> dict[str, Any]:
+        one = record("mr", 1, seed, 7)
+        one["test"]["by_novelty"] = {"unseen": one["test"]["by_type"]["X"]}
+        one["test"]["errors"] = {**dict.fromkeys(ERROR_KINDS, 0), "missing": missing}
+        return one
+
+    records = [record("gold", 0, 1, 6), with_errors(1, 20), with_errors(2, 25)]
+    found = rows(told(tmp_path, records, errors=True), "mr 1N")
+    assert ["mr 1N", "70.0"] in found
+    assert ["mr 1N", "0.0", "0.0", "0.0", "22.5", "0.0"] in found
+    # Records of earlier versions have none.
+    assert ["gold", *"-----"] in rows(told(tmp_path, records, errors=True), "gold")
 
 
 def test_a_run_that_arms_share_stands_under_each(tmp_path: Path) -> None:

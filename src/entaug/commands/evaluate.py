@@ -25,13 +25,15 @@ def evaluate(
     predicted: str | Path | None = None,
     *,
     tagger: str | None = None,
+    train: str | Path | None = None,
     report: Callable[[str], None] = lambda _: None,
     **files: Unpack[FileOptions],
 ) -> Scores:
     """Score the predicted mentions of a file or of a tagger against gold mentions.
 
-    Precision, recall and F1 of exact matches of label and spans, in percent: overall, by type, by length and by kind of
-    mention (flat, nested, discontinuous).
+    Precision, recall and F1 of exact matches of label and spans, in percent: overall, by type, by length, by kind of
+    mention (flat, nested, discontinuous), and of mentions seen and unseen in training; and the number of errors of each
+    kind: type, boundary, both, missing and spurious mentions.
 
     Args:
         gold: the file with gold mentions.
@@ -41,6 +43,7 @@ def evaluate(
             ``"spacy:en_core_web_sm"``, ``"hf:dslim/bert-base-NER"``, ``"gliner:urchade/gliner_medium-v2.1"``; see
             `entaug.taggers.pretrained.PretrainedTagger`. Unless a map of labels is given, the best one for these
             very sentences is used, so the score is a little too high.
+        train: the training sentences, for the scores of seen and unseen mentions.
         report: called with notes on the tagger.
         files: how both files are read, see `FileJob`.
 
@@ -63,12 +66,14 @@ def evaluate(
     job = FileJob(gold, **files)
     gold_corpus = read(gold, job.from_format, repair=job.repair, **job.read_options)
     require_mentions(gold_corpus, gold, "to score predictions by")
+    training = read(train, job.from_format, repair=job.repair, **job.read_options) if train is not None else None
     if predicted is None or Path(predicted).is_dir():
         name = str(tagger) if predicted is None else str(Path(predicted).absolute())
-        return score(gold_corpus, load_trained_tagger(name, gold_corpus, report).predict(gold_corpus))
+        predictions: Sequence[Sentence] = load_trained_tagger(name, gold_corpus, report).predict(gold_corpus)
+        return score(gold_corpus, predictions, training)
     predictions = read(predicted, job.from_format, repair=job.repair, **job.read_options)
     try:
-        return score(gold_corpus, predictions)
+        return score(gold_corpus, predictions, training)
     except InputError as error:
         error.path = str(predicted)
         raise
@@ -96,7 +101,7 @@ def _show(_: argparse.Namespace, scores: Scores) -> tuple[str, ...]:
 
 COMMAND = Command(
     evaluate,
-    {"predicted": {"flags": (), "nargs": "?"}, "tagger": {"metavar": "NAME"}},
+    {"predicted": {"flags": (), "nargs": "?"}, "tagger": {"metavar": "NAME"}, "train": {"metavar": "FILE"}},
     (JSON, READING, COMPUTING),
     show=_show,
 )

@@ -82,6 +82,7 @@ def write_report(
     title: str | None = None,
     by_type: bool = False,
     by_length: Sequence[int] = (),
+    errors: bool = False,
     force: bool = False,
     progress: Progress = no_progress,
     **options: Any,
@@ -100,6 +101,7 @@ def write_report(
         title: HTML: the title of the page.
         by_type: add tables of F1 by entity type.
         by_length: add tables of F1 by number of tokens of the sentence: the last length of each bin but the last.
+        errors: add tables of F1 on mentions seen and unseen in training, and of errors by kind.
         force: replace an output that exists.
         progress: called with the stage, the number of finished texts and their total.
         options: options for reading augmented files; see `entaug.read_augmented`.
@@ -132,7 +134,7 @@ def write_report(
             message = "sentences, --gold and --title are for HTML only"
             raise InputError(message, path=next(iter(augmented), None), remedy="name an output that ends in .html")
         check_apart([output], (Path(path, RECORDS_FILE) if Path(path).is_dir() else path for path in paths))
-        page = markdown_report(read_run_records(paths), by_type=by_type, by_length=by_length)
+        page = markdown_report(read_run_records(paths), by_type=by_type, by_length=by_length, errors=errors)
         write_text(page, output, force=force)
         return ReportSummary(str(output))
     runs, augmented, notes = classify_inputs(paths)
@@ -158,6 +160,7 @@ def write_report(
         title=title or default_title,
         notes=notes,
         by_type=by_type,
+        errors=errors,
         by_length=by_length,
     )
     write_text(page, output, force=force)

@@ -8,7 +8,7 @@ anything is divided.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any
@@ -20,13 +20,16 @@ from entaug.errors import InputError
 MENTION_KINDS = ("flat", "outer", "inner", "discontinuous")
 """Relations of a mention to the others of its sentence; see `score`."""
 
+ERROR_KINDS = ("type", "boundary", "type and boundary", "missing", "spurious")
+"""Kinds of error; see `score`."""
+
 SENTENCE_LENGTHS = (10, 20, 30, 50)
 """The last length of each bin of `Scores.by_sentence_length` but the last, in tokens."""
 
 _LONGEST_MENTION = 5  # tokens; longer mentions are counted with those of this length
 _SENTENCE_BINS = ("1-10", "11-20", "21-30", "31-50", "51+")
 _COUNTS = ("correct", "predicted", "gold")
-_PARTS = ("by_type", "by_mention_length", "by_sentence_length", "by_kind")
+_PARTS = ("by_type", "by_mention_length", "by_sentence_length", "by_kind", "by_novelty")
 _REMEDY = "give both the same sentences in the same order"
 
 
@@ -94,6 +97,9 @@ class Scores:
         by_kind: counts by the names in `MENTION_KINDS`; see `score`.
         sentences: counts of each sentence, in order; empty when read back without them.
         lengths: number of tokens of each sentence, in order; empty when read back without them.
+        by_novelty: counts of the mentions whose words have this label in the training sentences (``"seen"``), and of
+            the others (``"unseen"``); empty where these are not known.
+        errors: number of errors by the names in `ERROR_KINDS`; see `score`.
 
     Example:
         >>> counts = {"LOC": MatchCounts(3, 4, 5)}
@@ -107,6 +113,8 @@ class Scores:
     by_kind: Mapping[str, MatchCounts]
     sentences: tuple[MatchCounts, ...] = field(default=(), repr=False)
     lengths: tuple[int, ...] = field(default=(), repr=False)
+    by_novelty: Mapping[str, MatchCounts] = field(default_factory=dict)
+    errors: Mapping[str, int] = field(default_factory=dict)
 
     def __add__(self, other: Scores) -> Scores:
         """Scores of the sentences of both."""
@@ -114,7 +122,12 @@ class Scores:
         for name in _PARTS:
             one, two = getattr(self, name), getattr(other, name)
             parts[name] = {key: one.get(key, MatchCounts()) + two.get(key, MatchCounts()) for key in {**one, **two}}
-        return Scores(**parts, sentences=self.sentences + other.sentences, lengths=self.lengths + other.lengths)
+        errors = {
+            kind: self.errors.get(kind, 0) + other.errors.get(kind, 0) for kind in {**self.errors, **other.errors}
+        }
+        return Scores(
+            **parts, errors=errors, sentences=self.sentences + other.sentences, lengths=self.lengths + other.lengths
+        )
 
     @property
     def micro(self) -> MatchCounts:
@@ -133,10 +146,10 @@ class Scores:
         """Convert to plain values for JSON, without the counts of sentences; for those see `sentence_counts`.
 
         Returns:
-            ``micro``, ``macro`` and the counts by type, length and kind.
+            ``micro``, ``macro``, the counts by type, length, kind and novelty, and the errors.
         """
         parts = {name: {key: c.to_dict() for key, c in getattr(self, name).items()} for name in _PARTS}
-        return {"micro": self.micro.to_dict(), "macro": self.macro, **parts}
+        return {"micro": self.micro.to_dict(), "macro": self.macro, **parts, "errors": dict(self.errors)}
 
     def sentence_counts(self) -> dict[str, list[int]]:
         """Convert the counts of sentences to lists.
@@ -196,9 +209,11 @@ class Scores:
             parts = {
                 name: {str(key): MatchCounts(*(c[count] for count in _COUNTS)) for key, c in scores[name].items()}
                 for name in _PARTS
+                if name in scores or name != "by_novelty"  # records of versions before 0.3 have none, and no errors
             }
+            errors = {str(kind): int(count) for kind, count in scores.get("errors", {}).items()}
             rows = tuple(MatchCounts(*row) for row in zip(*(counts[name] for name in _COUNTS), strict=True))
-            restored = cls(**parts, sentences=rows, lengths=lengths)
+            restored = cls(**parts, errors=errors, sentences=rows, lengths=lengths)
             adds_up = sentences is None or sum(rows, MatchCounts()) == restored.micro
         except (AttributeError, LookupError, TypeError, ValueError):
             message = f"scores need {', '.join(_PARTS)}, each with counts by name, and equally long lists for sentences"
@@ -208,7 +223,9 @@ class Scores:
         return restored
 
 
-def score(gold: Iterable[Sentence], predicted: Iterable[Sentence]) -> Scores:
+def score(
+    gold: Iterable[Sentence], predicted: Iterable[Sentence], training: Iterable[Sentence] | None = None
+) -> Scores:
     """Compare predicted mentions with gold mentions.
 
     The kind of a mention is ``"discontinuous"`` if it has a gap; else ``"inner"`` if all its tokens lie in a larger
@@ -216,12 +233,18 @@ def score(gold: Iterable[Sentence], predicted: Iterable[Sentence]) -> Scores:
     mentions, predicted or not; a wrong prediction has its kind among the predicted mentions. So each mention counts
     once, and the kinds add up to the total.
 
+    What is left of both, correct mentions taken away, is paired: first mentions of the same words, a ``"type"`` error;
+    then those of one label that overlap, a ``"boundary"`` error; then others that overlap, an error of both. Gold
+    mentions without a partner are ``"missing"``, predicted ones ``"spurious"``. Where no mention overlaps two others,
+    this is what nervaluate counts.
+
     Args:
         gold: the annotated sentences.
         predicted: the same sentences in the same order, with predicted mentions.
+        training: the sentences of the training, which tell what mentions have been seen; none for no such counts.
 
     Returns:
-        The scores, with counts by label, mention length, sentence length, kind and sentence.
+        The scores, with counts by label, mention length, sentence length, kind, novelty and sentence, and the errors.
 
     Raises:
         InputError: the numbers of sentences or their tokens differ; the message gives the number of the sentence.
@@ -235,6 +258,8 @@ def score(gold: Iterable[Sentence], predicted: Iterable[Sentence]) -> Scores:
     """
     # Numbers of mentions by field of `MatchCounts`, part of `Scores` and key.
     counters: dict[str, dict[str, Counter[Any]]] = {name: {part: Counter() for part in _PARTS} for name in _COUNTS}
+    seen = None if training is None else {_form(s, mention) for s in training for mention in s.mentions}
+    errors = Counter(dict.fromkeys(ERROR_KINDS, 0))
     by_sentence: list[MatchCounts] = []
     lengths: list[int] = []
     for gold_sentence, other in _pairs(gold, predicted):
@@ -244,12 +269,16 @@ def score(gold: Iterable[Sentence], predicted: Iterable[Sentence]) -> Scores:
         lengths.append(len(gold_sentence))
         if not (gold_mentions or predicted_mentions):
             continue
+        errors.update(_errors(gold_mentions - groups[0], predicted_mentions - groups[0]))
         kinds = {**_kinds(other), **_kinds(gold_sentence)}
         sentence_bin = sum(len(gold_sentence) > end for end in SENTENCE_LENGTHS)
         for name, mentions in zip(_COUNTS, groups, strict=True):
             for mention in mentions:
                 length = min(len(mention.positions()), _LONGEST_MENTION)
-                for part, key in zip(_PARTS, (mention.label, length, sentence_bin, kinds[mention]), strict=True):
+                keys: list[Any] = [mention.label, length, sentence_bin, kinds[mention]]
+                if seen is not None:
+                    keys.append("seen" if _form(gold_sentence, mention) in seen else "unseen")
+                for part, key in zip(_PARTS, keys, strict=False):
                     counters[name][part][key] += 1
     parts = [
         {
@@ -258,7 +287,7 @@ def score(gold: Iterable[Sentence], predicted: Iterable[Sentence]) -> Scores:
         }
         for part in _PARTS
     ]
-    by_type, by_length, by_bin, by_kind = parts
+    by_type, by_length, by_bin, by_kind, by_novelty = parts
     return Scores(
         by_type,
         {f"{n}{'+' if n == _LONGEST_MENTION else ''}": counts for n, counts in by_length.items()},
@@ -266,7 +295,40 @@ def score(gold: Iterable[Sentence], predicted: Iterable[Sentence]) -> Scores:
         {kind: by_kind[kind] for kind in MENTION_KINDS if kind in by_kind},
         tuple(by_sentence),
         tuple(lengths),
+        by_novelty,
+        dict(errors),
     )
+
+
+def _form(sentence: Sentence, mention: Mention) -> tuple[str, str]:
+    """A mention as it is recognised again: its label and its words, whatever their case."""
+    return mention.label, " ".join(sentence.mention_tokens(mention)).casefold()
+
+
+def _errors(gold: set[Mention], predicted: set[Mention]) -> Counter[str]:
+    """The errors of a sentence by kind; each mention is paired at most once, and with the one that it overlaps most."""
+    errors: Counter[str] = Counter()
+    left = sorted(gold, key=lambda m: (m.spans, m.label))
+    others = sorted(predicted, key=lambda m: (m.spans, m.label))
+    alike: dict[str, Callable[[Mention], object]] = {
+        "type": lambda mention: mention.spans,
+        "boundary": lambda mention: mention.label,
+        "type and boundary": lambda _: None,
+    }
+    for kind, key in alike.items():
+        unpaired = []
+        for other in others:
+            positions = set(other.positions())
+            overlaps = [len(positions.intersection(one.positions())) * (key(one) == key(other)) for one in left]
+            if any(overlaps):
+                left.pop(overlaps.index(max(overlaps)))
+                errors[kind] += 1
+            else:
+                unpaired.append(other)
+        others = unpaired
+    errors["missing"] = len(left)
+    errors["spurious"] = len(others)
+    return errors
 
 
 def _pairs(gold: Iterable[Sentence], predicted: Iterable[Sentence]) -> Iterator[tuple[Sentence, Sentence]]:
@@ -323,7 +385,10 @@ def score_table(scores: Scores) -> str:
     add("micro", scores.micro)
     lines.append(f"{'macro':<20} {'':>9} {'':>8} {100 * scores.macro:>8.1f}")
     for part in _PARTS:
-        lines.append(part.replace("_", " "))
-        for name, counts in getattr(scores, part).items():
+        if of_part := getattr(scores, part):
+            lines.append(part.replace("_", " "))
+        for name, counts in of_part.items():
             add(f"  {name}", counts)
+    lines.append("errors")
+    lines += [f"{f'  {kind}':<20} {count:>9,}" for kind, count in scores.errors.items()]
     return "\n".join(lines) + "\n"

@@ -12,7 +12,7 @@ import orjson
 
 from entaug.errors import InputError
 from entaug.metrics.significance import ONE_SEED, Difference, mean_interval
-from entaug.metrics.span_f1 import MatchCounts, Scores
+from entaug.metrics.span_f1 import ERROR_KINDS, MatchCounts, Scores
 from entaug.metrics.tables import Block, Heading, Table, as_markdown
 from entaug.report.comparison import BASELINES, GOLD, Arm, ArmResult, Setting, compare_arms
 from entaug.study.records import RunRecord
@@ -46,7 +46,12 @@ class ReportParts:
 
 
 def markdown_report(
-    records: Sequence[RunRecord], *, by_type: bool = False, by_length: Sequence[int] = (), samples: int = 1000
+    records: Sequence[RunRecord],
+    *,
+    by_type: bool = False,
+    by_length: Sequence[int] = (),
+    errors: bool = False,
+    samples: int = 1000,
 ) -> str:
     """Format the results of experiments as Markdown.
 
@@ -55,6 +60,7 @@ def markdown_report(
         by_type: whether to add tables of F1 by entity type.
         by_length: whether to add tables of F1 by number of tokens of the sentence: the last length of each bin but the
             last, for example ``(10, 20)``.
+        errors: whether to add tables of F1 on seen and unseen mentions, and of the number of errors of each kind.
         samples: number of resamples; see `entaug.metrics.significance.paired_bootstrap`.
 
     Returns:
@@ -69,7 +75,7 @@ def markdown_report(
         >>> markdown_report([record]).splitlines()[0]
         '# Results of the runs'
     """
-    parts = report_parts(records, by_type=by_type, by_length=by_length, samples=samples)
+    parts = report_parts(records, by_type=by_type, by_length=by_length, errors=errors, samples=samples)
     blocks: list[Block] = [Heading("Results of the runs", 1), *parts.summary]
     for setting, tables in parts.tables.items():
         blocks += [Heading(str(setting)), *tables]
@@ -77,7 +83,12 @@ def markdown_report(
 
 
 def report_parts(
-    records: Sequence[RunRecord], *, by_type: bool = False, by_length: Sequence[int] = (), samples: int = 1000
+    records: Sequence[RunRecord],
+    *,
+    by_type: bool = False,
+    by_length: Sequence[int] = (),
+    errors: bool = False,
+    samples: int = 1000,
 ) -> ReportParts:
     """The parts of `markdown_report`, which documents the arguments."""
     if not records:
@@ -94,6 +105,9 @@ def report_parts(
             title = "F1 by tokens of the sentence"
             parts = _breakdown(title, arms, lambda s: s.length_counts(by_length) or s.by_sentence_length, _first)
             tables[setting].append(parts)
+        if errors:
+            tables[setting].append(_breakdown("F1 by mention", arms, lambda scores: scores.by_novelty, str))
+            tables[setting].append(_error_table(arms))
     notes = [*_missing(results), *_leakage(results), *_environments(latest, len(records) - len(latest))]
     return ReportParts(results, [*_summary(results), *_chance(results), *corpus_tables(results)], tables, notes)
 
@@ -258,6 +272,16 @@ def _breakdown(
         for result, some in zip(arms, by_arm, strict=True)
     ]
     return Table([title, *columns], rows)
+
+
+def _error_table(arms: Sequence[ArmResult]) -> Table:
+    """The number of errors of each kind, the mean over seeds."""
+    rows = []
+    for result in arms:
+        known = [record.test.errors for record in result.records if record.test.errors]
+        means = [f"{fmean(errors[kind] for errors in known):,.1f}" if known else "-" for kind in ERROR_KINDS]
+        rows.append([str(result.arm), *means])
+    return Table(["errors", *ERROR_KINDS], rows)
 
 
 def _dev_table(arms: Sequence[ArmResult]) -> list[Table]:

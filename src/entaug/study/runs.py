@@ -185,7 +185,8 @@ def execute_run(run: RunSpec, progress: TrainingProgress | None = None) -> tuple
     tests = {name: list(read(path)) for name, path in run.split.test_files.items()}
     dev = list(read(run.split.dev)) if run.split.dev else None
     tagger, new = train_run(run, dev, progress)
-    scores = {name: score(test, tagger.predict(map(_bare, test))) for name, test in tests.items()}
+    train = list(read(run.split.train))
+    scores = {name: score(test, tagger.predict(map(_bare, test)), train) for name, test in tests.items()}
     record = RunRecord(
         key=run.key,
         **run.labels(),

@@ -82,6 +82,7 @@ def render_html_report(
     title: str = "Augmented sentences",
     notes: Sequence[str] = (),
     by_type: bool = False,
+    errors: bool = False,
     by_length: Sequence[int] = (),
 ) -> str:
     """Render a report on augmented sentences and experiments."""
@@ -108,7 +109,7 @@ def render_html_report(
         measures=_measure_rows(qualities),
         names=[quality.name for quality in qualities],
         plots=[figure for figure in figures if figure is not None],
-        experiments=_experiments(records, by_type=by_type, by_length=by_length) if records else None,
+        experiments=_experiments(records, by_type=by_type, by_length=by_length, errors=errors) if records else None,
         notes=list(dict.fromkeys([*notes, *corpus.notes, *notes_on_examples(corpus)])),
         remarks=list(dict.fromkeys(remarks)),
     )
@@ -134,8 +135,10 @@ def _drawn_examples(corpus: AugmentedCorpus) -> dict[str, Sequence[int]]:
     return {name: places[name] for name in corpus.methods}
 
 
-def _experiments(records: Sequence[RunRecord], *, by_type: bool, by_length: Sequence[int]) -> dict[str, Any]:
-    parts = report_parts(records, by_type=by_type, by_length=by_length)
+def _experiments(
+    records: Sequence[RunRecord], *, by_type: bool, by_length: Sequence[int], errors: bool
+) -> dict[str, Any]:
+    parts = report_parts(records, by_type=by_type, by_length=by_length, errors=errors)
     return {
         "summary": parts.summary,
         "settings": [
