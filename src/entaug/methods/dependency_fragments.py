@@ -151,11 +151,16 @@ class _VariantAugmenter(Augmenter):
         is_whole = not self._needs_final_mark or has_final_mark(sentence.tokens)
         return is_whole and self._kinds.kind(sentence) == "prose"
 
+    def _begins_with_capital(self, sentence: Sentence, began: int) -> bool:
+        """Whether the sentence begins with a capital, or would if it did not begin with a digit."""
+        letter = sentence.tokens[began][0]
+        return letter.isupper() or (letter.isdigit() and self._kinds.has_case)
+
     def _with_capitals(self, source: Sentence, parse: Parse, new: Sentence, origins: Sequence[int]) -> Sentence | None:
         """Adapt the case of the word that begins the sentence now, and of the one that did; None if it is not known."""
         # `origins` has the position in the source of each token of the new sentence; -1 for a new one.
         began, begins = _first_word(source.tokens), _first_word(new.tokens)
-        if began is None or begins is None or origins[begins] == began or not source.tokens[began][0].isupper():
+        if began is None or begins is None or origins[begins] == began or not self._begins_with_capital(source, began):
             return new
         edits = []
         if new.tokens[begins].islower():
@@ -261,9 +266,9 @@ class Rotate(_VariantAugmenter):
 
     In English the order is mostly fixed. An adjunct at the end (a phrase of time, an adverbial clause) moves to the
     beginning, with a comma, or back; "however" and the like move behind the subject or back; a name and its definition
-    ("Ada is the first"), a phrase of time and another one, and members of a coordination of nouns change places. The case
-    of the first word is adapted. Questions, headlines, rows of tables and what has no finite verb with a subject are
-    left alone, and each variant has one such change.
+    ("Ada is the first"), a phrase of time and another one, and members of a coordination of nouns change places. The
+    case of the first word is adapted. Questions, headlines, rows of tables and what has no finite verb with a subject
+    are left alone, and each variant has one such change.
 
     In other languages, and in the paper, every order of the subtrees of the root verb (subjects, objects, prepositional
     phrases, adverbs) is one variant; all other tokens keep their positions. Languages with free word order benefit

@@ -31,7 +31,7 @@ _ENDS = _FULL_STOPS | {"?", ";", ":"}
 _BRACKETS = {"(": ")", "[": "]", "-LRB-": "-RRB-"}
 _QUOTES = frozenset(('"', "``", "''", "“", "”", "'", "‘", "’", "«", "»"))  # noqa: RUF001
 _PARTS_OF_WORDS = frozenset(("-", "/", *_BRACKETS, *_BRACKETS.values()))
-_ENUMERATOR = re.compile(r"[A-Za-z]|[ivx]+|\d{1,2}")
+_ENUMERATOR = re.compile(r"(?:[A-Za-z]|[ivx]+|\d+)\b")
 
 _SUBJECTS = SUBJECTS | {"expl"}
 _AUXILIARIES = frozenset({"aux", "auxpass", "cop"})
@@ -153,9 +153,10 @@ class _Statement:
 
     def begins_clause(self, position: int) -> bool:
         """Whether a word begins a clause that a comma stands before."""
-        return position < self.end and (
-            self.tags[position] in {"CCONJ", "SCONJ"} or self.lower[position] in _RELATIVE_PRONOUNS
-        )
+        if position >= self.end:
+            return False
+        is_clause = self.names[position] in _RELATIVE_CLAUSES | {"advcl"}
+        return is_clause or self.tags[position] in {"CCONJ", "SCONJ"} or self.lower[position] in _RELATIVE_PRONOUNS
 
     def is_negated(self, verb: int) -> bool:
         """Whether a verb is negated or restricted, so that an adjunct may bear the sense."""
@@ -214,7 +215,8 @@ def _brackets(s: _Statement) -> Iterator[Span]:
             start = opened.pop()
             around = {*s.tokens[max(0, start - 1) : start], *s.tokens[i + 1 : i + 2]}
             is_mark = i - start == 1 or (i - start == 2 and _ENUMERATOR.fullmatch(s.tokens[start + 1]))
-            if start and not opened and not is_mark and around.isdisjoint(_PARTS_OF_WORDS) and s.is_outside[start]:
+            is_part = not around.isdisjoint(_PARTS_OF_WORDS) or any(map(_ENUMERATOR.match, s.tokens[i + 1 : i + 2]))
+            if start and not opened and not is_mark and not is_part and s.is_outside[start]:
                 yield start, i + 1
 
 
@@ -246,13 +248,18 @@ def _is_parenthetical(s: _Statement, token: int, span: Span) -> bool:
     if name in _RELATIVE_CLAUSES:
         first = s.lower[span[0] : span[0] + 3]  # "which", "of which", "some of which"
         return not s.is_english or not _RELATIVE_PRONOUNS.isdisjoint(first) or s.tags[span[0]] == "VERB"
-    if name in _APPOSITIONS:
-        around = (*s.children(token), *s.children(head))
-        is_list = len(s.children(head, _APPOSITIONS)) > 1 or any(s.names[c] in _CONJUNCTS for c in around)
-        return not is_list and {s.tags[token], s.tags[head]} <= _NOUNS
     if name == "advcl":
         return head in s.verbs
-    return name in {"prep", "obl", "advmod", "npadvmod", "discourse"} and s.names[head] != "amod"
+    # Commas divide the members of a coordination as well.
+    is_nominal = name in _APPOSITIONS | {"npadvmod"}
+    if is_nominal and any(s.names[i] in _CONJUNCTS for i in (*range(*span), *s.children(head))):
+        return False
+    if name in _APPOSITIONS:
+        return len(s.children(head, _APPOSITIONS)) == 1 and {s.tags[token], s.tags[head]} <= _NOUNS
+    if name not in {"prep", "obl", "advmod", "npadvmod", "discourse"} or s.names[head] == "amod":
+        return False
+    # Behind a noun such an addition ends the phrase.
+    return head in s.verbs or span[1] >= s.end or s.tags[span[1] + 1] in _VERBS | {"ADV", "PUNCT"}
 
 
 def _is_free(s: _Statement, token: int, span: Span) -> bool:
@@ -309,8 +316,8 @@ def english_orders(sentence: Sentence, parse: Parse) -> list[Order] | None:
 
     Returns:
         The orders: an adjunct moved to the beginning or from there to the end, a connective moved, a name and its
-        definition exchanged, phrases of time and place exchanged, members of coordinations exchanged. None if the sentence
-        is no plain statement.
+        definition exchanged, phrases of time and place exchanged, members of coordinations exchanged. None if the
+        sentence is no plain statement.
     """
     statement = _Statement(sentence, parse, is_english=True)
     if not statement.is_valid:
@@ -328,13 +335,7 @@ def _fronted(s: _Statement) -> Iterator[Order]:
     n = len(s.tokens)
     for token in s.children(s.root):
         span = s.core(token)
-        if (
-            span is None
-            or span[0] <= s.root
-            or span[1] != s.end
-            or not s.is_closed(*span)
-            or not _can_lead(s, token, span)
-        ):
+        if span is None or span[0] <= s.root or span[1] != s.end or not _can_lead(s, token, span):
             continue
         start, end = span
         comma = start - (s.tokens[start - 1] == ",")  # goes
@@ -345,7 +346,7 @@ def _fronted(s: _Statement) -> Iterator[Order]:
 def _can_lead(s: _Statement, token: int, span: Span) -> bool:
     """Whether a clause or phrase at the end of the sentence can stand at its beginning."""
     name, first = s.names[token], s.lower[span[0]]
-    if span[1] - span[0] > _MAX_DISTANCE or not s.has_complement(s.root, span):
+    if span[1] - span[0] > _MAX_DISTANCE or not s.is_closed(*span) or not s.has_complement(s.root, span):
         return False
     if name == "advcl":
         is_clause = first in _SUBORDINATORS and bool(s.children(token, SUBJECTS)) and not s.is_negated(s.root)
@@ -482,7 +483,7 @@ def _exchangeable_members(s: _Statement, first: int) -> list[Span]:
     if len(members) < 2 or len(spans) < len(members) or any(s.tags[m] not in _NOUNS for m in members):
         return []
     between = [s.lower[one[1] : other[0]] for one, other in pairwise(spans)]
-    last, end = between[-1], spans[-1][1]
+    last = between[-1]
     if any(words != [","] for words in between[:-1]) or last not in (["and"], ["or"], [",", "and"], [",", "or"]):
         return []
     if len(members) == 2 and last[0] == ",":  # rather clauses than nouns
@@ -506,7 +507,7 @@ def _own_range(s: _Statement, member: int) -> Span | None:
             return None
         own += range(*span)
     start, end = min(own), max(own) + 1
-    return (start, end) if len(set(own)) == end - start else None
+    return (start, end) if len(set(own)) == end - start and s.tags[end - 1] != "CCONJ" else None
 
 
 def _is_clear(s: _Statement, first: int, spans: Sequence[Span]) -> bool:
@@ -528,7 +529,7 @@ def _is_clear(s: _Statement, first: int, spans: Sequence[Span]) -> bool:
         return False
     if end >= s.end:
         return True
-    if s.tokens[end] in _BRACKETS or (s.tokens[end] == "," and s.begins_clause(end + 1)):
+    if s.tokens[end] in _BRACKETS or s.tags[end] == "CCONJ" or (s.tokens[end] == "," and s.begins_clause(end + 1)):
         return False
     return s.tags[end] not in _VERBS or is_in_subject
 
@@ -556,6 +557,7 @@ def _with_own_modifiers(s: _Statement, members: Sequence[int], spans: Sequence[S
             return []
         if s.parse.features and len({"Number=Plur" in s.parse.features[member] for member in members}) > 1:
             return []
-    has_tail = {end > member + 1 for member, (_, end) in pairs}
+    # What follows the last belongs to it alone if the others have the like: "the head of X and the head of Y".
+    tails = {(*s.lower[member + 1 : end], "")[0] for member, (_, end) in pairs}
     articles = {s.lower[start] if s.tags[start] == "DET" else "" for _, (start, _) in pairs}
-    return [span for _, span in pairs] if has_tail == {False} or (has_tail == {True} and len(articles) == 1) else []
+    return [span for _, span in pairs] if tails == {""} or len(tails) == len(articles) == 1 else []

@@ -44,7 +44,7 @@ class SentenceKinds:
                 if is_outside and i and token[0].isalpha()
             )
         self._capitals = capitals
-        self._has_case = capitals.whole == "mixed"
+        self.has_case = capitals.whole == "mixed"
         self._counts = outside
         lower: Counter[str] = Counter()
         for word, count in outside.items():
@@ -66,7 +66,7 @@ class SentenceKinds:
         is_without = all(word.lower() not in self._frequent for _, word in words)
         if figures >= (_FIGURES_WITHOUT_FREQUENT_WORDS if is_without else _FIGURES) * n:
             return "table"
-        if not self._has_case:
+        if not self.has_case:
             return "prose"
         return "headline" if is_in_capitals(tokens) or self._is_title(words) else "prose"
 
