@@ -47,6 +47,7 @@ _NOUNS = frozenset({"NOUN", "PROPN"})
 _VERBS = frozenset({"VERB", "AUX"})
 
 _COORDINATORS = frozenset(("and", "but", "or"))
+_FIRST_COORDINATORS = frozenset(("either", "both", "neither"))
 _SUBORDINATORS = frozenset("although though because while whilst whereas after before when since".split())
 _ADJUNCT_PREPOSITIONS = frozenset(
     "during after before since until despite throughout according following because amid unlike notwithstanding".split()
@@ -60,11 +61,12 @@ _TIMES = frozenset(f"{_MONTHS} {_WEEKDAYS} {_UNITS} {_UNITS.replace(' ', 's ')}s
 _YEAR = re.compile(r"(?:1\d|20)\d\d(?:s|'s)?")
 _RELATIVE_PRONOUNS = frozenset("which who whom whose where when that".split())
 _CONNECTIVES = frozenset("however therefore nevertheless nonetheless moreover furthermore consequently".split())
-_REFERRING = frozenset("then same such latter former other others".split())  # to what stands before
+_REFERRING = frozenset("then same such latter former other others second".split())  # to what stands before
 _ORDERED = _REFERRING | frozenset("respectively more etc later vice".split())
 
 _MAX_DISTANCE = 20  # tokens of a clause that moves, or over which one moves back
 _MAX_PHRASE = 10  # tokens of a phrase that changes places with one of time
+_MAX_PLACE = 6  # tokens of a phrase of place that moves to the beginning
 _MAX_TIME = 4  # tokens of that
 
 
@@ -164,7 +166,9 @@ class _Statement:
 
     def has_complement(self, verb: int, without: Span) -> bool:
         """Whether a complement or phrase follows a verb, apart from a range."""
-        following = (c for c in self.children(verb, _COMPLEMENTS) if c > verb)
+        # Behind "is" a phrase may be the predicate itself.
+        names = _COMPLEMENTS - _PREPOSITIONAL if self.tags[verb] == "AUX" else _COMPLEMENTS
+        following = (c for c in self.children(verb, names) if c > verb)
         return any(not without[0] <= c < without[1] for c in following)
 
     def is_time(self, token: int) -> bool:
@@ -231,6 +235,8 @@ def _adjuncts(s: _Statement) -> Iterator[Span]:
             if name in _ADVERBIALS and head == s.root:
                 yield 0, end + 1
         elif start and s.tokens[start - 1] == ",":
+            if not s.is_closed(0, start):  # within brackets or quotes
+                continue
             if is_last and _is_parenthetical(s, token, span):
                 yield start - 1, end
             elif s.tokens[end : end + 1] == (",",) and _is_parenthetical(s, token, span):
@@ -251,15 +257,14 @@ def _is_parenthetical(s: _Statement, token: int, span: Span) -> bool:
     if name == "advcl":
         return head in s.verbs
     # Commas divide the members of a coordination as well.
-    is_nominal = name in _APPOSITIONS | {"npadvmod"}
-    if is_nominal and any(s.names[i] in _CONJUNCTS for i in (*range(*span), *s.children(head))):
-        return False
+    is_member = any(s.names[i] in _CONJUNCTS for i in (*range(*span), *s.children(head)))
     if name in _APPOSITIONS:
-        return len(s.children(head, _APPOSITIONS)) == 1 and {s.tags[token], s.tags[head]} <= _NOUNS
-    if name not in {"prep", "obl", "advmod", "npadvmod", "discourse"} or s.names[head] == "amod":
-        return False
-    # Behind a noun such an addition ends the phrase.
-    return head in s.verbs or span[1] >= s.end or s.tags[span[1] + 1] in _VERBS | {"ADV", "PUNCT"}
+        is_only = len(s.children(head, _APPOSITIONS)) == 1 and not is_member
+        return is_only and {s.tags[token], s.tags[head]} <= _NOUNS
+    is_adverbial = name in {"prep", "obl", "advmod", "discourse"} or (name == "npadvmod" and not is_member)
+    # Behind a noun it ends the phrase.
+    is_at_end = head in s.verbs or span[1] >= s.end or s.tags[span[1] + 1] in _VERBS | {"ADV", "PUNCT"}
+    return is_adverbial and s.names[head] != "amod" and is_at_end
 
 
 def _is_free(s: _Statement, token: int, span: Span) -> bool:
@@ -284,7 +289,8 @@ def _last_clauses(s: _Statement) -> Iterator[Span]:
         start, end = span
         coordinator = start - 1
         is_last = end >= s.end or s.tokens[end] in {";", ")", "]"}
-        if not is_last or (s.is_english and s.lower[coordinator] not in _COORDINATORS):
+        is_pair = not _FIRST_COORDINATORS.isdisjoint(s.lower[:coordinator])
+        if not is_last or is_pair or (s.is_english and s.lower[coordinator] not in _COORDINATORS):
             continue
         # What stands behind the second verb may belong to the first as well ("cloned and sequenced the gene").
         is_whole = bool(s.children(token, _SUBJECTS)) or any(
@@ -292,7 +298,7 @@ def _last_clauses(s: _Statement) -> Iterator[Span]:
         )
         earlier = [c for c in s.children(head, {"ccomp"}) if c < head]
         is_series = s.names[head] in _CONJUNCTS or len(s.children(head, _CONJUNCTS)) > 1 or earlier
-        if is_whole and not is_series and not s.children(head, {"preconj"}):
+        if is_whole and not is_series:
             yield coordinator - (s.tokens[coordinator - 1] == ","), end
 
 
@@ -353,8 +359,12 @@ def _can_lead(s: _Statement, token: int, span: Span) -> bool:
         return is_clause and not _is_bound(s, token, span)
     if name not in _PREPOSITIONAL or s.children(token, {"conj", "cc"}):
         return False
-    is_place = first in {"in", "at"} and bool(s.children(s.root, {"dobj", "obj"})) and _is_definite(s, token)
-    return is_place or first in _ADJUNCT_PREPOSITIONS or s.is_temporal(token)
+    is_place = first in {"in", "at"} and span[1] - span[0] <= _MAX_PLACE and _is_definite(s, token)
+    return (
+        (is_place and bool(s.children(s.root, {"dobj", "obj"})))
+        or first in _ADJUNCT_PREPOSITIONS
+        or s.is_temporal(token)
+    )
 
 
 def _is_bound(s: _Statement, clause: int, span: Span) -> bool:
@@ -448,6 +458,7 @@ def _exchanged_phrases(s: _Statement) -> Iterator[Order]:
             # A time before a complement disturbs; behind one it does not.
             fits = first not in _BOUND_PREPOSITIONS if is_time_first else first in {"in", "at", "by"}
             is_short = time[1] - time[0] <= _MAX_TIME and place[1] - place[0] <= _MAX_PHRASE
+            fits = fits and s.is_closed(*one) and s.is_closed(*other)
             if fits and is_short and s.nouns(phrase) and not any(s.tags[i] in _VERBS for i in range(*place)):
                 yield _exchange(s, one, other)
 
@@ -507,7 +518,8 @@ def _own_range(s: _Statement, member: int) -> Span | None:
             return None
         own += range(*span)
     start, end = min(own), max(own) + 1
-    return (start, end) if len(set(own)) == end - start and s.tags[end - 1] != "CCONJ" else None
+    is_whole = len(set(own)) == end - start and s.is_closed(start, end) and s.tags[end - 1] != "CCONJ"
+    return (start, end) if is_whole else None
 
 
 def _is_clear(s: _Statement, first: int, spans: Sequence[Span]) -> bool:
