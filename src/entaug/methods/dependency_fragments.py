@@ -26,6 +26,7 @@ from entaug.core.edits import Edit
 from entaug.core.mentions import Span
 from entaug.core.rng import Streams
 from entaug.core.spacing import is_word_character
+from entaug.core.words import is_word
 from entaug.errors import EditError
 from entaug.methods.base import Augmenter, MethodInfo, Rejection, Request
 from entaug.methods.shared.clauses import droppable_parts, english_orders, has_final_mark
@@ -163,7 +164,7 @@ class _VariantAugmenter(Augmenter):
         if began is None or begins is None or origins[begins] == began or not self._begins_with_capital(source, began):
             return new
         edits = []
-        if new.tokens[begins].islower():
+        if new.tokens[begins].islower() and is_word(new.tokens[begins], hyphens=True):
             edits.append(Edit(begins, begins + 1, (capitalize(new.tokens[begins]),)))
         word = source.tokens[began]
         if began in origins and word == capitalize(word.lower()) and word != "I":

@@ -53,6 +53,7 @@ _ADJUNCT_PREPOSITIONS = frozenset(
     "during after before since until despite throughout according following because amid unlike notwithstanding".split()
 )
 _TIME_PREPOSITIONS = _ADJUNCT_PREPOSITIONS | frozenset("in on at from by within between around over for".split())
+_TIME_DETERMINERS = frozenset("last this next that each every".split())
 _BOUND_PREPOSITIONS = frozenset("than from as to of".split())  # of complements
 _MONTHS = "january february march april may june july august september october november december"
 _WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday"
@@ -180,10 +181,13 @@ class _Statement:
         return [phrase] if self.names[phrase] == "obl" else self.children(phrase, {"pobj"})
 
     def is_temporal(self, phrase: int) -> bool:
-        """Whether a prepositional phrase is one of time."""
+        """Whether a phrase is one of time: "in May", "last week"."""
         span = self.core(phrase)
-        is_phrase = span is not None and self.lower[span[0]] in _TIME_PREPOSITIONS
-        return is_phrase and any(map(self.is_time, self.nouns(phrase)))
+        if span is None:
+            return False
+        if self.names[phrase] == "npadvmod":
+            return self.lower[span[0]] in _TIME_DETERMINERS and self.is_time(phrase)
+        return self.lower[span[0]] in _TIME_PREPOSITIONS and any(map(self.is_time, self.nouns(phrase)))
 
 
 # ---------------------------------------------------------------------------------------------------------------- crop
@@ -263,21 +267,23 @@ def _is_parenthetical(s: _Statement, token: int, span: Span) -> bool:
         return is_only and {s.tags[token], s.tags[head]} <= _NOUNS
     is_adverbial = name in {"prep", "obl", "advmod", "discourse"} or (name == "npadvmod" and not is_member)
     # Behind a noun it ends the phrase.
-    is_at_end = head in s.verbs or span[1] >= s.end or s.tags[span[1] + 1] in _VERBS | {"ADV", "PUNCT"}
+    following = s.tags[span[1] + 1 : span[1] + 2] if s.tokens[span[1] : span[1] + 1] == (",",) else ()
+    is_at_end = head in s.verbs or all(tag in _VERBS | {"ADV", "PUNCT"} for tag in following)
     return is_adverbial and s.names[head] != "amod" and is_at_end
 
 
 def _is_free(s: _Statement, token: int, span: Span) -> bool:
     """Whether a clause or phrase behind its verb, without commas, is an adjunct."""
     name, head, first = s.names[token], s.heads[token], s.lower[span[0]]
-    if not s.has_complement(head, span) or s.is_negated(head):
+    following = s.lower[span[1] : span[1] + 1]
+    if not s.has_complement(head, span) or s.is_negated(head) or following in (["than"], ["as"]):
         return False
     if not s.is_english:
         # Universal Dependencies have "obl:arg" for what a verb demands.
         return s.parse.relations[token].lower() in {"obl", "advcl"} and bool(s.children(head, {"obj", "dobj"}))
     if name == "advcl":
         return span[1] == s.end and first in _SUBORDINATORS
-    return name in _PREPOSITIONAL and (first in _ADJUNCT_PREPOSITIONS or s.is_temporal(token))
+    return s.is_temporal(token) or (name in _PREPOSITIONAL and first in _ADJUNCT_PREPOSITIONS)
 
 
 def _last_clauses(s: _Statement) -> Iterator[Span]:
@@ -354,25 +360,45 @@ def _can_lead(s: _Statement, token: int, span: Span) -> bool:
     name, first = s.names[token], s.lower[span[0]]
     if span[1] - span[0] > _MAX_DISTANCE or not s.is_closed(*span) or not s.has_complement(s.root, span):
         return False
-    if name == "advcl":
-        is_clause = first in _SUBORDINATORS and bool(s.children(token, SUBJECTS)) and not s.is_negated(s.root)
-        return is_clause and not _is_bound(s, token, span)
-    if name not in _PREPOSITIONAL or s.children(token, {"conj", "cc"}):
+    if s.is_negated(s.root) and not s.is_temporal(token):
         return False
-    is_place = first in {"in", "at"} and span[1] - span[0] <= _MAX_PLACE and _is_definite(s, token)
-    return (
-        (is_place and bool(s.children(s.root, {"dobj", "obj"})))
-        or first in _ADJUNCT_PREPOSITIONS
-        or s.is_temporal(token)
-    )
+    if name == "advcl":
+        is_clause = first in _SUBORDINATORS and bool(s.children(token, SUBJECTS))
+        is_purpose = first == "to" and bool(s.children(s.root, {"dobj", "obj"}))
+        return (is_clause or is_purpose) and not _is_bound(s, token, span)
+    if name not in _PREPOSITIONAL | {"npadvmod"} or s.children(token, {"conj", "cc"}):
+        return False
+    # "moved there for two years" is how long he stayed, "from 0.9 in 1997 to 2.8 in 1998" are two times.
+    if s.is_temporal(token) and (first == "for" or any(map(s.is_time, range(s.root, span[0])))):
+        return False
+    is_place = first in {"in", "at"} and bool(s.children(s.root, {"dobj", "obj"})) and _is_definite(s, token)
+    is_short = span[1] - span[0] <= _MAX_PLACE
+    return (is_place and is_short) or _is_adjunct(s, token, first)
+
+
+def _is_adjunct(s: _Statement, phrase: int, first: str) -> bool:
+    """Whether a phrase of the root verb is an adjunct: one of time, or of means ("by heating it")."""
+    if s.names[phrase] in _PREPOSITIONAL and first in _ADJUNCT_PREPOSITIONS:
+        return True
+    is_passive = bool(s.children(s.root, {"auxpass"}))
+    return s.is_temporal(phrase) or (first == "by" and not is_passive and bool(s.children(phrase, {"pcomp"})))
 
 
 def _is_bound(s: _Statement, clause: int, span: Span) -> bool:
-    """Whether a clause must follow: the pronoun of the main clause may be its subject, or it refers back."""
-    of_clause = s.children(clause, SUBJECTS)
-    is_pronoun = s.subject is not None and s.tags[s.subject] == "PRON"
-    is_name = any(s.tags[subject] in _NOUNS for subject in of_clause)
-    return (is_pronoun and is_name) or not _REFERRING.isdisjoint(s.lower[slice(*span)])
+    """Whether a clause must keep its place: a pronoun would stand for something else, or it refers back."""
+    if not _REFERRING.isdisjoint(s.lower[slice(*span)]):
+        return True
+    main = s.subject
+    for other in s.children(clause, SUBJECTS):
+        if main is None or {s.tags[main], s.tags[other]} <= {"PRON"}:
+            continue
+        if s.tags[main] == "PRON" and s.tags[other] in _NOUNS:
+            return True
+        main_range = s.core(main)
+        if s.tags[other] == "PRON" and main_range is not None and s.parse.features:
+            number = grammatical_number(s.parse, main_range)
+            return "Person=3" in s.parse.features[other] and f"Number={number}" not in s.parse.features[other]
+    return False
 
 
 def _is_definite(s: _Statement, phrase: int) -> bool:
@@ -407,9 +433,9 @@ def _can_follow(s: _Statement, token: int, span: Span) -> bool:
     if name == "advcl":
         is_clause = first in _SUBORDINATORS | {"to", "using"} and s.has_complement(s.root, span)
         return is_clause and not _is_bound(s, token, span)
-    if name not in _PREPOSITIONAL:
+    if name not in _PREPOSITIONAL | {"npadvmod"}:
         return False
-    if s.is_temporal(token):
+    if s.is_temporal(token) or (first == "by" and _is_adjunct(s, token, first)):
         return True
     behind = [c for c in s.children(s.root, _PREPOSITIONAL) if c > s.root]
     return first in _ADJUNCT_PREPOSITIONS | {"in", "at"} and _is_definite(s, token) and len(behind) < 2
@@ -441,26 +467,33 @@ def _equated(s: _Statement) -> Iterator[Order]:
 
 
 def _exchanged_phrases(s: _Statement) -> Iterator[Order]:
-    """Exchange a phrase of time and another phrase of the same verb that stand side by side."""
+    """Exchange two phrases of a verb that stand side by side: of time and another, or of the doer and the place."""
     for verb in sorted(s.verbs):
         phrases = [c for c in s.children(verb, _PREPOSITIONAL) if c > verb]
-        if not s.children(verb, {"dobj", "obj", "auxpass"}):
+        if not s.children(verb, {"dobj", "obj", "auxpass"}) or any(s.lower[c] == "from" for c in phrases):
             continue
         for left, right in pairwise(phrases):
             one, other = s.core(left), s.core(right)
             if one is None or other is None or one[1] != other[0] or _has_addition(s, other[1]):
                 continue
-            is_time_first = s.is_temporal(left)
-            if is_time_first == s.is_temporal(right):
-                continue
-            time, place, phrase = (one, other, right) if is_time_first else (other, one, left)
-            first = s.lower[place[0]]
-            # A time before a complement disturbs; behind one it does not.
-            fits = first not in _BOUND_PREPOSITIONS if is_time_first else first in {"in", "at", "by"}
-            is_short = time[1] - time[0] <= _MAX_TIME and place[1] - place[0] <= _MAX_PHRASE
-            fits = fits and s.is_closed(*one) and s.is_closed(*other)
-            if fits and is_short and s.nouns(phrase) and not any(s.tags[i] in _VERBS for i in range(*place)):
+            is_simple = all(
+                s.is_closed(*span)
+                and span[1] - span[0] <= (_MAX_TIME if s.is_temporal(phrase) else _MAX_PHRASE)
+                and s.nouns(phrase)
+                and not any(s.tags[i] in _VERBS for i in range(*span))
+                for phrase, span in ((left, one), (right, other))
+            )
+            if is_simple and _are_exchangeable(s, left, right):
                 yield _exchange(s, one, other)
+
+
+def _are_exchangeable(s: _Statement, left: int, right: int) -> bool:
+    """Whether two phrases change places: a time does not stand before a complement, but may stand behind one."""
+    first, second = s.lower[left], s.lower[right]
+    if s.is_temporal(left) != s.is_temporal(right):
+        return second not in _BOUND_PREPOSITIONS if s.is_temporal(left) else first in {"in", "at", "by"}
+    is_passive = "agent" in (s.names[left], s.names[right])
+    return is_passive and not s.is_temporal(left) and not {first, second}.isdisjoint({"in", "at"})
 
 
 def _has_addition(s: _Statement, end: int) -> bool:
@@ -491,20 +524,23 @@ def _exchangeable_members(s: _Statement, first: int) -> list[Span]:
         members += s.children(member, _CONJUNCTS)
     members.sort()
     spans = [span for member in members if (span := _own_range(s, member)) is not None]
-    if len(members) < 2 or len(spans) < len(members) or any(s.tags[m] not in _NOUNS for m in members):
-        return []
-    between = [s.lower[one[1] : other[0]] for one, other in pairwise(spans)]
-    last = between[-1]
-    if any(words != [","] for words in between[:-1]) or last not in (["and"], ["or"], [",", "and"], [",", "or"]):
-        return []
-    if len(members) == 2 and last[0] == ",":  # rather clauses than nouns
-        return []
-    if any(s.tags[i] == "PRON" or s.is_time(i) for span in spans for i in range(*span)):
+    if not 1 < len(members) == len(spans) or any(s.tags[m] not in _NOUNS for m in members):
         return []
     # Two names that are no mentions may be one name.
-    if any(s.tags[m] == "PROPN" and s.is_outside[m] for m in members) or not _is_clear(s, first, spans):
+    if any(s.tags[m] == "PROPN" and s.is_outside[m] for m in members):
         return []
-    return _with_own_modifiers(s, members, spans)
+    is_clear = _is_enumeration(s, spans) and _is_apart(s, first, spans)
+    return _with_own_modifiers(s, members, spans) if is_clear else []
+
+
+def _is_enumeration(s: _Statement, spans: Sequence[Span]) -> bool:
+    """Whether nothing but commas and a conjunction stands between members, and these can stand in any order."""
+    *inner, last = [s.lower[one[1] : other[0]] for one, other in pairwise(spans)]
+    is_plain = all(words == [","] for words in inner) and last in (["and"], ["or"], [",", "and"], [",", "or"])
+    if not is_plain or (not inner and last[0] == ","):  # rather clauses than nouns
+        return False
+    is_part = any(start and s.tokens[start - 1] in _BRACKETS.values() for start, _ in spans)
+    return not is_part and not any(s.tags[i] == "PRON" or s.is_time(i) for span in spans for i in range(*span))
 
 
 def _own_range(s: _Statement, member: int) -> Span | None:
@@ -522,28 +558,23 @@ def _own_range(s: _Statement, member: int) -> Span | None:
     return (start, end) if is_whole else None
 
 
-def _is_clear(s: _Statement, first: int, spans: Sequence[Span]) -> bool:
-    """Whether what surrounds a coordination shows that the tree is right, and belongs to all members."""
-    end = spans[-1][1]
-    name, ancestors = s.names[first], [s.heads[first]]
+def _is_apart(s: _Statement, first: int, spans: Sequence[Span]) -> bool:
+    """Whether what surrounds a coordination belongs to no member alone, and shows that the tree is right."""
+    name, end, ancestors = s.names[first], spans[-1][1], [s.heads[first]]
     while s.heads[ancestors[-1]] != ancestors[-1]:
         ancestors.append(s.heads[ancestors[-1]])
-    is_in_subject = name in SUBJECTS or any(s.names[a] in SUBJECTS for a in ancestors)
-    if name in SUBJECTS and s.lower[spans[-1][0] - 1] == "or":
-        return False  # the verb agrees with the last
-    if name in {"compound", "nmod", "amod"} and (
-        end != s.heads[first] or any(last - start > 1 for start, last in spans)
-    ):
+    if name in {"compound", "nmod", "amod"}:
+        is_apart = end == s.heads[first] and all(last - start == 1 for start, last in spans)
+    else:
+        # In "between the expression of X and Y" the members are the expression and Y.
+        is_apart = all(s.lower[ancestor] != "between" for ancestor in ancestors[1:])
+    if name in SUBJECTS and s.lower[spans[-1][0] - 1] == "or":  # the verb agrees with the last
         return False
-    # "between the expression of X and Y": the expression and Y
-    inner = ancestors[1:]
-    if any(s.lower[a] == "between" for a in inner):
-        return False
-    if end >= s.end:
-        return True
-    if s.tokens[end] in _BRACKETS or s.tags[end] == "CCONJ" or (s.tokens[end] == "," and s.begins_clause(end + 1)):
-        return False
-    return s.tags[end] not in _VERBS or is_in_subject
+    if end >= s.end or not is_apart:
+        return is_apart
+    has_addition = s.tokens[end] in _BRACKETS or s.begins_clause(end + (s.tokens[end] == ","))
+    is_subject = name in SUBJECTS or any(s.names[ancestor] in SUBJECTS for ancestor in ancestors)
+    return not has_addition and (is_subject or s.tags[end] not in _VERBS)
 
 
 def _with_own_modifiers(s: _Statement, members: Sequence[int], spans: Sequence[Span]) -> list[Span]:
