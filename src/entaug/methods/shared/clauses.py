@@ -194,17 +194,9 @@ class _Statement:
 
 
 def droppable_parts(sentence: Sentence, parse: Parse, *, is_english: bool) -> list[tuple[Span, ...]] | None:
-    """Find what a sentence can do without.
-
-    Args:
-        sentence: the sentence.
-        parse: its tree.
-        is_english: whether rules of English hold; otherwise those that hold in most languages.
-
-    Returns:
-        The parts, each as ranges with their punctuation: adjuncts and parentheses, last members of coordinations of
-        clauses, and all brackets together. None if the sentence is no plain statement.
-    """
+    """Return the parts that a sentence can do without; None if it is no plain statement."""
+    # A part is one or more ranges with their punctuation: an adjunct or parenthesis, the second of two coordinated
+    # clauses, or all brackets together. Without English rules those are used that hold in most languages.
     statement = _Statement(sentence, parse, is_english=is_english)
     if not statement.is_valid:
         return None
@@ -320,17 +312,7 @@ class Order(NamedTuple):
 
 
 def english_orders(sentence: Sentence, parse: Parse) -> list[Order] | None:
-    """Find the orders of a sentence that English grammar allows.
-
-    Args:
-        sentence: the sentence.
-        parse: its tree.
-
-    Returns:
-        The orders: an adjunct moved to the beginning or from there to the end, a connective moved, a name and its
-        definition exchanged, phrases of time and place exchanged, members of coordinations exchanged. None if the
-        sentence is no plain statement.
-    """
+    """Return the orders of a sentence that English grammar allows; None if it is no plain statement."""
     statement = _Statement(sentence, parse, is_english=True)
     if not statement.is_valid:
         return None
