@@ -153,9 +153,9 @@ class _VariantAugmenter(Augmenter):
         return is_whole and self._kinds.kind(sentence) == "prose"
 
     def _begins_with_capital(self, sentence: Sentence, began: int) -> bool:
-        """Whether the sentence begins with a capital, or would if it did not begin with a digit."""
-        letter = sentence.tokens[began][0]
-        return letter.isupper() or (letter.isdigit() and self._kinds.has_case)
+        """Whether the sentence begins with a capital, or would if it did not begin with a figure or symbol."""
+        word = sentence.tokens[began]
+        return word[0].isupper() or (self._kinds.has_case and not is_word(word, hyphens=True))
 
     def _with_capitals(self, source: Sentence, parse: Parse, new: Sentence, origins: Sequence[int]) -> Sentence | None:
         """Adapt the case of the word that begins the sentence now, and of the one that did; None if it is not known."""

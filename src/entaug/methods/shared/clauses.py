@@ -30,7 +30,8 @@ _FULL_STOPS = frozenset((".", "!", "…", "..."))
 _ENDS = _FULL_STOPS | {"?", ";", ":"}
 _BRACKETS = {"(": ")", "[": "]", "-LRB-": "-RRB-"}
 _QUOTES = frozenset(('"', "``", "''", "“", "”", "'", "‘", "’", "«", "»"))  # noqa: RUF001
-_PARTS_OF_WORDS = frozenset(("-", "/", *_BRACKETS, *_BRACKETS.values()))
+_JOINERS = frozenset(("-", "/"))
+_PARTS_OF_WORDS = frozenset((*_JOINERS, *_BRACKETS, *_BRACKETS.values()))
 _ENUMERATOR = re.compile(r"(?:[A-Za-z]|[ivx]+|\d+)\b")
 
 _SUBJECTS = SUBJECTS | {"expl"}
@@ -122,7 +123,10 @@ class _Statement:
     def _is_one_sentence(self) -> bool:
         """Whether no full stop stands within, but before digits, and there is no heading in capitals."""
         stops = (i for i in range(self.end - 1) if self.tokens[i] in _FULL_STOPS)
-        is_heading = len(self.tokens) > 1 and all(word.isupper() and len(word) > 2 for word in self.tokens[:2])
+        is_capitals = [word.isupper() and len(word) > 2 for word in self.tokens[:2]]
+        is_heading = is_capitals[0] and (
+            all(is_capitals) or (self.tokens[1][:1].isupper() and self.tags[1] in {"DET", "PRON", "ADP"})
+        )
         return not is_heading and all(self.tokens[i + 1][:1].isdigit() for i in stops)
 
     def _agrees(self, subject: int, verb: int) -> bool:
@@ -146,7 +150,13 @@ class _Statement:
         """The range of a subtree without punctuation at its ends."""
         span = self._ranges[token]
         start, end = (0, 0) if span is None else strip_tokens(span, self.tokens, _SEPARATORS)
-        return (start, end) if start < end else None
+        return (start, end) if start < end and not self.cuts_word(start, end) else None
+
+    def cuts_word(self, start: int, end: int) -> bool:
+        """Whether a range begins or ends within what is one word or number in print."""
+        before = self.tokens[start - 1] if start else ""
+        after = self.tokens[end] if end < self.end else ""
+        return before in _JOINERS or after in _JOINERS or after in _FULL_STOPS
 
     def is_closed(self, start: int, end: int) -> bool:
         """Whether a range has both or none of its brackets and quotes."""
@@ -228,7 +238,7 @@ def _adjuncts(s: _Statement) -> Iterator[Span]:
         start, end = span
         is_last = end >= s.end or s.tokens[end] in {";", ")", "]"}
         if s.tokens[end : end + 1] == (",",) and not start:
-            if name in _ADVERBIALS and head == s.root:
+            if name in _ADVERBIALS and head == s.root and s.tags[end + 1 : end + 2] != ("CCONJ",):
                 yield 0, end + 1
         elif start and s.tokens[start - 1] == ",":
             if not s.is_closed(0, start):  # within brackets or quotes
@@ -346,7 +356,7 @@ def _can_lead(s: _Statement, token: int, span: Span) -> bool:
         return False
     if name == "advcl":
         is_clause = first in _SUBORDINATORS and bool(s.children(token, SUBJECTS))
-        is_purpose = first == "to" and bool(s.children(s.root, {"dobj", "obj"}))
+        is_purpose = first == "to" and all(s.children(verb, {"dobj", "obj"}) for verb in (s.root, token))
         return (is_clause or is_purpose) and not _is_bound(s, token, span)
     if name not in _PREPOSITIONAL | {"npadvmod"} or s.children(token, {"conj", "cc"}):
         return False
@@ -354,7 +364,7 @@ def _can_lead(s: _Statement, token: int, span: Span) -> bool:
     if s.is_temporal(token) and (first == "for" or any(map(s.is_time, range(s.root, span[0])))):
         return False
     is_place = first in {"in", "at"} and bool(s.children(s.root, {"dobj", "obj"})) and _is_definite(s, token)
-    is_short = span[1] - span[0] <= _MAX_PLACE
+    is_short = span[1] - span[0] <= _MAX_PLACE and s.lower[span[0] - 1] not in {"that", "those"}
     return (is_place and is_short) or _is_adjunct(s, token, first)
 
 
@@ -362,13 +372,14 @@ def _is_adjunct(s: _Statement, phrase: int, first: str) -> bool:
     """Whether a phrase of the root verb is an adjunct: one of time, or of means ("by heating it")."""
     if s.names[phrase] in _PREPOSITIONAL and first in _ADJUNCT_PREPOSITIONS:
         return True
-    is_passive = bool(s.children(s.root, {"auxpass"}))
-    return s.is_temporal(phrase) or (first == "by" and not is_passive and bool(s.children(phrase, {"pcomp"})))
+    is_means = first == "by" and bool(s.children(s.root, {"dobj", "obj"}) and s.children(phrase, {"pcomp"}))
+    return is_means or s.is_temporal(phrase)
 
 
 def _is_bound(s: _Statement, clause: int, span: Span) -> bool:
     """Whether a clause must keep its place: a pronoun would stand for something else, or it refers back."""
-    if not _REFERRING.isdisjoint(s.lower[slice(*span)]):
+    is_elliptic = s.tags[clause] == "AUX" and not s.has_complement(clause, (clause, clause))  # "whereas Bo does not"
+    if is_elliptic or not _REFERRING.isdisjoint(s.lower[slice(*span)]):
         return True
     main = s.subject
     for other in s.children(clause, SUBJECTS):
@@ -430,7 +441,7 @@ def _moved_connectives(s: _Statement) -> Iterator[Order]:
         return
     start, end = span
     n = len(s.tokens)
-    if start == 2 and s.lower[0] in _CONNECTIVES and s.tokens[1] == "," and s.tokens[end] != ",":
+    if start == 2 and s.lower[0] in _CONNECTIVES and s.tokens[1] == "," and s.tags[end] in _VERBS | {"ADV"}:
         yield Order((*range(start, end), 0, 1, *range(end, n)), frozenset({0}))
     elif not start and s.tokens[end : end + 3 : 2] == (",", ",") and s.lower[end + 1] in _CONNECTIVES:
         yield Order((end + 1, end + 2, *range(end + 1), *range(end + 3, n)), removed=frozenset({end}))
@@ -536,7 +547,8 @@ def _own_range(s: _Statement, member: int) -> Span | None:
             return None
         own += range(*span)
     start, end = min(own), max(own) + 1
-    is_whole = len(set(own)) == end - start and s.is_closed(start, end) and s.tags[end - 1] != "CCONJ"
+    is_whole = len(set(own)) == end - start and s.is_closed(start, end) and not s.cuts_word(start, end)
+    is_whole &= s.tags[end - 1] != "CCONJ"
     return (start, end) if is_whole else None
 
 
@@ -545,18 +557,24 @@ def _is_apart(s: _Statement, first: int, spans: Sequence[Span]) -> bool:
     name, end, ancestors = s.names[first], spans[-1][1], [s.heads[first]]
     while s.heads[ancestors[-1]] != ancestors[-1]:
         ancestors.append(s.heads[ancestors[-1]])
-    if name in {"compound", "nmod", "amod"}:
-        is_apart = end == s.heads[first] and all(last - start == 1 for start, last in spans)
+    is_name = all(any(not s.is_outside[i] for i in range(*span)) for span in spans)
+    if name in {"compound", "nmod", "amod"}:  # "a beta blocker or enzyme inhibitor": the tree is often wrong
+        is_apart = is_name and end == s.heads[first] and all(last - start == 1 for start, last in spans)
     else:
-        # In "between the expression of X and Y" the members are the expression and Y.
-        is_apart = all(s.lower[ancestor] != "between" for ancestor in ancestors[1:])
+        # In "between the expression of X and Y" the members are the expression and Y; within another phrase only single
+        # nouns and those with articles of their own are surely members.
+        is_within = len(ancestors) > 1 and s.tags[ancestors[1]] in _NOUNS
+        is_plain = is_name or all(last - start == 1 or s.tags[start] == "DET" for start, last in spans)
+        is_apart = all(s.lower[a] != "between" for a in ancestors[1:]) and (is_plain or not is_within)
     if name in SUBJECTS and s.lower[spans[-1][0] - 1] == "or":  # the verb agrees with the last
         return False
-    if end >= s.end or not is_apart:
+    if end >= s.end or end == s.heads[first] or not is_apart:
         return is_apart
-    has_addition = s.tokens[end] in _BRACKETS or s.begins_clause(end + (s.tokens[end] == ","))
-    is_subject = name in SUBJECTS or any(s.names[ancestor] in SUBJECTS for ancestor in ancestors)
-    return not has_addition and (is_subject or s.tags[end] not in _VERBS)
+    if s.tokens[end] in _BRACKETS or s.begins_clause(end + (s.tokens[end] == ",")):
+        return False
+    if s.lower[end] == "of" or s.tags[end] in _NOUNS or (s.tags[end] == "ADP" and not is_name):
+        return False
+    return s.tags[end] not in _VERBS or name in SUBJECTS or any(s.names[ancestor] in SUBJECTS for ancestor in ancestors)
 
 
 def _with_own_modifiers(s: _Statement, members: Sequence[int], spans: Sequence[Span]) -> list[Span]:
