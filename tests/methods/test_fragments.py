@@ -316,6 +316,36 @@ def test_rotate_moves_connectives_and_exchanges_equations() -> None:
     assert rotated(EQUATION.replace("is|ROOT", "likes|ROOT")) == set()
 
 
+PASSIVE = (
+    "12|nummod|1|NUM songs|nsubjpass|3|NOUN were|auxpass|3|AUX sung|ROOT|3|VERB in|prep|3|ADP Rome|pobj|4|PROPN "
+    "by|agent|3|ADP Ana|pobj|6|PROPN in|prep|3|ADP May|pobj|8|PROPN .|punct|3|PUNCT"
+)
+MEANS = (
+    "We|nsubj|1|PRON cleaned|ROOT|1|VERB it|dobj|1|PRON by|prep|1|ADP heating|pcomp|3|VERB water|dobj|4|NOUN "
+    ".|punct|1|PUNCT"
+)
+
+
+def test_rotate_exchanges_the_doer_the_place_and_the_time() -> None:
+    assert rotated(PASSIVE) == {
+        "In May , 12 songs were sung in Rome by Ana .",
+        "12 songs were sung by Ana in Rome in May .",
+        "12 songs were sung in Rome in May by Ana .",
+    }
+    assert rotated(MEANS) == {"By heating water , we cleaned it ."}
+    assert rotated(MEANS.replace("it|dobj", "up|advmod")) == set(), "the verb may demand it"
+
+
+@pytest.mark.parametrize(("corpus", "begins"), [("We saw Ana .", "In"), ("we saw ana .", "in")])
+def test_a_sentence_that_begins_with_a_figure_has_a_capital_where_others_have(corpus: str, begins: str) -> None:
+    row = PASSIVE
+    if corpus.islower():
+        row = " ".join("|".join((word.lower(), *rest)) for word, *rest in (part.split("|") for part in PASSIVE.split()))
+    gold = [sentence(row), *(Sentence([*corpus.split()[:-1], str(i), "."]) for i in range(9))]
+    made = all_of(Rotate(copies=9, dependency_parser=EnglishTrees(row)).fit(gold), gold[0])
+    assert sum(text.startswith(f"{begins} ") for text in made) == 1
+
+
 def test_rotate_exchanges_members_of_coordinations() -> None:
     people = (Mention("PER", [(7, 8)]), Mention("PER", [(9, 10)]))
     assert rotated(COORDINATION, *people) == {"The doctors and nurses of Oslo praised Bo and Ana ."}

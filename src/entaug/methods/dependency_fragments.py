@@ -265,11 +265,11 @@ class Crop(_VariantAugmenter):
 class Rotate(_VariantAugmenter):
     """Reorder the parts of a sentence as far as its grammar allows.
 
-    In English the order is mostly fixed. An adjunct at the end (a phrase of time, an adverbial clause) moves to the
+    In English the order is mostly fixed. An adjunct (of time or means, an adverbial clause) moves from the end to the
     beginning, with a comma, or back; "however" and the like move behind the subject or back; a name and its definition
-    ("Ada is the first"), a phrase of time and another one, and members of a coordination of nouns change places. The
-    case of the first word is adapted. Questions, headlines, rows of tables and what has no finite verb with a subject
-    are left alone, and each variant has one such change.
+    ("Ada is the first") change places, and so do phrases of time, place and doer, and members of a coordination of
+    nouns. Each variant has one such change; the case of the first word is adapted. Questions, headlines, rows of tables
+    and what has no finite verb with a subject are left alone.
 
     In other languages, and in the paper, every order of the subtrees of the root verb (subjects, objects, prepositional
     phrases, adverbs) is one variant; all other tokens keep their positions. Languages with free word order benefit
