@@ -50,6 +50,7 @@ def backwards(request: ChatRequest) -> str:
 
 # What a method needs besides backends.
 GIVEN: dict[str, dict[str, Any]] = {
+    "crop": {"drop": "roles"},  # of the trees of the fake; tests/methods/test_fragments.py has real ones
     "gal": {
         "generator": FakeInstructModel(answer=backwards),
         "teacher": None,

@@ -43,7 +43,8 @@ class SentenceKinds:
                 for i, (token, is_outside) in enumerate(zip(sentence.tokens, sentence.outside_mask(), strict=True))
                 if is_outside and i and token[0].isalpha()
             )
-        self._has_case = capitals.whole == "mixed"
+        self._capitals = capitals
+        self.has_case = capitals.whole == "mixed"
         self._counts = outside
         lower: Counter[str] = Counter()
         for word, count in outside.items():
@@ -65,9 +66,20 @@ class SentenceKinds:
         is_without = all(word.lower() not in self._frequent for _, word in words)
         if figures >= (_FIGURES_WITHOUT_FREQUENT_WORDS if is_without else _FIGURES) * n:
             return "table"
-        if not self._has_case:
+        if not self.has_case:
             return "prose"
         return "headline" if is_in_capitals(tokens) or self._is_title(words) else "prose"
+
+    def within_sentence(self, sentence: Sentence, position: int) -> str | None:
+        """Return the first word of a sentence as the corpus writes it within sentences; None if it does not tell."""
+        word = sentence.tokens[position]
+        lower = word.lower()
+        for mention in sentence.mentions:
+            if mention.start == position:
+                return self._capitals.within_sentence(sentence.mention_tokens(mention), mention.label)[0]
+        if self._counts[lower] != self._counts[word]:
+            return lower if self._counts[lower] > self._counts[word] else word
+        return None
 
     def _is_title(self, words: list[tuple[int, str]]) -> bool:
         """Whether most of the longer words have a capital that the corpus does not give them."""
