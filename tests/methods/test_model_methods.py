@@ -340,6 +340,19 @@ def test_bt_asks_nothing_twice() -> None:
     assert nothing.statistics_.missing == {"the translation changes nothing that may be changed": 1}
 
 
+def test_bt_wants_stop_words_alone_to_gain() -> None:
+    class LikesIn(FakeCausalLM):
+        gain = 0.0
+
+        def token_log_probs(self, texts: Sequence[str]) -> list[NDArray[float32]]:
+            return [array([-5.0, self.gain if "in" in text.split() else 0.0]) for text in texts]
+
+    text, oslo, likes_in = "they saw trains at Oslo", [Mention("LOC", [(4, 5)])], LikesIn()
+    for likes_in.gain, count in ((0.9, 0), (1.0, 1)):
+        assert len(changed(text, {text: "they saw trains in Oslo"}, oslo, causal_lm=likes_in)) == count
+        assert changed(text, {text: "they saw carriages at Oslo"}, oslo, causal_lm=likes_in)
+
+
 def test_bt_draws_changes() -> None:
     text = "Ada swiftly left her cosy home yesterday evening"
     gold = [Sentence(text.split(), [Mention("PER", [(0, 1)])])]

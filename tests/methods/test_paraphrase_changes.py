@@ -53,6 +53,8 @@ def test_what_has_moved_is_one_change() -> None:
         ("We saw Oslo with Ada", "We saw Oslo with Bo"),  # a name
         ("We saw Oslo with friends", "We saw Oslo with Friends there"),  # a new capital
         ("We saw Oslo 's colours", "We saw Oslo 's colors"),  # spelling
+        ("We saw Oslo at ages 50", "We saw Oslo at age 50"),  # another form
+        ("We saw Oslo in a common town", "We saw Oslo in the town"),  # only an article stands for a word
         ("We saw Oslo as co - owners", "We saw Oslo as co - proprietors"),  # a part of a compound
         ("We saw Oslo towns burn", "We saw Oslo burn towns"),  # another order
         ("We saw Oslo on Monday", "We saw Oslo and it on Monday"),
@@ -64,7 +66,7 @@ def test_what_is_left_out(old: str, new: str) -> None:
 
 
 def test_other_forms_of_negation_are_the_same() -> None:
-    assert found("We do n't visit it", "We do not see it") == ["We do n't see it"]
+    assert found("We do n't visit parks", "We do not enjoy parks") == ["We do n't enjoy parks"]
 
 
 def test_nothing_is_inserted_into_kept_tokens() -> None:
@@ -78,8 +80,8 @@ def test_the_first_word_has_the_case_of_the_sentence() -> None:
     assert found("rapidly it rained", "Quickly it rained") == ["quickly it rained"]
     assert found("Expression of FMRP rises", "Levels of FMRP rise") == ["Levels of FMRP rises"]
     # A first word that comes to stand behind another one loses its capital.
-    moved = "The rapid growth in cells occurs"
-    assert found("Growth in cells is rapid", moved) == [moved]
+    moved = "The rapid growth in cells continues"
+    assert found("Growth in cells remains rapid", moved) == [moved]
     assert found("Library maps show lakes", "The maps of the library show lakes", kept=(0,)) == []
 
 

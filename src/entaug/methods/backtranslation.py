@@ -22,7 +22,7 @@ from entaug.core.languages import LanguageProfile
 from entaug.core.mentions import Mention
 from entaug.core.rng import sample_positions
 from entaug.core.spacing import infer_spaces, is_word_character
-from entaug.core.words import words_in
+from entaug.core.words import stop_words, words_in
 from entaug.errors import EditError, InputError, ParameterError
 from entaug.filters.label_guard import UncasedNames
 from entaug.methods.base import Augmenter, MethodInfo, Rejection, Request
@@ -37,6 +37,8 @@ _UNUSABLE = Rejection("the translation is not usable in the sentence")
 _STARTER_PAIRS: dict[str, tuple[str, ...]] = {"pt": ("en-pt", "pt-en")}
 _JUDGES = ("encoder", "causal_lm")  # the models that judge changes
 _CONTEXT = 4  # words on both sides of a change, with which its meaning is compared
+# Nats by which a change of stop words alone, of which the words around them choose one, has to raise the likelihood.
+_MIN_GAIN = 1.0
 _DIGITS = 3  # of scores: kernels may round further ones differently for other batches
 _CACHE_SIZE = 50_000  # size of the translation cache; segments repeat within a corpus and between copies
 # Artefacts of models that must not be in a translation: sub-words, masks, unknown words, special tokens.
@@ -53,8 +55,8 @@ class Backtranslation(Augmenter):
     A sentence is translated as a whole, so that words have their context, and each of its segments outside mentions
     alone. Of what the translations change, those changes are candidates that can be made each without the others, that
     leave mentions, names, figures, punctuation, negation and pronouns as they are, that lose no word for which no other
-    stands, that keep the meaning of the words around them, and that make the sentence no less likely. A sentence of
-    which no change is left has no new sentence.
+    stands, that keep the meaning of the words around them, and that make the sentence no less likely (of stop words
+    alone: more likely). A sentence of which no change is left has no new sentence.
 
     With ``whole_sentence=False``, segments are replaced by their translations, as in the paper. Segments are candidates
     except the gaps of discontinuous mentions. The case of their first word and the punctuation around them follow the
@@ -324,7 +326,15 @@ class Backtranslation(Augmenter):
         texts = [as_text(sentence), *(as_text(_apply(sentence, change)) for change in changes)]
         log_probs = getattr(self.causal_lm_, "log_probs_of_variants", self.causal_lm_.token_log_probs)
         before, *after = (round(float(values.sum()), _DIGITS) for values in log_probs(texts))
-        return [change for change, total in zip(changes, after, strict=True) if total >= before]
+        return [
+            change
+            for change, total in zip(changes, after, strict=True)
+            if total - before >= (_MIN_GAIN if self._is_of_stop_words(sentence, change) else 0.0)
+        ]
+
+    def _is_of_stop_words(self, sentence: Sentence, change: Change) -> bool:
+        words = {word.lower() for start, end, new in change for word in (*sentence.tokens[start:end], *new)}
+        return words <= stop_words(self._language)
 
     def _draw_changes(self, request: Request, changes: Sequence[Change]) -> Sentence | Rejection:
         sentence, rng, _, attempt = request

@@ -21,8 +21,9 @@ _DECISIVE = {
 }
 _SAME = {"n't": "not", "n’t": "not"}  # noqa: RUF001
 _JOINING = frozenset("-/–—")  # noqa: RUF001
-_MIN_STEM = 4  # letters, and a share of the longer word, that words of one stem begin with
+_MIN_STEM = 3  # letters, and a share of the longer word, that words of one stem begin with
 _STEM_SHARE = 0.5
+_MAX_ARTICLE = 3  # letters of stop words that stand for no other word: articles and prepositions
 
 
 class Replacement(NamedTuple):
@@ -49,23 +50,11 @@ class _Part(NamedTuple):
 def independent_changes(
     tokens: Sequence[str], paraphrase: Sequence[str], kept: Collection[int], language: str | None
 ) -> list[Change]:
-    """Find the changes of a paraphrase, in order, each as its replacements.
-
-    A word that is lost in one place and new in another has moved: both places are one change. Changes are left out that
-
-    - change or move kept tokens, names, figures or punctuation, or stand beside a hyphen;
-    - only reorder, add or remove words, or only change the form of a word;
-    - lose or add what is said: negation, pronouns, and words other than stop words that no other word stands for.
-
-    Args:
-        tokens: the tokens of the sentence.
-        paraphrase: those of the paraphrase.
-        kept: the positions of tokens that stay.
-        language: the language, for stop words; None if it is unknown.
-
-    Returns:
-        For each change its replacements, in the case of the sentence.
-    """
+    """Find the changes of a paraphrase in the order of the sentence, whose positions of kept tokens are given."""
+    # A word that is lost in one place and new in another has moved: both places are one change. Left out are changes
+    # - that change or move kept tokens, names, figures or punctuation, or stand beside a hyphen;
+    # - that only reorder, add or remove words, or only change the form of a word;
+    # - that lose or add what is said: negation, pronouns, and words other than stop words for which no other stands.
     usual = stop_words(language)
     parts = list(_parts(tokens, paraphrase, frozenset(kept)))
     decisive = _DECISIVE.get(language or "", frozenset())
@@ -160,7 +149,10 @@ def _keeps_what_is_said(
     lost, new = [*(removed - added).elements()], [*(added - removed).elements()]
     if len(lost) == len(new) == 1 and _is_same_word(lost[0], new[0]):
         return False  # another form or spelling
-    return all(others or all(word in usual for word in some) for some, others in ((lost, new), (new, lost)))
+    return all(
+        any(word not in usual or len(word) > _MAX_ARTICLE for word in others) or all(word in usual for word in some)
+        for some, others in ((lost, new), (new, lost))
+    )
 
 
 def _keeps_names(tokens: Sequence[str], group: Sequence[_Part]) -> bool:
