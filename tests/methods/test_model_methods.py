@@ -315,16 +315,24 @@ def test_bt_takes_over_changes_of_whole_sentences() -> None:
 
 
 def test_bt_translates_segments_besides_the_sentence() -> None:
-    text, oslo = "yesterday evening we all saw Oslo at noon today", [Mention("LOC", [(5, 6)])]
+    text, oslo = "yesterday evening we all admired Oslo at noon today", [Mention("LOC", [(5, 6)])]
     answers = {
-        text: "yesterday night we all saw Oslo at noon today",
-        "yesterday evening we all saw": "Yesterday we all viewed",
+        text: "yesterday night we all admired Oslo at noon today",
+        "yesterday evening we all admired": "Yesterday we all applauded",
         "at noon today": "at midday today",
     }
-    assert changed(text, answers, oslo) == ["yesterday night we all saw Oslo at noon today"]
+    assert changed(text, answers, oslo) == ["yesterday night we all admired Oslo at noon today"]
     likes_all = LikesShort()
     likes_all.token_log_probs = lambda texts: [array([0.0]) for _ in texts]  # type: ignore[method-assign]
-    assert changed(text, answers, oslo, causal_lm=likes_all) == ["yesterday night we all viewed Oslo at midday today"]
+    assert changed(text, answers, oslo, causal_lm=likes_all) == [
+        "yesterday night we all applauded Oslo at midday today"
+    ]
+
+
+def test_bt_shows_names_to_the_translator_by_capitals() -> None:
+    text, oslo = "we visited oslo yesterday evening", [Mention("LOC", [(2, 3)])]
+    answers = {text: "We visited oslo yesterday", "We visited Oslo yesterday evening": "We toured Oslo yesterday night"}
+    assert changed(text, answers, oslo) == ["we toured oslo yesterday night"]
 
 
 def test_bt_asks_nothing_twice() -> None:

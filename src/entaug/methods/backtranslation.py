@@ -263,7 +263,12 @@ class Backtranslation(Augmenter):
     def _plan_whole(self, sentence: Sentence, rng: Random) -> _Plan:
         """The sentence, and its segments: translators divide and order a sentence otherwise than a part of it."""
         ranges = dict.fromkeys([(0, len(sentence)), *self._cores(sentence)])
-        return tuple(((start, end), self._query(detokenize(sentence.tokens[start:end]), rng)) for start, end in ranges)
+        texts = [(span, detokenize(sentence.tokens[slice(*span)])) for span in ranges]
+        if not _has_capitals(sentence.tokens):  # translators know names, and where a sentence begins, by capitals
+            free = sentence.outside_mask()
+            cased = [word.capitalize() if i == 0 or not free[i] else word for i, word in enumerate(sentence.tokens)]
+            texts.append(((0, len(sentence)), detokenize(cased)))
+        return tuple((span, self._query(text, rng)) for span, text in texts)
 
     def _find_changes(self, sentences: Mapping[_Key, Sentence]) -> None:
         """Find the changes that translations make to sentences, and keep those that read well and mean the same."""
@@ -291,8 +296,7 @@ class Backtranslation(Augmenter):
         _, text = self._answers[query]
         if _ARTEFACTS.search(text):
             return
-        has_capitals = any(map(str.isupper, "".join(sentence.tokens)))
-        words = self.tokenizer_(text if has_capitals else text.lower())
+        words = self.tokenizer_(text if _has_capitals(sentence.tokens) else text.lower())
         start, end = span
         inside = {i - start for i in kept if start <= i < end}
         for change in independent_changes(sentence.tokens[start:end], words, inside, self._language):
@@ -412,6 +416,10 @@ def _core(tokens: Sequence[str], start: int, end: int) -> tuple[int, int] | None
 
 def _cased(word: str, model: str) -> str:
     return word[0].upper() + word[1:] if model[0].isupper() and word[0].islower() else word
+
+
+def _has_capitals(tokens: Iterable[str]) -> bool:
+    return any(map(str.isupper, "".join(tokens)))
 
 
 def _touch(one: Change, other: Change) -> bool:
