@@ -368,7 +368,7 @@ _Plan = tuple[tuple[tuple[int, int], _Query], ...]
 
 
 class _Key(NamedTuple):
-    """What the changes of a sentence depend on."""
+    """All that the changes of a sentence depend on."""
 
     tokens: tuple[str, ...]
     mentions: tuple[Mention, ...]
