@@ -264,10 +264,8 @@ class Backtranslation(Augmenter):
         """The sentence, and its segments: translators divide and order a sentence otherwise than a part of it."""
         ranges = dict.fromkeys([(0, len(sentence)), *self._cores(sentence)])
         texts = [(span, detokenize(sentence.tokens[slice(*span)])) for span in ranges]
-        if not _has_capitals(sentence.tokens):  # translators know names, and where a sentence begins, by capitals
-            free = sentence.outside_mask()
-            cased = [word.capitalize() if i == 0 or not free[i] else word for i, word in enumerate(sentence.tokens)]
-            texts.append(((0, len(sentence)), detokenize(cased)))
+        if not _has_capitals(sentence.tokens):
+            texts.append(((0, len(sentence)), _cased_text(sentence)))
         return tuple((span, self._query(text, rng)) for span, text in texts)
 
     def _find_changes(self, sentences: Mapping[_Key, Sentence]) -> None:
@@ -327,7 +325,8 @@ class Backtranslation(Augmenter):
         """Those of changes that do not make a sentence less likely."""
         if not changes:
             return []
-        texts = [as_text(sentence), *(as_text(_apply(sentence, change)) for change in changes)]
+        as_printed = as_text if _has_capitals(sentence.tokens) else _cased_text
+        texts = [as_printed(sentence), *(as_printed(_apply(sentence, change)) for change in changes)]
         log_probs = getattr(self.causal_lm_, "log_probs_of_variants", self.causal_lm_.token_log_probs)
         before, *after = (round(float(values.sum()), _DIGITS) for values in log_probs(texts))
         return [
@@ -420,6 +419,12 @@ def _cased(word: str, model: str) -> str:
 
 def _has_capitals(tokens: Iterable[str]) -> bool:
     return any(map(str.isupper, "".join(tokens)))
+
+
+def _cased_text(sentence: Sentence) -> str:
+    """A sentence without capitals as models know it: by capitals they tell names, and where a sentence begins."""
+    free = sentence.outside_mask()
+    return detokenize([word.capitalize() if i == 0 or not free[i] else word for i, word in enumerate(sentence.tokens)])
 
 
 def _touch(one: Change, other: Change) -> bool:

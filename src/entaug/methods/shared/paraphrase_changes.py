@@ -53,6 +53,7 @@ def independent_changes(
     """Find the changes of a paraphrase in the order of the sentence, whose positions of kept tokens are given."""
     # A word that is lost in one place and new in another has moved: both places are one change. Left out are changes
     # - that change or move kept tokens, names, figures or punctuation, or stand beside a hyphen;
+    # - that move words and put others into their place;
     # - that only reorder, add or remove words, or only change the form of a word;
     # - that lose or add what is said: negation, pronouns, and words other than stop words for which no other stands.
     usual = stop_words(language)
@@ -60,7 +61,8 @@ def independent_changes(
     decisive = _DECISIVE.get(language or "", frozenset())
     changes = []
     for group in _linked(parts, usual):
-        if not all(part.is_possible for part in group):
+        is_mixed = len(group) > 1 and any(part.removed and part.added for part in group)
+        if is_mixed or not all(part.is_possible for part in group):
             continue
         removed = sum((part.removed for part in group), Counter[str]())
         added = sum((part.added for part in group), Counter[str]())
