@@ -226,7 +226,10 @@ _LANGUAGES: dict[str, tuple[str, set[str]]] = {
         "any with a spaCy pipeline that has a parser (or your own trees)",
         {"dependency_parser", "constituency_parser"},
     ),
-    "any with translators": ("any with translators there and back", {"translator"}),
+    "any with translators": (
+        "any with translators there and back, an encoder and a language model",
+        {"translator", "encoder", "causal_lm"},
+    ),
     "any with a language model": (
         "any with a language model",
         {"masked_lm", "generator", "tagger", "encoder", "token_lm", "dependency_parser"},

@@ -466,7 +466,7 @@ def test_what_the_label_guard_uses_is_prepared_with_a_method() -> None:
     assert sorted(by_lm) == ["en_core_web_sm", "mpnet-mlm", "smollm2"], (
         "no word vectors, which only min_similarity needs"
     )
-    assert {model for model in used if "bt" in used[model]} == {"smollm2", "en_core_web_sm", "en-pt"}
+    assert {model for model in used if "bt" in used[model]} == {"smollm2", "minilm", "en_core_web_sm", "en-pt"}
     assert {model for model in used if "gal" in used[model]} == {"smollm2", "minilm"}, "its teacher is a default"
     assert [model for model in used if "cr" in used[model]] == ["en_core_web_sm"], "no scorer by default"
     assert "smollm2-gguf" not in [model for model in used if used[model]], "optional models are asked for by name"

@@ -12,6 +12,7 @@ from entaug.backends.protocols import RoundTrip
 from entaug.methods import METHODS, create_augmenter
 from entaug.methods.base import Augmenter
 from helpers.fakes import (
+    FakeCausalLM,
     FakeConstituencyParser,
     FakeDependencyParser,
     FakeEncoder,
@@ -32,6 +33,7 @@ FAKES: dict[str, Any] = {
     "lexicon": FakeLexicon({w: [f"{w}x", f"{w} more"] for w in COMMON}),
     "masked_lm": FakeMaskedLM(["red", "blue", "green", "near", "far", "runs", "walks", "sleeps"]),
     "encoder": FakeEncoder(),
+    "causal_lm": FakeCausalLM(),
     "generator": FakeGenerator(),
     "tagger": FakeTagger(),
     "dependency_parser": FakeDependencyParser(),
@@ -55,6 +57,7 @@ GIVEN: dict[str, dict[str, Any]] = {
         "generator": FakeInstructModel(answer=backwards),
         "teacher": None,
     },
+    "bt": {"whole_sentence": False},  # what fakes write paraphrases nothing
     "rewrite": {"generator": FakeInstructModel()},
     "selftrain": {
         "unlabelled": [Sentence([*"some words of a text number".split(), str(n)], id=f"s{n}") for n in range(1500)],

@@ -8,16 +8,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from numpy import float32
+from numpy.typing import NDArray
 
 import entaug
 from conftest import EXAMPLE
 from entaug import Backtranslation, MaskedLMReplacement, Mention, RoundTrip, Sentence
+from entaug.backends.fakes import array
 from entaug.backends.protocols import MaskedText
 from entaug.backends.translation.base import ChainedTranslator
 from entaug.core.alignment import CorpusTokenizer, detokenize, detokenize_with_gaps
 from entaug.core.spacing import infer_spaces
 from entaug.errors import ParameterError, UnknownNameError
-from helpers.fakes import FakeMaskedLM, FakeTranslator, FakeWordVectors
+from helpers.fakes import FakeCausalLM, FakeEncoder, FakeMaskedLM, FakeTranslator, FakeWordVectors
 
 
 class Scripted(FakeMaskedLM):
@@ -181,7 +184,8 @@ def test_lm_refuses(bad: dict[str, object]) -> None:
 
 def translated(tokens: str, answers: dict[str, str], mentions: list[Mention], **options: object) -> list[str]:
     gold = [Sentence(tokens.split(), mentions)]
-    method = Backtranslation(translator=by(answers), p=1.0, **options)  # type: ignore[arg-type]
+    params: dict[str, Any] = {"whole_sentence": False, **options}
+    method = Backtranslation(translator=by(answers), p=1.0, **params)
     made = list(method.fit(gold).augment(gold))
     for sentence in made:
         assert [sentence.mention_tokens(m) for m in sentence.mentions] == [
@@ -237,7 +241,7 @@ def test_bt_keeps_figures_and_leaves_no_foreign_word() -> None:
     for word, count in (("parques", 0), ("total", 1)):
         there = Says({"had very large parks": f"tinha {word}"})
         trip = RoundTrip(there, Says({f"tinha {word}": f"had large {word}"}))
-        assert len(list(Backtranslation(translator=trip).fit(gold).augment(gold))) == count
+        assert len(list(Backtranslation(whole_sentence=False, translator=trip).fit(gold).augment(gold))) == count
 
 
 def test_bt_leaves_gaps_of_mentions_alone() -> None:
@@ -252,7 +256,7 @@ def test_bt_translates_what_repeats_once_and_remembers() -> None:
     gold = [
         Sentence(f"{name} it rains a lot .".split(), [Mention("LOC", [(0, 1)])]) for name in ("Oslo", "Rome", "Rio")
     ]
-    method = Backtranslation(translator=trip, p=1.0, copies=2).fit(gold)
+    method = Backtranslation(whole_sentence=False, translator=trip, p=1.0, copies=2).fit(gold)
     assert len(list(method.augment(gold))) == 3
     assert trip.forward.asked == ["it rains a lot"]  # type: ignore[attr-defined]
     assert method.statistics_.missing == {"made before": 3}
@@ -263,46 +267,116 @@ def test_bt_varies_pivots_and_samples() -> None:
     gold = [Sentence(text, [Mention("PER", [(0, 1)])])]
     question = "goes there by train every day"
     trips = [by({question: "takes the train daily"}), by({question: "travels there by rail each day"})]
-    made = Backtranslation(translator=trips, copies=2, p=1.0).fit(gold).augment(gold)
+    made = Backtranslation(whole_sentence=False, translator=trips, copies=2, p=1.0).fit(gold).augment(gold)
     assert len({sentence.tokens for sentence in made}) == 2
     sampling = RoundTrip(FakeTranslator(can_sample=True), FakeTranslator())
-    drawn = Backtranslation(translator=sampling, do_sample=True, copies=4, p=1.0).fit(gold)
+    drawn = Backtranslation(whole_sentence=False, translator=sampling, do_sample=True, copies=4, p=1.0).fit(gold)
     assert len(list(drawn.augment(gold))) > 2
     assert not [note for note in drawn.notes() if "cannot sample" in note]
-    fixed = Backtranslation(translator=by({}), do_sample=True)
+    fixed = Backtranslation(whole_sentence=False, translator=by({}), do_sample=True)
     fixed.load()
     assert "cannot sample" in fixed.notes()[-1]
 
 
-def test_bt_of_whole_sentences_protects_mentions() -> None:
-    mentions = [Mention("PER", [(0, 2)]), Mention("LOC", [(6, 7)])]
-    text = "Ada Byron went home by Old Oslo with joy ."
-    mentions[1] = Mention("LOC", [(5, 7)])
-    asked = "XX1 went home by XX2 with joy"
-    assert translated(text, {asked: "Happily, XX1 travelled via XX2."}, mentions, whole_sentence=True) == [
-        "Happily , Ada Byron travelled via Old Oslo ."
+class LikesShort(FakeCausalLM):
+    """A language model that likes short texts, and no text with the word ``odd``."""
+
+    def token_log_probs(self, texts: Sequence[str]) -> list[NDArray[float32]]:
+        return [array([-float(len(text)) - 100 * ("odd" in text.split())]) for text in texts]
+
+
+class OddOneOut(FakeEncoder):
+    """An encoder that finds texts with the word ``far`` unlike all others, and the others equal."""
+
+    def sentence_vectors(self, texts: Sequence[str]) -> NDArray[float32]:
+        return array([[1.0 - ("far" in text.split()), 0.0 + ("far" in text.split())] for text in texts])
+
+
+def changed(tokens: str, answers: dict[str, str], mentions: list[Mention], **options: Any) -> list[str]:
+    models = {"encoder": OddOneOut(), "causal_lm": LikesShort()}
+    return translated(tokens, answers, mentions, whole_sentence=True, **{**models, **options})
+
+
+def test_bt_takes_over_changes_of_whole_sentences() -> None:
+    mentions = [Mention("PER", [(0, 2)]), Mention("LOC", [(6, 8)])]
+    text = "Ada Byron quickly travelled home via Old Oslo yesterday evening ."
+    asked = "Ada Byron quickly travelled home via Old Oslo yesterday evening."
+    # Names that the translation spoils stay, and so do the words beside them that changed with them.
+    answer = "Adah Byron rapidly went home through Elderly Oslo last night."
+    assert changed(text, {asked: answer}, mentions) == ["Ada Byron rapidly went home via Old Oslo last night ."]
+    for bad in ("odd", "far"):
+        answer = f"Ada Byron {bad} travelled home via Old Oslo last night."
+        assert changed(text, {asked: answer}, mentions) == [
+            "Ada Byron quickly travelled home via Old Oslo last night ."
+        ]
+        unchecked = changed(text, {asked: answer}, mentions, check_translations=False)
+        assert unchecked == [f"Ada Byron {bad} travelled home via Old Oslo last night ."]
+    assert changed(text, {asked: "<unk> Byron fast went home."}, mentions) == []
+
+
+def test_bt_translates_segments_besides_the_sentence() -> None:
+    text, oslo = "yesterday evening we all admired Oslo at noon today", [Mention("LOC", [(5, 6)])]
+    answers = {
+        text: "yesterday night we all admired Oslo at noon today",
+        "yesterday evening we all admired": "Yesterday we all applauded",
+        "at noon today": "at midday today",
+    }
+    assert changed(text, answers, oslo) == ["yesterday night we all admired Oslo at noon today"]
+    likes_all = LikesShort()
+    likes_all.token_log_probs = lambda texts: [array([0.0]) for _ in texts]  # type: ignore[method-assign]
+    assert changed(text, answers, oslo, causal_lm=likes_all) == [
+        "yesterday night we all applauded Oslo at midday today"
     ]
-    assert translated(text, {asked: "Via XX2 travelled XX1"}, mentions, whole_sentence=True) == []
-    assert translated(text, {asked: "XX1 travelled"}, mentions, whole_sentence=True) == []
-    assert translated(text, {asked: "XX1 XX1 travelled via XX2"}, mentions, whole_sentence=True) == []
-    # Overlapping mentions and those with gaps are protected as one.
-    nested = [Mention("D", [(0, 1), (2, 3)]), Mention("D", [(1, 3)])]
-    made = translated(
-        "joint back pain was seen today .", {"XX1 was seen today": "XX1 was found"}, nested, whole_sentence=True
-    )
-    assert made == ["joint back pain was found ."]
 
 
-def test_bt_of_whole_sentences_keeps_words_out_of_mentions_that_begin_with_punctuation() -> None:
-    quoted = [Mention("LOC", [(0, 2)])]
-    asked = "XX1 had the ministry of work"
-    assert translated(
-        "`` Poland had the ministry of work .", {asked: "The ministry of work had XX1"}, quoted, whole_sentence=True
-    ) == ["The ministry of work had `` Poland ."]
-    smile = [Mention("X", [(0, 1)]), Mention("PER", [(2, 3)])]
-    asked = "XX1 dear XX2 came home"
-    made = translated(":) dear Ada came home", {asked: "My XX1 dear XX2 came back home"}, smile, whole_sentence=True)
-    assert made == ["My :) dear Ada came back home"]
+def test_bt_shows_names_to_the_translator_by_capitals() -> None:
+    text, oslo = "we visited oslo yesterday evening", [Mention("LOC", [(2, 3)])]
+    answers = {text: "We visited oslo yesterday", "We visited Oslo yesterday evening": "We toured Oslo yesterday night"}
+    assert changed(text, answers, oslo) == ["we toured oslo yesterday night"]
+
+
+def test_bt_asks_nothing_twice() -> None:
+    text = "Ada left home yesterday evening"
+    gold = [Sentence(text.split(), [Mention("PER", [(0, 1)])])]
+    trip = by({text: "Ada left home yesterday night"})
+    method = Backtranslation(translator=trip, check_translations=False, copies=3).fit(gold)
+    assert len(list(method.augment(gold))) == 1
+    assert method.statistics_.missing == {"all changes of the translation were drawn before": 2}
+    assert len(trip.forward.asked) == 2  # type: ignore[attr-defined]  # the sentence and its segment
+    nothing = Backtranslation(translator=by({}), check_translations=False).fit(gold)
+    assert not list(nothing.augment(gold))
+    assert nothing.statistics_.missing == {"the translation changes nothing that may be changed": 1}
+
+
+def test_bt_wants_stop_words_alone_to_gain() -> None:
+    class LikesIn(FakeCausalLM):
+        gain = 0.0
+
+        def token_log_probs(self, texts: Sequence[str]) -> list[NDArray[float32]]:
+            return [array([-5.0, self.gain if "in" in text.split() else 0.0]) for text in texts]
+
+    text, oslo, likes_in = "they saw trains at Oslo", [Mention("LOC", [(4, 5)])], LikesIn()
+    for likes_in.gain, count in ((0.9, 0), (1.0, 1)):
+        assert len(changed(text, {text: "they saw trains in Oslo"}, oslo, causal_lm=likes_in)) == count
+        assert changed(text, {text: "they saw carriages at Oslo"}, oslo, causal_lm=likes_in)
+
+
+def test_bt_draws_changes() -> None:
+    text = "Ada swiftly left her cosy home yesterday evening"
+    gold = [Sentence(text.split(), [Mention("PER", [(0, 1)])])]
+    trip = by({text: "Ada quickly left her snug home yesterday night"})
+    method = Backtranslation(translator=trip, check_translations=False, copies=7, max_attempts=30).fit(gold)
+    made = {" ".join(sentence.tokens) for sentence in method.augment(gold)}
+    assert all("Ada" in one and one != text for one in made)
+    assert len(made) >= 4
+
+
+def test_bt_needs_its_judges_only_where_they_judge() -> None:
+    for options in ({"whole_sentence": False}, {"check_translations": False}):
+        method = Backtranslation(translator=by({}), **options).load()
+        assert not hasattr(method, "encoder_")
+        assert method.kinds_by_default.isdisjoint({"encoder", "causal_lm"})
+    assert Backtranslation(translator=by({})).kinds_by_default >= {"translator", "encoder", "causal_lm"}
 
 
 def test_bt_names() -> None:
@@ -320,8 +394,9 @@ def test_bt_names() -> None:
 def test_bt_takes_all_translations_if_they_are_not_checked() -> None:
     gold = [Sentence("Ada had 3 big red cars".split(), [Mention("PER", [(0, 1)])])]
     trip = by({"had 3 big red cars": "had 4 large red carros"})
-    assert not list(Backtranslation(translator=trip, p=1).fit(gold).augment(gold))
-    [new] = Backtranslation(translator=trip, p=1, check_translations=False).fit(gold).augment(gold)
+    assert not list(Backtranslation(whole_sentence=False, translator=trip, p=1).fit(gold).augment(gold))
+    unchecked = Backtranslation(whole_sentence=False, translator=trip, p=1, check_translations=False)
+    [new] = unchecked.fit(gold).augment(gold)
     assert new.tokens == ("Ada", "had", "4", "large", "red", "carros")
 
 

@@ -1,15 +1,16 @@
-"""BT: backtranslation of words outside mentions."""
+"""BT: backtranslation of sentences, and of segments outside mentions."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from random import Random
-from typing import ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from entaug.backends.language_check import LoadedModel
-from entaug.backends.protocols import RoundTrip
+from entaug.backends.protocols import CausalLM, Encoder, RoundTrip
 from entaug.backends.resolve import resolve
 from entaug.backends.translation.base import ChainedTranslator
 from entaug.config.params import PositiveInt, Probability
@@ -17,18 +18,28 @@ from entaug.config.presets import ONLY_IF_SET, read_presets
 from entaug.core.alignment import CorpusTokenizer, detokenize
 from entaug.core.data import Sentence
 from entaug.core.edits import Edit
+from entaug.core.languages import LanguageProfile
+from entaug.core.mentions import Mention
 from entaug.core.rng import sample_positions
 from entaug.core.spacing import infer_spaces, is_word_character
-from entaug.core.words import words_in
+from entaug.core.words import stop_words, words_in
 from entaug.errors import EditError, InputError, ParameterError
 from entaug.filters.label_guard import UncasedNames
 from entaug.methods.base import Augmenter, MethodInfo, Rejection, Request
+from entaug.methods.shared.paraphrase_changes import Change, Replacement, independent_changes
 from entaug.methods.types import UNCHANGED
+from entaug.metrics.likelihood import as_text
 
 _NO_SEGMENT = Rejection("no long enough segment outside mentions", final=True)
-_MENTION_LOST = Rejection("a protected mention was lost or moved in translation")
+_NO_CHANGE = "the translation changes nothing that may be changed"
+_ALL_DRAWN = Rejection("all changes of the translation were drawn before", final=True)
 _UNUSABLE = Rejection("the translation is not usable in the sentence")
 _STARTER_PAIRS: dict[str, tuple[str, ...]] = {"pt": ("en-pt", "pt-en")}
+_JUDGES = ("encoder", "causal_lm")  # the models that judge changes
+_CONTEXT = 4  # words on both sides of a change, with which its meaning is compared
+# Nats by which a change of stop words alone, of which the words around them choose one, has to raise the likelihood.
+_MIN_GAIN = 1.0
+_DIGITS = 3  # of scores: kernels may round further ones differently for other batches
 _CACHE_SIZE = 50_000  # size of the translation cache; segments repeat within a corpus and between copies
 # Artefacts of models that must not be in a translation: sub-words, masks, unknown words, special tokens.
 _ARTEFACTS = re.compile(r"##|▁|⁇|�|</?s>|<unk>|<pad>|\[(?:MASK|UNK|PAD|CLS|SEP)\]|<mask>")
@@ -39,22 +50,34 @@ _DETACHED_APOSTROPHES = frozenset(("'", "’", "`", "´"))  # noqa: RUF001
 
 @dataclass(kw_only=True, eq=False)
 class Backtranslation(Augmenter):
-    """Translate segments outside mentions into another language and back.
+    """Translate sentences into another language and back, and take over what changes outside mentions.
 
-    Segments of at least `min_tokens` tokens are candidates, except the gaps of discontinuous mentions. The translation
-    is tokenized like the corpus. The case of its first word and the punctuation around it follow the original.
+    A sentence is translated as a whole, so that words have their context, and each of its segments outside mentions
+    alone. Of what the translations change, those changes are candidates that can be made each without the others, that
+    leave mentions, names, figures, punctuation, negation and pronouns as they are, that lose no word for which no other
+    stands, that keep the meaning of the words around them, and that make the sentence no less likely (of stop words
+    alone: more likely). A sentence of which no change is left has no new sentence.
+
+    With ``whole_sentence=False``, segments are replaced by their translations, as in the paper. Segments are candidates
+    except the gaps of discontinuous mentions. The case of their first word and the punctuation around them follow the
+    original.
 
     Args:
-        p: the probability of translating each candidate; at least one is translated.
+        p: the probability of taking each candidate; at least one is taken.
         translator: the translators into the other language and back: ``"pt"`` (the starter pair), ``"FORWARD>BACK"``
             with two names of translators, or more for several languages on the way (``"en-de>de-fr>fr-en"``), several
-            of these separated by commas, or a `RoundTrip`, or a list of these. One is drawn for each segment.
-        min_tokens: the minimum number of tokens of a candidate.
+            of these separated by commas, or a `RoundTrip`, or a list of these. One is drawn for each text.
+        min_tokens: the minimum number of tokens of a segment.
         do_sample: sample translations instead of taking the best, if the translator supports it.
-        whole_sentence: translate whole sentences with placeholders for mentions, which keeps the context; `p` and
-            `min_tokens` then have no effect, and translations that lose or reorder placeholders are rejected.
-        check_translations: reject translations with other figures or brackets, with words of the other language, or of
-            an implausible length; the paper takes all translations.
+        whole_sentence: translate whole sentences besides segments, and take over single changes.
+        check_translations: reject segments with other figures or brackets, with words of the other language, or of an
+            implausible length; and, with `whole_sentence`, changes that change the meaning or read worse. The paper
+            takes all translations.
+        min_similarity: the minimum cosine between a change and what it replaces, with the words around them; for a
+            change in two places the cosine may be half as far from 1. Used where both `whole_sentence` and
+            `check_translations` are set, like the models below.
+        encoder: an `Encoder`, or the name of one, for the meaning.
+        causal_lm: a `CausalLM`, or the name of one, for the likelihood.
         preset: ``"starter"``; or ``"paper"``, which sets what the paper says (``entaug list methods bt``)
             unless it is given.
 
@@ -63,7 +86,7 @@ class Backtranslation(Augmenter):
         >>> from helpers.fakes import FakeTranslator  # tests/helpers of entaug
         >>> pivot = RoundTrip(FakeTranslator({"sings": "canta"}), FakeTranslator({"canta": "chants"}))
         >>> gold = [Sentence("Ada sings very well .".split(), [Mention("PER", [(0, 1)])])]
-        >>> [new] = Backtranslation(translator=pivot).fit(gold).augment(gold)
+        >>> [new] = Backtranslation(translator=pivot, check_translations=False).fit(gold).augment(gold)
         >>> new.tokens, new.iob()
         (('Ada', 'chants', 'very', 'well', '.'), ['B-PER', 'O', 'O', 'O', 'O'])
     """
@@ -72,37 +95,63 @@ class Backtranslation(Augmenter):
     translator: str | RoundTrip | Sequence[RoundTrip] = "pt"
     min_tokens: PositiveInt = 3
     do_sample: bool = False
-    whole_sentence: bool = False
+    whole_sentence: bool = True
     check_translations: bool = True
+    min_similarity: Probability = 0.95
+    encoder: Encoder | str = "minilm"
+    causal_lm: CausalLM | str = "smollm2"
     preset: Literal["starter", "paper"] = field(default="starter", metadata=ONLY_IF_SET)
+
+    translator_: list[RoundTrip] = field(init=False, repr=False)
+    encoder_: Encoder = field(init=False, repr=False)
+    causal_lm_: CausalLM = field(init=False, repr=False)
 
     presets = read_presets("bt")
 
     info: ClassVar[MethodInfo] = MethodInfo(
         name="bt",
         long_name="backtranslation",
-        summary="segments outside mentions translated into another language and back",
+        summary="sentences translated into another language and back, for other words outside mentions",
         paper="Yaseen and Langer 2021, Data Augmentation for Low-Resource NER Using Backtranslation",
         keeps_order=True,
         keeps_mention_words=True,
         needs_fit=True,
         writes_words=True,
         wrong_labels=(0, 30),
-        needs=("translator",),
-        cost="two translations per segment; repeated segments are translated once",
+        needs=("translator", "encoder", "causal_lm"),
+        cost="two translations per sentence and segment, and one pass of a language model per change",
     )
 
     def _load(self) -> None:
-        [self.translator_] = self._load_models({"translator": lambda: _round_trips(self.translator)}).values()
+        loaders: dict[str, Callable[[], Any]] = {
+            kind: partial(resolve, kind, getattr(self, kind)) for kind in _JUDGES if self._uses_backend(kind)
+        }
+        loaders["translator"] = lambda: _round_trips(self.translator)
+        for kind, backend in self._load_models(loaders).items():
+            setattr(self, f"{kind}_", backend)
         self._answers: dict[_Query, tuple[str, str]] = {}
+        self._changes: dict[_Key, list[Change]] = {}
+
+    def _uses_backend(self, kind: str) -> bool:
+        return kind not in _JUDGES or (self.whole_sentence and self.check_translations)
 
     def _models(self) -> list[LoadedModel]:
         option = self._option("translator")
-        return [LoadedModel("translator", trip.forward, trip.forward, option) for trip in self.translator_]
+        translators = [LoadedModel("translator", trip.forward, trip.forward, option) for trip in self.translator_]
+        return [*translators, *(model for model in super()._models() if model.kind in _JUDGES)]
 
     def _fit(self, corpus: Iterable[Sentence]) -> None:
         self._uncased_names = self.guard_.uncased_names if self.guard_ else UncasedNames()
-        self.tokenizer_ = CorpusTokenizer(sentence.tokens for sentence in corpus)
+        words = LanguageProfile()
+
+        def tokens() -> Iterator[tuple[str, ...]]:
+            for sentence in corpus:
+                words.add(sentence)
+                yield sentence.tokens
+
+        self.tokenizer_ = CorpusTokenizer(tokens())
+        self._language = words.language
+        self._changes.clear()  # the names of another corpus may be others
         if self.tokenizer_.divides_unspaced_text:
             raise InputError(
                 "the corpus divides a script without spaces into words, which cannot be done to translations",
@@ -119,11 +168,11 @@ class Backtranslation(Augmenter):
         ]
 
     def _rewrite_batch(self, requests: Sequence[Request]) -> Sequence[Sentence | Rejection]:
-        plan_one = self._plan_whole if self.whole_sentence else self._plan_runs
-        plans = [plan_one(request.sentence, request.rng) for request in requests]
+        if self.whole_sentence:
+            return self._rewrite_whole(requests)
+        plans = [self._plan_runs(request.sentence, request.rng) for request in requests]
         self._translate([question for plan in plans for _, question in plan])
-        finish = self._finish_whole if self.whole_sentence else self._finish_runs
-        return [finish(sentence, plan) for (sentence, *_), plan in zip(requests, plans, strict=True)]
+        return [self._finish_runs(sentence, plan) for (sentence, *_), plan in zip(requests, plans, strict=True)]
 
     def _query(self, text: str, rng: Random) -> _Query:
         pivot = rng.randrange(len(self.translator_))
@@ -149,7 +198,7 @@ class Backtranslation(Augmenter):
     def _plan_runs(self, sentence: Sentence, rng: Random) -> _Plan:
         cores = self._cores(sentence)
         drawn = [cores[place] for place in sample_positions(rng, len(cores), self.p)]
-        return [((start, end), self._query(detokenize(sentence.tokens[start:end]), rng)) for start, end in drawn]
+        return tuple(((start, end), self._query(detokenize(sentence.tokens[start:end]), rng)) for start, end in drawn)
 
     def _cores(self, sentence: Sentence) -> list[tuple[int, int]]:
         """The segments outside mentions (and names, in a corpus without capitals), without marks at their ends."""
@@ -204,56 +253,106 @@ class Backtranslation(Augmenter):
 
     # ------------------------------------------------------------------------------------------------ whole sentences
 
+    def _rewrite_whole(self, requests: Sequence[Request]) -> list[Sentence | Rejection]:
+        plans = [self._plan_whole(request.sentence, request.rng) for request in requests]
+        self._translate([query for plan in plans for _, query in plan])
+        keys = [_Key(r.sentence.tokens, r.sentence.mentions, plan) for r, plan in zip(requests, plans, strict=True)]
+        self._find_changes(dict(zip(keys, (request.sentence for request in requests), strict=True)))
+        return [self._draw_changes(request, self._changes[key]) for request, key in zip(requests, keys, strict=True)]
+
     def _plan_whole(self, sentence: Sentence, rng: Random) -> _Plan:
-        ranges = self._kept_ranges(sentence)
-        core = _core(sentence.tokens, 0, len(sentence))
-        if core is None or sum(end - start for start, end in ranges) >= len(sentence):
+        """The sentence, and its segments: translators divide and order a sentence otherwise than a part of it."""
+        ranges = dict.fromkeys([(0, len(sentence)), *self._cores(sentence)])
+        texts = [(span, detokenize(sentence.tokens[slice(*span)])) for span in ranges]
+        if not _has_capitals(sentence.tokens):
+            texts.append(((0, len(sentence)), _cased_text(sentence)))
+        return tuple((span, self._query(text, rng)) for span, text in texts)
+
+    def _find_changes(self, sentences: Mapping[_Key, Sentence]) -> None:
+        """Find the changes that translations make to sentences, and keep those that read well and mean the same."""
+        if len(self._changes) > _CACHE_SIZE:
+            self._changes.clear()
+        new = {key: sentence for key, sentence in sentences.items() if key not in self._changes}
+        names = self._uncased_names.places(list(new.values()))
+        for (key, sentence), of_sentence in zip(new.items(), names, strict=True):
+            kept = {*of_sentence, *(i for m in sentence.mentions for i in range(m.start, m.end))}  # gaps included
+            changes = list(
+                dict.fromkeys(change for part in key.plan for change in self._changes_of(sentence, kept, *part))
+            )
+            if self.check_translations:
+                changes = self._fluent(sentence, self._similar(sentence, changes))
+            apart: list[Change] = []
+            for change in changes:
+                if not any(_touch(change, other) for other in apart):
+                    apart.append(change)
+            self._changes[key] = apart
+
+    def _changes_of(
+        self, sentence: Sentence, kept: Collection[int], span: tuple[int, int], query: _Query
+    ) -> Iterator[Change]:
+        """The changes that the translation of a part of a sentence makes."""
+        _, text = self._answers[query]
+        if _ARTEFACTS.search(text):
+            return
+        words = self.tokenizer_(text if _has_capitals(sentence.tokens) else text.lower())
+        start, end = span
+        inside = {i - start for i in kept if start <= i < end}
+        for change in independent_changes(sentence.tokens[start:end], words, inside, self._language):
+            yield tuple(Replacement(start + a, start + b, new) for a, b, new in change)
+
+    def _similar(self, sentence: Sentence, changes: Sequence[Change]) -> list[Change]:
+        """Those of changes that keep the meaning of the words around them."""
+        texts = []
+        for change in changes:
+            start, end = max(0, change[0].start - _CONTEXT), change[-1].end + _CONTEXT
+            after = len(sentence) - end
+            new = _apply(sentence, change).tokens
+            texts += [
+                detokenize(sentence.tokens[start:end]),
+                detokenize(new[start : max(start, len(new) - after) if after > 0 else None]),
+            ]
+        vectors = self.encoder_.sentence_vectors(texts)
+        differences = (1 - float(vectors[i] @ vectors[i + 1]) for i in range(0, len(texts), 2))
+        allowed = 1 - self.min_similarity
+        # Words that move hardly change the cosine, so that a change in several places has to be the nearer for it.
+        return [
+            change
+            for change, difference in zip(changes, differences, strict=True)
+            if round(difference * len(change), _DIGITS) <= round(allowed, _DIGITS)
+        ]
+
+    def _fluent(self, sentence: Sentence, changes: Sequence[Change]) -> list[Change]:
+        """Those of changes that do not make a sentence less likely."""
+        if not changes:
             return []
-        tokens: list[str] = []
-        place = core[0]
-        for number, (start, end) in enumerate(ranges):
-            tokens += [*sentence.tokens[place:start], _placeholder(number)]
-            place = end
-        tokens += sentence.tokens[place : max(place, core[1])]
-        return [(core, self._query(detokenize(tokens), rng))]
+        as_printed = as_text if _has_capitals(sentence.tokens) else _cased_text
+        texts = [as_printed(sentence), *(as_printed(_apply(sentence, change)) for change in changes)]
+        log_probs = getattr(self.causal_lm_, "log_probs_of_variants", self.causal_lm_.token_log_probs)
+        before, *after = (round(float(values.sum()), _DIGITS) for values in log_probs(texts))
+        return [
+            change
+            for change, total in zip(changes, after, strict=True)
+            if total - before >= (_MIN_GAIN if self._is_of_stop_words(sentence, change) else 0.0)
+        ]
 
-    def _kept_ranges(self, sentence: Sentence) -> list[tuple[int, int]]:
-        """The ranges of mentions, gaps included, and of names in a corpus without capitals; overlapping ones merged."""
-        [names] = self._uncased_names.places([sentence])
-        ranges: list[tuple[int, int]] = []
-        for start, end in sorted([*((m.start, m.end) for m in sentence.mentions), *((i, i + 1) for i in names)]):
-            if ranges and start < ranges[-1][1]:
-                ranges[-1] = (ranges[-1][0], max(end, ranges[-1][1]))
-            else:
-                ranges.append((start, end))
-        return ranges
+    def _is_of_stop_words(self, sentence: Sentence, change: Change) -> bool:
+        words = {word.lower() for start, end, new in change for word in (*sentence.tokens[start:end], *new)}
+        return words <= stop_words(self._language)
 
-    def _finish_whole(self, sentence: Sentence, plan: _Plan) -> Sentence | Rejection:
-        if not plan:
-            return _NO_SEGMENT
-        [((first, last), question)] = plan
-        pivot, text = self._answers[question]
-        ranges = self._kept_ranges(sentence)
-        pieces = _split_at([_placeholder(number) for number in range(len(ranges))], text)
-        if pieces is None:
-            return _MENTION_LOST
-        if ranges:  # the core leaves out punctuation at the ends, also that of a mention
-            first = min(first, ranges[0][0])
-        bounds = [first, *(edge for span in ranges for edge in span), last]
-        replaced = []
-        for number, piece in enumerate(pieces):
-            start, end = bounds[2 * number], max(bounds[2 * number], bounds[2 * number + 1])
-            words = tuple(self.tokenizer_(piece))
-            if number == 0 and words and start < end:
-                words = (_cased(words[0], sentence.tokens[start]), *words[1:])
-            if number == len(pieces) - 1:  # the final punctuation of the original is kept
-                while words and not is_word_character(words[-1][-1]):
-                    words = words[:-1]
-            replaced.append((start, end, words))
-        new = _replace(sentence, replaced)
-        if isinstance(new, Rejection) or _ARTEFACTS.search(text):
+    def _draw_changes(self, request: Request, changes: Sequence[Change]) -> Sentence | Rejection:
+        sentence, rng, _, attempt = request
+        is_fixed = len(self.translator_) == 1 and not self.do_sample
+        if not changes:
+            return Rejection(_NO_CHANGE, final=is_fixed)
+        if is_fixed and attempt >= 2 ** len(changes) - 1:
+            return _ALL_DRAWN
+        drawn = [changes[place] for place in sample_positions(rng, len(changes), self.p)]
+        if not drawn:
+            return UNCHANGED
+        together = tuple(sorted(replacement for change in drawn for replacement in change))
+        if len(drawn) > 1 and self.check_translations and not self._fluent(sentence, [together]):
             return _UNUSABLE
-        return new if self._is_plausible(sentence.tokens, new.tokens, pivot) else _UNUSABLE
+        return _apply(sentence, together)
 
 
 class _Query(NamedTuple):
@@ -264,7 +363,15 @@ class _Query(NamedTuple):
     seed: int | None
 
 
-_Plan = list[tuple[tuple[int, int], _Query]]
+_Plan = tuple[tuple[tuple[int, int], _Query], ...]
+
+
+class _Key(NamedTuple):
+    """All that the changes of a sentence depend on."""
+
+    tokens: tuple[str, ...]
+    mentions: tuple[Mention, ...]
+    plan: _Plan
 
 
 def _round_trips(given: str | RoundTrip | Sequence[RoundTrip]) -> list[RoundTrip]:
@@ -306,17 +413,28 @@ def _core(tokens: Sequence[str], start: int, end: int) -> tuple[int, int] | None
     return (start, end) if sum(token[0].isalpha() for token in tokens[start:end]) > 1 else None
 
 
-def _placeholder(number: int) -> str:
-    return f"XX{number + 1}"
-
-
-def _split_at(placeholders: list[str], text: str) -> list[str] | None:
-    """Split a text at placeholders; return None unless each occurs exactly once, in order."""
-    return re.split(r"XX\d+", text) if re.findall(r"XX\d+", text) == placeholders else None
-
-
 def _cased(word: str, model: str) -> str:
     return word[0].upper() + word[1:] if model[0].isupper() and word[0].islower() else word
+
+
+def _has_capitals(tokens: Iterable[str]) -> bool:
+    return any(map(str.isupper, "".join(tokens)))
+
+
+def _cased_text(sentence: Sentence) -> str:
+    """A sentence without capitals as models know it: by capitals they tell names, and where a sentence begins."""
+    free = sentence.outside_mask()
+    return detokenize([word.capitalize() if i == 0 or not free[i] else word for i, word in enumerate(sentence.tokens)])
+
+
+def _touch(one: Change, other: Change) -> bool:
+    """Whether changes are at the same place or beside each other."""
+    return any(a.start <= b.end and b.start <= a.end for a in one for b in other)
+
+
+def _apply(sentence: Sentence, change: Sequence[Replacement]) -> Sentence:
+    """Make changes outside mentions."""
+    return sentence.edit(Edit(start, end, words, None, infer_spaces(words)[:-1]) for start, end, words in change)
 
 
 def _replace(sentence: Sentence, replaced: Iterable[tuple[int, int, tuple[str, ...]]]) -> Sentence | Rejection:
