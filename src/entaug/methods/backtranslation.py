@@ -38,7 +38,7 @@ _STARTER_PAIRS: dict[str, tuple[str, ...]] = {"pt": ("en-pt", "pt-en")}
 _JUDGES = ("encoder", "causal_lm")  # the models that judge changes
 _CONTEXT = 4  # words on both sides of a change, with which its meaning is compared
 # Nats by which a change of stop words alone, of which the words around them choose one, has to raise the likelihood.
-_MIN_GAIN = 1.0
+_MIN_GAIN = 2.0
 _DIGITS = 3  # of scores: kernels may round further ones differently for other batches
 _CACHE_SIZE = 50_000  # size of the translation cache; segments repeat within a corpus and between copies
 # Artefacts of models that must not be in a translation: sub-words, masks, unknown words, special tokens.
