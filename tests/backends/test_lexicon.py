@@ -394,7 +394,7 @@ def test_sr_leaves_verbs_with_complements_and_parts_of_compounds_alone() -> None
     assert replaced("they keep feelings", keep="VERB", feelings="NOUN compound") == {"they maintain feelings"}
 
 
-class SenseLexicon_(TaggedLexicon):
+class ContextSynonyms(TaggedLexicon):
     """A lexicon in which "bank" has the senses of river and of money."""
 
     def synonyms_of_senses(self, word: str, tag: str) -> tuple[tuple[str, ...], ...]:
@@ -426,7 +426,7 @@ class Likes:
 def in_context(masked_lm: object, causal_lm: object, text: str = "the bank of it") -> set[str]:
     sr = SynonymReplacement(
         p=1.0,
-        lexicon=SenseLexicon_({}),
+        lexicon=ContextSynonyms({}),
         dependency_parser=Tags(bank="NOUN"),
         masked_lm=masked_lm,  # type: ignore[arg-type]
         causal_lm=causal_lm,  # type: ignore[arg-type]
