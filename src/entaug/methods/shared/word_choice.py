@@ -13,7 +13,7 @@ from entaug.backends.dependency_trees import base_relations
 from entaug.backends.protocols import CausalLM, DependencyParser, MaskedText, Parse
 from entaug.backends.resolve import preparing_command, resolve_prepared
 from entaug.core.alignment import detokenize, detokenize_with_gaps
-from entaug.core.words import AUTO
+from entaug.core.words import AUTO, takes_an
 
 STARTERS = {"dependency_parser": "en_core_web_sm", "masked_lm": "mpnet-mlm", "causal_lm": "smollm2"}
 """The starter models that stand for ``"auto"``, for English."""
@@ -63,14 +63,6 @@ def replaceable_words(parse: Parse) -> list[int]:
         ):
             fixed.add(head)
     return [i for i in range(len(names)) if i not in fixed]
-
-
-def takes_an(word: str) -> bool:
-    """Whether an English word begins with the sound of a vowel."""
-    word = word.lower()
-    if word.startswith(("hour", "honest", "honor", "honour", "heir")):
-        return True
-    return word[0] in "aeiou" and not word.startswith(("uni", "use", "usu", "uti", "ura", "eu", "ewe", "one", "once"))
 
 
 def fits_article(tokens: Sequence[str], position: int, word: str) -> bool:
