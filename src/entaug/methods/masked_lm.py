@@ -38,7 +38,7 @@ _NO_WORD = Rejection("no replaceable word outside mentions", final=True)
 _NO_FILL = Rejection("no suitable other word")
 _NONE_LEFT = Rejection(_NO_FILL.reason, final=True)
 _MAX_POSITIONS = 3  # maximum number of positions tried, as a multiple of the number of replacements
-_MIN_LOG_PROB = -5.5  # of a fill where the model sees the original
+_MIN_LOG_PROB = -5.0  # of a fill where the model sees the original
 _AUTO_KINDS = ("dependency_parser", "causal_lm")
 _MAX_SCORED = 6  # fills of a position
 

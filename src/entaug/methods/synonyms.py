@@ -122,7 +122,7 @@ class SynonymReplacement(Augmenter):
         keeps_order=True,
         needs=("lexicon",),
         may_need=("dependency_parser", "masked_lm", "causal_lm"),
-        cost="some passes of language models per sentence; without these hundreds of sentences per second",
+        cost="parsing: hundreds of sentences per second; with language models a few",
     )
 
     def _uses_backend(self, kind: str) -> bool:
