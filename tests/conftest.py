@@ -70,11 +70,12 @@ def no_starter_sources(request: pytest.FixtureRequest, monkeypatch: pytest.Monke
     if "models" not in request.keywords:
         from entaug.backends.resolve import resolve_prepared
 
-        def without_lists(kind: str, name: str) -> Any:
-            return None if kind == "word_cases" else resolve_prepared(kind, name)
+        def without_models(kind: str, name: str) -> Any:
+            return resolve_prepared(kind, name) if kind == "dependency_parser" else None
 
         monkeypatch.setattr("entaug.filters.label_guard.resolve_prepared", lambda *_: None)
-        monkeypatch.setattr("entaug.methods.synonyms.resolve_prepared", without_lists)
+        monkeypatch.setattr("entaug.methods.synonyms.resolve_prepared", without_models)
+        monkeypatch.setattr("entaug.methods.shared.word_choice.resolve_prepared", without_models)
 
 
 @contextlib.contextmanager

@@ -5,19 +5,22 @@ from __future__ import annotations
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from entaug.backends.lexicon import wordnet, wordnet_preparation
 from entaug.backends.lexicon.wordnet_preparation import Database, compile_table
 from entaug.backends.models import catalogue as models
 from entaug.backends.models.preparation import prepare_models, verify_models
-from entaug.backends.protocols import Lexicon, Parse, SenseLexicon, match_case
+from entaug.backends.protocols import Lexicon, MaskedText, Parse, SenseLexicon, match_case
 from entaug.backends.resolve import resolve
 from entaug.core.data import Sentence
 from entaug.errors import MissingModelError, ParameterError, UnknownNameError
+from entaug.methods.shared.word_choice import is_same_word
 from entaug.methods.synonyms import SynonymReplacement
-from helpers.fakes import FakeLexicon
+from helpers.fakes import FakeLexicon, FakeMaskedLM
 
 # Synsets: (offset, type, words, gloss); senses: (lemma, type number, offset, sense number, count).
 HEAD = "  1 This software and database is being provided under a licence  \n  2 WordNet 3.1 Copyright  \n"
@@ -371,7 +374,9 @@ LEXICON = {"set/verb": ["put"], "set/noun": ["group"], "keep/verb": ["maintain"]
 
 
 def replaced(text: str, **tags: str) -> set[str]:
-    sr = SynonymReplacement(p=1.0, lexicon=TaggedLexicon(LEXICON), dependency_parser=Tags(**tags))
+    sr = SynonymReplacement(
+        p=1.0, lexicon=TaggedLexicon(LEXICON), dependency_parser=Tags(**tags), masked_lm=None, causal_lm=None
+    )
     return {" ".join(new.tokens) for new in sr.augment([Sentence(text.split())])}
 
 
@@ -387,6 +392,77 @@ def test_sr_leaves_verbs_with_complements_and_parts_of_compounds_alone() -> None
     assert replaced("they keep up feelings", **tags, up="ADP prt") == {"they keep up emotions"}
     assert replaced("they keep feelings", **tags) == {"they maintain emotions"}
     assert replaced("they keep feelings", keep="VERB", feelings="NOUN compound") == {"they maintain feelings"}
+
+
+class ContextSynonyms(TaggedLexicon):
+    """A lexicon in which "bank" has the senses of river and of money."""
+
+    def synonyms_of_senses(self, word: str, tag: str) -> tuple[tuple[str, ...], ...]:
+        return (("shore",), ("lender",), ("banks",), ("motion", "picture")) if word == "bank" and tag == "NOUN" else ()
+
+
+class Expects(FakeMaskedLM):
+    """A masked LM that expects the same words everywhere."""
+
+    def fill(
+        self, texts: Sequence[MaskedText], top_k: int, *, first_only: bool = False
+    ) -> list[list[list[tuple[str, float]]]]:
+        assert texts[0][:2] == ("the bank of it ", "the "), "it sees the source"
+        return [[[("bank", -0.1), ("shore", -3.0), ("lender", -9.0)]] for _ in texts]
+
+
+class Likes:
+    """A causal LM for which each word has a log-probability."""
+
+    name = "likes"
+
+    def __init__(self, **log_probs: float) -> None:
+        self.log_probs = log_probs
+
+    def token_log_probs(self, texts: Sequence[str]) -> list[Any]:
+        return [np.array([self.log_probs.get(word, -5.0) for word in text.split()], np.float32) for text in texts]
+
+
+def in_context(masked_lm: object, causal_lm: object, text: str = "the bank of it") -> set[str]:
+    sr = SynonymReplacement(
+        p=1.0,
+        lexicon=ContextSynonyms({}),
+        dependency_parser=Tags(bank="NOUN"),
+        masked_lm=masked_lm,  # type: ignore[arg-type]
+        causal_lm=causal_lm,  # type: ignore[arg-type]
+        copies=20,
+    )
+    return {word for new in sr.augment([Sentence(text.split())]) for word in new.tokens} - set(text.split())
+
+
+def test_sr_chooses_the_sense_by_context() -> None:
+    # Words that lower the log-likelihood of the sentence by more than the margin of 2 are no choice; nor is "banks".
+    assert in_context(None, Likes(lender=-8.0, motion=-4.0, picture=-4.0)) == {"shore"}
+    assert in_context(None, Likes(lender=-6.0, motion=-9.0)) == {"shore", "lender"}
+    assert in_context(None, Likes(shore=-8.0, lender=-8.0)) == set()
+    assert in_context(Expects(), Likes()) == {"shore"}
+    assert in_context(None, None) == set(), "without a language model the first sense only, of which there is none"
+    assert in_context(None, Likes(motion=-9.0), "the bank of shore") == {"lender"}, "no word twice"
+    assert in_context(None, Likes(), "the bank - of") == set(), "part of a compound"
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("colour", "color", True),
+        ("organise", "organize", True),
+        ("co-operate", "cooperate", True),
+        ("Café", "cafe", True),
+        ("centre", "center", True),
+        ("person", "personal", True),
+        ("big", "bag", False),
+        ("shore", "store", True),
+        ("house", "home", False),
+        ("film", "movie", False),
+    ],
+)
+def test_spellings_of_a_word(one: str, other: str, same: bool) -> None:
+    assert is_same_word(one, other) is is_same_word(other, one) is same
 
 
 def test_sr_without_a_parser_and_with_a_lexicon_that_knows_no_tags() -> None:

@@ -133,7 +133,8 @@ def test_markers_in_a_text_are_text(kind: str, tiny_model: Callable[[str], Path]
     [[candidates]] = lm.fill([[f"A {mask} and a ", None, "."]], 3)
     assert len(candidates) == 3
     sentence = entaug.Sentence([mask, "came", "back", "late", mask])
-    for made in entaug.MaskedLMReplacement(masked_lm=lm, copies=3, guard=False).fit([sentence]).augment([sentence]):
+    method = entaug.MaskedLMReplacement(masked_lm=lm, copies=3, guard=False, show_source=False, stop_words=None)
+    for made in method.fit([sentence]).augment([sentence]):
         assert made.tokens[0] == made.tokens[4] == mask
 
 

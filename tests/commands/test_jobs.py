@@ -239,7 +239,9 @@ def test_processes_with_a_model_write_the_same_bytes(tmp_path: Path) -> None:
     filters = "similarity:min_similarity=0.2"
     outputs = []
     for jobs in (1, 2):
-        method = create_augmenter("lm", masked_lm=str(model), filters=filters, min_p=0.0, guard=False)
+        method = create_augmenter(
+            "lm", masked_lm=str(model), filters=filters, min_p=0.0, guard=False, show_source=False
+        )
         augment_file(TRAIN, tmp_path / f"{jobs}.conll", method, jobs=jobs)
         outputs.append((tmp_path / f"{jobs}.conll").read_bytes())
     assert outputs[0] == outputs[1]

@@ -209,7 +209,9 @@ def test_fills_are_put_into_the_case_of_the_corpus_then_of_the_list() -> None:
 
 
 def test_lm_offers_no_names_outside_mentions() -> None:
-    method = create_augmenter("lm", masked_lm=FakeMaskedLM(["oslo", "bolt", "walked"]), num_replacements=1, copies=3)
+    method = create_augmenter(
+        "lm", masked_lm=FakeMaskedLM(["oslo", "bolt", "walked"]), num_replacements=1, copies=3, show_source=False
+    )
     new = list(method.fit(GOLD).augment(GOLD))
     words = {word.lower() for s in new for word, outside in zip(s.tokens, s.outside_mask(), strict=True) if outside}
     assert new
@@ -373,9 +375,9 @@ def test_a_missing_source_is_a_note_that_says_what_is_not_checked(
     assert recognizer.endswith("; run: entaug models prepare en_core_web_sm")
     assert notes_of(word_cases=None) == [recognizer]
     assert notes_of(**NONE) == [], "without them as was asked"
-    method = create_augmenter("lm", masked_lm=FakeMaskedLM(["x"])).fit(GOLD)
-    assert method.notes() == [cases, recognizer]
-    assert create_augmenter("lm", masked_lm=FakeMaskedLM(["x"]), guard=False).fit(GOLD).notes() == []
+    options = {"masked_lm": FakeMaskedLM(["x"]), "dependency_parser": None, "causal_lm": None}
+    assert create_augmenter("lm", **options).fit(GOLD).notes() == [cases, recognizer]
+    assert create_augmenter("lm", **options, guard=False).fit(GOLD).notes() == []
     assert parse_methods("mr:guard=true+lwtr:guard=true").fit(GOLD).notes()[:2] == [cases, recognizer]
     train, new = tmp_path / "train.jsonl", tmp_path / "new.jsonl"
     entaug.write(GOLD, train)
@@ -439,7 +441,14 @@ def test_names_in_text_without_capitals_are_found() -> None:
 
 def test_lm_leaves_names_alone_that_the_corpus_writes_without_capitals() -> None:
     method = create_augmenter(
-        "lm", masked_lm=FakeMaskedLM([f"w{chr(n)}" for n in range(97, 120)]), copies=4, num_replacements=5
+        "lm",
+        masked_lm=FakeMaskedLM([f"w{chr(n)}" for n in range(97, 120)]),
+        copies=4,
+        num_replacements=5,
+        show_source=False,
+        dependency_parser=None,
+        stop_words=None,
+        p=1.0,
     )
     new = list(method.fit(QUERIES).augment(QUERIES[1:2]))
     assert new
@@ -447,7 +456,16 @@ def test_lm_leaves_names_alone_that_the_corpus_writes_without_capitals() -> None
 
 
 def test_lm_offers_no_names_without_capitals() -> None:
-    method = create_augmenter("lm", masked_lm=FakeMaskedLM(["paris", "bright"]), copies=4, num_replacements=5)
+    method = create_augmenter(
+        "lm",
+        masked_lm=FakeMaskedLM(["paris", "bright"]),
+        copies=4,
+        num_replacements=5,
+        show_source=False,
+        dependency_parser=None,
+        stop_words=None,
+        p=1.0,
+    )
     method.load().filters_[0].word_cases = method.filters_[0].word_cases_ = FakeWordCases(["Paris"])  # type: ignore[attr-defined]
     new = list(method.fit(QUERIES).augment(QUERIES))
     assert new

@@ -22,7 +22,7 @@ from entaug.core.rng import Streams
 from entaug.core.words import stop_words
 from entaug.errors import InputError, ParameterError, UnknownNameError
 from entaug.methods import create_augmenter
-from entaug.methods.base import Augmenter
+from entaug.methods.base import Augmenter, Request
 from helpers.fakes import FakeLexicon
 from helpers.strategies import sentences
 
@@ -44,7 +44,7 @@ def draws(augmenter: Augmenter, source: Sentence, n: int = 4000) -> Counter[tupl
     augmenter.check_ready()
     counts: Counter[tuple[str, ...]] = Counter()
     for i in range(n):
-        result = augmenter._rewrite(source, streams.stream(str(i), 1))
+        [result] = augmenter.draft([Request(source, streams.stream(str(i), 1))])
         assert isinstance(result, Sentence)
         counts[result.tokens] += 1
     return counts

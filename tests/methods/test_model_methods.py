@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from numpy import float32
 from numpy.typing import NDArray
@@ -15,7 +16,7 @@ import entaug
 from conftest import EXAMPLE
 from entaug import Backtranslation, MaskedLMReplacement, Mention, RoundTrip, Sentence
 from entaug.backends.fakes import array
-from entaug.backends.protocols import MaskedText
+from entaug.backends.protocols import MaskedText, Parse
 from entaug.backends.translation.base import ChainedTranslator
 from entaug.core.alignment import CorpusTokenizer, detokenize, detokenize_with_gaps
 from entaug.core.spacing import infer_spaces
@@ -59,8 +60,9 @@ def by(answers: dict[str, str]) -> RoundTrip:
 
 
 def unguarded(gold: list[Sentence], **params: Any) -> MaskedLMReplacement:
-    """The method on a few words that make no sense, without the label guard."""
-    return MaskedLMReplacement(guard=False, **params).fit(gold)
+    """The method on a few words that make no sense, without what judges them, and as many words as it is told."""
+    judges = {"guard": False, "stop_words": None, "show_source": False, "dependency_parser": None, "causal_lm": None}
+    return MaskedLMReplacement(**{"p": 1.0, "min_p": 0.1, **judges, **params}).fit(gold)
 
 
 def test_lm_fills_from_left_to_right_and_hides_the_rest() -> None:
@@ -168,6 +170,84 @@ def test_lm_filtered_takes_near_words_alone() -> None:
     only_mentions = [Sentence(["Oslo"], [Mention("LOC", [(0, 1)])])]
     assert list(method.augment(only_mentions)) == []
     assert method.statistics_.missing == {"no replaceable word outside mentions": 1}
+
+
+def test_lm_replaces_a_share_of_the_words_up_to_a_maximum() -> None:
+    lm = Scripted([("new", -0.1)])
+    gold = [Sentence(["Oslo", *"abcdefghijklmnopqrst"], [Mention("LOC", [(0, 1)])])]
+    for p, maximum, wanted in ((0.2, 9, 4), (0.2, 3, 3), (0.0, 9, 1), (1.0, 50, 20)):
+        [made] = unguarded(gold, p=p, num_replacements=maximum, masked_lm=lm).augment(gold)
+        assert made.tokens.count("new") == wanted
+
+
+def test_lm_keeps_function_words_of_the_language_of_the_corpus() -> None:
+    lm = Scripted([("new", -0.1)])
+    gold = [Sentence("the cat is in the garden of the king and it sleeps".split())] * 3
+    [made, *_] = unguarded(gold, num_replacements=50, masked_lm=lm, stop_words="auto").run().sentences(gold)
+    assert made.tokens == tuple("the new is in the new of the new and it new".split())
+
+
+class Parser:
+    """A parser that knows the tags of some words, with their form behind a slash."""
+
+    name = "tags"
+
+    def __init__(self, **tags: str) -> None:
+        self.tags = tags
+
+    def parse(self, sentences: Sequence[Sequence[str]]) -> list[Parse]:
+        parses = []
+        for words in sentences:
+            tags, features = zip(*(self.tags.get(word.lower(), "X/").split("/") for word in words), strict=True)
+            parses.append(Parse((0,) * len(words), ("dep",) * len(words), tags, features))
+        return parses
+
+
+class Likes:
+    """A causal language model for which each word has a log-probability."""
+
+    name = "likes"
+
+    def __init__(self, **log_probs: float) -> None:
+        self.log_probs = log_probs
+
+    def token_log_probs(self, texts: Sequence[str]) -> list[Any]:
+        return [np.array([self.log_probs.get(word, -5.0) for word in text.split()], np.float32) for text in texts]
+
+
+def test_lm_shows_the_source_and_leaves_alone_what_the_model_does_not_know() -> None:
+    lm = Scripted([("red", -0.1), ("blue", -2.0), ("far", -9.0), ("reds", -1.0)])
+    gold = [Sentence("red xyzzy Oslo".split(), [Mention("LOC", [(2, 3)])])]
+    [made] = unguarded(gold, num_replacements=9, masked_lm=lm, show_source=True, min_p=0).augment(gold)
+    # "far" is too unlikely where the original is seen, "reds" is the same word.
+    assert made.tokens == ("blue", "xyzzy", "Oslo")
+    assert lm.asked[0] == ["red xyzzy Oslo ", None, " xyzzy Oslo"]
+    assert ["blue xyzzy Oslo ", "blue ", None, " Oslo"] in lm.asked
+
+
+def test_lm_asks_once_for_all_drafts_of_a_sentence() -> None:
+    lm = Scripted([("red", -0.1)])
+    gold = [Sentence("red red Oslo".split(), [Mention("LOC", [(2, 3)])])]
+    assert list(unguarded(gold, num_replacements=1, masked_lm=lm, show_source=True, copies=5).augment(gold)) == []
+    assert len(lm.asked) == len({tuple(text) for text in lm.asked}) == 2
+
+
+def test_lm_keeps_part_of_speech_and_form() -> None:
+    lm = Scripted([("runs", -0.1), ("ran", -0.2), ("fast", -0.3), ("walks", -0.4)])
+    parser = Parser(ada="PROPN/", runs="VERB/3s", ran="VERB/past", fast="ADV/", walks="VERB/3s", to="ADP/")
+    gold = [Sentence("Ada runs to Oslo".split(), [Mention("LOC", [(3, 4)])])]
+    method = unguarded(gold, num_replacements=9, masked_lm=lm, dependency_parser=parser, stop_words="auto")
+    [made] = method.augment(gold)
+    assert made.tokens == ("Ada", "walks", "to", "Oslo"), "names and prepositions stay"
+
+
+def test_lm_spends_the_margin_once_for_all_words() -> None:
+    lm = Scripted([("worse", -0.1)])
+    gold = [Sentence("this that Oslo".split(), [Mention("LOC", [(2, 3)])])]
+    for loss, wanted in ((0.4, 2), (0.6, 1), (1.1, 0)):
+        model = Likes(worse=-5.0 - loss)
+        method = unguarded(gold, num_replacements=2, masked_lm=lm, causal_lm=model, margin=1.0)
+        assert [new.tokens.count("worse") for new in method.augment(gold)] == ([wanted] if wanted else [])
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,11 @@ def test_epochs_that_are_none_are_refused(epoch: Any) -> None:
 def test_several_threads_may_use_one_augmenter(name: str, tmp_path_factory: pytest.TempPathFactory) -> None:
     gold = list(entaug.read(EXAMPLE / "train.conll"))[:12]
     folder = tmp_path_factory.mktemp("model") / "bert"
-    params: dict[str, Any] = {"lm": {"masked_lm": str(tiny.save(folder, "bert"))}, "crop": {}, "mr": {}}[name]
+    params: dict[str, Any] = {
+        "lm": {"masked_lm": str(tiny.save(folder, "bert")), "show_source": False},
+        "crop": {},
+        "mr": {},
+    }[name]
     if name == "crop":
         params = {"dependency_parser": FakeDependencyParser()}
     method = create_augmenter(name, **params).fit(gold)

@@ -100,7 +100,9 @@ def words_for(language: str) -> list[str]:
 def masked_lm_methods(language: str) -> Iterator[Augmenter]:
     words = words_for(language)
     yield MaskedEntityLM(masked_lm=FakeMaskedLM(words), min_rank=1, max_rank=9, epochs=1, stop_words=None, guard=False)
-    yield MaskedLMReplacement(masked_lm=FakeMaskedLM(words), min_p=0.0, guard=False)
+    yield MaskedLMReplacement(
+        masked_lm=FakeMaskedLM(words), min_p=0.0, guard=False, show_source=False, stop_words=None, p=1.0
+    )
 
 
 def check_replacements(new: Sentence, source: Sentence) -> None:

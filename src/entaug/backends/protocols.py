@@ -545,6 +545,22 @@ class SenseLexicon(Lexicon, Protocol):
 
 
 @runtime_checkable
+class ContextLexicon(Lexicon, Protocol):
+    """A lexicon that also lists the synonyms of all usual senses of a word, for a choice by the sentence."""
+
+    def synonyms_of_senses(self, word: str, tag: str) -> tuple[tuple[str, ...], ...]:
+        """Look up the synonyms of all usual senses.
+
+        Args:
+            word: a word of a sentence.
+            tag: its universal part-of-speech tag.
+
+        Returns:
+            As for `Lexicon.synonyms`.
+        """
+
+
+@runtime_checkable
 class WordCases(_Named, Protocol):
     """The case in which words of a language are usually written within a sentence."""
 

@@ -118,6 +118,16 @@ def _is_available(language: str) -> bool:
 StopWords = Annotated[str, Check(_is_available, "the code of a language, several joined by +, or a file")]
 """A parameter of `stop_words`."""
 
+AUTO = "auto"
+StopWordsOrAuto = Annotated[
+    str,
+    Check(
+        lambda value: value == AUTO or _is_available(value),
+        f'"{AUTO}", the code of a language, several joined by +, or a file',
+    ),
+]
+"""The same, or those of the language of the corpus."""
+
 
 # What usual abbreviations of labels stand for.
 _WORDS = {

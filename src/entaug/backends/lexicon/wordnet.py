@@ -27,9 +27,14 @@ class WordNet:
         data = _read_table(folder, "wordnet")
         self.name: str = data["name"]
         self._tables: dict[str | None, dict[str, list[str]]] = {None: data["synonyms"], **data["tagged"]}
+        self._senses: dict[str, dict[str, list[str]]] = data["senses"]
 
     def synonyms(self, word: str, tag: str | None = None) -> tuple[tuple[str, ...], ...]:
         entry = self._tables.get(tag, {}).get(word.lower(), ())
+        return tuple(match_case(synonym.split(" "), word) for synonym in entry)
+
+    def synonyms_of_senses(self, word: str, tag: str) -> tuple[tuple[str, ...], ...]:
+        entry = self._senses.get(tag, {}).get(word.lower(), ())
         return tuple(match_case(synonym.split(" "), word) for synonym in entry)
 
 

@@ -460,6 +460,56 @@ def _first_sense_synonyms(data: Database, lemma: str, pos: str) -> Iterator[tupl
         yield word, others[0][3]
 
 
+# For a choice by context: a sense makes up this share of the uses of a word, and of those of its synonym ...
+_USED = 0.1
+# ... the synonym was seen this often in it, and there are at most so many.
+_SEEN_IN_CONTEXT, _MOST_SYNONYMS = 1, 8
+
+
+def compile_sense_tables(data: Database) -> dict[str, dict[str, list[str]]]:
+    """From WordNet's files the synonyms of English forms whose part of speech is known, of all usual senses."""
+    tables: dict[str, dict[str, list[str]]] = {tag: {} for tag in UPOS.values()}
+    for form, possible in data.analyses.items():
+        lemmas = {form, *(lemma for lemma, _, _ in possible)}
+        if not form.isalpha() or lemmas & (_CLOSED | data.left_out):
+            continue
+        if data.is_name([reading for lemma, pos, _ in possible for reading in data.senses[lemma, pos]]):
+            continue
+        for pos in {pos for _, pos, _ in possible}:
+            of_pos = [(lemma, tags) for lemma, its_pos, tags in possible if its_pos == pos]
+            lemma, tags = max(of_pos, key=lambda item: sum(r[3] + UNSEEN for r in data.senses[item[0], pos]))
+            found: dict[str, int] = {}
+            for synonym, count in _synonyms_of_senses(data, lemma, pos):
+                inflected = inflect(synonym.split("_"), pos, tags)
+                if inflected and form not in inflected.split(" ") and inflected.replace(" ", "").isalpha():
+                    found[inflected] = max(count, found.get(inflected, 0))
+            if found:
+                tables[UPOS[pos]][form] = sorted(found, key=lambda words: (-found[words], words))[:_MOST_SYNONYMS]
+    return tables
+
+
+def _synonyms_of_senses(data: Database, lemma: str, pos: str) -> Iterator[tuple[str, int]]:
+    """The words of all usual senses of a lemma, each with how often it was seen in the sense."""
+    senses = data.senses[lemma, pos]
+    total = sum(count + UNSEEN for *_, count in senses)
+    for _, _, offset, seen in senses:
+        if seen + UNSEEN < _USED * total:
+            continue
+        synset = data.synsets[pos, offset]
+        me = [word.lower() for word in synset.words].index(lemma)
+        for i, word in enumerate(synset.words):
+            if i == me or not is_possible(data, lemma, word, pos) or not same_use(synset, me, i, pos):
+                continue
+            others = data.senses.get((word, pos), [])
+            count = next((count for *_, its_offset, count in others if its_offset == offset), 0)
+            uses = sum(count + UNSEEN for *_, count in others)
+            usual = max(_USUAL, _AS_USUAL * data.usual(lemma))
+            if count < _SEEN_IN_CONTEXT or count + UNSEEN < _USED * uses or is_variant(lemma, word):
+                continue
+            if data.usual(word) >= usual:
+                yield word, count
+
+
 def compile_any_sense_table(data: Database) -> dict[str, dict[str, list[str]]]:
     """From WordNet's files the words of all synsets of each lemma, and the lemmas of each inflected form."""
     synonyms: dict[str, list[str]] = {}
@@ -494,6 +544,7 @@ def prepare_wordnet(model: StarterModel, folder: Path, how: Preparation) -> None
         data = Database(files)
         if model.name == "wordnet":
             tables: dict[str, object] = {"synonyms": compile_table(data), "tagged": compile_tagged_tables(data)}
+            tables["senses"] = compile_sense_tables(data)
         else:
             tables = dict(compile_any_sense_table(data))
         digest = hashlib.sha256(orjson.dumps(tables, option=orjson.OPT_SORT_KEYS)).hexdigest()

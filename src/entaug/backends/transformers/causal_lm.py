@@ -63,15 +63,16 @@ class TransformersCausalLM(TorchBackend):
         """Compute what `token_log_probs` does, for texts that begin alike: their common beginning is computed once."""
         rows = self.encode(texts)
         common = _common_length(rows) if rows else 0
-        if len(texts) < 2 or common < _WORTHWHILE or max(map(len, rows)) >= self.max_length:
-            return self.token_log_probs(texts)
+        longest = max(map(len, rows), default=0)
+        if len(texts) < 2 or common < _WORTHWHILE or longest >= self.max_length or longest - common < 2:
+            return self.token_log_probs(texts)  # too little is common, or nothing but the last token is not
         with torch.inference_mode():
             beginning = torch.tensor([[self._start_id, *rows[0][:common]]], device=self.device)
             of_beginning = self.model(input_ids=beginning, use_cache=True)
             cache = of_beginning.past_key_values
             cache.batch_repeat_interleave(len(rows))
             # The last token of the longest text predicts nothing.
-            ids, mask = self.pad([row[common:] for row in rows], max(map(len, rows)) - common)
+            ids, mask = self.pad([row[common:] for row in rows], longest - common)
             mask = torch.cat([mask.new_ones(len(rows), common + 1), mask], 1)
             of_ends = self.model(input_ids=ids[:, :-1], attention_mask=mask[:, :-1], past_key_values=cache).logits
             first = of_beginning.logits[:, -1:].expand(len(rows), -1, -1)
