@@ -11,7 +11,9 @@ from entaug.backends.instruct import ChatRequest
 from entaug.backends.protocols import RoundTrip
 from entaug.methods import METHODS, create_augmenter
 from entaug.methods.base import Augmenter
+from entaug.methods.choice import CandidateScorer
 from helpers.fakes import (
+    FakeCausalLM,
     FakeConstituencyParser,
     FakeDependencyParser,
     FakeEncoder,
@@ -50,6 +52,8 @@ def backwards(request: ChatRequest) -> str:
 
 # What a method needs besides backends.
 GIVEN: dict[str, dict[str, Any]] = {
+    "cassi": {"min_similarity": 0},
+    "cr": {"min_similarity": 0},
     "gal": {
         "generator": FakeInstructModel(answer=backwards),
         "teacher": None,
@@ -67,7 +71,9 @@ def needs_of(name: str) -> dict[str, Any]:
     info = METHODS[name].info
     # What fakes write has little to do with names; tests/filters has the label guard.
     unguarded = {"guard": False} if info.writes_words else {}
-    return {kind: FAKES[kind] for kind in info.needs} | unguarded | GIVEN.get(name, {})
+    has_choice = METHODS[name].candidates > 1
+    choice = {"choice": CandidateScorer(causal_lm=FakeCausalLM(), encoder=FAKES["encoder"])} if has_choice else {}
+    return {kind: FAKES[kind] for kind in info.needs} | unguarded | choice | GIVEN.get(name, {})
 
 
 def make(name: str, **params: Any) -> Augmenter:

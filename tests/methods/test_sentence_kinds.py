@@ -191,12 +191,12 @@ def test_forms_of_phrases() -> None:
         "ADP/prep/3/",
         "PRON/pobj/4/Number=Sing|Case=Acc|PronType=Prs",
     )
-    assert phrase_form(words, parse, "NP", (2, 6)) == "object+Plur+NOUN+det"
+    assert phrase_form(words, parse, "NP", (2, 6)) == "object+Plur+NOUN+det+him"
     assert phrase_form(words, parse, "NP", (2, 4)) == "object+Plur+NOUN+det+open", "of him follows"
     assert phrase_form(words, parse, "NP", (5, 6)) == "object+Sing+PRON+of+him"
     assert phrase_form(words, parse, "PP", (4, 6)) == "prep+of+NOUN+pobj+him"
-    assert phrase_form(words, parse, "VP", (1, 6)) == "ROOT+Inf+him"
-    assert phrase_form(words, parse, "VP", (0, 6)) == "ROOT+Inf+PART+him"
+    assert phrase_form(words, parse, "VP", (1, 6)) == "root+Inf+him"
+    assert phrase_form(words, parse, "VP", (0, 6)) == "root+Inf+PART+him"
     assert phrase_form(words, parse, "ADVP", (0, 1)) == "aux+PART"
     she = tree(
         "PROPN/nsubjpass/2/Number=Sing", "AUX/auxpass/2/VerbForm=Fin", "VERB/ROOT/2/VerbForm=Part",
@@ -204,11 +204,11 @@ def test_forms_of_phrases() -> None:
     )  # fmt: skip
     words_of_she = "Ada was paid when she sang".split()
     assert phrase_form(words_of_she, she, "NP", (0, 1)) == "subject+Sing+PROPN+Fem", "whom she refers to"
-    assert phrase_form(words_of_she, she, "VP", (2, 6)) == "ROOT+Part+passive+she"
+    assert phrase_form(words_of_she, she, "VP", (2, 6)) == "root+Part+passive+she"
     which = tree("NOUN/pobj/0/", "PRON/dobj/3/PronType=Rel", "PRON/nsubj/3/PronType=Prs", "VERB/relcl/0/VerbForm=Fin")
     assert phrase_form("song which we sang".split(), which, "VP", (3, 4)) == "relcl+Fin+object", "without its object"
     clitic = tree("PROPN/nsubj/1/", "VERB/ROOT/1/VerbForm=Fin")
-    assert phrase_form(["Ada", "'s"], clitic, "VP", (1, 2)) == "ROOT+Fin+clitic"
+    assert phrase_form(["Ada", "'s"], clitic, "VP", (1, 2)) == "root+Fin+clitic"
     genitive = tree("PROPN/poss/2/Number=Sing", "PART/case/0/", "NOUN/ROOT/2/Number=Sing")
     assert phrase_form(["Ada", "'s", "song"], genitive, "NP", (0, 2)) == "poss+Sing+PROPN+poss"
 
@@ -257,7 +257,7 @@ class Numbers:
         ]
 
 
-def test_cassi_exchanges_subjects_of_the_same_number() -> None:
+def test_cassi_exchanges_subjects_of_the_same_form() -> None:
     texts = ("Dane comes soon", "Pole goes home", "Danes come soon", "Poles go home")
     gold = [sentence(text, ("X", 0, 1)) for text in texts]
 
