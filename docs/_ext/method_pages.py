@@ -233,7 +233,6 @@ _LANGUAGES: dict[str, tuple[str, set[str]]] = {
     ),
     "English": ("English", {"lexicon"}),
 }
-_READS_WELL, _READS_MOSTLY_WELL = 1.3, 3.0  # perplexity relative to gold
 _WRITES_LABELS = {"generator", "token_lm"}  # backends that write text whose mentions are then located
 
 
@@ -248,12 +247,17 @@ def cost_of(info: MethodInfo) -> str:
     return next(short for short, (_, beginnings) in _COSTS.items() if info.cost.startswith(beginnings))
 
 
-def fluency_of(name: str) -> str:
-    """Whether the output of a method reads well: its perplexity relative to gold; a dash where it has none."""
-    if name not in measurements():
-        return "-"
-    ratio = float(measurements()[name]["perplexity"]) / float(measurements()["gold"]["perplexity"])
-    return "yes" if ratio < _READS_WELL else "mostly" if ratio < _READS_MOSTLY_WELL else "no"
+def reading_of(name: str, rows: list[dict[str, str]] | None = None) -> str:
+    """How many sentences of a method read well: the lower count of two blind readers; a dash where none has read.
+
+    Args:
+        name: the method.
+        rows: the table of counts; by default the committed one.
+    """
+    rows = rows_of(MEASURED["readability"].read_text("utf-8")) if rows is None else rows
+    cell = next((row["good after"] for row in rows if row["method"] == f"`{name}`"), "")
+    counts, _, total = cell.partition(" of ")
+    return f"{min(map(int, re.findall(r'[0-9]+', counts)))} of {total}" if total else "-"
 
 
 def labels_of(info: MethodInfo) -> str:
@@ -270,7 +274,7 @@ def readme_table() -> str:
     rows = []
     for name in METHODS:
         info = METHODS[name].info
-        rows.append((f"`{name}`", info.summary, fluency_of(name), labels_of(info), language_of(info), cost_of(info)))
+        rows.append((f"`{name}`", info.summary, reading_of(name), labels_of(info), language_of(info), cost_of(info)))
     return table(head, rows).rstrip()
 
 

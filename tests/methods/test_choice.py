@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -84,6 +85,21 @@ def test_nearness_counts_as_it_is_weighed() -> None:
     assert weighed[0] == pytest.approx(
         [score + 3 * cosine for score, cosine in zip(without[0], cosines, strict=True)], abs=1e-3
     )
+
+
+def test_what_reads_worse_than_its_source_is_refused() -> None:
+    source, worse, better = (Sentence(text.split()) for text in ("m m", "m z", "m a"))
+    scorer = CandidateScorer(nearness=0, margin=0, causal_lm=Alphabet()).load()
+    assert scorer.scores([(source, [worse, better])]) == [[-math.inf, -(ord("m") + ord("a")) / 2]]
+    choice = CandidateScorer(nearness=0, margin=0.5, causal_lm=Alphabet())
+    mr = entaug.create_augmenter("mr", p=1.0, candidates=7, choice=choice, max_attempts=40).fit(GOLD)
+    # None of the other names is as likely as Ann, and Ann may be Bo, one letter later: half a nat a word.
+    assert [s.tokens[0] for s in mr.augment(GOLD)] == ["Bo", *["Ann"] * 7]
+    refused = entaug.create_augmenter(
+        "mr", p=1.0, candidates=7, choice=CandidateScorer(nearness=0, margin=0.4, causal_lm=Alphabet())
+    ).fit(GOLD)
+    assert [s.tokens[0] for s in refused.augment(GOLD)] == ["Ann"] * 7
+    assert refused.statistics_.missing == {"reads worse than its source": 1}
 
 
 def test_models_of_the_choice_count_as_those_of_the_method() -> None:

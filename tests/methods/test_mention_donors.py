@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from entaug import Edit, Mention, MentionReplacement, Sentence
 from entaug.errors import InputError
+from entaug.methods.base import Rejection
+from entaug.methods.shared import donors
 from entaug.methods.shared.donors import (
     CorpusCapitals,
     MentionShapes,
@@ -24,6 +26,7 @@ from entaug.methods.shared.donors import (
     self_contained_mentions,
 )
 from helpers.counting import count_lines
+from helpers.fakes import FakeEncoder
 from helpers.strategies import sentences
 
 CITIES = ("Rome", "Oslo", "Bonn", "Ulm", "Kiel")
@@ -124,6 +127,102 @@ def test_few_donors_of_a_shape_widen_it() -> None:
     assert len(list(mr.augment([sentence("near Rome", ("X", 1, 2))]))) == 8
 
 
+# -------------------------------------------------------------------------------------------------------------- context
+
+
+def test_donors_stood_between_the_same_words() -> None:
+    gold = [sentence(f"we sleep near {name} or near it", ("X", 3, 4)) for name in ("Rome", "Oslo", "Bonn", "Ulm")]
+    gold += [sentence(f"we met {name} or him", ("X", 2, 3)) for name in ("Ada", "Bo", "Cy", "Di")]
+    assert inserted(gold, sentence("go near Kiel or home", ("X", 2, 3))) == {"Rome", "Oslo", "Bonn", "Ulm"}
+    assert len(inserted(gold, sentence("( Kiel", ("X", 1, 2)))) == 8, "no donor stood after this word"
+    assert inserted(gold, sentence("go near Kiel or home", ("X", 2, 3)), donors="any") > {"Rome", "Ada"}
+
+
+def test_no_donor_repeats_the_word_beside_it() -> None:
+    gold = [sentence(f"it is {name}", ("X", 2, 2 + len(name.split()))) for name in ("close by", "by car", "by sea")]
+    assert inserted(gold, sentence("it is near by car", ("X", 3, 5))) == {"close by", "by sea"}
+    assert inserted(gold, sentence("we go by rail", ("X", 3, 4))) == {"close by"}
+    assert inserted(gold, sentence("it is near by train", ("X", 2, 3))) == {"by car", "by sea"}
+
+
+def test_english_articles_fit() -> None:
+    names = ("owl", "eagle", "auk", "hawk", "kite", "tern")
+    gold = [sentence(f"the {name} is an ant and a bee or a fly", ("X", 1, 2)) for name in names]
+    assert inserted(gold, sentence("it is an ibis", ("X", 3, 4))) == {"owl", "eagle", "auk"}
+    assert inserted(gold, sentence("it is a robin", ("X", 3, 4))) == {"hawk", "kite", "tern"}
+    gold = [sentence(f"am Rhein sah er {name} an", ("X", 4, 5)) for name in names]
+    assert len(inserted(gold, sentence("er kommt an Rhein", ("X", 3, 4)))) == 6, "in German it is no article"
+
+
+def test_equal_mentions_are_replaced_alike() -> None:
+    gold = [sentence(f"in {name}", ("X", 1, 2)) for name in CITIES]
+    source = sentence("Rome is near Ulm but Rome is old", ("X", 0, 1), ("X", 3, 4), ("X", 5, 6))
+    for seed in range(20):
+        new = MentionReplacement(p=0.5).fit(gold)._rewrite(source, Random(seed))
+        assert isinstance(new, Sentence)
+        assert new.tokens[0] == new.tokens[5] != new.tokens[3]
+
+
+def test_abbreviations_are_replaced_with_what_they_abbreviate() -> None:
+    names = ("Angelman syndrome ( AS )", "Canavan disease ( CD )", "Wilson disease ( WD )")
+    gold = [sentence(f"{name} is rare", ("X", 0, 2), ("X", 3, 4)) for name in names]
+    gold += [sentence(f"in {name}", ("X", 1, 2)) for name in CITIES]
+    source = sentence("AS or Angelman syndrome ( AS ) is rare", ("X", 0, 1), ("X", 2, 4), ("X", 5, 6))
+    mr = MentionReplacement(p=1.0).fit(gold)
+    drafts = (mr._rewrite(source, Random(seed)) for seed in range(40))
+    assert {" ".join(new.tokens) for new in drafts if isinstance(new, Sentence)} == {
+        "CD or Canavan disease ( CD ) is rare",
+        "WD or Wilson disease ( WD ) is rare",
+    }
+    # Without a label it would be left behind; and so it is if no other mention has an abbreviation.
+    unlabelled = sentence("Angelman syndrome ( AS ) is rare", ("X", 0, 2))
+    assert isinstance(MentionReplacement().fit(gold)._rewrite(unlabelled, Random(1)), Rejection)
+    alone = MentionReplacement(p=1.0).fit(gold[2:])
+    assert list(alone.augment(gold[2:3])) == []
+    assert len(list(MentionReplacement(p=1.0, donors="any").fit(gold).augment([unlabelled]))) == 1
+
+
+# --------------------------------------------------------------------------------------------------------------- sense
+
+
+def clubs_and_papers() -> list[Sentence]:
+    """Mentions of one label in two kinds of sentences."""
+    clubs, papers = ("Ajax", "Celtic", "Porto", "Roma"), ("Figaro", "Times", "Welt", "Tribune")
+    gold = [sentence(f"we saw {name} win the cup match {i}", ("ORG", 2, 3)) for i, name in enumerate(clubs)]
+    return gold + [sentence(f"we read {name} print the news page {i}", ("ORG", 2, 3)) for i, name in enumerate(papers)]
+
+
+def test_nearest_donors_stood_in_like_sentences() -> None:
+    gold, encoder = clubs_and_papers(), FakeEncoder(64)
+    source = sentence("we saw Genoa win the last cup match", ("ORG", 2, 3))
+    found = inserted(gold, source, donors="nearest", encoder=encoder)
+    assert len(found) > 1
+    assert found <= {"Ajax", "Celtic", "Porto", "Roma"} < inserted(gold, source)
+    far = sentence("it rains in Genoa", ("ORG", 3, 4))
+    assert inserted(gold, far, donors="nearest", encoder=encoder, min_similarity=0.6) == {"Genoa"}, "none is near"
+
+
+def test_nearest_abbreviations() -> None:
+    rare = ("Angelman syndrome ( AS )", "Sly syndrome ( SS )")
+    clubs = ("Ajax Amsterdam ( AA )", "Real Club ( RC )")
+    gold = [sentence(f"{name} is a rare disease {i}", ("X", 0, 2), ("X", 3, 4)) for i, name in enumerate(rare)]
+    gold += [sentence(f"{name} plays in our town {i}", ("X", 0, 2), ("X", 3, 4)) for i, name in enumerate(clubs)]
+    new = MentionReplacement(p=1.0, donors="nearest", encoder=FakeEncoder(64), copies=1).fit(gold).augment(gold)
+    assert [" ".join(s.tokens[:2]) for s in new] == ["Sly syndrome", "Angelman syndrome", "Real Club", "Ajax Amsterdam"]
+
+
+def test_nearest_donors_do_not_depend_on_the_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    def made() -> list[Sentence]:
+        return list(MentionReplacement(donors="nearest", encoder=FakeEncoder(64), copies=3).fit(gold).augment(gold))
+
+    gold = clubs_and_papers()
+    whole = made()
+    assert whole
+    monkeypatch.setattr(MentionReplacement, "window_size", 1)
+    monkeypatch.setattr(donors, "_CACHE_SIZE", 3)
+    assert made() == whole
+
+
 # ------------------------------------------------------------------------------------------------------------- capitals
 
 
@@ -159,6 +258,8 @@ def test_the_first_word_of_a_sentence_loses_its_capital_within_one() -> None:
     gold = [sentence(f"he has {name} again", ("X", 2, 3)) for name in ("gout", "flu", "acne", "asthma")]
     gold += [sentence("Breast cancer is rare", ("X", 0, 2)), sentence("a breast , a cancer")]
     source = sentence("she had flu", ("X", 2, 3))
+    assert "breast cancer" not in inserted(gold, source), "three others are one word as well"
+    source = sentence("she had lung cancer", ("X", 2, 4))
     assert "breast cancer" in inserted(gold, source)
     assert "Breast cancer" not in inserted(gold, source)
     assert "Breast cancer" in inserted(gold, source, donors="any", adjust_case=False)

@@ -69,6 +69,14 @@ def may_replace(new: str, old: str) -> bool:
     )
 
 
+def takes_an(word: str) -> bool:
+    """Return whether an English word follows "an" and not "a", as far as its spelling tells."""
+    word = word.lower()
+    if word.startswith(("hour", "honest", "honor", "honour", "heir")):
+        return True
+    return word[0] in "aeiou" and not word.startswith(("uni", "use", "usu", "uti", "ura", "eu", "ewe", "one", "once"))
+
+
 def _is_letter_or_mark(character: str) -> bool:
     return character.isalpha() or (is_word_character(character) and not character.isalnum())
 

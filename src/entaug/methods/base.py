@@ -8,6 +8,7 @@ streams, duplicates, further attempts, filters, counts, ids and provenance.
 from __future__ import annotations
 
 import abc
+import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -33,6 +34,7 @@ from entaug.methods.choice import CandidateScorer, create_scorer
 from entaug.methods.types import (
     DUPLICATE,
     GOLD,
+    LESS_LIKELY,
     NO_CANDIDATE,
     NOT_SEEN,
     REVIEWED,
@@ -93,6 +95,9 @@ class Draft:
         """Accept the candidate with the highest score that no other copy is; of equal ones the first."""
         ranked = sorted(zip(scores, self.candidates.values(), strict=True), key=lambda scored: -scored[0])
         for score, sentence in ranked:
+            if score == -math.inf:
+                self.rejections.append((sentence, LESS_LIKELY))
+                return
             if _content(sentence) not in self.siblings:
                 made = sentence.provenance if sentence.provenance is not self.source.provenance else None
                 of_choice = {"candidates": len(ranked), "score": score}

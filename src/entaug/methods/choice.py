@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar
@@ -27,6 +28,8 @@ class CandidateScorer(Component):
 
     Args:
         nearness: the weight of the cosine against the log-likelihood per token, in nats; 0 for the likelihood alone.
+        margin: the maximum decrease of the log-likelihood per token against the source, in nats; candidates below it
+            are refused; none for no limit.
         causal_lm: a `CausalLM`, or the name of one.
         encoder: an `Encoder`, or the name of one; not used with ``nearness=0``.
 
@@ -42,6 +45,7 @@ class CandidateScorer(Component):
     name: ClassVar[str] = "likelihood"
 
     nearness: Annotated[float, Ge(0)] = 2.0
+    margin: float | None = None
     causal_lm: CausalLM | str = "smollm2"
     encoder: Encoder | str = "minilm"
     causal_lm_: CausalLM = field(init=False, repr=False)
@@ -59,15 +63,22 @@ class CandidateScorer(Component):
         return self._spec(loaded=True)
 
     def scores(self, groups: Sequence[tuple[Sentence, Sequence[Sentence]]]) -> list[list[float]]:
-        """Return the scores of the candidates of each source; the highest is the best."""
+        """Return the scores of the candidates of each source, the highest for the best; minus infinity refuses one."""
         # Variants of a sentence begin alike; a model that can computes their common beginning once.
         log_probs = getattr(self.causal_lm_, "log_probs_of_variants", self.causal_lm_.token_log_probs)
         scores = []
         for source, candidates in groups:
             texts = list(map(as_text, candidates))
-            likelihood = [float(values.mean()) if len(values) else 0.0 for values in log_probs(texts)]
+            known = [] if self.margin is None else [as_text(source)]
+            likelihood = [float(values.mean()) if len(values) else 0.0 for values in log_probs([*known, *texts])]
+            minimum = likelihood.pop(0) - self.margin if self.margin is not None else -math.inf
             nearness = self._nearness(as_text(source), texts)
-            scores.append([round(one + other, _DIGITS) for one, other in zip(likelihood, nearness, strict=True)])
+            scores.append(
+                [
+                    round(one + other, _DIGITS) if round(one - minimum, _DIGITS) >= 0 else -math.inf
+                    for one, other in zip(likelihood, nearness, strict=True)
+                ]
+            )
         return scores
 
     def _nearness(self, source: str, texts: Sequence[str]) -> list[float]:

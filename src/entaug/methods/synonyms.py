@@ -16,7 +16,7 @@ from entaug.core.data import Sentence
 from entaug.core.edits import Edit
 from entaug.core.mentions import Mention
 from entaug.core.rng import sample_positions
-from entaug.core.words import StopWords, stop_words
+from entaug.core.words import StopWords, stop_words, takes_an
 from entaug.errors import ParameterError
 from entaug.filters.label_guard import UncasedNames
 from entaug.methods.base import Augmenter, MethodInfo, Rejection, Request
@@ -219,11 +219,4 @@ def _fitting_synonyms(
     article = tokens[i - 1].lower() if i else ""
     if article not in ("a", "an"):
         return synonyms
-    return tuple(words for words in synonyms if _takes_an(words[0]) == (article == "an"))
-
-
-def _takes_an(word: str) -> bool:
-    word = word.lower()
-    if word.startswith(("hour", "honest", "honor", "honour", "heir")):
-        return True
-    return word[0] in "aeiou" and not word.startswith(("uni", "use", "usu", "uti", "ura", "eu", "ewe", "one", "once"))
+    return tuple(words for words in synonyms if takes_an(words[0]) == (article == "an"))

@@ -83,6 +83,7 @@ class Rejection(NamedTuple):
 UNCHANGED = Rejection("equal to its source")
 DUPLICATE = Rejection("made before")
 GOLD = Rejection("equal to a gold sentence")
+LESS_LIKELY = Rejection("reads worse than its source")
 UNWRITABLE = Rejection("the output format cannot store it", final=True)
 REVIEWED = Rejection("rejected in review", final=True)
 NOT_SEEN = Rejection("not a sentence of the fitted corpus", final=True)

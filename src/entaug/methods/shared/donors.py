@@ -9,18 +9,25 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import compress
 from random import Random
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from entaug.core.alignment import CorpusTokenizer, align_spaces
 from entaug.core.data import Sentence
 from entaug.core.mentions import Mention, sorted_mentions
 from entaug.core.spacing import PRINTED_FORMS, is_unspaced_script
+from entaug.core.words import takes_an
 from entaug.files.mention_lists import MentionList
+
+if TYPE_CHECKING:
+    from numpy import float32
+    from numpy.typing import NDArray
+
+    from entaug.backends.protocols import Encoder
 
 Style = Literal["lower", "upper", "title", "sentence", "mixed"]
 """Capitals of the mentions of a list or a type: ``"title"`` begins each word with one, ``"sentence"`` the first word;
@@ -239,6 +246,15 @@ class Place(NamedTuple):
         return self.mention.label, tuple([m.label for m in sorted_mentions((self.mention, *self.inner))])
 
 
+def abbreviated(sentence: Sentence, place: Place) -> Mention | None:
+    """Return the mention of the same label that abbreviates one and follows it in brackets."""
+    position = None if place.inner else abbreviation_after(sentence.tokens, place.mention)
+    if position is None:
+        return None
+    at_position = (m for m in sentence.mentions if m.spans == ((position, position + 1),))
+    return next((m for m in at_position if m.label == place.mention.label), None)
+
+
 def replaceable_mentions(sentence: Sentence, *, nested: bool) -> list[Place]:
     """Return the mentions that can be replaced whole: contiguous ones that are neither in another nor cut by one."""
     places = (place for place, is_outermost in self_contained_mentions(sentence) if is_outermost)
@@ -279,6 +295,7 @@ ARTICLE_FAMILIES = (
 ARTICLES = frozenset().union(*ARTICLE_FAMILIES)
 """All of them."""
 
+_CONTENT = "*"  # a word of content beside a mention
 _COVERED = 0.5  # the share of the running words that function words make up
 _SUFFIX = 2  # letters of a suffix
 _MIN_STEM = 3
@@ -290,13 +307,17 @@ _DEPENDS = 2.0  # chi-square per degree of freedom from which the use depends on
 
 
 class Shape(NamedTuple):
-    """Surface features of a mention: case, digits, length."""
+    """What a donor and the mention that it replaces should have in common, the most important first."""
 
     capitals: str
     has_digits: bool
-    has_article: bool
+    has_article: bool  # before the mention
+    begins_as_function: bool  # with a function word, as in "near me"
     is_modifier: bool
     ending: str
+    is_one_word: bool
+    before: str  # the function word or punctuation before the mention
+    after: str
 
 
 class MentionShapes:
@@ -311,6 +332,7 @@ class MentionShapes:
         self.tokens: Counter[str] = Counter()
         self._tokens_outside: Counter[str] = Counter()  # outside all mentions
         self._contexts: defaultdict[str, set[tuple[str, str]]] = defaultdict(set)  # last word and the next one
+        self._own: dict[tuple[str, tuple[str, ...]], Shape] = {}
 
     def add(self, sentence: Sentence) -> None:
         """Learn from a sentence."""
@@ -324,25 +346,58 @@ class MentionShapes:
                 after = tokens[end].lower() if end < len(tokens) else ""
                 self._contexts[mention.label].add((tokens[end - 1].lower(), after))
 
-    def shape(self, label: str, words: Sequence[str], before: str = "") -> Shape:
-        """Return the shape of a mention."""
+    def shape(self, label: str, words: Sequence[str], before: str = "", after: str = "") -> Shape:
+        """Return the shape of a mention between two words."""
+        key = (label, tuple(words))
+        if key not in self._own:
+            self._own[key] = self._shape_alone(*key)
+        return self._own[key]._replace(
+            has_article=before.lower() in ARTICLES, before=self._context(before), after=self._context(after)
+        )
+
+    def _shape_alone(self, label: str, words: tuple[str, ...]) -> Shape:
         last = words[-1].lower()
         return Shape(
-            capitals_of(words),
-            any(character.isdigit() for word in words for character in word),
-            before.lower() in ARTICLES,
-            last[-_SUFFIX:] in self._modifiers.get(label, ()),
-            next((e for e in self._endings if last.endswith(e) and last[: -len(e)] in self._words), ""),
+            capitals=capitals_of(words),
+            has_digits=any(character.isdigit() for word in words for character in word),
+            has_article=False,
+            begins_as_function=words[0] in self._function_words,
+            is_one_word=len(words) == 1,
+            is_modifier=last[-_SUFFIX:] in self._modifiers.get(label, ()),
+            ending=next((e for e in self._endings if last.endswith(e) and last[: -len(e)] in self._words), ""),
+            before="",
+            after="",
         )
+
+    def _context(self, word: str) -> str:
+        """A word beside a mention as far as it counts: words of content are alike."""
+        word = word.lower()
+        return word if word in self._function_words or not word[:1].isalnum() else _CONTENT
+
+    def takes(self, before: str, words: Sequence[str], after: str) -> bool:
+        """Whether words fit between two others: no repetition, and "an" before vowels in English."""
+        first, before = words[0].lower(), before.lower()
+        if first == before or words[-1].lower() == after.lower():
+            return False
+        return before not in ("a", "an") or not self._is_english or takes_an(first) == (before == "an")
 
     @cached_property
     def _words(self) -> Counter[str]:
         return _lower_case_words(self.tokens)
 
     @cached_property
+    def _function_words(self) -> set[str]:
+        return frequent_words(_lower_case_words(self._tokens_outside))
+
+    @cached_property
+    def _is_english(self) -> bool:
+        """Whether "a" and "an" are the articles of English, for all that the corpus shows."""
+        return self._words["a"] > self._words["an"] > 0 and self._words["the"] > 0
+
+    @cached_property
     def _modifiers(self) -> dict[str, set[str]]:
         """For each type the suffixes of adjectives."""
-        function_words = frequent_words(_lower_case_words(self._tokens_outside))
+        function_words = self._function_words
         return {label: _modifying_suffixes(contexts, function_words) for label, contexts in self._contexts.items()}
 
     @cached_property
@@ -397,7 +452,25 @@ def _modifying_suffixes(contexts: set[tuple[str, str]], function_words: set[str]
     return {suffix for suffix, (n, k) in uses.items() if k >= _MODIFIES * n}
 
 
+OPENING_BRACKETS = frozenset(("(", "[", "-LRB-", "-LSB-"))
+_CLOSING = frozenset((")", "]", "-RRB-", "-RSB-"))
+
+
+def abbreviation_after(tokens: Sequence[str], mention: Mention) -> int | None:
+    """Return the position of an abbreviation of a mention that follows in brackets."""
+    place = mention.end + 1
+    if place + 1 >= len(tokens) or tokens[place - 1] not in OPENING_BRACKETS or tokens[place + 1] not in _CLOSING:
+        return None
+    letters = [letter for letter in tokens[place].lower() if letter.isalpha()]
+    words = "".join(tokens[mention.start : mention.end]).lower()
+    if not 2 <= len(letters) <= len(words) / 2 or letters[0] != words[0]:
+        return None
+    rest = iter(words)
+    return place if all(letter in rest for letter in letters) else None
+
+
 _ENOUGH = 3  # other donors of a shape; if there are fewer, the next wider shape counts
+_ENOUGH_TO_RANK = 10  # where the nearest of them are drawn
 _DRAWS = 4  # draws until a donor is none of the mentions to avoid; then the others are listed
 _ANY_CAPITALS = "any"
 
@@ -423,20 +496,88 @@ _NO_DONORS = _Group([], {})
 
 
 _Content = tuple[tuple[str, ...], tuple[Mention, ...]]  # the words and the mentions of a donor
+_Use = tuple[str, str]  # the words before and after a mention; empty at the ends of a sentence
+
+
+def _use(tokens: Sequence[str], mention: Mention) -> _Use:
+    start, end = mention.start, mention.end
+    return tokens[start - 1] if start else "", tokens[end] if end < len(tokens) else ""
+
+
+class DonorVectors:
+    """How near mentions and the words around them are in sense, by the vectors of an encoder."""
+
+    def __init__(self, encoder: Encoder, min_similarity: float) -> None:
+        self._encoder = encoder
+        self._min_similarity = min_similarity
+        self._contexts: defaultdict[str, set[str]] = defaultdict(set)
+        self._known: dict[str, NDArray[float32]] = {}
+
+    def add(self, sentence: Sentence, mention: Mention) -> None:
+        """Learn from a mention of the corpus."""
+        key, around = _texts(sentence, mention)
+        self._contexts[key].add(around)
+
+    def fit(self) -> None:
+        """Compute the vectors of all mentions, and the mean of those of their contexts."""
+        contexts = {key: sorted(texts)[:_MAX_CONTEXTS] for key, texts in sorted(self._contexts.items())}
+        vectors = self._encode([*contexts, *(text for texts in contexts.values() for text in texts)])
+        self._mentions = {key: vectors[key] for key in contexts}
+        self._around = {key: sum(vectors[text] for text in texts) / len(texts) for key, texts in contexts.items()}
+
+    def prepare(self, mentions: Iterable[tuple[Sentence, Mention]]) -> None:
+        """Compute the vectors of mentions to replace and of what is around each, in one call."""
+        self._encode(text for sentence, mention in mentions for text in _texts(sentence, mention))
+
+    def _encode(self, texts: Iterable[str]) -> dict[str, NDArray[float32]]:
+        if len(self._known) > _CACHE_SIZE:
+            self._known.clear()
+        if new := [text for text in dict.fromkeys(texts) if text not in self._known]:
+            self._known.update(zip(new, self._encoder.sentence_vectors(new), strict=True))
+        return self._known
+
+    def nearest(self, sentence: Sentence, mention: Mention, donors: Iterable[MentionDonor]) -> list[MentionDonor]:
+        """Return the donors that are nearest to a mention and what is around it, and near enough."""
+        self.prepare([(sentence, mention)])
+        own, around = (self._known[text] for text in _texts(sentence, mention))
+        similarities = {
+            donor: round(float(self._mentions[donor.key] @ own + self._around[donor.key] @ around) / 2, _DIGITS)
+            for donor in donors
+        }
+        minimum = max(self._min_similarity, max(similarities.values(), default=0.0) - _NEARLY_AS_NEAR)
+        near = [donor for donor, similarity in similarities.items() if similarity >= minimum]
+        return sorted(near, key=lambda donor: -similarities[donor])[:_NEAREST]  # of equally near ones the first
+
+
+_MAX_CONTEXTS = 8  # of a mention; further ones change its mean vector little
+_NEAREST = 5
+_NEARLY_AS_NEAR = 0.15
+_DIGITS = 3  # of a cosine: kernels may round further ones differently for other batches
+_CACHE_SIZE = 10_000
+
+
+def _texts(sentence: Sentence, mention: Mention) -> tuple[str, str]:
+    """A mention, and the words of its sentence without it."""
+    around = (*sentence.tokens[: mention.start], *sentence.tokens[mention.end :])
+    return content_key(sentence.mention_tokens(mention)), " ".join(around)
 
 
 class TrainingDonors:
     """The distinct mentions of a corpus, by label and shape."""
 
-    def __init__(self, *, by_shape: bool) -> None:
+    def __init__(self, *, by_shape: bool, vectors: DonorVectors | None = None) -> None:
         self._by_shape = by_shape
+        self._vectors = vectors
+        self._enough = _ENOUGH if vectors is None else _ENOUGH_TO_RANK
         self._shapes = MentionShapes()
-        # The mentions, by structure, with their uses: whether an article stands before them. A mention has no use if it
-        # was seen in headlines in capitals alone.
-        self._uses: defaultdict[Structure, dict[_Content, set[bool]]] = defaultdict(dict)
+        # The mentions, by structure, with their uses: the words before and after them. A mention has no use if it was
+        # seen in headlines in capitals alone.
+        self._uses: defaultdict[Structure, dict[_Content, set[_Use]]] = defaultdict(dict)
         self._spaces: dict[tuple[str, ...], tuple[str, ...]] = {}
         self._groups: dict[tuple[object, ...], dict[tuple[object, ...], _Group]] = {}
         self._chosen: dict[tuple[object, ...], _Group] = {}
+        # By label: mentions with their abbreviations.
+        self._pairs: defaultdict[str, set[tuple[tuple[str, ...], tuple[str, ...]]]] = defaultdict(set)
 
     def fit(self, corpus: Iterable[Sentence]) -> None:
         """Learn the mentions of a corpus, in one pass."""
@@ -446,20 +587,27 @@ class TrainingDonors:
     def observe(self, corpus: Iterable[Sentence]) -> Iterator[Sentence]:
         """Learn the mentions of sentences that pass by; after the last one they are donors."""
         capitals = CorpusCapitals(self._shapes.tokens)
-        initial: list[tuple[Structure, _Content]] = []  # from the beginning of sentences
+        initial: list[tuple[Structure, _Content, _Use]] = []  # from the beginning of sentences
         for sentence in corpus:
             if self._by_shape:
                 self._shapes.add(sentence)
                 capitals.add(sentence)
+            has_brackets = not OPENING_BRACKETS.isdisjoint(sentence.tokens)
             for place, _ in self_contained_mentions(sentence):
                 content = self._content(sentence, place)
+                if self._vectors is not None:
+                    self._vectors.add(sentence, place.mention)
+                if has_brackets and (short := abbreviated(sentence, place)):
+                    self._pairs[place.mention.label].add((content[0], sentence.mention_tokens(short)))
                 if self._by_shape and not place.mention.start:
-                    initial.append((place.structure, content))
+                    initial.append((place.structure, content, _use(sentence.tokens, place.mention)))
                 else:
                     self._add(sentence, place, content)
             yield sentence
-        for structure, content in initial:
-            self._add_initial(structure, content, capitals)
+        for structure, content, use in initial:
+            self._add_initial(structure, content, use, capitals)
+        if self._vectors is not None:
+            self._vectors.fit()
         self._donors = {
             structure: {
                 MentionDonor(words, mentions, self._spaces.get(words), content_key(words)): uses[words, mentions]
@@ -481,9 +629,9 @@ class TrainingDonors:
         uses = self._uses[place.structure].setdefault(content, set())
         start, end = place.mention.start, place.mention.end
         if not (content[0][0].isupper() and is_in_capitals(sentence.tokens, start, end)):
-            uses.add(bool(start) and sentence.tokens[start - 1].lower() in ARTICLES)
+            uses.add(_use(sentence.tokens, place.mention))
 
-    def _add_initial(self, structure: Structure, content: _Content, capitals: CorpusCapitals) -> None:
+    def _add_initial(self, structure: Structure, content: _Content, use: _Use, capitals: CorpusCapitals) -> None:
         """Add a mention from the beginning of a sentence, in the form that it has within sentences."""
         words, mentions = content
         form = capitals.within_sentence(words, structure[0])
@@ -491,7 +639,7 @@ class TrainingDonors:
             self._spaces[form] = min(self._spaces[words], self._spaces.get(form, self._spaces[words]))
         uses = self._uses[structure].setdefault((form, mentions), set())
         if not (words[0].isupper() and len(words[0]) > 1):  # else it may be a part of a headline
-            uses.add(False)
+            uses.add(use)
 
     @property
     def pools(self) -> dict[str, list[tuple[str, ...]]]:
@@ -509,29 +657,72 @@ class TrainingDonors:
         return any(len(donors) > 1 for donors in self._donors.values())
 
     def draw(
-        self, sentence: Sentence, place: Place, avoided: Collection[str], rng: Random, *, any_shape: bool = False
+        self,
+        sentence: Sentence,
+        place: Place,
+        avoided: Collection[str],
+        rng: Random,
+        *,
+        any_shape: bool = False,
     ) -> MentionDonor | None:
-        """Draw a donor uniformly: never the mention itself."""
+        """Draw a donor, never the mention itself: uniformly, or with vectors from the nearest."""
         start, end = place.mention.start, place.mention.end
         words = sentence.tokens[start:end]
-        if self._by_shape and not any_shape:
-            before = sentence.tokens[start - 1] if start else ""
+        if not self._by_shape:
+            return _draw(self._group(place.structure, ()), words, avoided, rng)
+        if not any_shape:
+            use = _use(sentence.tokens, place.mention)
             in_capitals = words[0].isupper() and is_in_capitals(sentence.tokens, start, end)
-            key = (*place.structure, words, before.lower() in ARTICLES, in_capitals)
+            key = (*place.structure, words, use, in_capitals)
             if key not in self._chosen:
-                self._chosen[key] = self._group_for(place.structure, words, before, in_capitals)
-            if found := _draw(self._chosen[key], words, avoided, rng):
+                self._chosen[key] = self._group_for(place.structure, words, use, in_capitals)
+            if found := self._draw(self._chosen[key], sentence, place.mention, avoided, rng):
                 return found
-        return _draw(self._group(place.structure, ()), words, avoided, rng)
+        return self._draw(self._group(place.structure, ()), sentence, place.mention, avoided, rng)
 
-    def _group_for(self, structure: Structure, words: tuple[str, ...], before: str, in_capitals: bool) -> _Group:
+    def _draw(
+        self, group: _Group, sentence: Sentence, mention: Mention, avoided: Collection[str], rng: Random
+    ) -> MentionDonor | None:
+        before, after = _use(sentence.tokens, mention)
+        words = sentence.mention_tokens(mention)
+
+        def fits(words: tuple[str, ...]) -> bool:
+            return self._shapes.takes(before, words, after)
+
+        if self._vectors is not None:
+            others = [d for d in group.donors if d.words != words and d.key not in avoided and fits(d.words)]
+            group = _grouped(self._vectors.nearest(sentence, mention, others))
+        return _draw(group, words, avoided, rng, fits)
+
+    def draw_pair(
+        self, sentence: Sentence, mention: Mention, avoided: Collection[str], rng: Random
+    ) -> tuple[MentionDonor, MentionDonor] | None:
+        """Draw a mention with its abbreviation."""
+        label = mention.label
+        pairs = {
+            self._flat_donor(label, long): self._flat_donor(label, short)
+            for long, short in sorted(self._pairs.get(label, ()))
+            if content_key(long) not in avoided and content_key(short) not in avoided
+        }
+        donors = list(pairs)
+        if self._vectors is not None:
+            donors = self._vectors.nearest(sentence, mention, donors)
+        if not donors:
+            return None
+        chosen = donors[int(rng.random() * len(donors))]
+        return chosen, pairs[chosen]
+
+    def _flat_donor(self, label: str, words: tuple[str, ...]) -> MentionDonor:
+        return MentionDonor(words, (Mention(label, ((0, len(words)),)),), self._spaces.get(words), content_key(words))
+
+    def _group_for(self, structure: Structure, words: tuple[str, ...], use: _Use, in_capitals: bool) -> _Group:
         """The donors of the narrowest shape that has enough of them."""
-        shape = self._shapes.shape(structure[0], words, before)
+        shape = self._shapes.shape(structure[0], words, *use)
         if in_capitals:
             shape = shape._replace(capitals=_ANY_CAPITALS)
         for length in range(len(shape), 0, -1):
             group = self._group(structure, shape[:length])
-            if len(group.donors) - len(group.positions.get(words, ())) >= _ENOUGH:
+            if len(group.donors) - len(group.positions.get(words, ())) >= self._enough:
                 return group
         return self._group(structure, ())
 
@@ -545,14 +736,14 @@ class TrainingDonors:
     def _groups_of(self, structure: Structure, length: int) -> dict[tuple[object, ...], _Group]:
         """The donors by the first parts of their shapes."""
         groups: defaultdict[tuple[object, ...], list[MentionDonor]] = defaultdict(list)
-        for donor, articles in self._donors.get(structure, {}).items():
+        for donor, uses in self._donors.get(structure, {}).items():
             if not length:
                 groups[()].append(donor)
                 continue
-            shape = self._shapes.shape(structure[0], donor.words)
-            shapes = [shape._replace(has_article=has_article) for has_article in articles]
+            shapes = [self._shapes.shape(structure[0], donor.words, *use) for use in uses]
             # A place in capitals takes any donor, in capitals; a headline drops articles.
-            shapes += [shape._replace(capitals=_ANY_CAPITALS, has_article=a) for a in articles or (False, True)]
+            in_headline = shapes or [self._shapes.shape(structure[0], donor.words, use) for use in ("", "the")]
+            shapes += [shape._replace(capitals=_ANY_CAPITALS) for shape in in_headline]
             for key in dict.fromkeys(shape[:length] for shape in shapes):
                 groups[key].append(donor)
         return {shape: _grouped(donors) for shape, donors in groups.items()}
@@ -570,7 +761,13 @@ def _grouped(donors: list[MentionDonor]) -> _Group:
     return _Group(donors, dict(positions))
 
 
-def _draw(group: _Group, words: tuple[str, ...], avoided: Collection[str], rng: Random) -> MentionDonor | None:
+def _draw(
+    group: _Group,
+    words: tuple[str, ...],
+    avoided: Collection[str],
+    rng: Random,
+    fits: Callable[[tuple[str, ...]], bool] = bool,
+) -> MentionDonor | None:
     own = group.positions.get(words, [])
     donors = group.donors
     n = len(donors) - len(own)
@@ -580,9 +777,9 @@ def _draw(group: _Group, words: tuple[str, ...], avoided: Collection[str], rng: 
         number = int(rng.random() * n)
         for position in own:
             number += number >= position
-        if donors[number].key not in avoided:
+        if donors[number].key not in avoided and fits(donors[number].words):
             return donors[number]
-    others = [donor for i, donor in enumerate(donors) if donor.key not in avoided and i not in own]
+    others = [d for i, d in enumerate(donors) if d.key not in avoided and i not in own and fits(d.words)]
     return others[int(rng.random() * len(others))] if others else None
 
 
