@@ -145,7 +145,13 @@ def test_table_10_is_among_the_candidates() -> None:
 
 
 # The selection of the paper, and any exchange of the same phrase type.
-AS_THE_PAPER: dict[str, Any] = {"scorer": "masked", "candidates": 1, "same_form": False, "min_similarity": 0}
+AS_THE_PAPER: dict[str, Any] = {
+    "scorer": "masked",
+    "candidates": 1,
+    "same_form": False,
+    "require_mention": False,
+    "min_similarity": 0,
+}
 
 
 # ------------------------------------------------------------------------------------------------- every step by hand
@@ -399,7 +405,7 @@ def test_presets_settle_what_is_not_given() -> None:
     assert CASSI(preset="authors").min_tokens == 6
     for preset in ("paper", "authors"):
         found = CASSI(preset=preset)  # type: ignore[arg-type]
-        assert (found.scorer, found.candidates, found.same_form, found.min_similarity) == ("masked", 1, False, 0)
+        assert {name: getattr(found, name) for name in AS_THE_PAPER} == AS_THE_PAPER
 
 
 def test_without_a_scorer_each_attempt_is_the_next_exchange_in_the_frame_of_the_source() -> None:
@@ -416,6 +422,14 @@ def test_without_a_scorer_each_attempt_is_the_next_exchange_in_the_frame_of_the_
     assert met[:2] in (["Bo reads books", "Ada reads Rome"], ["Ada sees Rome", "Bo sees books"])
     assert met[2] == DUPLICATE.reason, "no third exchange"
     assert set(left) == {"no partner is left for an exchange"}
+
+
+def test_subtrees_without_a_mention_stay() -> None:
+    # Of "Bo reads books", "Ada sees Rome", "Ada reads Rome" and "Bo sees books" the subjects alone are mentions on both
+    # sides; and the places of "books" and "Rome" have not the same labels.
+    [made] = worked(require_mention=True).augment(GOLD)
+    assert made.fields["entaug"]["role"] == "subject"
+    assert made.fields["entaug"]["candidates"] == 2
 
 
 FAKES: dict[str, Any] = {

@@ -140,7 +140,9 @@ def test_cassi_leaves_them_alone_and_pairs_nothing_with_them() -> None:
     def method(**params: Any) -> CASSI:
         fakes: dict[str, Any] = {"encoder": FakeEncoder(), "masked_lm": FakeMaskedLM()}
         fakes["dependency_parser"] = FakeDependencyParser()
-        return CASSI(copies=2, scorer="masked", same_form=False, **FIRST, **fakes, **params).fit(GOLD)
+        return CASSI(copies=2, scorer="masked", same_form=False, require_mention=False, **FIRST, **fakes, **params).fit(
+            GOLD
+        )
 
     cassi = method()
     new = [" ".join(one.tokens) for one in cassi.augment(GOLD)]
@@ -219,9 +221,7 @@ class Forms:
     name = "forms"
 
     def parse(self, sentences: Sequence[Sequence[str]]) -> list[tuple[Constituent, ...]]:
-        return [
-            (Constituent("NP", 0, 1, "Plur" if words[0].endswith("s") else "Sing"),) for words in sentences
-        ]
+        return [(Constituent("NP", 0, 1, "Plur" if words[0].endswith("s") else "Sing"),) for words in sentences]
 
 
 def test_cr_replaces_phrases_by_those_that_agree() -> None:
@@ -263,7 +263,10 @@ def test_cassi_exchanges_subjects_of_the_same_form() -> None:
 
     def made(**params: Any) -> set[str]:
         fakes: dict[str, Any] = {"encoder": FakeEncoder(), "masked_lm": FakeMaskedLM(), "dependency_parser": Numbers()}
-        return {" ".join(one.tokens) for one in CASSI(copies=3, scorer="masked", **FIRST, **fakes, **params).fit(gold).augment(gold)}
+        return {
+            " ".join(one.tokens)
+            for one in CASSI(copies=3, scorer="masked", **FIRST, **fakes, **params).fit(gold).augment(gold)
+        }
 
     agreeing = {"Pole comes soon", "Dane goes home", "Poles come soon", "Danes go home"}
     assert made() <= agreeing

@@ -100,7 +100,9 @@ def phrase_form(words: Sequence[str], parse: Parse, category: str, span: Span) -
         parts += sorted({names[i] for i in range(start, end) if parse.heads[i] == head and names[i] in OBJECTS})
     else:
         parts.append(parse.tags[head])
-    parts.append("open" if any(of == head and i >= end and names[i] != "punct" for i, of in enumerate(parse.heads)) else "")
+    parts.append(
+        "open" if any(of == head and i >= end and names[i] != "punct" for i, of in enumerate(parse.heads)) else ""
+    )
     parts += _pronouns(words, parse, span)
     parts.append("clitic" if words[start][:1] in _APOSTROPHES else "")
     return "+".join(filter(None, parts))

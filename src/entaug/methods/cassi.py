@@ -26,7 +26,7 @@ from entaug.backends.dependency_trees import (
 )
 from entaug.backends.protocols import CausalLM, DependencyParser, Encoder, MaskedLM, Parse
 from entaug.config.params import NonNegativeInt, PositiveInt, Probability
-from entaug.config.presets import read_presets
+from entaug.config.presets import ONLY_IF_SET, read_presets
 from entaug.core.alignment import align_subwords, detokenize
 from entaug.core.data import Provenance, Sentence
 from entaug.core.mentions import Span
@@ -34,6 +34,7 @@ from entaug.core.rng import Streams
 from entaug.core.spacing import is_word_character
 from entaug.errors import InputError, ParameterError
 from entaug.methods.base import NOT_SEEN, Augmenter, MethodInfo, Rejection, Request
+from entaug.methods.choice import CandidateScorer
 from entaug.methods.mention_replacement import MentionReplacement
 from entaug.methods.shared.generated_text import distinct_sentences
 from entaug.methods.shared.prose_detection import NOT_PROSE, SentenceKinds
@@ -463,6 +464,8 @@ class CASSI(Augmenter):
         same_form: whether subtrees are exchanged only for subtrees of similar length with mentions of the same labels
             that agree with the rest of the sentence as they do: in number, determiner, preposition, verb form, and
             pronouns; and whether mentions are not repeated (starter: yes).
+        require_mention: whether exchanged subtrees must contain a mention (starter: yes; others change no mention, and
+            read worse).
         min_similarity: the minimum cosine of the vectors of exchanged subtrees (paper: 0, no comparison).
         skip_headlines: whether headlines and table rows are neither changed nor exchanged with (starter: yes); see
             `entaug.methods.shared.prose_detection`.
@@ -499,9 +502,11 @@ class CASSI(Augmenter):
     same_phrase_type: bool = True
     normalize_boundaries: bool = True
     same_form: bool = True
-    min_similarity: Probability = 0.5
+    require_mention: bool = True
+    min_similarity: Probability = 0.4
     skip_headlines: bool = True
     candidates: Annotated[int, Interval(ge=1, le=1_000)] = 8
+    choice: str | CandidateScorer | None = field(default="likelihood:margin=0.5", metadata=ONLY_IF_SET)
     encoder: Encoder | str = "minilm"
     masked_lm: MaskedLM | str = "mpnet-mlm"
     causal_lm: CausalLM | str = "smollm2"
@@ -581,7 +586,15 @@ class CASSI(Augmenter):
             subtrees = subtrees._replace(types=phrase_types(parse))
         if self.same_form:
             subtrees = with_forms(subtrees, sentence, parse)
-        return strip_punctuation(subtrees, sentence.tokens) if self.normalize_boundaries else subtrees
+        if self.normalize_boundaries:
+            subtrees = strip_punctuation(subtrees, sentence.tokens)
+        if self.require_mention:
+            subjects, objects = (
+                tuple(span for span in spans if labels_within(sentence, span))
+                for spans in (subtrees.subjects, subtrees.objects)
+            )
+            subtrees = subtrees._replace(subjects=subjects, objects=objects)
+        return subtrees
 
     @property
     def _partners_per_copy(self) -> int:

@@ -17,6 +17,7 @@ from entaug.core.data import Provenance, Sentence
 from entaug.core.edits import Edit
 from entaug.core.mentions import Span
 from entaug.methods.base import Augmenter, MethodInfo, Rejection, Request
+from entaug.methods.choice import CandidateScorer
 from entaug.methods.shared.generated_text import distinct_sentences
 from entaug.methods.shared.prose_detection import NOT_PROSE, SentenceKinds
 from entaug.methods.shared.span_exchange import (
@@ -100,6 +101,7 @@ class ConstituencyReplacement(Augmenter):
     min_similarity: Probability = 0.3
     skip_headlines: bool = True
     candidates: Annotated[int, Interval(ge=1, le=1_000)] = 8
+    choice: str | CandidateScorer | None = field(default="likelihood:margin=0.5", metadata=ONLY_IF_SET)
     constituency_parser: ConstituencyParser | str = "projected"
     encoder: Encoder | str = "minilm"
     preset: Literal["starter", "paper"] = field(default="starter", metadata=ONLY_IF_SET)
