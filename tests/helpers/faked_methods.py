@@ -52,8 +52,8 @@ def backwards(request: ChatRequest) -> str:
 
 # What a method needs besides backends.
 GIVEN: dict[str, dict[str, Any]] = {
-    "cassi": {"min_similarity": 0},
-    "cr": {"min_similarity": 0},
+    "cassi": {"min_similarity": 0, "require_mention": False},
+    "cr": {"min_similarity": 0, "same_form": False},
     "gal": {
         "generator": FakeInstructModel(answer=backwards),
         "teacher": None,

@@ -614,31 +614,34 @@ class CASSI(Augmenter):
 
     def _prepare(self, request: Request) -> Sentence | Rejection | _Pair:
         """Return a pair with its candidates, or the result if there is no pair."""
-        key = request.sentence.fingerprint()
-        index = self._index.get(key)
+        index = self._index.get(request.sentence.fingerprint())
         if index is None:
-            if key not in self._known:
-                return NOT_SEEN
-            if key in self._left_alone:
-                return NOT_PROSE
-            return _TOO_SHORT if len(request.sentence) < self.min_tokens else self._replace_mentions(request)
-        if request.attempt and self.scorer:
-            return _ONLY_OUTCOME
+            return self._without_partner(request)
         if request.copy > self._fitted_copies:
             raise ParameterError(
                 f"cassi was fitted for {self._fitted_copies} copies, not {self.copies}", remedy="fit it again"
             )
-        partners = self.partners_[index]
-        if request.copy > len(partners):
+        partners = self.partners_[index][request.copy - 1 :: self._fitted_copies]
+        if not partners:
             return _NO_PARTNER
         if not self.scorer:
-            return self._next_exchange(request, index, partners[request.copy - 1 :: self._fitted_copies])
-        partner = partners[request.copy - 1]
-        sources = self.pool_[index].sentence, self.pool_[partner].sentence
-        return _Pair(sources, request, list(self._candidates(index, partner)))
+            return self._next_exchange(request, index, partners)
+        if request.attempt:
+            return _ONLY_OUTCOME
+        sources = self.pool_[index].sentence, self.pool_[partners[0]].sentence
+        return _Pair(sources, request, list(self._candidates(index, partners[0])))
+
+    def _without_partner(self, request: Request) -> Sentence | Rejection:
+        """Return the result for a sentence that takes part in no exchange."""
+        key = request.sentence.fingerprint()
+        if key not in self._known:
+            return NOT_SEEN
+        if key in self._left_alone:
+            return NOT_PROSE
+        return _TOO_SHORT if len(request.sentence) < self.min_tokens else self._replace_mentions(request)
 
     def _next_exchange(self, request: Request, index: int, partners: Sequence[int]) -> Sentence | Rejection:
-        """Return the exchange that comes next, for the choice among `candidates`; those of the nearest partner first."""
+        """Return the exchange that comes next, for the choice among `candidates`; the nearest partner comes first."""
         left = request.attempt
         for partner in partners:
             sources = self.pool_[index].sentence, self.pool_[partner].sentence
