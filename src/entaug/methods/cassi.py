@@ -19,6 +19,7 @@ from entaug.backends.dependency_trees import (
     OBJECTS,
     SUBJECTS,
     base_relations,
+    head_of,
     phrase_form,
     predicate_words,
     strip_tokens,
@@ -226,7 +227,10 @@ def with_forms(subtrees: Subtrees, sentence: Sentence, parse: Parse) -> Subtrees
     nominal = {span for span, kind in phrase_types(parse).items() if kind == "nominal"}
     for span in {*subtrees.subjects, *subtrees.objects}:
         category = "NP" if span in nominal else "VP"
-        types[span] = f"{types.get(span, '')}.{phrase_form(sentence.tokens, parse, category, span)}"
+        # A head that is no part of a mention has no label that says what kind of thing it names.
+        head = head_of(parse, span)
+        noun = sentence.tokens[head].lower() if sentence.outside_mask()[head] else ""
+        types[span] = f"{types.get(span, '')}.{phrase_form(sentence.tokens, parse, category, span)}.{noun}"
     return subtrees._replace(types=types)
 
 
@@ -463,7 +467,7 @@ class CASSI(Augmenter):
             move to or from the beginning of a sentence are recased (starter: yes).
         same_form: whether subtrees are exchanged only for subtrees of similar length with mentions of the same labels
             that agree with the rest of the sentence as they do: in number, determiner, preposition, verb form, and
-            pronouns; and whether mentions are not repeated (starter: yes).
+            pronouns, and in their head unless it is in a mention; and whether mentions are not repeated (starter: yes).
         require_mention: whether exchanged subtrees must contain a mention (starter: yes; others change no mention, and
             read worse).
         min_similarity: the minimum cosine of the vectors of exchanged subtrees (paper: 0, no comparison).
