@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from entaug import CASSI, ConstituencyReplacement, Mention, Sentence
 from entaug.backends.dependency_trees import grammatical_number, head_of, phrase_form
 from entaug.backends.protocols import Constituent, Parse
+from entaug.methods.cassi import Subtrees, with_forms
 from entaug.methods.shared.donors import frequent_words
 from entaug.methods.shared.prose_detection import NOT_PROSE, SentenceKinds
 from entaug.methods.types import RunStatistics
@@ -272,3 +273,14 @@ def test_cassi_exchanges_subjects_of_the_same_form() -> None:
     assert made() <= agreeing
     assert made()
     assert not made(same_form=False) <= agreeing
+
+
+def test_heads_outside_of_mentions_agree() -> None:
+    parse = tree("NOUN/nsubj/3/", "ADP/prep/0/", "PROPN/pobj/1/", "VERB/ROOT/3/VerbForm=Fin")
+
+    def kind(text: str, *mentions: tuple[str, int, int]) -> str:
+        return with_forms(Subtrees(((0, 3),), ()), sentence(text, *mentions), parse).types[0, 3]
+
+    assert kind("friends of Ada sing", ("PER", 2, 3)) == kind("Friends of Bo sleep", ("PER", 2, 3))
+    assert kind("friends of Ada sing", ("PER", 2, 3)) != kind("songs of Bo end", ("PER", 2, 3))
+    assert kind("friends of Ada sing", ("PER", 0, 3)) == kind("songs of Bo end", ("PER", 0, 3)), "both are persons"
