@@ -325,6 +325,9 @@ class TestReplacement:
         )
         [of_frame, *_] = made(gold, parser, categories="NP", same_form=True)
         assert of_frame == {"Rome met Bo | B-LOC O B-PER"}
+        twice = Sentence("Ada saw Ada".split(), [Mention("PER", [(0, 1)]), Mention("PER", [(2, 3)])], id="twice")
+        also = Given("[NP Bo] left", "[NP Ada] saw Ada")
+        assert made([twice, gold[3]], also, categories="NP", same_form=True)[0] == set(), "who is Ada then?"
         [of_frame, *_] = made(gold, parser, categories="NP")
         assert len(of_frame) == 5, "all but what says the same"
 

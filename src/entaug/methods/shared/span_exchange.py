@@ -59,15 +59,19 @@ def labels_within(sentence: Sentence, span: Span) -> str:
 
 def is_alike(frame: Sentence, removed: Span, donor: Sentence, inserted: Span) -> bool:
     """Return whether a range can be exchanged for another one without repeating or contradicting what stands around."""
-    # Neither is much longer, neither is an abbreviation or has one (`X ( Y )`), and no inserted mention stands in the
-    # frame already.
+    # Neither is much longer, neither is an abbreviation or has one (`X ( Y )`), no removed mention stands in the frame
+    # again, and no inserted one already.
     shorter, longer = sorted((removed[1] - removed[0], inserted[1] - inserted[0]))
     if longer > 2 * shorter + 2:
         return False
     if _is_by_brackets(frame.tokens, removed) or _is_by_brackets(donor.tokens, inserted):
         return False
+    (start, end), (first, last) = inserted, removed
     known = {_words_of(frame, mention) for mention in frame.mentions}
-    start, end = inserted
+    removed_ones = [m for m in frame.mentions if first <= m.start and m.end <= last]
+    others = {_words_of(frame, m) for m in frame.mentions if m not in removed_ones}
+    if any(_words_of(frame, mention) in others for mention in removed_ones):
+        return False
     return not any(_words_of(donor, m) in known for m in donor.mentions if start <= m.start and m.end <= end)
 
 
