@@ -47,6 +47,8 @@ SEEN = {"wnut17": 100}  # sentences that the spreads were read off
 LARGE = "multiconer-v1/15000/en_train.conll"
 CONFIDENCES = (4.0, _CONFIDENCE, 1.5)  # deviations between intervals; the second is that of the method
 Row = tuple[str, ...]
+PAPER: dict[str, Any] = {"candidates": 1, "require_mention": False, "min_similarity": 0}
+"""The selection of the paper, among all exchanges of the same form."""
 
 
 def gold(name: str, count: int) -> list[Sentence]:
@@ -76,7 +78,7 @@ def rows(counts: dict[str, int], brute: int) -> Iterator[Row]:
     yield ("corpus", "way", "rows an augmentation", "of brute force", "picks")
     for name, count in counts.items():
         sentences = gold(name, count)
-        cassi = CASSI(masked_lm=lm).fit(sentences)
+        cassi = CASSI(scorer="masked", masked_lm=lm, **PAPER).fit(sentences)
         work = contests_of(cassi, sentences)
         pairs, contests = [p for p, _ in work], [c for _, c in work]
         every = sum(len(p) for c in contests for p in lm.token_offsets(list(c.texts)))
@@ -121,7 +123,7 @@ def speed(count: int, few: int) -> Iterator[Row]:
     yield ("corpus", "way", "augmentations/s", "times as fast", "picks")
     sentences = gold("wnut17", count)
     plain = TransformersMaskedLM(model_path("mpnet-mlm"), device="cpu", precision="fp32")
-    cassi = CASSI(masked_lm=plain).fit(sentences)
+    cassi = CASSI(scorer="masked", masked_lm=plain, **PAPER).fit(sentences)
     work = contests_of(cassi, sentences)
     step = max(1, len(work) // few)
     some = work[::step][:few]
@@ -165,7 +167,7 @@ def whole(counts: dict[str, int], copies: int) -> Iterator[Row]:
                 (f"{scorer}_lm", "token_log_probs", "scoring"),
             ):
                 timed_method(backends[backend], method, what, spent)
-            cassi = CASSI(scorer=scorer, copies=copies, **backends).fit(sentences)
+            cassi = CASSI(scorer=scorer, copies=copies, **PAPER, **backends).fit(sentences)
             made = list(cassi.augment(sentences))
             total = time.monotonic() - begun
             spent["pairs, candidates and the rest"] = total - sum(spent.values())

@@ -468,7 +468,10 @@ def test_what_the_label_guard_uses_is_prepared_with_a_method() -> None:
     )
     assert {model for model in used if "bt" in used[model]} == {"smollm2", "minilm", "en_core_web_sm", "en-pt"}
     assert {model for model in used if "gal" in used[model]} == {"smollm2", "minilm"}, "its teacher is a default"
-    assert [model for model in used if "cr" in used[model]] == ["en_core_web_sm"], "no scorer by default"
+    assert {model for model in used if "cr" in used[model]} == {"en_core_web_sm", "minilm", "smollm2"}
+    assert {model for model in used if "cassi" in used[model]} == {"en_core_web_sm", "minilm", "smollm2"}, (
+        "no masked LM"
+    )
     assert "smollm2-gguf" not in [model for model in used if used[model]], "optional models are asked for by name"
     guarded = {name for name in METHODS if METHODS[name].info.writes_words}
     assert guarded <= {*used["smollm2"]}

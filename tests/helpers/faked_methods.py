@@ -11,6 +11,7 @@ from entaug.backends.instruct import ChatRequest
 from entaug.backends.protocols import RoundTrip
 from entaug.methods import METHODS, create_augmenter
 from entaug.methods.base import Augmenter
+from entaug.methods.choice import CandidateScorer
 from helpers.fakes import (
     FakeCausalLM,
     FakeConstituencyParser,
@@ -52,6 +53,8 @@ def backwards(request: ChatRequest) -> str:
 
 # What a method needs besides backends.
 GIVEN: dict[str, dict[str, Any]] = {
+    "cassi": {"min_similarity": 0, "require_mention": False},
+    "cr": {"min_similarity": 0, "same_form": False},
     "crop": {"drop": "roles"},  # of the trees of the fake; tests/methods/test_fragments.py has real ones
     "gal": {
         "generator": FakeInstructModel(answer=backwards),
@@ -71,7 +74,9 @@ def needs_of(name: str) -> dict[str, Any]:
     info = METHODS[name].info
     # What fakes write has little to do with names; tests/filters has the label guard.
     unguarded = {"guard": False} if info.writes_words else {}
-    return {kind: FAKES[kind] for kind in info.needs} | unguarded | GIVEN.get(name, {})
+    has_choice = METHODS[name].candidates > 1
+    choice = {"choice": CandidateScorer(causal_lm=FakeCausalLM(), encoder=FAKES["encoder"])} if has_choice else {}
+    return {kind: FAKES[kind] for kind in info.needs} | unguarded | choice | GIVEN.get(name, {})
 
 
 def make(name: str, **params: Any) -> Augmenter:

@@ -21,6 +21,7 @@ from entaug.backends.resolve import resolve
 from entaug.commands.main import main
 from entaug.core.rng import Streams
 from entaug.errors import InputError, ParameterError
+from entaug.methods.base import Request
 from entaug.methods.cassi import (
     argsort_descending,
     assign_partners,
@@ -29,6 +30,7 @@ from entaug.methods.cassi import (
     j_score,
     rank_partners,
 )
+from entaug.methods.types import DUPLICATE
 from entaug.metrics.likelihood import CandidateSet, count_words, select_best, select_best_left_to_right
 from helpers.cassi_reference import choose, one_mask_at_a_time
 from helpers.fakes import FakeCausalLM, FakeDependencyParser, FakeEncoder, FakeMaskedLM
@@ -142,6 +144,16 @@ def test_table_10_is_among_the_candidates() -> None:
     assert (table_10.frame, table_10.removed, table_10.inserted, table_10.new_span) == (0, (6, 12), (6, 15), (6, 15))
 
 
+# The selection of the paper, and any exchange of the same phrase type.
+AS_THE_PAPER: dict[str, Any] = {
+    "scorer": "masked",
+    "candidates": 1,
+    "same_form": False,
+    "require_mention": False,
+    "min_similarity": 0,
+}
+
+
 # ------------------------------------------------------------------------------------------------- every step by hand
 
 ADA = "Ada/PROPN/nsubj/1 reads/VERB/ROOT/1 books/NOUN/dobj/1"
@@ -159,7 +171,7 @@ SCORES = {"ada": -4.0, "bo": -1.0, "reads": -1.0, "sees": -2.0, "books": -1.0, "
 def worked(**params: Any) -> CASSI:
     parser = Trees(ADA, BO, RAIN)
     fakes = {"encoder": FakeEncoder(), "masked_lm": Table(SCORES), "dependency_parser": parser}
-    return CASSI(**{**fakes, **params}).fit(GOLD)
+    return CASSI(**{**AS_THE_PAPER, **fakes, **params}).fit(GOLD)
 
 
 @pytest.mark.parametrize("exact", [True, False])
@@ -202,7 +214,7 @@ def test_a_sentence_without_subtrees_gets_other_mentions() -> None:
     cassi = (
         worked(dependency_parser=parser)
         if False
-        else CASSI(encoder=FakeEncoder(), masked_lm=Table(SCORES), dependency_parser=parser).fit(gold)
+        else CASSI(encoder=FakeEncoder(), masked_lm=Table(SCORES), dependency_parser=parser, **AS_THE_PAPER).fit(gold)
     )
     [made] = cassi.augment(gold[3:])
     assert made.tokens in {("Ada", "!"), ("Bo", "!")}
@@ -391,10 +403,37 @@ def test_presets_settle_what_is_not_given() -> None:
     assert (paper.encoder, paper.masked_lm) == ("FacebookAI/xlm-roberta-base",) * 2
     assert (paper.dependency_parser, paper.min_tokens, paper.normalize_boundaries) == ("de_dep_news_trf", 1, False)
     assert CASSI(preset="authors").min_tokens == 6
-    assert "masked_lm=mpnet-mlm" in CASSI().signature
+    for preset in ("paper", "authors"):
+        found = CASSI(preset=preset)  # type: ignore[arg-type]
+        assert {name: getattr(found, name) for name in AS_THE_PAPER} == AS_THE_PAPER
+
+
+def test_without_a_scorer_each_attempt_is_the_next_exchange_in_the_frame_of_the_source() -> None:
+    # The exchanges of "Ada reads books" that stay in its frame, of equal J-scores in their order; the guard of the base
+    # class needs no model with one candidate.
+    made = [
+        cassi._rewrite_batch([Request(GOLD[at], Random(0), 1, attempt)])[0]
+        for cassi in [worked(scorer=None)]
+        for at in (0, 1)
+        for attempt in range(3)
+    ]
+    texts = [" ".join(one.tokens) if isinstance(one, Sentence) else one.reason for one in made]
+    met, left = (texts[:3], texts[3:]) if GOLD[0].fingerprint() < GOLD[1].fingerprint() else (texts[3:], texts[:3])
+    assert met[:2] in (["Bo reads books", "Ada reads Rome"], ["Ada sees Rome", "Bo sees books"])
+    assert met[2] == DUPLICATE.reason, "no third exchange"
+    assert set(left) == {"no partner is left for an exchange"}
+
+
+def test_subtrees_without_a_mention_stay() -> None:
+    # Of "Bo reads books", "Ada sees Rome", "Ada reads Rome" and "Bo sees books" the subjects alone are mentions on both
+    # sides; and the places of "books" and "Rome" have not the same labels.
+    [made] = worked(require_mention=True).augment(GOLD)
+    assert made.fields["entaug"]["role"] == "subject"
+    assert made.fields["entaug"]["candidates"] == 2
 
 
 FAKES: dict[str, Any] = {
+    **AS_THE_PAPER,
     "encoder": FakeEncoder(),
     "masked_lm": FakeMaskedLM(),
     "causal_lm": FakeCausalLM(),
@@ -422,10 +461,10 @@ def test_every_option_works(options: dict[str, Any]) -> None:
     if "shortlist_size" in options:
         pytest.importorskip("usearch")
     gold = list(entaug.read(EXAMPLE / "train.conll"))
-    cassi = CASSI(**FAKES, **options, copies=2).fit(gold)
+    cassi = CASSI(**{**FAKES, **options}, copies=2).fit(gold)
     made = list(cassi.augment(gold))
     assert len(made) > len(gold) / 2
-    again = list(CASSI(**FAKES, **options, copies=2).fit(gold).augment(gold))
+    again = list(CASSI(**{**FAKES, **options}, copies=2).fit(gold).augment(gold))
     assert [(s.tokens, s.mentions) for s in made] == [(s.tokens, s.mentions) for s in again]
     if "min_tokens" in options:
         assert all(len(s) >= 8 for s in made)
@@ -475,7 +514,7 @@ class TestCase:
                 trees.trees[s.tokens] = Parse(
                     (1, 1, *[1] * (len(s) - 2)), ("nsubj", "ROOT", *["obj"] * (len(s) - 2)), kinds
                 )
-        cassi = CASSI(encoder=FakeEncoder(), masked_lm=FakeMaskedLM(), dependency_parser=trees).fit(self.gold)
+        cassi = CASSI(**{**FAKES, "dependency_parser": trees}).fit(self.gold)
         return " ".join(cassi._case.tokens(self.gold[frame], self.gold[donor], out, into))
 
     def test_to_the_beginning(self) -> None:
@@ -542,7 +581,7 @@ def test_mentions_are_never_cut_silently(data: st.DataObject) -> None:
     cuts = data.draw(st.booleans())
     options: dict[str, Any] = {"copies": 2, "normalize_boundaries": False, "split_mentions": cuts}
     by_key = {s.key: s for s in gold}
-    cassi = CASSI(encoder=FakeEncoder(), masked_lm=FakeMaskedLM(), dependency_parser=parser, **options)
+    cassi = CASSI(**{**FAKES, "dependency_parser": parser}, **options)
     for s in cassi.fit(gold).augment(gold):
         told = s.fields["entaug"]
         if "fallback" in told:
@@ -615,7 +654,7 @@ def test_the_fast_way_chooses_as_the_slow_one_on_real_tweets(corpora: Path) -> N
 
     lm.token_log_probs = counted  # type: ignore[method-assign]
     paper: dict[str, Any] = {"normalize_boundaries": False, "split_mentions": True, "same_phrase_type": False}
-    paper |= {"same_number": False, "skip_headlines": False}
+    paper |= {**AS_THE_PAPER, "skip_headlines": False}
     for exact in (True, False):
         computed.append(0)
         cassi = CASSI(encoder=encoder, masked_lm=lm, dependency_parser=parser, **paper, exact=exact).fit(gold)

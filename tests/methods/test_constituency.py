@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from random import Random
+from typing import Any
 
 import pytest
+from numpy import float32
+from numpy.typing import NDArray
 
 from entaug import ConstituencyReplacement, Mention, Sentence
 from entaug.backends.parsers.projection import project_constituents
 from entaug.backends.protocols import Constituent, Parse
 from entaug.backends.resolve import resolve
 from entaug.errors import MissingModelError, ParameterError, UnknownNameError
-from entaug.methods.base import Request
-from helpers.fakes import FakeCausalLM, FakeMaskedLM
+from entaug.methods.choice import CandidateScorer
+from helpers.fakes import FakeCausalLM, FakeEncoder, array
 
 
 def constituents_of(text: str, heads: Sequence[int], relations: str, tags: str) -> set[str]:
@@ -162,11 +165,15 @@ class Given:
         return [self._known.get(tuple(words), ()) for words in sentences]
 
 
+ANY: dict[str, Any] = {"same_form": False, "min_similarity": 0, "candidates": 1}
+"""Any phrase of the category is inserted, as in the paper."""
+
+
 def made(gold: list[Sentence], parser: Given, **options: object) -> list[set[str]]:
     """All that can become of each sentence, over many seeds."""
     found: list[set[str]] = [set() for _ in gold]
     for seed in range(40):
-        method = ConstituencyReplacement(seed=seed, constituency_parser=parser, **options)  # type: ignore[arg-type]
+        method = ConstituencyReplacement(seed=seed, constituency_parser=parser, **{**ANY, **options})
         for one in method.fit(gold).augment(gold):
             at = [s.key for s in gold].index(one.fields["entaug"]["sources"][0])
             found[at].add(" ".join(one.tokens) + " | " + " ".join(one.iob()))
@@ -232,7 +239,7 @@ class TestReplacement:
             Sentence("rome fell".split(), [Mention("LOC", [(0, 1)])], id="b"),
         ]
         method = ConstituencyReplacement(
-            constituency_parser=Given("[NP Rome] burns", "[NP rome] fell"), categories="NP"
+            constituency_parser=Given("[NP Rome] burns", "[NP rome] fell"), categories="NP", **ANY
         )
         assert list(method.fit(gold).augment(gold)) == []
         assert method.statistics_.missing == {"no replaceable phrase with a mention": 2}
@@ -256,14 +263,14 @@ class TestReplacement:
             Sentence("his arm also hurts today".split(), [deep], id="b"),
         ]
         parser = Given("[NP severe joint and muscle pain] eased", "[NP his arm also hurts] today")
-        method = ConstituencyReplacement(constituency_parser=parser, categories="NP").fit(gold)
+        method = ConstituencyReplacement(constituency_parser=parser, categories="NP", **ANY).fit(gold)
         one, other = method.augment(gold)
         assert one.tokens == ("his", "arm", "also", "hurts", "eased")
         assert one.mentions == (deep,)
         assert other.mentions == gold[0].mentions
         # A phrase with one part of it is no phrase.
         parser = Given("[NP severe joint] and muscle pain eased", "[NP his arm] also hurts today")
-        method = ConstituencyReplacement(constituency_parser=parser, categories="NP").fit(gold)
+        method = ConstituencyReplacement(constituency_parser=parser, categories="NP", **ANY).fit(gold)
         assert list(method.augment(gold)) == []
 
     def test_whole_sentences_and_open_brackets_stay(self) -> None:
@@ -279,38 +286,80 @@ class TestReplacement:
             "Rome burns | B-LOC O"
         }
 
-    @pytest.mark.parametrize("kind", ["causal", "masked"])
-    def test_the_likeliest_of_the_candidates(self, kind: str) -> None:
+    def test_the_best_of_the_candidates(self) -> None:
         towns = ["Oslo", "Bonn", "Kyiv", "Lima", "Baku"]
         gold = [
             Sentence("we saw Rome today".split(), [Mention("LOC", [(2, 3)])], id="rome"),
             *(Sentence([town, "fell"], [Mention("LOC", [(0, 1)])], id=town) for town in towns),
         ]
         parser = Given("we saw [NP Rome] today", *(f"[NP {town}] fell" for town in towns))
-        lm = FakeCausalLM() if kind == "causal" else FakeMaskedLM()
-        options = {"causal_lm" if kind == "causal" else "masked_lm": lm}
-        method = ConstituencyReplacement(scorer=kind, num_candidates=60, constituency_parser=parser, **options)  # type: ignore[arg-type]
-        method.fit(gold)
-        [one] = method._rewrite_batch([Request(gold[0], Random(0))])
-        assert isinstance(one, Sentence)
+        choice = CandidateScorer(nearness=0, causal_lm=FakeCausalLM())
+        options = {**ANY, "candidates": 5, "choice": choice, "max_attempts": 60}
+        [one] = ConstituencyReplacement(constituency_parser=parser, **options).fit(gold).augment(gold[:1])
 
         def score(text: str) -> float:
-            if isinstance(lm, FakeCausalLM):
-                return float(lm.token_log_probs([text])[0].sum())
-            return float(lm.token_log_probs([(text, None)])[0].sum())
+            return float(FakeCausalLM().token_log_probs([text])[0].mean())
 
         texts = [f"we saw {town} today" for town in towns]
         assert " ".join(one.tokens) == max(texts, key=score), "all five are drawn among sixty"
         assert one.fields["entaug"]["candidates"] == 5
-        assert one.fields["entaug"]["lm_score"] == pytest.approx(max(map(score, texts)) / 4, abs=1e-3)
+
+    def test_phrases_of_the_same_form_fit(self) -> None:
+        # Only phrases with mentions of the same labels are inserted, none that is much longer, none that repeats a
+        # mention of the sentence, and none that is or has an abbreviation in brackets.
+        gold = [
+            Sentence("Rome met Ada".split(), [Mention("LOC", [(0, 1)]), Mention("PER", [(2, 3)])], id="frame"),
+            Sentence("ada left".split(), [Mention("PER", [(0, 1)])], id="repeated"),
+            Sentence("Oslo grew".split(), [Mention("LOC", [(0, 1)])], id="place"),
+            Sentence("Bo left".split(), [Mention("PER", [(0, 1)])], id="person"),
+            Sentence("the old but very wise Cy left".split(), [Mention("PER", [(5, 6)])], id="long"),
+            Sentence("Di ( D ) left".split(), [Mention("PER", [(0, 1)]), Mention("PER", [(2, 3)])], id="short"),
+        ]
+        parser = Given(
+            "Rome met [NP Ada]",
+            "[NP ada] left",
+            "[NP Oslo] grew",
+            "[NP Bo] left",
+            "[NP the old but very wise Cy] left",
+            "[NP Di] ( [NP D] ) left",
+        )
+        [of_frame, *_] = made(gold, parser, categories="NP", same_form=True)
+        assert of_frame == {"Rome met Bo | B-LOC O B-PER"}
+        twice = Sentence("Ada saw Ada".split(), [Mention("PER", [(0, 1)]), Mention("PER", [(2, 3)])], id="twice")
+        also = Given("[NP Bo] left", "[NP Ada] saw Ada")
+        assert made([twice, gold[3]], also, categories="NP", same_form=True)[0] == set(), "who is Ada then?"
+        [of_frame, *_] = made(gold, parser, categories="NP")
+        assert len(of_frame) == 5, "all but what says the same"
+
+    def test_the_most_similar_phrase_is_inserted(self) -> None:
+        class Vectors(FakeEncoder):
+            """The vectors of some texts: cosines with that of Rome of 1, .9, .5 and 0."""
+
+            def sentence_vectors(self, texts: Sequence[str]) -> NDArray[float32]:
+                known = {"Rome": (1.0, 0.0), "Oslo": (0.9, 0.436), "Bonn": (0.5, 0.866), "Gas": (0.0, 1.0)}
+                return array([known[text] for text in texts])
+
+        names = ["Oslo", "Bonn", "Gas"]
+
+        def result(*others: str, min_similarity: float) -> set[str]:
+            gold = [
+                Sentence("we saw Rome".split(), [Mention("LOC", [(2, 3)])], id="rome"),
+                *(Sentence([name, "fell"], [Mention("LOC", [(0, 1)])], id=name) for name in others),
+            ]
+            parser = Given("we saw [NP Rome]", *(f"[NP {name}] fell" for name in others))
+            [of_rome, *_] = made(gold, parser, categories="NP", min_similarity=min_similarity, encoder=Vectors())
+            return {text.split(" | ")[0] for text in of_rome}
+
+        assert "we saw Oslo" in result(*names, min_similarity=0.4)
+        assert "we saw Gas" not in result(*names, min_similarity=0.4), "unlike"
+        assert result("Bonn", "Gas", min_similarity=0.6) == set(), "none is similar enough"
 
     def test_refusals(self) -> None:
         for options in (
             {"num_replacements": 0},
-            {"num_candidates": 0},
+            {"min_similarity": 2},
             {"categories": "NP+XP"},
             {"categories": ""},
-            {"scorer": "best"},
             {"normalize_boundaries": 1},
         ):
             with pytest.raises(ParameterError):

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from entaug import CASSI, ConstituencyReplacement, Mention, Sentence
 from entaug.backends.dependency_trees import grammatical_number, head_of, phrase_form
 from entaug.backends.protocols import Constituent, Parse
+from entaug.methods.cassi import Subtrees, with_forms
 from entaug.methods.shared.donors import frequent_words
 from entaug.methods.shared.prose_detection import NOT_PROSE, SentenceKinds
 from entaug.methods.types import RunStatistics
@@ -111,6 +112,9 @@ def test_frequent_words_are_half_of_the_running_words() -> None:
 
 # ------------------------------------------------------------------------------------------------------ left alone
 
+FIRST: dict[str, Any] = {"candidates": 1, "min_similarity": 0}
+"""The first new sentence is taken, without models."""
+
 GOLD = [
     sentence("Ada sings in the old town", ("PER", 0, 1)),
     sentence("Bo knows tales of the town", ("PER", 0, 1)),
@@ -121,12 +125,14 @@ GOLD = [
 
 
 def test_cr_leaves_them_alone_and_takes_nothing_from_them() -> None:
-    cr = ConstituencyReplacement(constituency_parser=FakeConstituencyParser(), copies=3).fit(GOLD)
+    cr = ConstituencyReplacement(constituency_parser=FakeConstituencyParser(), copies=3, **FIRST).fit(GOLD)
     new = [" ".join(one.tokens) for one in cr.augment(GOLD)]
     assert new
     assert not any("OSLO" in text or "Leeds" in text or "MARKET" in text for text in new)
     assert missing(cr)[NOT_PROSE.reason] == 6
-    paper = ConstituencyReplacement(constituency_parser=FakeConstituencyParser(), copies=9, skip_headlines=False)
+    paper = ConstituencyReplacement(
+        constituency_parser=FakeConstituencyParser(), copies=9, skip_headlines=False, same_form=False, **FIRST
+    )
     texts = [" ".join(one.tokens) for one in paper.fit(GOLD).augment(GOLD)]
     assert any(text.startswith(("OSLO", "Leeds")) for text in texts)
 
@@ -135,7 +141,9 @@ def test_cassi_leaves_them_alone_and_pairs_nothing_with_them() -> None:
     def method(**params: Any) -> CASSI:
         fakes: dict[str, Any] = {"encoder": FakeEncoder(), "masked_lm": FakeMaskedLM()}
         fakes["dependency_parser"] = FakeDependencyParser()
-        return CASSI(copies=2, **fakes, **params).fit(GOLD)
+        return CASSI(copies=2, scorer="masked", same_form=False, require_mention=False, **FIRST, **fakes, **params).fit(
+            GOLD
+        )
 
     cassi = method()
     new = [" ".join(one.tokens) for one in cassi.augment(GOLD)]
@@ -184,16 +192,28 @@ def test_forms_of_phrases() -> None:
         "DET/det/3/",
         "NOUN/obj/1/Number=Plur",
         "ADP/prep/3/",
-        "PRON/pobj/4/Number=Sing|Case=Acc",
+        "PRON/pobj/4/Number=Sing|Case=Acc|PronType=Prs",
     )
-    assert phrase_form(words, parse, "NP", (2, 6)) == "Plur/NOUN+det"
-    assert phrase_form(words, parse, "NP", (5, 6)) == "Sing/PRON"
-    assert phrase_form(words, parse, "PP", (4, 6)) == "/of"
-    assert phrase_form(words, parse, "VP", (1, 6)) == "Inf"
-    assert phrase_form(words, parse, "VP", (0, 6)) == "Inf+PART"
-    assert phrase_form(words, parse, "ADVP", (0, 1)) == ""
+    assert phrase_form(words, parse, "NP", (2, 6)) == "object+Plur+NOUN+det+him"
+    assert phrase_form(words, parse, "NP", (2, 4)) == "object+Plur+NOUN+det+open", "of him follows"
+    assert phrase_form(words, parse, "NP", (5, 6)) == "object+Sing+PRON+of+him"
+    assert phrase_form(words, parse, "PP", (4, 6)) == "prep+of+NOUN+pobj+him"
+    assert phrase_form(words, parse, "VP", (1, 6)) == "root+Inf+him"
+    assert phrase_form(words, parse, "VP", (0, 6)) == "root+Inf+PART+him"
+    assert phrase_form(words, parse, "ADVP", (0, 1)) == "aux+PART"
+    she = tree(
+        "PROPN/nsubjpass/2/Number=Sing", "AUX/auxpass/2/VerbForm=Fin", "VERB/ROOT/2/VerbForm=Part",
+        "SCONJ/mark/5/", "PRON/nsubj/5/Gender=Fem|PronType=Prs", "VERB/advcl/2/VerbForm=Fin",
+    )  # fmt: skip
+    words_of_she = "Ada was paid when she sang".split()
+    assert phrase_form(words_of_she, she, "NP", (0, 1)) == "subject+Sing+PROPN+Fem", "whom she refers to"
+    assert phrase_form(words_of_she, she, "VP", (2, 6)) == "root+Part+passive+she"
+    which = tree("NOUN/pobj/0/", "PRON/dobj/3/PronType=Rel", "PRON/nsubj/3/PronType=Prs", "VERB/relcl/0/VerbForm=Fin")
+    assert phrase_form("song which we sang".split(), which, "VP", (3, 4)) == "relcl+Fin+object", "without its object"
+    clitic = tree("PROPN/nsubj/1/", "VERB/ROOT/1/VerbForm=Fin")
+    assert phrase_form(["Ada", "'s"], clitic, "VP", (1, 2)) == "root+Fin+clitic"
     genitive = tree("PROPN/poss/2/Number=Sing", "PART/case/0/", "NOUN/ROOT/2/Number=Sing")
-    assert phrase_form(["Ada", "'s", "song"], genitive, "NP", (0, 2)) == "Sing+poss/PROPN"
+    assert phrase_form(["Ada", "'s", "song"], genitive, "NP", (0, 2)) == "poss+Sing+PROPN+poss"
 
 
 class Forms:
@@ -202,16 +222,14 @@ class Forms:
     name = "forms"
 
     def parse(self, sentences: Sequence[Sequence[str]]) -> list[tuple[Constituent, ...]]:
-        return [
-            (Constituent("NP", 0, 1, ("Plur" if words[0].endswith("s") else "Sing") + "/NOUN"),) for words in sentences
-        ]
+        return [(Constituent("NP", 0, 1, "Plur" if words[0].endswith("s") else "Sing"),) for words in sentences]
 
 
 def test_cr_replaces_phrases_by_those_that_agree() -> None:
     names = ("Dane", "Pole", "Turk", "Danes", "Poles", "Turks")
     places = ("sea", "lake", "bay", "fair", "hill", "town")
     gold = [sentence(f"{name} came to the {place}", ("X", 0, 1)) for name, place in zip(names, places, strict=True)]
-    made = ConstituencyReplacement(constituency_parser=Forms(), copies=2).fit(gold).augment(gold)
+    made = ConstituencyReplacement(constituency_parser=Forms(), copies=2, **FIRST).fit(gold).augment(gold)
     assert list(made)
     for source, new in ((s, n) for s in gold for n in _of(gold, s, same_form=True)):
         assert source.tokens[0].endswith("s") == new.tokens[0].endswith("s")
@@ -219,7 +237,7 @@ def test_cr_replaces_phrases_by_those_that_agree() -> None:
 
 
 def _of(gold: list[Sentence], source: Sentence, **params: Any) -> list[Sentence]:
-    cr = ConstituencyReplacement(constituency_parser=Forms(), copies=5, **params).fit(gold)
+    cr = ConstituencyReplacement(constituency_parser=Forms(), copies=5, **FIRST, **params).fit(gold)
     return list(cr.augment([source]))
 
 
@@ -240,15 +258,29 @@ class Numbers:
         ]
 
 
-def test_cassi_exchanges_subjects_of_the_same_number() -> None:
+def test_cassi_exchanges_subjects_of_the_same_form() -> None:
     texts = ("Dane comes soon", "Pole goes home", "Danes come soon", "Poles go home")
     gold = [sentence(text, ("X", 0, 1)) for text in texts]
 
     def made(**params: Any) -> set[str]:
         fakes: dict[str, Any] = {"encoder": FakeEncoder(), "masked_lm": FakeMaskedLM(), "dependency_parser": Numbers()}
-        return {" ".join(one.tokens) for one in CASSI(copies=3, **fakes, **params).fit(gold).augment(gold)}
+        return {
+            " ".join(one.tokens)
+            for one in CASSI(copies=3, scorer="masked", **FIRST, **fakes, **params).fit(gold).augment(gold)
+        }
 
     agreeing = {"Pole comes soon", "Dane goes home", "Poles come soon", "Danes go home"}
     assert made() <= agreeing
     assert made()
-    assert not made(same_number=False) <= agreeing
+    assert not made(same_form=False) <= agreeing
+
+
+def test_heads_outside_of_mentions_agree() -> None:
+    parse = tree("NOUN/nsubj/3/", "ADP/prep/0/", "PROPN/pobj/1/", "VERB/ROOT/3/VerbForm=Fin")
+
+    def kind(text: str, *mentions: tuple[str, int, int]) -> str:
+        return with_forms(Subtrees(((0, 3),), ()), sentence(text, *mentions), parse).types[0, 3]
+
+    assert kind("friends of Ada sing", ("PER", 2, 3)) == kind("Friends of Bo sleep", ("PER", 2, 3))
+    assert kind("friends of Ada sing", ("PER", 2, 3)) != kind("songs of Bo end", ("PER", 2, 3))
+    assert kind("friends of Ada sing", ("PER", 0, 3)) == kind("songs of Bo end", ("PER", 0, 3)), "both are persons"

@@ -27,7 +27,6 @@ OBJECTS = frozenset(
 """Relations of objects and complements in the same label sets."""
 
 _VERBS = frozenset({"VERB", "AUX"})
-_MODIFIERS = frozenset({"compound", "amod", "nmod", "nummod", "flat", "nk", "pnc"})
 _CONJUNCTS = frozenset({"conj", "cj"})
 
 
@@ -75,20 +74,61 @@ def grammatical_number(parse: Parse, span: Span) -> str:
 
 def phrase_form(words: Sequence[str], parse: Parse, category: str, span: Span) -> str:
     """The form of a phrase, for `entaug.backends.protocols.Constituent`."""
+    # What agrees with the rest of a sentence, and what the rest refers to: the role of the phrase, its number or the
+    # form of its verb, its preposition, what follows its head outside of it, and its pronouns.
     start, end = span
+    head = head_of(parse, span)
+    names = base_relations(parse)
+    parts = [_role(names[head])]
     if category == "NP":
-        head = head_of(parse, span)
-        place = "+poss" if parse.tags[end - 1] == "PART" else ""
-        place += "+mod" if base_relations(parse)[head] in _MODIFIERS else ""
-        determiner = "+det" if parse.tags[start] == "DET" and end - start > 1 else ""
-        return f"{grammatical_number(parse, span)}{place}/{parse.tags[head]}{determiner}"
-    if category == "VP":
+        parts += [grammatical_number(parse, span), parse.tags[head], _gender_of_references(parse, span)]
+        above = parse.heads[head]
+        parts.append(words[above].lower() if parse.tags[above] == "ADP" else "")
+        parts.append("joined" if any(names[i] in _CONJUNCTS and parse.heads[i] == head for i in range(*span)) else "")
+        parts.append("poss" if parse.tags[end - 1] == "PART" else "")
+        parts.append("det" if parse.tags[start] == "DET" and end - start > 1 else "")
+    elif category == "VP":
         verb = next((i for i in range(start, end) if parse.tags[i] in _VERBS), start)
         # With "to" or an adverb before it, it stands in other places.
-        return _features(parse, verb, ("VerbForm", "VerbType", "Tense", "Aspect", "Number", "Person")) + (
-            "" if verb == start else f"+{parse.tags[start]}"
-        )
-    return f"/{words[start].lower()}" if category == "PP" else ""
+        parts += [_features(parse, verb, _OF_VERBS), "" if verb == start else parse.tags[start]]
+        below = {names[i] for i, of in enumerate(parse.heads) if of == head}
+        parts.append("passive" if _PASSIVE & below else "")
+        if names[head] in _CLAUSES_OF_NOUNS:  # the noun may be its object
+            parts.append("object" if OBJECTS & below else "")
+    elif category == "PP":
+        parts += [words[start].lower(), parse.tags[parse.heads[head]]]
+        parts += sorted({names[i] for i in range(start, end) if parse.heads[i] == head and names[i] in OBJECTS})
+    else:
+        parts.append(parse.tags[head])
+    parts.append(
+        "open" if any(of == head and i >= end and names[i] != "punct" for i, of in enumerate(parse.heads)) else ""
+    )
+    parts += _pronouns(words, parse, span)
+    parts.append("clitic" if words[start][:1] in _APOSTROPHES else "")
+    return "+".join(filter(None, parts))
+
+
+_OF_VERBS = ("VerbForm", "VerbType", "Tense", "Aspect", "Number", "Person")
+_PASSIVE = frozenset({"auxpass", "nsubjpass"})
+_CLAUSES_OF_NOUNS = frozenset({"relcl", "acl", "rc"})
+_APOSTROPHES = frozenset("'’")  # noqa: RUF001
+
+
+def _role(relation: str) -> str:
+    """The role of a phrase: subject, object, or the relation."""
+    return "subject" if relation in SUBJECTS else "object" if relation in {"dobj", "obj", "oa", "pobj"} else relation
+
+
+def _pronouns(words: Sequence[str], parse: Parse, span: Span) -> list[str]:
+    """The pronouns and demonstratives in a range, most of which refer to something outside of it."""
+    referring = (i for i in range(*span) if parse.tags[i] == "PRON" or _features(parse, i, ("PronType",)) == "Dem")
+    return sorted({words[i].lower() for i in referring})
+
+
+def _gender_of_references(parse: Parse, span: Span) -> str:
+    """The genders of singular pronouns after a range, which may refer to it."""
+    after = {_features(parse, i, ("Gender",)) for i in range(span[1], len(parse.heads)) if parse.tags[i] == "PRON"}
+    return "".join(sorted(after & {"Masc", "Fem"}))
 
 
 def head_of(parse: Parse, span: Span) -> int:

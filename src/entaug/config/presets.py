@@ -73,7 +73,7 @@ def section(source: str) -> str:
 
 def preset_rows(cls: Any, name: str) -> list[PresetRow]:
     """Return the settings of a preset in the order of the parameters of its class."""
-    preset, models = cls.presets[name], (*cls.info.needs, "filters")
+    preset, models = cls.presets[name], (*cls.info.needs, *cls.info.may_need, "filters")
     # A plug-in may give values alone.
     settings = preset.settings if isinstance(preset, Preset) else {key: Setting(value) for key, value in preset.items()}
     return [

@@ -11,20 +11,23 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from types import MappingProxyType
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, NamedTuple
+
+from annotated_types import Interval
 
 from entaug.backends.dependency_trees import (
     OBJECTS,
     SUBJECTS,
     base_relations,
-    grammatical_number,
+    head_of,
+    phrase_form,
     predicate_words,
     strip_tokens,
     subtree_ranges,
 )
 from entaug.backends.protocols import CausalLM, DependencyParser, Encoder, MaskedLM, Parse
-from entaug.config.params import NonNegativeInt, PositiveInt
-from entaug.config.presets import read_presets
+from entaug.config.params import NonNegativeInt, PositiveInt, Probability
+from entaug.config.presets import ONLY_IF_SET, read_presets
 from entaug.core.alignment import align_subwords, detokenize
 from entaug.core.data import Provenance, Sentence
 from entaug.core.mentions import Span
@@ -32,15 +35,20 @@ from entaug.core.rng import Streams
 from entaug.core.spacing import is_word_character
 from entaug.errors import InputError, ParameterError
 from entaug.methods.base import NOT_SEEN, Augmenter, MethodInfo, Rejection, Request
+from entaug.methods.choice import CandidateScorer
 from entaug.methods.mention_replacement import MentionReplacement
 from entaug.methods.shared.generated_text import distinct_sentences
 from entaug.methods.shared.prose_detection import NOT_PROSE, SentenceKinds
 from entaug.methods.shared.span_exchange import (
     CaseAdjuster,
     DonorTokens,
+    SpanSimilarity,
     as_candidate_set,
     exchange_edit,
+    has_balanced_brackets,
+    is_alike,
     keeps_mentions_whole,
+    labels_within,
 )
 from entaug.methods.types import DUPLICATE
 from entaug.metrics.bertscore import bertscore_among, nearest_neighbors, pairwise_bertscore
@@ -147,6 +155,11 @@ class Subtrees(NamedTuple):
     objects: tuple[Span, ...]
     types: Mapping[Span, str] = MappingProxyType({})
 
+    @property
+    def spans(self) -> tuple[Span, ...]:
+        """All ranges."""
+        return self.subjects + self.objects
+
 
 class Candidate(NamedTuple):
     """One exchange."""
@@ -206,13 +219,18 @@ def phrase_types(parse: Parse) -> dict[Span, str]:
     return types
 
 
-def with_numbers(subtrees: Subtrees, parse: Parse) -> Subtrees:
-    """Add the grammatical number of subjects to their types, so that verbs agree with what is exchanged."""
+def with_forms(subtrees: Subtrees, sentence: Sentence, parse: Parse) -> Subtrees:
+    """Add forms and labels of subtrees to their types, so that the rest of a sentence agrees with what is exchanged."""
+    types = {span: f"{kind}.{labels_within(sentence, span)}" for span, kind in subtrees.types.items()}
     if not parse.features:
-        return subtrees
-    types = dict(subtrees.types)
-    for span in subtrees.subjects:
-        types[span] = f"{types.get(span, '')}.{grammatical_number(parse, span)}"
+        return subtrees._replace(types=types)
+    nominal = {span for span, kind in phrase_types(parse).items() if kind == "nominal"}
+    for span in {*subtrees.subjects, *subtrees.objects}:
+        category = "NP" if span in nominal else "VP"
+        # A head that is no part of a mention has no label that says what kind of thing it names.
+        head = head_of(parse, span)
+        noun = sentence.tokens[head].lower() if sentence.outside_mask()[head] else ""
+        types[span] = f"{types.get(span, '')}.{phrase_form(sentence.tokens, parse, category, span)}.{noun}"
     return subtrees._replace(types=types)
 
 
@@ -237,6 +255,7 @@ def exchange_candidates(
     tokens: DonorTokens | None = None,
     *,
     split_mentions: bool = True,
+    is_suitable: Callable[[Sentence, Span, Sentence, Span], bool] | None = None,
 ) -> Iterator[Candidate]:
     """Exchange every subject subtree for every subject subtree and every object subtree for every object subtree."""
     # Subtrees of different phrase types are not exchanged. Each exchange gives two sentences, one in each frame.
@@ -251,7 +270,12 @@ def exchange_candidates(
         ("subject", subtrees_of_one.subjects, subtrees_of_other.subjects),
         ("object", subtrees_of_one.objects, subtrees_of_other.objects),
     ):
-        counterparts = [span for span in other_spans if is_allowed(other, span)]
+        # Most sentences share no type, which is soon seen.
+        kinds = {subtrees_of_one.types.get(span) for span in spans}
+        alike = [span for span in other_spans if subtrees_of_other.types.get(span) in kinds]
+        counterparts = [span for span in alike if is_allowed(other, span)]
+        if not counterparts:
+            continue
         for span in (span for span in spans if is_allowed(one, span)):
             for counterpart in counterparts:
                 if subtrees_of_one.types.get(span) != subtrees_of_other.types.get(counterpart):
@@ -259,6 +283,8 @@ def exchange_candidates(
                 for index, (frame, donor, removed, inserted) in enumerate(
                     ((one, other, span, counterpart), (other, one, counterpart, span))
                 ):
+                    if is_suitable is not None and not is_suitable(frame, removed, donor, inserted):
+                        continue
                     edit = exchange_edit(frame, donor, removed, inserted, tokens)
                     yield Candidate(frame.split_mentions(removed).edit([edit]), index, role, removed, inserted)
 
@@ -400,11 +426,13 @@ def _selected(pair: _Pair, selection: Selection) -> Sentence:
 class CASSI(Augmenter):
     """Exchange subject or object subtrees between similar sentences, and select the most fluent exchange.
 
-    Each sentence is paired with the training sentences most similar to it by BERTScore, one per copy, and no two
-    sentences are paired twice. Every subject subtree of one sentence is exchanged for every subject subtree of the
-    other, in both directions; objects and complements likewise. The `top_k` candidates with the highest
-    pseudo-log-likelihood per word are kept. Of these, the candidate whose words agree most with both sources (J-score)
-    is selected. If a sentence has no such subtree, all its mentions are replaced instead. Mentions move with their
+    Each sentence is paired with the training sentences most similar to it by BERTScore, and no two sentences are paired
+    twice. Every subject subtree of one sentence is exchanged for every subject subtree of the other; objects and
+    complements likewise. By default only subtrees of the same form and labels and of similar meaning are exchanged, the
+    new sentences keep the frame of their source, and the best of `candidates` is kept. With a `scorer` the selection is
+    that of the paper: each copy has one partner, exchanges go in both directions, the `top_k` candidates with the
+    highest pseudo-log-likelihood per word are kept, and of these the one whose words agree most with both sources
+    (J-score). If a sentence has no such subtree, all its mentions are replaced instead. Mentions move with their
     subtree. Exchanges that would cut a mention are left out; with `split_mentions` contiguous mentions of flat
     sentences may be cut.
 
@@ -412,12 +440,13 @@ class CASSI(Augmenter):
     of the corpus. Sentences between which no exchange is possible are not paired.
 
     Args:
-        top_k: the number of most likely candidates among which one is selected.
+        top_k: the number of most likely candidates among which one is selected; used with a scorer.
         pairing: how partners are ranked: ``"bertscore"``; ``"embedding"``, by the cosine of sentence vectors;
             ``"random"``; or ``"off-by-one"``, which reproduces an indexing error of the published code.
-        scorer: ``"masked"``, as in the paper; or ``"causal"``, a left-to-right model with one pass per candidate
-            instead of one per sub-word.
-        selection: how one of the `top_k` is selected: ``"jscore"``, the ``"best"`` by likelihood, or ``"random"``.
+        scorer: ``"masked"``, as in the paper; ``"causal"``, a left-to-right model with one pass per candidate instead
+            of one per sub-word; or none, for the choice among `candidates` that all methods have.
+        selection: how one of the `top_k` is selected: ``"jscore"``, the ``"best"`` by likelihood, or ``"random"``;
+            without a scorer the order in which exchanges become candidates.
         exact: score every candidate that could be selected. By default candidates whose estimated score is clearly
             worse are discarded without scoring, which costs a third and hardly ever changes the selection; then the
             likelihood of the selected one (`lm_score`) is not known. Only for the masked scorer.
@@ -436,8 +465,12 @@ class CASSI(Augmenter):
             clauses: "I'm going home to there's a lot of people").
         normalize_boundaries: whether full stops and commas at the ends of a subtree are not exchanged, and words that
             move to or from the beginning of a sentence are recased (starter: yes).
-        same_number: whether subjects are exchanged only for subjects of the same grammatical number, so that the verb
-            agrees (starter: yes).
+        same_form: whether subtrees are exchanged only for subtrees of similar length with mentions of the same labels
+            that agree with the rest of the sentence as they do: in number, determiner, preposition, verb form, and
+            pronouns, and in their head unless it is in a mention; and whether mentions are not repeated (starter: yes).
+        require_mention: whether exchanged subtrees must contain a mention (starter: yes; others change no mention, and
+            read worse).
+        min_similarity: the minimum cosine of the vectors of exchanged subtrees (paper: 0, no comparison).
         skip_headlines: whether headlines and table rows are neither changed nor exchanged with (starter: yes); see
             `entaug.methods.shared.prose_detection`.
         encoder: an `Encoder` or its name, for pairing (starter: minilm).
@@ -454,13 +487,14 @@ class CASSI(Augmenter):
         ...     Sentence("Bo knows tales of Rome".split(), [Mention("PER", [(0, 1)]), Mention("LOC", [(4, 5)])]),
         ... ]
         >>> fakes = {"encoder": FakeEncoder(), "masked_lm": FakeMaskedLM(), "dependency_parser": FakeDependencyParser()}
-        >>> [(" ".join(s.tokens), s.iob()) for s in CASSI(**fakes).fit(gold).augment(gold)]
+        >>> paper = {"scorer": "masked", "candidates": 1, "same_form": False, "min_similarity": 0}
+        >>> [(" ".join(s.tokens), s.iob()) for s in CASSI(**fakes, **paper).fit(gold).augment(gold)]
         [('Ada sings tales of Rome', ['B-PER', 'O', 'O', 'O', 'B-LOC'])]
     """
 
     top_k: PositiveInt = 5
     pairing: Pairing = "bertscore"
-    scorer: Literal["masked", "causal"] = "masked"
+    scorer: Literal["masked", "causal"] | None = None
     selection: Literal["jscore", "best", "random"] = "jscore"
     exact: bool = False
     preset: Literal["starter", "paper", "authors"] = "starter"
@@ -471,8 +505,12 @@ class CASSI(Augmenter):
     split_mentions: bool = False
     same_phrase_type: bool = True
     normalize_boundaries: bool = True
-    same_number: bool = True
+    same_form: bool = True
+    require_mention: bool = True
+    min_similarity: Probability = 0.4
     skip_headlines: bool = True
+    candidates: Annotated[int, Interval(ge=1, le=1_000)] = 8
+    choice: str | CandidateScorer | None = field(default="likelihood:margin=0.5", metadata=ONLY_IF_SET)
     encoder: Encoder | str = "minilm"
     masked_lm: MaskedLM | str = "mpnet-mlm"
     causal_lm: CausalLM | str = "smollm2"
@@ -491,20 +529,21 @@ class CASSI(Augmenter):
         keeps_mentions=False,
         draws=False,
         needs_fit=True,
-        needs=("encoder", "masked_lm", "dependency_parser"),
-        may_need=("causal_lm",),
-        cost="a few hundred inputs of a masked language model per sentence, or a few dozen of a causal one",
+        needs=("encoder", "dependency_parser"),
+        may_need=("masked_lm", "causal_lm"),
+        cost="one pass of a language model per candidate; with the masked scorer a few hundred",
     )
 
     presets = read_presets("cassi")
 
     def _uses_backend(self, kind: str) -> bool:
         if kind == "encoder":
-            return self.pairing != "random"
+            return self.pairing != "random" or self.min_similarity > 0
         return kind in {"dependency_parser", f"{self.scorer}_lm"}
 
     def _load(self) -> None:
         super()._load()
+        self._similarity = SpanSimilarity(self.encoder_) if self.min_similarity else None
         if self.scorer == "masked":
             self._forecaster = ScoreForecaster(self.masked_lm_)
 
@@ -523,6 +562,8 @@ class CASSI(Augmenter):
         self._left_alone = {item.sentence.fingerprint() for item in with_subtrees} - self._index.keys()
         self._known = {sentence.fingerprint() for sentence in gold}
         self._case = CaseAdjuster(gold, self._is_name)
+        if self._similarity is not None:
+            self._similarity.prepare((item.sentence, span) for item in self.pool_ for span in item.subtrees.spans)
         streams = Streams(self.seed, self.name)
         rankings = rank_partners(
             [item.sentence for item in self.pool_],
@@ -533,7 +574,7 @@ class CASSI(Augmenter):
             include_punctuation=self.include_punctuation,
             stream=lambda sentence: streams.stream(sentence.fingerprint().hex(), 0),
         )
-        self.partners_ = assign_partners(rankings, self.copies, self._can_exchange)
+        self.partners_ = assign_partners(rankings, self.copies * self._partners_per_copy, self._can_exchange)
         self._fitted_copies = self.copies
         self._fallback: MentionReplacement | None = MentionReplacement(
             p=1.0, preset="starter" if self.preset == "starter" else "paper"
@@ -547,13 +588,26 @@ class CASSI(Augmenter):
         subtrees = find_subtrees(parse)
         if self.same_phrase_type:
             subtrees = subtrees._replace(types=phrase_types(parse))
-        if self.same_number:
-            subtrees = with_numbers(subtrees, parse)
-        return strip_punctuation(subtrees, sentence.tokens) if self.normalize_boundaries else subtrees
+        if self.same_form:
+            subtrees = with_forms(subtrees, sentence, parse)
+        if self.normalize_boundaries:
+            subtrees = strip_punctuation(subtrees, sentence.tokens)
+        if self.require_mention:
+            subjects, objects = (
+                tuple(span for span in spans if labels_within(sentence, span))
+                for spans in (subtrees.subjects, subtrees.objects)
+            )
+            subtrees = subtrees._replace(subjects=subjects, objects=objects)
+        return subtrees
+
+    @property
+    def _partners_per_copy(self) -> int:
+        """One, whose exchanges the scorer selects from; without a scorer as many as there are candidates."""
+        return 1 if self.scorer else self.candidates
 
     def _can_exchange(self, one: int, other: int) -> bool:
         """Whether an exchange between two sentences gives a new sentence."""
-        return next(self._candidates(one, other), None) is not None
+        return any(self.scorer or candidate.frame == 0 for candidate in self._candidates(one, other))
 
     # ------------------------------------------------------------------------------------------------------- augmenting
 
@@ -564,26 +618,45 @@ class CASSI(Augmenter):
 
     def _prepare(self, request: Request) -> Sentence | Rejection | _Pair:
         """Return a pair with its candidates, or the result if there is no pair."""
-        key = request.sentence.fingerprint()
-        index = self._index.get(key)
+        index = self._index.get(request.sentence.fingerprint())
         if index is None:
-            if key not in self._known:
-                return NOT_SEEN
-            if key in self._left_alone:
-                return NOT_PROSE
-            return _TOO_SHORT if len(request.sentence) < self.min_tokens else self._replace_mentions(request)
-        if request.attempt:
-            return _ONLY_OUTCOME
+            return self._without_partner(request)
         if request.copy > self._fitted_copies:
             raise ParameterError(
                 f"cassi was fitted for {self._fitted_copies} copies, not {self.copies}", remedy="fit it again"
             )
-        partners = self.partners_[index]
-        if request.copy > len(partners):
+        partners = self.partners_[index][request.copy - 1 :: self._fitted_copies]
+        if not partners:
             return _NO_PARTNER
-        partner = partners[request.copy - 1]
-        sources = self.pool_[index].sentence, self.pool_[partner].sentence
-        return _Pair(sources, request, list(self._candidates(index, partner)))
+        if not self.scorer:
+            return self._next_exchange(request, index, partners)
+        if request.attempt:
+            return _ONLY_OUTCOME
+        sources = self.pool_[index].sentence, self.pool_[partners[0]].sentence
+        return _Pair(sources, request, list(self._candidates(index, partners[0])))
+
+    def _without_partner(self, request: Request) -> Sentence | Rejection:
+        """Return the result for a sentence that takes part in no exchange."""
+        key = request.sentence.fingerprint()
+        if key not in self._known:
+            return NOT_SEEN
+        if key in self._left_alone:
+            return NOT_PROSE
+        return _TOO_SHORT if len(request.sentence) < self.min_tokens else self._replace_mentions(request)
+
+    def _next_exchange(self, request: Request, index: int, partners: Sequence[int]) -> Sentence | Rejection:
+        """Return the exchange that comes next, for the choice among `candidates`; the nearest partner comes first."""
+        left = request.attempt
+        for partner in partners:
+            sources = self.pool_[index].sentence, self.pool_[partner].sentence
+            candidates = [c for c in self._candidates(index, partner) if c.frame == 0]
+            if left < len(candidates):
+                pair = _Pair(sources, request, candidates)
+                preferences = self._candidate_set(pair).preferences or ()
+                ranked = sorted(range(len(candidates)), key=lambda i: -preferences[i])
+                return _selected(pair, Selection(ranked[left], None, ()))
+            left -= len(candidates)
+        return _ONLY_OUTCOME
 
     def _replace_mentions(self, request: Request) -> Sentence | Rejection:
         if self._fallback is None:
@@ -601,12 +674,32 @@ class CASSI(Augmenter):
         seen = {_content(a.sentence), _content(b.sentence)}
         tokens = self._case.tokens if self.normalize_boundaries else None
         for candidate in exchange_candidates(
-            a.sentence, b.sentence, a.subtrees, b.subtrees, tokens, split_mentions=self.split_mentions
+            a.sentence,
+            b.sentence,
+            a.subtrees,
+            b.subtrees,
+            tokens,
+            split_mentions=self.split_mentions,
+            is_suitable=self._is_suitable,
         ):
             content = _content(candidate.sentence)
             if content not in seen and len(candidate.sentence) >= self.min_tokens:
                 seen.add(content)
                 yield candidate
+
+    def _is_suitable(self, frame: Sentence, removed: Span, donor: Sentence, inserted: Span) -> bool:
+        """Whether one subtree may replace another one."""
+        if self.normalize_boundaries and not all(
+            has_balanced_brackets(sentence.tokens[slice(*span)])
+            for sentence, span in ((frame, removed), (donor, inserted))
+        ):
+            return False
+        if self.same_form and not is_alike(frame, removed, donor, inserted):
+            return False
+        if self._similarity is None:
+            return True
+        [similarity] = self._similarity.of((frame, removed), [(donor, inserted)])
+        return similarity >= self.min_similarity
 
     def _is_name(self, sentence: Sentence, position: int) -> bool:
         """Whether a word is always capitalised, by its part of speech."""
@@ -615,6 +708,8 @@ class CASSI(Augmenter):
 
     def _select(self, pairs: Sequence[_Pair]) -> list[Sentence]:
         """Return the selected candidate of each pair."""
+        if not pairs:
+            return []
         n_best = 1 if self.selection == "best" else self.top_k
         sets = [self._candidate_set(pair) for pair in pairs]
         if self.scorer == "causal":

@@ -3,34 +3,38 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Annotated, ClassVar, Literal, NamedTuple
 
-from entaug.backends.protocols import CausalLM, ConstituencyParser, MaskedLM
-from entaug.config.params import PositiveInt, some_of
+from annotated_types import Interval
+
+from entaug.backends.protocols import ConstituencyParser, Encoder
+from entaug.config.params import PositiveInt, Probability, some_of
 from entaug.config.presets import ONLY_IF_SET, read_presets
 from entaug.core.data import Provenance, Sentence
 from entaug.core.edits import Edit
 from entaug.core.mentions import Span
 from entaug.methods.base import Augmenter, MethodInfo, Rejection, Request
+from entaug.methods.choice import CandidateScorer
 from entaug.methods.shared.generated_text import distinct_sentences
 from entaug.methods.shared.prose_detection import NOT_PROSE, SentenceKinds
 from entaug.methods.shared.span_exchange import (
     CaseAdjuster,
-    as_candidate_set,
+    SpanSimilarity,
     exchange_edit,
     has_balanced_brackets,
+    is_alike,
     keeps_mentions_whole,
+    labels_within,
 )
-from entaug.metrics.likelihood import Selection, select_best, select_best_left_to_right
 
 CATEGORIES = ("NP", "VP", "PP", "ADJP", "ADVP")
 
 _NO_PHRASE = Rejection("no replaceable phrase with a mention", final=True)
-_MIN_DONORS = 4  # phrases of the same kind; if there are fewer, all that agree count
 _MAX_DRAWS = 8  # random draws of a donor before the suitable ones are listed
+_NUM_COMPARED = 8  # suitable donors drawn at random, the most similar of which is taken
 
 # The categories of each range of a sentence; the category of the outer phrase first.
 _Phrases = dict[Span, tuple[str, ...]]
@@ -51,29 +55,27 @@ class ConstituencyReplacement(Augmenter):
     one mention and cut none; each is replaced by a random phrase of the same category from another sentence. Replaced
     phrases do not overlap, and no phrase is replaced by one with the same words and mentions.
 
-    The paper reports that replaced noun phrases reduce coherence and that verb and prepositional phrases work best. It
-    suggests a language model for the selection; see `scorer`.
+    The paper reports that replaced noun phrases reduce coherence and that verb and prepositional phrases work best, and
+    suggests a language model for the selection: `candidates` sentences are made for each, and the best is kept.
 
     Args:
         num_replacements: the number of phrases to replace (p in the paper: 1, 3 or 5), if the sentence has enough.
         categories: the categories, joined by ``+``: one or more of NP, VP, PP, ADJP, ADVP.
         allow_whole_sentence: whether the replaced or inserted phrase may cover all words of its sentence (all but
             punctuation); the result may then be another sentence of the corpus.
-        scorer: ``"causal"`` or ``"masked"``: draw `num_candidates` candidates and select the one with the highest
-            log-likelihood per word under this kind of language model; none to draw a single candidate, as in the paper.
-        num_candidates: the number of candidates for the scorer.
         require_mention: whether inserted phrases must contain a mention; the paper requires it of replaced ones only.
         normalize_boundaries: whether words that move to or from the beginning of a sentence are recased, and phrases
             with unbalanced brackets are not exchanged.
-        same_form: whether a phrase is replaced only by one that agrees with the rest of the sentence as it does, where
-            the parser knows: a noun phrase of the same number, a verb phrase of the same verb form, tense and person;
-            and preferably one of the same kind (pronoun, name or noun; the same preposition; ending with a mention of
-            the same label). The paper asks for the same category only.
+        same_form: whether a phrase is replaced only by one of similar length with mentions of the same labels that
+            agrees with the rest of the sentence as it does, where the parser knows: in role, number, determiner,
+            preposition, verb form, and pronouns; and whether mentions are not repeated. The paper asks for the same
+            category only.
+        min_similarity: the minimum cosine of the vectors of the replaced and the inserted phrase; the most similar of
+            several random phrases is inserted. 0 for no comparison, as in the paper.
         skip_headlines: whether headlines and table rows are neither changed nor taken phrases from; see
             `entaug.methods.shared.prose_detection`. The paper has no such rule.
         constituency_parser: a `ConstituencyParser` or its name: ``"projected"``, ``"stanza:en"`` (as in the paper).
-        causal_lm: a `CausalLM` or its name; used with ``scorer="causal"``.
-        masked_lm: a `MaskedLM` or its name; used with ``scorer="masked"``.
+        encoder: an `Encoder` or its name, for the similarity of phrases.
         preset: ``"starter"``; or ``"paper"``, which sets what the paper says (``entaug list methods cr``)
             unless it is given.
 
@@ -84,7 +86,8 @@ class ConstituencyReplacement(Augmenter):
         ...     Sentence("Ada sings well".split(), [Mention("PER", [(0, 1)])]),
         ...     Sentence("Rome burns".split(), [Mention("LOC", [(0, 1)])]),
         ... ]
-        >>> method = ConstituencyReplacement(constituency_parser=FakeConstituencyParser()).fit(gold)
+        >>> simple = {"same_form": False, "min_similarity": 0, "candidates": 1}
+        >>> method = ConstituencyReplacement(constituency_parser=FakeConstituencyParser(), **simple).fit(gold)
         >>> [(" ".join(s.tokens), s.iob()) for s in method.augment(gold)]
         [('Rome sings well', ['B-LOC', 'O', 'O']), ('Ada burns', ['B-PER', 'O'])]
     """
@@ -92,19 +95,18 @@ class ConstituencyReplacement(Augmenter):
     num_replacements: PositiveInt = 1
     categories: Annotated[str, some_of(CATEGORIES)] = "NP+VP+PP+ADJP+ADVP"
     allow_whole_sentence: bool = False
-    scorer: Literal["causal", "masked"] | None = None
-    num_candidates: PositiveInt = 5
     require_mention: bool = False
     normalize_boundaries: bool = True
     same_form: bool = True
+    min_similarity: Probability = 0.3
     skip_headlines: bool = True
+    candidates: Annotated[int, Interval(ge=1, le=1_000)] = 8
+    choice: str | CandidateScorer | None = field(default="likelihood:margin=0.5", metadata=ONLY_IF_SET)
     constituency_parser: ConstituencyParser | str = "projected"
-    causal_lm: CausalLM | str = "smollm2"
-    masked_lm: MaskedLM | str = "mpnet-mlm"
+    encoder: Encoder | str = "minilm"
     preset: Literal["starter", "paper"] = field(default="starter", metadata=ONLY_IF_SET)
     constituency_parser_: ConstituencyParser = field(init=False, repr=False)
-    causal_lm_: CausalLM = field(init=False, repr=False)
-    masked_lm_: MaskedLM = field(init=False, repr=False)
+    encoder_: Encoder = field(init=False, repr=False)
 
     presets = read_presets("cr")
 
@@ -117,12 +119,16 @@ class ConstituencyReplacement(Augmenter):
         needs_fit=True,
         needs_mentions=True,
         needs=("constituency_parser",),
-        may_need=("causal_lm", "masked_lm"),
-        cost="parsing the corpus once; with a scorer one pass of a language model per candidate",
+        may_need=("encoder",),
+        cost="parsing the corpus once, and one pass of a language model per candidate",
     )
 
     def _uses_backend(self, kind: str) -> bool:
-        return kind in {"constituency_parser", f"{self.scorer}_lm"}
+        return kind == "constituency_parser" or self.min_similarity > 0
+
+    def _load(self) -> None:
+        super()._load()
+        self._similarity = SpanSimilarity(self.encoder_) if self.min_similarity else None
 
     # --------------------------------------------------------------------------------------------------------- fitting
 
@@ -135,8 +141,8 @@ class ConstituencyReplacement(Augmenter):
         for index, (sentence, phrases) in enumerate(zip(self.gold_, self._phrases(self.gold_), strict=True)):
             for span, categories in () if self._is_left_alone(sentence) else phrases.items():
                 if not self.require_mention or _has_mention(sentence, span):
-                    for key in (key for category in categories for key in _pool_keys(category)):
-                        self.pool_[key].append(_Donor(index, span))
+                    for category in categories:
+                        self.pool_[category].append(_Donor(index, span))
 
     def _phrases(self, sentences: Sequence[Sentence]) -> list[_Phrases]:
         """Return the exchangeable ranges of each sentence, with their categories."""
@@ -150,8 +156,8 @@ class ConstituencyReplacement(Augmenter):
                 if phrase.category in categories and self._is_exchangeable(sentence, span):
                     # A phrase with a single part has the same range as that part; the outer one comes first.
                     category = phrase.category
-                    if self.same_form and phrase.form:
-                        category = f"{category}:{phrase.form}#{_last_label(sentence, span)}"
+                    if self.same_form:
+                        category = f"{category}:{phrase.form}:{labels_within(sentence, span)}"
                     phrases[span] = tuple(dict.fromkeys((*phrases.get(span, ()), category)))
             phrase_lists.append(phrases)
         return phrase_lists
@@ -171,25 +177,15 @@ class ConstituencyReplacement(Augmenter):
 
     def _rewrite_batch(self, requests: Sequence[Request]) -> Sequence[Sentence | Rejection]:
         phrase_lists = self._phrases([request.sentence for request in requests])
-        candidates = [self._candidates(r, phrases) for r, phrases in zip(requests, phrase_lists, strict=True)]
-        reasons = [NOT_PROSE if self._is_left_alone(request.sentence) else _NO_PHRASE for request in requests]
-        if self.scorer:
-            return self._select(candidates, reasons)
-        return [of[0] if of else reason for of, reason in zip(candidates, reasons, strict=True)]
+        return [self._rewrite_one(r, phrases) for r, phrases in zip(requests, phrase_lists, strict=True)]
 
-    def _candidates(self, request: Request, phrases: _Phrases) -> list[Sentence]:
-        """Return distinct new versions of a sentence; empty if nothing can be exchanged."""
+    def _rewrite_one(self, request: Request, phrases: _Phrases) -> Sentence | Rejection:
         sentence = request.sentence
         if self._is_left_alone(sentence):
-            return []
+            return NOT_PROSE
         own = self._index.get(sentence.fingerprint())
         targets = [span for span in sorted(phrases) if _has_mention(sentence, span)]
-        candidates: dict[object, Sentence] = {}
-        for _ in range(self.num_candidates if self.scorer else 1):
-            new = self._exchange(sentence, own, targets, phrases, request.rng)
-            if new is not None:
-                candidates.setdefault((new.tokens, new.mentions), new)
-        return list(candidates.values())
+        return self._exchange(sentence, own, targets, phrases, request.rng) or _NO_PHRASE
 
     def _exchange(
         self, sentence: Sentence, own: int | None, targets: list[Span], phrases: _Phrases, rng: Random
@@ -222,50 +218,34 @@ class ConstituencyReplacement(Augmenter):
         content = _content(sentence, target)
 
         def is_suitable(donor: _Donor) -> bool:
-            return donor.sentence != own and _content(self.gold_[donor.sentence], donor.span) != content
+            source = self.gold_[donor.sentence]
+            if donor.sentence == own or _content(source, donor.span) == content:
+                return False
+            return not self.same_form or is_alike(sentence, target, source, donor.span)
 
-        for key in _pool_keys(category):
-            pool = self.pool_.get(key, [])
-            if len(pool) < _MIN_DONORS and key != _pool_keys(category)[-1]:
-                continue
-            for _ in range(_MAX_DRAWS if pool else 0):  # nearly every draw is suitable
-                donor = pool[rng.randrange(len(pool))]
-                if is_suitable(donor):
-                    return donor
-            if suitable := [donor for donor in pool if is_suitable(donor)]:
-                return suitable[rng.randrange(len(suitable))]
-        return None
-
-    def _select(self, candidates: list[list[Sentence]], reasons: Sequence[Rejection]) -> list[Sentence | Rejection]:
-        """Select the candidate with the highest log-likelihood per word for each request; give reasons for others."""
-        sets = [as_candidate_set(of) for of in candidates if of]
-        if self.scorer == "masked":
-            selections = iter(select_best(sets, 1, self.masked_lm_))
-        else:
-            selections = iter(select_best_left_to_right(sets, 1, self.causal_lm_))
-        return [
-            _with_score(of, next(selections)) if of else reason for of, reason in zip(candidates, reasons, strict=True)
-        ]
+        pool = self.pool_.get(category, [])
+        drawn: list[_Donor] = []
+        for _ in range(_NUM_COMPARED if self._similarity else 1):
+            donor = _draw(pool, is_suitable, rng)
+            if donor is None:
+                return None
+            drawn.append(donor)
+        if self._similarity is None:
+            return drawn[0]
+        spans = [(self.gold_[donor.sentence], donor.span) for donor in drawn]
+        similarities = self._similarity.of((sentence, target), spans)
+        best = max(similarities)
+        return drawn[similarities.index(best)] if best >= self.min_similarity else None
 
 
-def _with_score(candidates: Sequence[Sentence], selection: Selection) -> Sentence:
-    """Return the selected candidate, with its score in the provenance."""
-    best = candidates[selection.best[0]]
-    assert best.provenance is not None
-    assert selection.score is not None
-    scores = {"lm_score": round(selection.score, 4), "candidates": len(candidates)}
-    return best.with_(provenance=best.provenance.with_details(**scores))
-
-
-def _pool_keys(category: str) -> tuple[str, ...]:
-    """The pools of a category: for one with a form also that of the form alone, and that of what must agree."""
-    kind, mark, _ = category.partition("#")
-    return (category, kind, kind.partition("/")[0]) if mark else (category,)
-
-
-def _last_label(sentence: Sentence, span: Span) -> str:
-    """The label of the mention with which a phrase ends; empty if it ends with none."""
-    return next((m.label for m in sentence.mentions if m.end == span[1]), "")
+def _draw(pool: Sequence[_Donor], is_suitable: Callable[[_Donor], bool], rng: Random) -> _Donor | None:
+    """Draw a suitable phrase at random."""
+    for _ in range(_MAX_DRAWS if pool else 0):  # most draws are suitable
+        donor = pool[rng.randrange(len(pool))]
+        if is_suitable(donor):
+            return donor
+    suitable = [donor for donor in pool if is_suitable(donor)]
+    return suitable[rng.randrange(len(suitable))] if suitable else None
 
 
 def _content(sentence: Sentence, span: Span) -> object:

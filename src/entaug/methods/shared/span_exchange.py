@@ -4,16 +4,24 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
 
+from entaug.backends.protocols import Encoder
 from entaug.core.alignment import detokenize
 from entaug.core.data import Sentence
 from entaug.core.edits import Edit
-from entaug.core.mentions import Span
+from entaug.core.mentions import Mention, Span
 from entaug.core.spacing import infer_spaces, is_word_character
 from entaug.core.words import is_word
 from entaug.metrics.likelihood import CandidateSet, count_words
 
+if TYPE_CHECKING:
+    from numpy import float32
+    from numpy.typing import NDArray
+
 _SENTENCE_ENDS = frozenset(".!?…")
+_MAX_VECTORS = 50_000
+_DIGITS = 3  # of a similarity: kernels may round further ones differently for other batches
 _OPENING = {")": "(", "]": "[", "}": "{", "”": "“", "»": "«"}
 
 DonorTokens = Callable[[Sentence, Sentence, Span, Span], Sequence[str]]
@@ -44,8 +52,69 @@ def keeps_mentions_whole(sentence: Sentence, span: Span) -> bool:
     return True
 
 
+def labels_within(sentence: Sentence, span: Span) -> str:
+    """Return the labels of the mentions in a range, in their order."""
+    return "+".join(mention.label for mention in sentence.mentions if span[0] <= mention.start < span[1])
+
+
+def is_alike(frame: Sentence, removed: Span, donor: Sentence, inserted: Span) -> bool:
+    """Return whether a range can be exchanged for another one without repeating or contradicting what stands around."""
+    # Neither is much longer, neither is an abbreviation or has one (`X ( Y )`), no removed mention stands in the frame
+    # again, and no inserted one already.
+    shorter, longer = sorted((removed[1] - removed[0], inserted[1] - inserted[0]))
+    if longer > 2 * shorter + 2:
+        return False
+    if _is_by_brackets(frame.tokens, removed) or _is_by_brackets(donor.tokens, inserted):
+        return False
+    (start, end), (first, last) = inserted, removed
+    known = {_words_of(frame, mention) for mention in frame.mentions}
+    removed_ones = [m for m in frame.mentions if first <= m.start and m.end <= last]
+    others = {_words_of(frame, m) for m in frame.mentions if m not in removed_ones}
+    if any(_words_of(frame, mention) in others for mention in removed_ones):
+        return False
+    return not any(_words_of(donor, m) in known for m in donor.mentions if start <= m.start and m.end <= end)
+
+
+def _is_by_brackets(tokens: Sequence[str], span: Span) -> bool:
+    """Whether a range stands in brackets, or directly before them."""
+    start, end = span
+    opening = set(_OPENING.values())
+    unclosed = sum(token in opening for token in tokens[:start]) - sum(token in _OPENING for token in tokens[:start])
+    return unclosed > 0 or (end < len(tokens) and tokens[end] in opening)
+
+
+def _words_of(sentence: Sentence, mention: Mention) -> tuple[str, ...]:
+    return tuple(sentence.tokens[i].lower() for span in mention.spans for i in range(*span))
+
+
+class SpanSimilarity:
+    """Cosine similarity of ranges of tokens, each encoded as a text of its own."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        self._encoder = encoder
+        self._vectors: dict[str, NDArray[float32]] = {}
+
+    def prepare(self, spans: Iterable[tuple[Sentence, Span]]) -> None:
+        """Encode ranges in one call, which takes less time than many."""
+        self._encode([detokenize(sentence.tokens[slice(*span)]) for sentence, span in spans])
+
+    def of(self, one: tuple[Sentence, Span], others: Sequence[tuple[Sentence, Span]]) -> list[float]:
+        """Return the similarity of a range with each of some others."""
+        texts = [detokenize(sentence.tokens[slice(*span)]) for sentence, span in (one, *others)]
+        self._encode(texts)
+        first, *vectors = [self._vectors[text] for text in texts]
+        return [round(float(vector @ first), _DIGITS) for vector in vectors]
+
+    def _encode(self, texts: Sequence[str]) -> None:
+        new = [text for text in dict.fromkeys(texts) if text not in self._vectors]
+        if len(self._vectors) + len(new) > _MAX_VECTORS:
+            self._vectors, new = {}, list(dict.fromkeys(texts))
+        if new:
+            self._vectors.update(zip(new, self._encoder.sentence_vectors(new), strict=True))
+
+
 def has_balanced_brackets(tokens: Sequence[str], source: Sequence[str] = ()) -> bool:
-    """Return whether all brackets are balanced."""
+    """Return whether all brackets and straight quotation marks are balanced."""
     unclosed: list[str] = []
     for token in tokens:
         if token in _OPENING.values():
@@ -53,7 +122,8 @@ def has_balanced_brackets(tokens: Sequence[str], source: Sequence[str] = ()) -> 
         elif token in _OPENING and (not unclosed or unclosed.pop() != _OPENING[token]):
             unclosed.append(token)
             break
-    return not unclosed or (bool(source) and not has_balanced_brackets(source))
+    is_balanced = not unclosed and tokens.count('"') % 2 == 0
+    return is_balanced or (bool(source) and not has_balanced_brackets(source))
 
 
 class CaseAdjuster:
@@ -68,7 +138,7 @@ class CaseAdjuster:
         """Return the inserted tokens with the case for their new position."""
         tokens = list(donor.tokens[inserted[0] : inserted[1]])
         first = next((i for i, token in enumerate(tokens) if is_word_character(token[0])), None)
-        if first is None or not donor.outside_mask()[inserted[0] + first]:
+        if first is None:
             return tokens
         word, position = tokens[first], inserted[0] + first
         begins, began = _begins_sentence(frame, removed[0]), _begins_sentence(donor, position)
