@@ -61,6 +61,7 @@ GIVEN: dict[str, dict[str, Any]] = {
         "teacher": None,
     },
     "bt": {"whole_sentence": False},  # what fakes write paraphrases nothing
+    "lm": {"show_source": False, "dependency_parser": None, "causal_lm": None, "p": 1.0},  # fakes know few words
     "rewrite": {"generator": FakeInstructModel()},
     "selftrain": {
         "unlabelled": [Sentence([*"some words of a text number".split(), str(n)], id=f"s{n}") for n in range(1500)],

@@ -209,7 +209,7 @@ class Replacing:
 def test_translations_are_divided_as_the_corpus_is(language: str, pair: tuple[str, str], expected: str) -> None:
     gold, _ = OWN[language]
     trip = RoundTrip(Replacing(), Replacing(pair))
-    [made] = Backtranslation(translator=trip, p=1.0, min_tokens=2).fit(gold).augment(gold[:1])
+    [made] = Backtranslation(translator=trip, p=1.0, min_tokens=2, whole_sentence=False).fit(gold).augment(gold[:1])
     assert ("" if language == "zh" else " ").join(made.tokens) == expected
     assert language != "zh" or (made.text == expected and len(made.tokens) == len(expected))
     assert len(made.mentions) == len(gold[0].mentions)
@@ -218,7 +218,7 @@ def test_translations_are_divided_as_the_corpus_is(language: str, pair: tuple[st
 def test_words_that_stayed_in_the_other_language_are_seen_in_any_script() -> None:
     gold = [sentence("Ada likes very old comedies", ("PER", 0, 1))]
     trip = RoundTrip(Replacing(("comedies", "कॉमेडियाँ")), Replacing())
-    assert list(Backtranslation(translator=trip, p=1.0).fit(gold).augment(gold)) == []
+    assert list(Backtranslation(translator=trip, p=1.0, whole_sentence=False).fit(gold).augment(gold)) == []
 
 
 def test_corpora_that_are_divided_into_chinese_words_are_refused_by_backtranslation() -> None:
