@@ -19,7 +19,7 @@ from entaug.errors import InputError, ParameterError, UnknownNameError
 from entaug.filters import Consistency, create_filters
 from entaug.methods.aclm import Template, mask_keywords, select_keywords
 from entaug.methods.base import NO_CANDIDATE, Rejection, Request
-from entaug.methods.entda import apply_operation, format_mention_list
+from entaug.methods.entda import Listed, apply_operation, format_mention_list, list_mentions, required_phrases
 from entaug.methods.shared.generated_text import (
     AMBIGUOUS,
     MISSING,
@@ -41,6 +41,10 @@ from helpers.strategies import sentences
 def one(label: str, words: str) -> MentionGroup:
     tokens = tuple(words.split())
     return MentionGroup((tokens,), ((label, ((0, len(tokens)),)),))
+
+
+def listed(*groups: MentionGroup) -> list[Listed]:
+    return list(map(Listed, groups))
 
 
 EU, GERMAN, BRITISH, SPANISH = one("ORG", "EU"), one("MISC", "German"), one("MISC", "British"), one("MISC", "Spanish")
@@ -79,12 +83,62 @@ POOLS = {"ORG": [EU], "MISC": [GERMAN, BRITISH, SPANISH]}
     ],
 )
 def test_operations(operation: str, draws: tuple[int, ...], wanted: list[MentionGroup]) -> None:
-    assert apply_operation(operation, [EU, GERMAN, BRITISH], POOLS, Fixed(*draws)) == wanted
+    assert apply_operation(operation, listed(EU, GERMAN, BRITISH), POOLS, Fixed(*draws)) == listed(*wanted)
 
 
 def test_no_operation_leaves_nothing() -> None:
     for operation in ("delete", "swap"):
-        assert apply_operation(operation, [EU], POOLS, Fixed(0)) == [EU]
+        assert apply_operation(operation, listed(EU), POOLS, Fixed(0)) == listed(EU)
+
+
+# "The EU rejected German and Spanish lamb , and the tax ." with two words beside each mention
+REJECTED = Sentence(
+    "The EU rejected a plan for German and Spanish lamb , and the tax .".split(),
+    [Mention("ORG", [(1, 2)]), Mention("MISC", [(6, 7)]), Mention("MISC", [(8, 9)])],
+)
+
+
+def test_words_beside_mentions() -> None:
+    items = list_mentions(REJECTED, 2)
+    assert items == [
+        Listed(EU, ("The",), ("rejected", "a"), is_first=True, is_last=False),
+        Listed(GERMAN, ("plan", "for"), ("and",), is_first=False, is_last=False, follows=True),
+        Listed(SPANISH, (), ("lamb", ","), is_first=False, is_last=False, follows=True),
+    ]
+    assert format_mention_list(items) == (
+        "The ORG: EU rejected a plan for MISC: German and MISC: Spanish lamb, |"
+    )
+    assert required_phrases(items) == [["The EU rejected a plan for German and Spanish lamb,"]]
+    apart = list_mentions(REJECTED, 1)
+    assert format_mention_list(apart) == "The ORG: EU rejected | for MISC: German and MISC: Spanish lamb |"
+    assert required_phrases(apart) == [["The EU rejected", "for German and Spanish lamb"]]
+    assert list_mentions(REJECTED) == listed(EU, GERMAN, SPANISH)
+    assert format_mention_list(list_mentions(REJECTED)) == "ORG: EU | MISC: German | MISC: Spanish"
+    assert required_phrases(list_mentions(REJECTED)) == [["EU"], ["German"], ["Spanish"]]
+
+
+@pytest.mark.parametrize(
+    ("operation", "draws", "wanted"),
+    [
+        ("replace", (1, 0), [["The EU rejected", "for British and Spanish lamb"]]),
+        ("delete", (1,), [["The EU rejected", "Spanish lamb"]]),
+        ("add", (1, 0), [["The EU rejected", "for German and Spanish lamb"], ["British"]]),
+        ("swap", (1, 0), [["The EU rejected", "for Spanish and German lamb"]]),
+        ("swap", (0, 0), [["The EU rejected", "for German and Spanish lamb"]]),  # of two types
+    ],
+)
+def test_words_beside_mentions_keep_their_place(operation: str, draws: tuple[int, ...], wanted: Any) -> None:
+    assert required_phrases(apply_operation(operation, list_mentions(REJECTED, 1), POOLS, Fixed(*draws))) == wanted
+
+
+@given(sentences())
+def test_a_sentence_has_what_its_own_list_requires(sentence: Sentence) -> None:
+    words = Counter(sentence.tokens)
+    for item in list_mentions(sentence, 3):
+        assert not Counter([*item.before, *item.after]) - words
+    kept = [(item.before, item.after) for item in list_mentions(sentence, len(sentence))]
+    outside = sum(sentence.outside_mask())
+    assert sum(len(before) + len(after) for before, after in kept) <= outside
 
 
 # ----------------------------------------------------------------------------------------------------------- marking
@@ -107,8 +161,8 @@ def test_nests_and_how_they_are_listed() -> None:
     assert pain == MentionGroup(
         (("severe", "pain"), ("shoulder",), ("neck",)), (("ADR", ((0, 2), (3, 4))), ("ADR", ((0, 2), (2, 3))))
     )
-    assert format_mention_list([site, factor]) == "DNA: NF-kappa B site & protein: NF-kappa B | protein: NF-kappa B"
-    assert format_mention_list([pain]) == "ADR: severe pain ... neck & ADR: severe pain ... shoulder"
+    assert format_mention_list(listed(site, factor)) == "DNA: NF-kappa B site & protein: NF-kappa B | protein: NF-kappa B"
+    assert format_mention_list(listed(pain)) == "ADR: severe pain ... neck & ADR: severe pain ... shoulder"
 
 
 @pytest.mark.parametrize(
@@ -236,7 +290,7 @@ def test_twins_that_are_one_object_have_streams_of_their_own(monkeypatch: pytest
 
 def test_lists_and_texts_are_spaced_alike() -> None:
     joined = Sentence("NF - kappaB binds".split(), [Mention("P", [(0, 3)])], spaces=("", "", " ", ""))
-    method = EnTDA(generator=FakeGenerator()).fit([joined])
+    method = EnTDA(context_size=0, generator=FakeGenerator()).fit([joined])
     assert isinstance(method.trained_, FakeGenerator)
     [(asked, said)] = method.trained_.learned
     assert said.startswith(asked.removeprefix("P: "))
@@ -275,7 +329,7 @@ def test_entda_by_hand() -> None:
             }
             return [texts[text] for text in inputs]
 
-    method = EnTDA(operation="replace", generator=Written(), copies=3, max_attempts=1).fit(gold)
+    method = EnTDA(operation="replace", context_size=0, generator=Written(), copies=3, max_attempts=1).fit(gold)
     assert isinstance(method.trained_, FakeGenerator)
     assert sorted(method.trained_.learned) == [("PER: Ada", "Ada sings loud"), ("PER: Bo | LOC: Rome", "Bo knows Rome")]
     made = [(s.id, " ".join(s.tokens), s.iob()) for s in method.augment(gold[:1])]

@@ -6,7 +6,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, groupby
 from random import Random
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, cast
 
@@ -32,7 +32,6 @@ from entaug.methods.shared.generated_text import (
     label_tokens,
     match_mentions,
     parse_wrapped,
-    parts_of_mentions,
     unwanted_labels,
     wrap_tokens,
 )
@@ -69,10 +68,6 @@ class Template(NamedTuple):
             elif parts[-1:] != [MASK]:
                 parts.append(MASK)
         return parts
-
-
-def _wrapped_mentions(template: Template) -> list[list[str]]:
-    return parts_of_mentions(template.sentence, wrap_tokens(template.sentence))
 
 
 class AttentionMap(NamedTuple):
@@ -332,8 +327,8 @@ class ACLM(GenerativeAugmenter, PromptedAugmenter):
             templates.append(self.templates_[neighbors[rng.randrange(len(neighbors))].fingerprint()])
         parts = mask_keywords(templates, rng, self.mask_ratio)
         text = self._with_gaps(parts) if self._is_prompted else self._join(parts)
-        mentions = (mention for template in templates for mention in _wrapped_mentions(template))
-        required = [[self._join(mention)] for mention in mentions]
+        runs = groupby(parts, key=lambda part: part == MASK)
+        required = [[self._join(run) for is_mask, run in runs if not is_mask]]  # in the order of the template
         return TextPlan(sentence, text, rng.getrandbits(32), required, basis=templates)
 
     def _decoding(self) -> dict[str, Any]:

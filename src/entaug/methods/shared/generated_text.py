@@ -172,6 +172,11 @@ class MentionGroup(NamedTuple):
 
 def group_mentions(sentence: Sentence) -> list[MentionGroup]:
     """Group the mentions of a sentence so that overlapping ones are together."""
+    return [group for group, _ in grouped_mentions(sentence)]
+
+
+def grouped_mentions(sentence: Sentence) -> list[tuple[MentionGroup, list[int]]]:
+    """Group the mentions of a sentence so that overlapping ones are together; with the positions of each group."""
     groups: list[tuple[set[int], list[Mention]]] = []
     for mention in sentence.mentions:
         covered, members = set(mention.positions()), [mention]
@@ -183,7 +188,8 @@ def group_mentions(sentence: Sentence) -> list[MentionGroup]:
                 covered |= group[0]
                 members = [*group[1], *members]
         groups = [*disjoint, (covered, members)]
-    return [_group(sentence, sorted(covered), members) for covered, members in sorted(groups, key=lambda g: min(g[0]))]
+    in_order = [(sorted(covered), members) for covered, members in sorted(groups, key=lambda g: min(g[0]))]
+    return [(_group(sentence, covered, members), covered) for covered, members in in_order]
 
 
 def _group(sentence: Sentence, covered: list[int], members: list[Mention]) -> MentionGroup:
