@@ -27,13 +27,14 @@ from entaug.methods.shared.generated_text import (
     KnownMentions,
     MentionGroup,
     group_mentions,
+    has_sentence_end,
     join_parts,
     label_tokens,
     match_mentions,
     parse_wrapped,
     wrap_tokens,
 )
-from entaug.methods.shared.generative import COPIED
+from entaug.methods.shared.generative import COPIED, NOT_ENDED
 from helpers.fakes import FakeEncoder, FakeGenerator
 from helpers.strategies import sentences
 
@@ -329,7 +330,7 @@ def test_entda_by_hand() -> None:
             }
             return [texts[text] for text in inputs]
 
-    method = EnTDA(operation="replace", context_size=0, generator=Written(), copies=3, max_attempts=1).fit(gold)
+    method = EnTDA(operation="replace", context_size=0, generator=Written(), copies=3, num_beams=3, max_attempts=1).fit(gold)
     assert isinstance(method.trained_, FakeGenerator)
     assert sorted(method.trained_.learned) == [("PER: Ada", "Ada sings loud"), ("PER: Bo | LOC: Rome", "Bo knows Rome")]
     made = [(s.id, " ".join(s.tokens), s.iob()) for s in method.augment(gold[:1])]
@@ -510,6 +511,46 @@ def test_what_aclm_keeps(said: str, outcome: str) -> None:
         assert "<B-GRP> Suede <B-GRP>" in made[0].fields["entaug"]["template"]
     else:
         assert method.statistics_.missing == {outcome: 1}
+
+
+def test_aclm_requires_the_parts_of_its_template_in_their_order() -> None:
+    gold = gold_bands()
+    method = ACLM(
+        generator=FakeGenerator(), tagger=FakeTagger(), encoder=FakeEncoder(), mask_ratio=0.0, mixner_probability=0.0
+    ).fit(gold)
+    shown = Template(gold[1], (1, 3))  # group, played
+    method.templates_ = {gold[1].fingerprint(): shown}
+
+    class NothingHidden(Random):
+        def gauss(self, *_: Any) -> float:
+            return 0.0
+
+    plan = method._plan(Request(gold[1], NothingHidden(0)))
+    assert not isinstance(plan, Rejection)
+    assert plan.text == "<mask> group <B-GRP> Pulp <B-GRP> played <mask> <B-LOC> Leeds <B-LOC>"
+    assert plan.required == [["group <B-GRP> Pulp <B-GRP> played", "<B-LOC> Leeds <B-LOC>"]]
+
+
+@pytest.mark.parametrize(
+    ("tokens", "wanted"), [("It rains .", True), ('He said " No ! "', True), ("It rains ,", False), ("", False)]
+)
+def test_ends_of_sentences(tokens: str, wanted: bool) -> None:
+    assert has_sentence_end(tokens.split()) is wanted
+
+
+def test_a_text_ends_as_its_source_does() -> None:
+    gold = [Sentence("we met Suede twice .".split(), [Mention("GRP", [(2, 3)])])]
+    backends = {"generator": FakeGenerator(), "tagger": FakeTagger(), "encoder": FakeEncoder()}
+
+    def read(text: str, **options: Any) -> Sentence | Rejection:
+        method = ACLM(**backends, max_similarity=1.0, guard=False, **options).fit(gold)
+        plan = method._plan(Request(gold[0], Random(0)))
+        assert not isinstance(plan, Rejection)
+        return method._read(plan, text)
+
+    assert isinstance(read("they saw <B-GRP> Suede <B-GRP>."), Sentence)
+    assert read("they saw <B-GRP> Suede <B-GRP> and") == NOT_ENDED
+    assert isinstance(read("they saw <B-GRP> Suede <B-GRP> and", constrained=False), Sentence)
 
 
 def test_aclm_gives_no_other_sentence_of_the_corpus_and_keeps_odd_tokens() -> None:

@@ -139,9 +139,10 @@ class ACLM(GenerativeAugmenter, PromptedAugmenter):
         keyword_ratio: the share of the words outside mentions that become keywords for each mention, rounded up.
         num_attention_layers: the number of layers, from the last, whose attentions are summed.
         mask_ratio: the mean share of keywords that are also masked; the standard deviation is one keyword.
-        mixner_probability: the probability that a template is joined with that of a similar sentence. (The paper draws
-            from a normal distribution around 0.5 and joins above 0.7, without giving its standard deviation; 0.8, as in
-            its code, corresponds to 0.4.)
+        mixner_probability: the probability that a template is joined with that of a similar sentence (starter: 0,
+            because the starter model rarely makes one sentence of two). (The paper draws from a normal distribution
+            around 0.5 and joins above 0.7, without giving its standard deviation; 0.8, as in its code, corresponds to
+            0.4.)
         num_neighbors: the number of sentences with the nearest sentence vectors from which that sentence is drawn.
         decoding: ``"sample"``, which returns the most likely of `num_beams` samples, or ``"beam_search"``.
         num_beams: the number of samples or beams (starter: 1, because samples are expensive; paper: 3).
@@ -173,7 +174,7 @@ class ACLM(GenerativeAugmenter, PromptedAugmenter):
     keyword_ratio: Probability = 0.3
     num_attention_layers: PositiveInt = 4
     mask_ratio: Probability = 0.5
-    mixner_probability: Probability = 0.4
+    mixner_probability: Probability = 0.0
     num_neighbors: PositiveInt = 5
     decoding: Literal["sample", "beam_search"] = "sample"
     num_beams: PositiveInt = 1

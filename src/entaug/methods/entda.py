@@ -82,7 +82,7 @@ class EnTDA(GenerativeAugmenter, PromptedAugmenter):
     operation: Literal["all", "add", "delete", "replace", "swap", "none"] = "replace"
     context_size: NonNegativeInt = 3
     decoding: Literal["diverse_beam_search", "beam_search", "sample"] = "sample"
-    num_beams: PositiveInt = 3
+    num_beams: PositiveInt = 1
     diversity_penalty: NonNegativeFloat = 10.0
     top_k: PositiveInt = 20
     unlisted_mentions: Literal["drop", "label", "keep"] = "drop"

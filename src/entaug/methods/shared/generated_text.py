@@ -150,7 +150,8 @@ MISSING = "a listed mention is missing"
 AMBIGUOUS = "the match of a listed mention is ambiguous"
 UNLISTED = "a known mention that is not in the list"
 
-_SENTENCE_ENDS = frozenset(".!?…")
+_SENTENCE_ENDS = frozenset(".!?…。！？؟।")  # noqa: RUF001
+_CLOSING = frozenset("\"'”’»)]}")  # noqa: RUF001
 
 
 class MentionGroup(NamedTuple):
@@ -425,6 +426,12 @@ class GeneratedTexts:
 def token_similarity(one: Sequence[str], other: Sequence[str]) -> float:
     """Return the share of tokens that two texts have in common, in the same order."""
     return SequenceMatcher(None, one, other, autojunk=False).ratio()
+
+
+def has_sentence_end(tokens: Sequence[str]) -> bool:
+    """Return whether a text ends with a mark that ends sentences, and quotation marks or brackets after it."""
+    last = next((token for token in reversed(tokens) if not _CLOSING.issuperset(token)), "")
+    return bool(last) and _SENTENCE_ENDS.issuperset(last)
 
 
 def replace_tokens(
