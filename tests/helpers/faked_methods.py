@@ -67,7 +67,7 @@ def needs_of(name: str) -> dict[str, Any]:
     info = METHODS[name].info
     # What fakes write has little to do with names; tests/filters has the label guard.
     unguarded = {"guard": False} if info.writes_words else {}
-    return {kind: FAKES[kind] for kind in info.needs} | unguarded | GIVEN.get(name, {})
+    return {kind: FAKES[kind] for kind in info.needs} | unguarded | {"candidates": 1} | GIVEN.get(name, {})
 
 
 def make(name: str, **params: Any) -> Augmenter:

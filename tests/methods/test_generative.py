@@ -284,14 +284,14 @@ def test_twins_that_are_one_object_have_streams_of_their_own(monkeypatch: pytest
     made = []
     for window, corpus in ((64, [gold[0], gold[0]]), (1, [gold[0], gold[0]]), (64, [gold[0], gold[0].with_fields({})])):
         monkeypatch.setattr(EnTDA, "window_size", window)
-        method = EnTDA(generator=FakeGenerator([str(i) for i in range(50)]), copies=2, max_similarity=1.0).fit(gold)
+        method = EnTDA(candidates=1, generator=FakeGenerator([str(i) for i in range(50)]), copies=2, max_similarity=1.0).fit(gold)
         made.append([(s.tokens, s.id) for s in method.augment(corpus)])
     assert made[0] == made[1] == made[2]
 
 
 def test_lists_and_texts_are_spaced_alike() -> None:
     joined = Sentence("NF - kappaB binds".split(), [Mention("P", [(0, 3)])], spaces=("", "", " ", ""))
-    method = EnTDA(context_size=0, generator=FakeGenerator()).fit([joined])
+    method = EnTDA(candidates=1, context_size=0, generator=FakeGenerator()).fit([joined])
     assert isinstance(method.trained_, FakeGenerator)
     [(asked, said)] = method.trained_.learned
     assert said.startswith(asked.removeprefix("P: "))
@@ -330,7 +330,7 @@ def test_entda_by_hand() -> None:
             }
             return [texts[text] for text in inputs]
 
-    method = EnTDA(operation="replace", context_size=0, generator=Written(), copies=3, num_beams=3, max_attempts=1).fit(gold)
+    method = EnTDA(candidates=1, operation="replace", context_size=0, generator=Written(), copies=3, num_beams=3, max_attempts=1).fit(gold)
     assert isinstance(method.trained_, FakeGenerator)
     assert sorted(method.trained_.learned) == [("PER: Ada", "Ada sings loud"), ("PER: Bo | LOC: Rome", "Bo knows Rome")]
     made = [(s.id, " ".join(s.tokens), s.iob()) for s in method.augment(gold[:1])]
@@ -498,7 +498,7 @@ def test_what_aclm_keeps(said: str, outcome: str) -> None:
     Said.said = (said,)
     gold = gold_bands()
     method = ACLM(
-        generator=Said(),
+        candidates=1, generator=Said(),
         tagger=FakeTagger(),
         encoder=FakeEncoder(),
         mixner_probability=0.0,
@@ -516,7 +516,7 @@ def test_what_aclm_keeps(said: str, outcome: str) -> None:
 def test_aclm_requires_the_parts_of_its_template_in_their_order() -> None:
     gold = gold_bands()
     method = ACLM(
-        generator=FakeGenerator(), tagger=FakeTagger(), encoder=FakeEncoder(), mask_ratio=0.0, mixner_probability=0.0
+        candidates=1, generator=FakeGenerator(), tagger=FakeTagger(), encoder=FakeEncoder(), mask_ratio=0.0, mixner_probability=0.0
     ).fit(gold)
     shown = Template(gold[1], (1, 3))  # group, played
     method.templates_ = {gold[1].fingerprint(): shown}
@@ -543,7 +543,7 @@ def test_a_text_ends_as_its_source_does() -> None:
     backends = {"generator": FakeGenerator(), "tagger": FakeTagger(), "encoder": FakeEncoder()}
 
     def read(text: str, **options: Any) -> Sentence | Rejection:
-        method = ACLM(**backends, max_similarity=1.0, guard=False, **options).fit(gold)
+        method = ACLM(candidates=1, **backends, max_similarity=1.0, guard=False, **options).fit(gold)
         plan = method._plan(Request(gold[0], Random(0)))
         assert not isinstance(plan, Rejection)
         return method._read(plan, text)
@@ -560,7 +560,7 @@ def test_aclm_gives_no_other_sentence_of_the_corpus_and_keeps_odd_tokens() -> No
 
     def said(text: str, source: Sentence) -> Sentence | Rejection:
         method = ACLM(
-            keywords="none",
+            candidates=1, keywords="none",
             mixner_probability=0.0,
             generator=FakeGenerator(),
             tagger=FakeTagger(),
@@ -589,14 +589,14 @@ def test_aclm_says_that_it_can_carry_nothing_of_a_corpus() -> None:
                 raise InputError("no mentions to learn from")
             return super().fit(train)
 
-    method = ACLM(generator=FakeGenerator(), tagger=Strict(), encoder=FakeEncoder())
+    method = ACLM(candidates=1, generator=FakeGenerator(), tagger=Strict(), encoder=FakeEncoder())
     with pytest.raises(InputError, match=r"every sentence with mentions has nested.*aclm does not support"):
         method.fit([nested, Sentence(["no", "mention"])])
 
 
 def test_a_filter_that_is_new_has_not_seen_the_corpus() -> None:
     gold = [Sentence("Ada sings".split(), [Mention("PER", [(0, 1)])])]
-    method = EnTDA(generator=FakeGenerator(), filters=Consistency(tagger=FakeTagger())).fit(gold)
+    method = EnTDA(candidates=1, generator=FakeGenerator(), filters=Consistency(tagger=FakeTagger())).fit(gold)
     method.copies = 2
     list(method.augment(gold))  # the filter is the same
     method.filters = Consistency(tagger=FakeTagger())
@@ -610,7 +610,7 @@ def test_mixner_names_both_sources() -> None:
 
     gold = gold_bands()
     method = ACLM(
-        generator=Said(), tagger=FakeTagger(), encoder=FakeEncoder(), mixner_probability=1.0, keywords="random"
+        candidates=1, generator=Said(), tagger=FakeTagger(), encoder=FakeEncoder(), mixner_probability=1.0, keywords="random"
     )
     [made] = method.fit(gold).augment(gold[:1])
     assert made.fields["entaug"]["sources"] == ["a", "b"]
@@ -634,9 +634,9 @@ def test_aclm_wants_attentions_and_sees_label_tokens_in_the_text() -> None:
         confidences = tag_probabilities = predict
 
     with pytest.raises(ParameterError, match="has no attentions"):
-        ACLM(generator=FakeGenerator(), tagger=Blind(), encoder=FakeEncoder()).fit(gold_bands())
+        ACLM(candidates=1, generator=FakeGenerator(), tagger=Blind(), encoder=FakeEncoder()).fit(gold_bands())
     odd = Sentence(["<mask>", "Suede"], [Mention("GRP", [(1, 2)])], id="odd")
-    method = ACLM(generator=FakeGenerator(), tagger=FakeTagger(), encoder=FakeEncoder()).fit([*gold_bands(), odd])
+    method = ACLM(candidates=1, generator=FakeGenerator(), tagger=FakeTagger(), encoder=FakeEncoder()).fit([*gold_bands(), odd])
     assert not list(method.augment([odd]))
     assert method.statistics_.missing == {"its words look like label tokens": 1}
     assert not list(method.augment([FLAT]))

@@ -51,14 +51,15 @@ _HAS_LABELS = Rejection("its words look like label tokens", final=True)
 
 
 class Template(NamedTuple):
-    """A sentence with its keywords; a template keeps only mentions and keywords."""
+    """A sentence with its keywords; a template keeps only mentions, keywords and perhaps function words."""
 
     sentence: Sentence
     keywords: tuple[int, ...]
+    function_words: tuple[int, ...] = ()  # with punctuation; if they are kept
 
     def parts(self, hidden: Iterable[int] = ()) -> list[str]:
         """Return label tokens, tokens of mentions, keywords and masks, in order."""
-        shown = set(self.keywords).difference(hidden)
+        shown = {*self.function_words, *set(self.keywords).difference(hidden)}
         parts: list[str] = []
         for i, (token, tag) in enumerate(zip(self.sentence.tokens, self.sentence.iob(), strict=True)):
             if tag != "O":
@@ -137,6 +138,8 @@ class ACLM(GenerativeAugmenter, PromptedAugmenter):
     Args:
         keywords: how keywords are selected: by ``"attention"``; ``"random"``, the same number; or ``"none"``.
         keyword_ratio: the share of the words outside mentions that become keywords for each mention, rounded up.
+        keep_function_words: whether templates also keep stop words and punctuation, so that sentences keep their form
+            (starter: yes; paper: no).
         num_attention_layers: the number of layers, from the last, whose attentions are summed.
         mask_ratio: the mean share of keywords that are also masked; the standard deviation is one keyword.
         mixner_probability: the probability that a template is joined with that of a similar sentence (starter: 0,
@@ -165,15 +168,17 @@ class ACLM(GenerativeAugmenter, PromptedAugmenter):
         >>> from helpers.fakes import FakeEncoder, FakeGenerator, FakeTagger  # tests/helpers of entaug
         >>> gold = [Sentence("the band Suede split in May".split(), [Mention("GRP", [(2, 3)])])]
         >>> fakes = {"generator": FakeGenerator(["here"]), "tagger": FakeTagger(), "encoder": FakeEncoder()}
-        >>> method = ACLM(keywords="none", stop_words=None, **fakes)
+        >>> method = ACLM(candidates=1, keywords="none", stop_words=None, **fakes)
         >>> [" ".join(s.tokens) for s in method.fit(gold).augment(gold)]
         ['the band Suede split in May here']
     """
 
+    candidates: PositiveInt = 4
     keywords: Literal["attention", "random", "none"] = "attention"
-    keyword_ratio: Probability = 0.3
+    keyword_ratio: Probability = 0.5
+    keep_function_words: bool = True
     num_attention_layers: PositiveInt = 4
-    mask_ratio: Probability = 0.5
+    mask_ratio: Probability = 0.3
     mixner_probability: Probability = 0.0
     num_neighbors: PositiveInt = 5
     decoding: Literal["sample", "beam_search"] = "sample"
@@ -221,7 +226,10 @@ class ACLM(GenerativeAugmenter, PromptedAugmenter):
         label_texts = label_tokens(self.labels_)
         self._markers = {MASK, *label_texts}
         usable = distinct_sentences(s for s in gold if s.mentions and self._markers.isdisjoint(s.tokens))
-        self.templates_ = dict(zip((s.fingerprint() for s in usable), self._templates(gold, usable), strict=True))
+        templates = self._templates(gold, usable)
+        if self.keep_function_words:
+            templates = [t._replace(function_words=self._function_words(t.sentence)) for t in templates]
+        self.templates_ = dict(zip((s.fingerprint() for s in usable), templates, strict=True))
         known = self._known = KnownMentions(gold)
         is_checked = self.unlisted_mentions == "drop"
         fragments = [f for s in usable for g in group_mentions(s) for f in g.fragments] if self._is_prompted else []
@@ -236,11 +244,10 @@ class ACLM(GenerativeAugmenter, PromptedAugmenter):
 
         def pairs(epoch: int) -> list[tuple[str, str]]:
             rngs = (streams.stream(s.fingerprint().hex(), epoch + 1) for s in usable)
-            templates = self.templates_.values()
             masked = [mask_keywords([t], rng, self.mask_ratio) for t, rng in zip(templates, rngs, strict=True)]
             return list(zip(map(self._join, masked), targets, strict=True))
 
-        key = [(s.fingerprint(), t.keywords) for s, t in zip(usable, self.templates_.values(), strict=True)]
+        key = [(s.fingerprint(), *t[1:]) for s, t in zip(usable, templates, strict=True)]
         markers = {MASK: "blank", **label_texts}
         languages = self._languages(usable)
         self.trained_ = self._train(self.generator_, pairs, (key, self.mask_ratio), markers, **languages)
@@ -274,6 +281,11 @@ class ACLM(GenerativeAugmenter, PromptedAugmenter):
             for i, (token, outside) in enumerate(zip(sentence.tokens, sentence.outside_mask(), strict=True))
             if outside and any(map(is_word_character, token)) and token.lower() not in stop
         ]
+
+    def _function_words(self, sentence: Sentence) -> tuple[int, ...]:
+        """Return the positions of the other words outside mentions: punctuation and stop words."""
+        content = set(self._candidates(sentence))
+        return tuple(i for i, out in enumerate(sentence.outside_mask()) if out and i not in content)
 
     def _attention_maps(self, sentences: Sequence[Sentence]) -> list[AttentionMap]:
         encoder = cast("Encoder", self.tagger_)

@@ -74,11 +74,12 @@ class EnTDA(GenerativeAugmenter, PromptedAugmenter):
         ...     Sentence("Ada sings loud".split(), [Mention("PER", [(0, 1)])]),
         ...     Sentence("Bo knows Rome".split(), [Mention("PER", [(0, 1)]), Mention("LOC", [(2, 3)])]),
         ... ]
-        >>> method = EnTDA(operation="replace", generator=FakeGenerator(["sleeps"]), guard=False)
+        >>> method = EnTDA(candidates=1, operation="replace", generator=FakeGenerator(["sleeps"]), guard=False)
         >>> [(" ".join(s.tokens), len(s.mentions)) for s in method.fit(gold).augment(gold[:1])]
         [('PER : Bo sleeps', 1)]
     """
 
+    candidates: PositiveInt = 4
     operation: Literal["all", "add", "delete", "replace", "swap", "none"] = "replace"
     context_size: NonNegativeInt = 3
     decoding: Literal["diverse_beam_search", "beam_search", "sample"] = "sample"
@@ -245,7 +246,7 @@ def list_mentions(sentence: Sentence, context_size: int = 0) -> list[Listed]:
         start, end = positions[0], positions[-1] + 1
         before, after = start, end
         if len(group.fragments) == 1:
-            while before > max(last, start - context_size) and outside[before - 1]:
+            while before > last and outside[before - 1]:
                 before -= 1
             while after < min(size, end + context_size) and outside[after]:
                 after += 1
