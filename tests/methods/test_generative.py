@@ -110,9 +110,9 @@ def test_words_beside_mentions() -> None:
         "The ORG: EU rejected a plan for MISC: German and MISC: Spanish lamb, |"
     )
     assert required_phrases(items) == [["The EU rejected a plan for German and Spanish lamb,"]]
-    apart = list_mentions(REJECTED, 1)
-    assert format_mention_list(apart) == "The ORG: EU rejected | for MISC: German and MISC: Spanish lamb |"
-    assert required_phrases(apart) == [["The EU rejected", "for German and Spanish lamb"]]
+    fewer = list_mentions(REJECTED, 1)
+    assert format_mention_list(fewer) == "The ORG: EU rejected a plan for MISC: German and MISC: Spanish lamb |"
+    assert [item.is_last for item in list_mentions(REJECTED, 6)] == [False, False, True]
     assert list_mentions(REJECTED) == listed(EU, GERMAN, SPANISH)
     assert format_mention_list(list_mentions(REJECTED)) == "ORG: EU | MISC: German | MISC: Spanish"
     assert required_phrases(list_mentions(REJECTED)) == [["EU"], ["German"], ["Spanish"]]
@@ -121,11 +121,11 @@ def test_words_beside_mentions() -> None:
 @pytest.mark.parametrize(
     ("operation", "draws", "wanted"),
     [
-        ("replace", (1, 0), [["The EU rejected", "for British and Spanish lamb"]]),
+        ("replace", (1, 0), [["The EU rejected a plan for British and Spanish lamb"]]),
         ("delete", (1,), [["The EU rejected", "Spanish lamb"]]),
-        ("add", (1, 0), [["The EU rejected", "for German and Spanish lamb"], ["British"]]),
-        ("swap", (1, 0), [["The EU rejected", "for Spanish and German lamb"]]),
-        ("swap", (0, 0), [["The EU rejected", "for German and Spanish lamb"]]),  # of two types
+        ("add", (1, 0), [["The EU rejected a plan for German and Spanish lamb"], ["British"]]),
+        ("swap", (1, 0), [["The EU rejected a plan for Spanish and German lamb"]]),
+        ("swap", (0, 0), [["The EU rejected a plan for German and Spanish lamb"]]),  # of two types
     ],
 )
 def test_words_beside_mentions_keep_their_place(operation: str, draws: tuple[int, ...], wanted: Any) -> None:
@@ -498,7 +498,9 @@ def test_what_aclm_keeps(said: str, outcome: str) -> None:
     Said.said = (said,)
     gold = gold_bands()
     method = ACLM(
-        candidates=1, generator=Said(),
+        candidates=1,
+        keep_function_words=False,
+        generator=Said(),
         tagger=FakeTagger(),
         encoder=FakeEncoder(),
         mixner_probability=0.0,
@@ -529,6 +531,22 @@ def test_aclm_requires_the_parts_of_its_template_in_their_order() -> None:
     assert not isinstance(plan, Rejection)
     assert plan.text == "<mask> group <B-GRP> Pulp <B-GRP> played <mask> <B-LOC> Leeds <B-LOC>"
     assert plan.required == [["group <B-GRP> Pulp <B-GRP> played", "<B-LOC> Leeds <B-LOC>"]]
+
+
+def test_templates_with_function_words() -> None:
+    gold = [Sentence("Bands of the town Suede played in Leeds .".split(), [Mention("GRP", [(4, 5)])])]
+    backends = {"generator": FakeGenerator(), "tagger": FakeTagger(), "encoder": FakeEncoder()}
+    method = ACLM(candidates=1, **backends, keyword_ratio=0.0, guard=False).fit(gold)
+    plan = method._plan(Request(gold[0], Random(0)))
+    assert not isinstance(plan, Rejection)
+    assert plan.text == "Bands of the <mask> <B-GRP> Suede <B-GRP> <mask> in <mask> ."
+    assert plan.required == [["Bands of the", "<B-GRP> Suede <B-GRP>", "in", "."]]
+    assert isinstance(method._read(plan, "Bands of the old and new <B-GRP> Suede <B-GRP> met in June."), Sentence)
+    longer = method._read(plan, "Bands of the old and new city <B-GRP> Suede <B-GRP> met again in June.")
+    assert longer == Rejection("longer or shorter than its template allows")
+    assert method._decoding()["begins_with_required"]
+    method = ACLM(candidates=1, **backends, keyword_ratio=0.0, keep_function_words=False).fit(gold)
+    assert method._join(method.templates_[gold[0].fingerprint()].parts()) == "<mask> <B-GRP> Suede <B-GRP> <mask>"
 
 
 @pytest.mark.parametrize(
@@ -610,7 +628,8 @@ def test_mixner_names_both_sources() -> None:
 
     gold = gold_bands()
     method = ACLM(
-        candidates=1, generator=Said(), tagger=FakeTagger(), encoder=FakeEncoder(), mixner_probability=1.0, keywords="random"
+        candidates=1, generator=Said(), tagger=FakeTagger(), encoder=FakeEncoder(), mixner_probability=1.0, keywords="random",
+        keep_function_words=False,
     )
     [made] = method.fit(gold).augment(gold[:1])
     assert made.fields["entaug"]["sources"] == ["a", "b"]

@@ -373,7 +373,7 @@ def test_every_sentence_is_generated_in_its_language(name: str, monkeypatch: pyt
     monkeypatch.setattr(Multilingual, "told", ([], []))
     others: dict[str, Any] = {"tagger": FakeTagger(), "encoder": FakeEncoder()} if name == "aclm" else {}
     gold = [*gold_of("de", "hi"), Sentence("Ada2 sings in Rome".split(), [Mention("PER", [(0, 1)])])]
-    method = created(name, generator=Multilingual(), max_attempts=1, guard=False, language="de", **others)
+    method = created(name, candidates=1, generator=Multilingual(), max_attempts=1, guard=False, language="de", **others)
     list(method.fit(gold).augment(gold))
     of_training, of_texts = Multilingual.told
     assert sorted(of_training) == ["de", "de", "hi"]

@@ -172,7 +172,7 @@ def test_generators_learn_chinese_without_spaces() -> None:
             seen.extend(pairs(0) if callable(pairs) else pairs)
             return super().fit(pairs, *args, **options)
 
-    EnTDA(candidates=1, generator=Generator()).fit(gold)
+    EnTDA(candidates=1, context_size=0, generator=Generator()).fit(gold)
     assert ("PER: 李明 | ORG: 北京大学", "李明在北京大学学习。") in seen
     ACLM(candidates=1, generator=Generator(), tagger=FakeTagger(), encoder=FakeEncoder(), keywords="none").fit(gold)
     assert any(target.endswith("<I-ORG> 学 <I-ORG> 学习。") for _, target in seen)
@@ -265,5 +265,5 @@ def test_texts_in_chinese_words_have_spaces_only_where_the_corpus_has() -> None:
         generator = FakeGenerator(["音乐"])
         method = EnTDA(candidates=1, generator=generator, operation="none", max_similarity=1.0)
         [made] = method.fit(gold).augment(gold)
-        assert made.tokens == (*words, "音乐")
-        assert made.text == ("李明 在 北京 听 Bach 。 音乐" if spaces is None else "李明在北京听 Bach 。音乐"), spaces
+        assert made.tokens == (*words[:-1], "音乐", "。")
+        assert made.text == ("李明 在 北京 听 Bach 音乐 。" if spaces is None else "李明在北京听 Bach 音乐。"), spaces

@@ -47,6 +47,8 @@ _GAP = "___"  # a mask in a prompt
 
 _MENTION_LOST = Rejection("a mention of the template is missing or changed")
 _MENTION_ADDED = Rejection("a mention that is not in the template")
+_OTHER_LENGTH = Rejection("longer or shorter than its template allows")
+_MAX_DIFFERENCE = 2  # in words from the template's sentences, where only some content words are masked
 _HAS_LABELS = Rejection("its words look like label tokens", final=True)
 
 
@@ -127,7 +129,8 @@ class ACLM(GenerativeAugmenter, PromptedAugmenter):
     generator is trained to restore sentences from templates in which some keywords are also masked, in each epoch
     different ones. New sentences are generated from the same templates, again with some keywords masked, and some from
     two joined templates (mixner). A text is accepted only if its label tokens are consistent, its mentions are exactly
-    those of the template, and no known mention occurs in it without a label.
+    those of the template, and no known mention occurs in it without a label. Decoding is constrained to the parts of the
+    template, in their order.
 
     An instruct model (a server or a GGUF file) is not trained: it is asked by a prompt to fill the gaps of a template,
     with templates and sentences of the corpus as examples. Its texts have no label tokens; they are accepted if they
@@ -137,11 +140,15 @@ class ACLM(GenerativeAugmenter, PromptedAugmenter):
 
     Args:
         keywords: how keywords are selected: by ``"attention"``; ``"random"``, the same number; or ``"none"``.
-        keyword_ratio: the share of the words outside mentions that become keywords for each mention, rounded up.
-        keep_function_words: whether templates also keep stop words and punctuation, so that sentences keep their form
-            (starter: yes; paper: no).
+        keyword_ratio: the share of the words outside mentions that become keywords for each mention, rounded up
+            (starter: 0.7; paper: 0.3).
+        keep_function_words: whether templates also keep stop words, punctuation and the first word, so that sentences
+            keep their form (starter: yes; paper: no). A text that is more than two words longer or shorter than its
+            sentence is then rejected.
+        candidates: see `Augmenter`; texts that are drawn for each sentence, of which the best is kept.
         num_attention_layers: the number of layers, from the last, whose attentions are summed.
-        mask_ratio: the mean share of keywords that are also masked; the standard deviation is one keyword.
+        mask_ratio: the mean share of keywords that are also masked (starter: 0.3; paper: 0.5); the standard deviation
+            is one keyword.
         mixner_probability: the probability that a template is joined with that of a similar sentence (starter: 0,
             because the starter model rarely makes one sentence of two). (The paper draws from a normal distribution
             around 0.5 and joins above 0.7, without giving its standard deviation; 0.8, as in its code, corresponds to
@@ -175,7 +182,7 @@ class ACLM(GenerativeAugmenter, PromptedAugmenter):
 
     candidates: PositiveInt = 4
     keywords: Literal["attention", "random", "none"] = "attention"
-    keyword_ratio: Probability = 0.5
+    keyword_ratio: Probability = 0.7
     keep_function_words: bool = True
     num_attention_layers: PositiveInt = 4
     mask_ratio: Probability = 0.3
@@ -283,9 +290,9 @@ class ACLM(GenerativeAugmenter, PromptedAugmenter):
         ]
 
     def _function_words(self, sentence: Sentence) -> tuple[int, ...]:
-        """Return the positions of the other words outside mentions: punctuation and stop words."""
+        """Return the positions of punctuation and stop words outside mentions, and of the first word in any case."""
         content = set(self._candidates(sentence))
-        return tuple(i for i, out in enumerate(sentence.outside_mask()) if out and i not in content)
+        return tuple(i for i, out in enumerate(sentence.outside_mask()) if out and (not i or i not in content))
 
     def _attention_maps(self, sentences: Sequence[Sentence]) -> list[AttentionMap]:
         encoder = cast("Encoder", self.tagger_)
@@ -345,7 +352,13 @@ class ACLM(GenerativeAugmenter, PromptedAugmenter):
         return TextPlan(sentence, text, rng.getrandbits(32), required, basis=templates)
 
     def _decoding(self) -> dict[str, Any]:
-        return {"strategy": self.decoding, "num_beams": self.num_beams, "top_k": self.top_k}
+        # With function words a template has the first word of its sentence.
+        return {
+            "strategy": self.decoding,
+            "num_beams": self.num_beams,
+            "top_k": self.top_k,
+            "begins_with_required": self.keep_function_words,
+        }
 
     def _with_gaps(self, parts: Sequence[str]) -> str:
         """Return a template without label tokens."""
@@ -375,6 +388,9 @@ class ACLM(GenerativeAugmenter, PromptedAugmenter):
             if isinstance(parsed, Rejection):
                 return parsed
             tokens, mentions = parsed
+            expected = sum(map(len, sentences))
+            if self.constrained and self.keep_function_words and abs(len(tokens) - expected) > _MAX_DIFFERENCE:
+                return _OTHER_LENGTH
         others = tuple(sentence.key for sentence in sentences[1:])
         return self._new_sentence(plan.source, tokens, mentions, sentences, others, template=plan.text)
 

@@ -43,7 +43,10 @@ class EnTDA(GenerativeAugmenter, PromptedAugmenter):
     """Change the list of a sentence's mentions and generate a new sentence from it.
 
     The generator is trained to generate each training sentence from the list of its mentions and their types. For new
-    sentences a mention of the list is added, deleted, replaced by another of its type, or two are swapped. A text is
+    sentences a mention of the list is added, deleted, replaced by another of its type, or two are swapped. By default
+    the list also has the words before each mention and some after it, so that a sentence begins as its source does, with
+    another mention, and the generator writes how it goes on: a small generator rarely writes a sensible sentence from
+    mentions alone. Then the new sentence is the most likely of several (`candidates`). A text is
     accepted only if it contains every mention of the list unambiguously, and no other known mention. Overlapping
     mentions are listed, changed and matched together; so are the parts of a discontinuous mention.
 
@@ -55,10 +58,14 @@ class EnTDA(GenerativeAugmenter, PromptedAugmenter):
 
     Args:
         operation: ``"add"``, ``"delete"``, ``"replace"``, ``"swap"``; ``"all"`` for one of each in turn; or ``"none"``.
-            An operation that cannot be applied, or would leave no mention, is skipped.
+            An operation that cannot be applied, or would leave no mention, is skipped (starter: ``"replace"``; paper:
+            ``"all"``).
+        context_size: the number of words after each mention that are kept in the list and in the text, besides those
+            before it; 0 for lists of mentions alone, as in the paper. An instruct model has these always.
+        candidates: see `Augmenter`; lists that are drawn for each sentence, of which the best text is kept.
         decoding: ``"sample"`` (starter, with the most diverse texts); ``"diverse_beam_search"``, the beam search of the
             paper with a penalty on ranks; ``"beam_search"``, without this penalty.
-        num_beams: the number of texts generated from a list.
+        num_beams: the number of texts generated from a list (starter: 1; paper: 3).
         diversity_penalty: the penalty per rank in diverse beam search, gamma in the paper.
         top_k: for sampling, the number of most likely tokens to sample from.
         unlisted_mentions: the treatment of texts with a known mention that is not in the list: ``"drop"`` the text;
@@ -174,6 +181,7 @@ class EnTDA(GenerativeAugmenter, PromptedAugmenter):
             "num_return_sequences": self.num_beams,
             "diversity_penalty": float(self.diversity_penalty),
             "top_k": self.top_k,
+            "begins_with_required": self.context_size > 0,
         }
 
     def _query(self, plan: TextPlan, copy: int = 0) -> Query:
@@ -235,7 +243,7 @@ class EnTDA(GenerativeAugmenter, PromptedAugmenter):
 
 
 def list_mentions(sentence: Sentence, context_size: int = 0) -> list[Listed]:
-    """List the mentions of a sentence, each with words beside it that are in no mention."""
+    """List the mentions of a sentence, each with the words before it, back to the last one, and some after it."""
     grouped = grouped_mentions(sentence)
     if not context_size:
         return [Listed(group) for group, _ in grouped]

@@ -55,6 +55,7 @@ class MaskedEntityLM(TrainableAugmenter):
         max_rank: the rank of the last prediction that is used.
         stop_words: stop words, which can only replace stop words: a language code, or a path to a word list; none for
             no stop words.
+        candidates: see `Augmenter`; sentences that are drawn for each, of which the best is kept.
         masked_lm: a `TrainableMaskedLM` or its name.
         preset: ``"starter"``: MPNet, at most 6 epochs; ``"paper"``: all settings of the paper, among them XLM-R-base,
             20 epochs and a filter (``entaug list methods melm``), unless they are given.
