@@ -372,6 +372,9 @@ def test_what_constrained_decoding_allows() -> None:
     assert possible(1, 2, 6, 1) == [i for i in inner if i != 2], "nothing twice"
     assert possible(1, 2, 4) == [i for i in [*inner[:4], 5, *inner[4:]] if i not in (4, 8)]
     assert possible(1, 2, 4, 6, 5) == [i for i in range(16) if i not in (4, 5, 8)], "then it may end"
+    first = PhraseConstraint([[gap, piece]], 1, 1, 0, [0, 9], [8], lambda _: False, is_first=True)
+    assert torch.isfinite(first(torch.tensor([[7]]), torch.zeros(1, 16))).nonzero()[:, 1].tolist() == [4]
+    assert 6 in torch.isfinite(first(torch.tensor([[7, 4]]), torch.zeros(1, 16))).nonzero()[:, 1].tolist()
     # The longer nothing came, the likelier what is missing.
     assert insist(torch.tensor([[7, 6, 6, 6]]), torch.zeros(1, 16))[0, [1, 4, 6]].tolist() == [3.0, 3.0, 0.0]
     # A piece that begins another one is whole, and may still go on.

@@ -106,9 +106,7 @@ def test_words_beside_mentions() -> None:
         Listed(GERMAN, ("plan", "for"), ("and",), is_first=False, is_last=False, follows=True),
         Listed(SPANISH, (), ("lamb", ","), is_first=False, is_last=False, follows=True),
     ]
-    assert format_mention_list(items) == (
-        "The ORG: EU rejected a plan for MISC: German and MISC: Spanish lamb, |"
-    )
+    assert format_mention_list(items) == ("The ORG: EU rejected a plan for MISC: German and MISC: Spanish lamb, |")
     assert required_phrases(items) == [["The EU rejected a plan for German and Spanish lamb,"]]
     fewer = list_mentions(REJECTED, 1)
     assert format_mention_list(fewer) == "The ORG: EU rejected a plan for MISC: German and MISC: Spanish lamb |"
@@ -162,7 +160,9 @@ def test_nests_and_how_they_are_listed() -> None:
     assert pain == MentionGroup(
         (("severe", "pain"), ("shoulder",), ("neck",)), (("ADR", ((0, 2), (3, 4))), ("ADR", ((0, 2), (2, 3))))
     )
-    assert format_mention_list(listed(site, factor)) == "DNA: NF-kappa B site & protein: NF-kappa B | protein: NF-kappa B"
+    assert (
+        format_mention_list(listed(site, factor)) == "DNA: NF-kappa B site & protein: NF-kappa B | protein: NF-kappa B"
+    )
     assert format_mention_list(listed(pain)) == "ADR: severe pain ... neck & ADR: severe pain ... shoulder"
 
 
@@ -284,7 +284,9 @@ def test_twins_that_are_one_object_have_streams_of_their_own(monkeypatch: pytest
     made = []
     for window, corpus in ((64, [gold[0], gold[0]]), (1, [gold[0], gold[0]]), (64, [gold[0], gold[0].with_fields({})])):
         monkeypatch.setattr(EnTDA, "window_size", window)
-        method = EnTDA(candidates=1, generator=FakeGenerator([str(i) for i in range(50)]), copies=2, max_similarity=1.0).fit(gold)
+        method = EnTDA(
+            candidates=1, generator=FakeGenerator([str(i) for i in range(50)]), copies=2, max_similarity=1.0
+        ).fit(gold)
         made.append([(s.tokens, s.id) for s in method.augment(corpus)])
     assert made[0] == made[1] == made[2]
 
@@ -330,7 +332,9 @@ def test_entda_by_hand() -> None:
             }
             return [texts[text] for text in inputs]
 
-    method = EnTDA(candidates=1, operation="replace", context_size=0, generator=Written(), copies=3, num_beams=3, max_attempts=1).fit(gold)
+    method = EnTDA(
+        candidates=1, operation="replace", context_size=0, generator=Written(), copies=3, num_beams=3, max_attempts=1
+    ).fit(gold)
     assert isinstance(method.trained_, FakeGenerator)
     assert sorted(method.trained_.learned) == [("PER: Ada", "Ada sings loud"), ("PER: Bo | LOC: Rome", "Bo knows Rome")]
     made = [(s.id, " ".join(s.tokens), s.iob()) for s in method.augment(gold[:1])]
@@ -518,7 +522,12 @@ def test_what_aclm_keeps(said: str, outcome: str) -> None:
 def test_aclm_requires_the_parts_of_its_template_in_their_order() -> None:
     gold = gold_bands()
     method = ACLM(
-        candidates=1, generator=FakeGenerator(), tagger=FakeTagger(), encoder=FakeEncoder(), mask_ratio=0.0, mixner_probability=0.0
+        candidates=1,
+        generator=FakeGenerator(),
+        tagger=FakeTagger(),
+        encoder=FakeEncoder(),
+        mask_ratio=0.0,
+        mixner_probability=0.0,
     ).fit(gold)
     shown = Template(gold[1], (1, 3))  # group, played
     method.templates_ = {gold[1].fingerprint(): shown}
@@ -578,7 +587,8 @@ def test_aclm_gives_no_other_sentence_of_the_corpus_and_keeps_odd_tokens() -> No
 
     def said(text: str, source: Sentence) -> Sentence | Rejection:
         method = ACLM(
-            candidates=1, keywords="none",
+            candidates=1,
+            keywords="none",
             mixner_probability=0.0,
             generator=FakeGenerator(),
             tagger=FakeTagger(),
@@ -628,7 +638,12 @@ def test_mixner_names_both_sources() -> None:
 
     gold = gold_bands()
     method = ACLM(
-        candidates=1, generator=Said(), tagger=FakeTagger(), encoder=FakeEncoder(), mixner_probability=1.0, keywords="random",
+        candidates=1,
+        generator=Said(),
+        tagger=FakeTagger(),
+        encoder=FakeEncoder(),
+        mixner_probability=1.0,
+        keywords="random",
         keep_function_words=False,
     )
     [made] = method.fit(gold).augment(gold[:1])
@@ -655,7 +670,9 @@ def test_aclm_wants_attentions_and_sees_label_tokens_in_the_text() -> None:
     with pytest.raises(ParameterError, match="has no attentions"):
         ACLM(candidates=1, generator=FakeGenerator(), tagger=Blind(), encoder=FakeEncoder()).fit(gold_bands())
     odd = Sentence(["<mask>", "Suede"], [Mention("GRP", [(1, 2)])], id="odd")
-    method = ACLM(candidates=1, generator=FakeGenerator(), tagger=FakeTagger(), encoder=FakeEncoder()).fit([*gold_bands(), odd])
+    method = ACLM(candidates=1, generator=FakeGenerator(), tagger=FakeTagger(), encoder=FakeEncoder()).fit(
+        [*gold_bands(), odd]
+    )
     assert not list(method.augment([odd]))
     assert method.statistics_.missing == {"its words look like label tokens": 1}
     assert not list(method.augment([FLAT]))

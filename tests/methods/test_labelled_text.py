@@ -128,7 +128,9 @@ def test_melm_hides_about_half() -> None:
 def test_melm_guards_what_comes_in() -> None:
     # Not what stands there or beside it, no stop word for a name, and no word for a number or a code.
     code = Sentence("p53 binds Ana Byron".split(), [Mention("GENE", [(0, 1)]), Mention("PER", [(2, 4)])])
-    method = MaskedEntityLM(candidates=1, masked_lm=FakeMaskedLM(), mask_ratio=1.0, mask_std=0.0, guard=False).fit([code])
+    method = MaskedEntityLM(candidates=1, masked_lm=FakeMaskedLM(), mask_ratio=1.0, mask_std=0.0, guard=False).fit(
+        [code]
+    )
     method.trained_ = Ranked(["first", "Ana", "binds", "of", "Eve"])
     [made] = method.augment([code])
     assert made.tokens[:3] == ("p53", "binds", "Eve")

@@ -283,7 +283,9 @@ def test_training_gets_the_hyperparameters() -> None:
     assert config == TrainingConfig(
         epochs=3, batch_size=5, learning_rate=5e-5, validation_fraction=0.0, patience=7, adapters=False, seed=4
     )
-    assert EnTDA(candidates=1, generator=Recorder()).fit(gold).trained_.config == TrainingConfig(epochs=10, batch_size=8)  # type: ignore[union-attr]
+    assert EnTDA(candidates=1, generator=Recorder()).fit(gold).trained_.config == TrainingConfig(
+        epochs=10, batch_size=8
+    )  # type: ignore[union-attr]
 
 
 # ----------------------------------------------------------------------------------------- F4: languages of generators
@@ -489,7 +491,8 @@ def test_keywords_and_consistency_by_a_tagger_of_any_encoder_and_training(tmp_pa
     text = f"linear:encoder={folder};steps=3;batch_size=4"
     gold = list(entaug.read(EXAMPLE / "train.conll"))[:8]
     method = ACLM(
-        candidates=1, generator=FakeGenerator(["here"]),
+        candidates=1,
+        generator=FakeGenerator(["here"]),
         encoder=FakeEncoder(),
         tagger=text,
         num_attention_layers=1,

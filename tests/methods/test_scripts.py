@@ -99,7 +99,9 @@ def words_for(language: str) -> list[str]:
 
 def masked_lm_methods(language: str) -> Iterator[Augmenter]:
     words = words_for(language)
-    yield MaskedEntityLM(candidates=1, masked_lm=FakeMaskedLM(words), min_rank=1, max_rank=9, epochs=1, stop_words=None, guard=False)
+    yield MaskedEntityLM(
+        candidates=1, masked_lm=FakeMaskedLM(words), min_rank=1, max_rank=9, epochs=1, stop_words=None, guard=False
+    )
     yield MaskedLMReplacement(masked_lm=FakeMaskedLM(words), min_p=0.0, guard=False)
 
 
@@ -141,7 +143,14 @@ def test_masked_models_make_sentences_from_real_corpora(language: str, corpora: 
 def generative_methods(language: str) -> Iterator[tuple[Augmenter, FakeGenerator]]:
     generator = FakeGenerator([word for word in OWN[language][1].split() if language != "zh" or len(word) == 1])
     yield (
-        ACLM(candidates=1, generator=generator, tagger=FakeTagger(), encoder=FakeEncoder(), max_similarity=1.0, max_attempts=3),
+        ACLM(
+            candidates=1,
+            generator=generator,
+            tagger=FakeTagger(),
+            encoder=FakeEncoder(),
+            max_similarity=1.0,
+            max_attempts=3,
+        ),
         generator,
     )
     yield EnTDA(candidates=1, generator=generator, operation="none", max_similarity=1.0), generator
