@@ -265,7 +265,7 @@ class FakeGenerator(FakeTrainable):
             filled = (re.sub("<mask>", lambda _: rng.choice(self._words), output) for output in chosen)  # noqa: B023
             added = (
                 re.sub(r"[.!?。।]*$", lambda mark: f" {rng.choice(self._words)}{mark[0]}", o, count=1) for o in filled
-            )  # noqa: B023
+            )
             generated.append(list(added))
         return generated
 

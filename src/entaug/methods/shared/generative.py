@@ -192,10 +192,8 @@ class WritingAugmenter(Augmenter):
         sources: tuple[str, ...] = (),
         **details: Any,
     ) -> Sentence | Rejection:
-        """Return a new sentence, unless it is a copy, has an unlisted mention, or is too similar to one of `near`.
-
-        With constrained decoding it must also end as these do.
-        """
+        """Return a new sentence, unless it is a copy, has an unlisted mention, or is too similar to one of `near`."""
+        # With constrained decoding it must also end as these do.
         if self.texts_.is_copy(tokens):
             return COPIED
         if isinstance(mentions, str):  # why they were not found
