@@ -263,10 +263,8 @@ class FakeGenerator(FakeTrainable):
             outputs = [output for source, output in self.learned if source == text] or [text]
             chosen = [rng.choice(outputs) for _ in range(config.num_return_sequences)]
             filled = (re.sub("<mask>", lambda _: rng.choice(self._words), output) for output in chosen)  # noqa: B023
-            added = (
-                re.sub(r"[.!?。।]*$", lambda mark: f" {rng.choice(self._words)}{mark[0]}", o, count=1) for o in filled
-            )
-            generated.append(list(added))
+            parts = [re.fullmatch(r"(.*?)([.!?。]*)", output, re.DOTALL) for output in filled]
+            generated.append([f"{p[1]} {rng.choice(self._words)}{p[2]}" for p in parts if p])
         return generated
 
 

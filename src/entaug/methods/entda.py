@@ -43,12 +43,13 @@ class EnTDA(GenerativeAugmenter, PromptedAugmenter):
     """Change the list of a sentence's mentions and generate a new sentence from it.
 
     The generator is trained to generate each training sentence from the list of its mentions and their types. For new
-    sentences a mention of the list is added, deleted, replaced by another of its type, or two are swapped. By default
-    the list also has the words before each mention and some after it, so that a sentence begins as its source does, with
-    another mention, and the generator writes how it goes on: a small generator rarely writes a sensible sentence from
-    mentions alone. Then the new sentence is the most likely of several (`candidates`). A text is
+    sentences a mention of the list is added, deleted, replaced by another of its type, or two are swapped. A text is
     accepted only if it contains every mention of the list unambiguously, and no other known mention. Overlapping
     mentions are listed, changed and matched together; so are the parts of a discontinuous mention.
+
+    By default a list also has the words before each mention and some after it: the new sentence begins as its source
+    does, with another mention, and the generator writes how it goes on. A small generator rarely writes a sensible
+    sentence from mentions alone.
 
     An instruct model (a server or a GGUF file) is not trained: it is asked by a prompt with lists and sentences of the
     corpus as examples, and its texts are checked in the same way.

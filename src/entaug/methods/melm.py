@@ -64,7 +64,8 @@ class MaskedEntityLM(TrainableAugmenter):
         >>> from entaug import Mention
         >>> from entaug.backends.fakes import FakeMaskedLM
         >>> gold = [Sentence("Ada sings in Rome".split(), [Mention("PER", [(0, 1)]), Mention("LOC", [(3, 4)])])]
-        >>> method = MaskedEntityLM(candidates=1, mask_ratio=1.0, mask_std=0.0, masked_lm=FakeMaskedLM(["Bo", "Oslo"]), guard=False)
+        >>> options = {"mask_ratio": 1.0, "mask_std": 0.0, "candidates": 1, "guard": False}
+        >>> method = MaskedEntityLM(masked_lm=FakeMaskedLM(["Bo", "Oslo"]), **options)
         >>> [new] = method.fit(gold).augment(gold)
         >>> new.tokens[1:3], new.iob()
         (('sings', 'in'), ['B-PER', 'O', 'O', 'B-LOC'])
@@ -218,7 +219,7 @@ class MaskedEntityLM(TrainableAugmenter):
         return sentence.edit([Edit(i, i + 1, (word,))])
 
     def _is_doubtful(self, mention: Mention, new: Sentence, source: Sentence) -> bool:
-        """Whether a changed mention of several words is none of its type, as far as the corpus and a recogniser tell."""
+        """Whether neither the corpus nor a recogniser knows a changed mention of several words as one of its type."""
         words, names = new.mention_tokens(mention), self._name_evidence
         return (
             len(words) > 1
