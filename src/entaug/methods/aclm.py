@@ -129,8 +129,8 @@ class ACLM(GenerativeAugmenter, PromptedAugmenter):
     generator is trained to restore sentences from templates in which some keywords are also masked, in each epoch
     different ones. New sentences are generated from the same templates, again with some keywords masked, and some from
     two joined templates (mixner). A text is accepted only if its label tokens are consistent, its mentions are exactly
-    those of the template, and no known mention occurs in it without a label. Constrained decoding keeps the parts of the
-    template in their order.
+    those of the template, and no known mention occurs in it without a label. Constrained decoding keeps the parts of
+    the template in their order.
 
     An instruct model (a server or a GGUF file) is not trained: it is asked by a prompt to fill the gaps of a template,
     with templates and sentences of the corpus as examples. Its texts have no label tokens; they are accepted if they
