@@ -115,9 +115,9 @@ class PhraseConstraint(TokenConstraint):
     # While a phrase is missing, the end of the text and the marks that end a sentence are impossible. The longer no
     # phrase was begun, the likelier the first tokens of missing ones become, and once none is missing the end. A phrase
     # that was begun is completed, and a word ends with it. Phrases come in any order, the parts of a discontinuous one
-    # in theirs; with `is_first` a text begins with the first part of the first. Neither a phrase that is written
-    # already nor a forbidden one is written: it is stopped halfway, unless a missing phrase begins like it, as otherwise
-    # it would only be spelled differently later. No n-gram of four tokens is repeated.
+    # in theirs; with `is_first` a text begins with the first of them. Neither a phrase that is written already nor a
+    # forbidden one is written: it is stopped halfway, unless a missing phrase begins like it, as otherwise it would
+    # only be spelled differently later. No n-gram of four tokens is repeated.
 
     def __init__(
         self,
