@@ -234,7 +234,7 @@ class ACLM(GenerativeAugmenter, PromptedAugmenter):
         self._markers = {MASK, *label_texts}
         usable = distinct_sentences(s for s in gold if s.mentions and self._markers.isdisjoint(s.tokens))
         templates = self._templates(gold, usable)
-        if self.keep_function_words:
+        if self.keep_function_words and not self._is_prompted:
             templates = [t._replace(function_words=self._function_words(t.sentence)) for t in templates]
         self.templates_ = dict(zip((s.fingerprint() for s in usable), templates, strict=True))
         known = self._known = KnownMentions(gold)
