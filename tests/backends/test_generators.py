@@ -372,6 +372,9 @@ def test_what_constrained_decoding_allows() -> None:
     assert possible(1, 2, 6, 1) == [i for i in inner if i != 2], "nothing twice"
     assert possible(1, 2, 4) == [i for i in [*inner[:4], 5, *inner[4:]] if i not in (4, 8)]
     assert possible(1, 2, 4, 6, 5) == [i for i in range(16) if i not in (4, 5, 8)], "then it may end"
+    first = PhraseConstraint([[gap, piece]], 1, 1, 0, [0, 9], [8], lambda _: False, is_first=True)
+    assert torch.isfinite(first(torch.tensor([[7]]), torch.zeros(1, 16))).nonzero()[:, 1].tolist() == [4]
+    assert 6 in torch.isfinite(first(torch.tensor([[7, 4]]), torch.zeros(1, 16))).nonzero()[:, 1].tolist()
     # The longer nothing came, the likelier what is missing.
     assert insist(torch.tensor([[7, 6, 6, 6]]), torch.zeros(1, 16))[0, [1, 4, 6]].tolist() == [3.0, 3.0, 0.0]
     # A piece that begins another one is whole, and may still go on.
@@ -647,7 +650,7 @@ def test_methods_run_on_every_kind(folders: dict[str, Path], kind: str, tmp_path
 def test_a_folder_that_holds_something_else_is_refused(tmp_path: Path) -> None:
     (tmp_path / "letter.txt").write_text("dear")
     with pytest.raises(OutputError, match="is not a checkpoint folder"):
-        EnTDA(generator=FakeGenerator(), checkpoint_dir=str(tmp_path)).fit(corpus())
+        EnTDA(candidates=1, generator=FakeGenerator(), checkpoint_dir=str(tmp_path)).fit(corpus())
 
 
 def test_a_generator_that_repeats_the_corpus_is_told_of() -> None:
@@ -660,7 +663,7 @@ def test_a_generator_that_repeats_the_corpus_is_told_of() -> None:
         def generate(self, inputs: Any, *given: Any) -> list[list[str]]:
             return [["Ada likes Rome."] * 3 for _ in inputs]
 
-    method = EnTDA(generator=Parrot(), max_attempts=1).fit(gold)
+    method = EnTDA(candidates=1, generator=Parrot(), max_attempts=1).fit(gold)
     assert not list(method.augment(gold))
     assert method.statistics_.rejected[COPIED.reason] == len(gold)
     [told] = method.advice(method.statistics_)

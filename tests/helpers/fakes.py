@@ -228,7 +228,7 @@ class FakeEntityRecognizer:
 
 
 class FakeGenerator(FakeTrainable):
-    """A generator that repeats its input, with words in place of ``<mask>`` and one more word at the end."""
+    """A generator that repeats its input, with words in place of ``<mask>`` and one more word before its last mark."""
 
     # For an input of the training pairs it repeats one of their outputs instead.
 
@@ -263,7 +263,8 @@ class FakeGenerator(FakeTrainable):
             outputs = [output for source, output in self.learned if source == text] or [text]
             chosen = [rng.choice(outputs) for _ in range(config.num_return_sequences)]
             filled = (re.sub("<mask>", lambda _: rng.choice(self._words), output) for output in chosen)  # noqa: B023
-            generated.append([f"{output} {rng.choice(self._words)}" for output in filled])
+            parts = [re.fullmatch(r"(.*?)([.!?。।]*)", output, re.DOTALL) for output in filled]
+            generated.append([f"{p[1]} {rng.choice(self._words)}{p[2]}" for p in parts if p])
         return generated
 
 

@@ -19,7 +19,7 @@ from entaug.errors import InputError, ParameterError, UnknownNameError
 from entaug.filters import Consistency, create_filters
 from entaug.methods.aclm import Template, mask_keywords, select_keywords
 from entaug.methods.base import NO_CANDIDATE, Rejection, Request
-from entaug.methods.entda import apply_operation, format_mention_list
+from entaug.methods.entda import Listed, apply_operation, format_mention_list, list_mentions, required_phrases
 from entaug.methods.shared.generated_text import (
     AMBIGUOUS,
     MISSING,
@@ -27,13 +27,14 @@ from entaug.methods.shared.generated_text import (
     KnownMentions,
     MentionGroup,
     group_mentions,
+    has_sentence_end,
     join_parts,
     label_tokens,
     match_mentions,
     parse_wrapped,
     wrap_tokens,
 )
-from entaug.methods.shared.generative import COPIED
+from entaug.methods.shared.generative import COPIED, NOT_ENDED
 from helpers.fakes import FakeEncoder, FakeGenerator
 from helpers.strategies import sentences
 
@@ -41,6 +42,10 @@ from helpers.strategies import sentences
 def one(label: str, words: str) -> MentionGroup:
     tokens = tuple(words.split())
     return MentionGroup((tokens,), ((label, ((0, len(tokens)),)),))
+
+
+def listed(*groups: MentionGroup) -> list[Listed]:
+    return list(map(Listed, groups))
 
 
 EU, GERMAN, BRITISH, SPANISH = one("ORG", "EU"), one("MISC", "German"), one("MISC", "British"), one("MISC", "Spanish")
@@ -79,12 +84,60 @@ POOLS = {"ORG": [EU], "MISC": [GERMAN, BRITISH, SPANISH]}
     ],
 )
 def test_operations(operation: str, draws: tuple[int, ...], wanted: list[MentionGroup]) -> None:
-    assert apply_operation(operation, [EU, GERMAN, BRITISH], POOLS, Fixed(*draws)) == wanted
+    assert apply_operation(operation, listed(EU, GERMAN, BRITISH), POOLS, Fixed(*draws)) == listed(*wanted)
 
 
 def test_no_operation_leaves_nothing() -> None:
     for operation in ("delete", "swap"):
-        assert apply_operation(operation, [EU], POOLS, Fixed(0)) == [EU]
+        assert apply_operation(operation, listed(EU), POOLS, Fixed(0)) == listed(EU)
+
+
+# "The EU rejected German and Spanish lamb , and the tax ." with two words beside each mention
+REJECTED = Sentence(
+    "The EU rejected a plan for German and Spanish lamb , and the tax .".split(),
+    [Mention("ORG", [(1, 2)]), Mention("MISC", [(6, 7)]), Mention("MISC", [(8, 9)])],
+)
+
+
+def test_words_beside_mentions() -> None:
+    items = list_mentions(REJECTED, 2)
+    assert items == [
+        Listed(EU, ("The",), ("rejected", "a"), is_first=True, is_last=False),
+        Listed(GERMAN, ("plan", "for"), ("and",), is_first=False, is_last=False, follows=True),
+        Listed(SPANISH, (), ("lamb", ","), is_first=False, is_last=False, follows=True),
+    ]
+    assert format_mention_list(items) == ("The ORG: EU rejected a plan for MISC: German and MISC: Spanish lamb, |")
+    assert required_phrases(items) == [["The EU rejected a plan for German and Spanish lamb,"]]
+    fewer = list_mentions(REJECTED, 1)
+    assert format_mention_list(fewer) == "The ORG: EU rejected a plan for MISC: German and MISC: Spanish lamb |"
+    assert [item.is_last for item in list_mentions(REJECTED, 6)] == [False, False, True]
+    assert list_mentions(REJECTED) == listed(EU, GERMAN, SPANISH)
+    assert format_mention_list(list_mentions(REJECTED)) == "ORG: EU | MISC: German | MISC: Spanish"
+    assert required_phrases(list_mentions(REJECTED)) == [["EU"], ["German"], ["Spanish"]]
+
+
+@pytest.mark.parametrize(
+    ("operation", "draws", "wanted"),
+    [
+        ("replace", (1, 0), [["The EU rejected a plan for British and Spanish lamb"]]),
+        ("delete", (1,), [["The EU rejected", "Spanish lamb"]]),
+        ("add", (1, 0), [["The EU rejected a plan for German and Spanish lamb"], ["British"]]),
+        ("swap", (1, 0), [["The EU rejected a plan for Spanish and German lamb"]]),
+        ("swap", (0, 0), [["The EU rejected a plan for German and Spanish lamb"]]),  # of two types
+    ],
+)
+def test_words_beside_mentions_keep_their_place(operation: str, draws: tuple[int, ...], wanted: Any) -> None:
+    assert required_phrases(apply_operation(operation, list_mentions(REJECTED, 1), POOLS, Fixed(*draws))) == wanted
+
+
+@given(sentences())
+def test_a_sentence_has_what_its_own_list_requires(sentence: Sentence) -> None:
+    words = Counter(sentence.tokens)
+    for item in list_mentions(sentence, 3):
+        assert not Counter([*item.before, *item.after]) - words
+    kept = [(item.before, item.after) for item in list_mentions(sentence, len(sentence))]
+    outside = sum(sentence.outside_mask())
+    assert sum(len(before) + len(after) for before, after in kept) <= outside
 
 
 # ----------------------------------------------------------------------------------------------------------- marking
@@ -107,8 +160,10 @@ def test_nests_and_how_they_are_listed() -> None:
     assert pain == MentionGroup(
         (("severe", "pain"), ("shoulder",), ("neck",)), (("ADR", ((0, 2), (3, 4))), ("ADR", ((0, 2), (2, 3))))
     )
-    assert format_mention_list([site, factor]) == "DNA: NF-kappa B site & protein: NF-kappa B | protein: NF-kappa B"
-    assert format_mention_list([pain]) == "ADR: severe pain ... neck & ADR: severe pain ... shoulder"
+    assert (
+        format_mention_list(listed(site, factor)) == "DNA: NF-kappa B site & protein: NF-kappa B | protein: NF-kappa B"
+    )
+    assert format_mention_list(listed(pain)) == "ADR: severe pain ... neck & ADR: severe pain ... shoulder"
 
 
 @pytest.mark.parametrize(
@@ -229,14 +284,16 @@ def test_twins_that_are_one_object_have_streams_of_their_own(monkeypatch: pytest
     made = []
     for window, corpus in ((64, [gold[0], gold[0]]), (1, [gold[0], gold[0]]), (64, [gold[0], gold[0].with_fields({})])):
         monkeypatch.setattr(EnTDA, "window_size", window)
-        method = EnTDA(generator=FakeGenerator([str(i) for i in range(50)]), copies=2, max_similarity=1.0).fit(gold)
+        method = EnTDA(
+            candidates=1, generator=FakeGenerator([str(i) for i in range(50)]), copies=2, max_similarity=1.0
+        ).fit(gold)
         made.append([(s.tokens, s.id) for s in method.augment(corpus)])
     assert made[0] == made[1] == made[2]
 
 
 def test_lists_and_texts_are_spaced_alike() -> None:
     joined = Sentence("NF - kappaB binds".split(), [Mention("P", [(0, 3)])], spaces=("", "", " ", ""))
-    method = EnTDA(generator=FakeGenerator()).fit([joined])
+    method = EnTDA(candidates=1, context_size=0, generator=FakeGenerator()).fit([joined])
     assert isinstance(method.trained_, FakeGenerator)
     [(asked, said)] = method.trained_.learned
     assert said.startswith(asked.removeprefix("P: "))
@@ -275,7 +332,9 @@ def test_entda_by_hand() -> None:
             }
             return [texts[text] for text in inputs]
 
-    method = EnTDA(operation="replace", generator=Written(), copies=3, max_attempts=1).fit(gold)
+    method = EnTDA(
+        candidates=1, operation="replace", context_size=0, generator=Written(), copies=3, num_beams=3, max_attempts=1
+    ).fit(gold)
     assert isinstance(method.trained_, FakeGenerator)
     assert sorted(method.trained_.learned) == [("PER: Ada", "Ada sings loud"), ("PER: Bo | LOC: Rome", "Bo knows Rome")]
     made = [(s.id, " ".join(s.tokens), s.iob()) for s in method.augment(gold[:1])]
@@ -443,6 +502,8 @@ def test_what_aclm_keeps(said: str, outcome: str) -> None:
     Said.said = (said,)
     gold = gold_bands()
     method = ACLM(
+        candidates=1,
+        keep_function_words=False,
         generator=Said(),
         tagger=FakeTagger(),
         encoder=FakeEncoder(),
@@ -458,6 +519,67 @@ def test_what_aclm_keeps(said: str, outcome: str) -> None:
         assert method.statistics_.missing == {outcome: 1}
 
 
+def test_aclm_requires_the_parts_of_its_template_in_their_order() -> None:
+    gold = gold_bands()
+    method = ACLM(
+        candidates=1,
+        generator=FakeGenerator(),
+        tagger=FakeTagger(),
+        encoder=FakeEncoder(),
+        mask_ratio=0.0,
+        mixner_probability=0.0,
+    ).fit(gold)
+    shown = Template(gold[1], (1, 3))  # group, played
+    method.templates_ = {gold[1].fingerprint(): shown}
+
+    class NothingHidden(Random):
+        def gauss(self, *_: Any) -> float:
+            return 0.0
+
+    plan = method._plan(Request(gold[1], NothingHidden(0)))
+    assert not isinstance(plan, Rejection)
+    assert plan.text == "<mask> group <B-GRP> Pulp <B-GRP> played <mask> <B-LOC> Leeds <B-LOC>"
+    assert plan.required == [["group <B-GRP> Pulp <B-GRP> played", "<B-LOC> Leeds <B-LOC>"]]
+
+
+def test_templates_with_function_words() -> None:
+    gold = [Sentence("Bands of the town Suede played in Leeds .".split(), [Mention("GRP", [(4, 5)])])]
+    backends = {"generator": FakeGenerator(), "tagger": FakeTagger(), "encoder": FakeEncoder()}
+    method = ACLM(candidates=1, **backends, keyword_ratio=0.0, guard=False).fit(gold)
+    plan = method._plan(Request(gold[0], Random(0)))
+    assert not isinstance(plan, Rejection)
+    assert plan.text == "Bands of the <mask> <B-GRP> Suede <B-GRP> <mask> in <mask> ."
+    assert plan.required == [["Bands of the", "<B-GRP> Suede <B-GRP>", "in", "."]]
+    assert isinstance(method._read(plan, "Bands of the old and new <B-GRP> Suede <B-GRP> met in June."), Sentence)
+    longer = method._read(plan, "Bands of the old and new city <B-GRP> Suede <B-GRP> met again in June.")
+    assert longer == Rejection("longer or shorter than its template allows")
+    assert method._decoding()["begins_with_required"]
+    method = ACLM(candidates=1, **backends, keyword_ratio=0.0, keep_function_words=False).fit(gold)
+    assert method._join(method.templates_[gold[0].fingerprint()].parts()) == "<mask> <B-GRP> Suede <B-GRP> <mask>"
+
+
+@pytest.mark.parametrize(
+    ("tokens", "wanted"), [("It rains .", True), ('He said " No ! "', True), ("It rains ,", False), ("", False)]
+)
+def test_ends_of_sentences(tokens: str, wanted: bool) -> None:
+    assert has_sentence_end(tokens.split()) is wanted
+
+
+def test_a_text_ends_as_its_source_does() -> None:
+    gold = [Sentence("we met Suede twice .".split(), [Mention("GRP", [(2, 3)])])]
+    backends = {"generator": FakeGenerator(), "tagger": FakeTagger(), "encoder": FakeEncoder()}
+
+    def read(text: str, **options: Any) -> Sentence | Rejection:
+        method = ACLM(candidates=1, **backends, max_similarity=1.0, guard=False, **options).fit(gold)
+        plan = method._plan(Request(gold[0], Random(0)))
+        assert not isinstance(plan, Rejection)
+        return method._read(plan, text)
+
+    assert isinstance(read("they saw <B-GRP> Suede <B-GRP>."), Sentence)
+    assert read("they saw <B-GRP> Suede <B-GRP> and") == NOT_ENDED
+    assert isinstance(read("they saw <B-GRP> Suede <B-GRP> and", constrained=False), Sentence)
+
+
 def test_aclm_gives_no_other_sentence_of_the_corpus_and_keeps_odd_tokens() -> None:
     one = Sentence(["the", "band", "Suede", "split", "in", "May"], [Mention("GRP", [(2, 3)])], id="a")
     other = Sentence(["all", "of", "Suede", "left"], [Mention("GRP", [(2, 3)])], id="b")
@@ -465,6 +587,7 @@ def test_aclm_gives_no_other_sentence_of_the_corpus_and_keeps_odd_tokens() -> No
 
     def said(text: str, source: Sentence) -> Sentence | Rejection:
         method = ACLM(
+            candidates=1,
             keywords="none",
             mixner_probability=0.0,
             generator=FakeGenerator(),
@@ -494,14 +617,14 @@ def test_aclm_says_that_it_can_carry_nothing_of_a_corpus() -> None:
                 raise InputError("no mentions to learn from")
             return super().fit(train)
 
-    method = ACLM(generator=FakeGenerator(), tagger=Strict(), encoder=FakeEncoder())
+    method = ACLM(candidates=1, generator=FakeGenerator(), tagger=Strict(), encoder=FakeEncoder())
     with pytest.raises(InputError, match=r"every sentence with mentions has nested.*aclm does not support"):
         method.fit([nested, Sentence(["no", "mention"])])
 
 
 def test_a_filter_that_is_new_has_not_seen_the_corpus() -> None:
     gold = [Sentence("Ada sings".split(), [Mention("PER", [(0, 1)])])]
-    method = EnTDA(generator=FakeGenerator(), filters=Consistency(tagger=FakeTagger())).fit(gold)
+    method = EnTDA(candidates=1, generator=FakeGenerator(), filters=Consistency(tagger=FakeTagger())).fit(gold)
     method.copies = 2
     list(method.augment(gold))  # the filter is the same
     method.filters = Consistency(tagger=FakeTagger())
@@ -515,7 +638,13 @@ def test_mixner_names_both_sources() -> None:
 
     gold = gold_bands()
     method = ACLM(
-        generator=Said(), tagger=FakeTagger(), encoder=FakeEncoder(), mixner_probability=1.0, keywords="random"
+        candidates=1,
+        generator=Said(),
+        tagger=FakeTagger(),
+        encoder=FakeEncoder(),
+        mixner_probability=1.0,
+        keywords="random",
+        keep_function_words=False,
     )
     [made] = method.fit(gold).augment(gold[:1])
     assert made.fields["entaug"]["sources"] == ["a", "b"]
@@ -539,9 +668,11 @@ def test_aclm_wants_attentions_and_sees_label_tokens_in_the_text() -> None:
         confidences = tag_probabilities = predict
 
     with pytest.raises(ParameterError, match="has no attentions"):
-        ACLM(generator=FakeGenerator(), tagger=Blind(), encoder=FakeEncoder()).fit(gold_bands())
+        ACLM(candidates=1, generator=FakeGenerator(), tagger=Blind(), encoder=FakeEncoder()).fit(gold_bands())
     odd = Sentence(["<mask>", "Suede"], [Mention("GRP", [(1, 2)])], id="odd")
-    method = ACLM(generator=FakeGenerator(), tagger=FakeTagger(), encoder=FakeEncoder()).fit([*gold_bands(), odd])
+    method = ACLM(candidates=1, generator=FakeGenerator(), tagger=FakeTagger(), encoder=FakeEncoder()).fit(
+        [*gold_bands(), odd]
+    )
     assert not list(method.augment([odd]))
     assert method.statistics_.missing == {"its words look like label tokens": 1}
     assert not list(method.augment([FLAT]))

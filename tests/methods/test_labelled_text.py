@@ -65,7 +65,7 @@ class Ranked(FakeMaskedLM):
 
 
 def melm(words: Sequence[str] = ("Best", "Kyiv", "Lima", "Cork", "Oulu", "Sixth"), **options: Any) -> MaskedEntityLM:
-    method = MaskedEntityLM(masked_lm=FakeMaskedLM(), guard=False, **options)
+    method = MaskedEntityLM(candidates=1, masked_lm=FakeMaskedLM(), guard=False, **options)
     method.fit([ANA, BO])
     method.trained_ = Ranked(words)
     return method
@@ -101,7 +101,7 @@ def test_melm_shows_the_labels_around_the_gaps() -> None:
 
 def test_melm_learns_words_of_mentions_others_in_each_epoch() -> None:
     lm = FakeMaskedLM()
-    made = MaskedEntityLM(masked_lm=lm, epochs=400, train_mask_ratio=0.7)
+    made = MaskedEntityLM(candidates=1, masked_lm=lm, epochs=400, train_mask_ratio=0.7)
     made.fit([ANA])
     assert isinstance(made.trained_, FakeMaskedLM)
     texts = made.trained_.learned
@@ -128,7 +128,9 @@ def test_melm_hides_about_half() -> None:
 def test_melm_guards_what_comes_in() -> None:
     # Not what stands there or beside it, no stop word for a name, and no word for a number or a code.
     code = Sentence("p53 binds Ana Byron".split(), [Mention("GENE", [(0, 1)]), Mention("PER", [(2, 4)])])
-    method = MaskedEntityLM(masked_lm=FakeMaskedLM(), mask_ratio=1.0, mask_std=0.0, guard=False).fit([code])
+    method = MaskedEntityLM(candidates=1, masked_lm=FakeMaskedLM(), mask_ratio=1.0, mask_std=0.0, guard=False).fit(
+        [code]
+    )
     method.trained_ = Ranked(["first", "Ana", "binds", "of", "Eve"])
     [made] = method.augment([code])
     assert made.tokens[:3] == ("p53", "binds", "Eve")
@@ -149,7 +151,7 @@ def test_melm_refusals() -> None:
         def token_offsets(self, _: Any) -> Any: ...
 
     with pytest.raises(ParameterError, match=r"deaf cannot be trained.*mpnet-mlm"):
-        MaskedEntityLM(masked_lm=Deaf()).load()
+        MaskedEntityLM(candidates=1, masked_lm=Deaf()).load()
     odd: list[dict[str, Any]] = [
         {"train_mask_ratio": 0},
         {"min_rank": 6},
@@ -160,7 +162,7 @@ def test_melm_refusals() -> None:
     ]
     for options in odd:
         with pytest.raises(ParameterError):
-            MaskedEntityLM(masked_lm=FakeMaskedLM(), **options)
+            MaskedEntityLM(candidates=1, masked_lm=FakeMaskedLM(), **options)
 
 
 # --------------------------------------------------------------------------------------------------------------- DAGA
@@ -410,7 +412,7 @@ def test_mulda_refusals() -> None:
 @pytest.mark.parametrize(
     "method",
     [
-        MaskedEntityLM(masked_lm=FakeMaskedLM(["Eve", "Kyiv", "Lima"]), min_rank=1),
+        MaskedEntityLM(candidates=1, masked_lm=FakeMaskedLM(["Eve", "Kyiv", "Lima"]), min_rank=1),
         DAGA(token_lm=FakeTokenLM(), unknown_tokens="keep", unlisted_mentions="keep"),
     ],
     ids=lambda method: method.info.name,

@@ -126,6 +126,7 @@ def test_melm_keeps_what_it_learned(folders: dict[str, Path], tmp_path: Path) ->
     def made(checkpoint_dir: str | None = None) -> list[tuple[str, ...]]:
         model = opened(folders, "roberta")
         method = MaskedEntityLM(
+            candidates=1,
             masked_lm=model,
             epochs=2,
             batch_size=4,

@@ -262,7 +262,7 @@ def test_all_weights_are_trained_on_a_cpu(tmp_path: Path) -> None:
     assert trained.adapters is False
     assert not any("lora" in name for name in trained._weights)
     assert [loss for _, loss in trained.losses] == [None], "no sentence is held out"
-    small = EnTDA(generator=str(tmp_path / "t5"), epochs=1, max_new_tokens=8).fit(gold).trained_
+    small = EnTDA(candidates=1, generator=str(tmp_path / "t5"), epochs=1, max_new_tokens=8).fit(gold).trained_
     assert isinstance(small, Seq2SeqGenerator)
     assert any("lora" in name for name in small._weights)
     assert small.losses[0][1] is not None
@@ -283,7 +283,9 @@ def test_training_gets_the_hyperparameters() -> None:
     assert config == TrainingConfig(
         epochs=3, batch_size=5, learning_rate=5e-5, validation_fraction=0.0, patience=7, adapters=False, seed=4
     )
-    assert EnTDA(generator=Recorder()).fit(gold).trained_.config == TrainingConfig(epochs=10, batch_size=8)  # type: ignore[union-attr]
+    assert EnTDA(candidates=1, generator=Recorder()).fit(gold).trained_.config == TrainingConfig(
+        epochs=10, batch_size=8
+    )  # type: ignore[union-attr]
 
 
 # ----------------------------------------------------------------------------------------- F4: languages of generators
@@ -373,7 +375,7 @@ def test_every_sentence_is_generated_in_its_language(name: str, monkeypatch: pyt
     monkeypatch.setattr(Multilingual, "told", ([], []))
     others: dict[str, Any] = {"tagger": FakeTagger(), "encoder": FakeEncoder()} if name == "aclm" else {}
     gold = [*gold_of("de", "hi"), Sentence("Ada2 sings in Rome".split(), [Mention("PER", [(0, 1)])])]
-    method = created(name, generator=Multilingual(), max_attempts=1, guard=False, language="de", **others)
+    method = created(name, candidates=1, generator=Multilingual(), max_attempts=1, guard=False, language="de", **others)
     list(method.fit(gold).augment(gold))
     of_training, of_texts = Multilingual.told
     assert sorted(of_training) == ["de", "de", "hi"]
@@ -385,11 +387,11 @@ def test_every_sentence_is_generated_in_its_language(name: str, monkeypatch: pyt
 def test_a_generator_that_is_told_no_language_is_noted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Multilingual, "told", ([], []))
     gold = [Sentence("Ada2 sings in Rome".split(), [Mention("PER", [(0, 1)])])]
-    method = EnTDA(generator=Multilingual()).fit(gold)
+    method = EnTDA(candidates=1, generator=Multilingual()).fit(gold)
     assert "fake is told that the sentences are in en_XX; if they are not, set language" in method.notes()
     assert Multilingual.told[0] == [None]
-    assert not EnTDA(generator=FakeGenerator(), guard=False).fit(gold).notes()
-    loaded = EnTDA(generator=Multilingual()).load()  # experiments ask before any run
+    assert not EnTDA(candidates=1, generator=FakeGenerator(), guard=False).fit(gold).notes()
+    loaded = EnTDA(candidates=1, generator=Multilingual()).load()  # experiments ask before any run
     assert loaded.notes_on_languages(gold) == method.notes()[-1:]
     assert loaded.notes_on_languages(gold_of("de", "hi")) == []
 
@@ -431,11 +433,11 @@ def test_aclm_keeps_well_formed_labelled_mentions(text: str, exact: str, labelle
         Sentence("Pulp played in Leeds".split(), [Mention("GRP", [(0, 1)]), Mention("LOC", [(3, 4)])]),
     ]
     options: dict[str, Any] = {"generator": Says(), "tagger": FakeTagger(), "encoder": FakeEncoder(), "copies": 1}
-    strict = ACLM(**options, guard=False, max_attempts=1, mixner_probability=0.0)
+    strict = ACLM(candidates=1, **options, guard=False, max_attempts=1, mixner_probability=0.0)
     assert not list(strict.fit(gold).augment(gold[:1]))
     [reason] = strict.statistics_.missing
     assert reason == exact or "known mention" in exact
-    free = ACLM(**options, preset="paper", mixner_probability=0.0)
+    free = ACLM(candidates=1, **options, preset="paper", mixner_probability=0.0)
     made = list(free.fit(gold).augment(gold[:1]))
     assert [tag for s in made for tag in s.iob() if tag != "O"] == labelled
 
@@ -447,7 +449,7 @@ def test_stop_words_of_several_languages_are_joined() -> None:
     assert {"the", "und"} <= stop_words("en+de")
     with pytest.raises(ParameterError, match=r"no stop words for 'en\+xx'"):
         stop_words("en+xx")
-    assert ACLM(stop_words="en+de").stop_words == "en+de"
+    assert ACLM(candidates=1, stop_words="en+de").stop_words == "en+de"
     assert stop_words(str(paper_of("aclm")["stop_words"]))
 
 
@@ -489,6 +491,7 @@ def test_keywords_and_consistency_by_a_tagger_of_any_encoder_and_training(tmp_pa
     text = f"linear:encoder={folder};steps=3;batch_size=4"
     gold = list(entaug.read(EXAMPLE / "train.conll"))[:8]
     method = ACLM(
+        candidates=1,
         generator=FakeGenerator(["here"]),
         encoder=FakeEncoder(),
         tagger=text,

@@ -36,7 +36,7 @@ def asking(name: str, answer: Callable[[ChatRequest], str | Answer] | None = Non
     if name == "aclm":
         params = {"keywords": "random", "mixner_probability": 0.0, "stop_words": None, **params}
     params = {"guard": False, **params}
-    return entaug.create_augmenter(name, generator=FakeInstructModel(answer=answer), **params)
+    return entaug.create_augmenter(name, generator=FakeInstructModel(answer=answer), **{"candidates": 1, **params})
 
 
 # ------------------------------------------------------------------------------------------------- what is asked for
@@ -193,7 +193,7 @@ def test_each_method_says_which_generator_it_takes() -> None:
 
 
 def test_prompts_are_no_part_of_the_signature_of_a_fine_tuned_generator() -> None:
-    tuned = entaug.create_augmenter("entda", generator=FakeGenerator()).fit(GOLD)
+    tuned = entaug.create_augmenter("entda", candidates=1, generator=FakeGenerator()).fit(GOLD)
     assert "prompt" not in tuned.signature
     assert "num_examples" not in tuned.signature
     assert "|prompt=entda@" in asking("entda").fit(GOLD).signature

@@ -99,7 +99,9 @@ def words_for(language: str) -> list[str]:
 
 def masked_lm_methods(language: str) -> Iterator[Augmenter]:
     words = words_for(language)
-    yield MaskedEntityLM(masked_lm=FakeMaskedLM(words), min_rank=1, max_rank=9, epochs=1, stop_words=None, guard=False)
+    yield MaskedEntityLM(
+        candidates=1, masked_lm=FakeMaskedLM(words), min_rank=1, max_rank=9, epochs=1, stop_words=None, guard=False
+    )
     yield MaskedLMReplacement(
         masked_lm=FakeMaskedLM(words), min_p=0.0, guard=False, show_source=False, stop_words=None, p=1.0
     )
@@ -143,10 +145,17 @@ def test_masked_models_make_sentences_from_real_corpora(language: str, corpora: 
 def generative_methods(language: str) -> Iterator[tuple[Augmenter, FakeGenerator]]:
     generator = FakeGenerator([word for word in OWN[language][1].split() if language != "zh" or len(word) == 1])
     yield (
-        ACLM(generator=generator, tagger=FakeTagger(), encoder=FakeEncoder(), max_similarity=1.0, max_attempts=3),
+        ACLM(
+            candidates=1,
+            generator=generator,
+            tagger=FakeTagger(),
+            encoder=FakeEncoder(),
+            max_similarity=1.0,
+            max_attempts=3,
+        ),
         generator,
     )
-    yield EnTDA(generator=generator, operation="none", max_similarity=1.0), generator
+    yield EnTDA(candidates=1, generator=generator, operation="none", max_similarity=1.0), generator
 
 
 @pytest.mark.parametrize("language", OWN)
@@ -174,9 +183,9 @@ def test_generators_learn_chinese_without_spaces() -> None:
             seen.extend(pairs(0) if callable(pairs) else pairs)
             return super().fit(pairs, *args, **options)
 
-    EnTDA(generator=Generator()).fit(gold)
+    EnTDA(candidates=1, context_size=0, generator=Generator()).fit(gold)
     assert ("PER: 李明 | ORG: 北京大学", "李明在北京大学学习。") in seen
-    ACLM(generator=Generator(), tagger=FakeTagger(), encoder=FakeEncoder(), keywords="none").fit(gold)
+    ACLM(candidates=1, generator=Generator(), tagger=FakeTagger(), encoder=FakeEncoder(), keywords="none").fit(gold)
     assert any(target.endswith("<I-ORG> 学 <I-ORG> 学习。") for _, target in seen)
 
 
@@ -265,7 +274,7 @@ def test_texts_in_chinese_words_have_spaces_only_where_the_corpus_has() -> None:
     for spaces in (None, ("", "", "", " ", "", "")):
         gold = [Sentence(words, [Mention("PER", [(0, 1)]), Mention("LOC", [(2, 3)])], spaces=spaces)]
         generator = FakeGenerator(["音乐"])
-        method = EnTDA(generator=generator, operation="none", max_similarity=1.0)
+        method = EnTDA(candidates=1, generator=generator, operation="none", max_similarity=1.0)
         [made] = method.fit(gold).augment(gold)
-        assert made.tokens == (*words, "音乐")
-        assert made.text == ("李明 在 北京 听 Bach 。 音乐" if spaces is None else "李明在北京听 Bach 。音乐"), spaces
+        assert made.tokens == (*words[:-1], "音乐", "。")
+        assert made.text == ("李明 在 北京 听 Bach 音乐 。" if spaces is None else "李明在北京听 Bach 音乐。"), spaces

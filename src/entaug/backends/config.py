@@ -105,6 +105,7 @@ class DecodingConfig:
         temperature: temperature of draws; above 1 for more variety, below for less.
         max_new_tokens: maximum number of tokens of a text.
         drop_unfinished: whether texts that have not ended by then are dropped.
+        begins_with_required: whether each text begins with the first part of its first required phrase.
         marker_rules: markers that must each be followed by one word, with the markers that must precede them and their
             word directly; None for a marker that may occur anywhere. Empty for no such rule.
     """
@@ -117,6 +118,7 @@ class DecodingConfig:
     temperature: PositiveFloat = 1.0
     max_new_tokens: PositiveInt = 128
     drop_unfinished: bool = True
+    begins_with_required: bool = False
     marker_rules: Mapping[str, Collection[str] | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

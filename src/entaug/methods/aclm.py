@@ -6,7 +6,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, groupby
 from random import Random
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, cast
 
@@ -32,7 +32,6 @@ from entaug.methods.shared.generated_text import (
     label_tokens,
     match_mentions,
     parse_wrapped,
-    parts_of_mentions,
     unwanted_labels,
     wrap_tokens,
 )
@@ -48,18 +47,21 @@ _GAP = "___"  # a mask in a prompt
 
 _MENTION_LOST = Rejection("a mention of the template is missing or changed")
 _MENTION_ADDED = Rejection("a mention that is not in the template")
+_OTHER_LENGTH = Rejection("longer or shorter than its template allows")
+_MAX_DIFFERENCE = 2  # in words from the template's sentences, where only some content words are masked
 _HAS_LABELS = Rejection("its words look like label tokens", final=True)
 
 
 class Template(NamedTuple):
-    """A sentence with its keywords; a template keeps only mentions and keywords."""
+    """A sentence with its keywords; a template keeps only mentions, keywords and perhaps function words."""
 
     sentence: Sentence
     keywords: tuple[int, ...]
+    function_words: tuple[int, ...] = ()  # with punctuation; if they are kept
 
     def parts(self, hidden: Iterable[int] = ()) -> list[str]:
         """Return label tokens, tokens of mentions, keywords and masks, in order."""
-        shown = set(self.keywords).difference(hidden)
+        shown = {*self.function_words, *set(self.keywords).difference(hidden)}
         parts: list[str] = []
         for i, (token, tag) in enumerate(zip(self.sentence.tokens, self.sentence.iob(), strict=True)):
             if tag != "O":
@@ -69,10 +71,6 @@ class Template(NamedTuple):
             elif parts[-1:] != [MASK]:
                 parts.append(MASK)
         return parts
-
-
-def _wrapped_mentions(template: Template) -> list[list[str]]:
-    return parts_of_mentions(template.sentence, wrap_tokens(template.sentence))
 
 
 class AttentionMap(NamedTuple):
@@ -131,7 +129,8 @@ class ACLM(GenerativeAugmenter, PromptedAugmenter):
     generator is trained to restore sentences from templates in which some keywords are also masked, in each epoch
     different ones. New sentences are generated from the same templates, again with some keywords masked, and some from
     two joined templates (mixner). A text is accepted only if its label tokens are consistent, its mentions are exactly
-    those of the template, and no known mention occurs in it without a label.
+    those of the template, and no known mention occurs in it without a label. Constrained decoding keeps the parts of
+    the template in their order.
 
     An instruct model (a server or a GGUF file) is not trained: it is asked by a prompt to fill the gaps of a template,
     with templates and sentences of the corpus as examples. Its texts have no label tokens; they are accepted if they
@@ -141,12 +140,19 @@ class ACLM(GenerativeAugmenter, PromptedAugmenter):
 
     Args:
         keywords: how keywords are selected: by ``"attention"``; ``"random"``, the same number; or ``"none"``.
-        keyword_ratio: the share of the words outside mentions that become keywords for each mention, rounded up.
+        keyword_ratio: the share of the words outside mentions that become keywords for each mention, rounded up
+            (starter: 0.7; paper: 0.3).
+        keep_function_words: whether templates also keep stop words, punctuation and the first word, so that sentences
+            keep their form (starter: yes; paper: no). A text that is more than two words longer or shorter than its
+            sentence is then rejected.
+        candidates: see `Augmenter`; texts that are drawn for each sentence, of which the best is kept.
         num_attention_layers: the number of layers, from the last, whose attentions are summed.
-        mask_ratio: the mean share of keywords that are also masked; the standard deviation is one keyword.
-        mixner_probability: the probability that a template is joined with that of a similar sentence. (The paper draws
-            from a normal distribution around 0.5 and joins above 0.7, without giving its standard deviation; 0.8, as in
-            its code, corresponds to 0.4.)
+        mask_ratio: the mean share of keywords that are also masked (starter: 0.3; paper: 0.5); the standard deviation
+            is one keyword.
+        mixner_probability: the probability that a template is joined with that of a similar sentence (starter: 0,
+            because the starter model rarely makes one sentence of two). (The paper draws from a normal distribution
+            around 0.5 and joins above 0.7, without giving its standard deviation; 0.8, as in its code, corresponds to
+            0.4.)
         num_neighbors: the number of sentences with the nearest sentence vectors from which that sentence is drawn.
         decoding: ``"sample"``, which returns the most likely of `num_beams` samples, or ``"beam_search"``.
         num_beams: the number of samples or beams (starter: 1, because samples are expensive; paper: 3).
@@ -169,16 +175,18 @@ class ACLM(GenerativeAugmenter, PromptedAugmenter):
         >>> from helpers.fakes import FakeEncoder, FakeGenerator, FakeTagger  # tests/helpers of entaug
         >>> gold = [Sentence("the band Suede split in May".split(), [Mention("GRP", [(2, 3)])])]
         >>> fakes = {"generator": FakeGenerator(["here"]), "tagger": FakeTagger(), "encoder": FakeEncoder()}
-        >>> method = ACLM(keywords="none", stop_words=None, **fakes)
+        >>> method = ACLM(candidates=1, keywords="none", stop_words=None, **fakes)
         >>> [" ".join(s.tokens) for s in method.fit(gold).augment(gold)]
         ['the band Suede split in May here']
     """
 
+    candidates: PositiveInt = 4
     keywords: Literal["attention", "random", "none"] = "attention"
-    keyword_ratio: Probability = 0.3
+    keyword_ratio: Probability = 0.7
+    keep_function_words: bool = True
     num_attention_layers: PositiveInt = 4
-    mask_ratio: Probability = 0.5
-    mixner_probability: Probability = 0.4
+    mask_ratio: Probability = 0.3
+    mixner_probability: Probability = 0.0
     num_neighbors: PositiveInt = 5
     decoding: Literal["sample", "beam_search"] = "sample"
     num_beams: PositiveInt = 1
@@ -225,7 +233,10 @@ class ACLM(GenerativeAugmenter, PromptedAugmenter):
         label_texts = label_tokens(self.labels_)
         self._markers = {MASK, *label_texts}
         usable = distinct_sentences(s for s in gold if s.mentions and self._markers.isdisjoint(s.tokens))
-        self.templates_ = dict(zip((s.fingerprint() for s in usable), self._templates(gold, usable), strict=True))
+        templates = self._templates(gold, usable)
+        if self.keep_function_words and not self._is_prompted:
+            templates = [t._replace(function_words=self._function_words(t.sentence)) for t in templates]
+        self.templates_ = dict(zip((s.fingerprint() for s in usable), templates, strict=True))
         known = self._known = KnownMentions(gold)
         is_checked = self.unlisted_mentions == "drop"
         fragments = [f for s in usable for g in group_mentions(s) for f in g.fragments] if self._is_prompted else []
@@ -240,11 +251,10 @@ class ACLM(GenerativeAugmenter, PromptedAugmenter):
 
         def pairs(epoch: int) -> list[tuple[str, str]]:
             rngs = (streams.stream(s.fingerprint().hex(), epoch + 1) for s in usable)
-            templates = self.templates_.values()
             masked = [mask_keywords([t], rng, self.mask_ratio) for t, rng in zip(templates, rngs, strict=True)]
             return list(zip(map(self._join, masked), targets, strict=True))
 
-        key = [(s.fingerprint(), t.keywords) for s, t in zip(usable, self.templates_.values(), strict=True)]
+        key = [(s.fingerprint(), *t[1:]) for s, t in zip(usable, templates, strict=True)]
         markers = {MASK: "blank", **label_texts}
         languages = self._languages(usable)
         self.trained_ = self._train(self.generator_, pairs, (key, self.mask_ratio), markers, **languages)
@@ -278,6 +288,11 @@ class ACLM(GenerativeAugmenter, PromptedAugmenter):
             for i, (token, outside) in enumerate(zip(sentence.tokens, sentence.outside_mask(), strict=True))
             if outside and any(map(is_word_character, token)) and token.lower() not in stop
         ]
+
+    def _function_words(self, sentence: Sentence) -> tuple[int, ...]:
+        """Return the positions of punctuation and stop words outside mentions, and of the first word in any case."""
+        content = set(self._candidates(sentence))
+        return tuple(i for i, out in enumerate(sentence.outside_mask()) if out and (not i or i not in content))
 
     def _attention_maps(self, sentences: Sequence[Sentence]) -> list[AttentionMap]:
         encoder = cast("Encoder", self.tagger_)
@@ -332,12 +347,18 @@ class ACLM(GenerativeAugmenter, PromptedAugmenter):
             templates.append(self.templates_[neighbors[rng.randrange(len(neighbors))].fingerprint()])
         parts = mask_keywords(templates, rng, self.mask_ratio)
         text = self._with_gaps(parts) if self._is_prompted else self._join(parts)
-        mentions = (mention for template in templates for mention in _wrapped_mentions(template))
-        required = [[self._join(mention)] for mention in mentions]
+        runs = groupby(parts, key=lambda part: part == MASK)
+        required = [[self._join(run) for is_mask, run in runs if not is_mask]]  # in the order of the template
         return TextPlan(sentence, text, rng.getrandbits(32), required, basis=templates)
 
     def _decoding(self) -> dict[str, Any]:
-        return {"strategy": self.decoding, "num_beams": self.num_beams, "top_k": self.top_k}
+        # With function words a template has the first word of its sentence.
+        return {
+            "strategy": self.decoding,
+            "num_beams": self.num_beams,
+            "top_k": self.top_k,
+            "begins_with_required": self.keep_function_words,
+        }
 
     def _with_gaps(self, parts: Sequence[str]) -> str:
         """Return a template without label tokens."""
@@ -367,6 +388,9 @@ class ACLM(GenerativeAugmenter, PromptedAugmenter):
             if isinstance(parsed, Rejection):
                 return parsed
             tokens, mentions = parsed
+            expected = sum(map(len, sentences))
+            if self.constrained and self.keep_function_words and abs(len(tokens) - expected) > _MAX_DIFFERENCE:
+                return _OTHER_LENGTH
         others = tuple(sentence.key for sentence in sentences[1:])
         return self._new_sentence(plan.source, tokens, mentions, sentences, others, template=plan.text)
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from random import Random
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
-from entaug.config.params import NonNegativeFloat, PositiveInt
+from entaug.config.params import NonNegativeFloat, NonNegativeInt, PositiveInt
 from entaug.config.presets import read_presets
 from entaug.core.alignment import detokenize
 from entaug.core.data import Sentence
@@ -17,13 +18,24 @@ from entaug.methods.shared.generated_text import (
     GeneratedTexts,
     KnownMentions,
     MentionGroup,
-    group_mentions,
+    grouped_mentions,
     match_mentions,
     token_similarity,
 )
 from entaug.methods.shared.generative import UNFINISHED, GenerativeAugmenter, PromptedAugmenter, Query, TextPlan
 
 _SIMILAR_SIBLING = Rejection("too similar to another text from the same list")
+
+
+class Listed(NamedTuple):
+    """A mention of a list, or several that overlap, with the words beside it."""
+
+    group: MentionGroup
+    before: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+    is_first: bool = True  # whether its sentence has no words before these
+    is_last: bool = True
+    follows: bool = False  # whether its sentence has no words between it and the one before it in the list
 
 
 @dataclass(kw_only=True, eq=False)
@@ -35,6 +47,10 @@ class EnTDA(GenerativeAugmenter, PromptedAugmenter):
     accepted only if it contains every mention of the list unambiguously, and no other known mention. Overlapping
     mentions are listed, changed and matched together; so are the parts of a discontinuous mention.
 
+    By default a list also has the words before each mention and some after it: the new sentence begins as its source
+    does, with another mention, and the generator writes how it goes on. A small generator rarely writes a sensible
+    sentence from mentions alone.
+
     An instruct model (a server or a GGUF file) is not trained: it is asked by a prompt with lists and sentences of the
     corpus as examples, and its texts are checked in the same way.
 
@@ -43,10 +59,14 @@ class EnTDA(GenerativeAugmenter, PromptedAugmenter):
 
     Args:
         operation: ``"add"``, ``"delete"``, ``"replace"``, ``"swap"``; ``"all"`` for one of each in turn; or ``"none"``.
-            An operation that cannot be applied, or would leave no mention, is skipped.
+            An operation that cannot be applied, or would leave no mention, is skipped (starter: ``"replace"``; paper:
+            ``"all"``).
+        context_size: the number of words after each mention that are kept in the list and in the text, besides those
+            before it; 0 for lists of mentions alone, as in the paper. An instruct model has these always.
+        candidates: see `Augmenter`; lists that are drawn for each sentence, of which the best text is kept.
         decoding: ``"sample"`` (starter, with the most diverse texts); ``"diverse_beam_search"``, the beam search of the
             paper with a penalty on ranks; ``"beam_search"``, without this penalty.
-        num_beams: the number of texts generated from a list.
+        num_beams: the number of texts generated from a list (starter: 1; paper: 3).
         diversity_penalty: the penalty per rank in diverse beam search, gamma in the paper.
         top_k: for sampling, the number of most likely tokens to sample from.
         unlisted_mentions: the treatment of texts with a known mention that is not in the list: ``"drop"`` the text;
@@ -62,14 +82,16 @@ class EnTDA(GenerativeAugmenter, PromptedAugmenter):
         ...     Sentence("Ada sings loud".split(), [Mention("PER", [(0, 1)])]),
         ...     Sentence("Bo knows Rome".split(), [Mention("PER", [(0, 1)]), Mention("LOC", [(2, 3)])]),
         ... ]
-        >>> method = EnTDA(operation="replace", generator=FakeGenerator(["sleeps"]), guard=False)
+        >>> method = EnTDA(candidates=1, operation="replace", generator=FakeGenerator(["sleeps"]), guard=False)
         >>> [(" ".join(s.tokens), len(s.mentions)) for s in method.fit(gold).augment(gold[:1])]
         [('PER : Bo sleeps', 1)]
     """
 
-    operation: Literal["all", "add", "delete", "replace", "swap", "none"] = "all"
+    candidates: PositiveInt = 4
+    operation: Literal["all", "add", "delete", "replace", "swap", "none"] = "replace"
+    context_size: NonNegativeInt = 3
     decoding: Literal["diverse_beam_search", "beam_search", "sample"] = "sample"
-    num_beams: PositiveInt = 3
+    num_beams: PositiveInt = 1
     diversity_penalty: NonNegativeFloat = 10.0
     top_k: PositiveInt = 20
     unlisted_mentions: Literal["drop", "label", "keep"] = "drop"
@@ -95,18 +117,19 @@ class EnTDA(GenerativeAugmenter, PromptedAugmenter):
 
     def _fit(self, corpus: Iterable[Sentence]) -> None:
         gold = sorted(corpus, key=lambda s: s.fingerprint())  # the result does not depend on the order of the corpus
-        groups = [group_mentions(sentence) for sentence in gold]
+        lists = [self._list(sentence) for sentence in gold]
+        groups = [item.group for of_sentence in lists for item in of_sentence]
         pools: defaultdict[str, dict[MentionGroup, None]] = defaultdict(dict)
-        for group in (group for of_sentence in groups for group in of_sentence):
+        for group in groups:
             pools[group.label][group] = None
         self.pools_ = {label: list(pool) for label, pool in pools.items()}
         self._known = KnownMentions(gold) if self.unlisted_mentions != "keep" else None
         self._unwanted = self._known.texts() if self._known and self.unlisted_mentions == "drop" else []
-        fragments = [fragment for of_sentence in groups for group in of_sentence for fragment in group.fragments]
+        fragments = [fragment for group in groups for fragment in group.fragments]
         self.texts_ = GeneratedTexts(gold, fragments)
         # Sentences are detokenized like the list, because they must contain the mentions of the list.
         sources: dict[tuple[str, str], Sentence] = {}
-        for sentence, of_sentence in zip(gold, groups, strict=True):
+        for sentence, of_sentence in zip(gold, lists, strict=True):
             if of_sentence:
                 sources.setdefault((format_mention_list(of_sentence), detokenize(sentence.tokens)), sentence)
         self.pairs_ = pairs = list(sources)
@@ -131,13 +154,19 @@ class EnTDA(GenerativeAugmenter, PromptedAugmenter):
         ]
 
     def _plan(self, request: Request) -> TextPlan | Rejection:
-        groups = self._change(group_mentions(request.sentence), request.rng)
-        if not groups:
+        items = self._change(self._list(request.sentence), request.rng)
+        if not items:
             return NO_CANDIDATE
-        required = [list(map(detokenize, group.fragments)) for group in groups]
         return TextPlan(
-            request.sentence, format_mention_list(groups), request.rng.getrandbits(32), required, basis=groups
+            request.sentence,
+            format_mention_list(items),
+            request.rng.getrandbits(32),
+            required_phrases(items),
+            basis=[item.group for item in items],
         )
+
+    def _list(self, sentence: Sentence) -> list[Listed]:
+        return list_mentions(sentence, 0 if self._is_prompted else self.context_size)
 
     def _texts(self, plans: Sequence[tuple[Sequence[Request], TextPlan]]) -> Iterable[Sequence[str | Rejection]]:
         """Return the texts for each list."""
@@ -153,6 +182,7 @@ class EnTDA(GenerativeAugmenter, PromptedAugmenter):
             "num_return_sequences": self.num_beams,
             "diversity_penalty": float(self.diversity_penalty),
             "top_k": self.top_k,
+            "begins_with_required": self.context_size > 0,
         }
 
     def _query(self, plan: TextPlan, copy: int = 0) -> Query:
@@ -204,41 +234,87 @@ class EnTDA(GenerativeAugmenter, PromptedAugmenter):
         mentions = match_mentions(tokens, plan.basis, self._known, label=self.unlisted_mentions == "label")
         return self._new_sentence(plan.source, tokens, mentions, [plan.source], list=plan.text, beam=beam)
 
-    def _change(self, groups: list[MentionGroup], rng: Random) -> list[MentionGroup]:
+    def _change(self, items: list[Listed], rng: Random) -> list[Listed]:
         """Apply the operations to a list."""
-        if not groups:
+        if not items:
             return []
         for operation in ("add", "delete", "replace", "swap") if self.operation == "all" else (self.operation,):
-            groups = apply_operation(operation, groups, self.pools_, rng)
-        return groups
+            items = apply_operation(operation, items, self.pools_, rng)
+        return items
+
+
+def list_mentions(sentence: Sentence, context_size: int = 0) -> list[Listed]:
+    """List the mentions of a sentence, each with the words before it, back to the last one, and some after it."""
+    grouped = grouped_mentions(sentence)
+    if not context_size:
+        return [Listed(group) for group, _ in grouped]
+    outside, tokens, size = list(sentence.outside_mask()), sentence.tokens, len(sentence)
+    items: list[Listed] = []
+    last = 0  # the end of what is listed
+    for group, positions in grouped:
+        start, end = positions[0], positions[-1] + 1
+        before, after = start, end
+        if len(group.fragments) == 1:
+            while before > last and outside[before - 1]:
+                before -= 1
+            while after < min(size, end + context_size) and outside[after]:
+                after += 1
+        follows = bool(items) and before == last
+        items.append(Listed(group, tokens[before:start], tokens[end:after], not before, after == size, follows))
+        last = max(last, after)
+    return items
 
 
 def apply_operation(
-    operation: str, groups: list[MentionGroup], pools: dict[str, list[MentionGroup]], rng: Random
-) -> list[MentionGroup]:
+    operation: str, items: list[Listed], pools: dict[str, list[MentionGroup]], rng: Random
+) -> list[Listed]:
     """Apply one operation to a list of mentions (section 4.1 of the paper)."""
-    i = rng.randrange(len(groups))
+    # The words beside a mention keep their place.
+    new, groups = list(items), [item.group for item in items]
+    i = rng.randrange(len(items))
     if operation in ("add", "replace"):
         others = [group for group in pools.get(groups[i].label, ()) if group not in groups]
         if others:
-            new = others[rng.randrange(len(others))]
-            return [*groups, new] if operation == "add" else [*groups[:i], new, *groups[i + 1 :]]
-    elif operation == "delete" and len(groups) > 1:
-        return [*groups[:i], *groups[i + 1 :]]
-    elif operation == "swap" and len(groups) > 1:
-        j = (i + 1 + rng.randrange(len(groups) - 1)) % len(groups)
-        swapped = list(groups)
-        swapped[i], swapped[j] = groups[j], groups[i]
-        return swapped
-    return list(groups)
+            other = others[rng.randrange(len(others))]
+            new[i:] = [*items[i:], Listed(other)] if operation == "add" else [_put(items[i], other), *items[i + 1 :]]
+    elif operation == "delete" and len(items) > 1:
+        new[i : i + 2] = [item._replace(follows=False) for item in items[i + 1 : i + 2]]
+    elif operation == "swap" and len(items) > 1:
+        j = (i + 1 + rng.randrange(len(items) - 1)) % len(items)
+        # Words beside a mention rarely fit one of another type.
+        if groups[i].label == groups[j].label or not any(items[n].before or items[n].after for n in (i, j)):
+            new[i], new[j] = _put(items[i], groups[j]), _put(items[j], groups[i])
+    return new
 
 
-def format_mention_list(groups: Sequence[MentionGroup]) -> str:
-    """Format a list of mentions with their types as the generator reads it."""
-    return " | ".join(
-        " & ".join(
-            f"{label}: {' ... '.join(map(detokenize, group.mention_parts(index)))}"
-            for index, (label, _) in enumerate(group.mentions)
+def _put(item: Listed, group: MentionGroup) -> Listed:
+    return item._replace(group=group)
+
+
+def format_mention_list(items: Sequence[Listed]) -> str:
+    """Format a list of mentions with their types, and the words beside them, as the generator reads it."""
+    parts: list[str] = []
+    for item in items:
+        parts += ["|"] if not item.follows and (parts or not item.is_first) else []
+        mentions = (
+            f"{label}: {' ... '.join(map(detokenize, item.group.mention_parts(index)))}"
+            for index, (label, _) in enumerate(item.group.mentions)
         )
-        for group in groups
-    )
+        parts += [detokenize(item.before), " & ".join(mentions), detokenize(item.after)]
+    return " ".join(filter(None, [*parts, *([] if items[-1].is_last else ["|"])]))
+
+
+def required_phrases(items: Sequence[Listed]) -> list[list[str]]:
+    """Return the phrases that a text must have: those with words beside mentions in their order."""
+    in_order: list[list[str]] = []
+    others: list[list[str]] = []
+    for item in items:
+        if not (item.before or item.after or item.follows):
+            others.append(list(map(detokenize, item.group.fragments)))
+            continue
+        words = [*item.before, *chain.from_iterable(item.group.fragments), *item.after]
+        if item.follows and in_order:
+            in_order[-1] += words
+        else:
+            in_order.append(words)
+    return [*([list(map(detokenize, in_order))] if in_order else []), *others]

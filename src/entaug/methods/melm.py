@@ -12,7 +12,6 @@ from typing import ClassVar, Literal
 from entaug.backends.protocols import MaskedExample, MaskedLM, TrainableMaskedLM
 from entaug.config.params import NonNegativeFloat, PositiveInt, PositiveShare, Probability
 from entaug.config.presets import read_presets
-from entaug.core.alignment import align_subwords, detokenize
 from entaug.core.data import Sentence
 from entaug.core.edits import Edit
 from entaug.core.mentions import Mention
@@ -25,8 +24,7 @@ from entaug.methods.shared.generated_text import distinct_sentences, join_parts,
 from entaug.methods.shared.generative import TrainableAugmenter
 
 _NO_FILL = Rejection("no suitable other word")
-_IMPLAUSIBLE = Rejection("a changed mention is implausible as a whole")
-_MUCH_WORSE = 3.0  # in log-probability for each word, than the mention of the source
+_DOUBTFUL = Rejection("a changed mention is not known to be one of its type")
 _MORE = 10  # multiple of `max_rank` that is predicted if words must fit the type
 
 
@@ -44,8 +42,8 @@ class MaskedEntityLM(TrainableAugmenter):
 
     With the label guard a changed mention must be one of its type as a whole. Words are replaced from left to right,
     each in the sight of the words before it, by words that mentions of the type have in the same place and as the same
-    part of speech (a head by a head), or a name by a name. A mention that the corpus does not have is refused if the
-    model, as it was before training, finds it much less likely than the one in its place.
+    part of speech (a head by a head), or a name by a name. A changed mention of several words must be a mention of the
+    corpus, or a recogniser must see it as it sees most mentions of the type.
 
     (The paper masks sub-words. Here whole words are masked, because predicted sub-words rarely form a word.)
 
@@ -57,6 +55,7 @@ class MaskedEntityLM(TrainableAugmenter):
         max_rank: the rank of the last prediction that is used.
         stop_words: stop words, which can only replace stop words: a language code, or a path to a word list; none for
             no stop words.
+        candidates: see `Augmenter`; sentences that are drawn for each, of which the best is kept.
         masked_lm: a `TrainableMaskedLM` or its name.
         preset: ``"starter"``: MPNet, at most 6 epochs; ``"paper"``: all settings of the paper, among them XLM-R-base,
             20 epochs and a filter (``entaug list methods melm``), unless they are given.
@@ -65,12 +64,14 @@ class MaskedEntityLM(TrainableAugmenter):
         >>> from entaug import Mention
         >>> from entaug.backends.fakes import FakeMaskedLM
         >>> gold = [Sentence("Ada sings in Rome".split(), [Mention("PER", [(0, 1)]), Mention("LOC", [(3, 4)])])]
-        >>> method = MaskedEntityLM(mask_ratio=1.0, mask_std=0.0, masked_lm=FakeMaskedLM(["Bo", "Oslo"]), guard=False)
+        >>> options = {"mask_ratio": 1.0, "mask_std": 0.0, "candidates": 1, "guard": False}
+        >>> method = MaskedEntityLM(masked_lm=FakeMaskedLM(["Bo", "Oslo"]), **options)
         >>> [new] = method.fit(gold).augment(gold)
         >>> new.tokens[1:3], new.iob()
         (('sings', 'in'), ['B-PER', 'O', 'O', 'B-LOC'])
     """
 
+    candidates: PositiveInt = 4
     mask_ratio: Probability = 0.5
     mask_std: NonNegativeFloat = 1.0
     train_mask_ratio: PositiveShare = 0.7
@@ -117,7 +118,6 @@ class MaskedEntityLM(TrainableAugmenter):
     def _fit(self, corpus: Iterable[Sentence]) -> None:
         corpus = list(corpus)
         self._name_evidence = name_evidence(self.guard_, corpus)
-        self._source_log_probs: dict[tuple[Sentence, Mention], float] = {}
         gold = distinct_sentences(sentence for sentence in corpus if sentence.mentions)
         self.markers_ = label_tokens(mention.label for sentence in gold for mention in sentence.mentions)
         streams = Streams(self.seed, f"{self.name} learning")
@@ -160,12 +160,13 @@ class MaskedEntityLM(TrainableAugmenter):
         filled = self._fill(requests, [list(positions) for positions in masked])
         results: list[Sentence | Rejection] = []
         for request, is_known, positions, new in zip(requests, known, masked, filled, strict=True):
-            if new.tokens != request.sentence.tokens:
-                results.append(new)
-            else:
+            source = request.sentence
+            if new.tokens == source.tokens:
                 results.append(_NO_FILL if positions else NO_CANDIDATE if is_known else NOT_SEEN)
-        if self.uses_guard:
-            self._check_mentions(requests, results)
+            elif self.uses_guard and any(self._is_doubtful(mention, new, source) for mention in new.mentions):
+                results.append(_DOUBTFUL)
+            else:
+                results.append(new)
         return results
 
     def _fill(self, requests: Sequence[Request], pending: list[list[int]]) -> list[Sentence]:
@@ -217,43 +218,12 @@ class MaskedEntityLM(TrainableAugmenter):
         word = self._name_evidence.cased(fills[rng.randrange(len(fills))], original, is_first=is_beginning(tokens, i))
         return sentence.edit([Edit(i, i + 1, (word,))])
 
-    # ------------------------------------------------------------------------------------------------- whole mentions
-
-    def _check_mentions(self, requests: Sequence[Request], results: list[Sentence | Rejection]) -> None:
-        """Reject drafts with a changed mention that reads much worse than the one in its place."""
-        asked = [
-            (i, new, mention)
-            for i, (new, (source, *_)) in enumerate(zip(results, requests, strict=True))
-            if isinstance(new, Sentence)
-            for mention in new.mentions
-            if self._is_in_doubt(mention, new, source)
-        ]
-        sources = [(requests[i].sentence, mention) for i, _, mention in asked]
-        known = self._source_log_probs
-        unknown = list(dict.fromkeys(pair for pair in sources if pair not in known))
-        known.update(zip(unknown, self._log_probs(unknown), strict=True))
-        drafts = self._log_probs([(new, mention) for _, new, mention in asked])
-        for (i, *_), now, source in zip(asked, drafts, sources, strict=True):
-            if now < known[source] - _MUCH_WORSE:
-                results[i] = _IMPLAUSIBLE
-
-    def _is_in_doubt(self, mention: Mention, new: Sentence, source: Sentence) -> bool:
-        words, name_evidence = new.mention_tokens(mention), self._name_evidence
+    def _is_doubtful(self, mention: Mention, new: Sentence, source: Sentence) -> bool:
+        """Whether neither the corpus nor a recogniser knows a changed mention of several words as one of its type."""
+        words, names = new.mention_tokens(mention), self._name_evidence
         return (
             len(words) > 1
             and words != source.tokens[mention.start : mention.end]
-            and not name_evidence.is_known(words, mention.label)
-            and not name_evidence.is_recognized(words, mention.label)
+            and not names.is_known(words, mention.label)
+            and not names.is_recognized(words, mention.label)
         )
-
-    def _log_probs(self, mentions: Sequence[tuple[Sentence, Mention]]) -> list[float]:
-        """Return the log-probability of each mention in its sentence, sub-word by sub-word, for each word."""
-        texts = [detokenize(sentence.tokens, sentence.spaces) for sentence, _ in mentions]
-        requests = []
-        for text, (sentence, mention), pieces in zip(
-            texts, mentions, self.masked_lm_.token_offsets(texts), strict=True
-        ):
-            owners = align_subwords(pieces, sentence.tokens, sentence.spaces)
-            requests.append((text, [n for n, i in enumerate(owners) if mention.start <= i < mention.end]))
-        values = self.masked_lm_.token_log_probs(requests)
-        return [float(v.sum()) / (m.end - m.start) for v, (_, m) in zip(values, mentions, strict=True)]

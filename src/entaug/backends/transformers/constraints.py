@@ -115,9 +115,9 @@ class PhraseConstraint(TokenConstraint):
     # While a phrase is missing, the end of the text and the marks that end a sentence are impossible. The longer no
     # phrase was begun, the likelier the first tokens of missing ones become, and once none is missing the end. A phrase
     # that was begun is completed, and a word ends with it. Phrases come in any order, the parts of a discontinuous one
-    # in theirs. Neither a phrase that is written already nor a forbidden one is written: it is stopped halfway, unless
-    # a missing phrase begins like it, as otherwise it would only be spelled differently later. No n-gram of four tokens
-    # is repeated.
+    # in theirs; with `is_first` a text begins with the first of them. Neither a phrase that is written already nor a
+    # forbidden one is written: it is stopped halfway, unless a missing phrase begins like it, as otherwise it would
+    # only be spelled differently later. No n-gram of four tokens is repeated.
 
     def __init__(
         self,
@@ -130,6 +130,8 @@ class PhraseConstraint(TokenConstraint):
         is_opening: Callable[[int], bool],
         forbidden: Sequence[Phrase] = (),
         boost: float = 0.5,
+        *,
+        is_first: bool = False,
     ) -> None:
         super().__init__(num_before_text)
         self._required = required
@@ -138,6 +140,7 @@ class PhraseConstraint(TokenConstraint):
         self._joining = joining
         self._is_opening = is_opening
         self._boost = boost
+        self._is_first = is_first
         # The tokens in the middle of forbidden phrases, by what precedes them: anywhere, and where no space is needed.
         self._forbidden_middle: tuple[dict[tuple[int, ...], set[int]], ...] = ({}, {})
         for phrase in forbidden:
@@ -147,7 +150,12 @@ class PhraseConstraint(TokenConstraint):
         self._longest_half = max((len(half) for middle in self._forbidden_middle for half in middle), default=-1)
 
     def _change(self, changes: Changes, row: int, ids: Sequence[int]) -> None:
-        state = self.progress(self._required[row // self._num_beams], ids)
+        required = self._required[row // self._num_beams]
+        if self._is_first and required and not ids:
+            changes[:] = _IMPOSSIBLE
+            changes[required[0][0].bare[0]] = 0
+            return
+        state = self.progress(required, ids)
         if state.next_ids and not state.is_complete:
             changes[:] = _IMPOSSIBLE
             changes[[*state.next_ids]] = 0
@@ -328,7 +336,11 @@ class OutputVocabulary:
         constraints: list[TokenConstraint] = []
         if required is not None:
             ends = (self.end_id, self.end_marks, self.joining, self.is_opening)
-            constraints.append(PhraseConstraint(required, config.num_beams, num_before_text, *ends, forbidden))
+            constraints.append(
+                PhraseConstraint(
+                    required, config.num_beams, num_before_text, *ends, forbidden, is_first=config.begins_with_required
+                )
+            )
         if config.marker_rules:
             constraints.append(self._marker_constraint(config.marker_rules, num_before_text))
         return constraints

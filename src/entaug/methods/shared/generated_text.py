@@ -150,7 +150,8 @@ MISSING = "a listed mention is missing"
 AMBIGUOUS = "the match of a listed mention is ambiguous"
 UNLISTED = "a known mention that is not in the list"
 
-_SENTENCE_ENDS = frozenset(".!?…")
+_SENTENCE_ENDS = frozenset(".!?…。！？؟।")  # noqa: RUF001
+_CLOSING = frozenset("\"'”’»)]}")  # noqa: RUF001
 
 
 class MentionGroup(NamedTuple):
@@ -172,6 +173,11 @@ class MentionGroup(NamedTuple):
 
 def group_mentions(sentence: Sentence) -> list[MentionGroup]:
     """Group the mentions of a sentence so that overlapping ones are together."""
+    return [group for group, _ in grouped_mentions(sentence)]
+
+
+def grouped_mentions(sentence: Sentence) -> list[tuple[MentionGroup, list[int]]]:
+    """Group the mentions of a sentence so that overlapping ones are together; with the positions of each group."""
     groups: list[tuple[set[int], list[Mention]]] = []
     for mention in sentence.mentions:
         covered, members = set(mention.positions()), [mention]
@@ -183,7 +189,8 @@ def group_mentions(sentence: Sentence) -> list[MentionGroup]:
                 covered |= group[0]
                 members = [*group[1], *members]
         groups = [*disjoint, (covered, members)]
-    return [_group(sentence, sorted(covered), members) for covered, members in sorted(groups, key=lambda g: min(g[0]))]
+    in_order = [(sorted(covered), members) for covered, members in sorted(groups, key=lambda g: min(g[0]))]
+    return [(_group(sentence, covered, members), covered) for covered, members in in_order]
 
 
 def _group(sentence: Sentence, covered: list[int], members: list[Mention]) -> MentionGroup:
@@ -419,6 +426,12 @@ class GeneratedTexts:
 def token_similarity(one: Sequence[str], other: Sequence[str]) -> float:
     """Return the share of tokens that two texts have in common, in the same order."""
     return SequenceMatcher(None, one, other, autojunk=False).ratio()
+
+
+def has_sentence_end(tokens: Sequence[str]) -> bool:
+    """Return whether a text ends with a mark that ends sentences, and quotation marks or brackets after it."""
+    last = next((token for token in reversed(tokens) if not _CLOSING.issuperset(token)), "")
+    return bool(last) and _SENTENCE_ENDS.issuperset(last)
 
 
 def replace_tokens(

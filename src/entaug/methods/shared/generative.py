@@ -23,12 +23,19 @@ from entaug.core.mentions import Mention
 from entaug.core.words import words_in
 from entaug.errors import InputError, OutputError, ParameterError
 from entaug.methods.base import Augmenter
-from entaug.methods.shared.generated_text import UNLISTED, GeneratedTexts, replace_tokens, token_similarity
+from entaug.methods.shared.generated_text import (
+    UNLISTED,
+    GeneratedTexts,
+    has_sentence_end,
+    replace_tokens,
+    token_similarity,
+)
 from entaug.methods.types import Rejection, Request, RunStatistics
 
 TOO_SIMILAR = Rejection("too similar to its source")
 COPIED = Rejection("a copy of a training sentence")
 UNFINISHED = Rejection("no text was completed within the limits of the model and of max_new_tokens")
+NOT_ENDED = Rejection("no mark at its end, as its source has")
 _NOT_ONE_LINE = Rejection("the answer is not a single line")
 _REPEATS_PROMPT = Rejection("the answer repeats the prompt")
 
@@ -134,6 +141,7 @@ class WritingAugmenter(Augmenter):
     max_new_tokens: int
     temperature: float
     max_similarity: float
+    constrained: bool = False
     generator_: Any
     trained_: Any = None
     texts_: GeneratedTexts
@@ -185,6 +193,7 @@ class WritingAugmenter(Augmenter):
         **details: Any,
     ) -> Sentence | Rejection:
         """Return a new sentence, unless it is a copy, has an unlisted mention, or is too similar to one of `near`."""
+        # With constrained decoding it must also end as these do.
         if self.texts_.is_copy(tokens):
             return COPIED
         if isinstance(mentions, str):  # why they were not found
@@ -193,6 +202,8 @@ class WritingAugmenter(Augmenter):
             return Rejection(UNLISTED)
         if any(token_similarity(other.tokens, tokens) >= self.max_similarity for other in near):
             return TOO_SIMILAR
+        if self.constrained and not has_sentence_end(tokens) and any(has_sentence_end(s.tokens) for s in near):
+            return NOT_ENDED
         return replace_tokens(source, tokens, mentions, sources, **details)
 
 
