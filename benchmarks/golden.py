@@ -101,30 +101,49 @@ _BACK = {"o": "that", "em": "inside", "novo": "recent", "sobre": "upon", "disse"
 _ALIKE = [["one", "a", "the", "its"], ["new", "old", "good", "in", "on", "and"]]
 
 
+def _sampling() -> entaug.RoundTrip:
+    return _trip(can_sample=True)
+
+
 def _trip(*, can_sample: bool = False) -> entaug.RoundTrip:
     forward, backward = (fakes.FakeTranslator(words, can_sample=can_sample) for words in (_THERE, _BACK))
     return entaug.RoundTrip(forward, backward)
 
 
 # What stands for models in the fast cases.
-_LEXICON = {"lexicon": lambda: fakes.FakeLexicon(_SYNONYMS)}
-_MASKED = {"masked_lm": fakes.FakeMaskedLM}
-_NAMES = {"masked_lm": lambda: fakes.FakeMaskedLM(["Bo", "Oslo", "Acme", "Nile", "Quito", "Lima", "bread", "Rome"])}
+_LEXICON = {"lexicon": lambda: fakes.FakeLexicon(_SYNONYMS), "masked_lm": None, "causal_lm": None}
+_FIRST = {"candidates": 1}
+_LM = {"masked_lm": fakes.FakeMaskedLM}
+_MASKED = {**_LM, **_FIRST, "show_source": False, "dependency_parser": None, "causal_lm": None, "p": 1.0}
+_NAMES = {
+    **_FIRST,
+    "masked_lm": lambda: fakes.FakeMaskedLM(["Bo", "Oslo", "Acme", "Nile", "Quito", "Lima", "bread", "Rome"]),
+}
 _PARSER = {"dependency_parser": fakes.FakeDependencyParser}
-_PHRASES = {"constituency_parser": fakes.FakeConstituencyParser}
-_PROJECTED = {"constituency_parser": lambda: ProjectedConstituents(fakes.FakeDependencyParser())}
-_SCORERS = {"causal_lm": fakes.FakeCausalLM, **_MASKED}
+_ANY_PHRASE = {**_FIRST, "same_form": False, "min_similarity": 0}
+_PHRASES = {"constituency_parser": fakes.FakeConstituencyParser, **_ANY_PHRASE}
+_PROJECTED = {"constituency_parser": lambda: ProjectedConstituents(fakes.FakeDependencyParser()), **_ANY_PHRASE}
+_SCORERS = {"causal_lm": fakes.FakeCausalLM, **_LM}
 _TOKEN_LM = {"token_lm": fakes.FakeTokenLM}
-_GENERATOR = {"generator": fakes.FakeGenerator}
-_INSTRUCT = {"generator": fakes.FakeInstructModel}
-_CASSI = {"encoder": fakes.FakeEncoder, **_SCORERS, **_PARSER}
+_GENERATOR = {"generator": fakes.FakeGenerator, **_FIRST}
+_INSTRUCT = {"generator": fakes.FakeInstructModel, **_FIRST}
+_CASSI = {
+    "encoder": fakes.FakeEncoder,
+    "scorer": "masked",
+    "require_mention": False,
+    **_ANY_PHRASE,
+    **_SCORERS,
+    **_PARSER,
+}
 _ACLM = {**_GENERATOR, "tagger": fakes.FakeTagger, "encoder": fakes.FakeEncoder}
-_TRIP = {"translator": _trip}
+_TRIP = {"translator": _trip, "whole_sentence": False}
+_WHOLE = {"translator": _trip, "encoder": fakes.FakeEncoder, "causal_lm": fakes.FakeCausalLM}
 
 _RULES = (
     Case("mr", "mr", "train"),
     Case("mr-paper", "mr", "train", {"donors": "any", "adjust_case": False, "replace_nested": False}),
     Case("mr-nested", "mr", "nested"),
+    Case("mr-nearest", "mr", "train", {"donors": "nearest", "encoder": fakes.FakeEncoder}),
     Case("mr-spaced", "mr", "spaced"),
     Case("mr-p1", "mr", "train", {"p": 1.0}),
     Case("mr-p1-nested", "mr", "nested", {"p": 1.0}, copies=4),
@@ -187,20 +206,15 @@ _FAKED = (
     Case("bt-fake-spaced", "bt", "spaced", {"p": 1.0, **_TRIP}),
     Case("bt-fake-p1", "bt", "train", {"p": 1.0, "min_tokens": 1, **_TRIP}),
     Case("bt-fake-long", "bt", "train", {"min_tokens": 6, **_TRIP}),
-    Case("bt-fake-whole", "bt", "train", {"whole_sentence": True, **_TRIP}),
-    Case("bt-fake-whole-nested", "bt", "nested", {"whole_sentence": True, **_TRIP}),
-    Case("bt-fake-sample", "bt", "train", {"do_sample": True, "translator": lambda: _trip(can_sample=True)}),
-    Case(
-        "bt-fake-sample-whole",
-        "bt",
-        "train",
-        {"do_sample": True, "whole_sentence": True, "translator": lambda: _trip(can_sample=True)},
-    ),
-    Case("bt-fake-two", "bt", "train", {"translator": lambda: [_trip(), _trip(can_sample=True)], "do_sample": True}),
-    Case("crop-fake", "crop", "train", _PARSER),
-    Case("crop-fake-nested", "crop", "nested", _PARSER),
-    Case("crop-fake-spaced", "crop", "spaced", _PARSER),
-    Case("crop-fake-roles", "crop", "train", {"min_roles": 2, **_PARSER}),
+    Case("bt-fake-whole", "bt", "train", _WHOLE),
+    Case("bt-fake-whole-nested", "bt", "nested", _WHOLE),
+    Case("bt-fake-sample", "bt", "train", {**_TRIP, "do_sample": True, "translator": _sampling}),
+    Case("bt-fake-sample-whole", "bt", "train", {**_WHOLE, "do_sample": True, "translator": _sampling}),
+    Case("bt-fake-two", "bt", "train", {**_TRIP, "translator": lambda: [_trip(), _sampling()], "do_sample": True}),
+    Case("crop-fake", "crop", "train", {"drop": "roles", **_PARSER}),
+    Case("crop-fake-nested", "crop", "nested", {"drop": "roles", **_PARSER}),
+    Case("crop-fake-spaced", "crop", "spaced", {"drop": "roles", **_PARSER}),
+    Case("crop-fake-roles", "crop", "train", {"drop": "roles", "min_roles": 2, **_PARSER}),
     Case("rotate-fake", "rotate", "train", _PARSER),
     Case("rotate-fake-nested", "rotate", "nested", _PARSER),
     Case("rotate-fake-spaced", "rotate", "spaced", _PARSER),
@@ -211,14 +225,12 @@ _FAKED = (
     Case("cr-fake-np", "cr", "train", {"categories": "NP", **_PHRASES}),
     Case("cr-fake-whole", "cr", "train", {"allow_whole_sentence": True, "require_mention": True, **_PHRASES}),
     Case("cr-fake-untidy", "cr", "train", {"normalize_boundaries": False, **_PHRASES}),
-    Case("cr-fake-causal", "cr", "train", {"scorer": "causal", **_PHRASES, **_SCORERS}),
-    Case("cr-fake-masked", "cr", "train", {"scorer": "masked", "num_candidates": 3, **_PHRASES, **_SCORERS}),
     Case("cr-fake-projected", "cr", "train", {"num_replacements": 3, **_PROJECTED}),
     Case("cr-fake-projected-nested", "cr", "nested", {"num_replacements": 3, **_PROJECTED}),
     Case("cassi-fake", "cassi", "train", _CASSI),
     Case("cassi-fake-nested", "cassi", "nested", _CASSI),
     Case("cassi-fake-spaced", "cassi", "spaced", _CASSI),
-    Case("cassi-fake-causal", "cassi", "train", {"scorer": "causal", **_CASSI}),
+    Case("cassi-fake-causal", "cassi", "train", {**_CASSI, "scorer": "causal"}),
     Case("cassi-fake-exact", "cassi", "train", {"exact": True, **_CASSI}, first=40),
     Case("cassi-fake-k1", "cassi", "train", {"top_k": 1, "encoder_layer": 1, **_CASSI}, first=40),
     Case("cassi-fake-best", "cassi", "train", {"selection": "best", "pairing": "embedding", **_CASSI}, first=40),
@@ -231,15 +243,15 @@ _FAKED = (
         {"shortlist_size": 5, "include_punctuation": False, **_CASSI},
         first=40,
     ),
-    Case("cassi-fake-paper", "cassi", "train", {"preset": "paper", "scorer": "causal", **_CASSI}, first=40),
-    Case("cassi-fake-paper-nested", "cassi", "nested", {"preset": "paper", "scorer": "causal", **_CASSI}),
-    Case("cassi-fake-authors", "cassi", "train", {"preset": "authors", "scorer": "causal", **_CASSI}, first=40),
-    Case("cassi-fake-cuts", "cassi", "train", {"split_mentions": True, "scorer": "causal", **_CASSI}, first=40),
-    Case("cassi-fake-any-kind", "cassi", "train", {"same_phrase_type": False, "scorer": "causal", **_CASSI}, first=40),
+    Case("cassi-fake-paper", "cassi", "train", {**_CASSI, "preset": "paper", "scorer": "causal"}, first=40),
+    Case("cassi-fake-paper-nested", "cassi", "nested", {**_CASSI, "preset": "paper", "scorer": "causal"}),
+    Case("cassi-fake-authors", "cassi", "train", {**_CASSI, "preset": "authors", "scorer": "causal"}, first=40),
+    Case("cassi-fake-cuts", "cassi", "train", {**_CASSI, "split_mentions": True, "scorer": "causal"}, first=40),
+    Case("cassi-fake-any-kind", "cassi", "train", {**_CASSI, "same_phrase_type": False, "scorer": "causal"}, first=40),
     Case(
-        "cassi-fake-untidy", "cassi", "train", {"normalize_boundaries": False, "scorer": "causal", **_CASSI}, first=40
+        "cassi-fake-untidy", "cassi", "train", {**_CASSI, "normalize_boundaries": False, "scorer": "causal"}, first=40
     ),
-    Case("cassi-fake-long", "cassi", "train", {"min_tokens": 12, "scorer": "causal", **_CASSI}, first=40),
+    Case("cassi-fake-long", "cassi", "train", {**_CASSI, "min_tokens": 12, "scorer": "causal"}, first=40),
     Case("melm-fake", "melm", "train", _NAMES),
     Case("melm-fake-nested", "melm", "mixed", _NAMES),
     Case("melm-fake-spaced", "melm", "spaced", _NAMES),
@@ -294,13 +306,18 @@ _FILTERED = (
         "mr-validity-nested", "mr", "nested", {"p": 1.0, "filters": "validity:stop_words=none,balanced_brackets=false"}
     ),
     Case("lwtr-validity", "lwtr", "train", {"p": 1.0, "filters": "validity"}),
-    Case("crop-validity", "crop", "train", {**_PARSER, "filters": "validity:min_length_ratio=0.4,max_length_ratio=1"}),
+    Case(
+        "crop-validity",
+        "crop",
+        "train",
+        {**_PARSER, "drop": "roles", "filters": "validity:min_length_ratio=0.4,max_length_ratio=1"},
+    ),
     Case("sis-duplicates", "sis", "train", {"p": 1.0, "filters": "duplicates"}),
     Case("lwtr-near-duplicates", "lwtr", "train", {"p": 0.1, "filters": "duplicates:threshold=0.8"}, copies=4),
     Case("lwtr-similarity", "lwtr", "train", {"filters": "similarity:min_similarity=0.7,max_similarity=0.9"}),
     Case("lwtr-mentions", "lwtr", "train", {"p": 0.1, "filters": "mentions"}),
     Case("lwtr-mentions-nested", "lwtr", "nested", {"p": 0.1, "filters": "mentions:match_words=false"}),
-    Case("crop-mentions", "crop", "train", {**_PARSER, "filters": "mentions:match_words=false"}),
+    Case("crop-mentions", "crop", "train", {**_PARSER, "drop": "roles", "filters": "mentions:match_words=false"}),
     Case("lwtr-leakage", "lwtr", "train", {"filters": lambda: Leakage(held_out=corpus("dev"), threshold=0.3)}),
     Case(
         "lwtr-leakage-run",
@@ -357,14 +374,15 @@ _FILTERED = (
     ),
 )
 
-_TINY = {"masked_lm": "tiny-bert"}
+_TINY = {"masked_lm": "tiny-bert", **_FIRST}
+_TINY_SCORER = {**_TINY, "scorer": "masked", "same_form": False, "min_similarity": 0, "require_mention": False}
 _SMALL = {"generator": "smollm2"}
 _BRIEF = {"epochs": 8, "batch_size": 4, "max_new_tokens": 64, "max_attempts": 2}
 _GIVEN = {"encoder": "minilm", "dependency_parser": "en_core_web_sm", **_TINY}
 _MODELS: tuple[Case, ...] = (
     Case("crop", "crop", "train", kind="models"),
     Case("crop-nested", "crop", "nested", kind="models"),
-    Case("crop-roles", "crop", "train", {"min_roles": 2}, copies=4, kind="models"),
+    Case("crop-roles", "crop", "train", {"drop": "roles", "min_roles": 2}, copies=4, kind="models"),
     Case("crop-spaced", "crop", "nested-spaced", kind="models"),
     Case("rotate", "rotate", "train", kind="models"),
     Case("rotate-nested", "rotate", "nested", kind="models"),
@@ -379,50 +397,61 @@ _MODELS: tuple[Case, ...] = (
     Case("cr-whole", "cr", "train", {"allow_whole_sentence": True}, kind="models"),
     Case("cr-labelled", "cr", "train", {"require_mention": True}, kind="models"),
     Case("cr-untidy", "cr", "train", {"normalize_boundaries": False}, kind="models"),
-    Case("cr-causal", "cr", "train", {"scorer": "causal"}, first=10, kind="models"),
-    Case("cr-masked", "cr", "train", {"scorer": "masked", "num_candidates": 3}, first=6, copies=1, kind="models"),
+    Case("cr-first", "cr", "train", {"candidates": 1, "min_similarity": 0, "same_form": False}, kind="models"),
     Case("bt", "bt", "train", kind="models"),
     Case("bt-nested", "bt", "nested", kind="models"),
-    Case("bt-whole", "bt", "train", {"whole_sentence": True}, first=40, kind="models"),
-    Case("bt-sample", "bt", "train", {"do_sample": True}, first=40, kind="models"),
-    Case("bt-p1-short", "bt", "train", {"p": 1.0, "min_tokens": 2}, first=40, kind="models"),
+    Case("bt-segments", "bt", "train", {"whole_sentence": False}, first=40, kind="models"),
+    Case("bt-sample", "bt", "train", {"whole_sentence": False, "do_sample": True}, first=40, kind="models"),
+    Case("bt-p1-short", "bt", "train", {"whole_sentence": False, "p": 1.0, "min_tokens": 2}, first=40, kind="models"),
     Case("lm", "lm", "train", first=30, kind="models"),
     Case("lm-nested", "lm", "nested", kind="models"),
     Case("lm-joint", "lm", "train", {"single_pass": True, "num_replacements": 5}, first=40, kind="models"),
     Case("lm-filtered", "lm", "train", {"min_similarity": 0.4}, first=30, kind="models"),
     Case("lm-any", "lm", "train", {"min_p": 0, "replace_punctuation": True, "top_k": 3}, first=30, kind="models"),
-    Case("lm-tiny", "lm", "spaced", {"masked_lm": "tiny-bert"}, kind="models"),
+    Case("lm-tiny", "lm", "spaced", {**_TINY, "show_source": False, "p": 1.0}, kind="models"),
     Case("cassi", "cassi", "train", first=4, copies=1, kind="models"),
     Case("cassi-nested", "cassi", "nested", first=4, copies=1, kind="models"),
-    Case("cassi-tiny-exact", "cassi", "nested", {"exact": True, **_TINY}, kind="models"),
+    Case("cassi-tiny-exact", "cassi", "nested", {"exact": True, **_TINY_SCORER}, kind="models"),
     Case("cassi-causal", "cassi", "train", {"scorer": "causal"}, first=4, kind="models"),
     Case("cassi-causal-nested", "cassi", "nested", {"scorer": "causal"}, first=6, copies=1, kind="models"),
     Case(
         "cassi-cuts",
         "cassi",
         "train",
-        {"split_mentions": True, "same_phrase_type": False, "normalize_boundaries": False, **_TINY},
+        {"split_mentions": True, "same_phrase_type": False, "normalize_boundaries": False, **_TINY_SCORER},
         first=20,
         kind="models",
     ),
-    Case("cassi-tiny", "cassi", "train", _TINY, first=40, kind="models"),
+    Case("cassi-tiny", "cassi", "train", _TINY_SCORER, first=40, kind="models"),
     Case(
         "cassi-embedding",
         "cassi",
         "train",
-        {"pairing": "embedding", "selection": "best", **_TINY},
+        {"pairing": "embedding", "selection": "best", **_TINY_SCORER},
         first=40,
         kind="models",
     ),
     Case(
-        "cassi-random", "cassi", "train", {"pairing": "random", "selection": "random", **_TINY}, first=40, kind="models"
+        "cassi-random",
+        "cassi",
+        "train",
+        {"pairing": "random", "selection": "random", **_TINY_SCORER},
+        first=40,
+        kind="models",
     ),
-    Case("cassi-off-by-one", "cassi", "train", {"pairing": "off-by-one", "top_k": 1, **_TINY}, first=40, kind="models"),
+    Case(
+        "cassi-off-by-one",
+        "cassi",
+        "train",
+        {"pairing": "off-by-one", "top_k": 1, **_TINY_SCORER},
+        first=40,
+        kind="models",
+    ),
     Case(
         "cassi-shortlist",
         "cassi",
         "train",
-        {"shortlist_size": 5, "encoder_layer": 3, "include_punctuation": False, **_TINY},
+        {"shortlist_size": 5, "encoder_layer": 3, "include_punctuation": False, **_TINY_SCORER},
         first=40,
         kind="models",
     ),

@@ -44,6 +44,7 @@ from helpers import fakes
 GOLDEN = ROOT / "tests" / "golden" / "files.json"
 EXAMPLE = ROOT / "examples" / "corpus"
 SEEDS = ROOT / "fuzz" / "seeds"
+FAKE_LM = {"show_source": False, "p": 1.0, "dependency_parser": None, "causal_lm": None}
 CORPORA = ("train", "nested", "spaced", "nested-spaced", "overlapping")
 
 # Layouts besides the usual one: (name, format, corpora, options of the format).
@@ -283,8 +284,12 @@ def online(folder: Path) -> Found:
         ("train", "mr", {"p": 1.0}),
         ("train", "lwtr", {"copies": 2}),
         ("nested", "sis", {"p": 1.0}),
-        ("train", "crop", {"dependency_parser": fakes.FakeDependencyParser()}),
-        ("train", "lm", {"masked_lm": fakes.FakeMaskedLM(), "guard": False}),
+        ("train", "crop", {"drop": "roles", "dependency_parser": fakes.FakeDependencyParser()}),
+        (
+            "train",
+            "lm",
+            {**FAKE_LM, "masked_lm": fakes.FakeMaskedLM(), "guard": False},
+        ),
         ("train", "lwtr", {"filters": "validity+similarity:min_similarity=0.6"}),
     ):
         gold = corpus(name)
@@ -305,7 +310,7 @@ def quality(folder: Path) -> Found:
         ("train", "mr", {"p": 1.0}),
         ("train", "lwtr", {}),
         ("nested", "lwtr", {"p": 0.5}),
-        ("train", "crop", {"dependency_parser": fakes.FakeDependencyParser()}),
+        ("train", "crop", {"drop": "roles", "dependency_parser": fakes.FakeDependencyParser()}),
     ):
         gold = corpus(name)
         made = list(entaug.create_augmenter(method, copies=2, seed=SEED, **params).fit(gold).augment(gold))
