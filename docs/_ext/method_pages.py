@@ -253,14 +253,25 @@ def cost_of(info: MethodInfo) -> str:
 def reading_of(name: str, rows: list[dict[str, str]] | None = None) -> str:
     """How many sentences of a method read well: the lower count of two blind readers; a dash where none has read.
 
+    Where a variant of the method reads better, its count follows.
+
     Args:
         name: the method.
         rows: the table of counts; by default the committed one.
     """
     rows = rows_of(MEASURED["readability"].read_text("utf-8")) if rows is None else rows
-    cell = next((row["good after"] for row in rows if row["method"] == f"`{name}`"), "")
-    counts, _, total = cell.partition(" of ")
-    return f"{min(map(int, re.findall(r'[0-9]+', counts)))} of {total}" if total else "-"
+    counts = {row["method"].strip("`"): row["good after"] for row in rows}
+    of_arms = {}
+    for arm, cell in counts.items():
+        good, _, total = cell.partition(" of ")
+        if total and arm.partition(", ")[0] == name:
+            of_arms[arm] = min(map(int, re.findall(r"[0-9]+", good))), total
+    if name not in of_arms:
+        return "-"
+    plain, total = of_arms.pop(name)
+    best = max(of_arms, key=lambda arm: of_arms[arm][0], default=name)
+    more = f"; {best.partition(', ')[2]}: {of_arms[best][0]}" if best != name and of_arms[best][0] > plain else ""
+    return f"{plain} of {total}{more}"
 
 
 def labels_of(info: MethodInfo) -> str:
