@@ -323,7 +323,7 @@ class Backtranslation(Augmenter):
         return [changes[i] for i in best_first if over[i] >= self._min_gain(sentence, changes[i])]
 
     def _differences(self, sentence: Sentence, changes: Sequence[Change]) -> list[float]:
-        """How far changes are, with the words around them, from what they replace: 1 - cosine."""
+        """The distances (1 - cosine) of changes, with the words around them, from what they replace."""
         texts = []
         for change in changes:
             start, end = max(0, change[0].start - _CONTEXT), change[-1].end + _CONTEXT
