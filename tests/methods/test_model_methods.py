@@ -229,7 +229,23 @@ def test_lm_asks_once_for_all_drafts_of_a_sentence() -> None:
     lm = Scripted([("red", -0.1)])
     gold = [Sentence("red red Oslo".split(), [Mention("LOC", [(2, 3)])])]
     assert list(unguarded(gold, num_replacements=1, masked_lm=lm, show_source=True, copies=5).augment(gold)) == []
-    assert len(lm.asked) == len({tuple(text) for text in lm.asked}) == 2
+    assert len(lm.asked) == len({tuple(text) for text in lm.asked}) == 4, "each gap with and without the source"
+
+
+@pytest.mark.parametrize("single_pass", [False, True])
+def test_lm_takes_words_that_are_expected_without_the_source_as_well(single_pass: bool) -> None:
+    class Blind(FakeMaskedLM):
+        def fill(
+            self, texts: Sequence[MaskedText], top: int, *, first_only: bool = False
+        ) -> list[list[list[tuple[str, float]]]]:
+            seen = [("red", -0.1), ("blue", -2.0), ("far", -2.0), ("new", -2.0)]
+            unseen = [("Blue", -6.4), ("far", -6.6), ("new", -0.1)]
+            return [[seen if text[0] == "red Oslo " else unseen for part in text if part is None] for text in texts]
+
+    gold = [Sentence("red Oslo".split(), [Mention("LOC", [(1, 2)])])]
+    options: dict[str, Any] = {"masked_lm": Blind(), "min_p": 0, "copies": 20, "single_pass": single_pass}
+    method = unguarded(gold, show_source=True, **options)
+    assert {made.tokens[0] for made in method.augment(gold)} == {"blue", "new"}
 
 
 def test_lm_keeps_part_of_speech_and_form() -> None:

@@ -22,7 +22,9 @@ from entaug.methods.base import Augmenter, MethodInfo, Rejection, Request
 from entaug.methods.shared.word_choice import (
     CONTENT_TAGS,
     MAX_GAIN,
+    NUM_EXPECTED,
     draw_index,
+    expected_words,
     fits_article,
     is_joined,
     is_repeated,
@@ -38,7 +40,7 @@ _NO_WORD = Rejection("no replaceable word outside mentions", final=True)
 _NO_FILL = Rejection("no suitable other word")
 _NONE_LEFT = Rejection(_NO_FILL.reason, final=True)
 _MAX_POSITIONS = 3  # maximum number of positions tried, as a multiple of the number of replacements
-_MIN_LOG_PROB = -5.0  # of a fill where the model sees the original
+_MIN_LOG_PROB = -4.5  # of a fill where the model sees the original
 _AUTO_KINDS = ("dependency_parser", "causal_lm")
 _MAX_SCORED = 6  # fills of a position
 
@@ -66,9 +68,10 @@ class MaskedLMReplacement(Augmenter):
     the same positions are equal.)
 
     The model sees the original sentence before the one with the gap, so that fills stay near the sense (Qiang et al.
-    2020). Words that it does not know are left alone: most are terms. In English, starter models check the fills if
-    they are prepared: a parser, that the fill has the part of speech, the form and the place of the original, and a
-    causal language model, that the sentence is as likely as before.
+    2020), and then the gap alone: a fill must be likely both times. Words that it does not know are left alone: most
+    are terms. In English, starter models check the fills if they are prepared: a parser, that the fill has the part of
+    speech, the form and the place of the original, and a causal language model, that the sentence is as likely as
+    before.
 
     Args:
         p: the share of the words outside mentions to replace, function words not counted; at least one is replaced.
@@ -78,7 +81,7 @@ class MaskedLMReplacement(Augmenter):
         top_k: the number of most likely words to sample a fill from.
         min_p: the minimum probability of a fill, relative to the most likely word for the position (without
             `show_source` including the original); 0 for no limit, as in the paper.
-        show_source: whether the model sees the original sentence, too.
+        show_source: whether the model sees the original sentence, too. A fill must be expected without it as well.
         single_pass: fill all words of a sentence from one pass of the model, instead of one after the other.
         dependency_parser: a `DependencyParser`, the name of a spaCy pipeline, or a CoNLL-U file; none to do without.
             ``"auto"`` is the starter parser, where it is prepared and the corpus is English.
@@ -217,19 +220,34 @@ class MaskedLMReplacement(Augmenter):
         """Fill the first pending position of each filling, or all from a single pass of the model."""
         # The original is not a candidate, and most predictions fail the minimum similarity.
         top_k = self.top_k + 1 if self.min_similarity is None else 10 * self.top_k
-        texts = [filling.text(self.show_source, self.single_pass) for filling in fillings]
+        # Where the model sees the original of all words anyway, only those are masked that it is asked for.
+        first_only = self.show_source and not self.single_pass
+        texts = [filling.text(shows_source=self.show_source, first_only=first_only) for filling in fillings]
+        self._predict(texts, top_k)
+        unseen = [filling.text(shows_source=False, first_only=first_only) for filling in fillings]
+        self._predict(unseen, NUM_EXPECTED)
+        for filling, text, other in zip(fillings, texts, unseen, strict=True):
+            positions = filling.pending[: None if self.single_pass else 1]
+            predictions = zip(positions, self._predictions[text], self._predictions[other], strict=False)
+            for number, (position, predicted, without_source) in enumerate(predictions):
+                key = text, number, tuple(filling.tokens)
+                if key not in self._fills:
+                    self._fills[key] = self._suitable(filling, position, predicted, without_source)
+                filling.fill(position, self._sample(filling, self._fills[key]))
+
+    def _predict(self, texts: Sequence[_Text], top_k: int) -> None:
+        """Ask the model for the words of gaps that it has not been asked for."""
         if new := [text for text in dict.fromkeys(texts) if text not in self._predictions]:
             predictions = self.masked_lm_.fill(new, top_k, first_only=not self.single_pass)
             self._predictions.update(zip(new, predictions, strict=True))
-        for filling, text in zip(fillings, texts, strict=True):
-            positions = filling.pending[: None if self.single_pass else 1]
-            for number, (position, predicted) in enumerate(zip(positions, self._predictions[text], strict=False)):
-                key = text, number, tuple(filling.tokens)
-                if key not in self._fills:
-                    self._fills[key] = self._suitable(filling, position, predicted)
-                filling.fill(position, self._sample(filling, self._fills[key]))
 
-    def _suitable(self, filling: _Filling, position: int, predicted: Sequence[tuple[str, float]]) -> list[_Fill]:
+    def _suitable(
+        self,
+        filling: _Filling,
+        position: int,
+        predicted: Sequence[tuple[str, float]],
+        without_source: Sequence[tuple[str, float]],
+    ) -> list[_Fill]:
         """Return the words that suit a position, the best first."""
         original = filling.tokens[position]
         # The vocabulary of a multilingual model has words of other scripts.
@@ -238,7 +256,9 @@ class MaskedLMReplacement(Augmenter):
         if self.show_source:
             # A word that the model does not know is a term, or another rare word.
             is_known = len(fills) < len(candidates)
+            expected = expected_words(without_source)
             fills = [fill for fill in fills if is_known and fill.score >= _MIN_LOG_PROB]
+            fills = [fill for fill in fills if fill.word.lower() in expected]
             fills = candidates = [fill for fill in fills if not is_repeated(filling.tokens, fill.word)]
         if self.min_similarity is not None:
             cosines = self.word_vectors_.similarities([(original, fill.word) for fill in fills])
@@ -304,10 +324,9 @@ class _Filling:
         self._none = (_NONE_LEFT if is_certain else _NO_FILL) if positions else _NO_WORD
         self._edits: list[Edit] = []
 
-    def text(self, shows_source: bool, single_pass: bool) -> _Text:
-        """Return the text with the fills so far, and None at the pending positions."""
-        # Where the model sees the original of all words anyway, only those are masked that it is asked for.
-        gaps = self.pending[:1] if shows_source and not single_pass else self.pending
+    def text(self, *, shows_source: bool, first_only: bool) -> _Text:
+        """Return the text with the fills so far, and None at the pending positions, or at the first of them."""
+        gaps = self.pending[:1] if first_only else self.pending
         if shows_source:
             return tuple(text_with_source(self.tokens, gaps, self.sentence.spaces))
         return tuple(detokenize_with_gaps(self.tokens, gaps, self.sentence.spaces))
