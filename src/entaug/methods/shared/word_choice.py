@@ -121,7 +121,7 @@ def expected_words(predicted: Iterable[tuple[str, float]], minimum: float = _MIN
     """Return the words, in lower case, that a masked language model expects.
 
     The default is for sentences without the sight of the original. With it the model also predicts words that are near
-    the original, but not likely where they stand: "look to him for their eyes" for "cues".
+    the original, but not likely where they stand.
     """
     return frozenset(word.lower() for word, score in predicted if score >= minimum)
 
