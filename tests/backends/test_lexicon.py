@@ -324,7 +324,7 @@ def test_sr_with_the_real_wordnet(real: wordnet.WordNet, example: Path) -> None:
 
     gold = entaug.read(example / "train.conll")
     made = list(entaug.SynonymReplacement(p=0.5, seed=1).fit(gold).augment(gold))
-    assert len(made) > 20
+    assert len(made) > 5, "a synonym must be expected in its context"
     sources = {s.key: s for s in gold}
     for s in made:
         source = sources[s.fields["entaug"]["sources"][0]]
