@@ -324,7 +324,7 @@ def test_sr_with_the_real_wordnet(real: wordnet.WordNet, example: Path) -> None:
 
     gold = entaug.read(example / "train.conll")
     made = list(entaug.SynonymReplacement(p=0.5, seed=1).fit(gold).augment(gold))
-    assert len(made) > 20
+    assert len(made) > 5, "a synonym must be expected in its context"
     sources = {s.key: s for s in gold}
     for s in made:
         source = sources[s.fields["entaug"]["sources"][0]]
@@ -402,13 +402,19 @@ class ContextSynonyms(TaggedLexicon):
 
 
 class Expects(FakeMaskedLM):
-    """A masked LM that expects the same words everywhere."""
+    """A masked LM that expects the shore, and the lender as much as it is told, with the source and without."""
+
+    def __init__(self, with_source: float, without: float) -> None:
+        super().__init__()
+        self.lender = {True: with_source, False: without}
 
     def fill(
         self, texts: Sequence[MaskedText], top_k: int, *, first_only: bool = False
     ) -> list[list[list[tuple[str, float]]]]:
-        assert texts[0][:2] == ("the bank of it ", "the "), "it sees the source"
-        return [[[("bank", -0.1), ("shore", -3.0), ("lender", -9.0)]] for _ in texts]
+        return [
+            [[("bank", -0.1), ("shore", -3.0), ("lender", self.lender[text[:2] == ("the bank of it ", "the ")])]]
+            for text in texts
+        ]
 
 
 class Likes:
@@ -436,11 +442,17 @@ def in_context(masked_lm: object, causal_lm: object, text: str = "the bank of it
 
 
 def test_sr_chooses_the_sense_by_context() -> None:
-    # Words that lower the log-likelihood of the sentence by more than the margin of 2 are no choice; nor is "banks".
-    assert in_context(None, Likes(lender=-8.0, motion=-4.0, picture=-4.0)) == {"shore"}
+    # Words that lower the log-likelihood of the sentence by more than the margin of 1 are no choice; nor is "banks".
+    assert in_context(None, Likes(lender=-6.1, motion=-4.0, picture=-4.0)) == {"shore"}
     assert in_context(None, Likes(lender=-6.0, motion=-9.0)) == {"shore", "lender"}
     assert in_context(None, Likes(shore=-8.0, lender=-8.0)) == set()
-    assert in_context(Expects(), Likes()) == {"shore"}
+    for with_source, without, wanted in (
+        (-6.9, -6.4, {"shore", "lender"}),
+        (-7.1, -6.4, {"shore"}),
+        (-6.9, -6.6, {"shore"}),
+        (-7.1, -6.6, {"shore"}),
+    ):
+        assert in_context(Expects(with_source, without), Likes()) == wanted
     assert in_context(None, None) == set(), "without a language model the first sense only, of which there is none"
     assert in_context(None, Likes(motion=-9.0), "the bank of shore") == {"lender"}, "no word twice"
     assert in_context(None, Likes(), "the bank - of") == set(), "part of a compound"

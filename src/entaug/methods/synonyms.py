@@ -12,6 +12,7 @@ from entaug.backends.protocols import CausalLM, ContextLexicon, DependencyParser
 from entaug.backends.resolve import preparing_command, resolve_prepared
 from entaug.config.params import NonNegativeFloat, Probability
 from entaug.config.presets import ONLY_IF_SET, read_presets
+from entaug.core.alignment import detokenize_with_gaps
 from entaug.core.data import Sentence
 from entaug.core.edits import Edit
 from entaug.core.mentions import Mention
@@ -23,8 +24,10 @@ from entaug.methods.base import Augmenter, MethodInfo, Rejection, Request
 from entaug.methods.shared.prose_detection import NOT_PROSE, SentenceKinds
 from entaug.methods.shared.word_choice import (
     MAX_GAIN,
+    NUM_EXPECTED,
     STARTERS,
     draw_index,
+    expected_words,
     fits_article,
     is_joined,
     is_repeated,
@@ -38,7 +41,7 @@ from entaug.methods.shared.word_choice import (
 _NO_SYNONYM = Rejection("no word with a suitable synonym", final=True)
 _STARTER_CASES = "smollm2"
 _NUM_PREDICTIONS = 100
-_MIN_LOG_PROB = -7.5  # of a synonym where the model sees the original
+_MIN_LOG_PROB = -7.0  # of a synonym where the model sees the original
 _Synonyms = tuple[tuple[str, ...], ...]
 
 
@@ -56,15 +59,15 @@ class SynonymReplacement(Augmenter):
 
     A synonym of several words extends the mention around it. The reference code uses synonyms of any sense and part of
     speech. Here a parser tells the part of speech of each word, and language models choose among the synonyms of all
-    usual senses: a masked one, which must expect the synonym where it sees the original as well, and a causal one, for
-    which the sentence must be as likely as before. So terms and fixed phrases are left alone. Without the causal model
-    a synonym must have the first sense of the word in common; without a parser it must fit the word in most of its
-    uses, whatever its part of speech (see `entaug.backends.lexicon.wordnet`). Other spellings of a word, and words that
-    the sentence has already, are no synonyms. With a parser words are left alone that a synonym could break: nouns
-    before nouns, and verbs with a particle or a complement of their own ("keep hurting"). Words that look like names
-    are not replaced: in English, capitalised words inside a mention or within the sentence; in a corpus without
-    capitals all words of mentions, and outside those that are mostly in mentions or that a list of words has with a
-    capital.
+    usual senses: a masked one, which must expect the synonym both where it sees the original and where it does not, and
+    a causal one, for which the sentence must be as likely as before. So terms and fixed phrases are left alone. Without
+    the causal model a synonym must have the first sense of the word in common; without a parser it must fit the word in
+    most of its uses, whatever its part of speech (see `entaug.backends.lexicon.wordnet`). Other spellings of a word,
+    and words that the sentence has already, are no synonyms. With a parser words are left alone that a synonym could
+    break: nouns before nouns, and verbs with a particle or a complement of their own ("keep hurting"). Words that look
+    like names are not replaced: in English, capitalised words inside a mention or within the sentence; in a corpus
+    without capitals all words of mentions, and outside those that are mostly in mentions or that a list of words has
+    with a capital.
 
     Args:
         p: the probability of replacing each token that has a synonym; at least one is replaced.
@@ -102,7 +105,7 @@ class SynonymReplacement(Augmenter):
     dependency_parser: DependencyParser | str | None = AUTO
     masked_lm: MaskedLM | str | None = AUTO
     causal_lm: CausalLM | str | None = AUTO
-    margin: NonNegativeFloat = 2.0
+    margin: NonNegativeFloat = 1.0
     senses: Literal["usual", "any"] = field(default="usual", metadata=ONLY_IF_SET)
     preset: Literal["starter", "paper"] = field(default="starter", metadata=ONLY_IF_SET)
     lexicon_: Lexicon = field(init=False, repr=False)
@@ -202,12 +205,8 @@ class SynonymReplacement(Augmenter):
         for i, synonyms in list(found.items()):
             fitting = _fitting_synonyms(tokens, i, synonyms) if self.lexicon_.language == "en" else synonyms
             found[i] = tuple(words for words in fitting if not is_repeated(tokens, " ".join(words)))
-        if self.masked_lm_ is not None and (places := [i for i in found if found[i]]):
-            texts = [text_with_source(tokens, [i], sentence.spaces) for i in places]
-            predictions = self.masked_lm_.fill(texts, _NUM_PREDICTIONS, first_only=True)
-            for i, [predicted] in zip(places, predictions, strict=True):
-                near = {word.lower() for word, score in predicted if score >= _MIN_LOG_PROB}
-                found[i] = tuple(words for words in found[i] if words[-1].lower() in near and len(words) == 1)
+        if self.masked_lm_ is not None:
+            _keep_expected(sentence, found, self.masked_lm_)
         choices = [_Choice(i, synonyms, [1.0] * len(synonyms)) for i, synonyms in found.items() if synonyms]
         if self.causal_lm_ is None:
             return choices
@@ -261,3 +260,20 @@ def _fitting_synonyms(
     if tokens[i][:1].isupper() and (i or tokens[i].isupper()):
         return ()
     return tuple(words for words in synonyms if fits_article(tokens, i, words[0]))
+
+
+def _keep_expected(sentence: Sentence, found: dict[int, _Synonyms], model: MaskedLM) -> None:
+    """Keep the synonyms that a masked language model expects, both with and without the sight of the original."""
+    for sees_source in (True, False):
+        if not (places := [i for i in found if found[i]]):
+            return
+        if sees_source:
+            texts = [text_with_source(sentence.tokens, [i], sentence.spaces) for i in places]
+            predictions = model.fill(texts, _NUM_PREDICTIONS, first_only=True)
+            expected = [expected_words(predicted, _MIN_LOG_PROB) for [predicted] in predictions]
+        else:
+            texts = [tuple(detokenize_with_gaps(sentence.tokens, [i], sentence.spaces)) for i in places]
+            predictions = model.fill(texts, NUM_EXPECTED, first_only=True)
+            expected = [expected_words(predicted) for [predicted] in predictions]
+        for i, likely in zip(places, expected, strict=True):
+            found[i] = tuple(words for words in found[i] if len(words) == 1 and words[0].lower() in likely)

@@ -24,6 +24,10 @@ CONTENT_TAGS = frozenset({"NOUN", "VERB", "ADJ", "ADV"})
 MAX_GAIN = 2.0
 """Nats of a gain that count: a word may be unlikely because it says much."""
 
+NUM_EXPECTED = 200
+"""How many predictions to ask for where the masked model does not see the original."""
+
+_MIN_EXPECTED = -6.5  # their log-probability
 _FIXED = frozenset({"compound", "flat", "fixed", "goeswith", "prt", "nk", "pnc"})
 _COMPLEMENTS = frozenset(
     {"xcomp", "ccomp", "acomp", "oprd", "prt", "dative", "iobj", "expl", "oc", "svp", "pcomp", "attr"}
@@ -111,6 +115,15 @@ def text_with_source(tokens: Sequence[str], gaps: Sequence[int], spaces: Sequenc
     """Return the text of a sentence, and the text again with gaps, in which a model then puts words of near sense."""
     # Qiang et al. 2020, Lexical Simplification with Pretrained Encoders
     return (f"{detokenize(tokens, spaces)} ", *detokenize_with_gaps(tokens, gaps, spaces))
+
+
+def expected_words(predicted: Iterable[tuple[str, float]], minimum: float = _MIN_EXPECTED) -> frozenset[str]:
+    """Return the words, in lower case, that a masked language model expects.
+
+    The default is for sentences without the sight of the original. With it the model also predicts words that are near
+    the original, but not likely where they stand.
+    """
+    return frozenset(word.lower() for word, score in predicted if score >= minimum)
 
 
 def keeping_structure(
