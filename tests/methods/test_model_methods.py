@@ -428,59 +428,17 @@ def test_bt_asks_nothing_twice() -> None:
     assert nothing.statistics_.missing == {"the translation changes nothing that may be changed": 1}
 
 
-class LikesIn(FakeCausalLM):
-    gain = 9.0
-
-    def token_log_probs(self, texts: Sequence[str]) -> list[NDArray[float32]]:
-        return [array([-5.0, self.gain if "in" in text.split() else 0.0]) for text in texts]
-
-
 def test_bt_wants_stop_words_alone_to_gain() -> None:
-    text, oslo, likes_in = "they saw trains at dear Oslo", [Mention("LOC", [(5, 6)])], LikesIn()
-    for likes_in.gain, count in ((1.9, 0), (2.0, 1)):
-        assert len(changed(text, {text: "they saw trains in dear Oslo"}, oslo, causal_lm=likes_in)) == count
-        assert changed(text, {text: "they saw carriages at dear Oslo"}, oslo, causal_lm=likes_in)
-
-
-def test_bt_wants_far_changes_to_gain_more() -> None:
-    class Near(FakeEncoder):
-        cosine = 1.0
-
-        def sentence_vectors(self, texts: Sequence[str]) -> NDArray[float32]:
-            sine = (1 - self.cosine**2) ** 0.5
-            return array([[self.cosine, sine] if "carriages" in text.split() else [1.0, 0.0] for text in texts])
-
-    class Likes(FakeCausalLM):
+    class LikesIn(FakeCausalLM):
         gain = 0.0
 
         def token_log_probs(self, texts: Sequence[str]) -> list[NDArray[float32]]:
-            return [array([-5.0, self.gain * ("carriages" in text.split())]) for text in texts]
+            return [array([-5.0, self.gain if "in" in text.split() else 0.0]) for text in texts]
 
-    text, oslo, near, likes = "they saw trains at Oslo", [Mention("LOC", [(4, 5)])], Near(), Likes()
-    for near.cosine, likes.gain, count in (
-        (0.97, 0.0, 1),
-        (0.97, -0.1, 0),
-        (0.95, 1.1, 0),  # (0.05 - 0.03) * 60 = 1.2 nats
-        (0.95, 1.3, 1),
-        (0.92, 9.0, 0),
-    ):
-        assert len(changed(text, {text: "they saw carriages at Oslo"}, oslo, encoder=near, causal_lm=likes)) == count
-
-
-def test_bt_keeps_stop_words_beside_mentions() -> None:
-    text = "they saw trains at Oslo"
-    oslo, ada = [Mention("LOC", [(4, 5)])], [Mention("PER", [(0, 1)])]
-    assert changed(text, {text: "they saw trains in Oslo"}, oslo, causal_lm=LikesIn()) == []
-    assert changed(text, {text: "they saw trains in Oslo"}, ada, causal_lm=LikesIn()) == ["they saw trains in Oslo"]
-    assert changed(text, {text: "they saw trains in Oslo"}, oslo, check_translations=False)
-
-
-def test_bt_takes_the_best_change_of_a_place() -> None:
-    text, oslo = "they often saw Oslo yesterday evening", [Mention("LOC", [(3, 4)])]
-    for whole, segment in (("sunset", "dusk"), ("dusk", "sunset")):
-        answers = {text: f"they often saw Oslo yesterday {whole}", "yesterday evening": f"yesterday {segment}"}
-        # The language model likes short texts.
-        assert changed(text, answers, oslo, min_tokens=2) == ["they often saw Oslo yesterday dusk"]
+    text, oslo, likes_in = "they saw trains at Oslo", [Mention("LOC", [(4, 5)])], LikesIn()
+    for likes_in.gain, count in ((1.9, 0), (2.0, 1)):
+        assert len(changed(text, {text: "they saw trains in Oslo"}, oslo, causal_lm=likes_in)) == count
+        assert changed(text, {text: "they saw carriages at Oslo"}, oslo, causal_lm=likes_in)
 
 
 def test_bt_draws_changes() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from entaug.methods.shared.paraphrase_changes import Change, independent_changes, is_of_words
+from entaug.methods.shared.paraphrase_changes import Change, independent_changes
 
 
 def found(old: str, new: str, kept: tuple[int, ...] = (), language: str = "en") -> list[str]:
@@ -62,8 +62,6 @@ def test_what_has_moved_is_one_change() -> None:
         ("We saw Oslo towns burn", "We saw Oslo burn towns"),  # another order
         ("We saw Oslo on Monday", "We saw Oslo and it on Monday"),
         ("We visited Oslo briefly", "We visited Oslo in it"),  # nothing stands for a word
-        ("We saw Oslo 's chief leader", "We saw Oslo 's leading leader"),  # a word beside one of its stem
-        ("We saw Oslo 's organisations", "We saw Oslo 's organizations"),
     ],
 )
 def test_what_is_left_out(old: str, new: str) -> None:
@@ -88,22 +86,6 @@ def test_the_first_word_has_the_case_of_the_sentence() -> None:
     moved = "The rapid growth in cells"
     assert found("Growth rapid in cells", moved) == [moved]
     assert found("Library maps show lakes", "The maps of the library show lakes", kept=(0,)) == []
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "wanted"),
-    [
-        ("He calmly slept there", "He quietly slept there", True),
-        ("in an ancient hall", "in a dated hall", True),  # articles follow
-        ("He asked for help", "He requested help", False),  # a preposition is lost
-        ("They look at Oslo", "They look to Oslo", False),  # stop words alone
-        ("We have cloned it", "We clone it", False),  # a form of the same word
-        ("in disease genes here", "in genes of disease here", False),  # moved
-    ],
-)
-def test_changes_of_words_alone(old: str, new: str, wanted: bool) -> None:
-    [change] = independent_changes(old.split(), new.split(), (), "en")
-    assert is_of_words(old.split(), change, "en") is wanted
 
 
 def test_without_a_known_language_every_word_counts() -> None:

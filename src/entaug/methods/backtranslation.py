@@ -26,7 +26,7 @@ from entaug.core.words import stop_words, words_in
 from entaug.errors import EditError, InputError, ParameterError
 from entaug.filters.label_guard import UncasedNames
 from entaug.methods.base import Augmenter, MethodInfo, Rejection, Request
-from entaug.methods.shared.paraphrase_changes import Change, Replacement, independent_changes, is_of_words
+from entaug.methods.shared.paraphrase_changes import Change, Replacement, independent_changes
 from entaug.methods.types import UNCHANGED
 from entaug.metrics.likelihood import as_text
 
@@ -37,11 +37,8 @@ _UNUSABLE = Rejection("the translation is not usable in the sentence")
 _STARTER_PAIRS: dict[str, tuple[str, ...]] = {"pt": ("en-pt", "pt-en")}
 _JUDGES = ("encoder", "causal_lm")  # the models that judge changes
 _CONTEXT = 4  # words on both sides of a change, with which its meaning is compared
-# Nats by which a change of stop words, which the words around them choose, of forms or of order has to raise the
-# log-likelihood of the sentence; and nats per unit of 1 - cosine that a change has to raise it beyond a near one.
+# Nats by which a change of stop words alone, of which the words around them choose one, has to raise the likelihood.
 _MIN_GAIN = 2.0
-_NATS = 60.0
-_NEAR = 0.03
 _DIGITS = 3  # of scores: kernels may round further ones differently for other batches
 _CACHE_SIZE = 50_000  # size of the translation cache; segments repeat within a corpus and between copies
 # Artefacts of models that must not be in a translation: sub-words, masks, unknown words, special tokens.
@@ -58,10 +55,8 @@ class Backtranslation(Augmenter):
     A sentence is translated as a whole, so that words have their context, and each of its segments outside mentions
     alone. Of what the translations change, those changes are candidates that can be made each without the others, that
     leave mentions, names, figures, punctuation, negation and pronouns as they are, that lose no word for which no other
-    stands, that keep the meaning of the words around them, and that make the sentence no less likely. Less near changes
-    have to make it more likely, and so have changes of stop words, forms and order. Stop words beside mentions are not
-    changed alone. Of changes in one place, the best is taken. A sentence of which no change is left has no new
-    sentence.
+    stands, that keep the meaning of the words around them, and that make the sentence no less likely (of stop words
+    alone: more likely). A sentence of which no change is left has no new sentence.
 
     With ``whole_sentence=False``, segments are replaced by their translations, as in the paper. Segments are candidates
     except the gaps of discontinuous mentions. The case of their first word and the punctuation around them follow the
@@ -79,8 +74,7 @@ class Backtranslation(Augmenter):
             implausible length; and, with `whole_sentence`, changes that change the meaning or read worse. The paper
             takes all translations.
         min_similarity: the minimum cosine between a change and what it replaces, with the words around them; for a
-            change in two places the cosine may be half as far from 1. Changes below 0.97 have to make the sentence
-            the more likely. Used where both `whole_sentence` and
+            change in two places the cosine may be half as far from 1. Used where both `whole_sentence` and
             `check_translations` are set, like the models below.
         encoder: an `Encoder`, or the name of one, for the meaning.
         causal_lm: a `CausalLM`, or the name of one, for the likelihood.
@@ -103,7 +97,7 @@ class Backtranslation(Augmenter):
     do_sample: bool = False
     whole_sentence: bool = True
     check_translations: bool = True
-    min_similarity: Probability = 0.93
+    min_similarity: Probability = 0.95
     encoder: Encoder | str = "minilm"
     causal_lm: CausalLM | str = "smollm2"
     preset: Literal["starter", "paper"] = field(default="starter", metadata=ONLY_IF_SET)
@@ -286,14 +280,12 @@ class Backtranslation(Augmenter):
                 dict.fromkeys(change for part in key.plan for change in self._changes_of(sentence, kept, *part))
             )
             if self.check_translations:
-                # A stop word beside a mention says how the sentence speaks of it ("the song for [X]").
-                changes = [c for c in changes if not (self._is_of_stop_words(sentence, c) and _is_beside(c, kept))]
-                changes = self._acceptable(sentence, changes)
+                changes = self._fluent(sentence, self._similar(sentence, changes))
             apart: list[Change] = []
             for change in changes:
                 if not any(_touch(change, other) for other in apart):
                     apart.append(change)
-            self._changes[key] = sorted(apart)
+            self._changes[key] = apart
 
     def _changes_of(
         self, sentence: Sentence, kept: Collection[int], span: tuple[int, int], query: _Query
@@ -308,22 +300,8 @@ class Backtranslation(Augmenter):
         for change in independent_changes(sentence.tokens[start:end], words, inside, self._language):
             yield tuple(Replacement(start + a, start + b, new) for a, b, new in change)
 
-    def _acceptable(self, sentence: Sentence, changes: Sequence[Change]) -> list[Change]:
-        """Those of changes that keep the meaning and do not make the sentence less likely, the best first."""
-        # Words that move hardly change the cosine, so that a change in several places has to be the nearer for it.
-        far = [
-            round(difference * len(change), _DIGITS)
-            for change, difference in zip(changes, self._differences(sentence, changes), strict=True)
-        ]
-        near = [i for i, difference in enumerate(far) if difference <= round(1 - self.min_similarity, _DIGITS)]
-        gains = self._gains(sentence, [changes[i] for i in near])
-        # The further a change is, the more it has to gain.
-        over = {i: gain - _NATS * max(0.0, far[i] - _NEAR) for i, gain in zip(near, gains, strict=True)}
-        best_first = sorted(near, key=lambda i: round(-over[i], _DIGITS))
-        return [changes[i] for i in best_first if over[i] >= self._min_gain(sentence, changes[i])]
-
-    def _differences(self, sentence: Sentence, changes: Sequence[Change]) -> list[float]:
-        """The distances (1 - cosine) of changes, with the words around them, from what they replace."""
+    def _similar(self, sentence: Sentence, changes: Sequence[Change]) -> list[Change]:
+        """Those of changes that keep the meaning of the words around them."""
         texts = []
         for change in changes:
             start, end = max(0, change[0].start - _CONTEXT), change[-1].end + _CONTEXT
@@ -334,24 +312,32 @@ class Backtranslation(Augmenter):
                 detokenize(new[start : max(start, len(new) - after) if after > 0 else None]),
             ]
         vectors = self.encoder_.sentence_vectors(texts)
-        return [1 - float(vectors[i] @ vectors[i + 1]) for i in range(0, len(texts), 2)]
+        differences = (1 - float(vectors[i] @ vectors[i + 1]) for i in range(0, len(texts), 2))
+        allowed = 1 - self.min_similarity
+        # Words that move hardly change the cosine, so that a change in several places has to be the nearer for it.
+        return [
+            change
+            for change, difference in zip(changes, differences, strict=True)
+            if round(difference * len(change), _DIGITS) <= round(allowed, _DIGITS)
+        ]
 
-    def _gains(self, sentence: Sentence, changes: Sequence[Change]) -> list[float]:
-        """The nats by which each of changes raises the log-likelihood of a sentence."""
+    def _fluent(self, sentence: Sentence, changes: Sequence[Change]) -> list[Change]:
+        """Those of changes that do not make a sentence less likely."""
         if not changes:
             return []
         as_printed = as_text if _has_capitals(sentence.tokens) else _cased_text
         texts = [as_printed(sentence), *(as_printed(_apply(sentence, change)) for change in changes)]
         log_probs = getattr(self.causal_lm_, "log_probs_of_variants", self.causal_lm_.token_log_probs)
         before, *after = (round(float(values.sum()), _DIGITS) for values in log_probs(texts))
-        return [total - before for total in after]
+        return [
+            change
+            for change, total in zip(changes, after, strict=True)
+            if total - before >= (_MIN_GAIN if self._is_of_stop_words(sentence, change) else 0.0)
+        ]
 
     def _is_of_stop_words(self, sentence: Sentence, change: Change) -> bool:
         words = {word.lower() for start, end, new in change for word in (*sentence.tokens[start:end], *new)}
         return words <= stop_words(self._language)
-
-    def _min_gain(self, sentence: Sentence, change: Change) -> float:
-        return 0.0 if is_of_words(sentence.tokens, change, self._language) else _MIN_GAIN
 
     def _draw_changes(self, request: Request, changes: Sequence[Change]) -> Sentence | Rejection:
         sentence, rng, _, attempt = request
@@ -364,10 +350,8 @@ class Backtranslation(Augmenter):
         if not drawn:
             return UNCHANGED
         together = tuple(sorted(replacement for change in drawn for replacement in change))
-        if len(drawn) > 1 and self.check_translations:
-            [gain] = self._gains(sentence, [together])
-            if gain < self._min_gain(sentence, together):
-                return _UNUSABLE
+        if len(drawn) > 1 and self.check_translations and not self._fluent(sentence, [together]):
+            return _UNUSABLE
         return _apply(sentence, together)
 
 
@@ -446,10 +430,6 @@ def _cased_text(sentence: Sentence) -> str:
 def _touch(one: Change, other: Change) -> bool:
     """Whether changes are at the same place or beside each other."""
     return any(a.start <= b.end and b.start <= a.end for a in one for b in other)
-
-
-def _is_beside(change: Change, kept: Collection[int]) -> bool:
-    return any(start - 1 in kept or end in kept for start, end, _ in change)
 
 
 def _apply(sentence: Sentence, change: Sequence[Replacement]) -> Sentence:

@@ -21,9 +21,8 @@ _DECISIVE = {
 }
 _SAME = {"n't": "not", "n’t": "not"}  # noqa: RUF001
 _JOINING = frozenset("-/–—")  # noqa: RUF001
-_STEMS = ((3, 0.5), (4, 0.4))  # letters, and a share of the longer word, that words of one stem begin with
-_ARTICLES = {"en": frozenset(("a", "an", "the"))}
-_NEIGHBOURS = 2  # words on both sides of a change among which none may be of the stem of a new word
+_MIN_STEM = 3  # letters, and a share of the longer word, that words of one stem begin with
+_STEM_SHARE = 0.5
 _MAX_ARTICLE = 3  # letters of stop words that stand for no other word: articles and prepositions
 
 
@@ -56,8 +55,7 @@ def independent_changes(
     # - that change or move kept tokens, names, figures or punctuation, or stand beside a hyphen;
     # - that move words and put others into their place;
     # - that only reorder, add or remove words, or only change the form of a word;
-    # - that lose or add what is said: negation, pronouns, and words other than stop words for which no other stands;
-    # - that put a word beside one of its stem ("the leading leader").
+    # - that lose or add what is said: negation, pronouns, and words other than stop words for which no other stands.
     usual = stop_words(language)
     parts = list(_parts(tokens, paraphrase, frozenset(kept)))
     decisive = _DECISIVE.get(language or "", frozenset())
@@ -72,22 +70,9 @@ def independent_changes(
             _keeps_what_is_said(removed, added, usual, decisive)
             and _keeps_names(tokens, group)
             and _keeps_compounds(tokens, group)
-            and not _repeats_stems(tokens, group, removed, (added - removed).keys() - usual)
         ):
             changes.append(tuple(part.replacement for part in group))
     return changes
-
-
-def is_of_words(tokens: Sequence[str], change: Change, language: str | None) -> bool:
-    """Whether a change only puts other words for words, neither stop words (but articles) nor forms of a word."""
-    removed = Counter(_folded(token) for start, end, _ in change for token in tokens[start:end])
-    added = Counter(_folded(word) for *_, words in change for word in words)
-    lost, new = removed - added, added - removed
-    function_words = stop_words(language) - _ARTICLES.get(language or "", frozenset())
-    if not function_words.isdisjoint((*lost, *new)):
-        return False
-    content = [[word for word in words if word not in stop_words(language)] for words in (lost, new)]
-    return any(content) and not any(_is_same_word(word, other) for word in content[0] for other in content[1])
 
 
 def _parts(tokens: Sequence[str], paraphrase: Sequence[str], kept: frozenset[int]) -> Iterator[_Part]:
@@ -152,7 +137,7 @@ def _is_same_word(one: str, other: str) -> bool:
     if one == other:
         return True
     common = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
-    return any(common >= max(least, share * max(len(one), len(other))) for least, share in _STEMS)
+    return common >= max(_MIN_STEM, _STEM_SHARE * max(len(one), len(other)))
 
 
 def _keeps_what_is_said(
@@ -184,19 +169,6 @@ def _keeps_compounds(tokens: Sequence[str], group: Sequence[_Part]) -> bool:
     return all(
         _JOINING.isdisjoint((*tokens[max(0, start - 1) : start], *tokens[end : end + 1]))
         for start, end, _ in (part.replacement for part in group)
-    )
-
-
-def _repeats_stems(
-    tokens: Sequence[str], group: Sequence[_Part], removed: Collection[str], new: Collection[str]
-) -> bool:
-    """Whether one of new words comes to stand near one of its stem, which stays."""
-    return any(
-        _folded(neighbour) not in removed and _is_same_word(word, _folded(neighbour))
-        for part in group
-        for word in part.added.keys() & new
-        for start, end, _ in [part.replacement]
-        for neighbour in (*tokens[max(0, start - _NEIGHBOURS) : start], *tokens[end : end + _NEIGHBOURS])
     )
 
 
