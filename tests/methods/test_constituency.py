@@ -333,11 +333,11 @@ class TestReplacement:
 
     def test_the_most_similar_phrase_is_inserted(self) -> None:
         class Vectors(FakeEncoder):
-            """The vectors of some texts: cosines with that of Rome of 1, .9, .5 and 0; what is around them is alike."""
+            """The vectors of some texts: cosines with that of Rome of 1, .9, .5 and 0."""
 
             def sentence_vectors(self, texts: Sequence[str]) -> NDArray[float32]:
                 known = {"Rome": (1.0, 0.0), "Oslo": (0.9, 0.436), "Bonn": (0.5, 0.866), "Gas": (0.0, 1.0)}
-                return array([known.get(text, (1.0, 0.0)) for text in texts])
+                return array([known[text] for text in texts])
 
         names = ["Oslo", "Bonn", "Gas"]
 
@@ -350,9 +350,9 @@ class TestReplacement:
             [of_rome, *_] = made(gold, parser, categories="NP", min_similarity=min_similarity, encoder=Vectors())
             return {text.split(" | ")[0] for text in of_rome}
 
-        assert "we saw Oslo" in result(*names, min_similarity=0.7)
-        assert "we saw Gas" not in result(*names, min_similarity=0.7), "unlike"
-        assert result("Bonn", "Gas", min_similarity=0.8) == set(), "none is similar enough"
+        assert "we saw Oslo" in result(*names, min_similarity=0.4)
+        assert "we saw Gas" not in result(*names, min_similarity=0.4), "unlike"
+        assert result("Bonn", "Gas", min_similarity=0.6) == set(), "none is similar enough"
 
     def test_refusals(self) -> None:
         for options in (
