@@ -70,9 +70,8 @@ class ConstituencyReplacement(Augmenter):
             agrees with the rest of the sentence as it does, where the parser knows: in role, number, determiner,
             preposition, verb form, and pronouns; and whether mentions are not repeated. The paper asks for the same
             category only.
-        min_similarity: the minimum similarity of the replaced and the inserted phrase, the mean of the cosine of their
-            vectors and that of the words around them; the most similar of several random phrases is inserted. 0 for no
-            comparison, as in the paper.
+        min_similarity: the minimum cosine of the vectors of the replaced and the inserted phrase; the most similar of
+            several random phrases is inserted. 0 for no comparison, as in the paper.
         skip_headlines: whether headlines and table rows are neither changed nor taken phrases from; see
             `entaug.methods.shared.prose_detection`. The paper has no such rule.
         constituency_parser: a `ConstituencyParser` or its name: ``"projected"``, ``"stanza:en"`` (as in the paper).
@@ -129,7 +128,7 @@ class ConstituencyReplacement(Augmenter):
 
     def _load(self) -> None:
         super()._load()
-        self._similarity = SpanSimilarity(self.encoder_, with_context=True) if self.min_similarity else None
+        self._similarity = SpanSimilarity(self.encoder_) if self.min_similarity else None
 
     # --------------------------------------------------------------------------------------------------------- fitting
 

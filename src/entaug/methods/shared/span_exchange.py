@@ -88,33 +88,22 @@ def _words_of(sentence: Sentence, mention: Mention) -> tuple[str, ...]:
 
 
 class SpanSimilarity:
-    """Cosine similarity of ranges of tokens, and of what stands around them, each encoded as a text of its own."""
+    """Cosine similarity of ranges of tokens, each encoded as a text of its own."""
 
-    def __init__(self, encoder: Encoder, *, with_context: bool = False) -> None:
+    def __init__(self, encoder: Encoder) -> None:
         self._encoder = encoder
-        self._with_context = with_context
         self._vectors: dict[str, NDArray[float32]] = {}
 
     def prepare(self, spans: Iterable[tuple[Sentence, Span]]) -> None:
         """Encode ranges in one call, which takes less time than many."""
-        self._encode([text for sentence, span in spans for text in self._texts(sentence, span)])
+        self._encode([detokenize(sentence.tokens[slice(*span)]) for sentence, span in spans])
 
     def of(self, one: tuple[Sentence, Span], others: Sequence[tuple[Sentence, Span]]) -> list[float]:
-        """Return the similarity of a range with each of some others; with context the mean of both cosines."""
-        texts = [self._texts(sentence, span) for sentence, span in (one, *others)]
-        self._encode([text for of_span in texts for text in of_span])
-        first, *rest = [[self._vectors[text] for text in of_span] for of_span in texts]
-        return [
-            round(sum(float(a @ b) for a, b in zip(first, vectors, strict=True)) / len(first), _DIGITS)
-            for vectors in rest
-        ]
-
-    def _texts(self, sentence: Sentence, span: Span) -> list[str]:
-        start, end = span
-        inside = detokenize(sentence.tokens[start:end])
-        return (
-            [inside, detokenize((*sentence.tokens[:start], *sentence.tokens[end:]))] if self._with_context else [inside]
-        )
+        """Return the similarity of a range with each of some others."""
+        texts = [detokenize(sentence.tokens[slice(*span)]) for sentence, span in (one, *others)]
+        self._encode(texts)
+        first, *vectors = [self._vectors[text] for text in texts]
+        return [round(float(vector @ first), _DIGITS) for vector in vectors]
 
     def _encode(self, texts: Sequence[str]) -> None:
         new = [text for text in dict.fromkeys(texts) if text not in self._vectors]
