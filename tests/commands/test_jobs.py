@@ -240,7 +240,14 @@ def test_processes_with_a_model_write_the_same_bytes(tmp_path: Path) -> None:
     outputs = []
     for jobs in (1, 2):
         method = create_augmenter(
-            "lm", masked_lm=str(model), filters=filters, min_p=0.0, guard=False, show_source=False
+            "lm",
+            masked_lm=str(model),
+            filters=filters,
+            min_p=0.0,
+            guard=False,
+            show_source=False,
+            dependency_parser=None,  # in other processes the fixture of tests hides no models that are prepared
+            causal_lm=None,
         )
         augment_file(TRAIN, tmp_path / f"{jobs}.conll", method, jobs=jobs)
         outputs.append((tmp_path / f"{jobs}.conll").read_bytes())
