@@ -404,7 +404,7 @@ def test_presets_settle_what_is_not_given() -> None:
     assert (paper.dependency_parser, paper.min_tokens, paper.normalize_boundaries) == ("de_dep_news_trf", 1, False)
     assert CASSI(preset="authors").min_tokens == 6
     for preset in ("paper", "authors"):
-        found = CASSI(preset=preset)  # type: ignore[arg-type]
+        found = CASSI(preset=preset)
         assert {name: getattr(found, name) for name in AS_THE_PAPER} == AS_THE_PAPER
 
 

@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from numpy import float32
+from numpy import array, float32
 from numpy.typing import NDArray
 
 from entaug import ConstituencyReplacement, Mention, Sentence
@@ -16,7 +16,7 @@ from entaug.backends.protocols import Constituent, Parse
 from entaug.backends.resolve import resolve
 from entaug.errors import MissingModelError, ParameterError, UnknownNameError
 from entaug.methods.choice import CandidateScorer
-from helpers.fakes import FakeCausalLM, FakeEncoder, array
+from helpers.fakes import FakeCausalLM, FakeEncoder
 
 
 def constituents_of(text: str, heads: Sequence[int], relations: str, tags: str) -> set[str]:

@@ -544,7 +544,7 @@ def test_aclm_requires_the_parts_of_its_template_in_their_order() -> None:
 
 def test_templates_with_function_words() -> None:
     gold = [Sentence("Bands of the town Suede played in Leeds .".split(), [Mention("GRP", [(4, 5)])])]
-    backends = {"generator": FakeGenerator(), "tagger": FakeTagger(), "encoder": FakeEncoder()}
+    backends: Any = {"generator": FakeGenerator(), "tagger": FakeTagger(), "encoder": FakeEncoder()}
     method = ACLM(candidates=1, **backends, keyword_ratio=0.0, guard=False).fit(gold)
     plan = method._plan(Request(gold[0], Random(0)))
     assert not isinstance(plan, Rejection)
@@ -567,7 +567,7 @@ def test_ends_of_sentences(tokens: str, wanted: bool) -> None:
 
 def test_a_text_ends_as_its_source_does() -> None:
     gold = [Sentence("we met Suede twice .".split(), [Mention("GRP", [(2, 3)])])]
-    backends = {"generator": FakeGenerator(), "tagger": FakeTagger(), "encoder": FakeEncoder()}
+    backends: Any = {"generator": FakeGenerator(), "tagger": FakeTagger(), "encoder": FakeEncoder()}
 
     def read(text: str, **options: Any) -> Sentence | Rejection:
         method = ACLM(candidates=1, **backends, max_similarity=1.0, guard=False, **options).fit(gold)

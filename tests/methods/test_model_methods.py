@@ -452,7 +452,8 @@ def test_bt_draws_changes() -> None:
 
 
 def test_bt_needs_its_judges_only_where_they_judge() -> None:
-    for options in ({"whole_sentence": False}, {"check_translations": False}):
+    each: Any = ({"whole_sentence": False}, {"check_translations": False})
+    for options in each:
         method = Backtranslation(translator=by({}), **options).load()
         assert not hasattr(method, "encoder_")
         assert method.kinds_by_default.isdisjoint({"encoder", "causal_lm"})

@@ -283,9 +283,8 @@ def test_training_gets_the_hyperparameters() -> None:
     assert config == TrainingConfig(
         epochs=3, batch_size=5, learning_rate=5e-5, validation_fraction=0.0, patience=7, adapters=False, seed=4
     )
-    assert EnTDA(candidates=1, generator=Recorder()).fit(gold).trained_.config == TrainingConfig(
-        epochs=10, batch_size=8
-    )  # type: ignore[union-attr]
+    config = EnTDA(candidates=1, generator=Recorder()).fit(gold).trained_.config  # type: ignore[union-attr]
+    assert config == TrainingConfig(epochs=10, batch_size=8)
 
 
 # ----------------------------------------------------------------------------------------- F4: languages of generators
