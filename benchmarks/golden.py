@@ -114,6 +114,7 @@ def _trip(*, can_sample: bool = False) -> entaug.RoundTrip:
 _LEXICON = {"lexicon": lambda: fakes.FakeLexicon(_SYNONYMS), "masked_lm": None, "causal_lm": None}
 _FIRST = {"candidates": 1}
 _LM = {"masked_lm": fakes.FakeMaskedLM}
+_PLAIN: Mapping[str, Any] = {"dependency_parser": None, "masked_lm": None, "causal_lm": None}
 _MASKED = {**_LM, **_FIRST, "show_source": False, "dependency_parser": None, "causal_lm": None, "p": 1.0}
 _NAMES = {
     **_FIRST,
@@ -168,18 +169,18 @@ _RULES = (
 )
 
 _WORDNET = (
-    Case("sr", "sr", "train", {"dependency_parser": None}),
-    Case("sr-nested", "sr", "nested", {"dependency_parser": None}),
-    Case("sr-spaced", "sr", "spaced", {"dependency_parser": None}),
-    Case("sr-p1", "sr", "train", {"dependency_parser": None, "p": 1.0}),
-    Case("sr-outside", "sr", "train", {"dependency_parser": None, "p": 1.0, "inside_mentions": False}),
+    Case("sr", "sr", "train", {**_PLAIN}),
+    Case("sr-nested", "sr", "nested", {**_PLAIN}),
+    Case("sr-spaced", "sr", "spaced", {**_PLAIN}),
+    Case("sr-p1", "sr", "train", {**_PLAIN, "p": 1.0}),
+    Case("sr-outside", "sr", "train", {**_PLAIN, "p": 1.0, "inside_mentions": False}),
     Case(
         "sr-outside-nested",
         "sr",
         "nested",
-        {"dependency_parser": None, "p": 1.0, "inside_mentions": False},
+        {**_PLAIN, "p": 1.0, "inside_mentions": False},
     ),
-    Case("sr-stop-words", "sr", "train", {"dependency_parser": None, "stop_words": "en"}),
+    Case("sr-stop-words", "sr", "train", {**_PLAIN, "stop_words": "en"}),
 )
 
 _FAKED = (

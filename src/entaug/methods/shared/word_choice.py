@@ -118,11 +118,9 @@ def text_with_source(tokens: Sequence[str], gaps: Sequence[int], spaces: Sequenc
 
 
 def expected_words(predicted: Iterable[tuple[str, float]], minimum: float = _MIN_EXPECTED) -> frozenset[str]:
-    """Return the words, in lower case, that a masked language model expects.
-
-    The default is for sentences without the sight of the original. With it the model also predicts words that are near
-    the original, but not likely where they stand.
-    """
+    """Return the words, in lower case, that a masked language model expects."""
+    # The default is for sentences without the sight of the original. With it the model also predicts words that are
+    # near the original, but not likely where they stand.
     return frozenset(word.lower() for word, score in predicted if score >= minimum)
 
 
