@@ -5,9 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
 
 from entaug.backends.lexicon import wordnet, wordnet_preparation
@@ -20,7 +18,7 @@ from entaug.core.data import Sentence
 from entaug.errors import MissingModelError, ParameterError, UnknownNameError
 from entaug.methods.shared.word_choice import is_same_word
 from entaug.methods.synonyms import SynonymReplacement
-from helpers.fakes import FakeLexicon, FakeMaskedLM
+from helpers.fakes import FakeLexicon, FakeMaskedLM, Likes
 
 # Synsets: (offset, type, words, gloss); senses: (lemma, type number, offset, sense number, count).
 HEAD = "  1 This software and database is being provided under a licence  \n  2 WordNet 3.1 Copyright  \n"
@@ -415,18 +413,6 @@ class Expects(FakeMaskedLM):
             [[("bank", -0.1), ("shore", -3.0), ("lender", self.lender[text[:2] == ("the bank of it ", "the ")])]]
             for text in texts
         ]
-
-
-class Likes:
-    """A causal LM for which each word has a log-probability."""
-
-    name = "likes"
-
-    def __init__(self, **log_probs: float) -> None:
-        self.log_probs = log_probs
-
-    def token_log_probs(self, texts: Sequence[str]) -> list[Any]:
-        return [np.array([self.log_probs.get(word, -5.0) for word in text.split()], np.float32) for text in texts]
 
 
 def in_context(masked_lm: object, causal_lm: object, text: str = "the bank of it") -> set[str]:

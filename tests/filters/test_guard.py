@@ -21,6 +21,7 @@ from entaug.errors import MissingModelError, UnknownNameError
 from entaug.filters import create_filters
 from entaug.filters.label_guard import CHECKS, LabelGuard, NameEvidence, UncasedNames, is_beginning, is_shouted
 from entaug.methods import METHODS, create_augmenter
+from entaug.methods.base import Augmenter
 from entaug.methods.combined import parse_methods
 from entaug.teacher import Relabeller
 from entaug.teacher.relabel import Relabelled
@@ -428,33 +429,21 @@ def test_names_in_text_without_capitals_are_found() -> None:
     assert hindi.places([labelled("सीता दिल्ली में")]) == [{1}]
 
 
+def replacing_all(masked_lm: FakeMaskedLM) -> Augmenter:
+    """LM for a fake that knows no word of the corpus."""
+    options: dict[str, Any] = {"num_replacements": 5, "p": 1.0, "stop_words": None, "dependency_parser": None}
+    return create_augmenter("lm", masked_lm=masked_lm, copies=4, show_source=False, **options)
+
+
 def test_lm_leaves_names_alone_that_the_corpus_writes_without_capitals() -> None:
-    method = create_augmenter(
-        "lm",
-        masked_lm=FakeMaskedLM([f"w{chr(n)}" for n in range(97, 120)]),
-        copies=4,
-        num_replacements=5,
-        show_source=False,
-        dependency_parser=None,
-        stop_words=None,
-        p=1.0,
-    )
+    method = replacing_all(FakeMaskedLM([f"w{chr(n)}" for n in range(97, 120)]))
     new = list(method.fit(QUERIES).augment(QUERIES[1:2]))
     assert new
     assert all(sentence.tokens[2:4] == ("golden", "corral") for sentence in new)
 
 
 def test_lm_offers_no_names_without_capitals() -> None:
-    method = create_augmenter(
-        "lm",
-        masked_lm=FakeMaskedLM(["paris", "bright"]),
-        copies=4,
-        num_replacements=5,
-        show_source=False,
-        dependency_parser=None,
-        stop_words=None,
-        p=1.0,
-    )
+    method = replacing_all(FakeMaskedLM(["paris", "bright"]))
     method.load().filters_[0].word_cases = method.filters_[0].word_cases_ = FakeWordCases(["Paris"])  # type: ignore[attr-defined]
     new = list(method.fit(QUERIES).augment(QUERIES))
     assert new

@@ -268,6 +268,19 @@ class FakeGenerator(FakeTrainable):
         return generated
 
 
+class Likes:
+    """A causal language model for which each word has a log-probability."""
+
+    name = "likes"
+
+    def __init__(self, **log_probs: float) -> None:
+        self.log_probs = log_probs
+
+    def token_log_probs(self, texts: Sequence[str]) -> list[NDArray[float32]]:
+        """See `CausalLM.token_log_probs`; words are the tokens."""
+        return [array([self.log_probs.get(word, -5.0) for word in text.split()]) for text in texts]
+
+
 class FakeEncoder:
     """An encoder whose vectors depend on the spelling."""
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from entaug import Edit, Mention, MentionReplacement, Sentence
 from entaug.errors import InputError
 from entaug.methods.base import Rejection
-from entaug.methods.shared import donors
+from entaug.methods.shared import text_vectors
 from entaug.methods.shared.donors import (
     CorpusCapitals,
     MentionShapes,
@@ -219,7 +219,7 @@ def test_nearest_donors_do_not_depend_on_the_batch(monkeypatch: pytest.MonkeyPat
     whole = made()
     assert whole
     monkeypatch.setattr(MentionReplacement, "window_size", 1)
-    monkeypatch.setattr(donors, "_CACHE_SIZE", 3)
+    monkeypatch.setattr(text_vectors, "_MAX_VECTORS", 3)
     assert made() == whole
 
 

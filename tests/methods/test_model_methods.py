@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from numpy import float32
 from numpy.typing import NDArray
@@ -21,7 +20,7 @@ from entaug.backends.translation.base import ChainedTranslator
 from entaug.core.alignment import CorpusTokenizer, detokenize, detokenize_with_gaps
 from entaug.core.spacing import infer_spaces
 from entaug.errors import ParameterError, UnknownNameError
-from helpers.fakes import FakeCausalLM, FakeEncoder, FakeMaskedLM, FakeTranslator, FakeWordVectors
+from helpers.fakes import FakeCausalLM, FakeEncoder, FakeMaskedLM, FakeTranslator, FakeWordVectors, Likes
 
 
 class Scripted(FakeMaskedLM):
@@ -201,18 +200,6 @@ class Parser:
             tags, features = zip(*(self.tags.get(word.lower(), "X/").split("/") for word in words), strict=True)
             parses.append(Parse((0,) * len(words), ("dep",) * len(words), tags, features))
         return parses
-
-
-class Likes:
-    """A causal language model for which each word has a log-probability."""
-
-    name = "likes"
-
-    def __init__(self, **log_probs: float) -> None:
-        self.log_probs = log_probs
-
-    def token_log_probs(self, texts: Sequence[str]) -> list[Any]:
-        return [np.array([self.log_probs.get(word, -5.0) for word in text.split()], np.float32) for text in texts]
 
 
 def test_lm_shows_the_source_and_leaves_alone_what_the_model_does_not_know() -> None:

@@ -41,6 +41,15 @@ def predicate_words(parse: Parse) -> set[int]:
     return with_copula | {token for token, tag in enumerate(parse.tags) if tag in _VERBS}
 
 
+def children_of(heads: Sequence[int]) -> list[list[int]]:
+    """Return for each token those whose head it is, in order."""
+    children: list[list[int]] = [[] for _ in heads]
+    for token, head in enumerate(heads):
+        if head != token:
+            children[head].append(token)
+    return children
+
+
 def subtree_ranges(heads: Sequence[int]) -> list[Span | None]:
     """The range of the subtree of each word."""
     n = len(heads)

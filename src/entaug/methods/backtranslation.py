@@ -28,7 +28,7 @@ from entaug.filters.label_guard import UncasedNames
 from entaug.methods.base import Augmenter, MethodInfo, Rejection, Request
 from entaug.methods.shared.paraphrase_changes import Change, Replacement, independent_changes
 from entaug.methods.types import UNCHANGED
-from entaug.metrics.likelihood import as_text
+from entaug.metrics.likelihood import as_text, variant_log_probs
 
 _NO_SEGMENT = Rejection("no long enough segment outside mentions", final=True)
 _NO_CHANGE = "the translation changes nothing that may be changed"
@@ -327,8 +327,7 @@ class Backtranslation(Augmenter):
             return []
         as_printed = as_text if _has_capitals(sentence.tokens) else _cased_text
         texts = [as_printed(sentence), *(as_printed(_apply(sentence, change)) for change in changes)]
-        log_probs = getattr(self.causal_lm_, "log_probs_of_variants", self.causal_lm_.token_log_probs)
-        before, *after = (round(float(values.sum()), _DIGITS) for values in log_probs(texts))
+        before, *after = (round(float(v.sum()), _DIGITS) for v in variant_log_probs(texts, self.causal_lm_))
         return [
             change
             for change, total in zip(changes, after, strict=True)

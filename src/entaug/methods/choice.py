@@ -14,7 +14,7 @@ from entaug.backends.protocols import CausalLM, Encoder
 from entaug.config.params import construct, parse_assignments
 from entaug.core.data import Sentence
 from entaug.errors import ParameterError
-from entaug.metrics.likelihood import as_text
+from entaug.metrics.likelihood import as_text, variant_log_probs
 
 _DIGITS = 3  # of a score: kernels may round further ones differently for other batches
 
@@ -64,13 +64,14 @@ class CandidateScorer(Component):
 
     def scores(self, groups: Sequence[tuple[Sentence, Sequence[Sentence]]]) -> list[list[float]]:
         """Return the scores of the candidates of each source, the highest for the best; minus infinity refuses one."""
-        # Variants of a sentence begin alike; a model that can computes their common beginning once.
-        log_probs = getattr(self.causal_lm_, "log_probs_of_variants", self.causal_lm_.token_log_probs)
         scores = []
         for source, candidates in groups:
             texts = list(map(as_text, candidates))
             known = [] if self.margin is None else [as_text(source)]
-            likelihood = [float(values.mean()) if len(values) else 0.0 for values in log_probs([*known, *texts])]
+            likelihood = [
+                float(values.mean()) if len(values) else 0.0
+                for values in variant_log_probs([*known, *texts], self.causal_lm_)
+            ]
             minimum = likelihood.pop(0) - self.margin if self.margin is not None else -math.inf
             nearness = self._nearness(as_text(source), texts)
             scores.append(

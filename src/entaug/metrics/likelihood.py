@@ -23,7 +23,7 @@ from entaug.core.data import Sentence
 from entaug.errors import ParameterError
 
 if TYPE_CHECKING:
-    from numpy import float64
+    from numpy import float32, float64
     from numpy.typing import NDArray
 
 
@@ -84,6 +84,13 @@ def masked_log_probs(texts: Sequence[str], lm: MaskedLM) -> Iterator[NDArray[Any
         if rows >= MAX_ROWS or end == len(texts):
             yield from lm.token_log_probs([(text, None) for text in texts[start:end]])
             start, rows = end, 0
+
+
+def variant_log_probs(texts: Sequence[str], lm: CausalLM) -> list[NDArray[float32]]:
+    """Compute the log-probability of every sub-word given those before it, for variants of one sentence."""
+    # They begin alike; a model that can computes their common beginning once.
+    found: list[NDArray[float32]] = getattr(lm, "log_probs_of_variants", lm.token_log_probs)(texts)
+    return found
 
 
 def causal_log_probs(texts: Sequence[str], lm: CausalLM, batch_size: int = MAX_ROWS) -> Iterator[NDArray[Any]]:

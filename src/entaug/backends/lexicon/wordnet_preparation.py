@@ -24,7 +24,7 @@ import sys
 import tarfile
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import takewhile
@@ -406,12 +406,16 @@ _SEEN, _AS_SEEN = 2, 0.1
 _USUAL, _AS_USUAL = 3, 0.02
 
 
-def compile_tagged_tables(data: Database) -> dict[str, dict[str, list[str]]]:
-    """From WordNet's files the synonyms of English forms whose part of speech is known, of first senses only."""
-    tables: dict[str, dict[str, list[str]]] = {tag: {} for tag in UPOS.values()}
+_Synonyms = Callable[[Database, str, str], Iterable[tuple[str, int]]]
+_Counts = dict[str, dict[str, dict[str, int]]]
+
+
+def _inflected_synonyms(data: Database, left_alone: frozenset[str], synonyms: _Synonyms) -> _Counts:
+    """By part of speech and English form the synonyms of its lemma in the same form, with how often they were seen."""
+    tables: _Counts = {tag: {} for tag in UPOS.values()}
     for form, possible in data.analyses.items():
         lemmas = {form, *(lemma for lemma, _, _ in possible)}
-        if not form.isalpha() or lemmas & (LEFT_ALONE | data.left_out):
+        if not form.isalpha() or lemmas & (left_alone | data.left_out):
             continue
         if data.is_name([reading for lemma, pos, _ in possible for reading in data.senses[lemma, pos]]):
             continue
@@ -419,22 +423,32 @@ def compile_tagged_tables(data: Database) -> dict[str, dict[str, list[str]]]:
             of_pos = [(lemma, tags) for lemma, its_pos, tags in possible if its_pos == pos]
             lemma, tags = max(of_pos, key=lambda item: sum(r[3] + UNSEEN for r in data.senses[item[0], pos]))
             found: dict[str, int] = {}
-            senses = data.senses[lemma, pos]
-            first, seen = data.synsets[pos, senses[0][2]], senses[0][3]
-            of_first = {word.lower() for word in first.words}
-            usual_ones = (
-                (synonym, count)
-                for synonym, count in synonyms_of(data, lemma, pos, senses)
-                if synonym in of_first and (count >= max(_SEEN, _AS_SEEN * seen) or is_variant(lemma, synonym))
-                if seen + UNSEEN >= _FIRST * sum(count + UNSEEN for *_, count in senses)
-            )
-            for synonym, count in (*usual_ones, *_first_sense_synonyms(data, lemma, pos)):
+            for synonym, count in synonyms(data, lemma, pos):
                 inflected = inflect(synonym.split("_"), pos, tags)
                 if inflected and form not in inflected.split(" ") and inflected.replace(" ", "").isalpha():
                     found[inflected] = max(count, found.get(inflected, 0))
             if found:
-                tables[UPOS[pos]][form] = sorted(found, key=lambda words: -found[words])
+                tables[UPOS[pos]][form] = found
     return tables
+
+
+def compile_tagged_tables(data: Database) -> dict[str, dict[str, list[str]]]:
+    """From WordNet's files the synonyms of English forms whose part of speech is known, of first senses only."""
+    return {
+        tag: {form: sorted(found, key=lambda words: -found[words]) for form, found in table.items()}
+        for tag, table in _inflected_synonyms(data, LEFT_ALONE, _synonyms_of_first_sense).items()
+    }
+
+
+def _synonyms_of_first_sense(data: Database, lemma: str, pos: str) -> Iterator[tuple[str, int]]:
+    senses = data.senses[lemma, pos]
+    first, seen = data.synsets[pos, senses[0][2]], senses[0][3]
+    of_first = {word.lower() for word in first.words}
+    if seen + UNSEEN >= _FIRST * sum(count + UNSEEN for *_, count in senses):
+        for synonym, count in synonyms_of(data, lemma, pos, senses):
+            if synonym in of_first and (count >= max(_SEEN, _AS_SEEN * seen) or is_variant(lemma, synonym)):
+                yield synonym, count
+    yield from _first_sense_synonyms(data, lemma, pos)
 
 
 def _first_sense_synonyms(data: Database, lemma: str, pos: str) -> Iterator[tuple[str, int]]:
@@ -468,24 +482,10 @@ _SEEN_IN_CONTEXT, _MOST_SYNONYMS = 1, 8
 
 def compile_sense_tables(data: Database) -> dict[str, dict[str, list[str]]]:
     """From WordNet's files the synonyms of English forms whose part of speech is known, of all usual senses."""
-    tables: dict[str, dict[str, list[str]]] = {tag: {} for tag in UPOS.values()}
-    for form, possible in data.analyses.items():
-        lemmas = {form, *(lemma for lemma, _, _ in possible)}
-        if not form.isalpha() or lemmas & (_CLOSED | data.left_out):
-            continue
-        if data.is_name([reading for lemma, pos, _ in possible for reading in data.senses[lemma, pos]]):
-            continue
-        for pos in {pos for _, pos, _ in possible}:
-            of_pos = [(lemma, tags) for lemma, its_pos, tags in possible if its_pos == pos]
-            lemma, tags = max(of_pos, key=lambda item: sum(r[3] + UNSEEN for r in data.senses[item[0], pos]))
-            found: dict[str, int] = {}
-            for synonym, count in _synonyms_of_senses(data, lemma, pos):
-                inflected = inflect(synonym.split("_"), pos, tags)
-                if inflected and form not in inflected.split(" ") and inflected.replace(" ", "").isalpha():
-                    found[inflected] = max(count, found.get(inflected, 0))
-            if found:
-                tables[UPOS[pos]][form] = sorted(found, key=lambda words: (-found[words], words))[:_MOST_SYNONYMS]
-    return tables
+    return {
+        tag: {form: sorted(of, key=lambda words: (-of[words], words))[:_MOST_SYNONYMS] for form, of in table.items()}
+        for tag, table in _inflected_synonyms(data, _CLOSED, _synonyms_of_senses).items()
+    }
 
 
 def _synonyms_of_senses(data: Database, lemma: str, pos: str) -> Iterator[tuple[str, int]]:

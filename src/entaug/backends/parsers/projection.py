@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from entaug.backends.dependency_trees import SUBJECTS, base_relations, phrase_form, strip_tokens, subtree_ranges
+from entaug.backends.dependency_trees import (
+    SUBJECTS,
+    base_relations,
+    children_of,
+    phrase_form,
+    strip_tokens,
+    subtree_ranges,
+)
 from entaug.backends.protocols import Constituent, DependencyParser, Parse
 from entaug.backends.resolve import resolve
 
@@ -58,10 +65,7 @@ class _Tree:
         self._heads = parse.heads
         self._relations = base_relations(parse)
         self._ranges = subtree_ranges(parse.heads)
-        self._children: list[list[int]] = [[] for _ in words]
-        for token, head in enumerate(parse.heads):
-            if head != token:
-                self._children[head].append(token)
+        self._children = children_of(parse.heads)
 
     def phrases(self) -> Iterator[tuple[str, int, int]]:
         """Candidate phrases: category, start and end."""

@@ -15,6 +15,7 @@ from entaug.backends.dependency_trees import (
     OBJECTS,
     SUBJECTS,
     base_relations,
+    children_of,
     grammatical_number,
     predicate_words,
     strip_tokens,
@@ -101,10 +102,7 @@ class _Statement:
         self.verbs = predicate_words(parse)
         self.end = _end_of_words(tokens)
         self._ranges = subtree_ranges(parse.heads)
-        self._children: list[list[int]] = [[] for _ in tokens]
-        for token, head in enumerate(parse.heads):
-            if head != token:
-                self._children[head].append(token)
+        self._children = children_of(parse.heads)
         roots = [i for i, head in enumerate(parse.heads) if head == i and not _SEPARATORS.issuperset(tokens[i])]
         self.root = roots[0] if roots else 0
         subjects = self.children(self.root, _SUBJECTS)

@@ -22,11 +22,9 @@ from entaug.core.mentions import Mention, sorted_mentions
 from entaug.core.spacing import PRINTED_FORMS, is_unspaced_script
 from entaug.core.words import takes_an
 from entaug.files.mention_lists import MentionList
+from entaug.methods.shared.text_vectors import TextVectors
 
 if TYPE_CHECKING:
-    from numpy import float32
-    from numpy.typing import NDArray
-
     from entaug.backends.protocols import Encoder
 
 Style = Literal["lower", "upper", "title", "sentence", "mixed"]
@@ -508,10 +506,9 @@ class DonorVectors:
     """Nearness in sense of mentions and of the words around them, by the vectors of an encoder."""
 
     def __init__(self, encoder: Encoder, min_similarity: float) -> None:
-        self._encoder = encoder
+        self._vectors = TextVectors(encoder)
         self._min_similarity = min_similarity
         self._contexts: defaultdict[str, set[str]] = defaultdict(set)
-        self._known: dict[str, NDArray[float32]] = {}
 
     def add(self, sentence: Sentence, mention: Mention) -> None:
         """Learn from a mention of the corpus."""
@@ -521,25 +518,18 @@ class DonorVectors:
     def fit(self) -> None:
         """Compute the vectors of all mentions, and the mean of those of their contexts."""
         contexts = {key: sorted(texts)[:_MAX_CONTEXTS] for key, texts in sorted(self._contexts.items())}
-        vectors = self._encode([*contexts, *(text for texts in contexts.values() for text in texts)])
-        self._mentions = {key: vectors[key] for key in contexts}
-        self._around = {key: sum(vectors[text] for text in texts) / len(texts) for key, texts in contexts.items()}
+        self._mentions = dict(zip(contexts, self._vectors.of(list(contexts)), strict=True))
+        all_texts = [text for texts in contexts.values() for text in texts]
+        around = dict(zip(all_texts, self._vectors.of(all_texts), strict=True))
+        self._around = {key: sum(around[text] for text in texts) / len(texts) for key, texts in contexts.items()}
 
     def prepare(self, mentions: Iterable[tuple[Sentence, Mention]]) -> None:
         """Compute the vectors of mentions to replace and of what is around each, in one call."""
-        self._encode(text for sentence, mention in mentions for text in _texts(sentence, mention))
-
-    def _encode(self, texts: Iterable[str]) -> dict[str, NDArray[float32]]:
-        if len(self._known) > _CACHE_SIZE:
-            self._known.clear()
-        if new := [text for text in dict.fromkeys(texts) if text not in self._known]:
-            self._known.update(zip(new, self._encoder.sentence_vectors(new), strict=True))
-        return self._known
+        self._vectors.of([text for sentence, mention in mentions for text in _texts(sentence, mention)])
 
     def nearest(self, sentence: Sentence, mention: Mention, donors: Iterable[MentionDonor]) -> list[MentionDonor]:
         """Return the donors that are nearest to a mention and what is around it, and near enough."""
-        self.prepare([(sentence, mention)])
-        own, around = (self._known[text] for text in _texts(sentence, mention))
+        own, around = self._vectors.of(_texts(sentence, mention))
         similarities = {
             donor: round(float(self._mentions[donor.key] @ own + self._around[donor.key] @ around) / 2, _DIGITS)
             for donor in donors
@@ -553,7 +543,6 @@ _MAX_CONTEXTS = 8  # of a mention; further ones change its mean vector little
 _NEAREST = 5
 _NEARLY_AS_NEAR = 0.15
 _DIGITS = 3  # of a cosine: kernels may round further ones differently for other batches
-_CACHE_SIZE = 10_000
 
 
 def _texts(sentence: Sentence, mention: Mention) -> tuple[str, str]:

@@ -13,14 +13,13 @@ from entaug.core.edits import Edit
 from entaug.core.mentions import Mention, Span
 from entaug.core.spacing import infer_spaces, is_word_character
 from entaug.core.words import is_word
+from entaug.methods.shared.text_vectors import TextVectors
 from entaug.metrics.likelihood import CandidateSet, count_words
 
 if TYPE_CHECKING:
-    from numpy import float32
-    from numpy.typing import NDArray
+    pass
 
 _SENTENCE_ENDS = frozenset(".!?…")
-_MAX_VECTORS = 50_000
 _DIGITS = 3  # of a similarity: kernels may round further ones differently for other batches
 _OPENING = {")": "(", "]": "[", "}": "{", "”": "“", "»": "«"}
 
@@ -91,26 +90,17 @@ class SpanSimilarity:
     """Cosine similarity of ranges of tokens, each encoded as a text of its own."""
 
     def __init__(self, encoder: Encoder) -> None:
-        self._encoder = encoder
-        self._vectors: dict[str, NDArray[float32]] = {}
+        self._vectors = TextVectors(encoder)
 
     def prepare(self, spans: Iterable[tuple[Sentence, Span]]) -> None:
         """Encode ranges in one call, which takes less time than many."""
-        self._encode([detokenize(sentence.tokens[slice(*span)]) for sentence, span in spans])
+        self._vectors.of([detokenize(sentence.tokens[slice(*span)]) for sentence, span in spans])
 
     def of(self, one: tuple[Sentence, Span], others: Sequence[tuple[Sentence, Span]]) -> list[float]:
         """Return the similarity of a range with each of some others."""
         texts = [detokenize(sentence.tokens[slice(*span)]) for sentence, span in (one, *others)]
-        self._encode(texts)
-        first, *vectors = [self._vectors[text] for text in texts]
+        first, *vectors = self._vectors.of(texts)
         return [round(float(vector @ first), _DIGITS) for vector in vectors]
-
-    def _encode(self, texts: Sequence[str]) -> None:
-        new = [text for text in dict.fromkeys(texts) if text not in self._vectors]
-        if len(self._vectors) + len(new) > _MAX_VECTORS:
-            self._vectors, new = {}, list(dict.fromkeys(texts))
-        if new:
-            self._vectors.update(zip(new, self._encoder.sentence_vectors(new), strict=True))
 
 
 def has_balanced_brackets(tokens: Sequence[str], source: Sequence[str] = ()) -> bool:

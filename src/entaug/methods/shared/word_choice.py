@@ -14,6 +14,7 @@ from entaug.backends.protocols import CausalLM, DependencyParser, MaskedText, Pa
 from entaug.backends.resolve import preparing_command, resolve_prepared
 from entaug.core.alignment import detokenize, detokenize_with_gaps
 from entaug.core.words import AUTO, takes_an
+from entaug.metrics.likelihood import variant_log_probs
 
 STARTERS = {"dependency_parser": "en_core_web_sm", "masked_lm": "mpnet-mlm", "causal_lm": "smollm2"}
 """The starter models that stand for ``"auto"``, for English."""
@@ -158,9 +159,7 @@ def likelihood_gains(
         detokenize([*tokens[start:position], word, *tokens[position + 1 : end]], seen)
         for word in (tokens[position], *words)
     ]
-    # Variants of a sentence begin alike; a model that can computes their common beginning once.
-    log_probs = getattr(model, "log_probs_of_variants", model.token_log_probs)
-    before, *after = [float(values.sum()) for values in log_probs(texts)]
+    before, *after = [float(values.sum()) for values in variant_log_probs(texts, model)]
     return [round(value - before, _DIGITS) for value in after]
 
 
