@@ -487,8 +487,8 @@ class CASSI(Augmenter):
         ...     Sentence("Bo knows tales of Rome".split(), [Mention("PER", [(0, 1)]), Mention("LOC", [(4, 5)])]),
         ... ]
         >>> fakes = {"encoder": FakeEncoder(), "masked_lm": FakeMaskedLM(), "dependency_parser": FakeDependencyParser()}
-        >>> paper = {"scorer": "masked", "candidates": 1, "same_form": False, "min_similarity": 0}
-        >>> [(" ".join(s.tokens), s.iob()) for s in CASSI(**fakes, **paper).fit(gold).augment(gold)]
+        >>> paper = {"scorer": "masked", "same_form": False, "require_mention": False, "min_similarity": 0}
+        >>> [(" ".join(s.tokens), s.iob()) for s in CASSI(candidates=1, **fakes, **paper).fit(gold).augment(gold)]
         [('Ada sings tales of Rome', ['B-PER', 'O', 'O', 'O', 'B-LOC'])]
     """
 

@@ -82,7 +82,8 @@ class EnTDA(GenerativeAugmenter, PromptedAugmenter):
         ...     Sentence("Ada sings loud".split(), [Mention("PER", [(0, 1)])]),
         ...     Sentence("Bo knows Rome".split(), [Mention("PER", [(0, 1)]), Mention("LOC", [(2, 3)])]),
         ... ]
-        >>> method = EnTDA(candidates=1, operation="replace", generator=FakeGenerator(["sleeps"]), guard=False)
+        >>> plain = {"context_size": 0, "candidates": 1, "guard": False}
+        >>> method = EnTDA(operation="replace", generator=FakeGenerator(["sleeps"]), **plain)
         >>> [(" ".join(s.tokens), len(s.mentions)) for s in method.fit(gold).augment(gold[:1])]
         [('PER : Bo sleeps', 1)]
     """

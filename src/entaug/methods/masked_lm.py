@@ -97,7 +97,8 @@ class MaskedLMReplacement(Augmenter):
         >>> from entaug import Mention
         >>> from entaug.backends.fakes import FakeMaskedLM
         >>> gold = [Sentence("Ada sings well .".split(), [Mention("PER", [(0, 1)])])]
-        >>> method = MaskedLMReplacement(num_replacements=1, masked_lm=FakeMaskedLM(["runs"]))
+        >>> alone = {"show_source": False, "dependency_parser": None, "causal_lm": None, "stop_words": None}
+        >>> method = MaskedLMReplacement(masked_lm=FakeMaskedLM(["runs"]), **alone)
         >>> [new] = method.fit(gold).augment(gold)
         >>> new.tokens in {("Ada", "runs", "well", "."), ("Ada", "sings", "runs", ".")}, new.iob()
         (True, ['B-PER', 'O', 'O', 'O'])
