@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import entaug
@@ -328,6 +328,7 @@ JSON_VALUES = st.recursive(
 )
 
 
+@example(fields=[{"a": []}, {"a": [""]}])  # an empty list is no column of one token
 @given(
     st.lists(st.dictionaries(st.sampled_from(["a", "b", "text", "ner", "entities", "entaug"]), JSON_VALUES), max_size=4)
 )

@@ -119,7 +119,8 @@ def detect_fields(records: Sequence[Mapping[str, Any]], options: Mapping[str, An
     detected["columns"] = tuple(
         name
         for name in texts
-        if name not in (tokens, tags, entities) and all(len(r[tokens]) == len(r.get(name) or r[tokens]) for r in whole)
+        if name not in (tokens, tags, entities)
+        and all(len(r[tokens]) == len(r[name]) for r in whole if r.get(name) is not None)
     )
     return detected
 
