@@ -36,7 +36,7 @@ from entaug.errors import (
 )
 from entaug.metrics.span_f1 import score
 from entaug.taggers.base import TAGGERS, TaggerTrainingConfig, create_tagger, load_tagger, overlap_of
-from entaug.taggers.encoders import Encoder, StaticEncoder
+from entaug.taggers.encoders import Encoder, LowerLayers, StaticEncoder
 from entaug.taggers.flat import BiLSTMCRFTagger, CRFDecoder, LinearDecoder, LinearTagger
 from helpers import tiny
 
@@ -337,23 +337,69 @@ def test_static_words_are_told_by_vector_casing_and_characters(vectors: Path) ->
 
 
 @pytest.mark.parametrize("name", ["linear", "bilstm-crf", "w2ner"])
-def test_a_frozen_encoder_keeps_its_weights(name: str, bert: Path, vectors: Path, tmp_path: Path) -> None:
+def test_an_encoder_without_trained_layers_keeps_its_weights(
+    name: str, bert: Path, vectors: Path, tmp_path: Path
+) -> None:
     pretrained = Encoder(str(bert)).model.state_dict()
     before = {key: tensor for key, tensor in pretrained.items() if "pooler" not in key}  # which is random and unused
     few = TaggerTrainingConfig(steps=4, batch_size=8, learning_rate=1e-2)
-    frozen = made(name, bert, vectors, frozen=True).fit(GOLD, config=few)
+    frozen = made(name, bert, vectors, trained_layers=0).fit(GOLD, config=few)
     free = made(name, bert, vectors).fit(GOLD, config=few)
     after, trained = frozen._encoder.model.state_dict(), free._encoder.model.state_dict()
     assert all(torch.equal(before[key], after[key]) for key in before)
     assert not all(torch.equal(before[key], trained[key]) for key in before)
     assert not frozen._encoder.train().model.training
     head = {key: tensor.clone() for key, tensor in frozen._decoder.state_dict().items()}
-    again = made(name, bert, vectors, frozen=True).fit(GOLD, config=replace(few, steps=1))
+    again = made(name, bert, vectors, trained_layers=0).fit(GOLD, config=replace(few, steps=1))
     assert any(not torch.equal(head[key], tensor) for key, tensor in again._decoder.state_dict().items())
     frozen.save(tmp_path / "tagger")
     loaded = load_tagger(tmp_path / "tagger")
-    assert loaded.frozen  # type: ignore[attr-defined]
+    assert loaded.trained_layers == 0  # type: ignore[attr-defined]
     assert loaded.predict(DEV) == frozen.predict(DEV)
+
+
+@pytest.mark.parametrize("kind", ["bert", "roberta", "mpnet", "deberta-v2"])
+def test_only_the_upper_layers_are_trained(kind: str, vectors: Path, tmp_path: Path) -> None:
+    folder = tiny.save(tmp_path / kind, kind)
+    before = Encoder(str(folder)).model.state_dict()
+    few = TaggerTrainingConfig(steps=4, batch_size=8, learning_rate=1e-2)
+    tagger = made("linear", folder, vectors, trained_layers=1).fit(GOLD, config=few)
+    changed = {key for key, value in tagger._encoder.model.state_dict().items() if not torch.equal(value, before[key])}
+    assert changed
+    assert all(".1." in key or "pooler" in key for key in changed), "the tiny models have two layers"
+    # The first layer of DeBERTa has a convolution, which the model applies to whichever layer it runs first.
+    assert tagger._encoder._lower._is_divisible == (kind != "deberta-v2")
+    with pytest.raises(ParameterError, match="has 2 layers, not 3"):
+        made("linear", folder, vectors, trained_layers=3).fit(GOLD, config=few)
+
+
+@pytest.mark.parametrize("trained", [0, 1, 2])
+def test_what_lower_layers_compute_is_kept(trained: int, bert: Path, vectors: Path, monkeypatch: Any) -> None:
+    few = TaggerTrainingConfig(steps=7, batch_size=8, learning_rate=1e-3)
+    plain = Encoder(str(bert))
+    of_one_row = [sentence for sentence in GOLD if len(plain.prepare(sentence.tokens).rows) == 1][:16]
+    made_with: list[dict[str, torch.Tensor]] = []
+    computed: list[int] = []
+    compute = LowerLayers._lower_states
+
+    def counted(self: LowerLayers, model: Any, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        computed.append(len(ids))
+        return compute(self, model, ids, mask)
+
+    monkeypatch.setattr(LowerLayers, "_lower_states", counted)
+    for limit, count in ((LowerLayers.LIMIT, len(of_one_row)), (0, 7 * 8)):
+        monkeypatch.setattr(LowerLayers, "LIMIT", limit)
+        computed.clear()
+        tagger = made("linear", bert, vectors, trained_layers=trained).fit(of_one_row, config=few)
+        assert sum(computed) == count + (8 if trained else 0), "the first batch is computed once more, to compare"
+        assert not tagger._encoder._lower._kept
+        made_with.append({**tagger._encoder.model.state_dict(), **tagger._decoder.state_dict()})
+    # A model that cannot be divided is run whole.
+    monkeypatch.setattr(LowerLayers, "_divides", lambda *_: False)
+    whole = made("linear", bert, vectors, trained_layers=trained).fit(of_one_row, config=few)
+    made_with.append({**whole._encoder.model.state_dict(), **whole._decoder.state_dict()})
+    for other in made_with[1:]:
+        assert all(torch.allclose(value, other[key], atol=1e-4) for key, value in made_with[0].items())
 
 
 # --------------------------------------------------------------------------------------------------------------- heads

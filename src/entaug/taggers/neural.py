@@ -24,7 +24,7 @@ from entaug.backends.soft_labels import TagProbabilities
 from entaug.backends.transformers.base import Batcher, choose_device, shuffled_batches
 from entaug.backends.transformers.encoder import compute_attentions
 from entaug.backends.transformers.training import TrainingLoop, isolated_random_state, linear_decay
-from entaug.config.params import Check, Configurable, parameters
+from entaug.config.params import Check, Configurable, NonNegativeInt, parameters
 from entaug.core.data import Sentence
 from entaug.core.mentions import Mention
 from entaug.errors import InputError, ParameterError
@@ -324,14 +324,16 @@ class EncoderTagger(NeuralTagger):
 
     Args:
         encoder: an alias of the starter set, a folder, or a name on the hub.
-        frozen: whether the encoder is not trained, so that its word vectors are features for the new weights.
+        trained_layers: the number of layers of the encoder that are trained, counted from the top; the others, and the
+            embeddings, stay as they are, and what they compute for a sentence is kept during training, which is
+            faster. 0 for none: word vectors are then features for the new weights. None for the whole encoder.
     """
 
     pooling: ClassVar[Literal["first", "max"]] = "first"
     encoder_class: ClassVar[type[Encoder]] = Encoder
 
     encoder: ModelName = "minilm"
-    frozen: bool = False
+    trained_layers: NonNegativeInt | None = None
 
     def check_requirements(self) -> None:
         super().check_requirements()
@@ -339,10 +341,10 @@ class EncoderTagger(NeuralTagger):
 
     def build_encoder(self, sentences: Sequence[Sentence]) -> Encoder:
         del sentences
-        return self.encoder_class(self.encoder, self.pooling, frozen=self.frozen)
+        return self.encoder_class(self.encoder, self.pooling, trained_layers=self.trained_layers)
 
     def restore_encoder(self, folder: Path, config: dict[str, Any]) -> Encoder:
-        encoder = self.encoder_class(str(folder / "encoder"), self.pooling, frozen=self.frozen)
+        encoder = self.encoder_class(str(folder / "encoder"), self.pooling, trained_layers=self.trained_layers)
         encoder.name = config["encoder"]
         return encoder
 
