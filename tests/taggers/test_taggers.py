@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import json
 import math
@@ -16,6 +17,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 import entaug
 from conftest import EXAMPLE
@@ -38,6 +41,7 @@ from entaug.metrics.span_f1 import score
 from entaug.taggers.base import TAGGERS, TaggerTrainingConfig, create_tagger, load_tagger, overlap_of
 from entaug.taggers.encoders import Encoder, LowerLayers, StaticEncoder
 from entaug.taggers.flat import BiLSTMCRFTagger, CRFDecoder, LinearDecoder, LinearTagger
+from entaug.taggers.neural import masked_words
 from helpers import tiny
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -400,6 +404,76 @@ def test_what_lower_layers_compute_is_kept(trained: int, bert: Path, vectors: Pa
     made_with.append({**whole._encoder.model.state_dict(), **whole._decoder.state_dict()})
     for other in made_with[1:]:
         assert all(torch.allclose(value, other[key], atol=1e-4) for key, value in made_with[0].items())
+
+
+# ------------------------------------------------------------------------------------------------------- regularisation
+
+
+def _weights(tagger: Any) -> dict[str, torch.Tensor]:
+    return {**tagger._encoder.model.state_dict(), **tagger._decoder.state_dict()}
+
+
+def test_weights_are_averaged_over_the_last_steps(bert: Path, vectors: Path) -> None:
+    config = TaggerTrainingConfig(steps=4, batch_size=8, learning_rate=1e-3)
+    after: list[dict[str, torch.Tensor]] = []
+    tagger = made("linear", bert, vectors)
+    tagger.fit(GOLD, config=config, progress=lambda *_: after.append(copy.deepcopy(_decoder_weights(tagger))))
+    mean = _decoder_weights(made("linear", bert, vectors).fit(GOLD, config=replace(config, averaged_share=0.5)))
+    for key, value in mean.items():
+        assert torch.allclose(value, (after[2][key] + after[3][key]) / 2, atol=1e-7)
+        assert not torch.equal(value, after[3][key])
+    with pytest.raises(ParameterError, match="the best epoch are not averaged"):
+        TaggerTrainingConfig(averaged_share=0.5, checkpoint="best")
+
+
+def _decoder_weights(tagger: Any) -> dict[str, torch.Tensor]:
+    return dict(tagger._decoder.state_dict())
+
+
+def test_consistency_brings_passes_with_different_dropout_together(bert: Path, vectors: Path) -> None:
+    config = TaggerTrainingConfig(steps=60, batch_size=8, learning_rate=1e-3, head_learning_rate=5e-3)
+
+    def divergence(tagger: Any) -> float:
+        torch.manual_seed(1)
+        encoder, decoder = tagger._encoder.train(), tagger._decoder.eval()
+        batch, words = [encoder.prepare(s.tokens) for s in GOLD], [len(s) for s in GOLD]
+        with torch.no_grad():
+            one, other = (decoder.log_marginals(encoder(batch), words).exp() for _ in range(2))
+        return float((one - other).abs().sum())
+
+    free = made("linear", bert, vectors).fit(GOLD, config=config)
+    held = made("linear", bert, vectors).fit(GOLD, config=replace(config, consistency=5.0))
+    assert divergence(held) < 0.7 * divergence(free)
+    with pytest.raises(ParameterError, match="w2ner gives no probabilities to tags"):
+        made("w2ner", bert, vectors).fit(GOLD, config=replace(config, consistency=1.0))
+    crf = made("bilstm-crf", bert, vectors).fit(GOLD, config=replace(config, steps=2, consistency=1.0))
+    assert math.isfinite(crf.history_.losses[-1])
+
+
+def test_the_encoder_first_learns_from_the_text(bert: Path, vectors: Path, tmp_path: Path) -> None:
+    config = TaggerTrainingConfig(steps=1, batch_size=8, learning_rate=1e-9, head_learning_rate=1e-9)
+    plain = made("linear", bert, vectors).fit(GOLD, config=config)
+    first, again = (
+        made("linear", bert, vectors).fit(GOLD, config=replace(config, pretraining_epochs=2), augmented=DEV)
+        for _ in range(2)
+    )
+    weights = _weights(first)
+    assert all(torch.equal(value, weights[key]) for key, value in _weights(again).items())
+    far = [key for key, value in _weights(plain).items() if (value - weights[key]).abs().max() > 1e-5]
+    assert any("layer.0" in key for key in far)
+    assert first._encoder.name == plain._encoder.name
+    first.save(tmp_path / "tagger")
+    assert load_tagger(tmp_path / "tagger").predict(DEV) == first.predict(DEV)
+    with pytest.raises(ParameterError, match="has no encoder to pretrain"):
+        made("static-bilstm-crf", bert, vectors).fit(GOLD, config=replace(config, pretraining_epochs=1))
+
+
+@given(st.integers(1, 30), st.integers(0, 10**6))
+def test_masked_words_are_the_text(length: int, seed: int) -> None:
+    sentence = Sentence([f"w{i}" for i in range(length)])
+    example = masked_words(sentence, Random(seed))
+    assert "".join(part for part, _ in example) == sentence.text
+    assert 1 <= sum(masked for _, masked in example) <= length
 
 
 # --------------------------------------------------------------------------------------------------------------- heads

@@ -110,7 +110,7 @@ class AutoSummary:
         return lines
 
     def _advice(self) -> str:
-        """What promises most to do next: at most two things."""
+        """Return the one or two things to do next that promise most."""
         advice = []
         expected = 0.0 if self.chosen is None else self.chosen.expected
         if self.gold_f1 is not None and self.teacher_f1 is not None:

@@ -235,12 +235,13 @@ class LowerLayers:
         number = int(model.config.num_hidden_layers)
         if trained > number:
             raise ParameterError(f"{name} has {number} layers, not {trained}", parameter="trained_layers")
-        lists = (
+        lists: Iterator[tuple[Any, str]] = (
             (parent, attribute)
             for parent in model.modules()
             for attribute, child in parent.named_children()
             if isinstance(child, torch.nn.ModuleList) and len(child) == number
         )
+        self._parent: Any
         self._parent, self._attribute = next(lists, (None, ""))
         if trained and self._parent is None:
             raise ParameterError(
