@@ -2,8 +2,8 @@
 
     python benchmarks/export.py
 
-A MiniLM `linear` tagger is trained on 500 sentences of each corpus, exported to ONNX and to transformers, and predicts up
-to 1,000 test sentences. Times are CPU times of predicting them, the median of three turns in which all take part. The
+A MiniLM `linear` tagger is trained on 500 sentences of each corpus, exported to ONNX and to transformers, and predicts
+up to 1,000 test sentences. Times are CPU times of predicting, the median of three turns in which all take part. The
 corpora are those of ``ENTAUG_DATA``.
 """
 
