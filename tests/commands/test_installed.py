@@ -43,7 +43,10 @@ def run(site: Path, cwd: Path, *command: str) -> subprocess.CompletedProcess[str
     environment = {name: value for name, value in os.environ.items() if not name.startswith("ENTAUG")}
     # The packages of the environment come after the wheel, also after an installed entaug of the checkout.
     paths = [str(site), sysconfig.get_path("purelib")]
-    environment |= {"PYTHONPATH": os.pathsep.join(paths), "COLUMNS": "200", "XDG_CACHE_HOME": str(site.parent / "cache")}
+    environment |= {
+        "PYTHONPATH": os.pathsep.join(paths),
+        "XDG_CACHE_HOME": str(site.parent / "cache"),
+    }
     return subprocess.run(
         [sys.executable, *arguments], cwd=cwd, env=environment, capture_output=True, text=True, check=False
     )
@@ -76,8 +79,9 @@ def test_the_readme_runs_outside_the_checkout(site: Path, tmp_path: Path) -> Non
 def test_the_examples_are_those_of_the_checkout(site: Path, tmp_path: Path) -> None:
     assert run(site, tmp_path, "entaug", "example", "-o", "new").returncode == 0
     written = {path.relative_to(tmp_path / "new") for path in (tmp_path / "new").rglob("*") if path.is_file()}
+    names = sorted(map(str, written))
     assert {Path("corpus/train.conll"), Path("lists/people.txt"), Path("plan.toml")} < written
-    assert filecmp.cmpfiles(ROOT / "examples", tmp_path / "new", written, shallow=False)[0] == list(written)
+    assert filecmp.cmpfiles(ROOT / "examples", tmp_path / "new", names, shallow=False)[0] == names
     code = "import entaug; print(entaug.__file__, *map(len, map(entaug.example, ('train', 'dev', 'test', 'nested'))))"
     assert run(site, tmp_path, "-c", code).stdout == f"{site / 'entaug' / '__init__.py'} 100 25 25 22\n"
     checked = run(site, tmp_path, "entaug", "experiment", "new/plan.toml", "--check")

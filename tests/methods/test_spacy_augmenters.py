@@ -15,6 +15,7 @@ pytest.importorskip("spacy")
 import spacy
 from spacy.tokens import DocBin, Span
 from spacy.training import Corpus, Example
+from spacy.util import registry
 from thinc.api import Config, ConfigValidationError
 
 import entaug
@@ -74,7 +75,7 @@ def test_a_method_rewrites_example_by_example_or_says_why_not(name: str) -> None
     if name in REFUSED:
         with pytest.raises(ParameterError, match=f"{name} makes .*; augment the file before: entaug augment"):
             SpacyAugmenter(make(name))
-        needed = {p.name: [] for p in parameters(METHODS[name]) if p.default is REQUIRED}
+        needed: dict[str, list[str]] = {p.name: [] for p in parameters(METHODS[name]) if p.default is REQUIRED}
         with pytest.raises(ConfigValidationError, match="augment the file before"):
             of(name, train="train.spacy", **needed)
         return
@@ -111,10 +112,10 @@ def test_a_mistake_is_one_error_of_the_config(
     doc = doc_of_sentence(GOLD[0], nlp.vocab, "sc")
     if "spans_key" in arguments:
         DocBin(docs=[doc]).to_disk(train)
-    spacy.registry.augmenters.register("entaug.mr.test", func=spacy_augmenters.mr)
+    registry.augmenters.register("entaug.mr.test", func=spacy_augmenters.mr)
     block = {"@augmenters": "entaug.mr.test", "train": "train.spacy", **arguments}
     with pytest.raises(ConfigValidationError, match=message) as caught:
-        spacy.registry.resolve(Config({"augmenter": block}))
+        registry.resolve(Config({"augmenter": block}))
     assert len(list(caught.value.errors)) == 1
 
 
@@ -157,7 +158,10 @@ def test_predicted_tokens_come_from_where_those_of_the_source_come_from(tmp_path
     names.append(Sentence(["Bo", "can", "not"], [Mention("PER", [(0, 1)])], spaces=[" ", "", ""]))
     path = tmp_path / "train.spacy"
     entaug.write(names, path)
-    for gold, expected in ((False, ["Mr.", "Bo", "can", "not", "sing"]), (True, ["Mr", ".", "Bo", "can", "not", "sing"])):
+    for gold, expected in (
+        (False, ["Mr.", "Bo", "can", "not", "sing"]),
+        (True, ["Mr", ".", "Bo", "can", "not", "sing"]),
+    ):
         corpus = Corpus(path, gold_preproc=gold, augmenter=of("mr", train=path, p=1.0))
         _, new, *_ = corpus(nlp)
         assert [token.text for token in new.predicted] == expected
@@ -214,9 +218,7 @@ def test_what_is_not_known_to_be_no_entity_is_not_said_to_be_none() -> None:
         assert len(list(augmenter(nlp, Example(nlp("Ada sings"), doc)))) == 1
 
 
-def test_a_method_is_fitted_once_to_the_files_that_spacy_reads(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_method_is_fitted_once_to_the_files_that_spacy_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "parts" / "deeper"
     folder.mkdir(parents=True)
     entaug.write(GOLD[:10], folder / "b.spacy")

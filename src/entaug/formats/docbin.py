@@ -135,26 +135,7 @@ def _import_spacy() -> Any:
 
 
 def sentence_of_doc(doc: Any, group: str | None = None, reading: ReadReport | None = None) -> Sentence | None:
-    """Convert a document of spaCy to a sentence, as if it were read from a DocBin; None without words.
-
-    Args:
-        doc: the document.
-        group: the group of spans that holds the mentions; None for the entities.
-        reading: takes notes on what is left out.
-
-    Returns:
-        The sentence.
-
-    Raises:
-        InputError: a mention has no label.
-
-    Example:
-        >>> import spacy
-        >>> doc = spacy.blank("en")("Ada left Rome.")
-        >>> doc.ents = [doc.char_span(0, 3, "PER")]
-        >>> print(sentence_of_doc(doc))
-        [Ada]PER left Rome .
-    """
+    """Convert a document of spaCy to a sentence, as if it were read from a file; None without words."""
     _import_spacy()
     from spacy.tokens import DocBin
 
@@ -163,25 +144,7 @@ def sentence_of_doc(doc: Any, group: str | None = None, reading: ReadReport | No
 
 
 def doc_of_sentence(sentence: Sentence, vocab: Any, group: str | None = None) -> Any:
-    """Convert a sentence to a document of spaCy, as if it were read from a DocBin.
-
-    Args:
-        sentence: the sentence.
-        vocab: the vocabulary of the document, for example ``nlp.vocab``.
-        group: the group of spans that takes the mentions; None for the entities.
-
-    Returns:
-        The document.
-
-    Raises:
-        LossError: the mentions are discontinuous, or nested without a group.
-
-    Example:
-        >>> import spacy
-        >>> from entaug import Mention
-        >>> doc_of_sentence(Sentence(["Ada", "left"], [Mention("PER", [(0, 1)])]), spacy.blank("en").vocab).ents
-        (Ada,)
-    """
+    """Convert a sentence to a document of spaCy, as if it were read from a file."""
     DocBinFormat().check(sentence, DocBinDialect(mentions="ents" if group is None else "spans"))
     _import_spacy()
     from spacy.tokens import DocBin

@@ -1,8 +1,8 @@
 """Every method as an augmenter of spaCy, for ``[corpora.train.augmenter]`` in the config of ``spacy train``.
 
-``@augmenters = "entaug.mr.v1"`` takes the parameters of ``mr``, and two more: ``train`` and ``spans_key``, see
-`SpacyAugmenter`. spaCy finds the names by the entry points of this package, each of which is an attribute of this
-module.
+``@augmenters = "entaug.mr.v1"`` takes the parameters of ``mr``, and two more: ``train``, the DocBin or the folder of
+them that the method is fitted to, and ``spans_key``, the group of spans that holds the mentions, where there are
+several. spaCy finds the names by the entry points of this package, each of which is an attribute of this module.
 """
 
 from __future__ import annotations
@@ -29,31 +29,11 @@ _latest: dict[Any, tuple[Augmenter, str | None]] = {}
 
 
 class SpacyAugmenter:
-    """An augmenter of spaCy: yields each example of a training corpus, followed by new versions of it.
+    """An augmenter of spaCy: yields each example of a training corpus, followed by new versions of it."""
 
-    spaCy does not say when an epoch begins, so an example that comes again counts as one of the next epoch: its new
-    versions are those of an `OnlineDataset` in that epoch. By default spaCy reads the corpus once and trains on the
-    same examples in all epochs; with ``max_epochs = -1`` it reads it anew in each.
-
-    An example of which not all entities are known is yielded alone.
-
-    Args:
-        augmenter: an augmenter, fitted to the training corpus.
-        group: the group of spans that holds the mentions; None for the entities.
-
-    Raises:
-        ParameterError: the method does not rewrite sentences one by one.
-
-    Example:
-        >>> import spacy
-        >>> from entaug import Mention, create_augmenter
-        >>> gold = [Sentence(text.split(), [Mention("PER", [(0, 1)])]) for text in ("Ada sings", "Bo rests")]
-        >>> nlp = spacy.blank("en")
-        >>> example = spacy.training.Example(nlp("Ada sings"), doc_of_sentence(gold[0], nlp.vocab))
-        >>> augmenter = SpacyAugmenter(create_augmenter("mr", p=1.0).fit(gold))
-        >>> [new.reference.ents for new in augmenter(nlp, example)]
-        [(Ada,), (Bo,)]
-    """
+    # spaCy does not say when an epoch begins, so an example that comes again counts as one of the next epoch: its new
+    # versions are those of an `OnlineDataset` in that epoch. By default spaCy reads the corpus once and trains on the
+    # same examples in all epochs; with ``max_epochs = -1`` it reads it anew in each.
 
     def __init__(self, augmenter: Augmenter, group: str | None = None) -> None:
         _check_method(augmenter)
@@ -73,8 +53,10 @@ class SpacyAugmenter:
         self._seen[key] += 1
         for copy, new in enumerate(versions, start=1):
             if new is not sentence:  # which stands for a version that could not be made
+                made = new.provenance if new.provenance is not sentence.provenance else None
+                sources = (key, *made.sources) if made else (key,)
                 id_ = f"{key}{self._augmenter.id_infix}{versions.epoch}-{copy}"
-                signed = new.signed(id_, sentence.meta, {}, Provenance(name, sources=(key,), copy=copy))
+                signed = new.signed(id_, sentence.meta, {}, Provenance(name, sources=sources, copy=copy))
                 yield _new_example(nlp, example, doc_of_sentence(signed, nlp.vocab, self._group))
 
     def _sentence(self, doc: Any) -> Sentence | None:
@@ -148,7 +130,8 @@ def _read(files: list[Path], spans_key: str | None) -> tuple[list[Sentence], str
     """The sentences of files, and the group of spans that holds their mentions."""
     options = {} if spans_key is None else {"mentions": "spans", "spans_key": spans_key}
     reading = ReadReport()
-    sentences, group = [], spans_key
+    sentences: list[Sentence] = []
+    group = spans_key
     for file in files:
         opened = open_file(file, "docbin", **options)
         group = group or getattr(opened.dialect, "group", None)
@@ -183,7 +166,7 @@ def _config_error(name: str, error: EntaugError) -> Exception:
     except ImportError:
         return MissingExtraError("spacy", "spacy")
     place = [f"entaug.{name}.v1", *filter(None, [getattr(error, "parameter", None)])]
-    return ConfigValidationError(errors=[{"loc": place, "msg": str(error)}])  # type: ignore[no-any-return]
+    return ConfigValidationError(errors=[{"loc": place, "msg": str(error)}])
 
 
 def __getattr__(name: str) -> Callable[..., SpacyAugmenter]:
