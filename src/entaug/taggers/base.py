@@ -40,6 +40,9 @@ TAGGERS: Registry[Any] = Registry(
 )
 """Classes of taggers by name; third-party packages add theirs through the entry point group ``entaug.taggers``."""
 
+EXPORTED: Registry[Any] = Registry("exported tagger", {"onnx": "entaug.taggers.onnx:OnnxTagger"})
+"""Classes of taggers that are loaded, but never created or trained."""
+
 CONFIG_FILE = "tagger.json"
 _OF_THE_MACHINE = ("device", "precision")
 
@@ -257,7 +260,8 @@ def load_tagger(folder: str | Path) -> TrainableTagger:
     if checksum != _checksum(folder, config):
         raise damaged_tagger(folder, "its files are not as they were saved")
     try:
-        tagger = create_tagger(name, **params)
+        registry = EXPORTED if name in EXPORTED else TAGGERS
+        tagger: TrainableTagger = construct(registry[name], name, params)
     except (UnknownNameError, ParameterError) as error:
         raise damaged_tagger(folder, error) from None
     return tagger.restore(folder)
