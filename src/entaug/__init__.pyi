@@ -5,6 +5,7 @@ from .backends.protocols import RoundTrip
 from .commands.check import check
 from .commands.convert import convert
 from .commands.evaluate import evaluate
+from .commands.example import example
 from .commands.export import export
 from .commands.filter import filter  # noqa: A004
 from .commands.mentions import mentions
@@ -111,6 +112,7 @@ __all__ = [
     "create_augmenter",
     "draw_attention_map",
     "evaluate",
+    "example",
     "export",
     "filter",
     "filter_by_confidence",

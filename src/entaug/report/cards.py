@@ -86,19 +86,7 @@ def model_card(
     auto: AutoResult | None = None,
     license: str | None = None,
 ) -> str:
-    """Write the card of a tagger: its front matter is that of the hub, and what is not known is said to be so.
-
-    Args:
-        config: what `entaug.taggers.base.read_config` returns.
-        form: the form of the export, such as ``"onnx"``.
-        language: the code of the language.
-        data: the training sentences.
-        auto: the result of `entaug.auto` that the tagger belongs to.
-        license: the licence of the model.
-
-    Returns:
-        The card as Markdown.
-    """
+    """Write the card of a tagger, whose front matter is that of the hub; what is not known is said to be so."""
     history = config.get("history") or {}
     library = {"huggingface": "transformers"}.get(form, form)
     front = [

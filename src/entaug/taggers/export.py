@@ -25,17 +25,7 @@ _SAMPLE = Sentence("Ada Lovelace , 36 , of London wrote this .".split())
 
 
 def token_classifier(tagger: Any) -> Any:
-    """A token classifier of transformers that gives the scores of tags of a tagger.
-
-    Args:
-        tagger: a trained ``linear`` tagger, or a ``bilstm-crf`` tagger without LSTM, whose transitions are left out.
-
-    Returns:
-        A model of ``AutoModelForTokenClassification``.
-
-    Raises:
-        ParameterError: transformers has no counterpart of the tagger.
-    """
+    """Create a token classifier of transformers with the scores of a tagger; the transitions of a CRF are left out."""
     encoder, decoder = getattr(tagger, "_encoder", None), getattr(tagger, "_decoder", None)
     linear = getattr(decoder, "linear", None)
     if type(encoder) is not Encoder or not isinstance(linear, torch.nn.Linear) or getattr(decoder, "lstm", None):

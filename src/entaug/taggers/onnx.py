@@ -56,13 +56,10 @@ class _OnnxEncoder(Encoder):
 
 @dataclass(kw_only=True, eq=False)
 class OnnxTagger(EncoderTagger):
-    """A tagger that was exported to ONNX: it predicts like the one that it was made of, and is not trained.
+    """A tagger that was exported to ONNX: it predicts like the one that it was made of, and is not trained."""
 
-    Args:
-        crf: whether the scores are those of a conditional random field.
-        quantized: whether weights of eight bits are used.
-        overlap: as in the tagger that it was made of.
-    """
+    # `crf` says whether the scores are those of a conditional random field, `quantized` whether weights of eight bits
+    # are used.
 
     name = "onnx"
 
