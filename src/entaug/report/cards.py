@@ -30,7 +30,7 @@ nlp("Ada Lovelace lived in London.").ents""",
 
 @dataclass(frozen=True)
 class AutoResult:
-    """What the folder says that `entaug.auto` wrote."""
+    """The summary and the training sentences of a folder that `entaug.auto` wrote."""
 
     summary: Mapping[str, Any]
     train: Path
@@ -45,7 +45,7 @@ class AutoResult:
         return cls(summary, folder / "train.jsonl") if isinstance(summary, dict) and "recipe" in summary else None
 
     def lines(self) -> list[str]:
-        """What was measured, and how to repeat it."""
+        """Return the results as Markdown, and how to repeat them."""
         results = [str(line).strip() for line in self.summary["text"] if not str(line).startswith("next:")]
         return [*results, "", "To repeat it: `entaug auto plan.toml -o NEW-FOLDER`, with the plan of the result."]
 
