@@ -25,6 +25,7 @@ from .core.mentions import Mention
 from .errors import EntaugError
 from .formats import read, stream, write
 from .formats.augmented import AugmentedPair, pair_with_sources, read_augmented
+from .formats.exchange import from_pandas, from_spacy, to_pandas, to_spacy
 from .formats.parquet import from_datasets, to_datasets
 from .formats.unlabelled import read_unlabelled
 from .methods import METHODS, create_augmenter
@@ -117,6 +118,8 @@ __all__ = [
     "filter",
     "filter_by_confidence",
     "from_datasets",
+    "from_pandas",
+    "from_spacy",
     "krippendorff_alpha",
     "markdown_report",
     "measure_quality",
@@ -141,6 +144,8 @@ __all__ = [
     "subset",
     "suggest",
     "to_datasets",
+    "to_pandas",
+    "to_spacy",
     "train",
     "write",
     "write_report",

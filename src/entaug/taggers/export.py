@@ -26,7 +26,8 @@ _SAMPLE = Sentence("Ada Lovelace , 36 , of London wrote this .".split())
 
 def token_classifier(tagger: Any) -> Any:
     """Create a token classifier of transformers with the scores of a tagger; the transitions of a CRF are left out."""
-    encoder, decoder = getattr(tagger, "_encoder", None), getattr(tagger, "_decoder", None)
+    encoder: Any = getattr(tagger, "_encoder", None)
+    decoder: Any = getattr(tagger, "_decoder", None)
     linear = getattr(decoder, "linear", None)
     if type(encoder) is not Encoder or not isinstance(linear, torch.nn.Linear) or getattr(decoder, "lstm", None):
         raise ParameterError(
@@ -39,7 +40,8 @@ def token_classifier(tagger: Any) -> Any:
     fault = f"the token classifier of {config.model_type} in transformers has other layers than this tagger"
     try:
         with quiet():
-            model = transformers.AutoModelForTokenClassification.from_config(config, attn_implementation="eager")
+            auto: Any = transformers.AutoModelForTokenClassification
+            model = auto.from_config(config, attn_implementation="eager")
         base, head = model.base_model, model.classifier
         missing = base.load_state_dict(encoder.model.state_dict(), strict=False).missing_keys
         head.load_state_dict(linear.state_dict())
@@ -140,7 +142,8 @@ def export_spacy(tagger: TrainableTagger, folder: Path, language: str) -> None:
         nlp = spacy.blank(language)
     except ImportError:
         raise ParameterError(f"spaCy has no language {language!r}", parameter="language") from None
-    nlp.add_pipe(COMPONENT).tagger = tagger
+    component: Any = nlp.add_pipe(COMPONENT)
+    component.tagger = tagger
     nlp.to_disk(folder)
 
 

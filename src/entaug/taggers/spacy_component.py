@@ -44,7 +44,8 @@ class TaggerComponent:
         """Label documents, as long as they are: the tagger reads each as one sentence, or sentence by sentence."""
         if self.tagger is None:
             raise ParameterError(f"the component {COMPONENT} has no tagger", remedy="set folder in its configuration")
-        for batch in minibatch(docs, batch_size):
+        batches: Iterator[list[Doc]] = minibatch(docs, batch_size)  # type: ignore[no-untyped-call]
+        for batch in batches:
             parts = [part for doc in batch for part in _parts(doc)]
             sentences = self.tagger.predict([Sentence([token.text for token in part]) for part in parts])
             spans: dict[Doc, list[Span]] = {doc: [] for doc in batch}
