@@ -14,17 +14,33 @@ nothing else needs: ``pip install cleanlab``.
 
 from __future__ import annotations
 
+import argparse
+import contextlib
+import itertools
+import json
 import os
+import tempfile
+import time
 import warnings
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from random import Random
+from typing import Any
+
+import numpy as np
 
 import entaug
-from entaug.core.data import Sentence
-from entaug.core.mentions import Mention
+from entaug import Finding, Mention, Sentence, find_label_errors, score
+from entaug.backends.soft_labels import TagProbabilities, tags_of
+from entaug.core.folds import partition
+from entaug.core.words import stop_words
+from entaug.metrics.consistency import Change, Usage, Usages, changed
+from entaug.taggers.base import TaggerTrainingConfig, create_tagger
+from entaug.teacher.audit import TagJudge
+from entaug.teacher.train import TeacherParameters
 
 DATA = Path(os.environ.get("ENTAUG_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 RESULTS = Path(__file__).parent / "results"
@@ -52,15 +68,15 @@ CORPORA = {
     "crossner-politics": Source(
         ("crossner/politics/train.txt", "crossner/politics/dev.txt"), "crossner/politics/test.txt", 600
     ),
-    "wnut17": Source(("wnut17/wnut17train.conll",), "wnut17/emerging.test.annotated", 1000),
+    "wnut17": Source(("wnut17/wnut17train.conll",), "wnut17/emerging.test.annotated", 1500),
     "crossner-science": Source(
         ("crossner/science/train.txt", "crossner/science/dev.txt"), "crossner/science/test.txt", 600
     ),
     "crossner-ai": Source(("crossner/ai/train.txt", "crossner/ai/dev.txt"), "crossner/ai/test.txt", 450),
-    "ncbi-disease": Source(("ncbi-disease/train.tsv",), "ncbi-disease/test.tsv", 600),
-    "bc2gm": Source(("bc2gm/train.tsv",), "bc2gm/test.tsv", 600),
-    "tdmsci": Source(("tdmsci/train_1500_v2.conll",), "tdmsci/test_500_v2.conll", 600),
-    "ewt": Source(("uner/en_ewt/en_ewt-ud-dev.iob2",), "uner/en_ewt/en_ewt-ud-test.iob2", 1000),
+    "ncbi-disease": Source(("ncbi-disease/train.tsv",), "ncbi-disease/test.tsv", 1000),
+    "bc2gm": Source(("bc2gm/train.tsv",), "bc2gm/test.tsv", 800),
+    "tdmsci": Source(("tdmsci/train_1500_v2.conll",), "tdmsci/test_500_v2.conll", 1000),
+    "ewt": Source(("uner/en_ewt/en_ewt-ud-dev.iob2",), "uner/en_ewt/en_ewt-ud-test.iob2", 1500),
     "multiconer-en": Source(("multiconer-v1/500/en_sample_train.conll",), "multiconer-v1/15000/en_dev.conll", 500),
 }
 DEVELOPED_ON = ("crossner-politics", "wnut17")
@@ -89,8 +105,6 @@ class Planter:
     """
 
     def __init__(self, sentences: Sequence[Sentence], language: str, rng: Random) -> None:
-        from entaug.core.words import stop_words
-
         self.sentences = list(sentences)
         self.rng = rng
         self._stop_words = stop_words(language)
@@ -228,3 +242,319 @@ def load(name: str) -> tuple[list[Sentence], list[Sentence]]:
     plain = list({s.tokens: Sentence(s.tokens, s.mentions) for s in train}.values())
     drawn = sorted(Random(0).sample(range(len(plain)), min(source.size, len(plain))))
     return [plain[i] for i in drawn], [Sentence(s.tokens, s.mentions) for s in test]
+
+
+# ------------------------------------------------------------------------------------------------ out-of-fold labels
+
+
+STEPS, FOLDS, SEED = 250, 5, 0
+TEACHER = f"linear:steps={STEPS}"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A corpus with planted errors, and the probabilities of tags by teachers that have not seen the sentences."""
+
+    clean: list[Sentence]
+    dirty: list[Sentence]
+    planted: list[Planted]
+    tags: tuple[str, ...]
+    probabilities: list[np.ndarray]
+
+    def judges(self) -> list[TagJudge]:
+        """The opinions that `entaug audit` ranks by."""
+        return [TagJudge(TagProbabilities(self.tags, rows)) for rows in self.probabilities]
+
+
+def case(name: str, rate: float, folder: Path) -> Case:
+    """A corpus with a share of planted errors; what the teachers say is kept in the folder."""
+    clean, _ = load(name)
+    dirty, planted = Planter(clean, CORPORA[name].language, Random(f"{name} {SEED}")).plant(rate)
+    tags = tuple(tags_of(sorted({m.label for s in dirty for m in s.mentions})))
+    file = folder / f"{name}-{rate:g}-{STEPS}.npz"
+    if not file.exists():
+        rows: dict[str, np.ndarray] = {}
+        parameters = TeacherParameters(tagger=TEACHER)
+        for fold in partition(dirty, FOLDS, SEED):
+            inside = set(fold)
+            teacher = parameters.create_teacher(SEED).fit([s for i, s in enumerate(dirty) if i not in inside])
+            plain = [Sentence(dirty[i].tokens) for i in fold]
+            for i, soft in zip(fold, teacher.tagger.tag_probabilities(plain), strict=True):
+                rows[str(i)] = np.asarray(soft.aligned(tags), np.float32)
+        folder.mkdir(parents=True, exist_ok=True)
+        np.savez_compressed(file, allow_pickle=False, **rows)
+    stored = np.load(file)
+    return Case(clean, dirty, planted, tags, [stored[str(i)] for i in range(len(dirty))])
+
+
+# ------------------------------------------------------------------------------------------------------------- rankings
+
+Ranking = dict[str, np.ndarray]
+"""Suspicion of each sentence (``"sentences"``) and of each token, by tags (``"tags"``) and by types (``"types"``)."""
+
+
+def kind_of(tag: str, unit: str) -> str:
+    """The class of a tag: itself, or its type."""
+    return tag if unit == "tags" else tag.partition("-")[2] or "O"
+
+
+def by_entaug(case: Case, judges: Sequence[TagJudge] | None, findings: Sequence[Finding] | None = None) -> Ranking:
+    """The ranking of `find_label_errors`: a sentence or token is as suspicious as its most suspicious finding."""
+    starts = np.cumsum([0, *map(len, case.dirty)])
+    ranking = {"sentences": np.zeros(len(case.dirty)), **{unit: np.zeros(starts[-1]) for unit in ("tags", "types")}}
+    for finding in find_label_errors(case.dirty, judges) if findings is None else findings:
+        sentence = case.dirty[finding.place]
+        ranking["sentences"][finding.place] = max(ranking["sentences"][finding.place], finding.score)
+        new = changed(sentence, Change(finding.given, finding.suggested))
+        for unit in ("tags", "types"):
+            for i, (a, b) in enumerate(zip(sentence.iob(), new.iob(), strict=True), start=starts[finding.place]):
+                if kind_of(a, unit) != kind_of(b, unit):
+                    ranking[unit][i] = max(ranking[unit][i], finding.score)
+    return ranking
+
+
+def by_cleanlab(case: Case) -> dict[str, Ranking]:
+    """The rankings of cleanlab by its settings: classes, score of a token, score of a sentence."""
+    from cleanlab.token_classification.filter import find_label_issues
+    from cleanlab.token_classification.rank import get_label_quality_scores
+
+    rankings: dict[str, Ranking] = {}
+    starts = np.cumsum([0, *map(len, case.dirty)])
+    for unit in ("tags", "types"):
+        classes = list(dict.fromkeys(kind_of(tag, unit) for tag in case.tags))
+        member = np.array([[kind_of(tag, unit) == one for one in classes] for tag in case.tags], float)
+        rows = [np.asarray(one, float) @ member for one in case.probabilities]
+        rows = [one / one.sum(1, keepdims=True) for one in rows]
+        labels = [[classes.index(kind_of(tag, unit)) for tag in s.iob()] for s in case.dirty]
+        for method in ("self_confidence", "normalized_margin", "confidence_weighted_entropy"):
+            for of_sentence in ("min", "softmin"):
+                quality, tokens = get_label_quality_scores(
+                    labels, rows, token_score_method=method, sentence_score_method=of_sentence
+                )
+                ranking = {"sentences": -np.asarray(quality), unit: -np.concatenate([np.asarray(t) for t in tokens])}
+                rankings[f"{unit}, {method}, {of_sentence}"] = ranking
+        issues = find_label_issues(labels, rows)
+        base = rankings[f"{unit}, self_confidence, min"]
+        filtered = {name: values.copy() for name, values in base.items()}
+        for rank, (place, token) in enumerate(issues):  # before all others, in their order
+            filtered[unit][starts[place] + token] = len(issues) - rank
+            filtered["sentences"][place] = max(filtered["sentences"][place], len(issues) - rank)
+        rankings[f"{unit}, find_label_issues"] = filtered
+    return rankings
+
+
+def truth(case: Case) -> Ranking:
+    """1 for each sentence with a planted error, and for each token whose tag or type is wrong."""
+    sentences = np.zeros(len(case.dirty))
+    sentences[[error.place for error in case.planted]] = 1
+    wrong = {
+        unit: np.concatenate(
+            [
+                [kind_of(a, unit) != kind_of(b, unit) for a, b in zip(one.iob(), other.iob(), strict=True)]
+                for one, other in zip(case.clean, case.dirty, strict=True)
+            ]
+        )
+        for unit in ("tags", "types")
+    }
+    return {"sentences": sentences, **wrong}
+
+
+def measured(ranking: Ranking, right: Ranking) -> dict[str, dict[str, float]]:
+    """Average precision, and precision at 50 and at 200, of each part of a ranking."""
+    from sklearn.metrics import average_precision_score
+
+    found = {}
+    for name, scores in ranking.items():
+        ordered = right[name][np.argsort(-scores, kind="stable")]
+        precision = {f"p{k}": round(float(ordered[:k].mean()), 4) for k in (50, 200)}
+        found[name] = {"ap": round(float(average_precision_score(right[name], scores)), 4), **precision}
+    return found
+
+
+def find(name: str, rate: float, folder: Path) -> dict[str, Any]:
+    """The record of a corpus and a rate of errors."""
+    one, begun = case(name, rate, folder), time.monotonic()
+    right, judges = truth(one), one.judges()
+    findings = find_label_errors(one.dirty, judges)
+    listed = [f for f in findings if f.score >= 0.5]
+    wanted = {(error.place, error.wrong, error.right): error.kind for error in one.planted}
+    hits = [wanted.get((f.place, f.given, f.suggested)) for f in findings]
+    record: dict[str, Any] = {
+        "corpus": name,
+        "rate": rate,
+        "steps": STEPS,
+        "sentences": len(one.dirty),
+        "mentions": sum(len(s.mentions) for s in one.clean),
+        "planted": Counter(error.kind for error in one.planted),
+        "listed": len(listed),
+        "right_suggestions": {
+            "first 50": sum(hit is not None for hit in hits[:50]),
+            "listed": Counter(hit for hit in hits[: len(listed)] if hit is not None),
+        },
+        "seconds_without_training": round(time.monotonic() - begun, 1),
+    }
+    rankings = {"entaug": by_entaug(one, judges, findings), "entaug, labels alone": by_entaug(one, None)}
+    with teacher_alone():
+        rankings["entaug, teacher alone"] = by_entaug(one, judges)
+    rankings |= {f"cleanlab: {setting}": ranking for setting, ranking in by_cleanlab(one).items()}
+    return record | {"tools": {tool: measured(ranking, right) for tool, ranking in rankings.items()}}
+
+
+@contextlib.contextmanager
+def teacher_alone() -> Iterator[None]:
+    """Leave out what the other places of the corpus say."""
+    form, edge = Usages.form, Usages.edge
+    try:
+        Usages.form = Usages.edge = lambda *_: Usage()  # type: ignore[method-assign]
+        yield
+    finally:
+        Usages.form, Usages.edge = form, edge  # type: ignore[method-assign]
+
+
+# ------------------------------------------------------------------------------------------------- the gain of cleaning
+
+
+def arms(one: Case) -> dict[str, list[Sentence]]:
+    """The training sentences with errors, cleaned in two ways, and without errors."""
+    findings = [f for f in find_label_errors(one.dirty, one.judges()) if f.score >= 0.5]
+    right = {(error.place, error.wrong, error.right) for error in one.planted}
+    chosen = {
+        "accepted by support": [f for f in findings if f.support >= 0.5],
+        "accepted where right": [f for f in findings if (f.place, f.given, f.suggested) in right],
+    }
+    result = {"with errors": one.dirty}
+    for arm, accepted in chosen.items():
+        sentences = list(one.dirty)
+        for f in accepted:
+            new = changed(sentences[f.place], Change(f.given, f.suggested))
+            if new.is_flat and (f.given is None or f.given in sentences[f.place].mentions):
+                sentences[f.place] = new
+        result[arm] = sentences
+    return result | {"without errors": one.clean}
+
+
+def clean(name: str, rate: float, seed: int, arm: str, folder: Path) -> dict[str, Any]:
+    """The record of a training: F1 on the first 500 test sentences."""
+    _, test = load(name)
+    tagger = create_tagger("linear").fit(
+        arms(case(name, rate, folder))[arm], config=TaggerTrainingConfig(steps=STEPS, seed=seed)
+    )
+    scores = score(test[:500], tagger.predict([Sentence(s.tokens) for s in test[:500]]))
+    return {
+        "corpus": name,
+        "rate": rate,
+        "seed": seed,
+        "arm": arm,
+        "steps": STEPS,
+        "f1": round(100 * scores.micro.f1, 2),
+    }
+
+
+# ---------------------------------------------------------------------------------------------------------- the records
+
+
+def records_of(file: Path) -> list[dict[str, Any]]:
+    """The records of a file."""
+    return [json.loads(line) for line in file.read_text("utf-8").splitlines()] if file.exists() else []
+
+
+def add_record(file: Path, key: dict[str, Any], make: Callable[[], dict[str, Any]]) -> None:
+    """Append a record, unless there is one with this key."""
+    if any(key.items() <= record.items() for record in records_of(file)):
+        return
+    begun = time.monotonic()
+    record = make()
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with file.open("a", encoding="utf-8") as stream:
+        stream.write(json.dumps(record) + "\n")
+    print(key, f"{time.monotonic() - begun:.0f} s", flush=True)
+
+
+def sheet(name: str, folder: Path) -> Iterator[str]:
+    """The first findings of a corpus without planted errors, to be read."""
+    one = case(name, 0.0, folder)
+    for f in find_label_errors(one.dirty, one.judges())[:25]:
+        sentence = one.dirty[f.place]
+        both = [None if m is None else (" ".join(sentence.mention_tokens(m)), m.label) for m in (f.given, f.suggested)]
+        yield f"{f.score:.2f} {f.support:.2f} {f.kind}: {both[0]} -> {both[1]} | {sentence} | {f.reason}"
+
+
+# -------------------------------------------------------------------------------------------------------------- the page
+
+
+def best_of(tools: dict[str, Any], part: str, measure: str = "ap") -> tuple[float, str]:
+    """The best figure among the settings of cleanlab, and the setting."""
+    return max((of[part][measure], tool) for tool, of in tools.items() if tool.startswith("cleanlab") and part in of)
+
+
+def page(found: list[dict[str, Any]], cleaned: list[dict[str, Any]]) -> str:
+    """The tables as Markdown."""
+    lines: list[str] = []
+    for part, title in (("sentences", "Sentences"), ("types", "Words, by type"), ("tags", "Words, by tag")):
+        default = "cleanlab: types, self_confidence, min" if part != "tags" else "cleanlab: tags, self_confidence, min"
+        columns = ("corpus", "errors", "cleanlab, default", "cleanlab, best setting", "labels alone", "teacher alone")
+        columns += ("entaug", "P@50 cleanlab, entaug", "P@200 cleanlab, entaug")
+        lines += [f"### {title}\n", f"| {' | '.join(columns)} |", "|---|" + "---:|" * (len(columns) - 1)]
+        for one in sorted(found, key=lambda r: (r["rate"], list(CORPORA).index(r["corpus"]))):
+            tools, name = one["tools"], one["corpus"]
+            cells = [f"{name}{' *' if name in DEVELOPED_ON else ''}, {100 * one['rate']:g} %"]
+            cells += [str(sum(one["planted"].values())), f"{tools[default][part]['ap']:.3f}"]
+            cells.append(f"{best_of(tools, part)[0]:.3f}")
+            cells += [f"{tools[t][part]['ap']:.3f}" for t in ("entaug, labels alone", "entaug, teacher alone")]
+            cells.append(f"**{tools['entaug'][part]['ap']:.3f}**")
+            for k in ("p50", "p200"):
+                cells.append(f"{best_of(tools, part, k)[0]:.2f}, {tools['entaug'][part][k]:.2f}")
+            lines.append(f"| {' | '.join(cells)} |")
+        lines.append("")
+    lines += [
+        "### Kinds\n",
+        "| corpus | listed | right among the first 50 | planted, and found with the right suggestion |",
+        "|---|---:|---:|---|",
+    ]
+    for one in sorted(found, key=lambda r: (r["rate"], list(CORPORA).index(r["corpus"]))):
+        right = one["right_suggestions"]
+        kinds = ", ".join(f"{kind} {right['listed'].get(kind, 0)} of {n}" for kind, n in one["planted"].items())
+        lines.append(f"| {one['corpus']}, {100 * one['rate']:g} % | {one['listed']} | {right['first 50']} | {kinds} |")
+    lines += ["", "### The gain of cleaning\n", "| corpus | " + " | ".join(ARMS) + " |", "|---|" + "---:|" * len(ARMS)]
+    groups: defaultdict[tuple[str, float], defaultdict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for one in cleaned:
+        groups[one["corpus"], one["rate"]][one["arm"]].append(one["f1"])
+    for (name, rate), of in groups.items():
+        cells = [
+            f"{np.mean(of[arm]):.1f} ({', '.join(f'{f1:.1f}' for f1 in of[arm])})" if of[arm] else "-" for arm in ARMS
+        ]
+        lines.append(f"| {name}, {100 * rate:g} % | {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+ARMS = ("with errors", "accepted by support", "accepted where right", "without errors")
+
+
+def main() -> None:
+    """Run a part of the benchmark."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("part", choices=["find", "clean", "sheet", "report"])
+    parser.add_argument("corpora", nargs="*", default=list(CORPORA), help="all by default")
+    parser.add_argument("--rates", nargs="+", type=float, default=[5.0], help="in percent")
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir(), "entaug-label-errors"))
+    args = parser.parse_args()
+    results = RESULTS / "label-errors"
+    if args.part == "report":
+        print(page(records_of(results / "find.jsonl"), records_of(results / "clean.jsonl")))
+        return
+    for rate in (percent / 100 for percent in args.rates):
+        for name in args.corpora:
+            key: dict[str, Any] = {"corpus": name, "rate": rate, "steps": STEPS}
+            if args.part == "find":
+                add_record(results / "find.jsonl", key, partial(find, name, rate, args.folder))
+            elif args.part == "sheet":
+                print("\n".join(sheet(name, args.folder)))
+            else:
+                for seed, arm in itertools.product(range(args.seeds), ARMS):
+                    make = partial(clean, name, rate, seed, arm, args.folder)
+                    add_record(results / "clean.jsonl", {**key, "seed": seed, "arm": arm}, make)
+
+
+if __name__ == "__main__":
+    main()
