@@ -101,6 +101,9 @@ def needs_models(arguments: list[str]) -> tuple[bool, bool]:
         return "--check" not in text, "--check" not in text
     if command in ("quality", "report"):
         return "--no-models" not in text and ".md" not in text and "--list" not in text, False
+    if command == "audit":
+        is_trained = "--teacher none" not in text and "--apply-review" not in text
+        return is_trained, is_trained
     if command in ("train", "predict", "suggest", "auto", "relabel"):
         return True, True
     if command == "evaluate":
@@ -168,6 +171,11 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "train.conllu").write_text(chain_trees(gold), "utf-8")
     decision = {"fingerprint": new[0].fingerprint().hex(), "decision": "reject", "method": "mr", "id": new[0].id}
     (folder / "review.json").write_bytes(orjson.dumps({"entaug": "review", "version": 1, "decisions": [decision]}))
+    wrong = gold[0].with_(mentions=())
+    correction = {"of": gold[0].fingerprint().hex(), "given": gold[0].to_dict()["mentions"][0], "suggested": None}
+    decision = {"fingerprint": wrong.fingerprint().hex(), "decision": "accept", "correction": correction}
+    reviewed = {"entaug": "review", "version": 1, "decisions": [decision]}
+    (folder / "label-review.json").write_bytes(orjson.dumps(reviewed))
     prepare_ratings(folder, gold)
     records = ROOT / "benchmarks" / "results" / "first-study" / "runs.jsonl"
     for runs in ("runs", "examples/plan-runs"):
@@ -249,6 +257,9 @@ def test_commands(
     extra = ["--epochs", "1"] if is_trained and args.method != "selftrain" else []
     extra += ["--ensemble-steps", "2"] if is_selftrain(arguments) else []
     extra += ["--steps", "2"] if "--steps" in arguments else []
+    if arguments[0] == "audit" and with_models:
+        tagger = "w2ner" if "nested.jsonl" in arguments else "linear"
+        extra += ["--teacher", f"{tagger}:steps=2", "--folds", "2"]
     if is_trained and "generator" in METHODS[args.method].info.needs:  # hardly trained, it seldom ends a text by itself
         extra += ["--max-new-tokens", "32"]
     with contextlib.ExitStack() as stack:
