@@ -475,7 +475,7 @@ def sheet(name: str, folder: Path) -> Iterator[str]:
     one = case(name, 0.0, folder)
     for f in find_label_errors(one.dirty, one.judges())[:25]:
         sentence = one.dirty[f.place]
-        both = [None if m is None else (" ".join(sentence.mention_tokens(m)), m.label) for m in (f.given, f.suggested)]
+        both = [m and (" ".join(sentence.mention_tokens(m)), m.label) for m in (f.given, f.suggested)]
         yield f"{f.score:.2f} {f.support:.2f} {f.kind}: {both[0]} -> {both[1]} | {sentence} | {f.reason}"
 
 
@@ -492,8 +492,8 @@ def page(found: list[dict[str, Any]], cleaned: list[dict[str, Any]]) -> str:
     lines: list[str] = []
     for part, title in (("sentences", "Sentences"), ("types", "Words, by type"), ("tags", "Words, by tag")):
         default = "cleanlab: types, self_confidence, min" if part != "tags" else "cleanlab: tags, self_confidence, min"
-        columns = ("corpus", "errors", "cleanlab, default", "cleanlab, best setting", "labels alone", "teacher alone")
-        columns += ("entaug", "P@50 cleanlab, entaug", "P@200 cleanlab, entaug")
+        columns = ["corpus", "errors", "cleanlab, default", "cleanlab, best setting", "labels alone", "teacher alone"]
+        columns += ["entaug", "P@50 cleanlab, entaug", "P@200 cleanlab, entaug"]
         lines += [f"### {title}\n", f"| {' | '.join(columns)} |", "|---|" + "---:|" * (len(columns) - 1)]
         for one in sorted(found, key=lambda r: (r["rate"], list(CORPORA).index(r["corpus"]))):
             tools, name = one["tools"], one["corpus"]

@@ -101,11 +101,9 @@ def needs_models(arguments: list[str]) -> tuple[bool, bool]:
         return "--check" not in text, "--check" not in text
     if command in ("quality", "report"):
         return "--no-models" not in text and ".md" not in text and "--list" not in text, False
-    if command == "audit":
-        is_trained = "--teacher none" not in text and "--apply-review" not in text
+    if command in ("train", "predict", "suggest", "audit", "auto", "relabel"):
+        is_trained = "--teacher none" not in text and not (command == "audit" and "--apply-review" in text)
         return is_trained, is_trained
-    if command in ("train", "predict", "suggest", "auto", "relabel"):
-        return True, True
     if command == "evaluate":
         is_trained = any(Path(argument).name == "tagger" for argument in rest)
         return is_trained or "spacy:" in text, is_trained
@@ -257,9 +255,7 @@ def test_commands(
     extra = ["--epochs", "1"] if is_trained and args.method != "selftrain" else []
     extra += ["--ensemble-steps", "2"] if is_selftrain(arguments) else []
     extra += ["--steps", "2"] if "--steps" in arguments else []
-    if arguments[0] == "audit" and with_models:
-        tagger = "w2ner" if "nested.jsonl" in arguments else "linear"
-        extra += ["--teacher", f"{tagger}:steps=2", "--folds", "2"]
+    extra += quick_teacher(arguments) if with_models else []
     if is_trained and "generator" in METHODS[args.method].info.needs:  # hardly trained, it seldom ends a text by itself
         extra += ["--max-new-tokens", "32"]
     with contextlib.ExitStack() as stack:
@@ -286,6 +282,12 @@ def train_named_taggers(arguments: list[str]) -> None:
         names.add(arguments[1])
     for name in names:
         assert main(["train", "train.conll", "-o", name, "--epochs", "1"]) == 0
+
+
+def quick_teacher(arguments: list[str]) -> list[str]:
+    """Options that cut the training of the teachers of an audit short."""
+    tagger = "w2ner" if "nested.jsonl" in arguments else "linear"
+    return ["--teacher", f"{tagger}:steps=2", "--folds", "2"] if arguments[0] == "audit" else []
 
 
 def is_selftrain(arguments: list[str]) -> bool:

@@ -159,7 +159,7 @@ def test_a_corpus_with_inconsistent_labels() -> None:
         sentences = list(entaug.read(file))
     findings = find_label_errors(sentences, min_score=0.5)
     assert {f.kind for f in findings} >= {"missing", "spurious", "boundary"}
-    alone = [s.iob()[i] for s in sentences for i, token in enumerate(s.tokens) if token == "translation"]
+    alone = [s.iob()[i] for s in sentences for i, word in enumerate(s.tokens) if word == "translation"]
     labelled_alone = sum(s.mention_tokens(m) == ("translation",) for s in sentences for m in s.mentions)
     reasons = {f.reason for f in findings if f.reason.startswith('"translation" is')}
     assert reasons == {f'"translation" is unlabelled {alone.count("O")} times elsewhere, and 31 times labelled TASK'}

@@ -157,6 +157,9 @@ def audit(
             name for sentence in corpus for name in target_file.lost(_task(sentence, [], 1, target_file))
         )
         notes = job.settle_losses(summary.lost, target_file)
+        for sentence in corpus:
+            if not sentence.is_flat:  # a format that cannot store such mentions says so before any training
+                target_file.encode(_task(sentence, [], 1, target_file))
         judges = None
         if teacher != "none":
             is_flat = all(sentence.is_flat for sentence in corpus)
