@@ -479,7 +479,7 @@ def sheet(name: str, folder: Path) -> Iterator[str]:
         yield f"{f.score:.2f} {f.support:.2f} {f.kind}: {both[0]} -> {both[1]} | {sentence} | {f.reason}"
 
 
-# -------------------------------------------------------------------------------------------------------------- the page
+# ------------------------------------------------------------------------------------------------------------ the page
 
 
 def best_of(tools: dict[str, Any], part: str, measure: str = "ap") -> tuple[float, str]:

@@ -171,9 +171,10 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "review.json").write_bytes(orjson.dumps({"entaug": "review", "version": 1, "decisions": [decision]}))
     wrong = gold[0].with_(mentions=())
     correction = {"of": gold[0].fingerprint().hex(), "given": gold[0].to_dict()["mentions"][0], "suggested": None}
-    decision = {"fingerprint": wrong.fingerprint().hex(), "decision": "accept", "correction": correction}
-    reviewed = {"entaug": "review", "version": 1, "decisions": [decision]}
-    (folder / "label-review.json").write_bytes(orjson.dumps(reviewed))
+    accepted = {"fingerprint": wrong.fingerprint().hex(), "decision": "accept", "correction": correction}
+    (folder / "label-review.json").write_bytes(
+        orjson.dumps({"entaug": "review", "version": 1, "decisions": [accepted]})
+    )
     prepare_ratings(folder, gold)
     records = ROOT / "benchmarks" / "results" / "first-study" / "runs.jsonl"
     for runs in ("runs", "examples/plan-runs"):
