@@ -26,14 +26,14 @@ from entaug.formats import CorpusFile
 from entaug.formats.base import ReadReport, with_mentions
 from entaug.formats.bookkeeping import without_bookkeeping
 from entaug.formats.file_job import FileJob, FileOptions, check_output, read_sentences, require_mentions, write_text
-from entaug.metrics.consistency import Change, Finding, changed, find_label_errors
+from entaug.metrics.consistency import Change, Finding, changed, find_label_errors, hull
 from entaug.report.html.audit import render_audit_page
 from entaug.teacher.audit import ask_teachers
 from entaug.teacher.label import RELATIONS
 from entaug.teacher.relabel import SOFT_LABELS
 from entaug.teacher.train import TeacherParameters
 
-_SHOWN = 10  # findings that are printed
+_SHOWN, _AROUND = 10, 8  # findings that are printed, each with so many words before and after it
 
 
 @dataclass(kw_only=True)
@@ -226,9 +226,12 @@ def _described(sentence: Sentence, mention: Mention | None) -> dict[str, Any] | 
 
 
 def _line(sentence: Sentence, finding: Finding) -> str:
-    """A finding in one line: the sentence with the label that is suspicious, or the one that is missing, alone."""
-    shown = sentence.with_(mentions=() if finding.given is None else [finding.given])
-    new = finding.suggested
+    """A finding in one line: the words around it, with the label that is suspicious alone."""
+    given, new = finding.given, finding.suggested
+    start, end = hull(Change(given, new))
+    start, end = max(0, start - _AROUND), min(len(sentence), end + _AROUND)
+    part = Sentence(sentence.tokens[start:end], [] if given is None else [given.shift(-start)])
+    shown = f"{'... ' if start else ''}{part}{' ...' if end < len(sentence) else ''}"
     suggestion = "no mention"
     if new is not None:
         words = " ".join(sentence.mention_tokens(new))
