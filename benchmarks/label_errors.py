@@ -376,7 +376,7 @@ def find(name: str, rate: float, folder: Path) -> dict[str, Any]:
     one, begun = case(name, rate, folder), time.monotonic()
     right, judges = truth(one), one.judges()
     findings = find_label_errors(one.dirty, judges)
-    listed = [f for f in findings if f.score >= 0.5]
+    listed = [f for f in findings if f.score >= 0.7]
     wanted = {(error.place, error.wrong, error.right): error.kind for error in one.planted}
     hits = [wanted.get((f.place, f.given, f.suggested)) for f in findings]
     record: dict[str, Any] = {
@@ -416,7 +416,7 @@ def teacher_alone() -> Iterator[None]:
 
 def arms(one: Case) -> dict[str, list[Sentence]]:
     """The training sentences with errors, cleaned in two ways, and without errors."""
-    findings = [f for f in find_label_errors(one.dirty, one.judges()) if f.score >= 0.5]
+    findings = [f for f in find_label_errors(one.dirty, one.judges()) if f.score >= 0.7]
     right = {(error.place, error.wrong, error.right) for error in one.planted}
     chosen = {
         "accepted by support": [f for f in findings if f.support >= 0.5],

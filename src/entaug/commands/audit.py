@@ -83,7 +83,7 @@ def audit(
     html: str | Path | None = None,
     teacher: str | Tagger = "auto",
     folds: Annotated[int, Ge(2)] = 5,
-    min_score: Probability = 0.5,
+    min_score: Probability = 0.7,
     number: PositiveInt | None = None,
     review: str | Path | None = None,
     log: str | Path | None = None,
