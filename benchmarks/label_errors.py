@@ -37,9 +37,9 @@ from entaug import Finding, Mention, Sentence, find_label_errors, score
 from entaug.backends.soft_labels import TagProbabilities, tags_of
 from entaug.core.folds import partition
 from entaug.core.words import stop_words
-from entaug.metrics.consistency import Change, Usage, Usages, changed
+from entaug.metrics.consistency import Change, Judge, Usage, Usages, changed
 from entaug.taggers.base import TaggerTrainingConfig, create_tagger
-from entaug.teacher.audit import TagJudge
+from entaug.teacher.audit import create_judges
 from entaug.teacher.train import TeacherParameters
 
 DATA = Path(os.environ.get("ENTAUG_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
@@ -247,7 +247,7 @@ def load(name: str) -> tuple[list[Sentence], list[Sentence]]:
 # ------------------------------------------------------------------------------------------------ out-of-fold labels
 
 
-STEPS, FOLDS, SEED = 250, 5, 0
+STEPS, FOLDS, SEED = 250, 3, 0
 TEACHER = f"linear:steps={STEPS}"
 
 
@@ -261,9 +261,9 @@ class Case:
     tags: tuple[str, ...]
     probabilities: list[np.ndarray]
 
-    def judges(self) -> list[TagJudge]:
+    def judges(self) -> Sequence[Judge]:
         """The opinions that `entaug audit` ranks by."""
-        return [TagJudge(TagProbabilities(self.tags, rows)) for rows in self.probabilities]
+        return create_judges(self.dirty, [TagProbabilities(self.tags, rows) for rows in self.probabilities])
 
 
 def case(name: str, rate: float, folder: Path) -> Case:
@@ -271,7 +271,7 @@ def case(name: str, rate: float, folder: Path) -> Case:
     clean, _ = load(name)
     dirty, planted = Planter(clean, CORPORA[name].language, Random(f"{name} {SEED}")).plant(rate)
     tags = tuple(tags_of(sorted({m.label for s in dirty for m in s.mentions})))
-    file = folder / f"{name}-{rate:g}-{STEPS}.npz"
+    file = folder / f"{name}-{rate:g}-{FOLDS}x{STEPS}.npz"
     if not file.exists():
         rows: dict[str, np.ndarray] = {}
         parameters = TeacherParameters(tagger=TEACHER)
@@ -298,7 +298,7 @@ def kind_of(tag: str, unit: str) -> str:
     return tag if unit == "tags" else tag.partition("-")[2] or "O"
 
 
-def by_entaug(case: Case, judges: Sequence[TagJudge] | None, findings: Sequence[Finding] | None = None) -> Ranking:
+def by_entaug(case: Case, judges: Sequence[Judge] | None, findings: Sequence[Finding] | None = None) -> Ranking:
     """The ranking of `find_label_errors`: a sentence or token is as suspicious as its most suspicious finding."""
     starts = np.cumsum([0, *map(len, case.dirty)])
     ranking = {"sentences": np.zeros(len(case.dirty)), **{unit: np.zeros(starts[-1]) for unit in ("tags", "types")}}

@@ -13,7 +13,7 @@ from entaug.core.folds import partition
 from entaug.errors import InputError
 from entaug.metrics.consistency import Change
 from entaug.taggers.relations import NNW, THW, RelationProbabilities
-from entaug.teacher.audit import MentionJudge, TagJudge, judge_sentences
+from entaug.teacher.audit import MentionJudge, TagJudge, create_judges
 from entaug.teacher.train import Teacher
 from helpers.fakes import FakeTagger
 
@@ -43,6 +43,22 @@ def test_a_change_is_judged_by_the_words_whose_type_it_changes() -> None:
     assert joined == pytest.approx((0.2, 0.5))
 
 
+def test_probabilities_are_compared_with_how_sure_teachers_are_of_a_type() -> None:
+    sentences = [WORDS, Sentence(["now"])]
+    tags = ("O", "B-PER", "I-PER")
+    first, _ = create_judges(
+        sentences,
+        [
+            TagProbabilities(tags, [[0.8, 0.2, 0.0], [0.8, 0.0, 0.2], [1.0, 0.0, 0.0]]),
+            TagProbabilities(("O",), [[1.0]]),
+        ],
+    )
+    # By hand: words of PER have 0.2 on average, the others 1; with half a word more that is 0.9 / 3 and 2.5 / 3.
+    per, none = 0.2 * (0.9 / 3) ** -0.5, 0.8 * (2.5 / 3) ** -0.5
+    given, _ = first.probabilities(WORDS, Change(GIVEN, None))
+    assert given == pytest.approx(per / (per + none), abs=1e-6)
+
+
 def test_suggestions_of_a_teacher() -> None:
     judge = TagJudge(TagProbabilities(TAGS, [[0.0, 1.0, 0.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0, 0.0], ROWS[2]]))
     changes = set(judge.changes(WORDS))
@@ -56,12 +72,8 @@ def test_mentions_of_any_shape() -> None:
     cells = [(0, 2, 0), (2, 0, 1), (2, 2, 2)]
     relations = RelationProbabilities([NNW, f"{THW}X", f"{THW}Y"], 3, cells, [0.9, 0.6, 0.3])
 
-    class Relations(FakeTagger):
-        def relation_probabilities(self, sentences: Iterable[Sentence]) -> list[RelationProbabilities]:
-            return [relations for _ in sentences]
-
     sentence = Sentence("a b c".split(), [inner])
-    [judge] = judge_sentences(Relations(), [sentence], is_flat=False)
+    [judge] = create_judges([sentence], [relations])
     assert isinstance(judge, MentionJudge)
     assert judge.probabilities(sentence, Change(inner, None)) == pytest.approx((0.3, 0.7))
     assert judge.probabilities(sentence, Change(None, gap)) == pytest.approx((0.4, 0.6)), "the least probable relation"
@@ -81,7 +93,7 @@ class Plain(FakeTagger):
 
 def test_a_teacher_without_probabilities() -> None:
     tagger = Plain().fit([WORDS])
-    [judge] = judge_sentences(tagger, [WORDS.with_(mentions=[Mention("PER", [(0, 1)])])], is_flat=True)
+    [judge], _ = ask_teachers([WORDS], lambda: Teacher(tagger, is_trained=True))
     assert judge.probabilities(WORDS, Change(GIVEN, None)) == (1, 0)
     assert judge.probabilities(WORDS, Change(Mention("PER", [(0, 1)]), GIVEN)) == (0, 1)
 
@@ -139,7 +151,7 @@ def test_too_little_to_learn_from() -> None:
         ask_teachers(alone, lambda: Teacher(FakeTagger()), folds=2)
 
 
-def test_a_teacher_counts_as_one_more_place() -> None:
+def test_a_teacher_counts_as_half_a_place() -> None:
     judge = TagJudge(TagProbabilities(TAGS, ROWS))
     findings = find_label_errors([WORDS], [judge])
     assert findings[0].suggested == Mention("LOC", [(0, 2)])
@@ -149,5 +161,5 @@ def test_a_teacher_counts_as_one_more_place() -> None:
     sure = TagJudge(TagProbabilities(TAGS, [[0, 0, 0, 1, 0], [0, 0, 0, 0, 1]]))
     first = find_label_errors([WORDS, *others], [judge, sure, sure, sure])[0]
     assert first.place == 0
-    assert first.score == pytest.approx(1 - 0.55 / 4)
-    assert first.support == pytest.approx((3 + 0.3) / 4)
+    assert first.score == pytest.approx(1 - 0.5 * 0.55 / 3.5)
+    assert first.support == pytest.approx((3 + 0.5 * 0.3) / 3.5)

@@ -1,7 +1,7 @@
 """Labels that contradict one another: the same words labelled in one way here and in another there.
 
 A label is judged by the other places of the corpus, and by the opinion of a teacher where there is one (see
-`entaug.teacher.audit`), which counts as much as one more place. The score of a finding is one minus the share of the
+`entaug.teacher.audit`), which counts as much as half a place. The score of a finding is one minus the share of the
 places that are labelled as is given.
 """
 
@@ -22,10 +22,10 @@ KINDS = ("missing", "spurious", "type", "boundary", "type and boundary")
 # Set on two corpora with planted errors (parts of the training files of CrossNER politics and WNUT-17), where half or
 # double of each changes the average precision of sentences by up to two points. Words at edges have a low limit,
 # because most findings that rest on them alone were wrong in files without planted errors.
-_TEACHER = 1.0  # as many places as the opinion of a teacher counts
+_TEACHER = 0.5  # as many places as the opinion of a teacher counts
 _EDGE = 0.5  # as much of a place as a word at the same edge of another mention counts
 _MAX_PLACES, _MAX_EDGES = 20, 4  # more than these count as many as these
-_TRUST = 0.9  # the probability that a label is right as far as nothing else is known
+_TRUST = 0.9  # the probability that a label is right without a teacher; it counts as one place
 
 _Part = tuple[int, int, str]
 _Pattern = tuple[_Part, ...]  # the mentions in a piece of text: their first word, end and label, from its beginning
@@ -152,8 +152,8 @@ def _rank(finding: Finding) -> tuple[float, float, int]:
 def _judged(place: int, sentence: Sentence, change: Change, usages: Usages, judge: Judge | None) -> Finding:
     """A finding with its score."""
     given, suggested = (_TRUST, 1 - _TRUST) if judge is None else judge.probabilities(sentence, change)
-    counts = [_TEACHER * suggested, _TEACHER * given]
-    total, reasons = _TEACHER, []
+    total, reasons = (1.0 if judge is None else _TEACHER), list[str]()
+    counts = [total * suggested, total * given]
     form, edge = usages.form(sentence, change), usages.edge(sentence, change)
     for usage, most, of_each in ((form, _MAX_PLACES, 1.0), (edge, _MAX_EDGES, _EDGE)):
         weight = of_each * min(1.0, most / max(1, sum(usage)))

@@ -117,16 +117,43 @@ def _relation_probability(relations: RelationProbabilities) -> Callable[[Mention
     return probability
 
 
-def judge_sentences(tagger: Any, sentences: Sequence[Sentence], *, is_flat: bool) -> list[TagJudge | MentionJudge]:
-    """Ask a trained tagger about the labels of sentences."""
+def _answers(tagger: Any, sentences: Sequence[Sentence], *, is_flat: bool) -> Sequence[Any]:
+    """The probabilities that a trained tagger gives to the labels of sentences, or else sentences with mentions."""
     plain = [Sentence(sentence.tokens) for sentence in sentences]
     soft = soft_labels(tagger, plain, is_flat=is_flat)
-    if soft is None:
-        return [MentionJudge(predicted.mentions) for predicted in tagger.predict(plain)]
-    if not hasattr(soft[0], "cells"):
-        return [TagJudge(one) for one in soft]
+    return tagger.predict(plain) if soft is None else soft
+
+
+def create_judges(sentences: Sequence[Sentence], answers: Sequence[Any]) -> list[TagJudge | MentionJudge]:
+    """Create the judges of sentences from the answers of teachers: soft labels, or sentences with mentions."""
+    if hasattr(answers[0], "tags"):
+        return [TagJudge(one) for one in _balanced(sentences, answers)]
+    if not hasattr(answers[0], "cells"):
+        return [MentionJudge(answer.mentions) for answer in answers]
     labels = sorted({mention.label for sentence in sentences for mention in sentence.mentions})
-    return [MentionJudge(one.mentions(), _relation_probability(one), labels) for one in soft]
+    return [MentionJudge(one.mentions(), _relation_probability(one), labels) for one in answers]
+
+
+def _balanced(sentences: Sequence[Sentence], several: Sequence[TagProbabilities]) -> list[TagProbabilities]:
+    """Divide probabilities by the root of the mean that teachers give to the words of a type, and normalize them."""
+    # A teacher that has learnt from few sentences is sure of words without a label and unsure of rare types; without
+    # this all mentions of these would be suspicious. Confident learning compares with the mean itself.
+    import numpy as np
+
+    from entaug.backends.soft_labels import TagProbabilities, tags_of
+
+    tags = tags_of(sorted({tag[2:] for one in several for tag in one.tags if tag != "O"}))
+    types = np.array([tag[2:] for tag in tags])
+    rows = np.concatenate([one.aligned(tags).astype(float) for one in several])
+    given = np.array([tag[2:] for sentence in sentences for tag in sentence.iob()])
+    scale = np.ones(len(tags))
+    for label in sorted(set(types)):
+        sure = rows[np.ix_(given == label, types == label)].sum()
+        scale[types == label] = ((sure + 0.5) / ((given == label).sum() + 1)) ** -0.5
+    rows *= scale
+    rows /= rows.sum(1, keepdims=True)
+    parts = np.split(rows, np.cumsum([len(sentence) for sentence in sentences])[:-1])
+    return [TagProbabilities(tags, part) for part in parts]
 
 
 def ask_teachers(
@@ -163,12 +190,12 @@ def ask_teachers(
     is_flat = all(sentence.is_flat for sentence in sentences)
     teacher = create_teacher()
     if teacher.is_trained:
-        return judge_sentences(teacher.tagger, sentences, is_flat=is_flat), list(teacher.notes)
+        return create_judges(sentences, _answers(teacher.tagger, sentences, is_flat=is_flat)), list(teacher.notes)
     parts = [fold for fold in partition(sentences, folds, seed) if fold]
     if len(parts) < folds:
         message = f"{len(parts)} different sentences are too few for {folds} folds"
         raise InputError(message, remedy="lower the number of folds, or set the teacher to none")
-    judges: dict[int, TagJudge | MentionJudge] = {}
+    answers: dict[int, Any] = {}
     notes: list[str] = []
     for number, fold in enumerate(parts, start=1):
         others = sorted(set(range(len(sentences))).difference(fold))
@@ -180,7 +207,7 @@ def ask_teachers(
             progress(f"{name}, loss {loss:.2f}", done, total)
 
         teacher = (teacher if number == 1 else create_teacher()).fit(training, progress=report)
-        asked = judge_sentences(teacher.tagger, [sentences[i] for i in fold], is_flat=is_flat)
-        judges.update(zip(fold, asked, strict=True))
+        asked = _answers(teacher.tagger, [sentences[i] for i in fold], is_flat=is_flat)
+        answers.update(zip(fold, asked, strict=True))
         notes += teacher.notes
-    return [judges[i] for i in range(len(sentences))], list(dict.fromkeys(notes))
+    return create_judges(sentences, [answers[i] for i in range(len(sentences))]), list(dict.fromkeys(notes))
