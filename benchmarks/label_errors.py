@@ -79,6 +79,7 @@ CORPORA = {
     "ewt": Source(("uner/en_ewt/en_ewt-ud-dev.iob2",), "uner/en_ewt/en_ewt-ud-test.iob2", 1500),
     "multiconer-en": Source(("multiconer-v1/500/en_sample_train.conll",), "multiconer-v1/15000/en_dev.conll", 500),
 }
+MARK = "<!-- tables -->"  # in the page: what follows is written by this script
 DEVELOPED_ON = ("crossner-politics", "wnut17")
 
 
@@ -247,8 +248,8 @@ def load(name: str) -> tuple[list[Sentence], list[Sentence]]:
 # ------------------------------------------------------------------------------------------------ out-of-fold labels
 
 
-STEPS, FOLDS, SEED = 250, 3, 0
-TEACHER = f"linear:steps={STEPS}"
+FOLDS, SEED = 3, 0
+TEACHERS = {"minilm": "linear:steps=250", "glove": "static-bilstm-crf:steps=300"}
 
 
 @dataclass(frozen=True)
@@ -266,20 +267,20 @@ class Case:
         return create_judges(self.dirty, [TagProbabilities(self.tags, rows) for rows in self.probabilities])
 
 
-def case(name: str, rate: float, folder: Path) -> Case:
+def case(name: str, rate: float, teacher: str, folder: Path) -> Case:
     """A corpus with a share of planted errors; what the teachers say is kept in the folder."""
     clean, _ = load(name)
     dirty, planted = Planter(clean, CORPORA[name].language, Random(f"{name} {SEED}")).plant(rate)
     tags = tuple(tags_of(sorted({m.label for s in dirty for m in s.mentions})))
-    file = folder / f"{name}-{rate:g}-{FOLDS}x{STEPS}.npz"
+    file = folder / f"{name}-{rate:g}-{FOLDS}-{teacher}.npz"
     if not file.exists():
         rows: dict[str, np.ndarray] = {}
-        parameters = TeacherParameters(tagger=TEACHER)
+        parameters = TeacherParameters(tagger=TEACHERS[teacher])
         for fold in partition(dirty, FOLDS, SEED):
             inside = set(fold)
-            teacher = parameters.create_teacher(SEED).fit([s for i, s in enumerate(dirty) if i not in inside])
+            trained = parameters.create_teacher(SEED).fit([s for i, s in enumerate(dirty) if i not in inside])
             plain = [Sentence(dirty[i].tokens) for i in fold]
-            for i, soft in zip(fold, teacher.tagger.tag_probabilities(plain), strict=True):
+            for i, soft in zip(fold, trained.tagger.tag_probabilities(plain), strict=True):
                 rows[str(i)] = np.asarray(soft.aligned(tags), np.float32)
         folder.mkdir(parents=True, exist_ok=True)
         np.savez_compressed(file, allow_pickle=False, **rows)
@@ -371,9 +372,9 @@ def measured(ranking: Ranking, right: Ranking) -> dict[str, dict[str, float]]:
     return found
 
 
-def find(name: str, rate: float, folder: Path) -> dict[str, Any]:
+def find(name: str, rate: float, teacher: str, folder: Path) -> dict[str, Any]:
     """The record of a corpus and a rate of errors."""
-    one, begun = case(name, rate, folder), time.monotonic()
+    one, begun = case(name, rate, teacher, folder), time.monotonic()
     right, judges = truth(one), one.judges()
     findings = find_label_errors(one.dirty, judges)
     listed = [f for f in findings if f.score >= 0.7]
@@ -382,7 +383,7 @@ def find(name: str, rate: float, folder: Path) -> dict[str, Any]:
     record: dict[str, Any] = {
         "corpus": name,
         "rate": rate,
-        "steps": STEPS,
+        "teacher": teacher,
         "sentences": len(one.dirty),
         "mentions": sum(len(s.mentions) for s in one.clean),
         "planted": Counter(error.kind for error in one.planted),
@@ -433,21 +434,15 @@ def arms(one: Case) -> dict[str, list[Sentence]]:
     return result | {"without errors": one.clean}
 
 
-def clean(name: str, rate: float, seed: int, arm: str, folder: Path) -> dict[str, Any]:
-    """The record of a training: F1 on the first 500 test sentences."""
+def clean(name: str, rate: float, teacher: str, folder: Path, seed: int, arm: str) -> dict[str, Any]:
+    """The record of a training of a tagger like the teachers: F1 on the first 500 test sentences."""
     _, test = load(name)
-    tagger = create_tagger("linear").fit(
-        arms(case(name, rate, folder))[arm], config=TaggerTrainingConfig(steps=STEPS, seed=seed)
-    )
+    kind, _, steps = TEACHERS[teacher].partition(":steps=")
+    config = TaggerTrainingConfig(steps=int(steps), seed=seed)
+    tagger = create_tagger(kind).fit(arms(case(name, rate, teacher, folder))[arm], config=config)
     scores = score(test[:500], tagger.predict([Sentence(s.tokens) for s in test[:500]]))
-    return {
-        "corpus": name,
-        "rate": rate,
-        "seed": seed,
-        "arm": arm,
-        "steps": STEPS,
-        "f1": round(100 * scores.micro.f1, 2),
-    }
+    f1 = round(100 * scores.micro.f1, 2)
+    return {"corpus": name, "rate": rate, "teacher": teacher, "seed": seed, "arm": arm, "f1": f1}
 
 
 # ---------------------------------------------------------------------------------------------------------- the records
@@ -470,9 +465,9 @@ def add_record(file: Path, key: dict[str, Any], make: Callable[[], dict[str, Any
     print(key, f"{time.monotonic() - begun:.0f} s", flush=True)
 
 
-def sheet(name: str, folder: Path) -> Iterator[str]:
+def sheet(name: str, teacher: str, folder: Path) -> Iterator[str]:
     """The first findings of a corpus without planted errors, to be read."""
-    one = case(name, 0.0, folder)
+    one = case(name, 0.0, teacher, folder)
     for f in find_label_errors(one.dirty, one.judges())[:25]:
         sentence = one.dirty[f.place]
         both = [m and (" ".join(sentence.mention_tokens(m)), m.label) for m in (f.given, f.suggested)]
@@ -487,6 +482,11 @@ def best_of(tools: dict[str, Any], part: str, measure: str = "ap") -> tuple[floa
     return max((of[part][measure], tool) for tool, of in tools.items() if tool.startswith("cleanlab") and part in of)
 
 
+def order_of(record: dict[str, Any]) -> tuple[float, int, int]:
+    """The place of a record in the tables."""
+    return record["rate"], list(TEACHERS).index(record["teacher"]), list(CORPORA).index(record["corpus"])
+
+
 def page(found: list[dict[str, Any]], cleaned: list[dict[str, Any]]) -> str:
     """The tables as Markdown."""
     lines: list[str] = []
@@ -495,9 +495,9 @@ def page(found: list[dict[str, Any]], cleaned: list[dict[str, Any]]) -> str:
         columns = ["corpus", "errors", "cleanlab, default", "cleanlab, best setting", "labels alone", "teacher alone"]
         columns += ["entaug", "P@50 cleanlab, entaug", "P@200 cleanlab, entaug"]
         lines += [f"### {title}\n", f"| {' | '.join(columns)} |", "|---|" + "---:|" * (len(columns) - 1)]
-        for one in sorted(found, key=lambda r: (r["rate"], list(CORPORA).index(r["corpus"]))):
+        for one in sorted(found, key=order_of):
             tools, name = one["tools"], one["corpus"]
-            cells = [f"{name}{' *' if name in DEVELOPED_ON else ''}, {100 * one['rate']:g} %"]
+            cells = [f"{name}{' *' if name in DEVELOPED_ON else ''}, {100 * one['rate']:g} %, {one['teacher']}"]
             cells += [str(sum(one["planted"].values())), f"{tools[default][part]['ap']:.3f}"]
             cells.append(f"{best_of(tools, part)[0]:.3f}")
             cells += [f"{tools[t][part]['ap']:.3f}" for t in ("entaug, labels alone", "entaug, teacher alone")]
@@ -511,19 +511,20 @@ def page(found: list[dict[str, Any]], cleaned: list[dict[str, Any]]) -> str:
         "| corpus | listed | right among the first 50 | planted, and found with the right suggestion |",
         "|---|---:|---:|---|",
     ]
-    for one in sorted(found, key=lambda r: (r["rate"], list(CORPORA).index(r["corpus"]))):
+    for one in sorted(found, key=order_of):
         right = one["right_suggestions"]
         kinds = ", ".join(f"{kind} {right['listed'].get(kind, 0)} of {n}" for kind, n in one["planted"].items())
-        lines.append(f"| {one['corpus']}, {100 * one['rate']:g} % | {one['listed']} | {right['first 50']} | {kinds} |")
+        setting = f"{one['corpus']}, {100 * one['rate']:g} %, {one['teacher']}"
+        lines.append(f"| {setting} | {one['listed']} | {right['first 50']} | {kinds} |")
     lines += ["", "### The gain of cleaning\n", "| corpus | " + " | ".join(ARMS) + " |", "|---|" + "---:|" * len(ARMS)]
-    groups: defaultdict[tuple[str, float], defaultdict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    groups: defaultdict[tuple[str, float, str], defaultdict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for one in cleaned:
-        groups[one["corpus"], one["rate"]][one["arm"]].append(one["f1"])
-    for (name, rate), of in groups.items():
+        groups[one["corpus"], one["rate"], one["teacher"]][one["arm"]].append(one["f1"])
+    for (name, rate, teacher), of in groups.items():
         cells = [
             f"{np.mean(of[arm]):.1f} ({', '.join(f'{f1:.1f}' for f1 in of[arm])})" if of[arm] else "-" for arm in ARMS
         ]
-        lines.append(f"| {name}, {100 * rate:g} % | {' | '.join(cells)} |")
+        lines.append(f"| {name}, {100 * rate:g} %, {teacher} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
 
@@ -536,23 +537,26 @@ def main() -> None:
     parser.add_argument("part", choices=["find", "clean", "sheet", "report"])
     parser.add_argument("corpora", nargs="*", default=list(CORPORA), help="all by default")
     parser.add_argument("--rates", nargs="+", type=float, default=[5.0], help="in percent")
+    parser.add_argument("--teacher", choices=list(TEACHERS), default="minilm")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir(), "entaug-label-errors"))
     args = parser.parse_args()
     results = RESULTS / "label-errors"
     if args.part == "report":
-        print(page(records_of(results / "find.jsonl"), records_of(results / "clean.jsonl")))
+        tables = page(records_of(results / "find.jsonl"), records_of(results / "clean.jsonl"))
+        notes = (RESULTS / "label-errors.md").read_text("utf-8").partition(MARK)[0]
+        (RESULTS / "label-errors.md").write_text(f"{notes}{MARK}\n\n{tables}", "utf-8")
         return
     for rate in (percent / 100 for percent in args.rates):
         for name in args.corpora:
-            key: dict[str, Any] = {"corpus": name, "rate": rate, "steps": STEPS}
+            key: dict[str, Any] = {"corpus": name, "rate": rate, "teacher": args.teacher}
             if args.part == "find":
-                add_record(results / "find.jsonl", key, partial(find, name, rate, args.folder))
+                add_record(results / "find.jsonl", key, partial(find, name, rate, args.teacher, args.folder))
             elif args.part == "sheet":
-                print("\n".join(sheet(name, args.folder)))
+                print("\n".join(sheet(name, args.teacher, args.folder)))
             else:
                 for seed, arm in itertools.product(range(args.seeds), ARMS):
-                    make = partial(clean, name, rate, seed, arm, args.folder)
+                    make = partial(clean, name, rate, args.teacher, args.folder, seed, arm)
                     add_record(results / "clean.jsonl", {**key, "seed": seed, "arm": arm}, make)
 
 
