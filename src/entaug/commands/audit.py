@@ -28,6 +28,7 @@ from entaug.formats.bookkeeping import without_bookkeeping
 from entaug.formats.file_job import FileJob, FileOptions, check_output, read_sentences, require_mentions, write_text
 from entaug.metrics.consistency import Change, Finding, changed, find_label_errors, hull
 from entaug.report.html.audit import render_audit_page
+from entaug.report.html.page import template_environment
 from entaug.teacher.audit import ask_teachers
 from entaug.teacher.label import RELATIONS
 from entaug.teacher.relabel import SOFT_LABELS
@@ -126,6 +127,7 @@ def audit(
         InputError: the corpus is invalid, has no mention or too few sentences, or the decisions are damaged.
         LossError: the output's format cannot store some content, for example the findings.
         OutputError: an output exists or cannot be written; then none is written.
+        MissingExtraError: a library that the teacher or the page needs is not installed.
 
     Example:
         >>> import entaug, pathlib, tempfile
@@ -147,6 +149,7 @@ def audit(
     job.check()
     if html is not None:
         _check_other(job, html)
+        template_environment()  # what the page needs is missed before any training
     summary = AuditSummary(input=str(input), output=str(output), page="" if html is None else str(html))
     with job.open() as (source, target_file):
         reading = ReadReport(repair=job.repair)
