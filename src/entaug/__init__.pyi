@@ -2,6 +2,7 @@
 
 from ._version import __version__
 from .backends.protocols import RoundTrip
+from .commands.audit import audit
 from .commands.check import check
 from .commands.convert import convert
 from .commands.evaluate import evaluate
@@ -53,6 +54,7 @@ from .methods.synonyms import SynonymReplacement
 from .methods.token_replacement import LabelWiseTokenReplacement
 from .metrics.agreement import krippendorff_alpha
 from .metrics.bertscore import pairwise_bertscore
+from .metrics.consistency import Finding, find_label_errors
 from .metrics.likelihood import best_by_likelihood, pseudo_log_likelihood
 from .metrics.quality import Quality, measure_quality
 from .metrics.significance import Difference, paired_bootstrap
@@ -62,6 +64,7 @@ from .report.markdown import markdown_report
 from .study.auto import auto
 from .study.records import read_run_records
 from .teacher import Relabeller
+from .teacher.audit import ask_teachers
 from .teacher.label import filter_by_confidence
 
 __all__ = [
@@ -83,6 +86,7 @@ __all__ = [
     "Edit",
     "EnTDA",
     "EntaugError",
+    "Finding",
     "LabelWiseTokenReplacement",
     "MaskedEntityLM",
     "MaskedLMReplacement",
@@ -103,6 +107,8 @@ __all__ = [
     "ShuffleWithinSegments",
     "SynonymReplacement",
     "__version__",
+    "ask_teachers",
+    "audit",
     "augment",
     "augment_file",
     "augment_part",
@@ -117,6 +123,7 @@ __all__ = [
     "export",
     "filter",
     "filter_by_confidence",
+    "find_label_errors",
     "from_datasets",
     "from_pandas",
     "from_spacy",

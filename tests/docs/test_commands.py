@@ -101,8 +101,9 @@ def needs_models(arguments: list[str]) -> tuple[bool, bool]:
         return "--check" not in text, "--check" not in text
     if command in ("quality", "report"):
         return "--no-models" not in text and ".md" not in text and "--list" not in text, False
-    if command in ("train", "predict", "suggest", "auto", "relabel", "export"):
-        return True, True
+    if command in ("train", "predict", "suggest", "audit", "auto", "relabel", "export"):
+        is_trained = "--teacher none" not in text and not (command == "audit" and "--apply-review" in text)
+        return is_trained, is_trained
     if command == "evaluate":
         is_trained = any(Path(argument).name == "tagger" for argument in rest)
         return is_trained or "spacy:" in text, is_trained
@@ -168,6 +169,12 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "train.conllu").write_text(chain_trees(gold), "utf-8")
     decision = {"fingerprint": new[0].fingerprint().hex(), "decision": "reject", "method": "mr", "id": new[0].id}
     (folder / "review.json").write_bytes(orjson.dumps({"entaug": "review", "version": 1, "decisions": [decision]}))
+    wrong = gold[0].with_(mentions=())
+    correction = {"of": gold[0].fingerprint().hex(), "given": gold[0].to_dict()["mentions"][0], "suggested": None}
+    accepted = {"fingerprint": wrong.fingerprint().hex(), "decision": "accept", "correction": correction}
+    (folder / "label-review.json").write_bytes(
+        orjson.dumps({"entaug": "review", "version": 1, "decisions": [accepted]})
+    )
     prepare_ratings(folder, gold)
     records = ROOT / "benchmarks" / "results" / "first-study" / "runs.jsonl"
     for runs in ("runs", "examples/plan-runs"):
@@ -249,6 +256,7 @@ def test_commands(
     extra = ["--epochs", "1"] if is_trained and args.method != "selftrain" else []
     extra += ["--ensemble-steps", "2"] if is_selftrain(arguments) else []
     extra += ["--steps", "2"] if "--steps" in arguments else []
+    extra += quick_teacher(arguments) if with_models else []
     if is_trained and "generator" in METHODS[args.method].info.needs:  # hardly trained, it seldom ends a text by itself
         extra += ["--max-new-tokens", "32"]
     with contextlib.ExitStack() as stack:
@@ -275,6 +283,12 @@ def train_named_taggers(arguments: list[str]) -> None:
         names.add(arguments[1])
     for name in names:
         assert main(["train", "train.conll", "-o", name, "--epochs", "1"]) == 0
+
+
+def quick_teacher(arguments: list[str]) -> list[str]:
+    """Options that cut the training of the teachers of an audit short."""
+    tagger = "w2ner" if "nested.jsonl" in arguments else "linear"
+    return ["--teacher", f"{tagger}:steps=2", "--folds", "2"] if arguments[0] == "audit" else []
 
 
 def is_selftrain(arguments: list[str]) -> bool:

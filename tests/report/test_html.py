@@ -429,6 +429,6 @@ def test_every_colour_of_text_can_be_read(theme: int) -> None:
 def test_the_parts_of_the_page_are_package_data() -> None:
     for name in ("page.html", "rate.html"):
         assert read_part(name).startswith("<!doctype html>")
-    for name in ("page.css", "page.html", "rate.css", "rate.html", *page._SCRIPTS, *rating_page.SCRIPTS):
+    for name in ("page.css", "page.html", "rate.css", "rate.html", *page.SCRIPTS, *rating_page.SCRIPTS):
         lines = (ROOT / "src/entaug/report/html" / name).read_text().splitlines()
         assert len(lines) <= 600

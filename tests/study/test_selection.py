@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from entaug.core.data import Sentence
+from entaug.core.folds import content_key, partition
 from entaug.core.mentions import Mention
 from entaug.errors import ParameterError, UnknownNameError
 from entaug.study.choice import (
@@ -23,7 +24,6 @@ from entaug.study.choice import (
     prior_gains,
     search_sizes,
 )
-from entaug.study.subsets import content_key, partition
 from entaug.taggers.base import default_steps
 
 PRIORS = {"self": 2.0, "mr": 1.5}

@@ -173,7 +173,7 @@ def show_progress(*, quiet: bool = False) -> Iterator[Progress]:
             name = stage.partition(",")[0]  # "training, loss 1.23" is one stage
             if name not in started:
                 started[name] = time.monotonic()
-                unit = "steps" if name in ("learning", "training") else "sentences"
+                unit = "steps" if name.startswith(("learning", "training", "fold")) else "sentences"
                 bar.reset(task, total=total, description=stage, rate=0, unit=unit)
             rate = done / max(time.monotonic() - started[name], 1e-3)
             bar.update(task, completed=done, total=total, rate=rate, description=stage)

@@ -1,31 +1,45 @@
-"""The decisions of a reviewer about augmented sentences, exported from an HTML report.
+"""The decisions of a reviewer about augmented sentences or suspicious labels, exported from an HTML report.
 
 A review is a JSON object: ``{"entaug": "review", "version": 1, "decisions": [...]}``. Each decision is an object with
 ``fingerprint`` (`Sentence.fingerprint` in hexadecimal digits), ``decision`` (``"accept"`` or ``"reject"``) and, where
-known, ``method`` and ``id``. Sentences are identified by their content, because not every format stores ids.
+known, ``method`` and ``id``. Sentences are identified by their content, because not every format stores ids. A decision
+about a suspicious label has a ``correction`` too, an object with ``of``, the fingerprint of the sentence as it is
+annotated, and the mentions that are ``given`` and ``suggested``, or null.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
-from entaug.errors import InputError
+from entaug.core.mentions import Mention
+from entaug.errors import EntaugError, InputError
 
 _REMEDY = "export the decisions from a report again"
 
 
+class Correction(NamedTuple):
+    """A correction that a reviewer accepted or rejected."""
+
+    fingerprint: int
+    id: str | None
+    given: Mention | None
+    suggested: Mention | None
+    is_accepted: bool
+
+
 @dataclass(frozen=True)
 class Review:
-    """Decisions about augmented sentences."""
+    """Decisions about augmented sentences or suspicious labels."""
 
     decisions: Mapping[tuple[int, str | None], bool] = field(default_factory=dict)
     others: int = 0
+    corrections: Sequence[Correction] = ()
 
     @property
     def rejected(self) -> frozenset[int]:
@@ -60,6 +74,7 @@ def read_review(path: str | Path, method: str | None = None) -> Review:
     if data.get("version") != 1:
         raise fault(f"has version {data.get('version')!r} of the review format, and this entaug reads version 1")
     decisions: dict[tuple[int, str | None], bool] = {}
+    corrections: list[Correction] = []
     others = 0
     for number, decision in enumerate(data["decisions"], start=1):
         if problem := _problem(decision):
@@ -71,7 +86,29 @@ def read_review(path: str | Path, method: str | None = None) -> Review:
         decisions[fingerprint, None] = decision["decision"] == "accept"
         if isinstance(sentence_id, str):
             decisions[fingerprint, sentence_id] = decision["decision"] == "accept"
-    return Review(decisions, others)
+        if (correction := decision.get("correction")) is not None:
+            try:
+                corrections.append(_correction(decision, correction))
+            except (EntaugError, LookupError, TypeError, ValueError):
+                raise fault(f"the correction of decision {number} is damaged") from None
+    return Review(decisions, others, corrections)
+
+
+def _correction(decision: Mapping[str, Any], correction: Mapping[str, Any]) -> Correction:
+    given, suggested = (
+        None if (one := correction[name]) is None else Mention(one["label"], one["spans"])
+        for name in ("given", "suggested")
+    )
+    if given == suggested:
+        raise ValueError
+    sentence_id = decision.get("id")
+    return Correction(
+        int(correction["of"], 16),
+        sentence_id if isinstance(sentence_id, str) else None,
+        given,
+        suggested,
+        decision["decision"] == "accept",
+    )
 
 
 def _problem(decision: Any) -> str | None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeGuard
 
 from entaug.core.data import Sentence
+from entaug.core.mentions import Mention
 from entaug.core.tags import canonical_scheme
 from entaug.errors import InputError, InputWarning, LossError
 
@@ -32,6 +33,15 @@ def before_of(sentence: Sentence) -> str:
     """Return the white space before the first token of a sentence."""
     before = sentence.meta.get(BEFORE)
     return before if isinstance(before, str) and before.isspace() else ""
+
+
+def with_mentions(sentence: Sentence, mentions: Iterable[Mention]) -> Sentence:
+    """Return a sentence with other mentions, of which those that stay keep their further fields."""
+    new, said = sentence.with_(mentions=tuple(mentions)), sentence.layout.get(ENTITY_FIELDS)
+    if not (isinstance(said, list) and len(said) == len(sentence.mentions)):
+        return new
+    of = dict(zip(sentence.mentions, said, strict=True))
+    return new.with_(layout={**sentence.layout, ENTITY_FIELDS: [of.get(mention, {}) for mention in new.mentions]})
 
 
 def note_lines(notes: Mapping[str, int]) -> list[str]:

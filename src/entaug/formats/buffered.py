@@ -11,7 +11,7 @@ from typing import Any
 from entaug.core.data import Sentence
 from entaug.core.tags import flatten
 from entaug.errors import LossError
-from entaug.formats.base import ENTITY_FIELDS, BaseFormat, ReadReport
+from entaug.formats.base import BaseFormat, ReadReport, with_mentions
 
 
 @cache
@@ -117,11 +117,4 @@ class BufferedFormat(BaseFormat):
 
 def flattened(sentence: Sentence, overlap: str) -> Sentence:
     """Return the sentence with the mentions that `entaug.core.tags.flatten` keeps, and their further fields."""
-    mentions = flatten(sentence.mentions, overlap)
-    said = sentence.layout.get(ENTITY_FIELDS)
-    if not (isinstance(said, list) and len(said) == len(sentence.mentions)):
-        return sentence.with_(mentions=tuple(mentions))
-    of = dict(zip(sentence.mentions, said, strict=True))
-    return sentence.with_(
-        mentions=tuple(mentions), layout={**sentence.layout, ENTITY_FIELDS: [of[m] for m in mentions]}
-    )
+    return with_mentions(sentence, flatten(sentence.mentions, overlap))

@@ -33,6 +33,7 @@ from entaug.formats.text import (
     Quote,
     UnitDetector,
     counter,
+    join_sentences,
     locate_quotes,
     named_documents,
 )
@@ -347,6 +348,16 @@ def _to_task(text: Document, name: str, dialect: LabelStudioDialect, is_augmente
         annotations = [annotation if other is None else other for other in others]
     task: dict[str, Any] = {**fields} if type(fields) is dict else {}
     return task | {"id": numeric_id(name), "data": _data(text, dialect), dialect.annotations: annotations}
+
+
+def with_predictions(sentence: Sentence, predicted: Sentence, score: float, dialect: LabelStudioDialect) -> Sentence:
+    """Return a sentence whose task has the mentions of another one as predictions, beside its own as annotation."""
+    prediction = {"result": _regions(join_sentences([predicted]), dialect), "model_version": "entaug", "score": score}
+    parts = sentence.meta.get(TASK)
+    kept: dict[str, Any] = parts if type(parts) is dict else {}
+    task = kept.get("task")
+    kept = {**kept, "task": {**(task if type(task) is dict else {}), _PREDICTIONS: [prediction]}}
+    return sentence.with_(meta={**sentence.meta, TASK: kept})
 
 
 def _score(fields: Mapping[str, Any]) -> dict[str, float]:

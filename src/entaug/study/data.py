@@ -13,11 +13,12 @@ from typing import Any
 
 from entaug.core.corpus import Corpus
 from entaug.core.data import Sentence
+from entaug.core.folds import folds
 from entaug.errors import EntaugError, InputError, ParameterError, UnknownNameError
 from entaug.files.atomic import atomic_file, output_error
 from entaug.formats import open_file, read, write
 from entaug.study.plan import PATIENCE, CorpusPlan, DrawnPart, Plan
-from entaug.study.subsets import draw, folds, rest
+from entaug.study.subsets import draw, rest
 
 _DIGESTS: dict[tuple[Path, int, int], str] = {}  # by path, time of the last change, and size
 _Parts = Mapping[str, list[Sentence]]

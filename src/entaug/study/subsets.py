@@ -1,19 +1,20 @@
-"""Low-resource subsets of a corpus, drawn as in the literature, and folds for cross-validation.
+"""Low-resource subsets of a corpus, drawn as in the literature.
 
-Subsets and folds keep the order of the corpus, and depend on the seed only.
+Subsets keep the order of the corpus, and depend on the seed only.
 """
 
 from __future__ import annotations
 
-import math
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from random import Random
 from typing import Literal, get_args
 
 from entaug.core.data import Sentence
+from entaug.core.folds import content_key, folds
 from entaug.core.rng import Streams
 from entaug.errors import InputError, ParameterError, UnknownNameError
+
+__all__ = ["STRATEGIES", "Strategy", "content_key", "draw", "folds", "rest"]
 
 Strategy = Literal["progressive", "first", "fraction", "stratified"]
 STRATEGIES: tuple[str, ...] = get_args(Strategy)
@@ -87,39 +88,6 @@ def rest(corpus: Iterable[Sentence], *subsets: Iterable[Sentence]) -> list[Sente
     # All copies of a sentence that is in a subset are excluded, so that no test sentence was seen in training.
     seen = {sentence.tokens for subset in subsets for sentence in subset}
     return [sentence for sentence in corpus if sentence.tokens not in seen]
-
-
-def content_key(sentence: Sentence) -> str:
-    """A key that sentences of the same letters share, however they were split into tokens."""
-    return "".join("".join(sentence.tokens).split()).casefold()
-
-
-def partition(sentences: Sequence[Sentence], number: int, seed: int) -> list[list[int]]:
-    """Divide sentences into folds of nearly equal size."""
-    # Sentences with equal text share a fold. Sentences with the rarest type of mention are dealt out first, so that
-    # each fold has its share of every type as far as possible.
-    labels_of = [{mention.label for mention in sentence.mentions} for sentence in sentences]
-    counts = Counter(label for labels in labels_of for label in labels)
-    groups: dict[str, list[int]] = {}
-    for i, sentence in enumerate(sentences):
-        groups.setdefault(content_key(sentence), []).append(i)
-    shuffled = list(groups.values())
-    Random(f"folds {seed}").shuffle(shuffled)
-
-    def rarity(group: list[int]) -> tuple[float, str]:
-        return min(((counts[label], label) for i in group for label in labels_of[i]), default=(math.inf, ""))
-
-    result: list[list[int]] = [[] for _ in range(number)]
-    for place, group in enumerate(sorted(shuffled, key=rarity)):
-        result[place % number] += group
-    return [sorted(fold) for fold in result]
-
-
-def folds(sentences: Sequence[Sentence], number: int, seed: int) -> Iterator[tuple[list[Sentence], list[Sentence]]]:
-    """The sentences outside and those inside of each fold."""
-    for fold in partition(sentences, number, seed):
-        inside = set(fold)
-        yield [s for i, s in enumerate(sentences) if i not in inside], [sentences[i] for i in fold]
 
 
 def _check_sizes(corpus: Sequence[Sentence], sizes: Iterable[float]) -> list[int]:

@@ -81,7 +81,7 @@ class Teacher:
         self.tagger = tagger
         self._steps = steps
         self._is_ensemble = is_ensemble
-        self._is_trained = is_trained
+        self.is_trained = is_trained
         self.notes: list[str] = []
 
     @property
@@ -97,7 +97,7 @@ class Teacher:
     ) -> Teacher:
         """Train the tagger from scratch."""
         augmented = list(augmented)
-        if self._is_trained and not augmented:
+        if self.is_trained and not augmented:
             return self
         self.notes = note_on_encoder(self.tagger, gold)
         if self._is_ensemble:

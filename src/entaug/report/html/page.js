@@ -23,7 +23,7 @@ function definitions() {
 
 const figure = new Intl.NumberFormat("en", { maximumSignificantDigits: 4 });
 const whole = new Intl.NumberFormat("en");
-const ROLES = { source: "source", recipient: "source", donor: "source of the inserted words", other: "also used" };
+const ROLES = { source: "source", given: "as annotated", recipient: "source", donor: "source of the inserted words", other: "also used" };
 
 function examples(data, digest) {
   const { pairs, types, methods, scores, reasons, gold } = data;
@@ -106,7 +106,7 @@ function examples(data, digest) {
     for (const [number, role, marks] of pair.s) left.append(side(ROLES[role], gold[number], marks));
     if (!pair.s.length) left.append(side("source", null, null, "unknown"));
     const right = element("div");
-    right.append(side(pair.a ? "augmented, rewritten" : "augmented", pair.m, pair.d));
+    right.append(side(pair.c ? "suggested" : pair.a ? "augmented, rewritten" : "augmented", pair.m, pair.d));
     const list = element("ul", "scores", null, { "aria-label": "Scores" });
     const selected = [$("score").value, $("order").value.split(" ")[0]];
     scores.forEach((score, k) => {
@@ -116,9 +116,10 @@ function examples(data, digest) {
       list.append(item);
     });
     if (teacher) right.append(teacher);
+    if (pair.w) right.append(element("p", "teacher", pair.w, { dir: "auto" }));
     sides.append(left, right);
     const foot = element("footer");
-    foot.append(provenance(pair));
+    if (!pair.c) foot.append(provenance(pair));
     if (list.childElementCount) foot.append(list);
     if (review.may(pair)) {
       const buttons = element("span", "buttons");
@@ -332,7 +333,7 @@ function examples(data, digest) {
       if (current === null || !shown.includes(current)) step(1);
       else if (decide(current, decision)) step(1);
     } else if (event.key === "u") undo();
-    else if (event.key === "p") feed.rows.get(current)?.querySelector("summary").click();
+    else if (event.key === "p") feed.rows.get(current)?.querySelector("summary")?.click();
     else if (event.key === "/") {
       $("search").focus();
       $("search").select();

@@ -71,7 +71,7 @@ def _hash(text: str) -> str:
 MAX_EXAMPLES = 20_000
 """Number of augmented sentences that a page shows; of more, a random sample."""
 
-_SCRIPTS = ("theme.js", "sentences.js", "feed.js", "review.js", "page.js")
+SCRIPTS = ("theme.js", "sentences.js", "feed.js", "review.js", "page.js")
 
 
 def render_html_report(
@@ -101,10 +101,11 @@ def render_html_report(
     return render_page(
         "page.html",
         styles=["page.css"],
-        scripts=_SCRIPTS,
+        scripts=SCRIPTS,
         title=title,
         data=report_data(shown, _score_columns(qualities, corpus, places)),
         counts=_counts(corpus),
+        audit=None,
         methods=[_describe_method(name, pairs) for name, pairs in corpus.methods.items()],
         measures=_measure_rows(qualities),
         names=[quality.name for quality in qualities],

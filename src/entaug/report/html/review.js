@@ -1,4 +1,4 @@
-/** Decisions about kept sentences, stored in the browser, exported and imported. */
+/** Decisions about kept sentences or suspicious labels, stored in the browser, exported and imported. */
 class Review {
   /**
    * @param pairs all pairs of the page.
@@ -67,11 +67,12 @@ class Review {
     return { accept, reject: this.decisions.size - accept };
   }
 
-  /** The decisions in the format of `entaug augment --apply-review`, in the order of the page. */
+  /** The decisions in the format that `--apply-review` reads, in the order of the page. */
   file() {
     const decisions = [...this.decisions.keys()].sort((a, b) => a - b).map((i) => {
       const pair = this.pairs[i];
-      return { fingerprint: pair.f, method: pair.n, id: pair.i, decision: this.decisions.get(i) };
+      const decision = { fingerprint: pair.f, method: pair.n, id: pair.i, decision: this.decisions.get(i) };
+      return pair.c ? { ...decision, correction: pair.c } : decision;
     });
     return { entaug: "review", version: 1, decisions };
   }
