@@ -56,6 +56,7 @@ from .metrics.significance import Difference, paired_bootstrap
 from .metrics.span_f1 import MatchCounts, Scores, score
 from .report.attention import draw_attention_map
 from .report.markdown import markdown_report
+from .study.advise import advise
 from .study.auto import auto
 from .study.records import read_run_records
 from .teacher import Relabeller
@@ -100,6 +101,7 @@ __all__ = [
     "ShuffleWithinSegments",
     "SynonymReplacement",
     "__version__",
+    "advise",
     "augment",
     "augment_file",
     "augment_part",

@@ -15,6 +15,7 @@ from other corpora up to the factor.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -53,6 +54,17 @@ class CurvePrior:
     training_sd: float = 0.018
     training_size: int = 100
 
+    def training_sd_of(self, size: float) -> float:
+        """The standard deviation between trainings of a size.
+
+        Args:
+            size: the number of sentences.
+
+        Returns:
+            The standard deviation of F1.
+        """
+        return self.training_sd * math.sqrt(self.training_size / size)
+
 
 @dataclass(frozen=True)
 class Estimate:
@@ -84,7 +96,7 @@ class Estimate:
         return Estimate(*(round(factor * number, 4) for number in (self.value, self.low, self.high)))
 
 
-_GRID = 13  # exponents, over two standard deviations to both sides
+_GRID = 25  # exponents, over three standard deviations to both sides
 _NOISE_FACTORS = (0.5, 0.7, 1.0, 1.4, 2.0)
 _NOISE_WEIGHTS = (1.0, 2.0, 3.0, 2.0, 1.0)
 _LEVEL_SD = 1.0  # of the prior of F1 itself: none
@@ -114,21 +126,25 @@ class LearningCurve:
         weights: NDArray[float64],
         means: NDArray[float64],
         covariances: NDArray[float64],
+        shared: float,
     ) -> None:
         self.sizes = list(sizes)
         self.measured = list(measured)
         self._exponents, self._weights, self._means, self._covariances = exponents, weights, means, covariances
+        self._shared = shared
 
-    def f1(self, size: float) -> Estimate:
-        """Estimate F1 on sentences like those of the test, after training on a number of sentences.
+    def f1(self, size: float, *, same_sentences: bool = False) -> Estimate:
+        """Estimate F1 after training on a number of sentences.
 
         Args:
             size: the number of sentences.
+            same_sentences: on the very sentences that the curve was measured on, which may be easier or harder than
+                others; by default on any sentences like these, with a wider interval.
 
         Returns:
             The estimate, between 0 and 1.
         """
-        estimate = self._estimate(self._rows(size))
+        estimate = self._estimate(self._rows(size), self._shared if same_sentences else 0.0)
         return Estimate(*(min(1.0, max(0.0, number)) for number in (estimate.value, estimate.low, estimate.high)))
 
     def gain(self, start: float, end: float) -> Estimate:
@@ -150,12 +166,13 @@ class LearningCurve:
         growth = [_growth(max(self.sizes), [size], exponent)[0] for exponent in self._exponents]
         return np.stack([np.ones(len(growth)), growth], axis=1)
 
-    def _estimate(self, rows: NDArray[float64]) -> Estimate:
-        """The distribution of a linear function of the parameters: a mixture of normal ones."""
+    def _estimate(self, rows: NDArray[float64], less: float = 0.0) -> Estimate:
+        """The distribution of a linear function of the parameters, a mixture of normal ones, with less variance."""
         import numpy as np
 
         means = (rows * self._means).sum(1)
-        deviations = np.sqrt(np.einsum("gi,gij,gj->g", rows, self._covariances, rows))
+        variances = np.einsum("gi,gij,gj->g", rows, self._covariances, rows)
+        deviations = np.sqrt(np.maximum(variances - less, _LEAST_SD**2))
         low, high = (_mixture_quantile(self._weights, means, deviations, p) for p in (0.025, 0.975))
         return Estimate(float(self._weights @ means), low, high)
 
@@ -205,7 +222,7 @@ def fit_learning_curve(
     influence = [_influence(array, f1, sums / pooled.shape[1]) for array in arrays]
     covariance = np.cov(np.concatenate(influence, axis=1))
     times = [1] * len(arrays) if trainings is None else trainings
-    training = prior.training_sd**2 * prior.training_size / np.array(sizes, np.float64)
+    training = np.array([prior.training_sd_of(size) ** 2 for size in sizes])
     observed = [
         _Observation(f1 + one.mean(1), covariance / one.shape[1], training / number)
         for one, number in zip(influence, times, strict=True)
@@ -213,7 +230,7 @@ def fit_learning_curve(
     error = 1 - f1[-1]
     mean = np.array([0.5, prior.gain / (1 - prior.gain) * error])
     precision = np.diag([_LEVEL_SD**-2, max(_LEAST_SD, prior.gain_sd * error) ** -2])
-    exponents = np.linspace(-2, 2, _GRID)
+    exponents = np.linspace(-3, 3, _GRID)
     cells = []
     for number, exponent in enumerate(prior.exponent + prior.exponent_sd * exponents):
         growth = _growth(sizes[-1], sizes, exponent)
@@ -231,7 +248,10 @@ def fit_learning_curve(
         Estimate(float(value), float(max(0, value - 1.96 * sd)), float(min(1, value + 1.96 * sd)))
         for value, sd in zip(f1, errors, strict=True)
     ]
-    return LearningCurve(sizes, measured, grid, weights, means, covariances)
+    # The variance that the sentences give to F1 at all sizes alike: the most that can be taken from the covariance.
+    all_noise = covariance / pooled.shape[1] + _LEAST_SD**2 * np.eye(len(sizes))
+    shared = 1 / np.linalg.inv(all_noise).sum()
+    return LearningCurve(sizes, measured, grid, weights, means, covariances, float(shared))
 
 
 def _check(sizes: Sequence[int], arrays: Sequence[NDArray[float64]]) -> None:
@@ -287,7 +307,7 @@ def _posterior(
         total += design.T @ weighted[:, :2]
         vector += design.T @ weighted[:, 2]
         log_likelihood -= float(np.linalg.slogdet(noise)[1] + one.f1 @ weighted[:, 2])
-    covariance = np.linalg.inv(total)
+    covariance = np.linalg.inv(total).astype(np.float64)
     posterior = covariance @ vector
     log_likelihood += float(vector @ posterior - np.linalg.slogdet(total)[1])
     return log_likelihood / 2, posterior, covariance

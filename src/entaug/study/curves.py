@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from entaug.backends.processes import interrupts_blocked, process_pool
 from entaug.core.data import Sentence
@@ -104,7 +104,7 @@ class CurveRuns:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *error: object) -> None:
+    def __exit__(self, *error: Any) -> None:  # noqa: PYI036 - of the stack
         self._stack.__exit__(*error)
 
     def spec(self, part: int, size: int, tagger: CurveTagger, repeat: int = 0, *, keep: bool = False) -> RunSpec:
@@ -156,8 +156,8 @@ class CurveRuns:
             while futures:
                 for future in finished(futures):
                     spec = futures.pop(future)
-                    if error := future.exception():
-                        raise run_error(spec, error) from error
+                    if failure := future.exception():
+                        raise run_error(spec, failure) from failure
                     self.store.append(*future.result())
                     self._report(phase, total)
         return [self.store.records[spec.key] for spec in specs]
