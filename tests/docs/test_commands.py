@@ -101,7 +101,7 @@ def needs_models(arguments: list[str]) -> tuple[bool, bool]:
         return "--check" not in text, "--check" not in text
     if command in ("quality", "report"):
         return "--no-models" not in text and ".md" not in text and "--list" not in text, False
-    if command in ("train", "predict", "suggest", "auto", "relabel"):
+    if command in ("train", "predict", "suggest", "auto", "advise", "relabel"):
         return True, True
     if command == "evaluate":
         is_trained = any(Path(argument).name == "tagger" for argument in rest)
@@ -223,7 +223,7 @@ def test_commands(
         return
     with_models, _ = needs_models(arguments)
     if with_models:
-        is_split = arguments[0] == "auto"
+        is_split = arguments[0] in ("auto", "advise")
         few = list(entaug.read("train.conll"))[: AUTO_FEW if is_split else FEW]
         for name in ("train.conll", "examples/corpus/train.conll"):
             Path(name).unlink()
@@ -245,6 +245,8 @@ def test_commands(
     if arguments[0] == "auto":
         limits = ["--steps", "2", "--repeats", "1", *([] if "--dev" in arguments else ["--folds", "2"])]
         arguments = [*arguments, *limits]
+    if arguments[0] == "advise":
+        arguments = [*arguments, "--steps", "2", "--jobs", "1"]
     is_trained = arguments[0] == "augment" and args.method in TRAINED and SERVER not in text
     extra = ["--epochs", "1"] if is_trained and args.method != "selftrain" else []
     extra += ["--ensemble-steps", "2"] if is_selftrain(arguments) else []

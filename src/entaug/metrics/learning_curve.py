@@ -29,70 +29,31 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class CurvePrior:
-    """What is expected of a learning curve before anything is measured.
+    """What to expect of a learning curve before anything is measured, from the curves of other corpora."""
 
-    The defaults are from the curves of the five domains of CrossNER and of WNUT-17, see ``benchmarks/forecasts.py``.
-
-    Args:
-        gain: the gain of a doubling as a share of the error, 1 - F1.
-        gain_sd: the standard deviation of this share between corpora.
-        exponent: the exponent b.
-        exponent_sd: its standard deviation.
-        training_sd: the standard deviation of F1 between trainings on `training_size` sentences that differ in their
-            seed and in the sentences drawn; it falls with the square root of the number of sentences.
-        training_size: the number of sentences of `training_sd`.
-
-    Example:
-        >>> CurvePrior(gain=0.1).gain
-        0.1
-    """
-
-    gain: float = 0.14
-    gain_sd: float = 0.06
-    exponent: float = 0.3
+    # The defaults are from the development corpora of benchmarks/forecasts.py.
+    gain: float = 0.14  # of a doubling, as a share of the error 1 - F1
+    gain_sd: float = 0.06  # between corpora
+    exponent: float = 0.3  # b
     exponent_sd: float = 0.3
-    training_sd: float = 0.018
+    training_sd: float = 0.018  # of F1 between trainings on as many sentences that differ in these and in the seed:
     training_size: int = 100
 
     def training_sd_of(self, size: float) -> float:
-        """The standard deviation between trainings of a size.
-
-        Args:
-            size: the number of sentences.
-
-        Returns:
-            The standard deviation of F1.
-        """
+        """The standard deviation between trainings of a size."""
         return self.training_sd * math.sqrt(self.training_size / size)
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """An estimate with its 95 % interval.
-
-    Args:
-        value: the expected value.
-        low: the lower end of the interval.
-        high: the upper end.
-
-    Example:
-        >>> Estimate(0.5, 0.4, 0.6).times(100)
-        Estimate(value=50.0, low=40.0, high=60.0)
-    """
+    """An estimate with its 95 % interval."""
 
     value: float
     low: float
     high: float
 
     def times(self, factor: float) -> Estimate:
-        """The estimate in another unit.
-
-        Args:
-            factor: the positive factor.
-
-        Returns:
-            The estimate.
-        """
+        """The estimate in a unit that is smaller by a positive factor."""
         return Estimate(*(round(factor * number, 4) for number in (self.value, self.low, self.high)))
 
 
@@ -104,19 +65,7 @@ _LEAST_SD = 1e-4  # of F1: where all sentences are alike there is no noise to di
 
 
 class LearningCurve:
-    """A learning curve that was fitted; see `fit_learning_curve`.
-
-    Attributes:
-        sizes: the sizes that were measured.
-        measured: the measured F1 at each size, with the interval of the measurement alone.
-
-    Example:
-        >>> import numpy as np
-        >>> counts = [[[n, 10, 10]] * 50 for n in (4, 5, 6)]
-        >>> curve = fit_learning_curve([50, 100, 200], [np.array(counts)])
-        >>> bool(0.6 < curve.f1(400).value < 0.71)
-        True
-    """
+    """A learning curve that was fitted to F1 at some sizes; see `fit_learning_curve`."""
 
     def __init__(
         self,
@@ -134,29 +83,12 @@ class LearningCurve:
         self._shared = shared
 
     def f1(self, size: float, *, same_sentences: bool = False) -> Estimate:
-        """Estimate F1 after training on a number of sentences.
-
-        Args:
-            size: the number of sentences.
-            same_sentences: on the very sentences that the curve was measured on, which may be easier or harder than
-                others; by default on any sentences like these, with a wider interval.
-
-        Returns:
-            The estimate, between 0 and 1.
-        """
+        """Estimate F1 after training on a number of sentences, on any like the tested ones, or on these very ones."""
         estimate = self._estimate(self._rows(size), self._shared if same_sentences else 0.0)
         return Estimate(*(min(1.0, max(0.0, number)) for number in (estimate.value, estimate.low, estimate.high)))
 
     def gain(self, start: float, end: float) -> Estimate:
-        """Estimate the gain of more training sentences.
-
-        Args:
-            start: the number of sentences that there are.
-            end: the number that there would be.
-
-        Returns:
-            The difference in F1.
-        """
+        """Estimate the difference in F1 between two numbers of training sentences."""
         return self._estimate(self._rows(end) - self._rows(start))
 
     def _rows(self, size: float) -> NDArray[float64]:
@@ -184,30 +116,9 @@ def fit_learning_curve(
     trainings: Sequence[int] | None = None,
     prior: CurvePrior | None = None,
 ) -> LearningCurve:
-    """Fit a learning curve to the results of trainings.
-
-    Args:
-        sizes: the numbers of training sentences, at least two.
-        folds: for each held-out fold the match counts of each of its sentences, an array (sizes, sentences, 3) of
-            correct, predicted and gold mentions; of several trainings of a size, their mean.
-        trainings: the number of trainings of a size in each fold; None for one.
-        prior: what is expected of the curve; None for what is known from other corpora.
-
-    Returns:
-        The curve.
-
-    Raises:
-        ParameterError: there are fewer than two sizes, arrays have other shapes, or there is no gold mention.
-
-    Example:
-        >>> import numpy as np
-        >>> rng = np.random.default_rng(0)
-        >>> correct = [rng.binomial(10, 1 - n**-0.2, 60) for n in (50, 80, 128, 205)]
-        >>> counts = np.stack([np.stack([one, 0 * one + 10, 0 * one + 10], axis=1) for one in correct])
-        >>> curve = fit_learning_curve([50, 80, 128, 205], [counts[:, :30], counts[:, 30:]])
-        >>> curve.f1(410).low < 1 - 410**-0.2 < curve.f1(410).high
-        True
-    """
+    """Fit a learning curve to match counts (sizes, sentences, 3) of each held-out fold."""
+    # Counts are correct, predicted and gold mentions; where a size was trained several times, their means, and
+    # `trainings` has the number for each fold.
     import numpy as np
 
     prior = prior or CurvePrior()

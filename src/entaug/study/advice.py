@@ -245,10 +245,7 @@ def sentence_measures(
 
 
 def larger_encoder_gain(f1: float, measured: tuple[float, float] | None = None) -> Estimate:
-    """The gain of the larger encoder in points, from what is known and, if there is one, a measurement and its error.
-
-    F1 is that of the smaller encoder, from 0 to 1.
-    """
+    """The gain of the larger encoder in points over an F1, with a measurement and its error if there is one."""
     error = 100 * (1 - f1)
     value, deviation = _LARGER_SHARE * error, _LARGER_SHARE_SD * error
     if measured is not None:
