@@ -20,7 +20,7 @@ from entaug.core.data import Sentence
 from entaug.core.mentions import Mention
 from entaug.errors import InputError, MissingModelError, OutputError, ParameterError
 from entaug.metrics.learning_curve import Estimate
-from entaug.study.advice import Advice, Measure, cleaning_measure, larger_encoder_gain
+from entaug.study.advice import Advice, Measure, cleaning_measure, known_measures, larger_encoder_gain
 from entaug.study.advise import advise
 from entaug.study.curves import CurvePart, CurveRuns, CurveTagger, Rounds, curve_sizes
 from entaug.taggers.base import TAGGERS, TaggerTrainingConfig, write_config
@@ -330,3 +330,20 @@ def test_subsets_are_nested_and_never_tested_on(tmp_path: Path) -> None:
     assert kept.key == runs.spec(0, 10, tagger).key
     with pytest.raises(InputError, match="has no mention"):
         CurveRuns([CurvePart([Sentence(["a"])] * 9, parts[0].test)], tmp_path).spec(0, 3, tagger)
+
+
+def test_gains_elsewhere_shrink_with_the_errors_that_are_left() -> None:
+    given: dict[str, Any] = {"unlabelled": None, "has_probabilities": True, "larger": "large"}
+    many, few = (known_measures("t", 2.0, f1=f1, **given) for f1 in (0.3, 0.88))
+    for one, other in zip(many, few, strict=True):
+        assert one.gain is not None
+        assert other.gain is not None
+        assert other.gain.value == pytest.approx(one.gain.value / 4, abs=1e-3)
+        assert other.machine_minutes == one.machine_minutes
+    # Five times a training of the small one for the larger teacher, and one for the tagger.
+    assert many[0].gain == Estimate(6.5, 6.5 - 1.96 * 3, 6.5 + 1.96 * 3).times(1)
+    assert many[0].machine_minutes == 12
+    assert [bool(one.needs) for one in many] == [True, True, False, False]
+    assert not any(one.needs for one in known_measures("t", 2.0, f1=0.5, **{**given, "unlabelled": "x.txt"}))
+    without = known_measures("t", 2.0, f1=0.5, **{**given, "has_probabilities": False})
+    assert [one.name for one in without] == ["unlabelled text, predicted labels", "replaced mentions (mr)"]

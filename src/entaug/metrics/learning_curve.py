@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class CurvePrior:
-    """What to expect of a learning curve before anything is measured, from the curves of other corpora."""
+    """The learning curve that is expected before anything is measured, from the curves of other corpora."""
 
     # The defaults are from the development corpora of benchmarks/forecasts.py.
     gain: float = 0.14  # of a doubling, as a share of the error 1 - F1
@@ -53,7 +53,7 @@ class Estimate:
     high: float
 
     def times(self, factor: float) -> Estimate:
-        """The estimate in a unit that is smaller by a positive factor."""
+        """The estimate in a unit that is smaller by a positive factor, rounded."""
         return Estimate(*(round(factor * number, 4) for number in (self.value, self.low, self.high)))
 
 
@@ -175,7 +175,7 @@ def _check(sizes: Sequence[int], arrays: Sequence[NDArray[float64]]) -> None:
 
 
 def _influence(counts: NDArray[float64], f1: NDArray[float64], means: NDArray[float64]) -> NDArray[float64]:
-    """How far each sentence moves F1, times the number of sentences: (sizes, sentences)."""
+    """The influence of each sentence on F1, times the number of sentences: (sizes, sentences)."""
     moved: NDArray[float64] = 2 * counts[..., 0] - f1[:, None] * (counts[..., 1] + counts[..., 2])
     return moved / (means[:, 1] + means[:, 2])[:, None]
 

@@ -17,6 +17,7 @@ Basis = Literal["measured here", "forecast from the curve", "known from other co
 # The larger encoder: in the ten settings of benchmarks/results/gains.md with 100 or 200 sentences (F1 37 to 61, one
 # seed), MPNet alone removed a quarter of the errors of MiniLM alone, with this standard deviation between settings.
 _LARGER_SHARE, _LARGER_SHARE_SD = 0.25, 0.12
+_KNOWN_ERROR = 0.48  # the mean of 1 - F1 of gold alone in these settings
 LARGER_COST = 5.0
 """How many times as long a step of the larger encoder takes: MPNet, compared with MiniLM."""
 _SECONDS_TO_CHECK = 20.0  # of a person, for a suspicious place
@@ -34,6 +35,7 @@ class Measure:
     gain: Estimate | None = None
     your_minutes: float = 0.0
     machine_minutes: float = 0.0
+    needs: str = ""  # what is not there
 
     @property
     def points_per_hour(self) -> float | None:
@@ -94,8 +96,9 @@ class Advice:
 
     @property
     def first(self) -> Measure:
-        """What to do first: of what is sure to help the most points for an hour, else of all."""
-        return next((one for one in self.ordered if one.is_sure), self.ordered[0])
+        """The measure to begin with: of those that are sure to help the most points for an hour, else of all."""
+        possible = [one for one in self.ordered if not one.needs]
+        return next((one for one in possible if one.is_sure), possible[0])
 
     @property
     def first_by_hand(self) -> Measure | None:
@@ -104,11 +107,9 @@ class Advice:
 
     def what_to_do(self) -> str:
         """Return what to do first, in a sentence."""
-        text = f"{self.first.name} ({_gain(self.first)}; {self.first.basis}): {self.first.how}"
+        text = f"{self.first.name}, {_gain(self.first)}: {self.first.how}"
         hand = self.first_by_hand
-        if hand is not None and hand is not self.first:
-            text += f"; by hand: {hand.name} ({_gain(hand)}; {hand.basis})"
-        return text
+        return text if hand in (None, self.first) else f"{text}. By hand: {hand.name}, {_gain(hand)}"
 
     def how(self) -> str:
         """Return what was measured, in a sentence."""
@@ -195,17 +196,22 @@ class Advice:
     def _measure_table(self) -> Table:
         rows = []
         for one in self.ordered:
-            rate = one.points_per_hour
             interval = f"{one.gain.low:+.1f} to {one.gain.high:+.1f}" if one.gain else "-"
             cells = [f"{one.gain.value:+.1f}" if one.gain else "-", interval]
             cells += [_minutes(one.your_minutes), _minutes(one.machine_minutes)]
-            rows.append([one.name, *cells, "-" if rate is None else f"{rate:+.1f}", one.basis])
+            name = f"{one.name} (needs {one.needs})" if one.needs else one.name
+            rows.append([name, *cells, _rate(one.points_per_hour), one.basis])
         return Table(["measure", "gain", "95 % interval", "your min", "machine min", "points/hour", "basis"], rows)
 
 
 def _gain(measure: Measure) -> str:
     gain = measure.gain
-    return "gain not estimated" if gain is None else f"{gain.value:+.1f} ({gain.low:+.1f} to {gain.high:+.1f})"
+    interval = "" if gain is None else f"{gain.value:+.1f} ({gain.low:+.1f} to {gain.high:+.1f}), "
+    return f"{interval}{measure.basis}"
+
+
+def _rate(rate: float | None) -> str:
+    return "-" if rate is None else f"{rate:+.1f}" if abs(rate) < 10 else f"{rate:+,.0f}"
 
 
 def _minutes(minutes: float) -> str:
@@ -230,7 +236,7 @@ def curve_rows(curve: LearningCurve, sentences: int, more: int) -> list[CurveRow
 def sentence_measures(
     curve: LearningCurve, sentences: int, more: int, seconds_per_sentence: float, minutes_per_training: float
 ) -> list[Measure]:
-    """What more annotated sentences would bring."""
+    """The gains of more annotated sentences."""
     return [
         Measure(
             name=f"annotate {number:,} more sentences",
@@ -255,30 +261,31 @@ def larger_encoder_gain(f1: float, measured: tuple[float, float] | None = None) 
 
 
 def known_measures(
-    train: str, minutes_per_training: float, *, unlabelled: str | None, has_probabilities: bool, larger: str
+    train: str, minutes_per_training: float, *, unlabelled: str | None, has_probabilities: bool, larger: str, f1: float
 ) -> list[Measure]:
-    """What the recipes of `entaug.auto` brought on other corpora."""
+    """The gains of the recipes of `entaug.auto` on other corpora, less where there are fewer errors to remove."""
     text = f"--unlabelled {unlabelled or 'TEXT'}"
+    scale = min(1.0, (1 - f1) / _KNOWN_ERROR)
 
     def measure(name: str, recipe: Recipe, options: str, *, is_larger: bool = False) -> Measure:
-        value = recipe.prior(is_teacher_larger=is_larger)
+        value, deviation = scale * recipe.prior(is_teacher_larger=is_larger), scale * PRIOR_SD
         teachers = LARGER_COST if is_larger else TEACHER_SIZE
         return Measure(
             name=name,
             how=f"entaug auto {train} {options} -o result",
             basis="known from other corpora",
-            gain=Estimate(value, round(value - _Z * PRIOR_SD, 2), round(value + _Z * PRIOR_SD, 2)),
+            gain=Estimate(value, value - _Z * deviation, value + _Z * deviation).times(1),
             machine_minutes=minutes_per_training * (teachers * recipe.has_teacher + recipe.cost),
+            needs="unlabelled text" if recipe.unlabelled and not unlabelled else "",
         )
 
     teacher = f"--teacher-encoder {larger}"
     measures = []
     if has_probabilities:
-        needed = "" if unlabelled else " (you need some)"
-        larger_name = f"unlabelled text, teacher {larger}{needed}"
+        options = f"{text} {teacher} --folds 0"
         measures += [
-            measure(larger_name, RECIPES["self"], f"{text} {teacher} --folds 0", is_larger=True),
-            measure(f"unlabelled text, teacher like the tagger{needed}", RECIPES["self"], text),
+            measure(f"unlabelled text, teacher {larger}", RECIPES["self"], options, is_larger=True),
+            measure("unlabelled text, teacher like the tagger", RECIPES["self"], text),
         ]
         if not unlabelled:
             options = f"{teacher} --recipes gal --folds 0"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import shlex
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -189,17 +190,19 @@ def advise(
         advisor.measure_again()
         curve = advisor.curve()
         minutes = advisor.minutes_per_training
+        file, texts = shlex.quote(str(train)), shlex.join(map(str, unlabelled))
         measures = [
             *sentence_measures(curve, len(gold), more, seconds_per_sentence, minutes),
-            _larger_measure(train, curve, larger, measured, minutes, len(gold)),
+            _larger_measure(file, curve, larger, measured, minutes, len(gold)),
             *known_measures(
-                str(train),
+                file,
                 minutes,
-                unlabelled=" ".join(map(str, unlabelled)) or None,
+                unlabelled=texts or None,
                 has_probabilities=gives_probabilities(name),
                 larger=larger_encoder,
+                f1=curve.f1(len(gold)).value,
             ),
-            list_measure(str(train)),
+            list_measure(file),
             cleaning_measure(),
         ]
         advice = Advice(
@@ -213,7 +216,7 @@ def advise(
             curve=curve_rows(curve, len(gold), more),
             measures=measures,
             next_sentences=advisor.suggest(text) if text is not None else (),
-            next_command=_suggest_command(train, unlabelled, more) if unlabelled else "",
+            next_command=_suggest_command(file, texts, more) if unlabelled else "",
             notes=[*advisor.notes, *(text.notes if text is not None else ())],
         )
     advice = replace(advice, seconds=time.monotonic() - begun)
@@ -250,7 +253,7 @@ def _runs_folder(runs: str | Path | None, output: str | Path | None, stack: cont
 
 
 def _larger_measure(
-    train: str | Path,
+    train: str,
     curve: LearningCurve,
     larger: CurveTagger,
     measured: tuple[float, float] | None,
@@ -266,9 +269,8 @@ def _larger_measure(
     )
 
 
-def _suggest_command(train: str | Path, unlabelled: Sequence[str | Path], number: int) -> str:
-    files = " ".join(map(str, unlabelled))
-    return f"entaug suggest {train} --unlabelled {files} --number {number} -o next.json --to label-studio"
+def _suggest_command(train: str, unlabelled: str, number: int) -> str:
+    return f"entaug suggest {train} --unlabelled {unlabelled} --number {number} -o next.json --to label-studio"
 
 
 def _page(advice: Advice, output: str | Path) -> str:
@@ -283,7 +285,7 @@ def _page(advice: Advice, output: str | Path) -> str:
 
 
 class _Advisor:
-    """What is trained within the budget."""
+    """Trainings within the budget."""
 
     def __init__(self, runs: CurveRuns, gold: Sequence[Sentence], tagger: CurveTagger, budget: float) -> None:
         self.runs = runs

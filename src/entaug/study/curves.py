@@ -201,7 +201,7 @@ class Rounds:
         return iter([(part, repeat) for repeat in range(self.repeats) for part in range(self.parts)])
 
     def done_of(self, number: int) -> list[int]:
-        """How many trainings of each size each part has after some rounds; parts without any are left out."""
+        """The number of trainings of a size that each part has after some rounds; parts without any are left out."""
         whole, rest = divmod(number, self.parts)
         return [times for times in (whole + (part < rest) for part in range(self.parts)) if times]
 
