@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import pytest
 
 import entaug
+from conftest import EXAMPLE
 from entaug.backends.soft_labels import TagProbabilities
 from entaug.commands.main import main
 from entaug.config.params import Configurable
@@ -24,6 +25,7 @@ from entaug.study.advice import Advice, Measure, cleaning_measure, known_measure
 from entaug.study.advise import advise
 from entaug.study.curves import CurvePart, CurveRuns, CurveTagger, Rounds, curve_sizes
 from entaug.taggers.base import TAGGERS, TaggerTrainingConfig, write_config
+from helpers import tiny
 
 
 def corpus(start: int, stop: int) -> list[Sentence]:
@@ -347,3 +349,17 @@ def test_gains_elsewhere_shrink_with_the_errors_that_are_left() -> None:
     assert not any(one.needs for one in known_measures("t", 2.0, f1=0.5, **{**given, "unlabelled": "x.txt"}))
     without = known_measures("t", 2.0, f1=0.5, **{**given, "has_probabilities": False})
     assert [one.name for one in without] == ["unlabelled text, predicted labels", "replaced mentions (mr)"]
+
+
+def test_with_real_taggers_in_several_processes(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    encoder = tiny.save(tmp_path_factory.mktemp("encoder") / "bert", "bert")
+    sentences = [s.with_(id=None) for s in entaug.read(EXAMPLE / "train.conll")][:36]
+    entaug.write(sentences, tmp_path / "train.conll")
+    given: dict[str, Any] = {"encoder": str(encoder), "larger_encoder": str(encoder), "steps": 3, "budget": 60}
+    advice = entaug.advise(tmp_path / "train.conll", tmp_path / "page.md", jobs=2, **given)
+    assert advice.trainings == 18
+    assert [row.size for row in advice.curve] == [14, 24, 36, 72, 136]
+    Path(tmp_path / "page.md").unlink()
+    again = entaug.advise(tmp_path / "train.conll", tmp_path / "page.md", jobs=2, **given)
+    assert again.curve == advice.curve
+    assert again.measures[2] == advice.measures[2]
