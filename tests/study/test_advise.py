@@ -199,7 +199,7 @@ def test_a_larger_encoder_is_measured_where_it_is_there(
 ) -> None:
     known = ask(train, budget=600)
     [measure] = [one for one in known.measures if "large)" in one.name]
-    assert measure.basis == "known from other corpora"
+    assert measure.basis == "other corpora"
     assert any("large is not on this machine" in note for note in known.notes)
     monkeypatch.setattr(Learner, "missing", "")
     [measure] = [one for one in ask(train, budget=600).measures if "large)" in one.name]
@@ -248,8 +248,8 @@ def test_the_command_prints_one_screen(
     values = json.loads(capsys.readouterr().out)
     assert values["curve"][-1]["size"] == 600
     assert {one["basis"] for one in values["measures"]} == {
-        "forecast from the curve",
-        "known from other corpora",
+        "forecast",
+        "other corpora",
         "not estimated",
     }
 
@@ -275,7 +275,7 @@ def test_input_that_is_too_little(tmp_path: Path, train: Path) -> None:
 def test_measures_are_ordered_by_points_for_an_hour() -> None:
     def measure(name: str, value: float, low: float, minutes: float) -> Measure:
         gain = Estimate(value, low, 2 * value - low)
-        return Measure(name=name, how="", basis="known from other corpora", gain=gain, machine_minutes=minutes)
+        return Measure(name=name, how="", basis="other corpora", gain=gain, machine_minutes=minutes)
 
     measures = [measure("slow", 5, 1, 60), measure("risky", 3, -1, 6), cleaning_measure(), measure("good", 3, 1, 12)]
     advice = Advice(

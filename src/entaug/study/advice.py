@@ -11,7 +11,7 @@ from entaug.metrics.tables import Block, Heading, Table
 from entaug.report.html.plots import Mark, Plot, Series
 from entaug.study.choice import PRIOR_SD, RECIPES, TEACHER_SIZE, Recipe
 
-Basis = Literal["measured here", "forecast from the curve", "known from other corpora", "not estimated"]
+Basis = Literal["measured here", "forecast", "other corpora", "not estimated"]
 """Where a gain comes from."""
 
 # The larger encoder: in the ten settings of benchmarks/results/gains.md with 100 or 200 sentences (F1 37 to 61, one
@@ -143,7 +143,7 @@ class Advice:
             Heading("What it would bring"),
             (
                 "Gains in points of F1 over your sentences alone, with 95 % intervals, ordered by points for an hour "
-                f"of yours and of the machine's. What is known from other corpora is known {_KNOWN_WITH}."
+                f"of yours and of the machine's. Those of other corpora were measured {_KNOWN_WITH}."
             ),
             self._measure_table(),
             [f"{one.name}: {one.how}" for one in self.ordered],
@@ -207,7 +207,7 @@ class Advice:
 def _gain(measure: Measure) -> str:
     gain = measure.gain
     interval = "" if gain is None else f"{gain.value:+.1f} ({gain.low:+.1f} to {gain.high:+.1f}), "
-    return f"{interval}{measure.basis}"
+    return f"{interval}{'known from ' if measure.basis == 'other corpora' else ''}{measure.basis}"
 
 
 def _rate(rate: float | None) -> str:
@@ -215,7 +215,7 @@ def _rate(rate: float | None) -> str:
 
 
 def _minutes(minutes: float) -> str:
-    return f"{minutes:,.0f}" if minutes >= 1 or not minutes else "< 1"
+    return f"{minutes:,.0f}" if minutes >= 1 else "< 1" if minutes else "-"
 
 
 # ------------------------------------------------------------------------------------------------------------- measures
@@ -241,7 +241,7 @@ def sentence_measures(
         Measure(
             name=f"annotate {number:,} more sentences",
             how=f"{seconds_per_sentence:g} s for a sentence",
-            basis="forecast from the curve",
+            basis="forecast",
             gain=curve.gain(sentences, sentences + number).times(100),
             your_minutes=number * seconds_per_sentence / 60,
             machine_minutes=minutes_per_training * ((sentences + number) / sentences) ** 0.5,
@@ -273,7 +273,7 @@ def known_measures(
         return Measure(
             name=name,
             how=f"entaug auto {train} {options} -o result",
-            basis="known from other corpora",
+            basis="other corpora",
             gain=Estimate(value, value - _Z * deviation, value + _Z * deviation).times(1),
             machine_minutes=minutes_per_training * (teachers * recipe.has_teacher + recipe.cost),
             needs="unlabelled text" if recipe.unlabelled and not unlabelled else "",

@@ -263,7 +263,7 @@ def _larger_measure(
     return Measure(
         name=f"larger encoder ({larger.encoder})",
         how=f"entaug train {train} --encoder {larger.encoder} -o tagger; slower to use, too",
-        basis="known from other corpora" if measured is None else "measured here",
+        basis="other corpora" if measured is None else "measured here",
         gain=larger_encoder_gain(curve.f1(size).value, measured),
         machine_minutes=LARGER_COST * minutes,
     )
