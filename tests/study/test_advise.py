@@ -21,7 +21,7 @@ from entaug.core.data import Sentence
 from entaug.core.mentions import Mention
 from entaug.errors import InputError, MissingModelError, OutputError, ParameterError
 from entaug.metrics.learning_curve import Estimate
-from entaug.study.advice import Advice, Measure, cleaning_measure, known_measures, larger_encoder_gain
+from entaug.study.advice import Advice, Measure, Measured, cleaning_measure, combined, known_measures, larger_measure
 from entaug.study.advise import advise
 from entaug.study.curves import CurvePart, CurveRuns, CurveTagger, Rounds, curve_sizes
 from entaug.taggers.base import TAGGERS, TaggerTrainingConfig, write_config
@@ -52,6 +52,7 @@ class Learner(Configurable):
     missing: ClassVar[str] = ""
 
     encoder: str = "small"
+    labels_: list[str] = field(default_factory=lambda: ["LOC", "PER"], init=False)
     state_: tuple[int, float] = field(default=(0, 0.0), init=False)
 
     def check_requirements(self) -> None:
@@ -68,11 +69,10 @@ class Learner(Configurable):
     ) -> Learner:
         assert config is not None
         assert dev is None
-        assert not list(augmented)
-        size = len(list(train))
+        size, new = len(list(train)), len(list(augmented))
         if config.steps != 8:  # of the trial
             Learner.trained.append((self.encoder, size, config.seed))
-        self.state_ = (config.seed, recall(size, self.encoder))
+        self.state_ = (config.seed, recall(size + 4 * new, self.encoder))
         return self
 
     def predict(self, sentences: Iterable[Sentence]) -> list[Sentence]:
@@ -218,7 +218,15 @@ def test_sentences_to_annotate_next(train: Path, tmp_path: Path) -> None:
     assert len(advice.next_sentences) == 10
     assert all("perhaps" in one.text for one in advice.next_sentences[:3])
     assert f"--unlabelled {tmp_path / 'text.jsonl'}" in advice.next_command
-    assert any(str(tmp_path / "text.jsonl") in one.how for one in advice.measures)
+    [measure] = [one for one in advice.measures if one.name == "unlabelled text, teacher like the tagger"]
+    assert str(tmp_path / "text.jsonl") in measure.how
+    # Each unlabelled sentence is worth four labelled ones to this tagger.
+    assert measure.basis == "measured here"
+    assert measure.gain is not None
+    assert measure.gain.value == pytest.approx(100 * (f1(600) - f1(200)), abs=2)
+    # The tagger of the first fold is there, and in the others three for the teacher and one.
+    assert Learner.trained.count(("small", 200, 0)) == 2
+    assert len([one for one in Learner.trained if one[1] == 200]) == 9 + 3 * 3
 
 
 def test_dev_takes_the_place_of_folds(train: Path, tmp_path: Path) -> None:
@@ -287,13 +295,20 @@ def test_measures_are_ordered_by_points_for_an_hour() -> None:
 
 
 def test_the_larger_encoder_takes_a_share_of_the_errors() -> None:
-    assert larger_encoder_gain(0.6).value == pytest.approx(0.25 * 40)
-    assert larger_encoder_gain(0.96).value == pytest.approx(0.25 * 4)
-    # A measurement as certain as what was known counts as much.
-    both = larger_encoder_gain(0.6, (4.0, 0.12 * 40))
+    measure = larger_measure("t", 0.6, "large", 2.0, None)
+    assert measure.gain == Estimate(10, 10 - 1.96 * 4.8, 10 + 1.96 * 4.8).times(1)
+    assert measure.machine_minutes == 10
+    few = larger_measure("t", 0.96, "large", 2.0, None).gain
+    assert few is not None
+    assert few.value == pytest.approx(0.25 * 4)
+
+
+def test_a_measurement_is_combined_with_what_is_known() -> None:
+    # One as certain as what is known counts as much.
+    both = combined(10.0, 4.0, Measured(4.0, 4.0))
     assert both.value == pytest.approx((10 + 4) / 2)
-    assert both.high - both.low == pytest.approx(2 * 1.96 * 0.12 * 40 / 2**0.5, abs=1e-3)
-    exact = larger_encoder_gain(0.6, (4.0, 1e-9))
+    assert both.high - both.low == pytest.approx(2 * 1.96 * 4 / 2**0.5, abs=1e-3)
+    exact = combined(10.0, 4.0, Measured(4.0, 1e-9))
     assert exact.value == exact.low == exact.high == pytest.approx(4)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from entaug.metrics.learning_curve import Estimate, LearningCurve
 from entaug.metrics.tables import Block, Heading, Table
@@ -250,31 +250,59 @@ def sentence_measures(
     ]
 
 
-def larger_encoder_gain(f1: float, measured: tuple[float, float] | None = None) -> Estimate:
-    """The gain of the larger encoder in points over an F1, with a measurement and its error if there is one."""
-    error = 100 * (1 - f1)
-    value, deviation = _LARGER_SHARE * error, _LARGER_SHARE_SD * error
+class Measured(NamedTuple):
+    """A measured gain in points, and its standard error."""
+
+    gain: float
+    error: float
+
+
+def combined(value: float, deviation: float, measured: Measured | None) -> Estimate:
+    """A gain in points by what is known from other corpora, with a standard deviation, and by a measurement."""
     if measured is not None:
-        weight = deviation**2 / (deviation**2 + measured[1] ** 2)
-        value, deviation = value + weight * (measured[0] - value), deviation * (1 - weight) ** 0.5
-    return Estimate(round(value, 4), round(value - _Z * deviation, 4), round(value + _Z * deviation, 4))
+        weight = deviation**2 / (deviation**2 + measured.error**2)
+        value, deviation = value + weight * (measured.gain - value), deviation * (1 - weight) ** 0.5
+    return Estimate(value, value - _Z * deviation, value + _Z * deviation).times(1)
+
+
+def larger_measure(
+    train: str, f1: float, encoder: str, minutes_per_training: float, measured: Measured | None
+) -> Measure:
+    """The gain of the larger encoder over an F1: a share of the errors."""
+    error = 100 * (1 - f1)
+    return Measure(
+        name=f"larger encoder ({encoder})",
+        how=f"entaug train {train} --encoder {encoder} -o tagger; slower to use, too",
+        basis="other corpora" if measured is None else "measured here",
+        gain=combined(_LARGER_SHARE * error, _LARGER_SHARE_SD * error, measured),
+        machine_minutes=LARGER_COST * minutes_per_training,
+    )
 
 
 def known_measures(
-    train: str, minutes_per_training: float, *, unlabelled: str | None, has_probabilities: bool, larger: str, f1: float
+    train: str,
+    minutes_per_training: float,
+    *,
+    unlabelled: str | None,
+    has_probabilities: bool,
+    larger: str,
+    f1: float,
+    measured: Measured | None = None,
 ) -> list[Measure]:
     """The gains of the recipes of `entaug.auto` on other corpora, less where there are fewer errors to remove."""
+    # The recipe "self" may have been measured.
     text = f"--unlabelled {unlabelled or 'TEXT'}"
     scale = min(1.0, (1 - f1) / _KNOWN_ERROR)
 
-    def measure(name: str, recipe: Recipe, options: str, *, is_larger: bool = False) -> Measure:
-        value, deviation = scale * recipe.prior(is_teacher_larger=is_larger), scale * PRIOR_SD
+    def measure(
+        name: str, recipe: Recipe, options: str, *, is_larger: bool = False, measured: Measured | None = None
+    ) -> Measure:
         teachers = LARGER_COST if is_larger else TEACHER_SIZE
         return Measure(
             name=name,
             how=f"entaug auto {train} {options} -o result",
-            basis="other corpora",
-            gain=Estimate(value, value - _Z * deviation, value + _Z * deviation).times(1),
+            basis="other corpora" if measured is None else "measured here",
+            gain=combined(scale * recipe.prior(is_teacher_larger=is_larger), scale * PRIOR_SD, measured),
             machine_minutes=minutes_per_training * (teachers * recipe.has_teacher + recipe.cost),
             needs="unlabelled text" if recipe.unlabelled and not unlabelled else "",
         )
@@ -285,7 +313,7 @@ def known_measures(
         options = f"{text} {teacher} --folds 0"
         measures += [
             measure(f"unlabelled text, teacher {larger}", RECIPES["self"], options, is_larger=True),
-            measure("unlabelled text, teacher like the tagger", RECIPES["self"], text),
+            measure("unlabelled text, teacher like the tagger", RECIPES["self"], text, measured=measured),
         ]
         if not unlabelled:
             options = f"{teacher} --recipes gal --folds 0"

@@ -39,15 +39,16 @@ from entaug.report.html.page import render_html_document
 from entaug.study.advice import (
     LARGER_COST,
     Advice,
-    Measure,
+    Measured,
     Suggestion,
     cleaning_measure,
     curve_rows,
     known_measures,
-    larger_encoder_gain,
+    larger_measure,
     list_measure,
     sentence_measures,
 )
+from entaug.study.choice import TEACHER_SIZE
 from entaug.study.curves import (
     BATCH_SIZE,
     NUM_SIZES,
@@ -61,8 +62,8 @@ from entaug.study.curves import (
 )
 from entaug.study.data import short_hash
 from entaug.study.engine import ProgressCallback, StudyProgress, default_jobs
-from entaug.study.records import RECORDS_FILE
-from entaug.study.runs import RunSpec, gives_probabilities, train_run
+from entaug.study.records import RECORDS_FILE, RunRecord
+from entaug.study.runs import RunSpec, drop_intermediate, gives_probabilities, train_run
 from entaug.study.subsets import content_key
 from entaug.taggers.base import TaggerTrainingConfig, create_tagger
 from entaug.teacher.label import label_sentences, most_informative
@@ -113,14 +114,15 @@ def advise(
     """Forecast what more sentences, unlabelled text or a larger encoder would bring, before any long work.
 
     Taggers are trained on parts of the training sentences of four sizes and tested on held-out ones; the learning curve
-    through their F1 is continued to more sentences, see `entaug.metrics.learning_curve`. The gains of recipes of
-    `entaug.auto` are those on other corpora. Finished trainings are kept in `runs` and never repeated: a call with
-    a larger budget goes on where the last one ended.
+    through their F1 is continued to more sentences, see `entaug.metrics.learning_curve`. The gains of unlabelled text
+    and of a larger encoder are measured if the budget allows, else they are those on other corpora. Finished trainings
+    are kept in `runs` and never repeated: a call with a larger budget goes on where the last one ended.
 
     Args:
         train: the gold training sentences.
         output: the page to write: HTML for ``.html``, else Markdown; None for none.
-        unlabelled: files of further text, of which the sentences to annotate next are selected; labels are ignored.
+        unlabelled: files of further text of the same kind, of which the sentences to annotate next are selected; labels
+            in them are ignored.
         dev: labelled sentences to test on, in place of cross-validation.
         budget: the time in minutes. It limits the trainings, by the time that the first ones take.
         encoder: the pretrained encoder of the tagger: an alias of the starter set, a folder, or a name on the hub.
@@ -184,16 +186,17 @@ def advise(
         processes = jobs or min(default_jobs(1), number_of_processes(None, _LARGE))
         trainings = stack.enter_context(CurveRuns(parts, folder, seed, processes, progress=progress))
         advisor = _Advisor(trainings, gold, CurveTagger(name=name, encoder=encoder, steps=steps), budget)
-        advisor.measure_curve(keeps_tagger=text is not None)
+        advisor.measure_curve(keeps_taggers=text is not None)
+        gain_of_text = None if text is None else advisor.measure_text(text)
         larger = CurveTagger(name=name, encoder=larger_encoder, steps=steps)
-        measured = advisor.measure_larger(larger)
+        gain_of_larger = advisor.measure_larger(larger)
         advisor.measure_again()
         curve = advisor.curve()
         minutes = advisor.minutes_per_training
         file, texts = shlex.quote(str(train)), shlex.join(map(str, unlabelled))
         measures = [
             *sentence_measures(curve, len(gold), more, seconds_per_sentence, minutes),
-            _larger_measure(file, curve, larger, measured, minutes, len(gold)),
+            larger_measure(file, curve.f1(len(gold)).value, larger_encoder, minutes, gain_of_larger),
             *known_measures(
                 file,
                 minutes,
@@ -201,6 +204,7 @@ def advise(
                 has_probabilities=gives_probabilities(name),
                 larger=larger_encoder,
                 f1=curve.f1(len(gold)).value,
+                measured=gain_of_text,
             ),
             list_measure(file),
             cleaning_measure(),
@@ -252,23 +256,6 @@ def _runs_folder(runs: str | Path | None, output: str | Path | None, stack: cont
     return folder
 
 
-def _larger_measure(
-    train: str,
-    curve: LearningCurve,
-    larger: CurveTagger,
-    measured: tuple[float, float] | None,
-    minutes: float,
-    size: int,
-) -> Measure:
-    return Measure(
-        name=f"larger encoder ({larger.encoder})",
-        how=f"entaug train {train} --encoder {larger.encoder} -o tagger; slower to use, too",
-        basis="other corpora" if measured is None else "measured here",
-        gain=larger_encoder_gain(curve.f1(size).value, measured),
-        machine_minutes=LARGER_COST * minutes,
-    )
-
-
 def _suggest_command(train: str, unlabelled: str, number: int) -> str:
     return f"entaug suggest {train} --unlabelled {unlabelled} --number {number} -o next.json --to label-studio"
 
@@ -296,7 +283,6 @@ class _Advisor:
         self.sizes = self._choose_sizes()
         self.rounds = Rounds(len(runs.parts), self.sizes, _REPEATS)
         self.num_done = 0
-        self._tagger_run: RunSpec | None = None
 
     def _choose_sizes(self) -> list[int]:
         """The largest sizes whose trainings on one part fit in the budget; noted, so that a resumed call keeps them."""
@@ -333,9 +319,9 @@ class _Advisor:
         seconds = self.runs.seconds_per_step(self.tagger) or 0.0
         return seconds * self.tagger.num_steps(len(self.gold)) / 60
 
-    def measure_curve(self, *, keeps_tagger: bool) -> None:
+    def measure_curve(self, *, keeps_taggers: bool) -> None:
         """Make the trainings of the curve, all sizes of a part at a time, as far as the budget allows."""
-        self._go_on(len(self.runs.parts), keeps_tagger=keeps_tagger)
+        self._go_on(len(self.runs.parts), keeps_taggers=keeps_taggers)
         missing = len(self.runs.parts) - self.num_done
         if missing > 0:
             self.notes.append(f"the budget was too small for {missing} of {len(self.runs.parts)} folds (--budget)")
@@ -349,38 +335,34 @@ class _Advisor:
         if self.num_done == len(self.runs.parts):
             self._go_on(len(list(self.rounds)))
 
-    def _go_on(self, until: int, *, keeps_tagger: bool = False) -> None:
+    def _go_on(self, until: int, *, keeps_taggers: bool = False) -> None:
         for number, (part, repeat) in enumerate(list(self.rounds)[:until]):
             if number < self.num_done:
                 continue
-            keep = keeps_tagger and not number
+            last = self.sizes[-1]
             specs = [
-                self.runs.spec(part, size, self.tagger, repeat, keep=keep and size == self.sizes[-1])
+                self.runs.spec(part, size, self.tagger, repeat, keep=keeps_taggers and size == last)
                 for size in self.sizes
             ]
-            if keep:
-                self._tagger_run = specs[-1]
-            if number and not self._is_affordable(specs, self.tagger):
+            if number and not self._is_affordable(specs):
                 return
             again = f", repetition {repeat + 1}" if repeat else ""
             where = f"fold {part + 1} of {self.rounds.parts}" if self.rounds.parts > 1 else "dev"
             self.runs.run(specs, f"learning curve, {where}{again}")
             self.num_done = number + 1
 
-    def _is_affordable(self, specs: Sequence[RunSpec], tagger: CurveTagger, cost: float = 1.0) -> bool:
-        """Whether the budget is enough for runs, of which finished ones cost nothing."""
+    def _is_affordable(self, specs: Sequence[RunSpec], cost: float = 1.0) -> bool:
+        """Whether the budget is enough for runs, of which finished ones cost nothing, and others more than gold's."""
         steps = sum(spec.steps for spec in specs if spec.key not in self.runs.store.records)
-        seconds = self.runs.seconds_per_step(tagger)
-        if seconds is None:
-            seconds = cost * (self.runs.seconds_per_step(self.tagger) or 0.0)
-        return self.runs.minutes + steps * seconds / self.runs.jobs / 60 <= _SHARE * self.budget
+        seconds = cost * steps * (self.runs.seconds_per_step(self.tagger) or 0.0)
+        return self.runs.minutes + seconds / min(len(specs), self.runs.jobs) / 60 <= _SHARE * self.budget
 
     def curve(self) -> LearningCurve:
         """Fit the curve of what is finished."""
         return fit_curve(self.runs, self.rounds, self.num_done, self.tagger)
 
-    def measure_larger(self, larger: CurveTagger) -> tuple[float, float] | None:
-        """The gain of another encoder at the largest size in points, and its standard error; None if not measured."""
+    def measure_larger(self, larger: CurveTagger) -> Measured | None:
+        """The gain of another encoder at the largest size; None if it is not measured."""
         if larger == self.tagger or self.num_done < len(self.runs.parts):
             return None
         try:
@@ -388,26 +370,44 @@ class _Advisor:
         except MissingModelError:
             self.notes.append(f"the encoder {larger.encoder} is not on this machine: its gain was not measured")
             return None
-        size, first, second = self.sizes[-1], [], []
-        for part in range(len(self.runs.parts)):
-            spec = self.runs.spec(part, size, larger)
-            if not self._is_affordable([spec], larger, LARGER_COST):
-                break
-            first += self.runs.run([spec], f"larger encoder, fold {part + 1}")
-            second.append(self.runs.store.records[self.runs.spec(part, size, self.tagger).key])
-        if not first:
+        specs = [self.runs.spec(part, self.sizes[-1], larger) for part in range(len(self.runs.parts))]
+        return self._measure_gain(specs, f"larger encoder {larger.encoder}", LARGER_COST)
+
+    def measure_text(self, text: Sequence[Sentence]) -> Measured | None:
+        """The gain of unlabelled text at the largest size; None if it is not measured."""
+        if self.num_done < len(self.runs.parts) or not gives_probabilities(self.tagger.name):
             return None
-        tests = [reduce(Scores.__add__, (record.test for record in some)) for some in (first, second)]
+        drawn = Random(f"unlabelled {self.runs.seed}").sample(text, len(text))
+        parts = range(len(self.runs.parts))
+        specs = [self.runs.self_training(part, self.sizes[-1], self.tagger, drawn) for part in parts]
+        # The first tagger of the teacher is there.
+        measured = self._measure_gain(specs, "unlabelled text", TEACHER_SIZE)
+        for spec in specs[1:]:  # the tagger of the first part suggests sentences
+            drop_intermediate(self.runs.folder, spec.split)
+        return measured
+
+    def _measure_gain(self, specs: Sequence[RunSpec], phase: str, cost: float) -> Measured | None:
+        """The gain of runs, one for each part, over gold alone; some at a time, as far as the budget allows."""
+        records: list[RunRecord] = []
+        for start in range(0, len(specs), self.runs.jobs):
+            group = specs[start : start + self.runs.jobs]
+            if not self._is_affordable(group, cost):
+                break
+            records += self.runs.run(group, phase)
+        if not records:
+            return None
+        size = self.sizes[-1]
+        gold = [self.runs.store.records[self.runs.spec(part, size, self.tagger).key] for part in range(len(records))]
+        tests = [reduce(Scores.__add__, (record.test for record in some)) for some in (records, gold)]
         difference = paired_bootstrap([tests[0]], [tests[1]])
-        training = math.sqrt(2 / len(first)) * CurvePrior().training_sd_of(size)
+        training = math.sqrt(2 / len(records)) * CurvePrior().training_sd_of(size)
         error = math.hypot((difference.high - difference.low) / (2 * _Z), training)
-        return 100 * difference.gain, 100 * error
+        return Measured(100 * difference.gain, 100 * error)
 
     def suggest(self, text: Sequence[Sentence]) -> list[Suggestion]:
         """The sentences that the tagger of the largest subset is least sure of."""
-        assert self._tagger_run is not None
         self.runs.progress(StudyProgress("sentences to annotate next"))
-        tagger, _ = train_run(self._tagger_run)
+        tagger, _ = train_run(self.runs.spec(0, self.sizes[-1], self.tagger, keep=True))
         drawn = Random(f"suggested {self.runs.seed}").sample(range(len(text)), min(_MAX_LABELLED, len(text)))
         is_flat = all(sentence.is_flat for sentence in self.gold)
         labelled = label_sentences([text[i] for i in sorted(drawn)], tagger, is_flat=is_flat)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, Self
@@ -14,13 +14,14 @@ from entaug.backends.processes import interrupts_blocked, process_pool
 from entaug.core.data import Sentence
 from entaug.errors import EntaugError, InputError
 from entaug.metrics.learning_curve import CurvePrior, LearningCurve, fit_learning_curve
-from entaug.study.choice import GOLD
+from entaug.study.choice import GOLD, TEACHER, TEACHER_SIZE
 from entaug.study.data import DataSplit, write_part
 from entaug.study.engine import ProgressCallback, StudyProgress, finished, run_error
-from entaug.study.plan import CorpusPlan, ScaledTraining, TaggerPlan
+from entaug.study.plan import SELF_TRAINING, CorpusPlan, MethodPlan, ScaledTraining, TaggerPlan, TeacherPlan
 from entaug.study.records import RecordStore, RunRecord
 from entaug.study.runs import RunSpec, execute_run
 from entaug.study.subsets import draw, folds
+from entaug.taggers.base import default_steps
 
 if TYPE_CHECKING:
     from numpy import float64
@@ -33,6 +34,8 @@ SIZE_RATIO = 1.7
 MAX_TEST = 1000
 """Number of sentences of a fold, or of the dev sentences, that trainings are tested on."""
 BATCH_SIZE = 8
+MAX_RATIO = 100
+"""Number of unlabelled sentences for each gold one, at most."""
 _SEEDS_PER_REPEAT = 100
 
 
@@ -49,14 +52,18 @@ class CurveTagger:
     encoder: str = "minilm"
     steps: int | None = None  # of each training; None for the default for its size
 
-    def plan(self) -> TaggerPlan:
-        """The tagger as a table of a plan."""
-        training = ScaledTraining(steps=self.steps, batch_size=BATCH_SIZE)
+    def plan(self, size: int) -> TaggerPlan:
+        """The tagger as a table of a plan, for trainings on a number of gold sentences."""
+        training = ScaledTraining(steps=self.num_steps(size), batch_size=BATCH_SIZE)
         return TaggerPlan(name=self.name, label=self.name, training=training, params={"encoder": self.encoder})
 
     def num_steps(self, size: int) -> int:
-        """The number of steps of a training on a number of sentences."""
-        return self.plan().training.total_steps(size)
+        """The number of steps of a training on a number of gold sentences."""
+        return self.steps or default_steps(size)
+
+    def is_of(self, spec: RunSpec) -> bool:
+        """Whether a run trains this tagger on gold sentences alone."""
+        return spec.tagger == self.plan(spec.split.size) and spec.method is None
 
 
 @dataclass(frozen=True)
@@ -132,7 +139,28 @@ class CurveRuns:
         )
         threads = 0 if self.jobs == 1 else 1
         arm = GOLD if keep else "gold-steps"  # the same run; the tagger of the former is kept
-        return RunSpec(split, tagger.plan(), arm, 0.0, seed, None, threads, self.folder)
+        return RunSpec(split, tagger.plan(size), arm, 0.0, seed, None, threads, self.folder)
+
+    def self_training(self, part: int, size: int, tagger: CurveTagger, text: Sequence[Sentence]) -> RunSpec:
+        """The run that adds unlabelled text to a training, as the recipe ``"self"`` of `entaug.auto` does."""
+        gold = self.spec(part, size, tagger)
+        used = text[: min(gold.steps * BATCH_SIZE, MAX_RATIO * size)]
+        bare = [Sentence(sentence.tokens, spaces=sentence.spaces) for sentence in used]
+        unlabelled = write_part(self.folder / "data", f"unlabelled.{len(bare)}", bare)
+        ratio = len(bare) / size
+        training = {"schedule": "staged", "gold_learning_rate": "same"}
+        labels: Any = {"labels": "teacher", "training": training}
+        method = MethodPlan(name=SELF_TRAINING, label="self", ratios=(ratio,), **labels)
+        teacher = TeacherPlan(label=TEACHER, size=TEACHER_SIZE, seeds="shared", first_seed=gold.seed)
+        return replace(
+            gold,
+            split=replace(gold.split, unlabelled=unlabelled),
+            arm="self",
+            ratio=ratio,
+            method=method,
+            parts=(method,),
+            teachers=(teacher,),
+        )
 
     def run(self, specs: Sequence[RunSpec], phase: str = "", total: int | None = None) -> list[RunRecord]:
         """Execute runs as far as they are not finished, the longest first."""
@@ -179,7 +207,7 @@ class CurveRuns:
 
     def seconds_per_step(self, tagger: CurveTagger) -> float | None:
         """The time of a step of a tagger, loading and predicting included; None as long as nothing is finished."""
-        keys = [key for key, spec in self.used.items() if spec.tagger == tagger.plan() and key in self.store.seconds]
+        keys = [key for key, spec in self.used.items() if tagger.is_of(spec) and key in self.store.seconds]
         steps = sum(self.used[key].steps for key in keys)
         return sum(self.store.seconds[key] for key in keys) / steps if steps else None
 
