@@ -9,6 +9,7 @@ are enough to compute the page again. Run, from the project's root:
 
     python benchmarks/forecasts.py run --seeds 1 2 3         # hours; may be interrupted and repeated
     python benchmarks/forecasts.py run --seeds 1 --whole     # ... and at the size of the whole pool
+    python benchmarks/forecasts.py simulate                  # a minute: curves whose truth is known
     python benchmarks/forecasts.py page
 """
 
@@ -33,13 +34,15 @@ import orjson
 from entaug import __version__
 from entaug.core.data import Sentence
 from entaug.formats import read
-from entaug.metrics.learning_curve import CurvePrior, Estimate, fit_learning_curve
+from entaug.metrics.learning_curve import CurvePrior, Estimate, LearningCurve, fit_learning_curve
 from entaug.metrics.tables import Block, Heading, Table, as_markdown
-from entaug.study.curves import CurvePart, CurveRuns, CurveTagger, curve_parts, curve_sizes
+from entaug.study.curves import NUM_SIZES, CurvePart, CurveRuns, CurveTagger, curve_parts, curve_sizes
 from entaug.study.subsets import content_key
 
 RESULTS = Path("benchmarks/results")
 RECORDS = RESULTS / "forecasts" / "forecasts.jsonl"
+SIMULATED = RESULTS / "forecasts" / "simulated.jsonl"
+SIMULATIONS = 200
 POOL = 1000
 KNOWN = 0.3
 FOLDS = 3
@@ -162,6 +165,81 @@ def run(args: argparse.Namespace) -> None:
                 shutil.rmtree(work)
 
 
+# --------------------------------------------------------------------------------------------------------- simulations
+
+
+class Simulated(NamedTuple):
+    """A curve fitted to simulated trainings, and the true F1 of all known sentences and of twice as many."""
+
+    curve: LearningCurve
+    known: float
+    twice: float
+
+
+def simulate(
+    rng: np.random.Generator,
+    known: int,
+    folds: int = FOLDS,
+    sizes: int = NUM_SIZES,
+    repeats: int = 1,
+    prior: CurvePrior | None = None,
+) -> Simulated:
+    """Draw a curve from the prior, and trainings from it, with the noise of sentences and of training; fit it."""
+    prior = prior or CurvePrior()
+    steps = curve_sizes(known * (folds - 1) // folds, sizes)
+    doublings = np.log2(np.array([*steps, known, 2 * known]) / steps[-1])
+    f1 = np.zeros(1)
+    while not 0.05 < f1.min() < f1.max() < 0.95:
+        exponent = rng.normal(prior.exponent, prior.exponent_sd)
+        level = rng.uniform(0.35, 0.75)
+        gain = rng.normal(prior.gain, prior.gain_sd) / (1 - prior.gain) * (1 - level)
+        f1 = level + gain * (1 - 2 ** (-exponent * doublings)) / (2**exponent - 1)
+    counts = []
+    for _ in range(folds):
+        gold = rng.poisson(1, known // folds) + 1  # of each sentence, which has an ease of its own
+        ease = np.tanh(rng.normal(0, 1, len(gold)))
+        rows = []
+        for size, one in zip(steps, f1, strict=False):
+            own = np.clip(one + rng.normal(0, prior.training_sd_of(size), repeats), 0.02, 0.98)
+            correct = rng.binomial(gold, own[:, None] + np.minimum(own, 1 - own)[:, None] * ease).mean(0)
+            rows.append(np.stack([correct, gold, gold], axis=1))
+        counts.append(np.stack(rows))
+    curve = fit_learning_curve(steps, counts, trainings=[repeats] * folds, prior=prior)
+    return Simulated(curve, float(f1[-2]), float(f1[-1]))
+
+
+def simulate_all(_: argparse.Namespace) -> None:
+    """Simulate some ways to measure a curve."""
+    lines = []
+    for known in (100, 300, 1000):
+        for folds, sizes, repeats in ((3, 3, 1), (3, 4, 1), (3, 6, 1), (5, 4, 1), (3, 4, 3)):
+            rng = np.random.default_rng(known)
+            found = [(known, simulate(rng, known, folds, sizes, repeats)) for _ in range(SIMULATIONS)]
+            gains = [(one.curve.gain(n, 2 * n).times(100), 100 * (one.twice - one.known)) for n, one in found]
+            levels = [(one.curve.f1(2 * n).times(100), 100 * one.twice) for n, one in found]
+            steps = folds * repeats * sum(map(TAGGER.num_steps, curve_sizes(known * (folds - 1) // folds, sizes)))
+            lines.append({"known": known, "folds": folds, "sizes": sizes, "repeats": repeats, "steps": steps})
+            for name, pairs in (("gain", gains), ("f1", levels)):
+                lines[-1][f"{name}_error"] = round(statistics.fmean(abs(e.value - truth) for e, truth in pairs), 2)
+                lines[-1][f"{name}_covered"] = sum(e.low <= truth <= e.high for e, truth in pairs) / len(pairs)
+            lines[-1]["gain_size"] = round(statistics.fmean(truth for _, truth in gains), 2)
+            print(lines[-1], flush=True)
+    SIMULATED.parent.mkdir(parents=True, exist_ok=True)
+    SIMULATED.write_bytes(b"".join(orjson.dumps(line) + b"\n" for line in lines))
+
+
+def _simulated_table() -> Table:
+    rows = []
+    for line in map(orjson.loads, SIMULATED.read_bytes().splitlines()):
+        cells = [str(line[name]) for name in ("known", "folds", "sizes", "repeats")]
+        cells += [f"{line['steps']:,}", f"{line['gain_size']:.1f}"]
+        for name in ("gain", "f1"):
+            cells += [f"{line[f'{name}_error']:.1f}", f"{line[f'{name}_covered']:.0%}"]
+        rows.append(cells)
+    head = ["known", "folds", "sizes", "repetitions", "steps", "gain of twice as many"]
+    return Table([*head, "error of the gain", "covered", "error of F1", "covered"], rows)
+
+
 # ------------------------------------------------------------------------------------------------------------ the page
 
 
@@ -264,6 +342,13 @@ def page(_: argparse.Namespace) -> None:
         outcomes = [Outcome.of(record) for record in records if record["target"] == target]
         if outcomes:
             blocks += [Heading(title), *_tables(outcomes)]
+    if SIMULATED.exists():
+        text = (
+            f"{SIMULATIONS} curves a row, drawn from the prior, with F1 from 35 to 75 at the largest size, and noise "
+            "of sentences and of training: what the method can reach if the prior is right. Errors are means of "
+            "absolute values, in points; steps are those of all trainings."
+        )
+        blocks += [Heading("Simulated curves, at twice the known sentences"), text, _simulated_table()]
     blocks += [Heading("Environments"), [f"`{machine}`" for machine in machines]]
     (RESULTS / "forecasts.md").write_text(as_markdown(blocks), encoding="utf-8")
 
@@ -330,6 +415,7 @@ def main() -> None:
     command.add_argument("--data", type=Path, default=Path(os.environ.get("ENTAUG_DATA", "../shared/data")))
     command.add_argument("--work", type=Path, default=Path("/tmp/forecasts"), help="where unfinished work is kept")  # noqa: S108
     command.add_argument("--keep", action="store_true", help="keep the records of single trainings there")
+    commands.add_parser("simulate").set_defaults(call=simulate_all)
     commands.add_parser("page").set_defaults(call=page)
     args = parser.parse_args()
     args.call(args)

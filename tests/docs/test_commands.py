@@ -246,7 +246,7 @@ def test_commands(
         limits = ["--steps", "2", "--repeats", "1", *([] if "--dev" in arguments else ["--folds", "2"])]
         arguments = [*arguments, *limits]
     if arguments[0] == "advise":
-        arguments = [*arguments, "--steps", "2", "--jobs", "1"]
+        arguments = [*arguments, "--steps", "2", "--jobs", "1", "--budget", "0.01"]
     is_trained = arguments[0] == "augment" and args.method in TRAINED and SERVER not in text
     extra = ["--epochs", "1"] if is_trained and args.method != "selftrain" else []
     extra += ["--ensemble-steps", "2"] if is_selftrain(arguments) else []

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from entaug.errors import ParameterError
-from entaug.metrics.learning_curve import CurvePrior, Estimate, LearningCurve, fit_learning_curve
+from entaug.metrics.learning_curve import CurvePrior, Estimate, fit_learning_curve
+from forecasts import simulate
 
 SIZES = [40, 68, 116, 200]
 
@@ -83,50 +84,17 @@ def test_what_holds_of_all_curves(seed: int, f1: float, sizes: int, sentences: i
     assert other.f1(1000).value == pytest.approx(curve.f1(1000).value, abs=1e-6)
 
 
-def simulate(rng: Any, prior: CurvePrior, folds: int = 3, sentences: int = 70) -> tuple[LearningCurve, float, float]:
-    """Fit a curve that was drawn from the prior, with the noise of sentences and of training; return truths for 400."""
-    doublings = np.log2(np.array([*SIZES, 400]) / 200)
-    f1 = np.zeros(1)
-    while not 0.1 < f1.min() < f1.max() < 0.9:
-        exponent = rng.normal(prior.exponent, prior.exponent_sd)
-        level = rng.uniform(0.35, 0.75)
-        gain = rng.normal(prior.gain, prior.gain_sd) / (1 - prior.gain) * (1 - level)
-        f1 = level + gain * (1 - 2 ** (-exponent * doublings)) / (2**exponent - 1)
-    counts = []
-    for _ in range(folds):
-        gold = rng.poisson(2, sentences) + 1
-        ease = np.tanh(rng.normal(0, 1, sentences))
-        rows = []
-        for size, one in zip(SIZES, f1, strict=False):
-            own = float(np.clip(one + rng.normal(0, prior.training_sd_of(size)), 0.05, 0.95))
-            correct = rng.binomial(gold, own + min(own, 1 - own) * ease)
-            rows.append(np.stack([correct, gold, gold], axis=1))
-        counts.append(np.stack(rows))
-    return fit_learning_curve(SIZES, counts, prior=prior), float(f1[-1]), float(f1[-1] - level)
-
-
 def test_intervals_cover_what_they_should() -> None:
     rng = np.random.default_rng(5)
-    prior = CurvePrior()
-    covered = {"f1": 0, "gain": 0}
     number = 200
-    for _ in range(number):
-        curve, f1, gain = simulate(rng, prior)
-        covered["f1"] += curve.f1(400).low <= f1 <= curve.f1(400).high
-        covered["gain"] += curve.gain(200, 400).low <= gain <= curve.gain(200, 400).high
-    # 95 % of the true curves; three standard errors of 200 draws are 4.6 %.
-    assert all(0.904 * number <= count for count in covered.values()), covered
-
-
-def test_a_forecast_is_better_than_to_expect_no_change() -> None:
-    rng = np.random.default_rng(6)
-    errors: list[float] = []
-    naive: list[float] = []
-    for _ in range(100):
-        curve, _, gain = simulate(rng, CurvePrior())
-        errors.append((curve.gain(200, 400).value - gain) ** 2)
-        naive.append(gain**2)
-    assert math.sqrt(np.mean(errors)) < 0.5 * math.sqrt(np.mean(naive))
+    simulated = [simulate(rng, 300) for _ in range(number)]
+    forecasts = [(one.curve.f1(600), one.twice) for one in simulated]
+    gains = [(one.curve.gain(300, 600), one.twice - one.known) for one in simulated]
+    for some in (forecasts, gains):
+        # 95 % of the true values; three standard errors of 200 draws are 4.6 %.
+        assert sum(one.low <= truth <= one.high for one, truth in some) >= 0.904 * number
+    errors = [(one.value - truth) ** 2 for one, truth in gains]
+    assert math.sqrt(np.mean(errors)) < 0.5 * math.sqrt(np.mean([truth**2 for _, truth in gains]))
 
 
 @pytest.mark.parametrize(
