@@ -210,7 +210,7 @@ def simulate(
 
 def simulate_all(_: argparse.Namespace) -> None:
     """Simulate some ways to measure a curve."""
-    lines = []
+    lines: list[dict[str, Any]] = []
     for known in (100, 300, 1000):
         for folds, sizes, repeats in ((3, 3, 1), (3, 4, 1), (3, 6, 1), (5, 4, 1), (3, 4, 3)):
             rng = np.random.default_rng(known)

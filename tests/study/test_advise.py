@@ -295,10 +295,10 @@ def test_measures_are_ordered_by_points_for_an_hour() -> None:
 
 
 def test_the_larger_encoder_takes_a_share_of_the_errors() -> None:
-    measure = larger_measure("t", 0.6, "large", 2.0, None)
+    measure = larger_measure("t", 2.0, 0.6, "large", 5.0, None)
     assert measure.gain == Estimate(10, 10 - 1.96 * 4.8, 10 + 1.96 * 4.8).times(1)
     assert measure.machine_minutes == 10
-    few = larger_measure("t", 0.96, "large", 2.0, None).gain
+    few = larger_measure("t", 2.0, 0.96, "large", 5.0, None).gain
     assert few is not None
     assert few.value == pytest.approx(0.25 * 4)
 
@@ -351,7 +351,7 @@ def test_subsets_are_nested_and_never_tested_on(tmp_path: Path) -> None:
 
 def test_gains_elsewhere_shrink_with_the_errors_that_are_left() -> None:
     given: dict[str, Any] = {"unlabelled": None, "has_probabilities": True, "larger": "large"}
-    many, few = (known_measures("t", 2.0, f1=f1, **given) for f1 in (0.3, 0.88))
+    many, few = (known_measures("t", 2.0, f1, **given) for f1 in (0.3, 0.88))
     for one, other in zip(many, few, strict=True):
         assert one.gain is not None
         assert other.gain is not None
@@ -361,8 +361,8 @@ def test_gains_elsewhere_shrink_with_the_errors_that_are_left() -> None:
     assert many[0].gain == Estimate(6.5, 6.5 - 1.96 * 3, 6.5 + 1.96 * 3).times(1)
     assert many[0].machine_minutes == 12
     assert [bool(one.needs) for one in many] == [True, True, False, False]
-    assert not any(one.needs for one in known_measures("t", 2.0, f1=0.5, **{**given, "unlabelled": "x.txt"}))
-    without = known_measures("t", 2.0, f1=0.5, **{**given, "has_probabilities": False})
+    assert not any(one.needs for one in known_measures("t", 2.0, 0.5, **{**given, "unlabelled": "x.txt"}))
+    without = known_measures("t", 2.0, 0.5, **{**given, "has_probabilities": False})
     assert [one.name for one in without] == ["unlabelled text, predicted labels", "replaced mentions (mr)"]
 
 

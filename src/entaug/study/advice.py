@@ -266,7 +266,7 @@ def combined(value: float, deviation: float, measured: Measured | None) -> Estim
 
 
 def larger_measure(
-    train: str, f1: float, encoder: str, minutes_per_training: float, measured: Measured | None
+    train: str, minutes_per_training: float, f1: float, encoder: str, cost: float, measured: Measured | None
 ) -> Measure:
     """The gain of the larger encoder over an F1: a share of the errors."""
     error = 100 * (1 - f1)
@@ -275,18 +275,18 @@ def larger_measure(
         how=f"entaug train {train} --encoder {encoder} -o tagger; slower to use, too",
         basis="other corpora" if measured is None else "measured here",
         gain=combined(_LARGER_SHARE * error, _LARGER_SHARE_SD * error, measured),
-        machine_minutes=LARGER_COST * minutes_per_training,
+        machine_minutes=cost * minutes_per_training,
     )
 
 
 def known_measures(
     train: str,
     minutes_per_training: float,
+    f1: float,
     *,
     unlabelled: str | None,
     has_probabilities: bool,
     larger: str,
-    f1: float,
     measured: Measured | None = None,
 ) -> list[Measure]:
     """The gains of the recipes of `entaug.auto` on other corpora, less where there are fewer errors to remove."""

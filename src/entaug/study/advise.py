@@ -193,17 +193,17 @@ def advise(
         advisor.measure_again()
         curve = advisor.curve()
         minutes = advisor.minutes_per_training
+        cost = advisor.relative_cost(larger)
         file, texts = shlex.quote(str(train)), shlex.join(map(str, unlabelled))
+        known = (file, minutes, curve.f1(len(gold)).value)
         measures = [
             *sentence_measures(curve, len(gold), more, seconds_per_sentence, minutes),
-            larger_measure(file, curve.f1(len(gold)).value, larger_encoder, minutes, gain_of_larger),
+            *([larger_measure(*known, larger_encoder, cost, gain_of_larger)] if larger != advisor.tagger else []),
             *known_measures(
-                file,
-                minutes,
+                *known,
                 unlabelled=texts or None,
                 has_probabilities=gives_probabilities(name),
                 larger=larger_encoder,
-                f1=curve.f1(len(gold)).value,
                 measured=gain_of_text,
             ),
             list_measure(file),
@@ -318,6 +318,11 @@ class _Advisor:
         """The time of a training on all gold sentences."""
         seconds = self.runs.seconds_per_step(self.tagger) or 0.0
         return seconds * self.tagger.num_steps(len(self.gold)) / 60
+
+    def relative_cost(self, larger: CurveTagger) -> float:
+        """The time of a step of another tagger as a multiple of that of this one."""
+        times = [self.runs.seconds_per_step(tagger) for tagger in (larger, self.tagger)]
+        return times[0] / times[1] if times[0] and times[1] else LARGER_COST
 
     def measure_curve(self, *, keeps_taggers: bool) -> None:
         """Make the trainings of the curve, all sizes of a part at a time, as far as the budget allows."""

@@ -162,18 +162,18 @@ class CurveRuns:
             teachers=(teacher,),
         )
 
-    def run(self, specs: Sequence[RunSpec], phase: str = "", total: int | None = None) -> list[RunRecord]:
+    def run(self, specs: Sequence[RunSpec], phase: str = "") -> list[RunRecord]:
         """Execute runs as far as they are not finished, the longest first."""
         self.used |= {spec.key: spec for spec in specs}
         left = sorted((s for s in specs if s.key not in self.store.records), key=lambda spec: -spec.steps)
-        self._report(phase, total)
+        self._report(phase)
         if self.jobs == 1:
             for spec in left:
                 try:
                     self.store.append(*execute_run(spec))
                 except EntaugError as error:
                     raise run_error(spec, error) from error
-                self._report(phase, total)
+                self._report(phase)
         elif left:
             if self._pool is None:
                 self._pool = self._stack.enter_context(process_pool(self.jobs, 1))
@@ -187,7 +187,7 @@ class CurveRuns:
                     if failure := future.exception():
                         raise run_error(spec, failure) from failure
                     self.store.append(*future.result())
-                    self._report(phase, total)
+                    self._report(phase)
         return [self.store.records[spec.key] for spec in specs]
 
     def counts(self, part: int, sizes: Sequence[int], tagger: CurveTagger, repeats: int = 1) -> NDArray[float64]:
@@ -211,9 +211,9 @@ class CurveRuns:
         steps = sum(self.used[key].steps for key in keys)
         return sum(self.store.seconds[key] for key in keys) / steps if steps else None
 
-    def _report(self, phase: str, total: int | None) -> None:
+    def _report(self, phase: str) -> None:
         done = sum(spec.steps for key, spec in self.used.items() if key in self.store.records)
-        self.progress(StudyProgress(phase, steps=total, steps_done=done))
+        self.progress(StudyProgress(phase, steps_done=done))
 
 
 @dataclass(frozen=True)
