@@ -5,6 +5,8 @@ from .backends.protocols import RoundTrip
 from .commands.check import check
 from .commands.convert import convert
 from .commands.evaluate import evaluate
+from .commands.example import example
+from .commands.export import export
 from .commands.filter import filter  # noqa: A004
 from .commands.mentions import mentions
 from .commands.predict import predict
@@ -23,6 +25,7 @@ from .core.mentions import Mention
 from .errors import EntaugError
 from .formats import read, stream, write
 from .formats.augmented import AugmentedPair, pair_with_sources, read_augmented
+from .formats.exchange import from_pandas, from_spacy, to_pandas, to_spacy
 from .formats.parquet import from_datasets, to_datasets
 from .formats.unlabelled import read_unlabelled
 from .methods import METHODS, create_augmenter
@@ -112,9 +115,13 @@ __all__ = [
     "create_augmenter",
     "draw_attention_map",
     "evaluate",
+    "example",
+    "export",
     "filter",
     "filter_by_confidence",
     "from_datasets",
+    "from_pandas",
+    "from_spacy",
     "krippendorff_alpha",
     "markdown_report",
     "measure_quality",
@@ -139,6 +146,8 @@ __all__ = [
     "subset",
     "suggest",
     "to_datasets",
+    "to_pandas",
+    "to_spacy",
     "train",
     "write",
     "write_report",

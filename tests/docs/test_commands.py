@@ -101,7 +101,7 @@ def needs_models(arguments: list[str]) -> tuple[bool, bool]:
         return "--check" not in text, "--check" not in text
     if command in ("quality", "report"):
         return "--no-models" not in text and ".md" not in text and "--list" not in text, False
-    if command in ("train", "predict", "suggest", "auto", "advise", "relabel"):
+    if command in ("train", "predict", "suggest", "auto", "advise", "relabel", "export"):
         return True, True
     if command == "evaluate":
         is_trained = any(Path(argument).name == "tagger" for argument in rest)
@@ -273,7 +273,7 @@ def train_named_taggers(arguments: list[str]) -> None:
     names = {"result/tagger", "larger-tagger"} & set(arguments) if arguments[0] == "augment" else set()
     if arguments[0] == "evaluate" and "--tagger" not in arguments and Path(arguments[-1]).name == "tagger":
         names.add(arguments[-1])
-    if arguments[0] == "predict":
+    if arguments[0] in ("predict", "export"):
         names.add(arguments[1])
     for name in names:
         assert main(["train", "train.conll", "-o", name, "--epochs", "1"]) == 0
