@@ -61,6 +61,7 @@ from .metrics.significance import Difference, paired_bootstrap
 from .metrics.span_f1 import MatchCounts, Scores, score
 from .report.attention import draw_attention_map
 from .report.markdown import markdown_report
+from .study.advise import advise
 from .study.auto import auto
 from .study.records import read_run_records
 from .teacher import Relabeller
@@ -107,6 +108,7 @@ __all__ = [
     "ShuffleWithinSegments",
     "SynonymReplacement",
     "__version__",
+    "advise",
     "ask_teachers",
     "audit",
     "augment",

@@ -101,7 +101,7 @@ def needs_models(arguments: list[str]) -> tuple[bool, bool]:
         return "--check" not in text, "--check" not in text
     if command in ("quality", "report"):
         return "--no-models" not in text and ".md" not in text and "--list" not in text, False
-    if command in ("train", "predict", "suggest", "audit", "auto", "relabel", "export"):
+    if command in ("train", "predict", "suggest", "audit", "auto", "advise", "relabel", "export"):
         is_trained = "--teacher none" not in text and not (command == "audit" and "--apply-review" in text)
         return is_trained, is_trained
     if command == "evaluate":
@@ -230,7 +230,7 @@ def test_commands(
         return
     with_models, _ = needs_models(arguments)
     if with_models:
-        is_split = arguments[0] == "auto"
+        is_split = arguments[0] in ("auto", "advise")
         few = list(entaug.read("train.conll"))[: AUTO_FEW if is_split else FEW]
         for name in ("train.conll", "examples/corpus/train.conll"):
             Path(name).unlink()
@@ -249,9 +249,7 @@ def test_commands(
         plan = Path("examples/plan.toml")
         small = {"seeds = [1, 2, 3]": "seeds = [1]", "epochs = 10": "epochs = 1", "sizes = [50]": "sizes = [4]"}
         plan.write_text(replace_all(plan.read_text("utf-8"), small), "utf-8")
-    if arguments[0] == "auto":
-        limits = ["--steps", "2", "--repeats", "1", *([] if "--dev" in arguments else ["--folds", "2"])]
-        arguments = [*arguments, *limits]
+    arguments = [*arguments, *limits_of_study(arguments)]
     is_trained = arguments[0] == "augment" and args.method in TRAINED and SERVER not in text
     extra = ["--epochs", "1"] if is_trained and args.method != "selftrain" else []
     extra += ["--ensemble-steps", "2"] if is_selftrain(arguments) else []
@@ -272,6 +270,13 @@ def test_commands(
     assert code == 0 or is_empty, captured.err
     if output and output != "-" and not is_empty:
         assert (workspace / output).exists()
+
+
+def limits_of_study(arguments: list[str]) -> list[str]:
+    """Options with which a command that trains many taggers ends soon."""
+    if arguments[0] == "auto":
+        return ["--steps", "2", "--repeats", "1", *([] if "--dev" in arguments else ["--folds", "2"])]
+    return ["--steps", "2", "--jobs", "1", "--budget", "0.01"] if arguments[0] == "advise" else []
 
 
 def train_named_taggers(arguments: list[str]) -> None:
