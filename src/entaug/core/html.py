@@ -22,7 +22,7 @@ _MIN_SIMILARITY = 0.4  # to the source; sentences below it are not compared with
 
 
 class Labelled(Protocol):
-    """What a `entaug.core.data.Sentence` has: tokens and mentions."""
+    """Tokens and mentions, as a `entaug.core.data.Sentence` has them."""
 
     @property
     def tokens(self) -> Sequence[str]:
