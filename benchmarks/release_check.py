@@ -31,6 +31,7 @@ NEEDED = (
     "entaug/__init__.pyi",
     "entaug/backends/models/catalogue.toml",
     "entaug/report/html/page.html",
+    "entaug/examples/corpus/train.conll",
 )
 APART = ("dev", "docs", "llama-cpp", "gliner")  # not for users, compiled for long, or at odds with other extras
 # Loads every name of every registry; one that lacks a package must say which extra has it.
@@ -102,9 +103,10 @@ def check_environment(wheel: Path, extra: str, folder: Path) -> Path:
     run(python, "-m", "pip", "install", "-q", "-c", ROOT / "constraints.txt", wanted, cwd=folder)
     run(python, "-m", "pip", "check", cwd=folder)
     loaded = run(python, "-c", LOAD.replace("{extras!r}", repr([extra])), cwd=folder).strip()
-    shutil.copy(ROOT / "examples" / "corpus" / "train.conll", folder / "train.conll")
+    shutil.rmtree(folder / "examples", ignore_errors=True)
     for command in (
-        ("augment", "train.conll", "-m", "mr,sis,lwtr", "-o", "out.conll", "--force"),
+        ("example",),
+        ("augment", "examples/corpus/train.conll", "-m", "mr,sis,lwtr", "-o", "out.conll", "--force"),
         ("check", "out.conll"),
         ("convert", "out.conll", "out.jsonl", "--force"),
     ):

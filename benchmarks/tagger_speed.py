@@ -8,6 +8,7 @@ Usage::
     git worktree add --detach BASELINE 122e09c
     python benchmarks/tagger_speed.py speed BASELINE/src --steps 60
     python benchmarks/tagger_speed.py f1 BASELINE/src --steps 300 --seeds 3
+    python benchmarks/tagger_speed.py layers                 # of this version, with fewer layers of MPNet trained
 
 The corpora are those of ``ENTAUG_DATA``.
 """
@@ -23,6 +24,7 @@ import subprocess
 import sys
 import time
 from importlib.metadata import version
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -137,8 +139,39 @@ def measure_f1(versions: dict[str, Path], steps: int, seeds: int) -> None:
             print(f"| {corpus}-{SENTENCES} | {name} | {each} | {statistics.fmean(scores):.1f} |", flush=True)
 
 
+def measure_layers() -> None:
+    """Print a table of the time of a step in the first and the third epoch, by the number of trained layers."""
+    import torch
+
+    import entaug
+    from entaug.taggers.base import TaggerTrainingConfig, create_tagger
+
+    torch.set_num_threads(1)
+    train = list(entaug.read(Path(os.environ["ENTAUG_DATA"]) / CORPORA["crossner-ai"][0]))[:SENTENCES]
+    in_epoch = -(-len(train) // 8)
+    medians: dict[int | None, tuple[float, float]] = {}
+    for layers in (None, 6, 4, 0):
+        clock = [time.process_time()]
+        create_tagger("linear", encoder="mpnet", device="cpu", precision="fp32", trained_layers=layers).fit(
+            train,
+            config=TaggerTrainingConfig(steps=3 * in_epoch, batch_size=8),
+            progress=lambda *_, clock=clock: clock.append(time.process_time()),
+        )
+        times = [after - before for before, after in pairwise(clock)][1:]  # without the first, which warms up
+        medians[layers] = statistics.median(times[: in_epoch - 1]), statistics.median(times[2 * in_epoch :])
+    print(machine() + "\n")
+    print("| trained layers of 12 | first epoch, times as fast | third epoch, times as fast |")
+    print("|---|---|---|")
+    for layers, own in medians.items():
+        first, third = (whole / part for whole, part in zip(medians[None], own, strict=True))
+        print(f"| {'all' if layers is None else layers} | {first:.2f} | {third:.2f} |")
+
+
 def main() -> None:
     """Parse the command line."""
+    if sys.argv[1:] == ["layers"]:
+        measure_layers()
+        return
     if sys.argv[1:2] == ["work"]:
         work(sys.argv[2], *map(int, sys.argv[3:]))
         return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -12,11 +12,11 @@ import entaug
 from entaug import Augmenter
 from entaug.commands.list import describe_labels, describe_needs
 from entaug.config.params import argument_descriptions, parameters
+from entaug.core.html import versions_to_html
 from entaug.formats.augmented import AugmentedPair, pair_with_sources, read_augmented
 from entaug.methods import METHODS
 from entaug.methods.types import MethodInfo
 from page_text import MEASURED, ROOT, options_table, rows_of, table
-from sentence_html import pairs_to_html
 
 __all__ = [
     "CORPUS",
@@ -125,6 +125,11 @@ def method_pages() -> dict[str, str]:
     return {"methods/index.md": "\n".join(index), **{f"methods/{name}.md": _method_page(name) for name in METHODS}}
 
 
+def _shown(pairs: Sequence[AugmentedPair]) -> str:
+    """Sentences before and after augmentation as HTML."""
+    return versions_to_html((pair.augmented, pair.sources) for pair in pairs)
+
+
 def _method_page(name: str) -> str:
     cls = METHODS[name]
     info = cls.info
@@ -132,7 +137,7 @@ def _method_page(name: str) -> str:
     parts = [
         f"# `{name}`: {info.long_name.replace('-', ' ')}\n",
         f"{info.summary[0].upper()}{info.summary[1:]}.\n",
-        f"{pairs_to_html(shown)}\n",
+        f"{_shown(shown)}\n",
         f"{origin}.\n",
         "## Properties\n",
         table(("", ""), _properties(cls)),
@@ -342,7 +347,7 @@ def _study(name: str) -> str:
 def first_example() -> str:
     """One sentence before and after augmentation, for the first page."""
     shown, _ = examples("mr")
-    return pairs_to_html(shown[:1])
+    return _shown(shown[:1])
 
 
 def recorded_files() -> list[Path]:

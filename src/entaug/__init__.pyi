@@ -6,6 +6,8 @@ from .commands.audit import audit
 from .commands.check import check
 from .commands.convert import convert
 from .commands.evaluate import evaluate
+from .commands.example import example
+from .commands.export import export
 from .commands.filter import filter  # noqa: A004
 from .commands.mentions import mentions
 from .commands.predict import predict
@@ -24,6 +26,7 @@ from .core.mentions import Mention
 from .errors import EntaugError
 from .formats import read, stream, write
 from .formats.augmented import AugmentedPair, pair_with_sources, read_augmented
+from .formats.exchange import from_pandas, from_spacy, to_pandas, to_spacy
 from .formats.parquet import from_datasets, to_datasets
 from .formats.unlabelled import read_unlabelled
 from .methods import METHODS, create_augmenter
@@ -58,6 +61,7 @@ from .metrics.significance import Difference, paired_bootstrap
 from .metrics.span_f1 import MatchCounts, Scores, score
 from .report.attention import draw_attention_map
 from .report.markdown import markdown_report
+from .study.advise import advise
 from .study.auto import auto
 from .study.records import read_run_records
 from .teacher import Relabeller
@@ -104,6 +108,7 @@ __all__ = [
     "ShuffleWithinSegments",
     "SynonymReplacement",
     "__version__",
+    "advise",
     "ask_teachers",
     "audit",
     "augment",
@@ -116,10 +121,14 @@ __all__ = [
     "create_augmenter",
     "draw_attention_map",
     "evaluate",
+    "example",
+    "export",
     "filter",
     "filter_by_confidence",
     "find_label_errors",
     "from_datasets",
+    "from_pandas",
+    "from_spacy",
     "krippendorff_alpha",
     "markdown_report",
     "measure_quality",
@@ -144,6 +153,8 @@ __all__ = [
     "subset",
     "suggest",
     "to_datasets",
+    "to_pandas",
+    "to_spacy",
     "train",
     "write",
     "write_report",

@@ -101,7 +101,7 @@ def needs_models(arguments: list[str]) -> tuple[bool, bool]:
         return "--check" not in text, "--check" not in text
     if command in ("quality", "report"):
         return "--no-models" not in text and ".md" not in text and "--list" not in text, False
-    if command in ("train", "predict", "suggest", "audit", "auto", "relabel"):
+    if command in ("train", "predict", "suggest", "audit", "auto", "advise", "relabel", "export"):
         is_trained = "--teacher none" not in text and not (command == "audit" and "--apply-review" in text)
         return is_trained, is_trained
     if command == "evaluate":
@@ -230,7 +230,7 @@ def test_commands(
         return
     with_models, _ = needs_models(arguments)
     if with_models:
-        is_split = arguments[0] == "auto"
+        is_split = arguments[0] in ("auto", "advise")
         few = list(entaug.read("train.conll"))[: AUTO_FEW if is_split else FEW]
         for name in ("train.conll", "examples/corpus/train.conll"):
             Path(name).unlink()
@@ -249,9 +249,7 @@ def test_commands(
         plan = Path("examples/plan.toml")
         small = {"seeds = [1, 2, 3]": "seeds = [1]", "epochs = 10": "epochs = 1", "sizes = [50]": "sizes = [4]"}
         plan.write_text(replace_all(plan.read_text("utf-8"), small), "utf-8")
-    if arguments[0] == "auto":
-        limits = ["--steps", "2", "--repeats", "1", *([] if "--dev" in arguments else ["--folds", "2"])]
-        arguments = [*arguments, *limits]
+    arguments = [*arguments, *limits_of_study(arguments)]
     is_trained = arguments[0] == "augment" and args.method in TRAINED and SERVER not in text
     extra = ["--epochs", "1"] if is_trained and args.method != "selftrain" else []
     extra += ["--ensemble-steps", "2"] if is_selftrain(arguments) else []
@@ -274,12 +272,19 @@ def test_commands(
         assert (workspace / output).exists()
 
 
+def limits_of_study(arguments: list[str]) -> list[str]:
+    """Options with which a command that trains many taggers ends soon."""
+    if arguments[0] == "auto":
+        return ["--steps", "2", "--repeats", "1", *([] if "--dev" in arguments else ["--folds", "2"])]
+    return ["--steps", "2", "--jobs", "1", "--budget", "0.01"] if arguments[0] == "advise" else []
+
+
 def train_named_taggers(arguments: list[str]) -> None:
     """Train the taggers that a command reads; they must be there when its options are parsed."""
     names = {"result/tagger", "larger-tagger"} & set(arguments) if arguments[0] == "augment" else set()
     if arguments[0] == "evaluate" and "--tagger" not in arguments and Path(arguments[-1]).name == "tagger":
         names.add(arguments[-1])
-    if arguments[0] == "predict":
+    if arguments[0] in ("predict", "export"):
         names.add(arguments[1])
     for name in names:
         assert main(["train", "train.conll", "-o", name, "--epochs", "1"]) == 0

@@ -17,12 +17,11 @@ import pytest
 
 import entaug
 from conftest import EXAMPLE, ROOT
-from entaug import Mention, Sentence
 from entaug.commands.main import COMMANDS
 from entaug.config.params import parameters
 from entaug.filters import FILTERS
 from entaug.formats import FORMATS
-from entaug.formats.augmented import AugmentedPair, read_augmented
+from entaug.formats.augmented import read_augmented
 from entaug.methods import METHODS
 from entaug.metrics.quality import MEASURES
 
@@ -157,24 +156,6 @@ def test_recorded_examples_are_of_the_example_corpus(name: str) -> None:
         required = [p for p in parameters(METHODS[name]) if not {"local", "only_if_set"} & p.metadata.keys()]
         missing = {p.name for p in required} - given
         assert not missing, f"{name} has had no {missing} when it was recorded; run: python docs/record.py {name}"
-
-
-def test_mentions_are_marked_within_and_beside_one_another() -> None:
-    from sentence_html import pairs_to_html, sentence_to_html
-
-    one = Sentence("a b c d".split(), [Mention("X", [(0, 3)]), Mention("Y", [(1, 2)]), Mention("Z", [(0, 1), (3, 4)])])
-    # By hand: X around Y; Z in two pieces, the first within X.
-    assert sentence_to_html(one, ["X", "Y", "Z"]) == (
-        '<mark class="hue0"><mark class="hue2">a<small> Z 1/2</small></mark> '
-        '<mark class="hue1">b<small> Y</small></mark> c<small> X</small></mark> '
-        '<mark class="hue2">d<small> Z 2/2</small></mark>'
-    )
-    crossing = Sentence("a b c".split(), [Mention("X", [(0, 2)]), Mention("Y", [(1, 3)])])
-    assert re.sub(r"<small>.*?</small>| class=\"\w+\"", "", sentence_to_html(crossing, ["X", "Y"])) == (
-        "<mark>a <mark>b</mark></mark> <mark>c</mark>"
-    )
-    html = pairs_to_html([AugmentedPair(Sentence("a < c".split()), Sentence("a < b".split()))])
-    assert "<dt>after</dt><dd>a &lt; <ins>c</ins></dd>" in html
 
 
 @dataclass(frozen=True)

@@ -19,10 +19,14 @@ from transformers import (
     BertConfig,
     BertForMaskedLM,
     BertForTokenClassification,
+    DebertaV2Config,
+    DebertaV2ForMaskedLM,
     LlamaConfig,
     LlamaForCausalLM,
     MBartConfig,
     MBartForConditionalGeneration,
+    MPNetConfig,
+    MPNetForMaskedLM,
     PreTrainedTokenizerFast,
     RobertaConfig,
     RobertaForMaskedLM,
@@ -115,7 +119,7 @@ def _roberta_like(tokenizer: Tokenizer) -> Any:
 
 
 def save(folder: Path, kind: str, texts: list[str] | None = None) -> Path:
-    """Write a tiny model and its tokenizer to a folder: of BERT, RoBERTa, XLM-R, Llama, T5, BART or mBART.
+    """Write a tiny model and its tokenizer to a folder: of BERT, RoBERTa, XLM-R, MPNet, DeBERTa, Llama, T5, ...
 
     The tokenizers of BERT, T5 and XLM-R may be trained on given texts instead of the example corpus.
     """
@@ -149,8 +153,11 @@ def save(folder: Path, kind: str, texts: list[str] | None = None) -> Path:
         config, cls = {
             "roberta": (RobertaConfig, RobertaForMaskedLM),
             "xlm-roberta": (XLMRobertaConfig, XLMRobertaForMaskedLM),
+            "mpnet": (MPNetConfig, MPNetForMaskedLM),
+            "deberta-v2": (DebertaV2Config, DebertaV2ForMaskedLM),
         }[kind]
-        model = cls(config(vocab_size=len(tokenizer), max_position_embeddings=64, pad_token_id=1, **SHAPE))
+        own = {"relative_attention": True, "conv_kernel_size": 3, "position_buckets": 8} if kind == "deberta-v2" else {}
+        model = cls(config(vocab_size=len(tokenizer), max_position_embeddings=64, pad_token_id=1, **SHAPE, **own))
     # Random weights are nearly uniform; larger ones make models that have opinions.
     with torch.no_grad():
         for parameter in model.parameters():

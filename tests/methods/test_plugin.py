@@ -50,6 +50,19 @@ def test_on_the_command_line(environment: dict[str, str], tmp_path: Path) -> Non
         assert sentence.tokens == tuple(t if o else t.lower() for t, o in zip(source.tokens, outside, strict=True))
 
 
+def test_in_the_training_of_spacy(environment: dict[str, str], tmp_path: Path) -> None:
+    pytest.importorskip("spacy")
+    entaug.write(entaug.read(EXAMPLE / "train.conll"), tmp_path / "train.spacy")
+    code = f"""
+import spacy
+create = spacy.registry.augmenters.get("entaug.lowercase.v1")
+corpus = spacy.training.Corpus({str(tmp_path / "train.spacy")!r}, augmenter=create(train={str(tmp_path)!r}, p=1.0))
+_, new, *_ = corpus(spacy.blank("en"))
+print(new.reference.ents)
+"""
+    assert run(environment, "-c", code) == "(ana duarte, helio labs, lisbon)\n"
+
+
 def test_in_python(environment: dict[str, str]) -> None:
     code = """
 import entaug

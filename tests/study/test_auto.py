@@ -23,7 +23,8 @@ from entaug.core.data import Sentence
 from entaug.core.mentions import Mention
 from entaug.errors import InputError, OutputError, ParameterError
 from entaug.methods import create_augmenter
-from entaug.study.choice import RECIPES
+from entaug.study.auto_files import AutoSummary
+from entaug.study.choice import RECIPES, Gain
 from entaug.study.engine import StudyProgress
 from entaug.taggers.base import TAGGERS, TaggerTrainingConfig, load_tagger, write_config
 from helpers import tiny
@@ -163,7 +164,14 @@ def test_a_recipe_that_helps_is_chosen_and_its_result_is_whole(files: Path) -> N
     assert len(sentences) == 60 + summary.augmented
     assert sentences[60:] == entaug.read(files / "out" / "augmented.jsonl")
     assert json.loads((files / "out" / "summary.json").read_text())["recipe"] == summary.recipe
-    assert f"expect {summary.chosen.expected:+.1f} F1" in summary.lines()[-1]
+    *_, chosen, gold_alone, larger, result, advice = summary.lines()
+    assert chosen == f"chosen: {summary.recipe}"
+    assert gold_alone == f"gold alone with minilm: F1 {summary.gold_f1:.1f}"
+    assert larger == "gold alone with mpnet: not measured; +11.8 points over gold alone with minilm on other corpora"
+    interval = f"{summary.chosen.expected:+.1f} ({summary.chosen.low:.1f} to {summary.chosen.high:.1f})"
+    about = f"about F1 {summary.gold_f1 + summary.chosen.expected:.1f}"
+    assert result == f"result: {summary.recipe} with minilm: {about}, {interval} over gold alone"
+    assert advice.startswith("next: if a larger tagger is not too slow for you, --encoder mpnet; let a larger encoder")
     tagger = load_tagger(files / "out" / "tagger")
     [predicted] = tagger.predict([corpus(300, 301)[0].with_(mentions=())])
     assert predicted.tokens[1] == "saw"
@@ -226,9 +234,25 @@ def test_where_nothing_helps_gold_alone_is_trained(files: Path, monkeypatch: pyt
     monkeypatch.setattr(OracleTagger, "gain", -0.1)
     summary = run(files)
     assert (summary.recipe, summary.augmented, summary.chosen) == ("gold", 0, None)
-    assert "gold alone; no recipe shows a gain that is credible" in summary.lines()[-1]
+    chosen, *_, result, _ = summary.lines()[-5:]
+    assert chosen.startswith("chosen: gold alone; no recipe shows a gain that is credible")
+    assert result == f"result: gold alone with minilm: F1 {summary.gold_f1:.1f}"
     assert entaug.read(files / "out" / "train.jsonl") == entaug.read(files / "train.conll")
     assert json.loads((files / "out" / "tagger" / "tagger.json").read_text())["state"][1] == 0.5
+
+
+def test_what_to_do_next() -> None:
+    def advice(**values: Any) -> str:
+        return AutoSummary("train.conll", "out", 60, **values).lines()[-1]
+
+    text = "next: name unlabelled text of the same kind (+3.0 points on other corpora): --unlabelled FILE"
+    labels = "next: label more sentences: entaug suggest finds those that the teacher is least sure of"
+    assert advice(encoder="own") == text
+    measured = {"encoder": "minilm", "teacher_encoder": "mpnet", "unlabelled": 9, "gold_f1": 50.0, "recipe": "self"}
+    gain = Gain("self", None, None, expected=5.0, low=4.0, high=6.0, risk=0.0)
+    assert advice(**measured, gains=[gain], teacher_f1=54.0) == labels
+    larger = "next: mpnet alone is 3.0 points above this result: --encoder mpnet; "
+    assert advice(**measured, gains=[gain], teacher_f1=58.0) == larger + labels.removeprefix("next: ")
 
 
 @pytest.mark.slow
@@ -296,7 +320,7 @@ def test_what_another_call_left_is_not_mixed_in(files: Path) -> None:
 def test_dev_takes_the_place_of_folds_and_is_never_trained_on(files: Path) -> None:
     summary = run(files, dev=files / "dev.conll")
     assert summary.measured_on == "dev"
-    assert "on the dev sentences with 3 seeds" in summary.lines()[-1]
+    assert summary.lines()[0] == "gains over gold alone, measured on the dev sentences with 3 seeds:"
     assert all(len(gold) == 60 for gold, _ in OracleTagger.trained)
     held_out = {s.tokens[2] for s in corpus(200, 240)}
     assert not any(held_out & set(sentence.tokens) for _, new in OracleTagger.trained for sentence in new)
@@ -367,27 +391,35 @@ def test_a_budget_too_small_says_what_would_do(files: Path) -> None:
     assert summary.recipe == "gold"
     assert summary.gold_f1 is None
     assert any("the budget is too small to measure the gain of a recipe" in note for note in summary.notes)
-    first, *tried, last = summary.lines()
-    assert first == "nothing was measured: gains to expect are those on other corpora"
+    first, *tried, chosen, gold_alone, _, result, _ = summary.lines()
+    assert first == "gains over gold alone, measured on other corpora; nothing was measured on this one:"
     assert tried[0] == "  self           expect +3.0 (-2.9 to 8.9)"
-    assert last.startswith("chosen: gold alone; no recipe shows a gain that is credible")
-    assert run(files, "none", recipes=[], folds=0).lines() == [
-        "nothing was measured: the tagger is trained on gold alone"
+    assert chosen.startswith("chosen: gold alone; no recipe shows a gain that is credible")
+    assert gold_alone == "gold alone with minilm: not measured"
+    *without, advice = run(files, "none", recipes=[], folds=0, encoder="own").lines()
+    assert without == [
+        "gold alone with own: not measured",
+        "gold alone with a larger encoder: not measured",
+        "result: gold alone with own: not measured",
     ]
+    assert advice.startswith("next: let a larger encoder label the text (+6.5 points on other corpora in place of")
+    assert result == without[2].replace("own", "minilm")
 
 
 def test_without_folds_a_larger_teacher_is_taken_for_its_gains_on_other_corpora(files: Path) -> None:
     summary = run(files, teacher_encoder="large", folds=0)
     assert OracleTagger.encoders == [("minilm", False), ("large", False), ("minilm", True)], "nothing is measured"
     assert (summary.recipe, summary.gold_f1, summary.measured_on) == ("self", None, "nothing")
-    last = summary.lines()[-1]
-    assert last.startswith("chosen: self; expect +6.5 F1 (0.6 to 12.4) over gold alone, measured on other corpora")
+    *_, larger, result, advice = summary.lines()
+    assert larger == "gold alone with large, the teacher: not measured"
+    assert result == "result: self with minilm: +6.5 (0.6 to 12.4) over gold alone"
+    assert advice.endswith("label more sentences: entaug suggest finds those that the teacher is least sure of")
     again = entaug.auto(**{**_plan(files / "out" / "plan.toml"), "output": files / "again"})
     assert (again.recipe, again.gains) == (summary.recipe, summary.gains)
     for other in ("minilm", None):
         summary = run(files, f"small-{other}", teacher_encoder=other, folds=0)
         assert summary.recipe == "gold", "a teacher that is no larger is not trusted unmeasured"
-        assert any("--teacher-encoder" in note for note in summary.notes) == (other is None)
+        assert ("--teacher-encoder" in summary.lines()[-1]) == (other is None)
 
 
 @pytest.mark.slow
@@ -414,7 +446,10 @@ def test_a_teacher_may_have_an_encoder_of_its_own(files: Path) -> None:
     assert summary.gold_f1 is not None
     assert summary.teacher_f1 is not None
     assert summary.teacher_f1 > summary.gold_f1 + 20
-    assert any(line.startswith("the teacher, with its own encoder: F1 9") for line in summary.lines())
+    assert f"gold alone with large, the teacher: F1 {summary.teacher_f1:.1f}" in summary.lines()
+    result = summary.gold_f1 + summary.chosen.expected
+    advice = f"next: large alone is {summary.teacher_f1 - result:.1f} points above this result: --encoder large"
+    assert summary.lines()[-1].startswith(advice) == (summary.teacher_f1 > result)
     # The labels of the large teacher, which misses little; a small one misses a half.
     new = [sentence for sentence in entaug.read(files / "out" / "train.jsonl") if sentence.provenance]
     assert sum(len(sentence.mentions) for sentence in new) > 1.7 * len(new)
@@ -595,7 +630,8 @@ def test_the_command_says_what_to_expect(files: Path, capsys: pytest.CaptureFixt
     assert any(line.startswith("fold 2 of 5, repetition 2 of 2: self: ") and total in line for line in lines)
     assert f"training on all gold sentences: 0 {total}" in lines
     assert any("about 1 min left" in line for line in lines)
-    assert any(line.startswith("chosen: ") and "over gold alone, measured by 5-fold" in line for line in lines)
+    assert any(line.startswith("gains over gold alone, measured by 5-fold") for line in lines)
+    assert [line.partition(":")[0] for line in lines if line.startswith(("result:", "next:"))] == ["result", "next"]
     assert (
         main(["auto", str(files / "train.conll"), "-o", str(files / "new"), "--recipes", "self", "--tagger", "oracle"])
         == 2

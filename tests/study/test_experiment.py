@@ -31,7 +31,7 @@ from entaug.files.locks import lock
 from entaug.metrics.span_f1 import MatchCounts, Scores
 from entaug.report.markdown import markdown_report
 from entaug.study.data import prepare_splits
-from entaug.study.engine import _run_error, run_experiment
+from entaug.study.engine import run_error, run_experiment
 from entaug.study.plan import copies_for, patience_ratios, read_plan
 from entaug.study.records import RecordStore, RunRecord, read_run_records
 from entaug.study.runs import RunSpec, execute_run
@@ -480,11 +480,11 @@ def test_a_second_process_says_that_it_waits(encoder: Path, tmp_path: Path, caps
 
 def test_errors_name_their_run(encoder: Path, tmp_path: Path) -> None:
     gold, *_, new = schedule_of(tmp_path, encoder, "seeds = [7]").runs
-    told = _run_error(new, InputError("nothing to do", path="x", line=3, remedy="use another"))
+    told = run_error(new, InputError("nothing to do", path="x", line=3, remedy="use another"))
     assert str(told) == "x:3: nothing to do (in the run toy, 16, linear, mr 1N, seed 7); use another"
-    told = _run_error(gold, ValueError("one\ntwo"))
+    told = run_error(gold, ValueError("one\ntwo"))
     assert str(told).startswith("the run toy, 16, linear, gold, seed 7 failed (ValueError: one two); correct it")
-    assert "perhaps for lack of memory" in str(_run_error(gold, BrokenProcessPool()))
+    assert "perhaps for lack of memory" in str(run_error(gold, BrokenProcessPool()))
 
 
 def test_processes_for_runs_never_hear_ctrl_c() -> None:

@@ -120,8 +120,10 @@ def test_other_architectures_train_predict_save_and_load(kind: str, folders: dic
 
 
 @pytest.mark.parametrize("kind", ["bart", "t5", "bert"])
-def test_a_frozen_encoder_keeps_its_weights_and_the_decoder_learns(kind: str, folders: dict[str, Path]) -> None:
-    tagger = new_tagger(folders[kind], frozen=True)
+def test_an_encoder_without_trained_layers_keeps_its_weights_and_the_decoder_learns(
+    kind: str, folders: dict[str, Path]
+) -> None:
+    tagger = new_tagger(folders[kind], trained_layers=0)
     tagger.fit(MIXED, config=TaggerTrainingConfig(steps=2, learning_rate=1e-2, head_learning_rate=1e-2))
     body, plain = tagger._encoder, PointerEncoder(str(folders[kind]))
     table = plain.model.get_input_embeddings().weight
@@ -132,6 +134,15 @@ def test_a_frozen_encoder_keeps_its_weights_and_the_decoder_learns(kind: str, fo
         decoders = (body.model.get_decoder().named_parameters(), plain.model.get_decoder().named_parameters())
         changed = [name for (name, own), (_, old) in zip(*decoders, strict=True) if not torch.equal(own, old)]
         assert len(changed) > 10
+
+
+def test_t5_whose_first_layer_serves_the_others_is_run_whole(folders: dict[str, Path]) -> None:
+    tagger = new_tagger(folders["t5"], trained_layers=1)
+    tagger.fit(MIXED, config=TaggerTrainingConfig(steps=2, learning_rate=1e-2, head_learning_rate=1e-2))
+    before = PointerEncoder(str(folders["t5"])).encoder.block.state_dict()
+    after = tagger._encoder.encoder.block.state_dict()
+    assert {key[0] for key, value in after.items() if not torch.equal(value, before[key])} == {"1"}
+    assert not tagger._encoder._lower._is_divisible
 
 
 def test_untrained_weights_give_valid_mentions_and_end(folders: dict[str, Path]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import json
 import math
@@ -16,6 +17,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 import entaug
 from conftest import EXAMPLE
@@ -36,8 +39,9 @@ from entaug.errors import (
 )
 from entaug.metrics.span_f1 import score
 from entaug.taggers.base import TAGGERS, TaggerTrainingConfig, create_tagger, load_tagger, overlap_of
-from entaug.taggers.encoders import Encoder, StaticEncoder
+from entaug.taggers.encoders import Encoder, LowerLayers, StaticEncoder
 from entaug.taggers.flat import BiLSTMCRFTagger, CRFDecoder, LinearDecoder, LinearTagger
+from entaug.taggers.neural import masked_words
 from helpers import tiny
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -337,23 +341,139 @@ def test_static_words_are_told_by_vector_casing_and_characters(vectors: Path) ->
 
 
 @pytest.mark.parametrize("name", ["linear", "bilstm-crf", "w2ner"])
-def test_a_frozen_encoder_keeps_its_weights(name: str, bert: Path, vectors: Path, tmp_path: Path) -> None:
+def test_an_encoder_without_trained_layers_keeps_its_weights(
+    name: str, bert: Path, vectors: Path, tmp_path: Path
+) -> None:
     pretrained = Encoder(str(bert)).model.state_dict()
     before = {key: tensor for key, tensor in pretrained.items() if "pooler" not in key}  # which is random and unused
     few = TaggerTrainingConfig(steps=4, batch_size=8, learning_rate=1e-2)
-    frozen = made(name, bert, vectors, frozen=True).fit(GOLD, config=few)
+    frozen = made(name, bert, vectors, trained_layers=0).fit(GOLD, config=few)
     free = made(name, bert, vectors).fit(GOLD, config=few)
     after, trained = frozen._encoder.model.state_dict(), free._encoder.model.state_dict()
     assert all(torch.equal(before[key], after[key]) for key in before)
     assert not all(torch.equal(before[key], trained[key]) for key in before)
     assert not frozen._encoder.train().model.training
     head = {key: tensor.clone() for key, tensor in frozen._decoder.state_dict().items()}
-    again = made(name, bert, vectors, frozen=True).fit(GOLD, config=replace(few, steps=1))
+    again = made(name, bert, vectors, trained_layers=0).fit(GOLD, config=replace(few, steps=1))
     assert any(not torch.equal(head[key], tensor) for key, tensor in again._decoder.state_dict().items())
     frozen.save(tmp_path / "tagger")
     loaded = load_tagger(tmp_path / "tagger")
-    assert loaded.frozen  # type: ignore[attr-defined]
+    assert loaded.trained_layers == 0  # type: ignore[attr-defined]
     assert loaded.predict(DEV) == frozen.predict(DEV)
+
+
+@pytest.mark.parametrize("kind", ["bert", "roberta", "mpnet", "deberta-v2"])
+def test_only_the_upper_layers_are_trained(kind: str, vectors: Path, tmp_path: Path) -> None:
+    folder = tiny.save(tmp_path / kind, kind)
+    before = Encoder(str(folder)).model.state_dict()
+    few = TaggerTrainingConfig(steps=4, batch_size=8, learning_rate=1e-2)
+    tagger = made("linear", folder, vectors, trained_layers=1).fit(GOLD, config=few)
+    changed = {key for key, value in tagger._encoder.model.state_dict().items() if not torch.equal(value, before[key])}
+    assert changed
+    assert all(".1." in key or "pooler" in key for key in changed), "the tiny models have two layers"
+    # The first layer of DeBERTa has a convolution, which the model applies to whichever layer it runs first.
+    assert tagger._encoder._lower._is_divisible == (kind != "deberta-v2")
+    with pytest.raises(ParameterError, match="has 2 layers, not 3"):
+        made("linear", folder, vectors, trained_layers=3).fit(GOLD, config=few)
+
+
+@pytest.mark.parametrize("trained", [0, 1, 2])
+def test_what_lower_layers_compute_is_kept(trained: int, bert: Path, vectors: Path, monkeypatch: Any) -> None:
+    few = TaggerTrainingConfig(steps=7, batch_size=8, learning_rate=1e-3)
+    plain = Encoder(str(bert))
+    of_one_row = [sentence for sentence in GOLD if len(plain.prepare(sentence.tokens).rows) == 1][:16]
+    made_with: list[dict[str, torch.Tensor]] = []
+    computed: list[int] = []
+    compute = LowerLayers._lower_states
+
+    def counted(self: LowerLayers, model: Any, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        computed.append(len(ids))
+        return compute(self, model, ids, mask)
+
+    monkeypatch.setattr(LowerLayers, "_lower_states", counted)
+    for limit, count in ((LowerLayers.LIMIT, len(of_one_row)), (0, 7 * 8)):
+        monkeypatch.setattr(LowerLayers, "LIMIT", limit)
+        computed.clear()
+        tagger = made("linear", bert, vectors, trained_layers=trained).fit(of_one_row, config=few)
+        assert sum(computed) == count + (8 if trained else 0), "the first batch is computed once more, to compare"
+        assert not tagger._encoder._lower._kept
+        made_with.append({**tagger._encoder.model.state_dict(), **tagger._decoder.state_dict()})
+    # A model that cannot be divided is run whole.
+    monkeypatch.setattr(LowerLayers, "_divides", lambda *_: False)
+    whole = made("linear", bert, vectors, trained_layers=trained).fit(of_one_row, config=few)
+    made_with.append({**whole._encoder.model.state_dict(), **whole._decoder.state_dict()})
+    for other in made_with[1:]:
+        assert all(torch.allclose(value, other[key], atol=1e-4) for key, value in made_with[0].items())
+
+
+# ------------------------------------------------------------------------------------------------------- regularisation
+
+
+def _weights(tagger: Any) -> dict[str, torch.Tensor]:
+    return {**tagger._encoder.model.state_dict(), **tagger._decoder.state_dict()}
+
+
+def test_weights_are_averaged_over_the_last_steps(bert: Path, vectors: Path) -> None:
+    config = TaggerTrainingConfig(steps=4, batch_size=8, learning_rate=1e-3)
+    after: list[dict[str, torch.Tensor]] = []
+    tagger = made("linear", bert, vectors)
+    tagger.fit(GOLD, config=config, progress=lambda *_: after.append(copy.deepcopy(_decoder_weights(tagger))))
+    mean = _decoder_weights(made("linear", bert, vectors).fit(GOLD, config=replace(config, averaged_share=0.5)))
+    for key, value in mean.items():
+        assert torch.allclose(value, (after[2][key] + after[3][key]) / 2, atol=1e-7)
+        assert not torch.equal(value, after[3][key])
+    with pytest.raises(ParameterError, match="the best epoch are not averaged"):
+        TaggerTrainingConfig(averaged_share=0.5, checkpoint="best")
+
+
+def _decoder_weights(tagger: Any) -> dict[str, torch.Tensor]:
+    return dict(tagger._decoder.state_dict())
+
+
+def test_consistency_brings_passes_with_different_dropout_together(bert: Path, vectors: Path) -> None:
+    config = TaggerTrainingConfig(steps=60, batch_size=8, learning_rate=1e-3, head_learning_rate=5e-3)
+
+    def divergence(tagger: Any) -> float:
+        torch.manual_seed(1)
+        encoder, decoder = tagger._encoder.train(), tagger._decoder.eval()
+        batch, words = [encoder.prepare(s.tokens) for s in GOLD], [len(s) for s in GOLD]
+        with torch.no_grad():
+            one, other = (decoder.log_marginals(encoder(batch), words).exp() for _ in range(2))
+        return float((one - other).abs().sum())
+
+    free = made("linear", bert, vectors).fit(GOLD, config=config)
+    held = made("linear", bert, vectors).fit(GOLD, config=replace(config, consistency=5.0))
+    assert divergence(held) < 0.7 * divergence(free)
+    with pytest.raises(ParameterError, match="w2ner gives no probabilities to tags"):
+        made("w2ner", bert, vectors).fit(GOLD, config=replace(config, consistency=1.0))
+    crf = made("bilstm-crf", bert, vectors).fit(GOLD, config=replace(config, steps=2, consistency=1.0))
+    assert math.isfinite(crf.history_.losses[-1])
+
+
+def test_the_encoder_first_learns_from_the_text(bert: Path, vectors: Path, tmp_path: Path) -> None:
+    config = TaggerTrainingConfig(steps=1, batch_size=8, learning_rate=1e-9, head_learning_rate=1e-9)
+    plain = made("linear", bert, vectors).fit(GOLD, config=config)
+    first, again = (
+        made("linear", bert, vectors).fit(GOLD, config=replace(config, pretraining_epochs=2), augmented=DEV)
+        for _ in range(2)
+    )
+    weights = _weights(first)
+    assert all(torch.equal(value, weights[key]) for key, value in _weights(again).items())
+    far = [key for key, value in _weights(plain).items() if (value - weights[key]).abs().max() > 1e-5]
+    assert any("layer.0" in key for key in far)
+    assert first._encoder.name == plain._encoder.name
+    first.save(tmp_path / "tagger")
+    assert load_tagger(tmp_path / "tagger").predict(DEV) == first.predict(DEV)
+    with pytest.raises(ParameterError, match="has no encoder to pretrain"):
+        made("static-bilstm-crf", bert, vectors).fit(GOLD, config=replace(config, pretraining_epochs=1))
+
+
+@given(st.integers(1, 30), st.integers(0, 10**6))
+def test_masked_words_are_the_text(length: int, seed: int) -> None:
+    sentence = Sentence([f"w{i}" for i in range(length)])
+    example = masked_words(sentence, Random(seed))
+    assert "".join(part for part, _ in example) == sentence.text
+    assert 1 <= sum(masked for _, masked in example) <= length
 
 
 # --------------------------------------------------------------------------------------------------------------- heads

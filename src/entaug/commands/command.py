@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import Any, Self
 
@@ -47,6 +48,10 @@ class Summary:
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
+
+    def _repr_html_(self) -> str:
+        """Return the lines for a notebook."""
+        return f"<pre>{escape(str(self))}</pre>"
 
 
 @dataclass(kw_only=True)

@@ -49,6 +49,7 @@ _RARE = {
     *("precision", "any_language", *(field.name for field in dataclasses.fields(RequestSettings))),
     *("max_attempts", "part", "executor", "address", "drop_held_out"),
     *("warmup_ratio", "warmup_steps", "weight_decay", "max_grad_norm", "head_learning_rate", "gold_learning_rate"),
+    *("pretraining_epochs", "consistency", "averaged_share"),
 }
 _EXIT_CODES = """exit codes:
   0    success

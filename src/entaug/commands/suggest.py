@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Unpack
+from typing import Any, Unpack
 
 from entaug.commands.command import Command, FileSummary, OptionGroup, add_parameters, given_parameters
 from entaug.commands.options import (
@@ -28,12 +28,9 @@ from entaug.core.progress import Progress, no_progress
 from entaug.errors import InputError, ParameterError
 from entaug.formats.base import ReadReport
 from entaug.formats.file_job import FileJob, FileOptions, check_apart, read_sentences, require_mentions
-from entaug.metrics.near_duplicates import select_distinct
-from entaug.teacher.label import PseudoLabelled, label_sentences, ranked, uncertainty
+from entaug.teacher.label import PseudoLabelled, Strategy, label_sentences, most_informative
 from entaug.teacher.train import Teacher, TeacherParameters
 
-Strategy = Literal["uncertainty", "entropy", "margin", "random"]
-"""How sentences are selected; see `suggest`."""
 _WITH_PROBABILITIES = ("jsonl", "parquet", "datasets")  # formats in which the probabilities of tags are kept
 
 
@@ -120,22 +117,19 @@ def suggest(
         require_mentions(gold, input)
         trained = (teacher or TeacherParameters()).create_teacher(seed)
         labelled = _label(gold, unlabelled, trained, progress)
-        candidates = [one for one in labelled if len(one.sentence) >= min_tokens]
-        if not candidates:
+        how: dict[str, Any] = {"strategy": strategy, "max_similarity": max_similarity, "min_tokens": min_tokens}
+        chosen, summary.skipped = most_informative(labelled, number, **how, seed=seed)
+        if not chosen:
             remedy = "name another text, or lower min_tokens"
             raise InputError(f"no sentence of the text has {min_tokens} tokens", path=unlabelled.source, remedy=remedy)
-        scores = {id(one): _score(one, strategy) for one in candidates}
-        ordered = sorted(ranked(candidates, "random", seed), key=lambda one: -scores[id(one)])
-        chosen = select_distinct([one.sentence for one in ordered], number, max_similarity=max_similarity)
         suggested = [
-            _suggestion(ordered[i], rank, scores[id(ordered[i])], keep=target_file.format.name in _WITH_PROBABILITIES)
-            for rank, i in enumerate(chosen, start=1)
+            _suggestion(one, rank, score, keep=target_file.format.name in _WITH_PROBABILITIES)
+            for rank, (one, score) in enumerate(chosen, start=1)
         ]
         with target_file.writer(force=job.force) as writer:
             for sentence in suggested:
                 writer.write(sentence)
     summary.to_format, summary.gold, summary.suggested = target_file.dialect.describe(), len(gold), len(suggested)
-    summary.skipped = chosen[-1] + 1 - len(chosen)
     summary.mentions.update(mention.label for sentence in suggested for mention in sentence.mentions)
     return summary.finish(reading, [*unlabelled.notes, *trained.notes])
 
@@ -146,22 +140,6 @@ def _label(
     teacher.fit(gold, progress=lambda done, total, loss: progress(f"training, loss {loss:.2f}", done, total))
     progress("labelling", 0, len(text))
     return label_sentences(text, teacher.tagger, is_flat=all(sentence.is_flat for sentence in gold))
-
-
-def _score(labelled: PseudoLabelled, strategy: Strategy) -> float:
-    from entaug.backends.soft_labels import TagProbabilities
-
-    if strategy == "random":
-        return 0.0
-    if strategy == "uncertainty":
-        return 1 - labelled.confidence
-    probabilities = TagProbabilities.from_sentence(labelled.sentence)
-    if probabilities is None:
-        raise ParameterError(
-            f"{strategy} needs probabilities of tags, which this teacher does not give",
-            remedy="choose the strategy uncertainty or random",
-        )
-    return uncertainty(probabilities, strategy)
 
 
 def _suggestion(labelled: PseudoLabelled, rank: int, score: float, *, keep: bool) -> Sentence:

@@ -13,6 +13,7 @@ object; of two packages with one name the first by alphabet has it. What cannot 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module, metadata
 from typing import Any, Generic, TypeVar
@@ -185,11 +186,13 @@ def extra_of(error: ModuleNotFoundError) -> MissingExtraError | None:
     missing = (error.name or "").partition(".")[0]
     missing = _INSTALLED_WITH.get(missing, missing)
     found: dict[str, str] = {}
+    sizes: Counter[str] = Counter()
     for requirement in metadata.requires("entaug") or ():
         package, marker, extra = requirement.partition("extra ==")
         name = re.split(r"[^\w.-]", package.strip())[0]
+        sizes[extra.strip(" \"'")] += 1
         if marker and _MODULES.get(name, name.replace("-", "_").lower()) == missing:
             found[extra.strip(" \"'")] = name
-    # "all" and "dev" list the packages of other extras.
-    best = min(found, key=lambda extra: extra in ("all", "dev"), default=None)
+    # Some extras list the packages of others too: the smallest one is meant.
+    best = min(found, key=lambda extra: sizes[extra], default=None)
     return None if best is None else MissingExtraError(found[best], best)

@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from html import escape
 from typing import overload
 
 from entaug.core.data import Sentence
+from entaug.core.html import for_notebook, sentences_to_html
 
+_SHOWN = 10  # sentences, in a notebook
 _MADE_KEY = re.compile(r"[0-9a-f]{16}(-[1-9]\d*)?")
 
 
@@ -114,6 +117,12 @@ class Corpus(Sequence[Sentence]):
 
     def __repr__(self) -> str:
         return f"<Corpus of {len(self)} sentences from {self.source or 'memory'}>"
+
+    def _repr_html_(self) -> str:
+        """Return the counts and the first sentences for a notebook."""
+        counts = ", ".join(f"{label} {number:,}" for label, number in self.mention_counts().most_common())
+        head = escape(f"{len(self):,} sentences from {self.source or 'memory'}; mentions: {counts or 'none'}")
+        return for_notebook(f"<p>{head}</p>{sentences_to_html(self._sentences[:_SHOWN])}")
 
     @property
     def labels(self) -> tuple[str, ...]:

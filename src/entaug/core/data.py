@@ -265,6 +265,12 @@ class Sentence:
             after[end - 1] = f"]{mention.label}{number}" + after[end - 1]
         return " ".join(map("".join, zip(before, self.tokens, after, strict=True)))
 
+    def _repr_html_(self) -> str:
+        """Return the sentence for a notebook."""
+        from entaug.core.html import for_notebook, sentences_to_html
+
+        return for_notebook(sentences_to_html([self]))
+
     @property
     def is_flat(self) -> bool:
         """Whether all mentions are contiguous and none overlap."""

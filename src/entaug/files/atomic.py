@@ -202,6 +202,8 @@ def atomic_folder(path: Path, before_replacing: Callable[[Path], object] | None 
 
 
 def check_new_folder(path: Path) -> None:
-    """Check that a folder is new or empty."""
+    """Check that a folder is new or empty, and not the current one, which cannot be replaced."""
+    if path.exists() and path.samefile("."):
+        raise OutputError("is the current folder", path=str(path), remedy="name a new one in it")
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise OutputError("is there already", path=str(path), remedy="name a folder that is new or empty")

@@ -46,6 +46,17 @@ class AugmentedPair:
         """The provenance of the augmented sentence, empty where its file has none."""
         return self.augmented.provenance or Provenance()
 
+    @property
+    def sources(self) -> list[Sentence]:
+        """The gold sentences that are known."""
+        return [one for one in (self.source, *self.other_sources) if one is not None]
+
+    def _repr_html_(self) -> str:
+        """Return the sentence and its sources for a notebook."""
+        from entaug.core.html import for_notebook, versions_to_html
+
+        return for_notebook(versions_to_html([(self.augmented, self.sources)]))
+
 
 @dataclass
 class AugmentedCorpus:

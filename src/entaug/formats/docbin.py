@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Sized
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -78,7 +78,7 @@ class DocBinFormat(SpacyFormat):
     def detect(self, path: Path, dialect: DocBinDialect, options: Mapping[str, Any]) -> dict[str, Any]:
         if dialect.mentions == "ents":
             return {}
-        reader = _Reader(path)
+        reader = _Reader(read_bytes(path), str(path))
         groups: set[str] = set()
         for i in range(len(reader)):
             try:
@@ -88,7 +88,7 @@ class DocBinFormat(SpacyFormat):
         return self.detect_mentions(path, groups, reader.has_entities, dialect, options)
 
     def sentences(self, path: Path, dialect: DocBinDialect, reading: ReadReport) -> Iterator[Sentence]:
-        reader = _Reader(path)
+        reader = _Reader(read_bytes(path), str(path))
 
         def parse(_number: int, index: int) -> Iterator[Sentence]:
             sentence = reader.read_sentence(index, dialect.group, reading)
@@ -112,7 +112,7 @@ class DocBinFormat(SpacyFormat):
     def write(self, sentences: Iterable[Sentence], path: Path, dialect: DocBinDialect) -> None:
         kept, dialect = self.resolve(sentences, dialect)
         pairs = [(sentence, words_of(sentence)) for sentence in kept]
-        writer = _Writer(sorted({name for _, words in pairs for name in words.columns}), dialect.group)
+        writer = _Writer({name for _, words in pairs for name in words.columns}, dialect.group)
         for sentence, words in pairs:
             writer.add(sentence, words)
         with atomic_file(path) as out:
@@ -129,6 +129,30 @@ def _import_spacy() -> Any:
     except ImportError as error:
         raise MissingExtraError(error.name or "spacy", "spacy") from None
     return spacy
+
+
+# ----------------------------------------------------------------------------------------------- documents in memory
+
+
+def sentence_of_doc(doc: Any, group: str | None = None, reading: ReadReport | None = None) -> Sentence | None:
+    """Convert a document of spaCy to a sentence, as if it were read from a file; None without words."""
+    _import_spacy()
+    from spacy.tokens import DocBin
+
+    packed = DocBin([*_MENTION_ATTRIBUTES, *_ATTRIBUTES.values()], docs=[doc], store_user_data=True)
+    return _Reader(packed.to_bytes(), "doc").read_sentence(0, group, reading or ReadReport())
+
+
+def doc_of_sentence(sentence: Sentence, vocab: Any, group: str | None = None) -> Any:
+    """Convert a sentence to a document of spaCy, as if it were read from a file."""
+    DocBinFormat().check(sentence, DocBinDialect(mentions="ents" if group is None else "spans"))
+    _import_spacy()
+    from spacy.tokens import DocBin
+
+    words = words_of(sentence)
+    writer = _Writer(words.columns, group, vocab)
+    writer.add(sentence, words)
+    return next(iter(DocBin(store_user_data=True).from_bytes(writer.to_bytes()).get_docs(vocab)))
 
 
 # ------------------------------------------------------------------------------------------------------------- reading
@@ -173,7 +197,7 @@ def _packer() -> Any:
 class _Reader:
     """The documents of a DocBin."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, data: bytes, source: str) -> None:
         _import_spacy()
         import numpy as np
         from spacy.attrs import IDS
@@ -181,7 +205,6 @@ class _Reader:
         from spacy.strings import StringStore
 
         self._pos = NAMES
-        data = read_bytes(path)
         try:
             message = _unpacked(_inflated(data), len(data))
             attributes = [int(attribute) for attribute in message["attrs"]]
@@ -199,7 +222,7 @@ class _Reader:
                 raise ValueError("its parts do not fit")  # noqa: TRY301
         except Exception as error:  # noqa: BLE001 - damaged bytes may raise anything
             what = f"is no DocBin, or a damaged one ({str(error) or type(error).__name__})"
-            raise InputError(what, path=str(path), remedy=_REMEDY) from None
+            raise InputError(what, path=source, remedy=_REMEDY) from None
         self._bounds = [0, *np.cumsum(lengths, dtype="int64").tolist()]
 
     def __len__(self) -> int:
@@ -383,16 +406,16 @@ def _are_native(fields: Any, n: int) -> bool:
 class _Writer:
     """Collects documents, which spaCy packs."""
 
-    def __init__(self, columns: Sequence[str], group: str | None) -> None:
+    def __init__(self, columns: Collection[str], group: str | None, vocab: Any = None) -> None:
         spacy = _import_spacy()
         from spacy.tokens import DocBin
 
-        attributes = [*_MENTION_ATTRIBUTES, *(_ATTRIBUTES[name] for name in columns)]
+        attributes = [*_MENTION_ATTRIBUTES, *(_ATTRIBUTES[name] for name in sorted(columns))]
         self._bin = DocBin(attrs=attributes, store_user_data=True)
         self._numbers: dict[str, int] = {"": 0}
         self._index = {name: self._bin.attrs.index(spacy.attrs.IDS[name]) for name in ("ORTH", *attributes)}
         self._pos = spacy.parts_of_speech.IDS
-        self._vocab = spacy.vocab.Vocab()
+        self._vocab = spacy.vocab.Vocab() if vocab is None else vocab
         self._group = group
 
     def to_bytes(self) -> bytes:

@@ -52,7 +52,6 @@ _BATCH_SIZE = 8
 _MAX_RATIO = 100.0  # unlabelled sentences for each gold one
 _OVERHEAD = 1.25  # augmenting, labelling and predicting, as a share of the time for training
 _LARGER = 2  # times the size on disk from which on a teacher counts as larger than the tagger
-_LARGER_TEACHER = "a teacher with a larger encoder gained twice as much on other corpora: --teacher-encoder NAME"
 _NOT_IN_PLANS = ("output", "budget", "force", "progress", "on_wait")  # parameters that a plan of a result lacks
 
 FoldCount = Annotated[
@@ -362,6 +361,9 @@ class _Search:
             size=size,
             measured_on=("dev" if has_dev else "cross-validation") if size.is_measured else "nothing",
             steps=self.steps,
+            encoder=self.arguments["encoder"],
+            teacher_encoder=self.arguments["teacher_encoder"] if self.has_teacher else None,
+            unlabelled=len(self.inputs.unlabelled),
             gold_f1=gold_f1,
             teacher_f1=teacher_f1,
             gains=gains,
@@ -474,8 +476,6 @@ class _Search:
             available=[method for method in dict.fromkeys(methods) if method and self._is_available(method)],
         )
         self.notes += notes
-        if self.inputs.unlabelled and self.arguments["teacher_encoder"] is None:
-            self.notes.append(_LARGER_TEACHER)
         if not self.has_probabilities:
             self.notes.append(f"{self.tagger} gives no probabilities: only recipes with hard labels are tried")
         return recipes

@@ -20,12 +20,14 @@ from entaug.formats import write
 from entaug.formats.augmented import read_augmented
 from entaug.metrics.quality import measure_corpus
 from entaug.report.html.page import render_html_report
-from entaug.study.choice import GOLD, LEAST_GAIN, RISK, TOLERATED_LOSS, Gain, SearchSize
+from entaug.study.choice import GOLD, LEAST_GAIN, RECIPES, RISK, TOLERATED_LOSS, Gain, SearchSize
 
 DIGESTS = "digests"
 """The table of a plan with the digests of the files."""
 FILE_ARGUMENTS = {"train", "dev", "unlabelled", "held_out", "mentions"}
 """The arguments of `entaug.auto` that name files."""
+SMALL, LARGER, LARGER_GAIN = "minilm", "mpnet", 11.8
+"""A starter encoder, a larger one, and by how much it is better on gold alone, see benchmarks/results/gains.md."""
 
 
 @dataclass
@@ -40,6 +42,9 @@ class AutoSummary:
     size: SearchSize = field(default_factory=lambda: SearchSize(1, 0, 1))
     measured_on: str = "cross-validation"
     steps: int = 0
+    encoder: str = SMALL
+    teacher_encoder: str | None = None
+    unlabelled: int = 0
     gold_f1: float | None = None
     teacher_f1: float | None = None
     gains: Sequence[Gain] = ()
@@ -65,28 +70,65 @@ class AutoSummary:
 
     def lines(self) -> list[str]:
         """Return what to expect, in plain words."""
-        if not self.gains:
-            return ["nothing was measured: the tagger is trained on gold alone"]
-        if self.gold_f1 is None:
-            lines = ["nothing was measured: gains to expect are those on other corpora"]
+        lines = []
+        if self.gains:
+            lines = [f"gains over gold alone, measured {self.how}:"]
+            for gain in sorted(self.gains, key=lambda gain: -gain.expected):
+                line = f"  {gain.recipe:<14} expect {gain.expected:+.1f} ({gain.low:.1f} to {gain.high:.1f})"
+                if gain.measured is not None:
+                    line += f"; measured {gain.measured:+.1f} with a standard error of {gain.standard_error:.1f}"
+                lines.append(line)
+            if self.chosen is None:
+                lines.append(
+                    "chosen: gold alone; no recipe shows a gain that is credible (an expected gain of at least "
+                    f"{LEAST_GAIN:g}, and at most {100 * RISK:g} % likely to lose more than {TOLERATED_LOSS:g} point)"
+                )
+            else:
+                lines.append(f"chosen: {self.recipe}")
+        return [*lines, *self._results(), f"next: {self._advice()}"]
+
+    def _results(self) -> list[str]:
+        """Gold alone with this encoder, with the other one, and the result, a line each."""
+
+        def shown(f1: float | None) -> str:
+            return "not measured" if f1 is None else f"F1 {f1:.1f}"
+
+        lines = [f"gold alone with {self.encoder}: {shown(self.gold_f1)}"]
+        if self.teacher_encoder is not None:
+            lines.append(f"gold alone with {self.teacher_encoder}, the teacher: {shown(self.teacher_f1)}")
+        elif self.encoder == SMALL:
+            others = f"{LARGER_GAIN:+.1f} points over gold alone with {SMALL} on other corpora"
+            lines.append(f"gold alone with {LARGER}: not measured; {others}")
         else:
-            lines = [f"gold alone: F1 {self.gold_f1:.1f}, measured {self.how}"]
-        if self.teacher_f1 is not None:
-            lines.append(f"the teacher, with its own encoder: F1 {self.teacher_f1:.1f}")
-        for gain in sorted(self.gains, key=lambda gain: -gain.expected):
-            line = f"  {gain.recipe:<14} expect {gain.expected:+.1f} ({gain.low:.1f} to {gain.high:.1f})"
-            if gain.measured is not None:
-                line += f"; measured {gain.measured:+.1f} with a standard error of {gain.standard_error:.1f}"
-            lines.append(line)
-        if (chosen := self.chosen) is not None:
-            expected = f"{chosen.expected:+.1f} F1 ({chosen.low:.1f} to {chosen.high:.1f})"
-            lines.append(f"chosen: {chosen.recipe}; expect {expected} over gold alone, measured {self.how}")
+            lines.append("gold alone with a larger encoder: not measured")
+        if (chosen := self.chosen) is None:
+            lines.append(f"result: gold alone with {self.encoder}: {shown(self.gold_f1)}")
         else:
-            lines.append(
-                "chosen: gold alone; no recipe shows a gain that is credible (an expected gain of at least "
-                f"{LEAST_GAIN:g}, and at most {100 * RISK:g} % likely to lose more than {TOLERATED_LOSS:g} point)"
-            )
+            about = "" if self.gold_f1 is None else f"about F1 {self.gold_f1 + chosen.expected:.1f}, "
+            interval = f"{chosen.expected:+.1f} ({chosen.low:.1f} to {chosen.high:.1f})"
+            lines.append(f"result: {chosen.recipe} with {self.encoder}: {about}{interval} over gold alone")
         return lines
+
+    def _advice(self) -> str:
+        """Return the one or two things to do next that promise most."""
+        advice = []
+        expected = 0.0 if self.chosen is None else self.chosen.expected
+        if self.gold_f1 is not None and self.teacher_f1 is not None:
+            if (difference := self.teacher_f1 - self.gold_f1 - expected) > 0:
+                larger = self.teacher_encoder
+                advice.append(f"{larger} alone is {difference:.1f} points above this result: --encoder {larger}")
+        elif self.encoder == SMALL:
+            advice.append(f"if a larger tagger is not too slow for you, --encoder {LARGER}")
+        of_self = RECIPES["self"]
+        if not self.unlabelled:
+            gain = f"{of_self.prior_gain:+.1f} points on other corpora"
+            advice.append(f"name unlabelled text of the same kind ({gain}): --unlabelled FILE")
+        elif self.teacher_encoder is None:
+            gains = f"{of_self.prior_gain_larger:+.1f} points on other corpora in place of {of_self.prior_gain:+.1f}"
+            advice.append(f"let a larger encoder label the text ({gains}): --teacher-encoder NAME")
+        else:
+            advice.append("label more sentences: entaug suggest finds those that the teacher is least sure of")
+        return "; ".join(advice)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain values, for JSON."""

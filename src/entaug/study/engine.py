@@ -9,11 +9,12 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 from entaug.backends.config import TrainingProgress
 from entaug.backends.language_check import note_on_encoder
@@ -27,6 +28,8 @@ from entaug.study.plan import MethodPlan, Plan, read_plan
 from entaug.study.records import RECORDS_FILE, RecordStore, RunRecord
 from entaug.study.runs import RunSpec, execute_run
 from entaug.study.schedule import Schedule
+
+T = TypeVar("T")
 
 _clock = time.monotonic
 
@@ -125,7 +128,7 @@ def run_experiment(
         report(note)
     plan.output.mkdir(parents=True, exist_ok=True)
     with lock(plan.output / RECORDS_FILE, on_wait):
-        return _execute(plan, schedule, jobs or _default_jobs(plan.threads), progress)
+        return _execute(plan, schedule, jobs or default_jobs(plan.threads), progress)
 
 
 def _check_requirements(plan: Plan, splits: Sequence[DataSplit]) -> list[str]:
@@ -176,25 +179,30 @@ def _execute(plan: Plan, schedule: Schedule, jobs: int, progress: ProgressCallba
             progress(_progress(schedule, store.records, previous, _clock() - start))
             if not futures:
                 break
-            finished: set[Future[tuple[RunRecord, float]]] = set()
-            # A signal may reach another thread; the main thread handles it when it wakes up.
-            while not finished:
-                finished, _ = wait(futures, timeout=0.5, return_when=FIRST_COMPLETED)
-            for future in finished:
+            for future in finished(futures):
                 run = futures.pop(future)
                 if (error := future.exception()) is None:
                     store.append(*future.result())
                 else:
                     failures.append((run, error))
                     if isinstance(error, BrokenProcessPool):
-                        raise _run_error(run, error) from error
+                        raise run_error(run, error) from error
     sort_records()
     if failures:  # the other runs were executed
-        failure = _run_error(*failures[0])
+        failure = run_error(*failures[0])
         if len(failures) > 1:
             failure.message += f", and {len(failures) - 1:,} more failed"
         raise failure from failures[0][1]
     return _progress(schedule, store.records, previous, _clock() - start)
+
+
+def finished(futures: Iterable[Future[T]]) -> set[Future[T]]:
+    """Wait until some are finished, and return these."""
+    done: set[Future[T]] = set()
+    # A signal may reach another thread; the main thread handles it when it wakes up.
+    while not done:
+        done, _ = wait(futures, timeout=0.5, return_when=FIRST_COMPLETED)
+    return done
 
 
 def _execution_order(runs: Sequence[RunSpec]) -> list[RunSpec]:
@@ -210,7 +218,7 @@ def _execution_order(runs: Sequence[RunSpec]) -> list[RunSpec]:
     return [runs[number] for *_, number in sorted(order)]
 
 
-def _run_error(run: RunSpec, error: BaseException) -> EntaugError:
+def run_error(run: RunSpec, error: BaseException) -> EntaugError:
     """The error of a failed run, in one line that names the run."""
     ratio = "" if run.arm == "gold" else f" {run.ratio:g}N"
     name = f"{run.split.corpus.name}, {run.split.size}, {run.tagger.label}, {run.arm}{ratio}, seed {run.seed}"
@@ -244,7 +252,8 @@ def _progress(
     )
 
 
-def _default_jobs(threads: int) -> int:
+def default_jobs(threads: int) -> int:
+    """The number of processes of so many threads that trainings are shared among."""
     from entaug.backends.transformers.base import choose_device
 
     if choose_device()[0].type == "cuda":

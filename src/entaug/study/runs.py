@@ -27,6 +27,8 @@ from entaug.taggers.base import TAGGERS, TaggerTrainingConfig, TrainableTagger, 
 from entaug.taggers.ensemble import EnsembleTagger
 
 _clock = time.monotonic
+# Hyperparameters that came after the first records.
+_LATER = ("warmup_steps", "pretraining_epochs", "consistency", "averaged_share")
 
 
 @dataclass(frozen=True)
@@ -170,10 +172,10 @@ class RunSpec:
 
 def _plain(training: TaggerTrainingConfig) -> dict[str, Any]:
     """The hyperparameters that are given, without what stands elsewhere in a configuration."""
+    # What came later is left out at its default, so that the keys of earlier records stay as they are.
+    defaults = {name: getattr(TaggerTrainingConfig, name) for name in _LATER}
     values = {k: v for k, v in asdict(training).items() if k not in ("seed", "steps", "epochs")}
-    if training.warmup_steps is None:
-        del values["warmup_steps"]
-    return values
+    return {k: v for k, v in values.items() if k not in defaults or v != defaults[k]}
 
 
 # ------------------------------------------------------------------------------------------------------------ execution

@@ -12,7 +12,16 @@ from typing import Any, Literal, Protocol, Self, runtime_checkable
 
 from entaug.backends.config import BaseTrainingConfig, TrainingProgress
 from entaug.backends.protocols import Tagger
-from entaug.config.params import PositiveFloat, PositiveInt, Probability, construct, parameters, parse_assignments
+from entaug.config.params import (
+    NonNegativeFloat,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    Probability,
+    construct,
+    parameters,
+    parse_assignments,
+)
 from entaug.config.registry import Registry
 from entaug.core.data import Sentence
 from entaug.errors import InputError, ParameterError, UnknownNameError, one_line
@@ -30,6 +39,9 @@ TAGGERS: Registry[Any] = Registry(
     group="entaug.taggers",
 )
 """Classes of taggers by name; third-party packages add theirs through the entry point group ``entaug.taggers``."""
+
+EXPORTED: Registry[Any] = Registry("exported tagger", {"onnx": "entaug.taggers.onnx:OnnxTagger"})
+"""Classes of taggers that are loaded, but never created or trained."""
 
 CONFIG_FILE = "tagger.json"
 _OF_THE_MACHINE = ("device", "precision")
@@ -59,6 +71,12 @@ class TaggerTrainingConfig(BaseTrainingConfig):
         gold_learning_rate: peak learning rate of the pretrained encoder in the second stage of ``"staged"``, which
             then begins with a warm-up of its own; the rate of new weights changes in proportion. ``"same"`` for that of
             the first stage; None to go on with one decay over both stages.
+        pretraining_epochs: number of passes over the text of all sentences, augmented ones included, in which the
+            encoder first learns to predict masked words (Gururangan et al. 2020); it must be a masked language model.
+        consistency: weight of the divergence between the tags that two passes with different dropout predict for a
+            sentence, added to their mean loss (R-Drop, Liang et al. 2021); 0 for a single pass.
+        averaged_share: share of the steps, counted from the end, over which the weights are averaged (Izmailov et al.
+            2018); 0 for those after the last step.
 
     Example:
         >>> TaggerTrainingConfig(epochs=10, batch_size=16).total_steps(100)
@@ -76,6 +94,17 @@ class TaggerTrainingConfig(BaseTrainingConfig):
     gold_share: Probability | None = None
     first_stage: Probability = 0.7
     gold_learning_rate: PositiveFloat | Literal["same"] | None = None
+    pretraining_epochs: NonNegativeInt = 0
+    consistency: NonNegativeFloat = 0.0
+    averaged_share: Probability = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.averaged_share and self.checkpoint == "best":
+            remedy = 'leave it out, or set checkpoint to "last"'
+            raise ParameterError(
+                "weights of the best epoch are not averaged", parameter="averaged_share", remedy=remedy
+            )
 
     def total_steps(self, num_examples: int) -> int:
         if self.steps is None and self.epochs is None:
@@ -231,7 +260,8 @@ def load_tagger(folder: str | Path) -> TrainableTagger:
     if checksum != _checksum(folder, config):
         raise damaged_tagger(folder, "its files are not as they were saved")
     try:
-        tagger = create_tagger(name, **params)
+        registry = EXPORTED if name in EXPORTED else TAGGERS
+        tagger: TrainableTagger = construct(registry[name], name, params)
     except (UnknownNameError, ParameterError) as error:
         raise damaged_tagger(folder, error) from None
     return tagger.restore(folder)

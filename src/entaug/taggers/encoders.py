@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self, TypeVar
@@ -27,7 +28,7 @@ from entaug.backends.transformers.base import (
     tokenize_words,
 )
 from entaug.core.data import Sentence
-from entaug.errors import MissingModelError
+from entaug.errors import MissingModelError, ParameterError
 
 Result = TypeVar("Result")
 
@@ -59,14 +60,16 @@ class Encoder(torch.nn.Module):
     """A pretrained encoder, fine-tuned with the decoder."""
 
     # During training the embedding table is reduced to the sub-words that occur (`shrink`): the other rows, most of a
-    # small model, would only have gradients of 0. Afterwards the rows are put back.
+    # small model, would only have gradients of 0. Afterwards the rows are put back. What layers that are not trained
+    # compute is kept meanwhile.
 
-    def __init__(self, encoder: str, pooling: Literal["first", "max"] = "first", *, frozen: bool = False) -> None:
+    def __init__(
+        self, encoder: str, pooling: Literal["first", "max"] = "first", *, trained_layers: int | None = None
+    ) -> None:
         super().__init__()
         folder = encoder_folder(encoder)
         self.name = model_name(folder)
         self.pooling = pooling
-        self.frozen = frozen
         self.tokenizer = self._load_tokenizer(folder)
         if not self.tokenizer.is_fast:
             raise MissingModelError(
@@ -83,14 +86,19 @@ class Encoder(torch.nn.Module):
         self._prefix, self._suffix = ids[: inner[0]], ids[inner[-1] + 1 :]
         self._full_table: torch.nn.Embedding | None = None
         self._row_of: torch.Tensor | None = None
-        if frozen:
+        self._lower = None if trained_layers is None else LowerLayers(self.encoder, trained_layers, self.name)
+        if self._lower is not None:
             self.model.requires_grad_(requires_grad=False)
+            for layer in self._lower.upper:
+                layer.requires_grad_(requires_grad=True)
 
     def train(self, mode: bool = True) -> Self:
-        """Set the mode; a frozen model stays in that of evaluation."""
+        """Set the mode; what is not trained stays in that of evaluation."""
         super().train(mode)
-        if self.frozen:
+        if self._lower is not None:
             self.model.eval()
+            for layer in self._lower.upper:
+                layer.train(mode)
         return self
 
     def _load_tokenizer(self, folder: Path) -> Any:
@@ -147,7 +155,10 @@ class Encoder(torch.nn.Module):
         if self._row_of is not None:
             ids = self._row_of[ids]
         ids = ids.to(self.model.device)
-        return ids, self.encoder(input_ids=ids, attention_mask=mask.to(ids.device))[0].float()
+        mask = mask.to(ids.device)
+        if self._lower is not None and torch.is_grad_enabled():  # in training
+            return ids, self._lower.run(self.encoder, rows, ids, mask).float()
+        return ids, self.encoder(input_ids=ids, attention_mask=mask)[0].float()
 
     @property
     def encoder(self) -> Any:
@@ -168,7 +179,11 @@ class Encoder(torch.nn.Module):
         rows = table.weight.detach()[kept.to(table.weight.device)].clone()
         # With given weights the module draws no random numbers, so later draws equal those with the full table.
         small = torch.nn.Embedding(
-            len(kept), table.embedding_dim, padding_idx=table.padding_idx, _weight=rows, _freeze=self.frozen
+            len(kept),
+            table.embedding_dim,
+            padding_idx=table.padding_idx,
+            _weight=rows,
+            _freeze=not table.weight.requires_grad,
         )
         self._row_of = torch.full((table.num_embeddings,), -1)
         self._row_of[kept] = torch.arange(len(kept))
@@ -177,6 +192,8 @@ class Encoder(torch.nn.Module):
 
     def unshrink(self) -> None:
         """Restore the embedding table, with the trained rows."""
+        if self._lower is not None:
+            self._lower.clear()
         if self._full_table is None or self._row_of is None:
             return
         small = self.model.get_input_embeddings()
@@ -203,6 +220,122 @@ class Encoder(torch.nn.Module):
         with quiet():
             self.model.save_pretrained(folder / "encoder")
             self.tokenizer.save_pretrained(folder / "encoder")
+
+
+class LowerLayers:
+    """The lower layers of an encoder, which are not trained: their output for each row is computed once."""
+
+    # The model runs as it is, but with its upper layers alone, and a hook gives the first of them the kept vectors. On
+    # the first batch the result is compared with that of the whole model: a model that this does not divide is run
+    # whole. Beyond `LIMIT` bytes nothing more is kept.
+
+    LIMIT = 1 << 30
+
+    def __init__(self, model: Any, trained: int, name: str) -> None:
+        number = int(model.config.num_hidden_layers)
+        if trained > number:
+            raise ParameterError(f"{name} has {number} layers, not {trained}", parameter="trained_layers")
+        lists: Iterator[tuple[Any, str]] = (
+            (parent, attribute)
+            for parent in model.modules()
+            for attribute, child in parent.named_children()
+            if isinstance(child, torch.nn.ModuleList) and len(child) == number
+        )
+        self._parent: Any
+        self._parent, self._attribute = next(lists, (None, ""))
+        if trained and self._parent is None:
+            raise ParameterError(
+                f"{name} has no list of layers", parameter="trained_layers", remedy="train all layers, or none"
+            )
+        self._layers: list[Any] = [*getattr(self._parent, self._attribute)] if trained else []
+        self._first = number - trained
+        self._is_divisible: bool | None = None
+        self.clear()
+
+    @property
+    def upper(self) -> Sequence[Any]:
+        """The layers that are trained."""
+        return self._layers[self._first :]
+
+    def clear(self) -> None:
+        """Forget what was computed."""
+        self._kept: dict[tuple[int, ...], torch.Tensor] = {}
+        self._bytes = 0
+
+    def run(self, model: Any, rows: Sequence[list[int]], ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        """Compute the output of the model for padded rows; gradients reach the upper layers."""
+        if self._is_divisible is None:
+            self._is_divisible = self._divides(model, ids, mask)
+        if not self._is_divisible:
+            states: torch.Tensor = model(input_ids=ids, attention_mask=mask)[0]
+            return states
+        keys = list(map(tuple, rows))
+        new = [i for i, key in enumerate(keys) if key not in self._kept]
+        computed = dict(zip(new, self._lower_states(model, ids[new], mask[new]), strict=True)) if new else {}
+        parts = [computed[i][: len(key)] if i in computed else self._kept[key] for i, key in enumerate(keys)]
+        for i in computed:
+            if self._bytes + parts[i].nbytes <= self.LIMIT and keys[i] not in self._kept:
+                self._kept[keys[i]] = parts[i].clone()
+                self._bytes += parts[i].nbytes
+        lower = parts[0].new_zeros(*ids.shape, parts[0].shape[-1])
+        for i, part in enumerate(parts):
+            lower[i, : len(part)] = part
+        return self._upper_states(model, ids, mask, lower)
+
+    def _divides(self, model: Any, ids: torch.Tensor, mask: torch.Tensor) -> bool:
+        """Whether the output of the model is that of its two parts."""
+        if not self._layers:
+            return True
+        with torch.no_grad(), self._evaluating():
+            whole = model(input_ids=ids, attention_mask=mask)[0]
+            parts = self._upper_states(model, ids, mask, self._lower_states(model, ids, mask))
+        return torch.allclose(whole[mask.bool()].float(), parts[mask.bool()].float(), atol=0.05)
+
+    def _lower_states(self, model: Any, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        """Compute the input of the first upper layer; the output of the model if no layer is trained."""
+        states: list[torch.Tensor] = []
+
+        def keep(_: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+            states.append(args[0] if args else kwargs["hidden_states"])
+
+        with torch.no_grad(), self._evaluating():  # no dropout: the first upper layer runs too
+            if not self._layers:
+                output: torch.Tensor = model(input_ids=ids, attention_mask=mask)[0]
+                return output
+            self._run_layers(model, ids, mask, self._layers[: self._first + 1], keep)
+        return states[0]
+
+    @contextmanager
+    def _evaluating(self) -> Iterator[None]:
+        """Set the upper layers to the mode of evaluation for a while; the others are in that mode."""
+        modes = [layer.training for layer in self.upper]
+        for layer in self.upper:
+            layer.eval()
+        yield
+        for layer, mode in zip(self.upper, modes, strict=True):
+            layer.train(mode)
+
+    def _upper_states(self, model: Any, ids: torch.Tensor, mask: torch.Tensor, lower: torch.Tensor) -> torch.Tensor:
+        """Compute the output of the model from the input of the first upper layer."""
+
+        def exchange(_: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+            return ((lower, *args[1:]), kwargs) if args else (args, {**kwargs, "hidden_states": lower})
+
+        return self._run_layers(model, ids, mask, self.upper, exchange) if self._layers else lower
+
+    def _run_layers(
+        self, model: Any, ids: torch.Tensor, mask: torch.Tensor, layers: Sequence[Any], hook: Callable[..., Any]
+    ) -> torch.Tensor:
+        """Run a model that has but some of its layers, with a hook before the first that is trained."""
+        whole = getattr(self._parent, self._attribute)
+        handle = self.upper[0].register_forward_pre_hook(hook, with_kwargs=True)
+        setattr(self._parent, self._attribute, torch.nn.ModuleList(layers))
+        try:
+            output: torch.Tensor = model(input_ids=ids, attention_mask=mask)[0]
+        finally:
+            setattr(self._parent, self._attribute, whole)
+            handle.remove()
+        return output
 
 
 class StaticInput(NamedTuple):

@@ -5,10 +5,12 @@ from __future__ import annotations
 import abc
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from itertools import chain, islice, repeat
 from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -19,12 +21,14 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from entaug import _version
-from entaug.backends.config import TrainingProgress
+from entaug.backends.config import TrainingConfig, TrainingProgress
+from entaug.backends.protocols import MaskedExample
 from entaug.backends.soft_labels import TagProbabilities
-from entaug.backends.transformers.base import Batcher, choose_device, shuffled_batches
+from entaug.backends.transformers.base import Batcher, choose_device, model_name, quiet, shuffled_batches
 from entaug.backends.transformers.encoder import compute_attentions
+from entaug.backends.transformers.masked_lm import TransformersMaskedLM
 from entaug.backends.transformers.training import TrainingLoop, isolated_random_state, linear_decay
-from entaug.config.params import Check, Configurable, parameters
+from entaug.config.params import Check, Configurable, NonNegativeInt, parameters
 from entaug.core.data import Sentence
 from entaug.core.mentions import Mention
 from entaug.errors import InputError, ParameterError
@@ -37,6 +41,8 @@ Dropout = Annotated[float, Interval(ge=0, lt=1)]
 ModelName = Annotated[str, Check(bool, "an alias, a folder or a name on the hub")]
 
 _WEIGHTS_FILE = "tagger.safetensors"
+_MASKED = 0.15  # of the words, in pretraining
+_PRETRAINING: dict[str, Any] = {"adapters": False, "validation_fraction": 0.0}
 
 
 @dataclass(kw_only=True, eq=False)
@@ -105,11 +111,14 @@ class NeuralTagger(Configurable, abc.ABC):
         if config.checkpoint == "best" and not evaluated:
             remedy = 'give development sentences, or set checkpoint to "last"'
             raise InputError("no dev sentences to select the best epoch by", remedy=remedy)
+        if config.consistency and not hasattr(self.decoder_class, "log_marginals"):
+            raise ParameterError(f"{self.name} gives no probabilities to tags", parameter="consistency")
         self.labels_ = labels
         device, _ = choose_device(self.device, self.precision)
         with isolated_random_state(device):
             torch.manual_seed(config.seed)
-            self._build(self.build_encoder(gold), device)
+            with self._pretrained(sentences, config):
+                self._build(self.build_encoder(gold), device)
             if config.learning_rate is None:
                 config = replace(config, learning_rate=self._encoder.default_learning_rate)
             prepared = [self._encoder.prepare(sentence.tokens) for sentence in sentences]
@@ -158,10 +167,30 @@ class NeuralTagger(Configurable, abc.ABC):
             return learning_rate, config.weight_decay if parameter.ndim > 1 else 0.0
 
         def compute_loss(batch: Sequence[int]) -> torch.Tensor:
-            vectors = self._encoder([prepared[i] for i in batch])
             words = [len(sentences[i]) for i in batch]
-            loss: torch.Tensor = self._decoder.loss(vectors, words, [targets[i] for i in batch])
-            return loss
+
+            def one_pass() -> tuple[Any, torch.Tensor]:
+                vectors = self._encoder([prepared[i] for i in batch])
+                loss: torch.Tensor = self._decoder.loss(vectors, words, [targets[i] for i in batch])
+                return vectors, loss
+
+            vectors, loss = one_pass()
+            if not config.consistency:
+                return loss
+            others, other_loss = one_pass()
+            first, second = (self._decoder.log_marginals(one, words) for one in (vectors, others))
+            # The mean of both Kullback-Leibler divergences, for each word.
+            divergence = ((first - second) * (first.exp() - second.exp())).sum(-1) / 2
+            mask = torch.arange(max(words))[None] < torch.tensor(words)[:, None]
+            total: torch.Tensor = config.consistency * divergence[mask.to(divergence.device)].mean()
+            return total + (loss + other_loss) / 2
+
+        average = AveragedWeights(dict(trained), total_steps, config.averaged_share)
+
+        def report(done: int, total: int, loss: float) -> None:
+            average.update(done)
+            if progress is not None:
+                progress(done, total, loss)
 
         def evaluate() -> float:
             dev_f1.append(score(evaluated, self.predict(evaluated)).micro.f1)
@@ -176,14 +205,24 @@ class NeuralTagger(Configurable, abc.ABC):
             num_examples=len(sentences),
             dtype=self._dtype,
             learning_rate_factor=learning_rate_factor(config, total_steps, num_gold < len(sentences)),
-            progress=progress,
+            progress=report,
         )
         endless = batches(lengths, num_gold, config, total_steps, Random(f"batches {config.seed}"))
         loop.run(lambda _: endless, evaluate=evaluate if evaluated else None)
         if evaluated:
             loop.load_best_weights()
+        else:
+            average.load()
         losses = [loss for loss, _ in loop.losses]
         return TrainingHistory(loop.steps, losses, dev_f1, loop.best_epoch if evaluated else None)
+
+    @contextmanager
+    def _pretrained(self, sentences: Sequence[Sentence], config: TaggerTrainingConfig) -> Iterator[None]:
+        """Let `build_encoder` use an encoder that has learned from the text of the sentences, if the config asks."""
+        if config.pretraining_epochs:
+            raise ParameterError(f"{self.name} has no encoder to pretrain", parameter="pretraining_epochs")
+        del sentences
+        yield
 
     # ------------------------------------------------------------------------------------------------------ prediction
 
@@ -285,6 +324,32 @@ class NeuralTagger(Configurable, abc.ABC):
         return {"decoder": self._decoder, "encoder": self._encoder}
 
 
+class AveragedWeights:
+    """The mean of weights over the last steps of a training."""
+
+    def __init__(self, parameters: dict[str, torch.nn.Parameter], total_steps: int, share: float) -> None:
+        self._parameters = list(parameters.values())
+        self._first = total_steps - math.floor(share * total_steps) + 1
+        self._mean: list[torch.Tensor] = []
+        self._count = 0
+
+    def update(self, step: int) -> None:
+        """Take account of the weights after a step, counted from 1."""
+        if step >= self._first:
+            self._count += 1
+            now = [parameter.detach() for parameter in self._parameters]
+            if self._mean:
+                for mean, tensor in zip(self._mean, now, strict=True):
+                    mean.lerp_(tensor, 1 / self._count)
+            else:
+                self._mean = [tensor.clone() for tensor in now]
+
+    def load(self) -> None:
+        """Give the parameters their mean values, if there are any."""
+        for parameter, mean in zip(self._parameters, self._mean, strict=False):
+            parameter.data.copy_(mean)
+
+
 def batches(
     lengths: Sequence[int], num_gold: int, config: TaggerTrainingConfig, total_steps: int, rng: Random
 ) -> Iterator[list[int]]:
@@ -318,20 +383,32 @@ def learning_rate_factor(config: TaggerTrainingConfig, total_steps: int, has_aug
     return lambda step: first(step) if step < first_steps else ratio * second(step - first_steps)
 
 
+def masked_words(sentence: Sentence, rng: Random) -> MaskedExample:
+    """Mask each word of a sentence with a probability of 0.15, at least one."""
+    spaces = sentence.spaces or [" "] * len(sentence)
+    parts = [before + token for before, token in zip(["", *spaces[:-1]], sentence.tokens, strict=True)]
+    masked = [rng.random() < _MASKED for _ in parts]
+    masked[rng.randrange(len(masked))] |= not any(masked)
+    return list(zip(parts, masked, strict=True))
+
+
 @dataclass(kw_only=True, eq=False)
 class EncoderTagger(NeuralTagger):
     """Base of taggers with a pretrained encoder.
 
     Args:
         encoder: an alias of the starter set, a folder, or a name on the hub.
-        frozen: whether the encoder is not trained, so that its word vectors are features for the new weights.
+        trained_layers: the number of layers of the encoder that are trained, counted from the top; the others, and the
+            embeddings, stay as they are, and what they compute for a sentence is kept during training, which is
+            faster. 0 for none: word vectors are then features for the new weights. None for the whole encoder.
     """
 
     pooling: ClassVar[Literal["first", "max"]] = "first"
     encoder_class: ClassVar[type[Encoder]] = Encoder
 
     encoder: ModelName = "minilm"
-    frozen: bool = False
+    trained_layers: NonNegativeInt | None = None
+    _folder: str | None = field(default=None, init=False, repr=False)
 
     def check_requirements(self) -> None:
         super().check_requirements()
@@ -339,10 +416,37 @@ class EncoderTagger(NeuralTagger):
 
     def build_encoder(self, sentences: Sequence[Sentence]) -> Encoder:
         del sentences
-        return self.encoder_class(self.encoder, self.pooling, frozen=self.frozen)
+        encoder = self.encoder_class(self._folder or self.encoder, self.pooling, trained_layers=self.trained_layers)
+        if self._folder:
+            encoder.name = model_name(encoder_folder(self.encoder))
+        return encoder
+
+    @contextmanager
+    def _pretrained(self, sentences: Sequence[Sentence], config: TaggerTrainingConfig) -> Iterator[None]:
+        if not config.pretraining_epochs:
+            yield
+            return
+        with TemporaryDirectory(prefix="entaug-encoder-") as folder:
+            options = TrainingConfig(epochs=config.pretraining_epochs, seed=config.seed, **_PRETRAINING)
+            precision = None if self.precision == "fp16" else self.precision
+            model = TransformersMaskedLM(encoder_folder(self.encoder), device=self.device, precision=precision)
+
+            def masked(epoch: int) -> list[MaskedExample]:
+                rng = Random(f"masks {config.seed} {epoch}")
+                return [masked_words(sentence, rng) for sentence in sentences]
+
+            model = model.fit(masked, options)
+            with quiet():
+                model.model.base_model.save_pretrained(folder)
+                model.tokenizer.save_pretrained(folder)
+            self._folder = folder
+            try:
+                yield
+            finally:
+                self._folder = None
 
     def restore_encoder(self, folder: Path, config: dict[str, Any]) -> Encoder:
-        encoder = self.encoder_class(str(folder / "encoder"), self.pooling, frozen=self.frozen)
+        encoder = self.encoder_class(str(folder / "encoder"), self.pooling, trained_layers=self.trained_layers)
         encoder.name = config["encoder"]
         return encoder
 

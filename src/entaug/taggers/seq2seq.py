@@ -139,9 +139,11 @@ class EncodedSentences(NamedTuple):
 class PointerEncoder(Encoder):
     """A pretrained encoder and its decoder, if it has one, fine-tuned with a `PointerDecoder`."""
 
-    def __init__(self, encoder: str, pooling: Literal["first", "max"] = "first", *, frozen: bool = False) -> None:
-        super().__init__(encoder, pooling, frozen=frozen)
-        if frozen and self.has_decoder:
+    def __init__(
+        self, encoder: str, pooling: Literal["first", "max"] = "first", *, trained_layers: int | None = None
+    ) -> None:
+        super().__init__(encoder, pooling, trained_layers=trained_layers)
+        if trained_layers is not None and self.has_decoder:
             self.model.get_decoder().requires_grad_(requires_grad=True)
             self.model.get_input_embeddings().requires_grad_(requires_grad=False)
 

@@ -13,11 +13,14 @@ from entaug.backends.protocols import Tagger
 from entaug.core.data import Provenance, Sentence
 from entaug.core.mentions import Mention
 from entaug.errors import InputError, ParameterError
+from entaug.metrics.near_duplicates import select_distinct
 
 if TYPE_CHECKING:
     from entaug.backends.soft_labels import TagProbabilities
 
 
+Strategy = Literal["uncertainty", "entropy", "margin", "random"]
+"""How sentences are selected for annotation; see `entaug.suggest`."""
 RELATIONS = "relation_probabilities"
 """The field of `Sentence.layout` with probabilities of relations between words: see `entaug.taggers.relations`."""
 
@@ -96,6 +99,40 @@ def ranked(
         return sorted(ordered, key=lambda one: -one.confidence)
     Random(f"unlabelled {seed}").shuffle(ordered)
     return ordered
+
+
+def most_informative(
+    labelled: Iterable[PseudoLabelled],
+    number: int,
+    *,
+    strategy: Strategy = "uncertainty",
+    max_similarity: float = 0.6,
+    min_tokens: int = 4,
+    seed: int = 0,
+) -> tuple[list[tuple[PseudoLabelled, float]], int]:
+    """Select sentences to annotate, with their scores, and count those that were passed over as similar to others."""
+    candidates = [one for one in labelled if len(one.sentence) >= min_tokens]
+    scores = {id(one): _score(one, strategy) for one in candidates}
+    ordered = sorted(ranked(candidates, "random", seed), key=lambda one: -scores[id(one)])
+    chosen = select_distinct([one.sentence for one in ordered], number, max_similarity=max_similarity)
+    passed = chosen[-1] + 1 - len(chosen) if chosen else 0
+    return [(ordered[i], scores[id(ordered[i])]) for i in chosen], passed
+
+
+def _score(labelled: PseudoLabelled, strategy: Strategy) -> float:
+    from entaug.backends.soft_labels import TagProbabilities
+
+    if strategy == "random":
+        return 0.0
+    if strategy == "uncertainty":
+        return 1 - labelled.confidence
+    probabilities = TagProbabilities.from_sentence(labelled.sentence)
+    if probabilities is None:
+        raise ParameterError(
+            f"{strategy} needs probabilities of tags, which this teacher does not give",
+            remedy="choose the strategy uncertainty or random",
+        )
+    return uncertainty(probabilities, strategy)
 
 
 def balanced(

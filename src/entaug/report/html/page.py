@@ -17,6 +17,7 @@ from entaug.config.registry import import_object
 from entaug.formats.augmented import AugmentedCorpus, AugmentedPair
 from entaug.methods import METHODS
 from entaug.metrics.quality import GOLD, MEASURES, Quality, format_values
+from entaug.metrics.tables import Block
 from entaug.report.html import plots
 from entaug.report.html.examples import ScoreColumn, report_data, signature_of
 from entaug.report.markdown import report_parts
@@ -42,7 +43,8 @@ def render_page(template: str, *, styles: Sequence[str], scripts: Sequence[str],
 
 def template_environment() -> Any:
     """Return the environment of Jinja in which templates are rendered: text is escaped, unknown names are errors."""
-    options = {"autoescape": True, "trim_blocks": True, "lstrip_blocks": True}
+    options: dict[str, Any] = {"autoescape": True, "trim_blocks": True, "lstrip_blocks": True}
+    options["loader"] = import_object("jinja2:FunctionLoader")(read_part)
     environment = import_object("jinja2:Environment")(undefined=import_object("jinja2:StrictUndefined"), **options)
     environment.filters["figure"] = lambda number: f"{number:,}"
     environment.filters["inline"] = _inline
@@ -64,6 +66,12 @@ def read_part(name: str) -> str:
 
 def _hash(text: str) -> str:
     return f"'sha256-{base64.b64encode(sha256(text.encode()).digest()).decode()}'"
+
+
+def render_html_document(title: str, blocks: Sequence[Block], figures: Sequence[plots.Plot] = ()) -> str:
+    """Render a document with plots at its end."""
+    parts: dict[str, Any] = {"styles": ["page.css"], "scripts": ["theme.js"]}
+    return render_page("document.html", **parts, title=title, blocks=blocks, plots=figures)
 
 
 # ----------------------------------------------------------------------------------------------------------- the report

@@ -1,19 +1,38 @@
-"""Sentences as HTML: mentions marked with their type, new words underlined."""
+"""Sentences as HTML, for notebooks and pages: mentions marked with their type, new words underlined."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Sequence
 from html import escape
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
-from entaug import Sentence
-from entaug.formats.augmented import AugmentedPair
-
-__all__ = ["pairs_to_html", "sentence_to_html"]
+from entaug.core.mentions import Mention
 
 _HUES = 6  # colours of types in the style sheet
+_STYLE = """\
+.shown mark { color: inherit; border-bottom: 2px solid hsl(var(--hue) 60% 50%); }
+.shown mark { background: hsl(var(--hue) 75% 50% / .16); }
+.shown small { opacity: .75; } .shown p { margin: .2em 0; line-height: 1.8; }
+.shown dl { display: grid; grid-template-columns: max-content 1fr; gap: .1em .9em; line-height: 1.8; }
+.hue0 { --hue: 190; } .hue1 { --hue: 35; } .hue2 { --hue: 285; }
+.hue3 { --hue: 110; } .hue4 { --hue: 345; } .hue5 { --hue: 230; }
+"""
 _MIN_SIMILARITY = 0.4  # to the source; sentences below it are not compared with the source
+
+
+class Labelled(Protocol):
+    """What a `entaug.core.data.Sentence` has: tokens and mentions."""
+
+    @property
+    def tokens(self) -> Sequence[str]:
+        """The tokens."""
+        ...
+
+    @property
+    def mentions(self) -> Sequence[Mention]:
+        """The mentions."""
+        ...
 
 
 class _Piece(NamedTuple):
@@ -25,14 +44,8 @@ class _Piece(NamedTuple):
     caption: str  # the label and, for spans of discontinuous mentions, their number
 
 
-def sentence_to_html(sentence: Sentence, labels: Sequence[str], source: Sentence | None = None) -> str:
-    """Convert a sentence to HTML.
-
-    Args:
-        sentence: the sentence.
-        labels: all entity types, in the order of their colours.
-        source: the gold sentence; words that it does not have in the same place are underlined.
-    """
+def sentence_to_html(sentence: Labelled, labels: Sequence[str], source: Labelled | None = None) -> str:
+    """Convert a sentence to HTML; words that the source does not have in the same place are underlined."""
     new: set[int] = set()
     if source is not None and not _is_rewritten(sentence, source):
         matcher = difflib.SequenceMatcher(None, source.tokens, sentence.tokens, autojunk=False)
@@ -72,29 +85,45 @@ def _mark(words: list[str], start: int, end: int, pieces: list[_Piece], labels: 
     return " ".join([*parts, *words[at:end]])
 
 
-def _is_rewritten(sentence: Sentence, source: Sentence) -> bool:
+def _is_rewritten(sentence: Labelled, source: Labelled) -> bool:
     return _similarity(sentence, source) < _MIN_SIMILARITY
 
 
-def _similarity(a: Sentence, b: Sentence) -> float:
+def _similarity(a: Labelled, b: Labelled) -> float:
     return difflib.SequenceMatcher(None, b.tokens, a.tokens, autojunk=False).ratio()
 
 
-def pairs_to_html(shown: Iterable[AugmentedPair]) -> str:
-    """Convert sentences and their sources to a block of HTML."""
-    shown = list(shown)
-    every = [s for pair in shown for s in (pair.source, *pair.other_sources, pair.augmented) if s is not None]
-    labels = sorted({mention.label for s in every for mention in s.mentions})
+def versions_to_html(versions: Iterable[tuple[Labelled, Sequence[Labelled]]]) -> str:
+    """Convert sentences, each with those that it was made of, to a block of HTML."""
+    versions = list(versions)
+    every = [one for sentence, sources in versions for one in (*sources, sentence)]
+    labels = labels_of(every)
     blocks = []
-    for pair in shown:
-        rows = [("before", sentence_to_html(pair.source, labels))] if pair.source else []
-        rows += [("and", sentence_to_html(other, labels)) for other in pair.other_sources]
+    for sentence, sources in versions:
+        rows = [
+            ("and" if number else "before", sentence_to_html(source, labels)) for number, source in enumerate(sources)
+        ]
         # Exchanged parts may hold nearly all words of the result: compare with the more similar source.
-        nearest = max(
-            filter(None, (pair.source, *pair.other_sources)), key=lambda s: _similarity(pair.augmented, s), default=None
-        )
-        is_rewritten = nearest is None or _is_rewritten(pair.augmented, nearest)
-        rows.append(("rewritten" if is_rewritten else "after", sentence_to_html(pair.augmented, labels, nearest)))
+        nearest = max(sources, key=lambda source: _similarity(sentence, source), default=None)
+        is_rewritten = nearest is None or _is_rewritten(sentence, nearest)
+        rows.append(("rewritten" if is_rewritten else "after", sentence_to_html(sentence, labels, nearest)))
         items = "\n".join(f"<dt>{name}</dt><dd>{text}</dd>" for name, text in rows)
         blocks.append(f"<dl>\n{items}\n</dl>")
     return '<div class="shown">\n' + "\n".join(blocks) + "\n</div>"
+
+
+def labels_of(sentences: Iterable[Labelled]) -> list[str]:
+    """All entity types, in the order of their colours."""
+    return sorted({mention.label for sentence in sentences for mention in sentence.mentions})
+
+
+def sentences_to_html(sentences: Sequence[Labelled]) -> str:
+    """Convert sentences to a block of HTML, a line each."""
+    labels = labels_of(sentences)
+    lines = "\n".join(f"<p>{sentence_to_html(sentence, labels)}</p>" for sentence in sentences)
+    return f'<div class="shown">\n{lines}\n</div>'
+
+
+def for_notebook(html: str) -> str:
+    """Add the style that a notebook needs."""
+    return f"<style>{_STYLE}</style>{html}"

@@ -1,0 +1,150 @@
+"""What users get: the wheel, outside the checkout, in the README and in ``spacy train``."""
+
+from __future__ import annotations
+
+import configparser
+import filecmp
+import os
+import re
+import shlex
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import EXAMPLE, ROOT
+from entaug.methods import METHODS
+
+pytest.importorskip("hatchling")
+
+
+def build_and_install(folder: Path) -> Path:
+    """Build the wheel, install it without its dependencies, and return the folder for PYTHONPATH."""
+    _python("hatchling", "build", "-t", "wheel", "-d", str(folder), cwd=ROOT)
+    [wheel] = folder.glob("*.whl")
+    site = folder / "site"
+    _python("pip", "install", "-q", "--no-deps", "--no-index", "--target", str(site), str(wheel), cwd=folder)
+    return site
+
+
+def _python(module: str, *arguments: str, cwd: Path) -> None:
+    finished = subprocess.run(
+        [sys.executable, "-m", module, *arguments], cwd=cwd, capture_output=True, text=True, check=False
+    )
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+
+
+def run(site: Path, cwd: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    """Run a command of Python with the installed wheel: ``-m``, ``-c`` or a program of the wheel."""
+    arguments = [str(site / "bin" / command[0]), *command[1:]] if command[0] == "entaug" else list(command)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("ENTAUG")}
+    # The packages of the environment come after the wheel, also after an installed entaug of the checkout.
+    paths = [str(site), sysconfig.get_path("purelib")]
+    environment |= {
+        "PYTHONPATH": os.pathsep.join(paths),
+        "XDG_CACHE_HOME": str(site.parent / "cache"),
+    }
+    return subprocess.run(
+        [sys.executable, *arguments], cwd=cwd, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_and_install(tmp_path_factory.mktemp("wheel"))
+
+
+# -------------------------------------------------------------------------------------------------------------- README
+
+
+def test_the_readme_runs_outside_the_checkout(site: Path, tmp_path: Path) -> None:
+    text = (ROOT / "README.md").read_text("utf-8")
+    blocks = re.findall(r"^```(\w*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    lines = [line for kind, block in blocks if not kind for line in block.splitlines()]
+    commands = [shlex.split(line, comments=True) for line in lines]
+    assert [command[:2] for command in commands] == [["entaug", name] for name in ("example", "augment", "report")]
+    for command in commands:
+        finished = run(site, tmp_path, *command)
+        assert finished.returncode == 0, finished.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bigger.jsonl", "examples", "report.html"]
+    [code] = [block for kind, block in blocks if kind == "python"]
+    [output] = [block for kind, block in blocks if kind == "text"]
+    finished = run(site, tmp_path, "-c", code)
+    assert finished.stdout == output, finished.stderr
+
+
+def test_the_examples_are_those_of_the_checkout(site: Path, tmp_path: Path) -> None:
+    assert run(site, tmp_path, "entaug", "example", "-o", "new").returncode == 0
+    written = {path.relative_to(tmp_path / "new") for path in (tmp_path / "new").rglob("*") if path.is_file()}
+    names = sorted(map(str, written))
+    assert {Path("corpus/train.conll"), Path("lists/people.txt"), Path("plan.toml")} < written
+    assert filecmp.cmpfiles(ROOT / "examples", tmp_path / "new", names, shallow=False)[0] == names
+    code = "import entaug; print(entaug.__file__, *map(len, map(entaug.example, ('train', 'dev', 'test', 'nested'))))"
+    assert run(site, tmp_path, "-c", code).stdout == f"{site / 'entaug' / '__init__.py'} 100 25 25 22\n"
+    checked = run(site, tmp_path, "entaug", "experiment", "new/plan.toml", "--check")
+    assert checked.returncode == 0, checked.stderr
+
+
+# --------------------------------------------------------------------------------------------------------- spacy train
+
+
+@pytest.fixture(scope="module")
+def prepared(site: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with what docs/trainers.md says to run first."""
+    pytest.importorskip("spacy")
+    folder = tmp_path_factory.mktemp("spacy")
+    for command in (
+        ("entaug", "convert", str(EXAMPLE / "train.conll"), "train.spacy"),
+        ("entaug", "convert", str(EXAMPLE / "dev.conll"), "dev.spacy"),
+        ("-m", "spacy", "init", "config", "config.cfg", "--lang", "en", "--pipeline", "ner"),
+    ):
+        finished = run(site, folder, *command)
+        assert finished.returncode == 0, finished.stderr
+    config = configparser.RawConfigParser()
+    config.optionxform = str  # type: ignore[assignment,method-assign]
+    config.read(folder / "config.cfg")
+    config.remove_option("corpora.train", "augmenter")
+    page = (ROOT / "docs" / "trainers.md").read_text("utf-8")
+    config.read_string(page.partition("```ini\n")[2].partition("```")[0])
+    with (folder / "augmented.cfg").open("w") as file:
+        config.write(file)
+    return folder
+
+
+def spacy_train(site: Path, folder: Path, *options: str) -> Any:
+    paths = ("--paths.train", "train.spacy", "--paths.dev", "dev.spacy")
+    return run(site, folder, "-m", "spacy", "train", "augmented.cfg", *paths, *options)
+
+
+@pytest.mark.parametrize("epochs", ["2", "-1"])
+def test_spacy_train_learns_from_new_sentences(site: Path, prepared: Path, epochs: str) -> None:
+    output = f"model{epochs}"
+    limits = ["--training.max_epochs", epochs, "--training.max_steps", "80", "--training.eval_frequency", "20"]
+    finished = spacy_train(site, prepared, "--output", output, *limits)
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    import spacy
+    from spacy.training import Corpus
+
+    nlp = spacy.load(prepared / output / "model-last")
+    recognizer: Any = nlp.get_pipe("ner")
+    assert set(recognizer.labels) == {"EVENT", "LOC", "ORG", "PER", "PRODUCT"}
+    assert nlp.config["corpora"]["train"]["augmenter"]["@augmenters"] == "entaug.mr.v1"
+    examples = list(Corpus(prepared / "dev.spacy")(nlp))
+    assert nlp.evaluate(examples)["ents_f"] > 0.1
+
+
+def test_spacy_train_names_a_mistake(site: Path, prepared: Path) -> None:
+    finished = spacy_train(site, prepared, "--corpora.train.augmenter.p", "3")
+    assert finished.returncode == 1
+    assert "entaug.mr.v1 -> p\tp must be a number from 0 to 1, not 3" in finished.stdout
+    assert "Traceback" not in finished.stdout + finished.stderr
+
+
+def test_spacy_finds_all_methods_without_an_import_of_entaug(site: Path, tmp_path: Path) -> None:
+    pytest.importorskip("spacy")
+    code = "import spacy, sys; assert 'entaug' not in sys.modules; print(*sorted(spacy.registry.augmenters.get_all()))"
+    finished = run(site, tmp_path, "-c", code)
+    assert set(finished.stdout.split()) >= {f"entaug.{name}.v1" for name in METHODS._built_in}, finished.stderr
