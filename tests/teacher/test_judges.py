@@ -151,15 +151,15 @@ def test_too_little_to_learn_from() -> None:
         ask_teachers(alone, lambda: Teacher(FakeTagger()), folds=2)
 
 
-def test_a_teacher_counts_as_half_a_place() -> None:
+def test_a_teacher_counts_as_one_place() -> None:
     judge = TagJudge(TagProbabilities(TAGS, ROWS))
     findings = find_label_errors([WORDS], [judge])
     assert findings[0].suggested == Mention("LOC", [(0, 2)])
-    assert findings[0].score == pytest.approx(1 - 0.55)
+    assert findings[0].score == pytest.approx(1 - 0.6 / 1.05)
     assert findings[0].reason == "the teacher gives 30% to the suggestion and 55% to the label given"
     others = [Sentence(["Ada", "Byron"], [Mention("LOC", [(0, 2)])]) for _ in range(3)]
     sure = TagJudge(TagProbabilities(TAGS, [[0, 0, 0, 1, 0], [0, 0, 0, 0, 1]]))
     first = find_label_errors([WORDS, *others], [judge, sure, sure, sure])[0]
     assert first.place == 0
-    assert first.score == pytest.approx(1 - 0.5 * 0.55 / 3.5)
-    assert first.support == pytest.approx((3 + 0.5 * 0.3) / 3.5)
+    assert first.score == pytest.approx(1 - 0.6 / 4.05)
+    assert first.support == pytest.approx((3 + 0.3) / 4.05)
