@@ -36,6 +36,9 @@ OPTIONAL = {
     *(
         "matplotlib",
         "nltk",
+        "onnx",
+        "onnxruntime",
+        "onnxscript",
         "openpyxl",
         "pandas",
         "peft",
