@@ -285,7 +285,12 @@ def test_measures_are_ordered_by_points_for_an_hour() -> None:
         gain = Estimate(value, low, 2 * value - low)
         return Measure(name=name, how="", basis="other corpora", gain=gain, machine_minutes=minutes)
 
-    measures = [measure("slow", 5, 1, 60), measure("risky", 3, -1, 6), cleaning_measure(), measure("good", 3, 1, 12)]
+    measures = [
+        measure("slow", 5, 1, 60),
+        measure("risky", 3, -1, 6),
+        cleaning_measure("x", 0),
+        measure("good", 3, 1, 12),
+    ]
     advice = Advice(
         input="x", sentences=1, tagger="t", encoder="e", trainings=1, measured_on="dev", curve=(), measures=measures
     )
@@ -313,7 +318,7 @@ def test_a_measurement_is_combined_with_what_is_known() -> None:
 
 
 def test_cleaning_is_not_estimated_but_its_minutes_are() -> None:
-    measure = cleaning_measure(30)
+    measure = cleaning_measure("train.conll", 30)
     assert measure.gain is None
     assert measure.points_per_hour is None
     assert measure.your_minutes == 10

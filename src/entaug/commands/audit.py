@@ -26,7 +26,7 @@ from entaug.formats import CorpusFile
 from entaug.formats.base import ReadReport, with_mentions
 from entaug.formats.bookkeeping import without_bookkeeping
 from entaug.formats.file_job import FileJob, FileOptions, check_output, read_sentences, require_mentions, write_text
-from entaug.metrics.consistency import Change, Finding, changed, find_label_errors, hull
+from entaug.metrics.consistency import SUSPICIOUS, Change, Finding, changed, find_label_errors, hull
 from entaug.report.html.audit import render_audit_page
 from entaug.report.html.page import template_environment
 from entaug.teacher.audit import ask_teachers
@@ -84,7 +84,7 @@ def audit(
     html: str | Path | None = None,
     teacher: str | Tagger = "auto",
     folds: Annotated[int, Ge(2)] = 5,
-    min_score: Probability = 0.7,
+    min_score: Probability = SUSPICIOUS,
     number: PositiveInt | None = None,
     review: str | Path | None = None,
     log: str | Path | None = None,

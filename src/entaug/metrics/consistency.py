@@ -18,6 +18,8 @@ from entaug.errors import InputError
 
 KINDS = ("missing", "spurious", "type", "boundary", "type and boundary")
 """Kinds of errors of labels, named as in `entaug.metrics.span_f1.ERROR_KINDS`."""
+SUSPICIOUS = 0.7
+"""The score from which on a label counts as suspicious."""
 
 # Set on two corpora with planted errors (parts of the training files of CrossNER politics and WNUT-17), where half or
 # double of each changes the average precision of sentences by up to three points. Words at edges have a low limit,

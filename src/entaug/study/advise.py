@@ -31,6 +31,7 @@ from entaug.files.streams import is_stdout
 from entaug.formats import read
 from entaug.formats.file_job import check_apart, check_output, require_mentions, write_text
 from entaug.formats.unlabelled import read_unlabelled
+from entaug.metrics.consistency import SUSPICIOUS, find_label_errors
 from entaug.metrics.learning_curve import CurvePrior, LearningCurve
 from entaug.metrics.significance import paired_bootstrap
 from entaug.metrics.span_f1 import Scores
@@ -207,7 +208,7 @@ def advise(
                 measured=gain_of_text,
             ),
             list_measure(file),
-            cleaning_measure(),
+            cleaning_measure(file, len(find_label_errors(gold, min_score=SUSPICIOUS))),
         ]
         advice = Advice(
             input=str(train),
