@@ -34,11 +34,11 @@ import orjson
 
 from entaug import __version__
 from entaug.core.data import Sentence
+from entaug.core.folds import content_key
 from entaug.formats import read
 from entaug.metrics.learning_curve import CurvePrior, Estimate, LearningCurve, fit_learning_curve
 from entaug.metrics.tables import Block, Heading, Table, as_markdown
 from entaug.study.curves import NUM_SIZES, CurvePart, CurveRuns, CurveTagger, curve_parts, curve_sizes
-from entaug.study.subsets import content_key
 
 RESULTS = Path("benchmarks/results")
 RECORDS = RESULTS / "forecasts" / "forecasts.jsonl"

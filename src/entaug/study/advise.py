@@ -24,6 +24,7 @@ from entaug.backends.processes import number_of_processes
 from entaug.config.params import Check, PositiveFloat, PositiveInt, parameters_of
 from entaug.core.corpus import UnlabelledText
 from entaug.core.data import Sentence
+from entaug.core.folds import content_key
 from entaug.errors import InputError, MissingModelError
 from entaug.files.atomic import atomic_file, output_error
 from entaug.files.locks import lock
@@ -65,7 +66,6 @@ from entaug.study.data import short_hash
 from entaug.study.engine import ProgressCallback, StudyProgress, default_jobs
 from entaug.study.records import RECORDS_FILE, RunRecord
 from entaug.study.runs import RunSpec, drop_intermediate, gives_probabilities, train_run
-from entaug.study.subsets import content_key
 from entaug.taggers.base import TaggerTrainingConfig, create_tagger
 from entaug.teacher.label import label_sentences, most_informative
 

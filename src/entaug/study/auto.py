@@ -18,6 +18,7 @@ from entaug.backends.language_check import note_on_encoder
 from entaug.config.params import Check, PositiveFloat, PositiveInt, parameters_of
 from entaug.config.toml_lines import read_toml
 from entaug.core.data import Provenance, Sentence
+from entaug.core.folds import content_key, folds
 from entaug.errors import (
     EntaugError,
     InputError,
@@ -43,7 +44,6 @@ from entaug.study.engine import ProgressCallback, StepCounter
 from entaug.study.plan import SELF_TRAINING, CorpusPlan, MethodPlan, ScaledTraining, TaggerPlan, TeacherPlan
 from entaug.study.records import RecordStore, RunRecord
 from entaug.study.runs import RunSpec, drop_intermediate, execute_run, gives_probabilities, gold_folder, train_run
-from entaug.study.subsets import content_key, folds
 from entaug.taggers.base import create_tagger, default_steps
 
 _FEWEST = 20  # sentences with mentions that cross-validation needs

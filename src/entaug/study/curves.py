@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from entaug.backends.processes import interrupts_blocked, process_pool
 from entaug.core.data import Sentence
+from entaug.core.folds import folds
 from entaug.errors import EntaugError, InputError
 from entaug.metrics.learning_curve import CurvePrior, LearningCurve, fit_learning_curve
 from entaug.study.choice import GOLD, TEACHER, TEACHER_SIZE
@@ -20,7 +21,7 @@ from entaug.study.engine import ProgressCallback, StudyProgress, finished, run_e
 from entaug.study.plan import SELF_TRAINING, CorpusPlan, MethodPlan, ScaledTraining, TaggerPlan, TeacherPlan
 from entaug.study.records import RecordStore, RunRecord
 from entaug.study.runs import RunSpec, execute_run
-from entaug.study.subsets import draw, folds
+from entaug.study.subsets import draw
 from entaug.taggers.base import default_steps
 
 if TYPE_CHECKING:

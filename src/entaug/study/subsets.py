@@ -10,11 +10,8 @@ from random import Random
 from typing import Literal, get_args
 
 from entaug.core.data import Sentence
-from entaug.core.folds import content_key, folds
 from entaug.core.rng import Streams
 from entaug.errors import InputError, ParameterError, UnknownNameError
-
-__all__ = ["STRATEGIES", "Strategy", "content_key", "draw", "folds", "rest"]
 
 Strategy = Literal["progressive", "first", "fraction", "stratified"]
 STRATEGIES: tuple[str, ...] = get_args(Strategy)
