@@ -22,6 +22,7 @@ import os
 import platform
 import shutil
 import statistics
+import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from random import Random
@@ -418,7 +419,9 @@ def main() -> None:
     command.add_argument("--corpora", nargs="+", choices=CORPORA, help="without them all")
     command.add_argument("--whole", action="store_true", help="forecast for the whole pool instead of twice the size")
     command.add_argument("--data", type=Path, default=Path(os.environ.get("ENTAUG_DATA", "../shared/data")))
-    command.add_argument("--work", type=Path, default=Path("/tmp/forecasts"), help="where unfinished work is kept")  # noqa: S108
+    command.add_argument(
+        "--work", type=Path, default=Path(tempfile.gettempdir(), "entaug-forecasts"), help="for unfinished work"
+    )
     command.add_argument("--keep", action="store_true", help="keep the records of single trainings there")
     commands.add_parser("simulate").set_defaults(call=simulate_all)
     commands.add_parser("page").set_defaults(call=page)

@@ -29,6 +29,7 @@ from entaug.formats.file_job import FileJob, FileOptions, check_output, read_sen
 from entaug.metrics.consistency import SUSPICIOUS, Change, Finding, changed, find_label_errors, hull
 from entaug.report.html.audit import render_audit_page
 from entaug.report.html.page import template_environment
+from entaug.taggers.base import default_tagger
 from entaug.teacher.audit import ask_teachers
 from entaug.teacher.label import RELATIONS
 from entaug.teacher.relabel import SOFT_LABELS
@@ -165,8 +166,7 @@ def audit(
                 target_file.encode(_task(sentence, [], 1, target_file))
         judges = None
         if teacher != "none":
-            is_flat = all(sentence.is_flat for sentence in corpus)
-            named = teacher if teacher != "auto" else "linear" if is_flat else "w2ner"
+            named = teacher if teacher != "auto" else default_tagger(corpus)
             parameters = TeacherParameters(tagger=named)
             judges, told = ask_teachers(
                 corpus, lambda: parameters.create_teacher(seed), folds=folds, seed=seed, progress=progress

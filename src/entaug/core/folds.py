@@ -9,6 +9,9 @@ from random import Random
 
 from entaug.core.data import Sentence
 
+FEWEST = 20
+"""The number of sentences with mentions that cross-validation needs at least."""
+
 
 def content_key(sentence: Sentence) -> str:
     """A key that sentences of the same letters share, however they were split into tokens."""

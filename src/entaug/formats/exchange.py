@@ -10,11 +10,13 @@ from typing import Any
 
 import orjson
 
-from entaug.config.registry import extra_of
+from entaug.config.registry import import_object
 from entaug.core.corpus import Corpus
 from entaug.core.data import Sentence
 from entaug.errors import InputError, ParameterError
 from entaug.formats import read, write
+
+_DATA_FRAME, _DOC_BIN = "pandas:DataFrame", "spacy.tokens:DocBin"
 
 
 def to_pandas(sentences: Iterable[Sentence]) -> Any:
@@ -36,11 +38,11 @@ def to_pandas(sentences: Iterable[Sentence]) -> Any:
         >>> frame.entities[0]
         [{'start': 0, 'end': 1, 'type': 'PER'}]
     """
-    pandas = _import_pandas()
+    data_frame = import_object(_DATA_FRAME)
     with TemporaryDirectory(prefix="entaug-") as folder:
         file = Path(folder, "frame.jsonl")
         write(sentences, file)
-        return pandas.DataFrame([orjson.loads(line) for line in file.read_bytes().splitlines()])
+        return data_frame([orjson.loads(line) for line in file.read_bytes().splitlines()])
 
 
 def from_pandas(frame: Any, *, repair: bool = False, **options: Any) -> Corpus:
@@ -65,8 +67,7 @@ def from_pandas(frame: Any, *, repair: bool = False, **options: Any) -> Corpus:
         >>> from_pandas(frame)[0].mentions
         (Mention(label='PER', spans=((0, 1),)),)
     """
-    pandas = _import_pandas()
-    if not isinstance(frame, pandas.DataFrame):
+    if not isinstance(frame, import_object(_DATA_FRAME)):
         raise ParameterError(f"a data frame of pandas is wanted, not {type(frame).__name__}")
     rows = frame.to_dict("records")
     has_lists = any(not isinstance(value, str) and hasattr(value, "__len__") for row in rows for value in row.values())
@@ -102,12 +103,12 @@ def to_spacy(sentences: Iterable[Sentence], nlp: Any = None) -> list[Any]:
         >>> doc.ents[0].text, doc.ents[0].label_
         ('Ada', 'PER')
     """
-    spacy = _import_spacy()
-    vocab = (nlp or spacy.blank("en")).vocab
+    doc_bin = import_object(_DOC_BIN)
+    vocab = (nlp or import_object("spacy:blank")("en")).vocab
     with TemporaryDirectory(prefix="entaug-") as folder:
         file = Path(folder, "docs.spacy")
         write(sentences, file)
-        return list(spacy.tokens.DocBin(store_user_data=True).from_disk(file).get_docs(vocab))
+        return list(doc_bin(store_user_data=True).from_disk(file).get_docs(vocab))
 
 
 def from_spacy(docs: Iterable[Any], *, repair: bool = False, **options: Any) -> Corpus:
@@ -131,13 +132,13 @@ def from_spacy(docs: Iterable[Any], *, repair: bool = False, **options: Any) -> 
         >>> from_spacy([doc])[0].mentions
         (Mention(label='PER', spans=((0, 1),)),)
     """
-    spacy = _import_spacy()
+    doc_bin, doc_type = import_object(_DOC_BIN), import_object("spacy.tokens:Doc")
     docs = list(docs)
-    if wrong := [doc for doc in docs if not isinstance(doc, spacy.tokens.Doc)]:
+    if wrong := [doc for doc in docs if not isinstance(doc, doc_type)]:
         raise ParameterError(f"documents of spaCy are wanted, not {type(wrong[0]).__name__}")
     with TemporaryDirectory(prefix="entaug-") as folder:
         file = Path(folder, "docs.spacy")
-        spacy.tokens.DocBin(docs=docs, store_user_data=True).to_disk(file)
+        doc_bin(docs=docs, store_user_data=True).to_disk(file)
         return _read(file, "the documents", repair=repair, **options)
 
 
@@ -158,19 +159,3 @@ def _read(file: Path, name: str, **options: Any) -> Corpus:
         error.path = name
         raise
     return Corpus(corpus, None, corpus.notes)
-
-
-def _import_pandas() -> Any:
-    try:
-        import pandas as pd
-    except ModuleNotFoundError as error:
-        raise extra_of(error) or error from None
-    return pd
-
-
-def _import_spacy() -> Any:
-    try:
-        import spacy.tokens
-    except ModuleNotFoundError as error:
-        raise extra_of(error) or error from None
-    return spacy

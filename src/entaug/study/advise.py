@@ -24,7 +24,7 @@ from entaug.backends.processes import number_of_processes
 from entaug.config.params import Check, PositiveFloat, PositiveInt, parameters_of
 from entaug.core.corpus import UnlabelledText
 from entaug.core.data import Sentence
-from entaug.core.folds import content_key
+from entaug.core.folds import FEWEST, content_key
 from entaug.errors import InputError, MissingModelError
 from entaug.files.atomic import atomic_file, output_error
 from entaug.files.locks import lock
@@ -66,13 +66,12 @@ from entaug.study.data import short_hash
 from entaug.study.engine import ProgressCallback, StudyProgress, default_jobs
 from entaug.study.records import RECORDS_FILE, RunRecord
 from entaug.study.runs import RunSpec, drop_intermediate, gives_probabilities, train_run
-from entaug.taggers.base import TaggerTrainingConfig, create_tagger
+from entaug.taggers.base import TaggerTrainingConfig, create_tagger, default_tagger
 from entaug.teacher.label import label_sentences, most_informative
 
 _LARGER = "mpnet"
 _FOLDS = 3
 _REPEATS = 3
-_FEWEST = 20  # sentences with mentions that cross-validation needs
 _LEAST_SIZE = 10  # sentences of the smallest subset
 _TRIAL_STEPS = 8
 _SLOWER = 1.3  # trainings beside others, with loading and predicting, compared with the trial
@@ -178,7 +177,7 @@ def advise(
         held_out = [] if dev is None else [dev]
         options: dict[str, Any] = {"held_out": held_out, "drop_held_out": True, "language": layout.get("language")}
         text = read_unlabelled(unlabelled, gold, **options)
-    name = tagger or ("linear" if all(sentence.is_flat for sentence in gold) else "w2ner")
+    name = tagger or default_tagger(gold)
     create_tagger(name, encoder=encoder).check_requirements()
     parts = curve_parts(gold, folds, seed) if tested is None else [dev_part(gold, tested, seed)]
     with contextlib.ExitStack() as stack:
@@ -234,8 +233,8 @@ def _check_sentences(
     gold: Sequence[Sentence], train: str | Path, dev: Sequence[Sentence] | None, file: str | Path | None
 ) -> None:
     """Check that there are sentences to train on and to test on."""
-    if (number := sum(bool(sentence.mentions) for sentence in gold)) < _FEWEST:
-        message = f"has {number} sentences with mentions, and a learning curve needs at least {_FEWEST}"
+    if (number := sum(bool(sentence.mentions) for sentence in gold)) < FEWEST:
+        message = f"has {number} sentences with mentions, and a learning curve needs at least {FEWEST}"
         raise InputError(message, path=str(train), remedy="label more sentences")
     if dev is not None and file is not None:
         require_mentions(dev, file, "to test on")

@@ -18,7 +18,7 @@ from entaug.backends.language_check import note_on_encoder
 from entaug.config.params import Check, PositiveFloat, PositiveInt, parameters_of
 from entaug.config.toml_lines import read_toml
 from entaug.core.data import Provenance, Sentence
-from entaug.core.folds import content_key, folds
+from entaug.core.folds import FEWEST, content_key, folds
 from entaug.errors import (
     EntaugError,
     InputError,
@@ -44,9 +44,8 @@ from entaug.study.engine import ProgressCallback, StepCounter
 from entaug.study.plan import SELF_TRAINING, CorpusPlan, MethodPlan, ScaledTraining, TaggerPlan, TeacherPlan
 from entaug.study.records import RecordStore, RunRecord
 from entaug.study.runs import RunSpec, drop_intermediate, execute_run, gives_probabilities, gold_folder, train_run
-from entaug.taggers.base import create_tagger, default_steps
+from entaug.taggers.base import create_tagger, default_steps, default_tagger
 
-_FEWEST = 20  # sentences with mentions that cross-validation needs
 _SEEDS_PER_REPEAT = 100
 _BATCH_SIZE = 8
 _MAX_RATIO = 100.0  # unlabelled sentences for each gold one
@@ -146,7 +145,7 @@ def auto(
     output = Path(output)
     check_new_folder(output)
     inputs = _read_inputs(arguments)
-    arguments["tagger"] = tagger or ("linear" if all(sentence.is_flat for sentence in inputs.gold) else "w2ner")
+    arguments["tagger"] = tagger or default_tagger(inputs.gold)
     for name in filter(None, (encoder, teacher_encoder)):
         created = create_tagger(arguments["tagger"], encoder=str(name))
         created.check_requirements()
@@ -239,8 +238,8 @@ def _read_inputs(arguments: Mapping[str, Any]) -> _Inputs:
             example = " ".join(shared[0].tokens)[:60]
             message = f"{len(shared):,} of its sentences are in {train} too, one is {example!r}"
             raise InputError(message, path=dev, remedy="remove them from one of the files")
-    elif with_mentions < _FEWEST:
-        message = f"has {with_mentions} sentences with mentions, and cross-validation needs at least {_FEWEST}"
+    elif with_mentions < FEWEST:
+        message = f"has {with_mentions} sentences with mentions, and cross-validation needs at least {FEWEST}"
         raise InputError(message, path=train, remedy="label more sentences, or name held-out ones with --dev")
     require_mentions(inputs.gold, train)
     if unlabelled:

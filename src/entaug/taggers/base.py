@@ -215,6 +215,11 @@ class ConfiguredTagger:
         return self
 
 
+def default_tagger(sentences: Iterable[Sentence]) -> str:
+    """The name of the tagger for a corpus whose user names none: one that can learn the shapes of its mentions."""
+    return "linear" if all(sentence.is_flat for sentence in sentences) else "w2ner"
+
+
 def configure_tagger(name: str, text: str) -> ConfiguredTagger:
     """Create a tagger with parameters of its own and of its training: ``linear:encoder=mpnet;epochs=20``."""
     names = {parameter.name for parameter in parameters(TAGGERS[name])}

@@ -14,7 +14,7 @@ from safetensors.torch import save_file
 
 from entaug import _version
 from entaug.backends.transformers.base import quiet
-from entaug.config.registry import extra_of
+from entaug.config.registry import import_object
 from entaug.core.data import Sentence
 from entaug.errors import ParameterError
 from entaug.taggers.base import TrainableTagger, write_config
@@ -69,12 +69,10 @@ def export_huggingface(tagger: Any, folder: Path) -> None:
 
 def export_onnx(tagger: Any, folder: Path) -> None:
     """Write an ONNX model in fp32 and in int8, which `entaug.taggers.onnx.OnnxTagger` loads."""
-    try:
-        import onnx  # noqa: F401
-        import onnxscript  # noqa: F401
-        from onnxruntime.quantization import QuantType, quantize_dynamic
-    except ModuleNotFoundError as error:
-        raise extra_of(error) or error from None
+    for needed in ("onnx:load", "onnxscript:script"):  # by torch
+        import_object(needed)
+    quantize = import_object("onnxruntime.quantization:quantize_dynamic")
+    weight_types = import_object("onnxruntime.quantization:QuantType")
     model = token_classifier(tagger).to("cpu")
 
     class Scores(torch.nn.Module):
@@ -107,12 +105,12 @@ def export_onnx(tagger: Any, folder: Path) -> None:
             verbose=False,
         )
         # Seven bits, as products of eight-bit numbers overflow on processors without VNNI.
-        quantize_dynamic(
+        quantize(
             folder / ONNX_FILE,
             folder / QUANTIZED_FILE,
             per_channel=True,
             reduce_range=True,
-            weight_type=QuantType.QInt8,
+            weight_type=weight_types.QInt8,
         )
         model.config.save_pretrained(folder)
         tagger._encoder.tokenizer.save_pretrained(folder)  # noqa: SLF001
@@ -132,17 +130,12 @@ def export_onnx(tagger: Any, folder: Path) -> None:
 
 def export_spacy(tagger: TrainableTagger, folder: Path, language: str) -> None:
     """Write a pipeline of spaCy with the tagger as its component ``entaug_ner``."""
+    blank, name = import_object("spacy:blank"), import_object("entaug.taggers.spacy_component:COMPONENT")
     try:
-        import spacy
-
-        from entaug.taggers.spacy_component import COMPONENT
-    except ModuleNotFoundError as error:
-        raise extra_of(error) or error from None
-    try:
-        nlp = spacy.blank(language)
+        nlp = blank(language)
     except ImportError:
         raise ParameterError(f"spaCy has no language {language!r}", parameter="language") from None
-    component: Any = nlp.add_pipe(COMPONENT)
+    component: Any = nlp.add_pipe(name)
     component.tagger = tagger
     nlp.to_disk(folder)
 

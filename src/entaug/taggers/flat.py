@@ -21,7 +21,7 @@ from entaug.core.mentions import Mention
 from entaug.core.tags import Overlap
 from entaug.errors import InputError
 from entaug.taggers.encoders import StaticEncoder
-from entaug.taggers.neural import Dropout, EncoderTagger, ModelName, NeuralTagger
+from entaug.taggers.neural import Dropout, EncoderTagger, ModelName, NeuralTagger, word_mask
 
 _pad = torch.nn.utils.rnn.pad_sequence
 
@@ -188,11 +188,6 @@ class CRFDecoder(TagDecoder):
         if self.lstm is not None:
             words = self.dropout(run_lstm(self.lstm, words, lengths))
         return self.linear(words), word_mask(lengths, words)
-
-
-def word_mask(lengths: Sequence[int], like: torch.Tensor) -> torch.Tensor:
-    """Mask of the words (sentences, words), False for padding."""
-    return torch.arange(like.shape[1], device=like.device)[None] < torch.tensor(lengths, device=like.device)[:, None]
 
 
 def run_lstm(lstm: torch.nn.LSTM, vectors: torch.Tensor, lengths: list[int]) -> torch.Tensor:

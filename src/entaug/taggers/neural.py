@@ -181,8 +181,7 @@ class NeuralTagger(Configurable, abc.ABC):
             first, second = (self._decoder.log_marginals(one, words) for one in (vectors, others))
             # The mean of both Kullback-Leibler divergences, for each word.
             divergence = ((first - second) * (first.exp() - second.exp())).sum(-1) / 2
-            mask = torch.arange(max(words))[None] < torch.tensor(words)[:, None]
-            total: torch.Tensor = config.consistency * divergence[mask.to(divergence.device)].mean()
+            total: torch.Tensor = config.consistency * divergence[word_mask(words, divergence)].mean()
             return total + (loss + other_loss) / 2
 
         average = AveragedWeights(dict(trained), total_steps, config.averaged_share)
@@ -322,6 +321,11 @@ class NeuralTagger(Configurable, abc.ABC):
 
     def _parts(self) -> dict[str, torch.nn.Module]:
         return {"decoder": self._decoder, "encoder": self._encoder}
+
+
+def word_mask(lengths: Sequence[int], like: torch.Tensor) -> torch.Tensor:
+    """Mask of the words (sentences, words), False for padding."""
+    return torch.arange(like.shape[1], device=like.device)[None] < torch.tensor(lengths, device=like.device)[:, None]
 
 
 class AveragedWeights:

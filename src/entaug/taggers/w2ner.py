@@ -16,8 +16,8 @@ from entaug.backends.soft_labels import TagProbabilities
 from entaug.config.params import NonNegativeInt, PositiveFloat, PositiveInt
 from entaug.core.data import Sentence
 from entaug.core.mentions import Mention
-from entaug.taggers.flat import run_lstm, word_mask
-from entaug.taggers.neural import Dropout, EncoderTagger
+from entaug.taggers.flat import run_lstm
+from entaug.taggers.neural import Dropout, EncoderTagger, word_mask
 from entaug.taggers.relations import NNW, THW, RelationProbabilities, relations
 
 BINS = 19
