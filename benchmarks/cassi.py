@@ -31,12 +31,13 @@ import torch
 
 import entaug
 from counting import Counted
-from entaug import CASSI, Sentence
+from entaug import Sentence
 from entaug.backends.models.catalogue import model_path
 from entaug.backends.resolve import resolve
 from entaug.backends.transformers.encoder import TransformersEncoder
 from entaug.backends.transformers.masked_lm import TransformersMaskedLM
 from entaug.core.alignment import detokenize
+from entaug.methods import CASSI
 from entaug.methods.base import Request
 from entaug.methods.cassi import _CONFIDENCE, ScoreForecaster, rank_partners
 from entaug.metrics.likelihood import CandidateSet, select_best
@@ -97,7 +98,7 @@ def rows(counts: dict[str, int], brute: int) -> Iterator[Row]:
             yield (name, way, f"{lm.rows / n:.0f}", f"{lm.rows / every:.1%}", told)
         alike = 0
         for contest, proved in list(zip(contests, chosen["all computed"], strict=True))[:brute]:
-            values = entaug.pseudo_log_likelihood(list(contest.texts), lm) / np.array(contest.words)
+            values = entaug.metrics.pseudo_log_likelihood(list(contest.texts), lm) / np.array(contest.words)
             top = sorted(range(len(values)), key=lambda i: (-values[i], i))[: cassi.top_k]
             wanted = contest.preferences or []
             alike += min(top, key=lambda i: (-wanted[i], i)) == proved

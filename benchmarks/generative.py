@@ -24,9 +24,11 @@ from typing import Any
 import torch
 
 import entaug
-from entaug import ACLM, AugmentedPair, EnTDA, MentionReplacement, Sentence
+from entaug import Sentence
 from entaug.backends.models.catalogue import model_path
 from entaug.backends.transformers.causal_lm import TransformersCausalLM
+from entaug.formats.augmented import AugmentedPair
+from entaug.methods import ACLM, EnTDA, MentionReplacement
 from entaug.methods.base import Augmenter
 
 DATA = Path(os.environ.get("ENTAUG_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
@@ -84,7 +86,9 @@ def measure(name: str, count: int | None, options: dict[str, Any], lm: Transform
     for what, some in (("mr", simple), (name, made)):
         texts[what] = [AugmentedPair(s, sources[s.fields["entaug"]["sources"][0]]) for s in some]
     found = {
-        what: entaug.measure_quality(pairs, sentences, measures=["perplexity", "new_words"], causal_lm=lm).values
+        what: entaug.metrics.measure_quality(
+            pairs, sentences, measures=["perplexity", "new_words"], causal_lm=lm
+        ).values
         for what, pairs in texts.items()
         if pairs
     }

@@ -40,6 +40,7 @@ from typing import Any, NamedTuple
 
 import entaug
 from entaug.backends.parsers.projection import ProjectedConstituents
+from entaug.backends.protocols import RoundTrip
 from entaug.filters import Consistency, Fluency, Leakage, Similarity
 from helpers import fakes
 
@@ -67,7 +68,7 @@ class Case(NamedTuple):
 
     Args:
         name: of the case.
-        method: its name in `entaug.METHODS`.
+        method: its name in `entaug.methods.METHODS`.
         corpus: a name that `corpus` knows.
         params: parameters besides copies and seed; one that is a function is called for its value.
         first: how many sentences of the corpus are taken; None for all.
@@ -101,13 +102,13 @@ _BACK = {"o": "that", "em": "inside", "novo": "recent", "sobre": "upon", "disse"
 _ALIKE = [["one", "a", "the", "its"], ["new", "old", "good", "in", "on", "and"]]
 
 
-def _sampling() -> entaug.RoundTrip:
+def _sampling() -> RoundTrip:
     return _trip(can_sample=True)
 
 
-def _trip(*, can_sample: bool = False) -> entaug.RoundTrip:
+def _trip(*, can_sample: bool = False) -> RoundTrip:
     forward, backward = (fakes.FakeTranslator(words, can_sample=can_sample) for words in (_THERE, _BACK))
-    return entaug.RoundTrip(forward, backward)
+    return RoundTrip(forward, backward)
 
 
 # What stands for models in the fast cases.
@@ -697,7 +698,7 @@ def run(case: Case) -> Outcome:
         torch.set_num_threads(1)
     gold = list(islice(corpus(case.corpus), case.first))
     params = {name: value() if callable(value) else value for name, value in case.params.items()}
-    if entaug.METHODS[case.method].info.writes_words:
+    if entaug.methods.METHODS[case.method].info.writes_words:
         params.setdefault("guard", False)  # what it refuses depends on the models of this machine
     method = entaug.create_augmenter(case.method, copies=case.copies, seed=SEED, **params).fit(gold)
     made = list(method.augment(gold))

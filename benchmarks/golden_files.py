@@ -34,7 +34,7 @@ from typing import Any, NamedTuple
 import entaug
 import golden
 from entaug.errors import EntaugError, LossError
-from entaug.formats import FORMATS, find_format, open_file
+from entaug.formats.files import FORMATS, find_format, open_file
 from entaug.metrics.likelihood import log_likelihood
 from entaug.study.engine import run_experiment
 from entaug.taggers.base import TaggerTrainingConfig, create_tagger
@@ -256,7 +256,7 @@ def jobs(folder: Path) -> Found:
             "tally": [tally.sources, tally.requested, tally.accepted, tally.missing.total(), tally.rejected.total()],
             "lengths": [summary.before.sentences, summary.after.sentences],
         }
-        made = entaug.read_augmented([path], source)
+        made = entaug.formats.read_augmented([path], source)
         pairs = [pair for some in made.methods.values() for pair in some]
         told = [
             f"{pair.augmented.id} {pair.source.id if pair.source else None} {len(pair.other_sources)}" for pair in pairs
@@ -314,11 +314,11 @@ def quality(folder: Path) -> Found:
     ):
         gold = corpus(name)
         made = list(entaug.create_augmenter(method, copies=2, seed=SEED, **params).fit(gold).augment(gold))
-        plain = entaug.measure_quality(made, gold, causal_lm=None, masked_lm=None, encoder=None)
+        plain = entaug.metrics.measure_quality(made, gold, causal_lm=None, masked_lm=None, encoder=None)
         found[f"{name}, {method}"] = rounded(plain.values)
         for measure, values in plain.by_sentence.items():
             found[f"{name}, {method}, {measure} by sentence"] = of_bytes(str(rounded(list(values))).encode())
-        some = entaug.measure_quality(
+        some = entaug.metrics.measure_quality(
             made[:40],
             gold,
             causal_lm=fakes.FakeCausalLM(),
@@ -330,10 +330,10 @@ def quality(folder: Path) -> Found:
     gold = corpus("dev")
     found["log-likelihood"] = _short(list(log_likelihood(gold, fakes.FakeCausalLM())))
     found["pseudo-log-likelihood"] = _short(
-        list(entaug.pseudo_log_likelihood(gold, fakes.FakeMaskedLM(), per_word=True))
+        list(entaug.metrics.pseudo_log_likelihood(gold, fakes.FakeMaskedLM(), per_word=True))
     )
-    found["best by likelihood"] = entaug.best_by_likelihood(gold, 5, fakes.FakeMaskedLM())
-    found["bertscore"] = _short([list(row) for row in entaug.pairwise_bertscore(gold[:8], fakes.FakeEncoder())])
+    found["best by likelihood"] = entaug.metrics.best_by_likelihood(gold, 5, fakes.FakeMaskedLM())
+    found["bertscore"] = _short([list(row) for row in entaug.metrics.pairwise_bertscore(gold[:8], fakes.FakeEncoder())])
     return found
 
 
@@ -380,8 +380,10 @@ def scores(folder: Path) -> Found:
             found[f"{name}, every {every}"] = rounded(outcome.to_dict())
             found[f"{name}, every {every}, by sentence"] = of_bytes(str(outcome.sentence_counts()).encode())
         for seed in (0, 1):
-            one = entaug.paired_bootstrap([outcomes[7]], [outcomes[5]], samples=200, seed=seed)
-            more = entaug.paired_bootstrap([outcomes[7], outcomes[11]], [outcomes[5]] * 2, samples=200, seed=seed)
+            one = entaug.metrics.paired_bootstrap([outcomes[7]], [outcomes[5]], samples=200, seed=seed)
+            more = entaug.metrics.paired_bootstrap(
+                [outcomes[7], outcomes[11]], [outcomes[5]] * 2, samples=200, seed=seed
+            )
             found[f"{name}, bootstrap, seed {seed}"] = rounded([one.gain, one.low, one.high])
             found[f"{name}, bootstrap of two, seed {seed}"] = rounded([more.gain, more.low, more.high])
     return found
@@ -448,9 +450,9 @@ def models(folder: Path) -> Found:
     gold = corpus("train")
     made = list(islice(entaug.create_augmenter("mr", p=1.0, seed=SEED).fit(gold).augment(gold), 12))
     found: Found = {}
-    measured = entaug.measure_quality(made, gold, masked_lm="tiny-bert")
+    measured = entaug.metrics.measure_quality(made, gold, masked_lm="tiny-bert")
     found["quality"] = {name: None if value is None else round(value, 6) for name, value in measured.values.items()}
-    likely = entaug.pseudo_log_likelihood(made[:3], per_word=True)
+    likely = entaug.metrics.pseudo_log_likelihood(made[:3], per_word=True)
     found["pseudo-log-likelihood"] = [round(float(one), 5) for one in likely]
     return found
 

@@ -57,14 +57,14 @@ def measure(name: str, corpus: str, sentences: int, copies: int) -> dict[str, An
     gold = list(found.values())
     sources = {s.key: s for s in gold}
     record: dict[str, Any] = {"method": name}
-    pairs = [entaug.AugmentedPair(s) for s in gold]
+    pairs = [entaug.formats.AugmentedPair(s) for s in gold]
     if name != "gold":
         method = entaug.create_augmenter(name, copies=copies, **OPTIONS.get(name, {}))
         begun = time.monotonic()
         method.fit(gold)
         fitted = time.monotonic()
         made = list(method.augment(gold))
-        pairs = [entaug.AugmentedPair(s, sources[s.fields["entaug"]["sources"][0]]) for s in made]
+        pairs = [entaug.formats.AugmentedPair(s, sources[s.fields["entaug"]["sources"][0]]) for s in made]
         tally = method.statistics_
         drawn = tally.accepted + tally.rejected.total()
         record |= {
@@ -79,7 +79,7 @@ def measure(name: str, corpus: str, sentences: int, copies: int) -> dict[str, An
             "examples": [shown(s) for s in made[:: max(1, len(made) // 20)][:20]],
         }
     lm = TransformersCausalLM(model_path("smollm2"), device="cpu")
-    quality = entaug.measure_quality(pairs, gold, measures=list(MEASURED.values()), causal_lm=lm)
+    quality = entaug.metrics.measure_quality(pairs, gold, measures=list(MEASURED.values()), causal_lm=lm)
     for column, one in MEASURED.items():
         value = quality.values[one]
         record[column] = 100 * value if value is not None and MEASURES[one].unit == "share" else value
@@ -162,7 +162,7 @@ def main() -> None:
     """Measure and write."""
     import entaug
 
-    names = ["gold", *entaug.METHODS]
+    names = ["gold", *entaug.methods.METHODS]
     parser = argparse.ArgumentParser()
     parser.add_argument("--only", nargs="+", choices=names, default=names)
     parser.add_argument("--corpus", choices=list(CORPORA), default="crossner-ai")

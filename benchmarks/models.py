@@ -24,6 +24,7 @@ import torch
 import entaug
 from entaug import Sentence
 from entaug.backends.models import catalogue as models
+from entaug.backends.protocols import RoundTrip
 from entaug.backends.transformers.encoder import TransformersEncoder
 from entaug.backends.transformers.masked_lm import TransformersMaskedLM
 from entaug.core.alignment import detokenize
@@ -90,7 +91,10 @@ def pll(peers: Peers, quick: bool) -> Iterator[Row]:
         found: dict[str, Any] = {}
         lms = {p: TransformersMaskedLM(folder, device="cpu", precision=p) for p in ("fp32", "bf16")}
         for precision, lm in lms.items():
-            seconds, found[precision] = timed(lambda lm: entaug.pseudo_log_likelihood(texts, lm), lambda lm=lm: lm)  # type: ignore[misc]
+            seconds, found[precision] = timed(
+                lambda lm: entaug.metrics.pseudo_log_likelihood(texts, lm),
+                lambda lm=lm: lm,  # type: ignore[misc]
+            )
             # The bars are for a model of usual size; in a tiny one little but the overhead is measured.
             bar = {"fp32": 1.5, "bf16": 4.0}[precision] if name == "mpnet-mlm" else None
             what = f"PLL, {name}, {precision}, beside minicons"
@@ -120,14 +124,14 @@ def ranking(gold: list[Sentence], lm: TransformersMaskedLM, half: TransformersMa
     """How far bf16 ranks candidates of one sentence as fp32 does: what the scores are for."""
     groups: dict[str, list[Sentence]] = {}
     for method in (
-        entaug.LabelWiseTokenReplacement(copies=4, p=0.2, seed=1),
-        entaug.MentionReplacement(copies=4, p=1, seed=1),
+        entaug.methods.LabelWiseTokenReplacement(copies=4, p=0.2, seed=1),
+        entaug.methods.MentionReplacement(copies=4, p=1, seed=1),
     ):
         for made in method.fit(gold).augment(gold):
             groups.setdefault(made.fields["entaug"]["sources"][0], []).append(made)
     alike, ordered, top = [], [], []
     for group in groups.values():
-        a, b = (entaug.pseudo_log_likelihood(group, model, per_word=True) for model in (lm, half))
+        a, b = (entaug.metrics.pseudo_log_likelihood(group, model, per_word=True) for model in (lm, half))
         alike.append(spearman(a, b))
         ordered.append(kendall(a, b))
         top.append(len(set(np.argsort(-a)[:5]) & set(np.argsort(-b)[:5])) / 5)
@@ -172,7 +176,7 @@ def bertscore(peers: Peers, quick: bool) -> Iterator[Row]:
     pairs = len(upper[0])
     for layer in (6, 4):
         seconds, scores = timed(
-            lambda model, layer=layer: entaug.pairwise_bertscore(texts, model, layer=layer),  # type: ignore[misc]
+            lambda model, layer=layer: entaug.metrics.pairwise_bertscore(texts, model, layer=layer),  # type: ignore[misc]
             lambda: encoder,
         )
         some = np.random.default_rng(0).choice(pairs, min(pairs, 500), replace=False)
@@ -196,7 +200,7 @@ def bertscore(peers: Peers, quick: bool) -> Iterator[Row]:
             "largest difference of F1; in batches their padding lifts maxima below 0",
         )
         seconds, halved = timed(
-            lambda model, layer=layer: entaug.pairwise_bertscore(texts, model, layer=layer),  # type: ignore[misc]
+            lambda model, layer=layer: entaug.metrics.pairwise_bertscore(texts, model, layer=layer),  # type: ignore[misc]
             lambda: half,
         )
         yield compare(
@@ -227,7 +231,7 @@ def lm(peers: Peers, quick: bool) -> Iterator[Row]:
                 seconds, new = timed(
                     lambda method, gold=gold: list(method.augment(gold)),  # type: ignore[misc]
                     # As nlpaug and the papers: any of the likeliest, once, three words one after the other.
-                    lambda model=model, gold=gold: entaug.MaskedLMReplacement(  # type: ignore[misc]
+                    lambda model=model, gold=gold: entaug.methods.MaskedLMReplacement(  # type: ignore[misc]
                         masked_lm=model, num_replacements=3, top_k=10, min_p=0, max_attempts=1, guard=False, seed=0
                     ).fit(gold),
                 )
@@ -286,9 +290,9 @@ def bt(peers: Peers | None, quick: bool) -> Iterator[Row]:
         translator.translate(translator.translate("well", "en-pt"), "pt-en")
         return translator
 
-    def pair() -> entaug.RoundTrip:
+    def pair() -> RoundTrip:
         # What "pt" stands for, made here so that neither its loading nor what an earlier run remembers counts.
-        return entaug.RoundTrip(EnglishPortuguese(), PortugueseEnglish())
+        return RoundTrip(EnglishPortuguese(), PortugueseEnglish())
 
     yield from beside("bt, packaged pair", 1.5, gold, corpus, pair, there_and_back, loaded)
     with tempfile.TemporaryDirectory() as made_here:
@@ -300,15 +304,15 @@ def beside(
     bar: float,
     gold: list[Sentence],
     corpus: str,
-    translator: Callable[[], entaug.RoundTrip],
+    translator: Callable[[], RoundTrip],
     one_by_one: Callable[[Any, list[str]], dict[str, str]],
     prepare: Callable[[], Any],
 ) -> Iterator[Row]:
     """A translator through the method, all of which counts, and one by one: one copy of the corpus, then three."""
     for copies in (1, 3):
 
-        def fresh(copies: int = copies) -> entaug.Backtranslation:
-            return entaug.Backtranslation(translator=translator(), copies=copies, **BT).fit(gold)
+        def fresh(copies: int = copies) -> entaug.methods.Backtranslation:
+            return entaug.methods.Backtranslation(translator=translator(), copies=copies, **BT).fit(gold)
 
         runs, answers = asked(fresh(), gold)
         theirs, texts = timed(lambda ready, runs=runs: one_by_one(ready, runs), prepare)  # type: ignore[misc]
@@ -325,7 +329,7 @@ def beside(
         )
 
 
-def asked(method: entaug.Backtranslation, gold: list[Sentence]) -> tuple[list[str], dict[str, str]]:
+def asked(method: entaug.methods.Backtranslation, gold: list[Sentence]) -> tuple[list[str], dict[str, str]]:
     """The texts that a method asks its translator for, with repetitions, and what came back for each."""
     texts: list[str] = []
     answers: dict[str, str] = {}
@@ -368,7 +372,7 @@ def tiny_marian(folder: Path, gold: list[Sentence], corpus: str) -> Iterator[Row
         3,
         gold,
         f"{corpus.partition(',')[0]}, {len(gold)} sentences",
-        lambda: entaug.RoundTrip(backend, backend),
+        lambda: RoundTrip(backend, backend),
         lambda _, runs: {text: translate(translate(text)) for text in runs},
         lambda: None,
     )

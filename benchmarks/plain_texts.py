@@ -25,7 +25,7 @@ from typing import Any
 
 import entaug
 from entaug.core.data import Sentence
-from entaug.formats import open_file
+from entaug.formats.files import open_file
 from entaug.formats.text import _load_pipeline
 
 DATA = Path(os.environ.get("ENTAUG_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))

@@ -22,9 +22,9 @@ from typing import Any
 import entaug
 from entaug.core.data import Sentence
 from entaug.errors import LossError
-from entaug.formats import FORMATS, find_format, open_file, target
 from entaug.formats.base import ReadReport
 from entaug.formats.buffered import BufferedFormat
+from entaug.formats.files import FORMATS, find_format, open_file, target
 
 TESTS = Path(__file__).resolve().parents[1] / "tests"
 sys.path[:0] = [str(TESTS), str(TESTS / "formats")]

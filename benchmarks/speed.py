@@ -62,7 +62,7 @@ def best(run: Callable[[], int], runs: int) -> float:
 def method_rates(gold: entaug.Corpus, runs: int) -> Iterator[tuple[str, float, str]]:
     """Each method: sources handled a second by augment, then with fit, and for SR also from an empty cache."""
     for name in METHODS:
-        fitted = entaug.parse_methods(name).fit(gold)
+        fitted = entaug.methods.parse_methods(name).fit(gold)
         made = sum(1 for _ in fitted.augment(gold))
 
         def again(augmenter: Augmenter | CombinedAugmenter = fitted) -> int:
@@ -71,7 +71,7 @@ def method_rates(gold: entaug.Corpus, runs: int) -> Iterator[tuple[str, float, s
             return len(gold)
 
         def afresh(name: str = name) -> int:
-            for _ in entaug.parse_methods(name).fit(gold).augment(gold):
+            for _ in entaug.methods.parse_methods(name).fit(gold).augment(gold):
                 pass
             return len(gold)
 

@@ -47,7 +47,7 @@ def main(names: list[str]) -> None:
         names: the names of the methods; by default all that need a model.
     """
     gold = list(entaug.read(CORPUS))
-    for name in names or [name for name in entaug.METHODS if entaug.METHODS[name].info.needs]:
+    for name in names or [name for name in entaug.methods.METHODS if entaug.methods.METHODS[name].info.needs]:
         augmenter = entaug.create_augmenter(name, seed=SEED, **given(name)).fit(gold)
         sentences = gold if "rules" in augmenter.info.cost else gold[: FEW if name == "rewrite" else MAX_SENTENCES]
         new = list(augmenter.augment(sentences))

@@ -77,7 +77,7 @@ def show_examples(console: Console, sentences: Iterable[entaug.Sentence], count:
         count: how many to print.
     """
     by_method: dict[str, list[tuple[entaug.Sentence, entaug.Sentence]]] = {}
-    for pair in entaug.pair_with_sources(sentences):
+    for pair in entaug.formats.pair_with_sources(sentences):
         if pair and pair.source and pair.source.mentions and 8 < len(pair.source) < 17:
             by_method.setdefault(pair.provenance.method, []).append((pair.source, pair.augmented))
     for i in range(count if by_method else 0):
@@ -98,7 +98,7 @@ def show_methods(console: Console) -> list[Path]:
         The files of augmented sentences.
     """
     paths = []
-    for name in [*entaug.METHODS, "lwtr"]:
+    for name in [*entaug.methods.METHODS, "lwtr"]:
         train, label = TRAIN, name
         if name == "rewrite":
             console.print(f"{name} is not shown: it asks an instruct model (--generator http://HOST:PORT/v1#MODEL)\n")
@@ -110,7 +110,7 @@ def show_methods(console: Console) -> list[Path]:
             train, label = NESTED, f"nested.{name}"
         path = OUTPUT / f"{label}.jsonl"
         more = ["--unlabelled", str(TRAIN.with_name("dev.conll"))] if name == "selftrain" else []
-        console.rule(f"[bold]{label}[/]: {entaug.METHODS[name].info.summary}", align="left")
+        console.rule(f"[bold]{label}[/]: {entaug.methods.METHODS[name].info.summary}", align="left")
         run(console, "augment", str(train), "-m", name, "--seed", "13", "--force", "--only-new", "-o", str(path), *more)
         show_examples(console, [*entaug.read(train), *entaug.read(path)])
         paths.append(path)

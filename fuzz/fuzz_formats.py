@@ -20,8 +20,9 @@ from typing import Any
 from entaug.core.data import Sentence
 from entaug.errors import EntaugError, LossError
 from entaug.files.streams import encode_text
-from entaug.formats import CorpusFile, find_format
 from entaug.formats.base import ReadReport
+from entaug.formats.corpus_file import CorpusFile
+from entaug.formats.files import find_format
 
 _MARK = re.compile(rb"=== ([\w.-]{1,40})\n")
 _MAX_SENTENCES = 50  # of an input that are checked

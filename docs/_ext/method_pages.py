@@ -9,12 +9,11 @@ from functools import cache
 from pathlib import Path
 
 import entaug
-from entaug import Augmenter
 from entaug.commands.list import describe_labels, describe_needs
 from entaug.config.params import argument_descriptions, parameters
 from entaug.core.html import versions_to_html
 from entaug.formats.augmented import AugmentedPair, pair_with_sources, read_augmented
-from entaug.methods import METHODS
+from entaug.methods import METHODS, Augmenter
 from entaug.methods.types import MethodInfo
 from page_text import MEASURED, ROOT, options_table, rows_of, table
 
@@ -142,7 +141,7 @@ def _method_page(name: str) -> str:
         "## Properties\n",
         table(("", ""), _properties(cls)),
         "## Description\n",
-        f"```{{eval-rst}}\n.. autoclass:: entaug.{cls.__name__}\n```\n",
+        f"```{{eval-rst}}\n.. autoclass:: entaug.methods.{cls.__name__}\n```\n",
         "## On the command line\n",
         "\n".join(["```sh", *_commands(name), "```\n"]),
         "## Parameters\n",

@@ -17,6 +17,8 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
+from page_text import ROOMS
+
 __all__ = ["NameTransform", "resolve"]
 
 
@@ -139,7 +141,7 @@ def _link(
     if inspect.ismodule(found):
         names = [found.__name__]
     elif isinstance(name, str) and isinstance(module, str):
-        names = [f"entaug.{name}", f"{module}.{name}"]
+        names = [*(f"{room}.{name}" for room in ROOMS), f"{module}.{name}"]
     else:
         return None
     known = [one for one in names if one in env.domains.python_domain.objects]

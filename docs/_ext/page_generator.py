@@ -11,9 +11,9 @@ from sphinx.application import Sphinx
 
 import name_links
 from command_pages import command_pages
-from entaug import Augmenter
 from entaug.files.atomic import atomic_file
 from entaug.filters import Filter
+from entaug.methods import Augmenter
 from method_pages import first_example, method_pages
 from page_text import ROOT, links_to_pages
 from reference_pages import api_pages, format_pages, measured_pages, registry_pages

@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import entaug
 from entaug.config.params import REQUIRED, parameters
 
-__all__ = ["MEASURED", "PAGES", "ROOT", "first_sentence", "links_to_pages", "options_table", "rows_of", "table"]
+__all__ = [
+    "MEASURED",
+    "PAGES",
+    "ROOMS",
+    "ROOT",
+    "first_sentence",
+    "links_to_pages",
+    "options_table",
+    "rows_of",
+    "table",
+]
 
 ROOT = Path(__file__).parents[2]
+ROOMS = ["entaug", *(f"entaug.{name}" for name in entaug.__all__ if inspect.ismodule(getattr(entaug, name)))]
+"""The modules with public names."""
 MEASURED = {
     **{path.stem: path for path in sorted([*ROOT.glob("benchmarks/*.md"), *ROOT.glob("benchmarks/results/*.md")])},
     "papers": ROOT / "benchmarks/papers/README.md",

@@ -20,13 +20,13 @@ from entaug.commands.models import methods_using
 from entaug.core.languages import language_name
 from entaug.errors import EntaugError
 from entaug.filters import FILTERS
-from entaug.formats import FORMATS, find_format
 from entaug.formats.base import BaseFormat, FormatCapabilities
 from entaug.formats.buffered import BufferedFormat
+from entaug.formats.files import FORMATS, find_format
 from entaug.methods import METHODS
 from entaug.metrics.quality import MEASURES, Measure
 from entaug.study.choice import RECIPES
-from page_text import MEASURED, ROOT, first_sentence, links_to_pages, options_table, rows_of, table
+from page_text import MEASURED, ROOMS, ROOT, first_sentence, links_to_pages, options_table, rows_of, table
 
 __all__ = [
     "api_pages",
@@ -39,17 +39,20 @@ __all__ = [
     "registry_pages",
 ]
 
-# The module of each public name, from the stub.
-WHERE = {
-    name.strip(): f"entaug{module}"
-    for module, names in re.findall(
-        r"^from (\.[\w.]+) import \(?([\w, \n]+)\)?(?:  # .*)?$",
-        (ROOT / "src/entaug/__init__.pyi").read_text("utf-8"),
-        re.MULTILINE,
-    )
-    for name in names.split(",")
-    if name.strip()
-}
+
+def _public() -> dict[str, str]:
+    """The full names of what is public, each once, and the modules that have them."""
+    found: dict[tuple[str, str], str] = {}
+    for room in ROOMS:
+        stub = (ROOT / "src" / room.replace(".", "/") / "__init__.pyi").read_text("utf-8")
+        for module, names in re.findall(r"^from (\.[\w.]+) import \(?([\w, \n]+)\)?(?:  # .*)?$", stub, re.MULTILINE):
+            for name in filter(None, map(str.strip, names.split(","))):
+                found.setdefault((name, room + module), f"{room}.{name}")
+    return {full: module for (_, module), full in found.items()}
+
+
+PUBLIC = _public()
+"""The public names, and their modules."""
 _NESTED = ROOT / "examples" / "corpus" / "nested.jsonl"
 _MAX_CHARACTERS = 1500  # of a sample file
 
@@ -303,15 +306,15 @@ _PLUGIN_MODULES = {
 def api_pages() -> dict[str, str]:
     """The reference of the Python API, by path."""
     groups: dict[str, list[str]] = {}
-    for name in entaug.__all__:
-        if name != "__version__":
+    for name in PUBLIC:
+        if name != "entaug.__version__":
             groups.setdefault(_heading(name), []).append(name)
     order = list(dict.fromkeys([*_HEADINGS.values(), *groups]))
     pages, slugs = {}, []
     for heading in (one for one in order if one in groups):
         slug = heading.lower().replace(" ", "-")
         slugs.append(slug)
-        entries = [_entry(name) for name in sorted(groups[heading], key=str.lower)]
+        entries = [_entry(name) for name in sorted(groups[heading], key=_short)]
         pages[f"reference/{slug}.md"] = "\n".join([f"# {heading}\n", *(entry for entry in entries if entry)])
     for module, heading in _PLUGIN_MODULES.items():
         slug = module.removeprefix("entaug.").replace(".", "-") + "-module"
@@ -319,9 +322,9 @@ def api_pages() -> dict[str, str]:
         options = "   :members:\n   :exclude-members: " + ", ".join([*_public_in(module), "__init__"])
         pages[f"reference/{slug}.md"] = f"# {heading}\n\n```{{eval-rst}}\n.. automodule:: {module}\n{options}\n```\n"
     rows = [
-        (f"{{py:obj}}`entaug.{name}`", first_sentence(inspect.getdoc(getattr(entaug, name))))
-        for name in sorted(entaug.__all__, key=str.lower)
-        if name not in ("METHODS", "__version__")
+        (f"{{py:obj}}`{name}`", first_sentence(inspect.getdoc(pydoc.locate(name))))
+        for name in sorted(PUBLIC, key=_short)
+        if name.rpartition(".")[2] not in ("METHODS", "FORMATS", "__version__")
     ]
     lines = [
         "# Python\n",
@@ -334,37 +337,41 @@ def api_pages() -> dict[str, str]:
     return {**pages, "reference/index.md": "\n".join(lines)}
 
 
+def _short(name: str) -> str:
+    """The key of a full name in alphabetical lists."""
+    return name.rpartition(".")[2].lower()
+
+
 def _heading(name: str) -> str:
-    module = WHERE[name]
+    module = PUBLIC[name]
     fitting = [one for one in _HEADINGS if module == one or module.startswith(one + ".")]
     return _HEADINGS[max(fitting, key=len)] if fitting else module.rpartition(".")[2].replace("_", " ").capitalize()
 
 
 def _entry(name: str) -> str:
     """The documentation of a public name; methods have pages of their own."""
-    one = getattr(entaug, name)
+    one = pydoc.locate(name)
     for short in METHODS:
         if METHODS[short] is one:
-            return f"- {{py:class}}`entaug.{name}`: see [`{short}`](/methods/{short}.md)"
+            return f"- {{py:class}}`{name}`: see [`{short}`](/methods/{short}.md)"
     if inspect.isclass(one):
         options = (
             "   :members:\n   :inherited-members: object, tuple, Sequence\n" if not issubclass(one, Exception) else ""
         )
-        return f"\n```{{eval-rst}}\n.. autoclass:: entaug.{name}\n{options}```\n"
+        return f"\n```{{eval-rst}}\n.. autoclass:: {name}\n{options}```\n"
     if inspect.isroutine(one):
-        return f"\n```{{eval-rst}}\n.. autofunction:: entaug.{name}\n```\n"
-    where = WHERE[name]  # the module that has its docstring
-    return f"\n```{{eval-rst}}\n.. autodata:: {where}.{name}\n   :no-value:\n```\n"
+        return f"\n```{{eval-rst}}\n.. autofunction:: {name}\n```\n"
+    where = PUBLIC[name]  # the module that has its docstring
+    return f"\n```{{eval-rst}}\n.. autodata:: {where}.{name.rpartition('.')[2]}\n   :no-value:\n```\n"
 
 
 def _public_in(module: str) -> list[str]:
     """The public names of a module, which are documented elsewhere."""
-    return [name for name, where in WHERE.items() if where == module]
+    return [name.rpartition(".")[2] for name, where in PUBLIC.items() if where == module]
 
 
 def _is_public(one: Any) -> bool:
     """Whether an object is documented elsewhere: under its public name, or with its module."""
-    return (
-        any(f"{one.__module__}.".startswith(f"{module}.") for module in _PLUGIN_MODULES)
-        or pydoc.locate(f"entaug.{one.__name__}") is one
+    return any(f"{one.__module__}.".startswith(f"{module}.") for module in _PLUGIN_MODULES) or any(
+        pydoc.locate(f"{room}.{one.__name__}") is one for room in ROOMS
     )

@@ -7,7 +7,7 @@ Example:
     ...     Sentence(["Ada", "left", "Rome"], [Mention("PER", [(0, 1)]), Mention("LOC", [(2, 3)])]),
     ...     Sentence(["Bo", "likes", "Oslo"], [Mention("PER", [(0, 1)]), Mention("LOC", [(2, 3)])]),
     ... ]
-    >>> new = entaug.MentionReplacement(p=1.0, seed=13).fit(gold).augment(gold)
+    >>> new = entaug.methods.MentionReplacement(p=1.0, seed=13).fit(gold).augment(gold)
     >>> [" ".join(sentence.tokens) for sentence in new]
     ['Bo left Oslo', 'Ada likes Rome']
 """

@@ -51,7 +51,7 @@ def test_masked_language_models(kind: str, tiny_model: Callable[[str], Path]) ->
 
     def results(device: str) -> tuple[Any, Any, Any]:
         lm = TransformersMaskedLM(tiny_model(kind), device=device, precision="fp32")
-        scores = entaug.pseudo_log_likelihood(TEXTS, lm)
+        scores = entaug.metrics.pseudo_log_likelihood(TEXTS, lm)
         trained = lm.fit(lambda _: [[("Ana Duarte joined", False), (" Helio", True)]] * 4, FEW)
         return scores, lm.fill(gaps, 8), trained.fill(gaps[:2], 4)
 

@@ -15,7 +15,7 @@ pytest.importorskip("torch")
 
 import torch
 
-from entaug import ACLM, EnTDA, Mention, MulDA, Sentence
+from entaug import Mention, Sentence
 from entaug.backends.config import DecodingConfig, TrainingConfig
 from entaug.backends.protocols import Generator
 from entaug.backends.transformers import decoding as processors
@@ -30,6 +30,7 @@ from entaug.backends.transformers.generator import (
 )
 from entaug.backends.transformers.training import IGNORED, TrainingLoop
 from entaug.errors import EntaugError, InputError, OutputError, ParameterError
+from entaug.methods import ACLM, EnTDA, MulDA
 from entaug.methods.shared.generated_text import label_tokens, label_transitions, parse_tagged
 from entaug.methods.shared.generative import COPIED
 from helpers import tiny

@@ -321,7 +321,7 @@ def test_sr_with_the_real_wordnet(real: wordnet.WordNet, example: Path) -> None:
     import entaug
 
     gold = entaug.read(example / "train.conll")
-    made = list(entaug.SynonymReplacement(p=0.5, seed=1).fit(gold).augment(gold))
+    made = list(entaug.methods.SynonymReplacement(p=0.5, seed=1).fit(gold).augment(gold))
     assert len(made) > 5, "a synonym must be expected in its context"
     sources = {s.key: s for s in gold}
     for s in made:

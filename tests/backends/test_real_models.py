@@ -147,9 +147,9 @@ def test_the_masked_lm_of_our_own_knows_english() -> None:
 
 def test_likelihood_prefers_sentences_to_scrambled_ones() -> None:
     gold = [s for s in entaug.read(EXAMPLE / "train.conll") if len(s) > 8][:12]
-    scrambled = list(entaug.ShuffleWithinSegments(p=1.0).augment(gold))
+    scrambled = list(entaug.methods.ShuffleWithinSegments(p=1.0).augment(gold))
     assert len(scrambled) == len(gold)
-    good, bad = entaug.pseudo_log_likelihood(gold), entaug.pseudo_log_likelihood(scrambled)
+    good, bad = entaug.metrics.pseudo_log_likelihood(gold), entaug.metrics.pseudo_log_likelihood(scrambled)
     assert (good > bad).mean() > 0.9
 
 
@@ -160,7 +160,7 @@ def test_bertscore_finds_the_sentence_said_otherwise() -> None:
         "A new branch was opened by the firm in the French capital.",
         "The medicine was shown to reduce hypertension.",
     ]
-    scores = entaug.pairwise_bertscore(texts)
+    scores = entaug.metrics.pairwise_bertscore(texts)
     np.fill_diagonal(scores, -1)
     assert scores.argmax(axis=1).tolist() == [2, 3, 0, 1]
 
@@ -170,9 +170,9 @@ def test_a_very_long_sentence_needs_little_memory() -> None:
 
     tokens = [word for s in entaug.read(EXAMPLE / "train.conll") for word in s.tokens][:250]
     long = Sentence(tokens)
-    entaug.pseudo_log_likelihood(["A short one."])
+    entaug.metrics.pseudo_log_likelihood(["A short one."])
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    [score] = entaug.pseudo_log_likelihood([long])
+    [score] = entaug.metrics.pseudo_log_likelihood([long])
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
     assert score < -100
     assert detokenize(tokens)

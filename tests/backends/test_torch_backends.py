@@ -60,11 +60,11 @@ def one_mask_at_a_time(lm: TransformersMaskedLM, text: str) -> float:
 def test_pseudo_log_likelihood_is_that_of_one_mask_at_a_time(kind: str, tiny_model: Callable[[str], Path]) -> None:
     lm = TransformersMaskedLM(tiny_model(kind), device="cpu", precision="fp32", budget=100)
     assert isinstance(lm, MaskedLM)
-    scores = entaug.pseudo_log_likelihood(TEXTS, lm)
+    scores = entaug.metrics.pseudo_log_likelihood(TEXTS, lm)
     assert scores == pytest.approx([one_mask_at_a_time(lm, text) for text in TEXTS], abs=1e-3)
     assert scores[1] == scores[4]
     words = [7, 10, 1, 8, 10]
-    assert entaug.pseudo_log_likelihood(TEXTS, lm, per_word=True) == pytest.approx(scores / words)
+    assert entaug.metrics.pseudo_log_likelihood(TEXTS, lm, per_word=True) == pytest.approx(scores / words)
 
 
 @MASKED
@@ -102,9 +102,9 @@ def test_what_a_text_gets_does_not_depend_on_its_company(
         for word, value in together:
             assert value == pytest.approx(value_of.get(word, last), rel=rel, abs=1e-4)
     near = pytest.approx(
-        entaug.pseudo_log_likelihood(texts, large), abs=1e-3, rel=2e-3 if precision == "bf16" else 1e-6
+        entaug.metrics.pseudo_log_likelihood(texts, large), abs=1e-3, rel=2e-3 if precision == "bf16" else 1e-6
     )
-    assert [entaug.pseudo_log_likelihood([text], small)[0] for text in texts] == near
+    assert [entaug.metrics.pseudo_log_likelihood([text], small)[0] for text in texts] == near
 
 
 @MASKED
@@ -133,7 +133,7 @@ def test_markers_in_a_text_are_text(kind: str, tiny_model: Callable[[str], Path]
     [[candidates]] = lm.fill([[f"A {mask} and a ", None, "."]], 3)
     assert len(candidates) == 3
     sentence = entaug.Sentence([mask, "came", "back", "late", mask])
-    method = entaug.MaskedLMReplacement(masked_lm=lm, copies=3, guard=False, show_source=False, stop_words=None)
+    method = entaug.methods.MaskedLMReplacement(masked_lm=lm, copies=3, guard=False, show_source=False, stop_words=None)
     for made in method.fit([sentence]).augment([sentence]):
         assert made.tokens[0] == made.tokens[4] == mask
 
@@ -163,11 +163,11 @@ def test_the_best_by_likelihood(tiny_model: Callable[[str], Path]) -> None:
         candidates = [" ".join(rng.sample(base, len(base))) for _ in range(20)]
         candidates += candidates[:3]
         for per_word in (True, False):
-            scores = entaug.pseudo_log_likelihood(candidates, lm, per_word=per_word)
+            scores = entaug.metrics.pseudo_log_likelihood(candidates, lm, per_word=per_word)
             wanted = sorted(range(23), key=lambda i: (-scores[i], i))[:5]
-            assert entaug.best_by_likelihood(candidates, 5, lm, per_word=per_word) == wanted
+            assert entaug.metrics.best_by_likelihood(candidates, 5, lm, per_word=per_word) == wanted
     with pytest.raises(ParameterError, match="at least 1"):
-        entaug.best_by_likelihood(["a"], 0, lm)
+        entaug.metrics.best_by_likelihood(["a"], 0, lm)
 
 
 # ------------------------------------------------------------------------------------------------------------ encoders
@@ -211,7 +211,7 @@ def test_attentions_between_words(tiny_model: Callable[[str], Path]) -> None:
 def test_bertscore_of_pairs_is_that_of_the_definition(tiny_model: Callable[[str], Path]) -> None:
     encoder = TransformersEncoder(tiny_model("bert"), precision="fp32")
     texts = [*TEXTS, "", *(detokenize(s.tokens) for s in list(entaug.read(EXAMPLE / "train.conll"))[:30])]
-    scores = entaug.pairwise_bertscore(texts, encoder, layer=1)
+    scores = entaug.metrics.pairwise_bertscore(texts, encoder, layer=1)
     unit = [v / np.linalg.norm(v, axis=1, keepdims=True) for v in encoder.token_vectors(texts, 1)]
     for i, a in enumerate(unit):
         for j, b in enumerate(unit):
@@ -222,7 +222,7 @@ def test_bertscore_of_pairs_is_that_of_the_definition(tiny_model: Callable[[str]
             precision, recall = cosines.max(1)[1:-1].mean(), cosines.max(0)[1:-1].mean()
             assert scores[i, j] == pytest.approx(2 * precision * recall / (precision + recall), abs=1e-4)
     assert (scores == scores.T).all()
-    assert entaug.pairwise_bertscore([], encoder).shape == (0, 0)
+    assert entaug.metrics.pairwise_bertscore([], encoder).shape == (0, 0)
 
 
 # ---------------------------------------------------------------------------------------------------------- causal LMs

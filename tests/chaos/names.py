@@ -13,9 +13,9 @@ from chaos.tools import Counts, Tools, check, error_line
 from entaug.core.data import Sentence
 from entaug.core.mentions import Mention
 from entaug.errors import EntaugError, InputError, LossError
-from entaug.formats import FORMATS, find_format, target
 from entaug.formats.base import ReadReport
 from entaug.formats.buffered import BufferedFormat
+from entaug.formats.files import FORMATS, find_format, target
 
 __all__ = ["HOSTILE", "trial"]
 

@@ -24,9 +24,9 @@ from entaug.backends.compute import use_compute_settings
 from entaug.config.params import REQUIRED, Parameter, parameters
 from entaug.core.data import Sentence
 from entaug.errors import EntaugError, InputError, LossError, ParameterError
-from entaug.formats import FORMATS, find_format, target
 from entaug.formats.base import ReadReport
 from entaug.formats.buffered import BufferedFormat
+from entaug.formats.files import FORMATS, find_format, target
 from entaug.methods import METHODS
 from entaug.methods.augment import AugmentSummary, augment_file
 from entaug.methods.base import Augmenter

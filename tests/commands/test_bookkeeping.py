@@ -16,8 +16,8 @@ from entaug.commands.main import main
 from entaug.core.corpus import SentenceKeys, with_keys
 from entaug.core.data import Provenance, split_fields
 from entaug.errors import LossError
-from entaug.formats import target
 from entaug.formats.bookkeeping import BOOKKEEPING, without_bookkeeping
+from entaug.formats.files import target
 from entaug.methods import create_augmenter
 from entaug.methods.augment import augment_file
 from entaug.methods.parts import Part, augment_part, merge_parts

@@ -31,7 +31,7 @@ from entaug.commands.main import COMMANDS, main
 from entaug.core.progress import Progress
 from entaug.errors import EntaugError, MissingModelError, ParameterError
 from entaug.files import checkpoints
-from entaug.formats import FORMATS, find_format
+from entaug.formats.files import FORMATS, find_format
 from entaug.methods import create_augmenter
 from entaug.methods.augment import augment_file
 from helpers.command_line import fails, repeated
@@ -156,9 +156,9 @@ LITTLE_TRAINING = {
     [
         pytest.param(
             name,
-            marks=[pytest.mark.models, pytest.mark.slow] if entaug.METHODS[name].info.needs else [],
+            marks=[pytest.mark.models, pytest.mark.slow] if entaug.methods.METHODS[name].info.needs else [],
         )
-        for name in sorted(entaug.METHODS)
+        for name in sorted(entaug.methods.METHODS)
     ],
 )
 def test_same_bytes_whatever_the_hash_seed(tmp_path: Path, method: str) -> None:
@@ -167,8 +167,8 @@ def test_same_bytes_whatever_the_hash_seed(tmp_path: Path, method: str) -> None:
         create_augmenter(method, **({"unlabelled": [Sentence(["word"])]} if is_selftrain else {})).load()
     except (MissingModelError, ParameterError) as error:  # rewrite takes a model of the user
         pytest.skip(str(error))
-    options = ["--copies", "3", *(["--p", "0.6"] if hasattr(entaug.METHODS[method], "p") else [])]
-    info = entaug.METHODS[method].info
+    options = ["--copies", "3", *(["--p", "0.6"] if hasattr(entaug.methods.METHODS[method], "p") else [])]
+    info = entaug.methods.METHODS[method].info
     seeds = ["0", "1", "random"]
     if set(info.needs) - {"lexicon"}:  # what asks models takes long: two seeds show it too
         seeds = ["0", "random"]
@@ -567,7 +567,7 @@ def test_methods_lists_and_tells(capsys: pytest.CaptureFixture[str]) -> None:
     listed = capsys.readouterr().out
     assert main(["list", "methods", "--json"]) == 0
     records = orjson.loads(capsys.readouterr().out)
-    assert {r["name"] for r in records} == set(entaug.METHODS)
+    assert {r["name"] for r in records} == set(entaug.methods.METHODS)
     assert all(r["name"] in listed and r["summary"] in listed for r in records)
     assert main(["list", "methods", "mention-replacement"]) == 0
     assert "p = 0.3: the probability of replacing each mention" in capsys.readouterr().out

@@ -23,8 +23,8 @@ from entaug.files import checkpoints
 from entaug.files.atomic import output_error
 from entaug.files.checkpoints import CheckpointedWriter
 from entaug.files.locks import lock
-from entaug.formats import FORMATS, find_format
 from entaug.formats.buffered import BufferedFormat
+from entaug.formats.files import FORMATS, find_format
 from entaug.methods import create_augmenter
 from entaug.methods.augment import AugmentSummary, augment_file
 from helpers.command_line import fails, files_of

@@ -183,9 +183,11 @@ def test_a_killed_run_and_another_text(train: Path) -> None:
     gold = list(entaug.read(EXAMPLE / "train.conll"))[:20]
     entaug.write(gold, train)
     text = read_unlabelled([EXAMPLE / "dev.conll"], gold)
-    whole = entaug.SelfTraining(unlabelled=text, tagger=Unsure())
-    other = entaug.SelfTraining(unlabelled=text[1:], tagger=Unsure())
+    whole = entaug.methods.SelfTraining(unlabelled=text, tagger=Unsure())
+    other = entaug.methods.SelfTraining(unlabelled=text[1:], tagger=Unsure())
     assert whole.load().signature != other.load().signature, "a run is resumed with the same text only"
     entaug.augment_file(train, train.with_name("a.jsonl"), whole)
-    entaug.augment_file(train, train.with_name("b.jsonl"), entaug.SelfTraining(unlabelled=text[::-1], tagger=Unsure()))
+    entaug.augment_file(
+        train, train.with_name("b.jsonl"), entaug.methods.SelfTraining(unlabelled=text[::-1], tagger=Unsure())
+    )
     assert train.with_name("a.jsonl").read_bytes() == train.with_name("b.jsonl").read_bytes()

@@ -218,14 +218,14 @@ def test_a_teacher_whose_encoder_is_of_another_language_is_a_note(tmp_path: Path
     text = UnlabelledText([Sentence("das ist der Hund".split())])
     tagger = EnglishTagger()
     start = "the encoder minilm serves English, and the text looks German"
-    assert entaug.SelfTraining(unlabelled=text, tagger=tagger).fit(german).notes()[0].startswith(start)
+    assert entaug.methods.SelfTraining(unlabelled=text, tagger=tagger).fit(german).notes()[0].startswith(start)
     assert Relabeller(tagger=tagger).fit(german).model_notes()[0].startswith(start)
     entaug.write(german, tmp_path / "de.conll")
     teacher = TeacherParameters(tagger=tagger)
     summary = entaug.suggest(tmp_path / "de.conll", text, tmp_path / "out.jsonl", teacher=teacher)
     assert next(iter(summary.notes)).startswith(start)
     with use_compute_settings(any_language=True):
-        assert entaug.SelfTraining(unlabelled=text, tagger=tagger).fit(german).tagger_.notes == []
+        assert entaug.methods.SelfTraining(unlabelled=text, tagger=tagger).fit(german).tagger_.notes == []
 
 
 def test_a_starter_encoder_of_another_language_is_a_note(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,8 +6,9 @@ import re
 
 import entaug
 from conftest import EXAMPLE
-from entaug import AugmentedPair, Corpus, Mention, Sentence
+from entaug import Corpus, Mention, Sentence
 from entaug.core.html import sentence_to_html, versions_to_html
+from entaug.formats.augmented import AugmentedPair
 
 
 def test_mentions_are_marked_within_and_beside_one_another() -> None:

@@ -157,7 +157,7 @@ def test_fluency_is_nats_a_word_below_the_source_or_in_all() -> None:
 def test_fluency_by_a_masked_model() -> None:
     lm = FakeMaskedLM(["red"])
     source, made = words("a red car"), words("a blue car")
-    gap = float(np.diff(entaug.pseudo_log_likelihood([made, source], lm, per_word=True))[0])
+    gap = float(np.diff(entaug.metrics.pseudo_log_likelihood([made, source], lm, per_word=True))[0])
     assert gap != 0
     judged = [
         Fluency(scorer="masked", masked_lm=lm, margin=m).fit([]).judge([made], [source])[0]
@@ -183,7 +183,7 @@ def test_similarity_by_an_encoder(by: Literal["bertscore", "vectors"]) -> None:
     encoder = FakeEncoder()
     source, same, other = words("a red car"), words("a red car"), words("x y")
     if by == "bertscore":
-        value = float(entaug.pairwise_bertscore([source, other], encoder)[0, 1])
+        value = float(entaug.metrics.pairwise_bertscore([source, other], encoder)[0, 1])
     else:
         a, b = encoder.sentence_vectors(["a red car", "x y"])
         value = float(a @ b)
@@ -351,7 +351,7 @@ def test_what_writes_from_nothing_has_no_source_that_it_could_be_judged_by() -> 
             seen.extend(sources)
             return super()._judge(made, sources)
 
-    daga = entaug.DAGA(
+    daga = entaug.methods.DAGA(
         guard=False,
         token_lm=FakeTokenLM(),
         unknown_tokens="keep",

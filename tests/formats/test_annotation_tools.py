@@ -20,8 +20,8 @@ from entaug.core.data import Sentence, split_fields
 from entaug.core.edits import Edit
 from entaug.core.mentions import Mention
 from entaug.errors import EntaugError, InputError, LossError, ParameterError
-from entaug.formats import FORMATS, find_format, open_file
 from entaug.formats.base import ENTITY_FIELDS, NO_MENTION, ReadReport
+from entaug.formats.files import FORMATS, find_format, open_file
 from entaug.formats.label_studio import TASK
 from helpers.strategies import TEXT, WORDS, sentences
 

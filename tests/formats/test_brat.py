@@ -16,14 +16,15 @@ from test_texts import texts
 
 import entaug
 from conftest import examples
-from entaug import Edit, Mention, Sentence
+from entaug import Mention, Sentence
 from entaug.core.data import split_fields
+from entaug.core.edits import Edit
 from entaug.core.progress import no_progress
 from entaug.errors import InputError, LossError, OutputError
-from entaug.formats import open_file, target
 from entaug.formats.base import ENTITY_FIELDS, KEPT, ReadReport
 from entaug.formats.brat import Brat, BratDialect
 from entaug.formats.file_job import FileJob
+from entaug.formats.files import open_file, target
 from entaug.methods import create_augmenter
 from entaug.methods.augment import Augmentation, augment_file
 from helpers.brat_grammar import faults, faults_of_folder

@@ -16,8 +16,8 @@ from conftest import examples
 from entaug.core.data import Sentence
 from entaug.core.mentions import Mention
 from entaug.errors import EntaugError, InputError, LossError
-from entaug.formats import open_file
 from entaug.formats.base import ReadReport
+from entaug.formats.files import open_file
 from entaug.methods import create_augmenter
 from entaug.methods.augment import augment_file
 from helpers.strategies import sentences

@@ -19,9 +19,9 @@ from entaug.core.mentions import Mention
 from entaug.core.spacing import infer_spaces_of_characters
 from entaug.core.tags import SCHEMES
 from entaug.errors import InputError, LossError, ParameterError, TagError
-from entaug.formats import open_file, target
 from entaug.formats.base import ENTITY_FIELDS, LEVEL, ReadReport
 from entaug.formats.conll.layout import ConllDialect
+from entaug.formats.files import open_file, target
 from entaug.methods import create_augmenter
 from entaug.methods.augment import augment_file
 from helpers.strategies import sentences

@@ -16,9 +16,9 @@ from entaug.commands.main import main
 from entaug.core.data import Sentence
 from entaug.core.mentions import Mention
 from entaug.errors import EntaugError, InputError
-from entaug.formats import open_file, target
 from entaug.formats.base import NO_MENTION, ReadReport
 from entaug.formats.conll.layout import ConllDialect
+from entaug.formats.files import open_file, target
 
 
 def put(folder: Path, name: str, content: str) -> Path:

@@ -16,9 +16,9 @@ from conftest import examples
 from entaug.core.data import Sentence
 from entaug.core.mentions import Mention
 from entaug.errors import InputError, TagError
-from entaug.formats import open_file, target
 from entaug.formats.base import ReadReport
 from entaug.formats.conll.format import EXTRA_ROWS
+from entaug.formats.files import open_file, target
 from entaug.methods import create_augmenter
 from entaug.methods.augment import augment_file
 

@@ -21,8 +21,8 @@ from entaug.core.corpus import is_made_key
 from entaug.core.data import Sentence
 from entaug.core.mentions import Mention
 from entaug.core.tags import SCHEMES, decode
-from entaug.formats import open_file, target
 from entaug.formats.base import ReadReport
+from entaug.formats.files import open_file, target
 from entaug.methods import create_augmenter
 from entaug.methods.augment import augment_file
 

@@ -11,7 +11,7 @@ import pytest
 
 import entaug
 from entaug import Mention, Sentence
-from entaug.formats import _SIGNS, _detect_format, _looks_like, find_format, target
+from entaug.formats.files import _SIGNS, _detect_format, _looks_like, find_format, target
 
 ADA = Sentence(["Ada", "left", "Rome"], [Mention("PER", [(0, 1)]), Mention("LOC", [(2, 3)])], spaces=(" ", " ", ""))
 MODULES = {f"entaug.formats.{sign.place.partition(':')[0]}" for sign in _SIGNS.values()}

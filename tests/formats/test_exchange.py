@@ -1,6 +1,8 @@
-"""Data frames of pandas and documents of spaCy."""
+"""Corpora in memory: data frames, documents, dictionaries and tuples, for functions that read files too."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,7 +17,10 @@ import entaug
 from conftest import EXAMPLE
 from entaug import Mention, Sentence
 from entaug.errors import InputError, LossError, ParameterError
-from entaug.formats.exchange import from_pandas, from_spacy, to_pandas, to_spacy
+from entaug.formats.exchange import as_corpus, from_pandas, from_spacy, to_pandas, to_spacy
+from entaug.taggers.base import TaggerTrainingConfig
+from entaug.taggers.flat import BiLSTMCRFTagger
+from helpers import tiny
 
 FLAT = list(entaug.read(EXAMPLE / "train.conll"))
 NESTED = list(entaug.read(EXAMPLE / "nested.jsonl"))
@@ -59,3 +64,84 @@ def test_documents_of_spacy_and_back() -> None:
     assert [s.mentions for s in from_spacy(to_spacy(nested, spacy.blank("de")))] == [s.mentions for s in nested]
     with pytest.raises(LossError):
         to_spacy(NESTED)
+
+
+# ------------------------------------------------------------------------------------------------------- of any form
+
+ADA = Sentence(["Ada", "sang"], [Mention("PER", [(0, 1)])])
+FORMS = {
+    "corpus": entaug.Corpus([ADA]),
+    "sentences": [ADA],
+    "generator": (s for s in [ADA]),
+    "frame": pd.DataFrame({"tokens": [["Ada", "sang"]], "ner_tags": [["B-PER", "O"]]}),
+    "documents": to_spacy([ADA]),
+    "tuples of tags": [(["Ada", "sang"], ["B-PER", "O"])],
+    "tuples of arrays": [(np.array(["Ada", "sang"]), np.array(["B-PER", "O"]))],
+    "tuples of spans": [("Ada sang", [(0, 3, "PER")])],
+    "training data of spaCy": [("Ada sang", {"entities": [(0, 3, "PER")]})],
+    "dictionaries": [{"tokens": ["Ada", "sang"], "tags": ["B-PER", "O"]}],
+    "own dictionaries": [{"tokens": ["Ada", "sang"], "entities": [{"start": 0, "end": 1, "type": "PER"}]}],
+    "dictionaries with texts": [{"text": "Ada sang", "label": [[0, 3, "PER"]]}],
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_corpus_in_memory_has_any_form(form: str) -> None:
+    [sentence] = as_corpus(FORMS[form])
+    assert (sentence.tokens, sentence.mentions) == (ADA.tokens, ADA.mentions)
+
+
+def test_a_dataset_is_a_corpus() -> None:
+    datasets = pytest.importorskip("datasets")
+    rows = {"tokens": [["Ada", "sang"]], "ner_tags": [["B-PER", "O"]]}
+    assert as_corpus(datasets.Dataset.from_dict(rows))[0].mentions == ADA.mentions
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (5, "sentences, dictionaries, tuples of tokens and tags, .* are wanted, not 5"),
+        ("train.conll", "not 'train.conll'; read files with entaug.read"),
+        ([ADA, ["Ada", "Bo", "Cy"]], "item 1 is Sentence"),
+        ([("Ada", "PER")], r"item 1 is \('Ada', 'PER'\)"),
+        ([(["Ada"], ["O"]), {"Ada"}], "item 2 is {'Ada'}"),
+    ],
+)
+def test_other_data_is_refused(data: object, message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        as_corpus(data)  # type: ignore[arg-type]
+
+
+def test_errors_name_the_item() -> None:
+    with pytest.raises(InputError, match=r"^the data:2: "):
+        as_corpus([(["Ada"], ["O"]), (["Ada", "sang"], ["B-PER"])])
+
+
+def test_functions_of_files_take_what_is_in_memory() -> None:
+    rows = [([*s.tokens], s.iob()) for s in FLAT]
+    checked = entaug.check(rows)
+    assert (checked.input, checked.counts.sentences) == ("input", len(FLAT))
+    with pytest.raises(InputError, match=r"^the data:1: "):
+        entaug.check([(["Ada", "sang"], ["B-PER"])])
+    with pytest.raises(ParameterError, match="from_format is for files, and input is none; read the files"):
+        entaug.check(rows, from_format="conll")
+    assert (
+        entaug.evaluate(FLAT, pd.DataFrame({"tokens": [r[0] for r in rows], "tags": [r[1] for r in rows]})).micro.f1
+        == 1
+    )
+    assert list(entaug.augment(rows, "mr", seed=1)) == list(
+        entaug.augment([s.with_(id=None) for s in FLAT], "mr", seed=1)
+    )
+
+
+def test_a_notebook_trains_and_predicts(tmp_path: Path) -> None:
+    tagger = tmp_path / "tagger"
+    encoder = str(tiny.save(tmp_path / "bert", "bert"))
+    network = BiLSTMCRFTagger(encoder=encoder, hidden=8)
+    trained = entaug.train(FLAT, tagger, network, dev=FLAT[:9], config=TaggerTrainingConfig(steps=2))
+    assert (trained.sentences, trained.dev is not None) == (len(FLAT), True)
+    [labelled] = entaug.predict(tagger, [{"text": " ".join(FLAT[0].tokens)}], train=FLAT)
+    assert labelled.tokens == FLAT[0].tokens
+    assert [s.tokens for s in entaug.predict(tagger, FLAT[:2])] == [s.tokens for s in FLAT[:2]]
+    frame = pd.DataFrame({"text": ["Ada sang .", "It rained ."]})
+    assert len(entaug.predict(tagger, frame)) == len(entaug.predict(tagger, frame.text)) == 2

@@ -15,9 +15,9 @@ from entaug.commands.main import main
 from entaug.core.data import Sentence
 from entaug.core.mentions import Mention
 from entaug.errors import InputError, LossError, OutputError, ParameterError
-from entaug.formats import FORMATS, find_format, open_file, target
 from entaug.formats.base import NO_MENTION, ReadReport
 from entaug.formats.buffered import BufferedFormat
+from entaug.formats.files import FORMATS, find_format, open_file, target
 from entaug.methods import create_augmenter
 from entaug.methods.augment import augment_file
 

@@ -16,8 +16,8 @@ from entaug.core.data import Sentence, split_fields
 from entaug.core.mentions import Mention
 from entaug.core.tags import SCHEMES
 from entaug.errors import EntaugError, InputError, LossError, OutputError, ParameterError, TagError, UnknownNameError
-from entaug.formats import open_file, target
 from entaug.formats.base import NO_MENTION, ReadReport
+from entaug.formats.files import open_file, target
 from helpers.strategies import TEXT, sentences
 
 

@@ -19,8 +19,8 @@ from entaug import Mention, Sentence
 from entaug.commands.main import main
 from entaug.core.data import split_fields
 from entaug.errors import InputError, LossError, MissingExtraError, OutputError, ParameterError
-from entaug.formats import open_file
 from entaug.formats.base import ENTITY_FIELDS, NO_LABELS, NO_MENTION, ReadReport
+from entaug.formats.files import open_file
 from entaug.formats.parquet import JSON_COLUMN, DatasetFolder, HfDialect, Parquet
 from entaug.methods.augment import augment_file
 from helpers.command_line import fails

@@ -13,8 +13,8 @@ import entaug
 from entaug import Mention, Sentence
 from entaug.commands.main import main
 from entaug.errors import InputError, InputWarning, LossError
-from entaug.formats import open_file, read_each
 from entaug.formats.base import NO_LABELS, NO_MENTION, ReadReport
+from entaug.formats.files import open_file, read_each
 from entaug.methods.augment import augment_file
 
 TOKENS = ["Mira", "Quill", "ran", "to", "Oslo", "."]

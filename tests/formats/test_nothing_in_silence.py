@@ -21,9 +21,9 @@ from conftest import examples
 from entaug.core.data import Sentence
 from entaug.core.mentions import Mention
 from entaug.errors import EntaugError, MissingExtraError
-from entaug.formats import FORMATS, find_format, open_file
 from entaug.formats.base import ReadReport
 from entaug.formats.buffered import BufferedFormat
+from entaug.formats.files import FORMATS, find_format, open_file
 
 WORD, LABEL = re.compile("w[a-g]{3}"), re.compile("L[A-G]{3}")
 WORDS, LABELS = (

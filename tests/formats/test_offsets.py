@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 import entaug
 from conftest import examples
 from entaug.errors import InputError, LossError
-from entaug.formats import open_file
 from entaug.formats.base import ReadReport
+from entaug.formats.files import open_file
 from entaug.formats.text import UnitDetector, characters_of, counter
 from helpers.strategies import sentences
 

@@ -17,8 +17,8 @@ from conftest import examples
 from entaug.core.data import Sentence, split_fields
 from entaug.core.mentions import Mention
 from entaug.errors import InputError, LossError, UnknownNameError
-from entaug.formats import open_file, target
 from entaug.formats.base import ENTITY_FIELDS, ReadReport
+from entaug.formats.files import open_file, target
 from entaug.formats.text import DOCUMENT
 from entaug.methods import create_augmenter
 from entaug.methods.augment import augment_file

@@ -17,12 +17,14 @@ from hypothesis import strategies as st
 
 import entaug
 from conftest import examples
-from entaug import Edit, Mention, Sentence
+from entaug import Mention, Sentence
 from entaug.core.data import split_fields
+from entaug.core.edits import Edit
 from entaug.errors import InputError, LossError, OutputError, ParameterError
-from entaug.formats import docbin, open_file
+from entaug.formats import docbin
 from entaug.formats.base import BEFORE, ENTITY_FIELDS, ReadReport
 from entaug.formats.docbin import DocBinFormat
+from entaug.formats.files import open_file
 from entaug.formats.spacy_json import SpacyJson
 from helpers.marks import first_fast
 from helpers.strategies import TEXT, WORDS, sentences

@@ -18,8 +18,8 @@ from entaug.commands.main import main
 from entaug.core.data import Sentence
 from entaug.core.mentions import Mention
 from entaug.errors import EntaugError, InputError, LossError, OutputError, TagError
-from entaug.formats import open_file
 from entaug.formats.base import ReadReport
+from entaug.formats.files import open_file
 from entaug.methods import create_augmenter
 from entaug.methods.augment import augment_file
 from helpers.command_line import fails

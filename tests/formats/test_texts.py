@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conftest import examples
-from entaug import Edit, Mention, Sentence
+from entaug import Mention, Sentence
 from entaug.core.data import split_fields
+from entaug.core.edits import Edit
 from entaug.errors import InputError, ParameterError
 from entaug.formats.base import BEFORE, ENTITY_FIELDS, ReadReport
 from entaug.formats.text import (

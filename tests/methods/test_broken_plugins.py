@@ -89,7 +89,7 @@ def run(environment: dict[str, str], *arguments: str, code: int = 0) -> tuple[st
 
 def test_methods_are_listed_without_the_broken_ones(environment: dict[str, str]) -> None:
     listed, notes = run(environment, "list", "methods")
-    assert entaug.METHODS["mr"].info.summary in listed
+    assert entaug.methods.METHODS["mr"].info.summary in listed
     assert "written in the first package" in listed
     assert "absent" not in listed
     cannot, remedy = "of the package entaug-first cannot be used", "update or uninstall that package"
@@ -101,7 +101,9 @@ def test_methods_are_listed_without_the_broken_ones(environment: dict[str, str])
         "note: the method 'twice' of the package entaug-second is not used: entaug-first has one of that name",
     ]
     described, notes = run(environment, "list", "methods", "mention-replacement")
-    assert described.startswith("mr, mention-replacement (entaug.MentionReplacement)"), "no plug-in takes our names"
+    assert described.startswith("mr, mention-replacement (entaug.methods.MentionReplacement)"), (
+        "no plug-in takes our names"
+    )
     assert notes == ""
     assert "cannot be used (SystemExit" in run(environment, "list", "methods", "exits", code=2)[1]
     assert "did you mean 'mr'?" in run(environment, "list", "methods", "mrr", code=2)[1]

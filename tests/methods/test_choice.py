@@ -65,7 +65,7 @@ def test_no_choice_is_the_first_draft() -> None:
 
 def test_the_window_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = made(4, copies=2)
-    monkeypatch.setattr(entaug.MentionReplacement, "window_size", 1)
+    monkeypatch.setattr(entaug.methods.MentionReplacement, "window_size", 1)
     assert made(4, copies=2) == whole
 
 

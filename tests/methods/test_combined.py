@@ -9,8 +9,9 @@ import pytest
 
 import entaug
 from conftest import EXAMPLE
-from entaug import Mention, MentionReplacement, Sentence, ShuffleWithinSegments
+from entaug import Mention, Sentence
 from entaug.errors import ParameterError, UnknownNameError
+from entaug.methods import MentionReplacement, ShuffleWithinSegments
 from entaug.methods.base import Augmenter
 from entaug.methods.combined import CombinedAugmenter, parse_methods
 

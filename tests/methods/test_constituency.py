@@ -10,11 +10,12 @@ import pytest
 from numpy import array, float32
 from numpy.typing import NDArray
 
-from entaug import ConstituencyReplacement, Mention, Sentence
+from entaug import Mention, Sentence
 from entaug.backends.parsers.projection import project_constituents
 from entaug.backends.protocols import Constituent, Parse
 from entaug.backends.resolve import resolve
 from entaug.errors import MissingModelError, ParameterError, UnknownNameError
+from entaug.methods import ConstituencyReplacement
 from entaug.methods.choice import CandidateScorer
 from helpers.fakes import FakeCausalLM, FakeEncoder
 

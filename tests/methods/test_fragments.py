@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from entaug import Crop, Mention, Rotate, Sentence
+from entaug import Mention, Sentence
 from entaug.backends.protocols import Parse
 from entaug.errors import ParameterError
+from entaug.methods import Crop, Rotate
 from entaug.methods.base import Augmenter
 
 

@@ -13,10 +13,11 @@ from hypothesis import given
 
 import entaug
 from conftest import EXAMPLE
-from entaug import ACLM, EnTDA, Mention, MentionReplacement, Sentence
+from entaug import Mention, Sentence
 from entaug.backends.fakes import FakeTagger
 from entaug.errors import InputError, ParameterError, UnknownNameError
 from entaug.filters import Consistency, create_filters
+from entaug.methods import ACLM, EnTDA, MentionReplacement
 from entaug.methods.aclm import Template, mask_keywords, select_keywords
 from entaug.methods.base import NO_CANDIDATE, Rejection, Request
 from entaug.methods.entda import Listed, apply_operation, format_mention_list, list_mentions, required_phrases

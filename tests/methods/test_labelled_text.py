@@ -12,12 +12,13 @@ import pytest
 
 pytest.importorskip("torch")
 
-from entaug import DAGA, MaskedEntityLM, Mention, MulDA, Sentence
+from entaug import Mention, Sentence
 from entaug.backends.config import TrainingConfig
 from entaug.backends.protocols import MaskedText
 from entaug.backends.transformers.lstm import LSTMTokenLM
 from entaug.core.tags import SCHEMES
 from entaug.errors import EntaugError, InputError, OutputError, ParameterError
+from entaug.methods import DAGA, MaskedEntityLM, MulDA
 from entaug.methods.base import Augmenter, Rejection, Request
 from entaug.methods.shared.generated_text import label_tokens, parse_tagged, tag_tokens
 from helpers.fakes import FakeGenerator, FakeMaskedLM, FakeTokenLM

@@ -9,11 +9,12 @@ import pytest
 
 pytest.importorskip("torch")
 
-from entaug import MaskedEntityLM, Mention, Sentence
+from entaug import Mention, Sentence
 from entaug.backends.config import TrainingConfig
 from entaug.backends.protocols import MaskedExample, MaskedText, TrainableMaskedLM
 from entaug.backends.transformers.masked_lm import TransformersMaskedLM
 from entaug.errors import InputError, OutputError
+from entaug.methods import MaskedEntityLM
 from helpers import tiny
 
 KINDS = ("bert", "roberta", "xlm-roberta")

@@ -10,8 +10,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from entaug import Edit, Mention, MentionReplacement, Sentence
+from entaug import Mention, Sentence
+from entaug.core.edits import Edit
 from entaug.errors import InputError
+from entaug.methods import MentionReplacement
 from entaug.methods.base import Rejection
 from entaug.methods.shared import text_vectors
 from entaug.methods.shared.donors import (

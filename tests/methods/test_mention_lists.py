@@ -16,10 +16,11 @@ from hypothesis import strategies as st
 
 import entaug
 from conftest import EXAMPLE, examples
-from entaug import Mention, MentionReplacement, Sentence
+from entaug import Mention, Sentence
 from entaug.commands.main import main
 from entaug.errors import InputError, ParameterError, UnknownNameError
 from entaug.files.mention_lists import MAX_LENGTH, ListEntry, MentionList, mention_lists, read_mention_list
+from entaug.methods import MentionReplacement
 from entaug.methods.combined import CombinedAugmenter, parse_methods
 from entaug.methods.shared.donors import CorpusCapitals, ListDonors, mention_key, style_of
 from entaug.study.plan import MethodPlan, read_plan
@@ -189,7 +190,7 @@ def test_mentions_of_dev_and_test_are_left_out_and_counted() -> None:
     assert other.hold_out(iter(test))
     assert other.signature.replace("copies=1|", "") != MentionReplacement(mentions={"LOC": names}).signature
     assert not MentionReplacement().hold_out(iter(test))
-    assert CombinedAugmenter([entaug.ShuffleWithinSegments(), other]).hold_out(test)
+    assert CombinedAugmenter([entaug.methods.ShuffleWithinSegments(), other]).hold_out(test)
 
 
 def test_labels_that_the_corpus_lacks_are_refused(tmp_path: Path) -> None:

@@ -8,20 +8,19 @@ import pytest
 from hypothesis import given, settings
 
 from conftest import examples
-from entaug import (
-    Edit,
-    LabelWiseTokenReplacement,
-    Mention,
-    MentionReplacement,
-    Sentence,
-    ShuffleWithinSegments,
-    SynonymReplacement,
-)
+from entaug import Mention, Sentence
 from entaug.core.data import split_fields
+from entaug.core.edits import Edit
 from entaug.core.rng import Streams
 from entaug.core.words import stop_words
 from entaug.errors import InputError, ParameterError, UnknownNameError
-from entaug.methods import create_augmenter
+from entaug.methods import (
+    LabelWiseTokenReplacement,
+    MentionReplacement,
+    ShuffleWithinSegments,
+    SynonymReplacement,
+    create_augmenter,
+)
 from entaug.methods.base import Augmenter, Request
 from helpers.fakes import FakeLexicon
 from helpers.strategies import sentences

@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 
 import entaug
 from conftest import EXAMPLE
-from entaug import Backtranslation, MaskedLMReplacement, Mention, RoundTrip, Sentence
+from entaug import Mention, Sentence
 from entaug.backends.fakes import array
-from entaug.backends.protocols import MaskedText, Parse
+from entaug.backends.protocols import MaskedText, Parse, RoundTrip
 from entaug.backends.translation.base import ChainedTranslator
 from entaug.core.alignment import CorpusTokenizer, detokenize, detokenize_with_gaps
 from entaug.core.spacing import infer_spaces
 from entaug.errors import ParameterError, UnknownNameError
+from entaug.methods import Backtranslation, MaskedLMReplacement
 from helpers.fakes import FakeCausalLM, FakeEncoder, FakeMaskedLM, FakeTranslator, FakeWordVectors, Likes
 
 

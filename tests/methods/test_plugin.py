@@ -67,8 +67,8 @@ def test_in_python(environment: dict[str, str]) -> None:
     code = """
 import entaug
 ada = entaug.Sentence(["Ada", "sings"], [entaug.Mention("PER", [(0, 1)])])
-for method in (entaug.create_augmenter("lowercase-mentions", p=1.0), entaug.parse_methods("lowercase:p=1")):
+for method in (entaug.create_augmenter("lowercase-mentions", p=1.0), entaug.methods.parse_methods("lowercase:p=1")):
     print(*[" ".join(sentence.tokens) for sentence in method.augment([ada])])
-print(len(entaug.augment([ada] * 2, "sis,lowercase")), "lowercase" in entaug.METHODS)
+print(len(entaug.augment([ada] * 2, "sis,lowercase")), "lowercase" in entaug.methods.METHODS)
 """
     assert run(environment, "-c", code).splitlines() == ["ada sings", "ada sings", "1 True"]

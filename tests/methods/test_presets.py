@@ -15,7 +15,7 @@ import transformers
 
 import entaug
 from conftest import EXAMPLE
-from entaug import ACLM, DAGA, EnTDA, MaskedEntityLM, MaskedLMReplacement, Mention, MulDA, Sentence, SynonymReplacement
+from entaug import Mention, Sentence
 from entaug.backends.compute import use_compute_settings
 from entaug.backends.config import TrainingConfig
 from entaug.backends.protocols import MultilingualGenerator, RoundTrip
@@ -27,7 +27,17 @@ from entaug.config.presets import Preset, preset_rows
 from entaug.core.data import split_fields
 from entaug.core.words import stop_words
 from entaug.errors import MissingModelError, ParameterError, UnknownNameError
-from entaug.methods import METHODS, create_augmenter
+from entaug.methods import (
+    ACLM,
+    DAGA,
+    METHODS,
+    EnTDA,
+    MaskedEntityLM,
+    MaskedLMReplacement,
+    MulDA,
+    SynonymReplacement,
+    create_augmenter,
+)
 from entaug.methods.shared.generated_text import INVALID_LABELS
 from helpers import tiny
 from helpers.fakes import (

@@ -11,10 +11,12 @@ from typing import Any
 import pytest
 
 import entaug
-from entaug import ACLM, Backtranslation, EnTDA, MaskedEntityLM, MaskedLMReplacement, Mention, RoundTrip, Sentence
+from entaug import Mention, Sentence
+from entaug.backends.protocols import RoundTrip
 from entaug.backends.resolve import resolve
 from entaug.core.words import is_word, script_of
 from entaug.errors import InputError
+from entaug.methods import ACLM, Backtranslation, EnTDA, MaskedEntityLM, MaskedLMReplacement
 from entaug.methods.base import Augmenter
 from helpers import tiny
 from helpers.fakes import FakeEncoder, FakeGenerator, FakeMaskedLM, FakeTagger

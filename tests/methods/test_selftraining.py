@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 
 import entaug
 from conftest import EXAMPLE, examples
-from entaug import Mention, SelfTraining, Sentence
+from entaug import Mention, Sentence
 from entaug.backends.soft_labels import TagProbabilities
 from entaug.core.corpus import UnlabelledText
 from entaug.errors import EntaugError, InputError, ParameterError, UnknownNameError
+from entaug.methods import SelfTraining
 from entaug.taggers.base import TaggerTrainingConfig, create_tagger
 from entaug.teacher.label import PseudoLabelled, balanced, label_sentences, mask_words, ranked
 from entaug.teacher.train import Teacher
@@ -203,7 +204,7 @@ def test_refusals() -> None:
         SelfTraining(unlabelled=GOLD, tagger="linear", ensemble_steps=3).load()
     with pytest.raises(EntaugError, match="unknown tagger"):
         SelfTraining(unlabelled=GOLD, ensemble_member="lineer").load()
-    assert entaug.METHODS["pseudo-labels"] is entaug.METHODS["self-training"] is SelfTraining
+    assert entaug.methods.METHODS["pseudo-labels"] is entaug.methods.METHODS["self-training"] is SelfTraining
     method = SelfTraining(unlabelled=text("So what"), tagger=FakeTagger()).fit(GOLD)
     with pytest.raises(ParameterError, match="set copies"):
         entaug.OnlineDataset(GOLD, method)

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from entaug import CASSI, ConstituencyReplacement, Mention, Sentence
+from entaug import Mention, Sentence
 from entaug.backends.dependency_trees import grammatical_number, head_of, phrase_form
 from entaug.backends.protocols import Constituent, Parse
+from entaug.methods import CASSI, ConstituencyReplacement
 from entaug.methods.cassi import Subtrees, with_forms
 from entaug.methods.shared.donors import frequent_words
 from entaug.methods.shared.prose_detection import NOT_PROSE, SentenceKinds

@@ -229,8 +229,8 @@ def test_a_method_is_fitted_once_to_the_files_that_spacy_reads(tmp_path: Path, m
         fitted.append(len(corpus))
         return real(self, corpus)
 
-    real = entaug.MentionReplacement.fit
-    monkeypatch.setattr(entaug.MentionReplacement, "fit", fit)
+    real = entaug.methods.MentionReplacement.fit
+    monkeypatch.setattr(entaug.methods.MentionReplacement, "fit", fit)
     for _ in range(2):  # to initialize, and to train
         of("mr", train=str(tmp_path / "parts"))
     assert fitted == [30]

@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import entaug
-from entaug import Finding, Mention, Sentence, find_label_errors
+from entaug import Mention, Sentence
 from entaug.errors import InputError
+from entaug.metrics import Finding, find_label_errors
 from entaug.metrics.consistency import KINDS, Change, Usage, Usages, changed
 from entaug.metrics.span_f1 import ERROR_KINDS
 

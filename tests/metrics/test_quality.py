@@ -232,7 +232,7 @@ def test_self_bertscore_of_many_is_of_a_sample_and_says_so() -> None:
     assert found.notes == (f"self_bertscore: of {MAX_SENTENCES} sentences drawn with seed 0",)
     again = measure_quality(pairs[::-1], (), measures=["self_bertscore"], encoder=FakeEncoder())
     assert again.values == found.values
-    all_of_them = entaug.pairwise_bertscore([" ".join(p.augmented.tokens) for p in pairs], FakeEncoder())
+    all_of_them = entaug.metrics.pairwise_bertscore([" ".join(p.augmented.tokens) for p in pairs], FakeEncoder())
     n = len(pairs)
     mean = (all_of_them.sum() - n) / (n * (n - 1))
     assert found.values["self_bertscore"] == pytest.approx(mean, abs=0.02)

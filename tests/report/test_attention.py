@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from entaug import ACLM, Mention, Sentence, draw_attention_map
+from entaug import Mention, Sentence
 from entaug.backends.fakes import FakeTagger
 from entaug.errors import ParameterError
+from entaug.methods import ACLM
 from entaug.methods.aclm import AttentionMap
+from entaug.report.attention import draw_attention_map
 from helpers.fakes import FakeEncoder, FakeGenerator
 
 np = pytest.importorskip("numpy")

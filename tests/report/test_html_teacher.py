@@ -13,7 +13,7 @@ from entaug.core.data import Provenance
 from entaug.formats.augmented import AugmentedCorpus, AugmentedPair
 from entaug.report.html.examples import report_data
 from entaug.report.html.page import render_html_report
-from entaug.teacher import changed_mentions
+from entaug.teacher.relabel import changed_mentions
 
 
 def relabelled() -> AugmentedCorpus:

@@ -658,7 +658,7 @@ def test_with_a_real_tagger(files: Path, bert: Path) -> None:
     assert len(tagger.predict(corpus(0, 2))) == 2
 
 
-@pytest.mark.skipif(not hasattr(entaug.MentionReplacement, "mentions"), reason="mr takes no lists")
+@pytest.mark.skipif(not hasattr(entaug.methods.MentionReplacement, "mentions"), reason="mr takes no lists")
 def test_lists_are_measured_without_held_out_mentions(files: Path) -> None:
     (files / "names.txt").write_text("\n".join([*NAMES, "Zora"]) + "\n")
     # Each name is in one sentence of three, so that every fold lacks some in training.

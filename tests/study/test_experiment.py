@@ -323,7 +323,7 @@ def test_what_is_added_to_gold(encoder: Path, tmp_path: Path) -> None:
     # Both ratios share one file, which holds what `entaug augment` makes of the subset and nothing else.
     [made] = (tmp_path / "plan" / "augmented").glob("*.jsonl")
     [train] = {run.split.train for run in runs}
-    direct = entaug.LabelWiseTokenReplacement(copies=2, seed=4).fit(entaug.read(train))
+    direct = entaug.methods.LabelWiseTokenReplacement(copies=2, seed=4).fit(entaug.read(train))
     assert [s.tokens for s in entaug.read(made)] == [s.tokens for s in direct.augment(entaug.read(train))]
 
 

@@ -29,8 +29,7 @@ from entaug.taggers.pretrained import (
     propose_label_map,
     split_name,
 )
-from entaug.teacher import Relabeller, create_relabeller
-from entaug.teacher.relabel import MentionOpinion
+from entaug.teacher.relabel import MentionOpinion, Relabeller, create_relabeller
 from helpers import tiny
 from helpers.command_line import fails
 

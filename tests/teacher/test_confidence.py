@@ -75,4 +75,4 @@ def test_bad_arguments_and_sentences_are_refused() -> None:
     nested = SENTENCE.with_(mentions=[Mention("LOC", [(0, 2)]), Mention("LOC", [(0, 1)])])
     with pytest.raises(LossError):
         list(filter_by_confidence([nested], 0.5))
-    assert entaug.filter_by_confidence is filter_by_confidence
+    assert entaug.teacher.filter_by_confidence is filter_by_confidence

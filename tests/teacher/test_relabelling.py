@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import entaug
 from conftest import EXAMPLE
-from entaug import Mention, Relabeller, Sentence
+from entaug import Mention, Sentence
 from entaug.backends.soft_labels import TagProbabilities
 from entaug.commands.main import main
 from entaug.core.data import Provenance
@@ -29,8 +29,7 @@ from entaug.methods.augment import augment_file
 from entaug.methods.base import NO_CANDIDATE, Augmenter, MethodInfo, Rejection
 from entaug.methods.combined import parse_methods
 from entaug.methods.types import Rejected
-from entaug.teacher import SOFT_LABELS, count_changes, create_relabeller
-from entaug.teacher.relabel import TagOpinion
+from entaug.teacher.relabel import SOFT_LABELS, Relabeller, TagOpinion, count_changes, create_relabeller
 from helpers.fakes import FakeTagger
 from helpers.strategies import sentences
 

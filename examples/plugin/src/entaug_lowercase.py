@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from random import Random
 from typing import ClassVar
 
-from entaug import Edit, Sentence
+from entaug import Sentence
 from entaug.config.params import Probability
+from entaug.core.edits import Edit
 from entaug.core.rng import sample_positions
 from entaug.methods.base import NO_CANDIDATE, Augmenter, MethodInfo, Rejection
 

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 from entaug.commands.command import Command
 from entaug.commands.options import COMPUTING, FORCE, JSON, READING
-from entaug.commands.output import show_study, written_lines
+from entaug.commands.output import written_lines
 from entaug.study.advice import Advice
 from entaug.study.advise import advise
+from entaug.study.engine import show_study
 
 
 def _show(_: argparse.Namespace, advice: Advice) -> Iterator[str]:

@@ -22,9 +22,10 @@ from entaug.errors import InputError, ParameterError
 from entaug.files.json_text import json_text
 from entaug.files.review import Correction, read_review
 from entaug.files.streams import is_stdout
-from entaug.formats import CorpusFile
 from entaug.formats.base import ReadReport, with_mentions
 from entaug.formats.bookkeeping import without_bookkeeping
+from entaug.formats.corpus_file import CorpusFile
+from entaug.formats.exchange import CorpusData, takes_data
 from entaug.formats.file_job import FileJob, FileOptions, check_output, read_sentences, require_mentions, write_text
 from entaug.metrics.consistency import SUSPICIOUS, Change, Finding, changed, find_label_errors, hull
 from entaug.report.html.audit import render_audit_page
@@ -78,8 +79,9 @@ class CorrectionSummary(FileSummary):
             yield f"wrote {self.log}: what was changed"
 
 
+@takes_data("input")
 def audit(
-    input: str | Path,
+    input: CorpusData,
     output: str | Path,
     *,
     html: str | Path | None = None,

@@ -8,9 +8,9 @@ from typing import Any
 
 from entaug.commands.command import Command
 from entaug.commands.options import COMPUTING, FORCE, JSON, READING, read_options
-from entaug.commands.output import show_study
 from entaug.study.auto import auto, read_plan_file
 from entaug.study.auto_files import AutoSummary
+from entaug.study.engine import show_study
 
 
 def _from_plan(args: argparse.Namespace) -> dict[str, Any]:

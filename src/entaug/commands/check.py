@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Unpack
 
 from entaug.backends.language_check import LoadedModel, check_languages
@@ -17,9 +16,10 @@ from entaug.core.data import Sentence
 from entaug.core.progress import Progress, no_progress
 from entaug.errors import InputError
 from entaug.files.streams import name_original, rereadable_path
-from entaug.formats import open_file
 from entaug.formats.base import ReadReport
+from entaug.formats.exchange import CorpusData, takes_data
 from entaug.formats.file_job import FileJob, FileOptions, read_sentences
+from entaug.formats.files import open_file
 from entaug.methods.statistics import CorpusStatistics, PhraseCounts
 
 _WINDOW = 256  # sentences that are parsed together
@@ -57,8 +57,9 @@ class CheckSummary(FileSummary):
         yield quantity(len(self.errors), "error") if self.errors else "no errors"
 
 
+@takes_data("input")
 def check(
-    input: str | Path,
+    input: CorpusData,
     *,
     phrases: ConstituencyParser | str | None = None,
     on_error: Callable[[str], object] | None = None,

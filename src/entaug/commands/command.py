@@ -19,8 +19,9 @@ from html import escape
 from pathlib import Path
 from typing import Any, Self
 
-from entaug.commands.output import file_lines, print_json, print_message, print_note, show_progress, shown_path
+from entaug.commands.output import file_lines, print_json, print_message, print_note, shown_path
 from entaug.config.params import REQUIRED, Parameter, alternatives_of, parameters, parameters_of
+from entaug.core.progress import show_progress
 from entaug.errors import ParameterError
 from entaug.files.streams import is_stdout
 

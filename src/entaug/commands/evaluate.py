@@ -16,16 +16,18 @@ from entaug.commands.options import COMPUTING, JSON, READING
 from entaug.core.data import Sentence
 from entaug.errors import InputError, ParameterError
 from entaug.formats import read
+from entaug.formats.exchange import CorpusData, takes_data
 from entaug.formats.file_job import FileJob, FileOptions, require_mentions
 from entaug.metrics.span_f1 import Scores, score, score_table
 
 
+@takes_data("gold", "predicted", "train")
 def evaluate(
-    gold: str | Path,
-    predicted: str | Path | None = None,
+    gold: CorpusData,
+    predicted: CorpusData | None = None,
     *,
     tagger: str | None = None,
-    train: str | Path | None = None,
+    train: CorpusData | None = None,
     report: Callable[[str], None] = lambda _: None,
     **files: Unpack[FileOptions],
 ) -> Scores:

@@ -18,8 +18,8 @@ from entaug.config.presets import Preset, preset_rows, section
 from entaug.config.registry import Registry
 from entaug.errors import ParameterError, UnknownNameError
 from entaug.filters import FILTERS, Filter
-from entaug.formats import FORMATS, find_format
 from entaug.formats.file_job import write_text
+from entaug.formats.files import FORMATS, find_format
 from entaug.methods import METHODS
 from entaug.methods.base import Augmenter, MethodInfo
 from entaug.metrics.quality import MEASURES, describe_backend

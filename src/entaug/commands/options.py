@@ -15,8 +15,8 @@ from entaug.core.data import Sentence
 from entaug.errors import ParameterError
 from entaug.files.streams import STDIN
 from entaug.filters import Filter, create_filters
-from entaug.formats import find_format
 from entaug.formats.file_job import LOSS_KINDS, FileJob, check_apart
+from entaug.formats.files import find_format
 
 # Options of formats with an option of their own: the format that describes it, and its name there. All others are set
 # with --layout and --to-layout.

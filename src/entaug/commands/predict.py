@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Unpack
+from tempfile import TemporaryDirectory
+from typing import Any, Unpack
 
 from entaug.backends.protocols import Tagger
 from entaug.backends.resolve import is_alias
@@ -15,12 +16,14 @@ from entaug.commands.command import Command, FileSummary
 from entaug.commands.evaluate import load_trained_tagger
 from entaug.commands.options import COMPUTING, FORCE, JSON, WRITING
 from entaug.commands.output import label_lines, quantity
+from entaug.core.corpus import Corpus
 from entaug.core.data import Sentence
 from entaug.core.languages import language_name
 from entaug.core.progress import Progress, no_progress
 from entaug.errors import InputError, ParameterError
 from entaug.files.streams import STDIN, as_path, read_beginning, rereadable_path
 from entaug.formats import read
+from entaug.formats.exchange import CorpusData, takes_data
 from entaug.formats.file_job import FileJob, FileOptions
 from entaug.formats.unlabelled import (
     Tokenizer,
@@ -54,17 +57,18 @@ class PredictSummary(FileSummary):
         yield from label_lines(self.mentions)
 
 
+@takes_data("train", "text", texts=["text"])
 def predict(
     tagger: str | Path | Tagger,
-    text: str | Path | Iterable[str | Path],
-    output: str | Path,
+    text: CorpusData,
+    output: str | Path | None = None,
     *,
-    train: str | Path | None = None,
+    train: CorpusData | None = None,
     probabilities: bool = False,
     language: str | None = None,
     progress: Progress = no_progress,
     **files: Unpack[FileOptions],
-) -> PredictSummary:
+) -> Any:
     r"""Write the sentences of a text with the mentions that a trained tagger predicts.
 
     For example: entaug predict result/tagger news.txt -o labelled.jsonl
@@ -78,7 +82,7 @@ def predict(
             tagger.
         text: a file or several: plain text (one sentence a line, or running text), a folder of it, one token a line,
             JSON lines with ``text`` or ``tokens``, or a file in any labelled format, whose labels are dropped.
-        output: the file to write, or ``"-"`` for standard output.
+        output: the file to write, or ``"-"`` for standard output. In Python, None to return the sentences.
         train: the training file: running text is tokenised as it is, and the labels of a model of another library are
             mapped to its labels; None to tokenise by the rules of spaCy.
         probabilities: also write the probabilities of the tags, which JSON Lines and Parquet store.
@@ -88,7 +92,7 @@ def predict(
         files: how the files are read and written, see `FileJob`.
 
     Returns:
-        A summary with counts.
+        A summary with counts, or the sentences.
 
     Raises:
         InputError: there is no tagger in the folder, or a file cannot be read or holds no sentence.
@@ -106,6 +110,9 @@ def predict(
         >>> summary.sentences, sorted(summary.mentions.items())
         (2, [('LOC', 1), ('PER', 1)])
     """
+    if output is None:
+        options = {"train": train, "probabilities": probabilities, "language": language, "progress": progress}
+        return _predicted(tagger, text, **options, **files)
     paths = [as_path(path) for path in ([text] if isinstance(text, (str, Path)) else text)]
     if not paths:
         raise ParameterError("no text is given", remedy="name a file")
@@ -157,6 +164,14 @@ def predict(
     return summary.finish(notes=notes)
 
 
+def _predicted(tagger: str | Path | Tagger, text: Any, **options: Any) -> Corpus:
+    """The sentences that `predict` would write."""
+    with TemporaryDirectory(prefix="entaug-") as folder:
+        file = Path(folder, "predicted.jsonl")
+        predict(tagger, text, file, **options)
+        return Corpus(read(file))
+
+
 class _Reader:
     """Reads files, each by the rules of its language where none is given, and records how they were read."""
 
@@ -194,6 +209,6 @@ def _language_of(file: Path) -> str:
 
 COMMAND = Command(
     predict,
-    {"text": {"nargs": "+"}, "language": {"metavar": "CODE"}},
+    {"text": {"nargs": "+"}, "output": {"required": True, "metavar": "FILE"}, "language": {"metavar": "CODE"}},
     (FORCE, JSON, WRITING, COMPUTING),
 )

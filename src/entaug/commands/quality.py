@@ -42,7 +42,7 @@ def quality(
     """Measure fluency, novelty, diversity, labels and length: a column for each method, and one for gold.
 
     JSON Lines files store the method and source of each sentence; in other formats every sentence that is not in the
-    gold file counts as augmented. For sentences in memory: `entaug.measure_quality`.
+    gold file counts as augmented. For sentences in memory: `entaug.metrics.measure_quality`.
 
     Args:
         inputs: augmented files, of one method or several.
@@ -53,7 +53,7 @@ def quality(
         as_json: write JSON.
         force: replace an output that exists.
         progress: the progress callback.
-        options: options for reading; see `entaug.read_augmented`.
+        options: options for reading; see `entaug.formats.read_augmented`.
 
     Returns:
         The measures of each method, and of gold.

@@ -78,7 +78,7 @@ def rate(
         seed: the random seed of the sample and its order.
         title: the title of the page, which should name no method.
         force: replace an output that exists.
-        options: options for reading; see `entaug.read_augmented`.
+        options: options for reading; see `entaug.formats.read_augmented`.
 
     Returns:
         What was written.

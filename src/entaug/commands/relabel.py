@@ -16,7 +16,7 @@ from entaug.errors import ParameterError
 from entaug.formats.augmented import PairedFile
 from entaug.formats.file_job import FileJob, FileOptions
 from entaug.methods.statistics import CorpusStatistics
-from entaug.teacher import Relabeller, count_changes, create_relabeller
+from entaug.teacher.relabel import Relabeller, count_changes, create_relabeller
 
 _WINDOW = 64  # sentences between two reports of progress
 

@@ -104,7 +104,7 @@ def write_report(
         errors: add tables of F1 on mentions seen and unseen in training, and of errors by kind.
         force: replace an output that exists.
         progress: called with the stage, the number of finished texts and their total.
-        options: options for reading augmented files; see `entaug.read_augmented`.
+        options: options for reading augmented files; see `entaug.formats.read_augmented`.
 
     Returns:
         A summary.

@@ -27,6 +27,7 @@ from entaug.core.data import Sentence
 from entaug.core.progress import Progress, no_progress
 from entaug.errors import InputError, ParameterError
 from entaug.formats.base import ReadReport
+from entaug.formats.exchange import CorpusData, takes_data
 from entaug.formats.file_job import FileJob, FileOptions, check_apart, read_sentences, require_mentions
 from entaug.teacher.label import PseudoLabelled, Strategy, label_sentences, most_informative
 from entaug.teacher.train import Teacher, TeacherParameters
@@ -51,8 +52,9 @@ class SuggestSummary(FileSummary):
         yield from label_lines(self.mentions)
 
 
+@takes_data("input")
 def suggest(
-    input: str | Path,
+    input: CorpusData,
     unlabelled: UnlabelledText,
     output: str | Path,
     *,

@@ -20,6 +20,7 @@ from entaug.core.progress import Progress, no_progress
 from entaug.errors import InputError, OutputError, ParameterError
 from entaug.files.atomic import check_new_folder, output_error
 from entaug.formats import read
+from entaug.formats.exchange import CorpusData, CorpusFiles, takes_data
 from entaug.formats.file_job import FileJob, FileOptions, require_mentions
 from entaug.metrics.span_f1 import Scores, score
 from entaug.taggers.base import TAGGERS, TaggerTrainingConfig, TrainableTagger, TrainingHistory
@@ -69,13 +70,14 @@ class TrainSummary(FileSummary):
         return {**own, **vars(self.history), "dev": self.dev.to_dict() if self.dev else None}
 
 
+@takes_data("input", "dev", "augmented", lists=["augmented"])
 def train(
-    input: str | Path,
+    input: CorpusData,
     output: str | Path,
     tagger: TrainableTagger | str = _DEFAULT,
     *,
-    dev: str | Path | None = None,
-    augmented: Sequence[str | Path] = (),
+    dev: CorpusData | None = None,
+    augmented: CorpusFiles = (),
     config: TaggerTrainingConfig | None = None,
     progress: Progress = no_progress,
     report: Callable[[str], None] = lambda _: None,

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+import sys
+import time
+from collections.abc import Callable, Iterator
 
 Progress = Callable[[str, int, int | None], None]
 """Called with the name of the current stage, the number of finished items and their total, None where unknown."""
@@ -10,3 +13,42 @@ Progress = Callable[[str, int, int | None], None]
 
 def no_progress(stage: str, done: int, total: int | None) -> None:
     """Ignore the progress: the default of parameters named ``progress``."""
+
+
+def in_notebook() -> bool:
+    """Whether this is the kernel of a notebook."""
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    return shell is not None and hasattr(shell, "kernel")
+
+
+@contextlib.contextmanager
+def show_progress(*, quiet: bool = False) -> Iterator[Progress]:
+    """Show one bar with rate and remaining time on a terminal or in a notebook; nothing in a pipe."""
+    if quiet or not (sys.stderr.isatty() or in_notebook()):
+        yield no_progress
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    started: dict[str, float] = {}
+    columns = (
+        TextColumn("{task.description:<11}"),
+        BarColumn(),
+        TextColumn("{task.completed:,.0f} {task.fields[unit]}, {task.fields[rate]:,.1f}/s"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=None, rate=0, unit="")
+
+        def update(stage: str, done: int, total: int | None) -> None:
+            name = stage.partition(",")[0]  # "training, loss 1.23" is one stage
+            if name not in started:
+                started[name] = time.monotonic()
+                unit = "steps" if name.startswith(("learning", "training", "fold")) else "sentences"
+                bar.reset(task, total=total, description=stage, rate=0, unit=unit)
+            rate = done / max(time.monotonic() - started[name], 1e-3)
+            bar.update(task, completed=done, total=total, rate=rate, description=stage)
+
+        yield update

@@ -14,9 +14,10 @@ from entaug.core.corpus import SentenceKeys
 from entaug.core.data import Provenance, Sentence
 from entaug.core.progress import Progress
 from entaug.errors import InputError
-from entaug.formats import CorpusFile, read_each, target
 from entaug.formats.base import ReadReport
+from entaug.formats.corpus_file import CorpusFile
 from entaug.formats.file_job import FileJob, read_sentences
+from entaug.formats.files import read_each, target
 
 
 @dataclass(frozen=True, slots=True)

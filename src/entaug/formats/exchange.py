@@ -1,22 +1,182 @@
-"""Sentences as data frames of pandas and documents of spaCy, and back: by the formats that their files have."""
+"""Corpora in memory: data frames, documents of spaCy, dictionaries and tuples, by the formats of their files."""
 
 from __future__ import annotations
 
+import functools
+import inspect
 import math
-from collections.abc import Iterable
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
 
 import orjson
 
 from entaug.config.registry import import_object
 from entaug.core.corpus import Corpus
 from entaug.core.data import Sentence
-from entaug.errors import InputError, ParameterError
-from entaug.formats import read, write
+from entaug.core.progress import in_notebook, show_progress
+from entaug.errors import EntaugError, InputError, ParameterError
+from entaug.formats.files import read, write
+from entaug.formats.parquet import from_datasets
 
 _DATA_FRAME, _DOC_BIN = "pandas:DataFrame", "spacy.tokens:DocBin"
+_WANTED = "sentences, dictionaries, tuples of tokens and tags, documents of spaCy, or a data frame"
+_TAGGED, _SPANS = 2, 3  # numbers of items: tokens and tags, or text and its spans; start, end and label of a span
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+if TYPE_CHECKING:
+    CorpusData = Any
+    CorpusFiles = Any
+else:  # the options of commands
+    CorpusData = str | Path
+    CorpusFiles = Sequence[str | Path]
+"""What `takes_data` lets a function take where it reads a file, or several: those, or a corpus as for `as_corpus`."""
+
+
+class Rows(Protocol):
+    """A corpus in memory, as `as_corpus` takes it."""
+
+    def __iter__(self) -> Iterator[Any]: ...
+
+
+# --------------------------------------------------------------------------------------------------------- all of them
+
+
+def as_corpus(data: Rows) -> Corpus:
+    """Read a corpus in memory, whatever its form: a corpus, or sentences, are taken as they are.
+
+    Args:
+        data: sentences; a data frame of pandas, see `from_pandas`; a dataset of Hugging Face, see
+            `entaug.formats.from_datasets`; documents of spaCy; dictionaries in any layout of JSON lines; or tuples: of
+            tokens and tags, or, as for training spaCy, of a text and its spans, or a dictionary with these as
+            ``entities``.
+
+    Returns:
+        The sentences.
+
+    Raises:
+        InputError: an item is invalid.
+        ParameterError: `data` has another form, or its items have several.
+
+    Example:
+        >>> as_corpus([(["Ada", "sang"], ["B-PER", "O"])])[0].mentions
+        (Mention(label='PER', spans=((0, 1),)),)
+        >>> as_corpus([("Ada sang", [(0, 3, "PER")])])[0].tokens
+        ('Ada', 'sang')
+    """
+    if isinstance(data, Corpus):
+        return data
+    if isinstance(data, (str, bytes, os.PathLike)) or not isinstance(data, Iterable):
+        remedy = "read files with entaug.read" if isinstance(data, (str, os.PathLike)) else None
+        raise ParameterError(f"{_WANTED} are wanted, not {data!r:.60}", remedy=remedy)
+    library = type(data).__module__.partition(".")[0]
+    if library == "pandas":
+        return from_pandas(data)
+    if library == "datasets":
+        return Corpus(from_datasets(data))
+    items = list(data)
+    if all(isinstance(item, Sentence) for item in items):
+        return Corpus(items, getattr(data, "source", None))
+    if all(type(item).__module__.startswith("spacy.") for item in items):
+        return from_spacy(items)
+    rows = [_as_row(item, i) for i, item in enumerate(items, 1)]
+    with TemporaryDirectory(prefix="entaug-") as folder:
+        file = Path(folder, "items.jsonl")
+        file.write_bytes(b"".join(orjson.dumps(row, default=_as_list) + b"\n" for row in rows))
+        return _read(file, "the data", repair=False)
+
+
+def _as_row(item: object, number: int) -> Mapping[Any, Any]:
+    """A dictionary or a tuple as an object of JSON lines."""
+    if isinstance(item, Mapping):
+        return item
+    if isinstance(item, (tuple, list)) and len(item) == _TAGGED:
+        first, second = item
+        if isinstance(first, str):
+            spans = second.get("entities") if isinstance(second, Mapping) else second
+            if isinstance(spans, (tuple, list)) and all(len(span) == _SPANS for span in spans):
+                return {"text": first, "label": spans}
+        elif all(hasattr(part, "__len__") and not isinstance(part, (str, Mapping)) for part in item):
+            return {"tokens": first, "ner_tags": second}
+    raise ParameterError(f"{_WANTED} are wanted; item {number} is {item!r:.60}")
+
+
+def takes_data(
+    *names: str,
+    lists: Sequence[str] = (),
+    texts: Sequence[str] = (),
+    show: Callable[..., AbstractContextManager[Any]] = show_progress,
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Let a function whose arguments of these names are files take corpora in memory too."""
+    # Those of `lists` are lists of files, and those of `texts` may be unlabelled. In a notebook the function shows its
+    # progress, unless told otherwise.
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        signature = inspect.signature(function)
+
+        @functools.wraps(function)
+        def call(*args: P.args, **kwargs: P.kwargs) -> R:
+            given = signature.bind(*args, **kwargs)
+            data: dict[str, Any] = {name: given.arguments.get(name) for name in names}
+            data = {name: value for name, value in data.items() if not _is_file(value)}
+            is_shown = "progress" in signature.parameters and "progress" not in kwargs and in_notebook()
+            if not data and not is_shown:
+                return function(*args, **kwargs)
+            for option in ("from_format", "read_options"):
+                if data and kwargs.get(option):
+                    remedy = "read the files with entaug.read, and give what it returns"
+                    raise ParameterError(f"{option} is for files, and {next(iter(data))} is none", remedy=remedy)
+            with ExitStack() as stack:
+                if is_shown:
+                    given.arguments["progress"] = stack.enter_context(show())
+                folder = Path(stack.enter_context(TemporaryDirectory(prefix="entaug-")))
+                for name, value in data.items():
+                    given.arguments[name] = folder / f"{name}.jsonl"
+                    if name in texts:
+                        _write_text(value, given.arguments[name])
+                    else:
+                        write(as_corpus(value), given.arguments[name])
+                    if name in lists:
+                        given.arguments[name] = [given.arguments[name]]
+                try:
+                    result = function(*given.args, **given.kwargs)
+                except EntaugError as error:
+                    if error.path and Path(error.path).parent == folder:
+                        error.path = Path(error.path).stem
+                    raise
+                if Path(str(getattr(result, "input", ""))).parent == folder:
+                    result.input = Path(result.input).stem  # type: ignore[attr-defined]
+                return result
+
+        return call
+
+    return decorate
+
+
+def _write_text(data: Any, file: Path) -> None:
+    """Write sentences, or dictionaries or a data frame with texts or tokens, as JSON lines."""
+    rows = data.to_dict("records") if hasattr(data, "columns") else data
+    rows = [{"text": row} if isinstance(row, str) else row for row in rows]
+    if all(isinstance(row, Mapping) for row in rows):
+        file.write_bytes(b"".join(orjson.dumps(row, default=_as_list) + b"\n" for row in rows))
+    else:
+        write(as_corpus(rows), file)
+
+
+def _is_file(value: object) -> bool:
+    """Whether an argument names a file or several, or nothing."""
+    if value is None or isinstance(value, (str, os.PathLike)):
+        return True
+    return isinstance(value, (tuple, list)) and all(isinstance(one, (str, os.PathLike)) for one in value)
+
+
+# ---------------------------------------------------------------------------------------------------- pandas and spaCy
 
 
 def to_pandas(sentences: Iterable[Sentence]) -> Any:

@@ -18,9 +18,10 @@ from entaug.errors import InputError, LossError, OutputError, ParameterError
 from entaug.files.atomic import follow_link, open_output, output_error
 from entaug.files.checkpoints import partial_paths
 from entaug.files.streams import STDIN, is_special, is_stdout, rereadable_path
-from entaug.formats import CorpusFile, open_file, read_each, target
 from entaug.formats.base import ReadReport
 from entaug.formats.bookkeeping import BOOKKEEPING, note_on_bookkeeping
+from entaug.formats.corpus_file import CorpusFile
+from entaug.formats.files import open_file, read_each, target
 
 LOSS_KINDS = ("id", "text", "column", "field", "tokens", "trees", "place")
 """Kinds of content that some formats cannot store."""

@@ -25,8 +25,8 @@ from entaug.files.streams import (
     read_line_chunks,
     rereadable_path,
 )
-from entaug.formats import find_format, open_file, read_each
 from entaug.formats.base import NO_LABELS, NO_MENTION, ReadReport, note_lines, warn_of_notes
+from entaug.formats.files import find_format, open_file, read_each
 from entaug.formats.records import as_object, given_records, parse_json, peek_records
 from entaug.formats.text import Document, SegmentationOptions, split_document
 
@@ -45,7 +45,7 @@ def read_unlabelled(
     drop_held_out: bool = False,
     language: str | None = None,
 ) -> UnlabelledText:
-    """Read unlabelled text for `entaug.SelfTraining`.
+    """Read unlabelled text for `entaug.methods.SelfTraining`.
 
     Files are plain text (one sentence a line, or running text), folders of it, one token a line, JSON lines with
     ``text`` or ``tokens``, or files in any labelled format, whose labels are dropped. Running text is split into

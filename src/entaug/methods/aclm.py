@@ -309,7 +309,7 @@ class ACLM(GenerativeAugmenter, PromptedAugmenter):
             sentence: a sentence with mentions.
 
         Returns:
-            The attention weights and the keywords; `entaug.draw_attention_map` draws them.
+            The attention weights and the keywords; `entaug.report.draw_attention_map` draws them.
 
         Raises:
             ParameterError: the method is not fitted, or does not select keywords by attention.

@@ -36,8 +36,8 @@ from entaug.files.atomic import atomic_file
 from entaug.files.checkpoints import CheckpointedWriter, DirectWriter, RunWriter
 from entaug.files.review import Review, read_review
 from entaug.files.streams import is_special, is_stdout, open_bytes
-from entaug.formats import CorpusFile, find_format
 from entaug.formats.base import ReadReport, note_lines
+from entaug.formats.corpus_file import CorpusFile
 from entaug.formats.file_job import (
     FileJob,
     FileOptions,
@@ -47,12 +47,12 @@ from entaug.formats.file_job import (
     read_sentences,
     usage_of_models,
 )
+from entaug.formats.files import find_format
 from entaug.methods.base import Augmenter
 from entaug.methods.combined import CombinedAugmenter
 from entaug.methods.statistics import CorpusStatistics, sentence_counts
 from entaug.methods.types import REVIEWED, Accepted, Rejected, RunStatistics
-from entaug.teacher import count_changes
-from entaug.teacher.relabel import check_soft_labels, notes_on_soft_labels
+from entaug.teacher.relabel import check_soft_labels, count_changes, notes_on_soft_labels
 
 _KEPT = 16 << 20  # bytes of an input whose sentences are kept in memory between the passes
 _BATCH = 64  # source sentences between two checkpoints

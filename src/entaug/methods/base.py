@@ -49,7 +49,7 @@ from entaug.methods.types import (
     RunStatistics,
     rejection_for,
 )
-from entaug.teacher import Relabeller, count_changes, create_relabeller
+from entaug.teacher.relabel import Relabeller, count_changes, create_relabeller
 
 __all__ = ["NOT_SEEN", "NO_CANDIDATE", "Augmenter", "MethodInfo", "Rejection", "Request", "Run", "source_of"]
 

@@ -11,10 +11,11 @@ from entaug.core.corpus import Corpus
 from entaug.core.data import Sentence
 from entaug.errors import ParameterError
 from entaug.filters import Filter
+from entaug.formats.exchange import Rows, as_corpus
 from entaug.methods import METHODS
-from entaug.methods.base import Augmenter, Run, source_of
+from entaug.methods.base import Augmenter, Run
 from entaug.methods.types import OutputTarget, RunStatistics
-from entaug.teacher import Relabeller, create_relabeller
+from entaug.teacher.relabel import Relabeller, create_relabeller
 
 
 class CombinedAugmenter:
@@ -33,7 +34,7 @@ class CombinedAugmenter:
         ParameterError: two augmenters would generate the same sentences.
 
     Example:
-        >>> from entaug import MentionReplacement, ShuffleWithinSegments
+        >>> from entaug.methods import MentionReplacement, ShuffleWithinSegments
         >>> combined = CombinedAugmenter([MentionReplacement(copies=2), ShuffleWithinSegments()])
         >>> combined.name, combined.copies
         ('mr+sis', 3)
@@ -107,7 +108,7 @@ class CombinedAugmenter:
             ParameterError: a parameter has an invalid value.
             InputError: the corpus has nothing that one of the methods can use.
         """
-        gold = corpus if isinstance(corpus, Sequence) else Corpus(corpus, source_of(corpus))
+        gold = as_corpus(corpus)
         for augmenter in self.augmenters:
             augmenter.fit(gold)
         return self
@@ -235,13 +236,11 @@ def _with_one_teacher(parameters: dict[str, Any]) -> dict[str, Any]:
     return parameters
 
 
-def augment(
-    corpus: Iterable[Sentence], method: str | Augmenter | Sequence[str | Augmenter], **parameters: Any
-) -> Corpus:
+def augment(corpus: Rows, method: str | Augmenter | Sequence[str | Augmenter], **parameters: Any) -> Corpus:
     """Fit one or more methods on a corpus and return the augmented sentences.
 
     Args:
-        corpus: the training sentences.
+        corpus: the training sentences, in any form that `entaug.formats.as_corpus` takes.
         method: a method in the text form of `parse_methods` (``"mr"``, ``"mr:copies=2+sis"``), an augmenter, or several
             of these.
         parameters: parameters of every method given as text, unless the text sets them.
@@ -260,7 +259,7 @@ def augment(
         >>> [" ".join(sentence.tokens) for sentence in augment(gold, "mr", p=1.0)]
         ['Bo sings', 'Ada rests']
     """
-    gold = corpus if isinstance(corpus, Sequence) else Corpus(corpus, source_of(corpus))
+    gold = as_corpus(corpus)
     parameters = _with_one_teacher(parameters)
     augmenters: list[Augmenter] = []
     for item in [method] if isinstance(method, str | Augmenter) else method:

@@ -16,7 +16,7 @@ from entaug.errors import ParameterError
 from entaug.methods.base import MethodInfo, Rejection, Request
 from entaug.methods.shared.generated_text import GeneratedTexts, distinct_sentences
 from entaug.methods.shared.generative import PromptedAugmenter, Query, TextPlan
-from entaug.teacher import Relabeller, create_relabeller
+from entaug.teacher.relabel import Relabeller, create_relabeller
 
 _TOO_SHORT = Rejection("fewer words than any training sentence")
 _TOO_LONG = Rejection("much longer than any training sentence")

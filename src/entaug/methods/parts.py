@@ -26,8 +26,9 @@ from entaug.core.progress import Progress, no_progress
 from entaug.errors import EntaugError, InputError, OutputError, ParameterError
 from entaug.files.checkpoints import CheckpointedWriter
 from entaug.files.streams import is_stdout, read_line_chunks
-from entaug.formats import CorpusFile, find_format, target
+from entaug.formats.corpus_file import CorpusFile
 from entaug.formats.file_job import FileJob, FileOptions, check_apart
+from entaug.formats.files import find_format, target
 from entaug.methods.augment import (
     Augmentation,
     AugmentSummary,

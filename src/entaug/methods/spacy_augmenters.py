@@ -17,9 +17,9 @@ from typing import Any
 from entaug.config.params import REQUIRED, construct, parameters
 from entaug.core.data import Provenance, Sentence
 from entaug.errors import EntaugError, InputError, InputWarning, MissingExtraError, ParameterError
-from entaug.formats import open_file
 from entaug.formats.base import ReadReport, note_lines
 from entaug.formats.docbin import doc_of_sentence, sentence_of_doc
+from entaug.formats.files import open_file
 from entaug.methods import METHODS
 from entaug.methods.base import Augmenter
 from entaug.methods.online import OnlineDataset

@@ -114,7 +114,7 @@ def find_label_errors(
 
     Args:
         sentences: the sentences.
-        judges: the opinion of a teacher about each of them, see `entaug.ask_teachers`; None to compare
+        judges: the opinion of a teacher about each of them, see `entaug.teacher.ask_teachers`; None to compare
             the labels with one another only.
         min_score: the lowest score of a finding.
 

@@ -256,8 +256,8 @@ def measure_quality(
     an empty `gold`.
 
     Args:
-        pairs: augmented sentences with their sources, for example from `entaug.read_augmented`; or alone, where their
-            provenance names sources in `gold`.
+        pairs: augmented sentences with their sources, for example from `entaug.formats.read_augmented`; or alone, where
+            their provenance names sources in `gold`.
         gold: all gold sentences.
         name: name of the result.
         measures: names of the measures; None for all whose models are available.

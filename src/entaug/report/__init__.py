@@ -1,1 +1,5 @@
 """Reports on experiments and augmented corpora."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

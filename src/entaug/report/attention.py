@@ -21,7 +21,7 @@ def draw_attention_map(attention: AttentionMap, path: str | Path) -> None:
     """Draw how much the words of the mentions attend to each word, as a heat map with the keywords in bold.
 
     Args:
-        attention: the attention of a sentence with mentions, from `entaug.ACLM.attention_map`.
+        attention: the attention of a sentence with mentions, from `entaug.methods.ACLM.attention_map`.
         path: the file; its name ends in ``.svg``, ``.png`` or ``.pdf``. An existing file is replaced.
 
     Raises:
@@ -33,7 +33,7 @@ def draw_attention_map(attention: AttentionMap, path: str | Path) -> None:
         >>> import entaug, numpy, pathlib, tempfile
         >>> gold = entaug.Sentence("the band Suede split".split(), [entaug.Mention("GRP", [(2, 3)])])
         >>> file = pathlib.Path(tempfile.mkdtemp(), "attention.svg")
-        >>> draw_attention_map(entaug.AttentionMap(gold, numpy.eye(4, dtype="float32"), (1,)), file)
+        >>> draw_attention_map(entaug.methods.AttentionMap(gold, numpy.eye(4, dtype="float32"), (1,)), file)
         >>> file.read_text().count("Suede")
         2
     """

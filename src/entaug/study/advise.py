@@ -30,6 +30,7 @@ from entaug.files.atomic import atomic_file, output_error
 from entaug.files.locks import lock
 from entaug.files.streams import is_stdout
 from entaug.formats import read
+from entaug.formats.exchange import CorpusData, CorpusFiles, takes_data
 from entaug.formats.file_job import check_apart, check_output, require_mentions, write_text
 from entaug.formats.unlabelled import read_unlabelled
 from entaug.metrics.consistency import SUSPICIOUS, find_label_errors
@@ -63,7 +64,7 @@ from entaug.study.curves import (
     fit_curve,
 )
 from entaug.study.data import short_hash
-from entaug.study.engine import ProgressCallback, StudyProgress, default_jobs
+from entaug.study.engine import ProgressCallback, StudyProgress, default_jobs, show_study
 from entaug.study.records import RECORDS_FILE, RunRecord
 from entaug.study.runs import RunSpec, drop_intermediate, gives_probabilities, train_run
 from entaug.taggers.base import TaggerTrainingConfig, create_tagger, default_tagger
@@ -87,12 +88,13 @@ _LARGE = 1 << 30  # bytes: large enough for several processes, where they can be
 FoldCount = Annotated[int, Check(lambda number: type(number) is int and number > 1, "an integer of at least 2")]
 
 
+@takes_data("train", "dev", "unlabelled", lists=["unlabelled"], texts=["unlabelled"], show=show_study)
 def advise(
-    train: str | Path,
+    train: CorpusData,
     output: str | Path | None = None,
     *,
-    unlabelled: Sequence[str | Path] = (),
-    dev: str | Path | None = None,
+    unlabelled: CorpusFiles = (),
+    dev: CorpusData | None = None,
     budget: PositiveFloat = 10.0,
     encoder: str = "minilm",
     larger_encoder: str = _LARGER,

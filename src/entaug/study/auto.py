@@ -32,15 +32,16 @@ from entaug.files.atomic import atomic_file, check_new_folder, output_error
 from entaug.files.checkpoints import partial_paths
 from entaug.files.locks import lock
 from entaug.files.mention_lists import parse_specification, read_mention_list
-from entaug.formats import read, read_each
+from entaug.formats.exchange import CorpusData, CorpusFiles, takes_data
 from entaug.formats.file_job import require_mentions
+from entaug.formats.files import read, read_each
 from entaug.formats.unlabelled import read_unlabelled
 from entaug.methods import create_augmenter
 from entaug.study import choice
 from entaug.study.auto_files import DIGESTS, FILE_ARGUMENTS, AutoSummary, write_output
 from entaug.study.choice import GOLD, RECIPES, TEACHER, TEACHER_SIZE, Gain, Outcome, Recipe, SearchSize
 from entaug.study.data import DataSplit, file_digest, short_hash, write_part
-from entaug.study.engine import ProgressCallback, StepCounter
+from entaug.study.engine import ProgressCallback, StepCounter, show_study
 from entaug.study.plan import SELF_TRAINING, CorpusPlan, MethodPlan, ScaledTraining, TaggerPlan, TeacherPlan
 from entaug.study.records import RecordStore, RunRecord
 from entaug.study.runs import RunSpec, drop_intermediate, execute_run, gives_probabilities, gold_folder, train_run
@@ -58,12 +59,13 @@ FoldCount = Annotated[
 ]
 
 
+@takes_data("train", "dev", "unlabelled", lists=["unlabelled"], texts=["unlabelled"], show=show_study)
 def auto(
-    train: str | Path,
+    train: CorpusData,
     output: str | Path,
     *,
-    unlabelled: Sequence[str | Path] = (),
-    dev: str | Path | None = None,
+    unlabelled: CorpusFiles = (),
+    dev: CorpusData | None = None,
     held_out: Sequence[str | Path] = (),
     drop_held_out: bool = False,
     mentions: Sequence[str] = (),

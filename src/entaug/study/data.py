@@ -16,7 +16,7 @@ from entaug.core.data import Sentence
 from entaug.core.folds import folds
 from entaug.errors import EntaugError, InputError, ParameterError, UnknownNameError
 from entaug.files.atomic import atomic_file, output_error
-from entaug.formats import open_file, read, write
+from entaug.formats.files import open_file, read, write
 from entaug.study.plan import PATIENCE, CorpusPlan, DrawnPart, Plan
 from entaug.study.subsets import draw, rest
 

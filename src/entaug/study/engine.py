@@ -6,19 +6,22 @@ nor interruptions change their records; those of `entaug.auto` one after the oth
 
 from __future__ import annotations
 
+import contextlib
 import os
+import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from entaug.backends.config import TrainingProgress
 from entaug.backends.language_check import note_on_encoder
 from entaug.backends.processes import interrupts_blocked, process_pool
+from entaug.core.progress import in_notebook
 from entaug.errors import EntaugError, OutputError
 from entaug.files.locks import lock
 from entaug.formats import read
@@ -94,6 +97,37 @@ class StepCounter:
             self.report(phase)
 
         return update
+
+
+@contextlib.contextmanager
+def show_study(*, quiet: bool = False) -> Iterator[Callable[[StudyProgress], None]]:
+    """Show how far a study is: one line on a terminal or in a notebook; in a pipe one for each phase and run."""
+    with contextlib.ExitStack() as stack:
+        live: Any = None
+        if (sys.stderr.isatty() or in_notebook()) and not quiet:
+            from rich.console import Console
+            from rich.live import Live
+
+            live = stack.enter_context(Live(console=Console(stderr=True), refresh_per_second=2, transient=True))
+        shown = ("", 0)
+
+        def update(state: StudyProgress) -> None:
+            nonlocal shown
+            if live is not None:
+                live.update(_study_line(state))
+            elif (state.phase, state.runs_done) != shown and not quiet:
+                shown = state.phase, state.runs_done
+                sys.stderr.write(_study_line(state) + "\n")
+
+        yield update
+
+
+def _study_line(state: StudyProgress) -> str:
+    what = f"{state.runs_done:,} of {state.runs:,} runs"
+    if state.phase:
+        total = "" if state.steps is None else f" of {state.steps:,}"
+        what = f"{state.phase}: {state.steps_done:,}{total} steps"
+    return f"{what}, about {max(1, round(state.seconds_left / 60)):,} min left" if state.seconds_left else what
 
 
 # ---------------------------------------------------------------------------------------------------------- experiments

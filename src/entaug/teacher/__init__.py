@@ -1,23 +1,5 @@
-"""Relabelling: a teacher checks and completes the labels of augmented sentences, before they are filtered."""
+"""Where a tagger labels sentences, or checks the labels they have, and how sure it is of them."""
 
-from entaug.teacher.relabel import (
-    CHANGES,
-    DETAILS,
-    SOFT_LABELS,
-    Relabelled,
-    Relabeller,
-    changed_mentions,
-    count_changes,
-    create_relabeller,
-)
+import lazy_loader
 
-__all__ = [
-    "CHANGES",
-    "DETAILS",
-    "SOFT_LABELS",
-    "Relabelled",
-    "Relabeller",
-    "changed_mentions",
-    "count_changes",
-    "create_relabeller",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

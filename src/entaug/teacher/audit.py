@@ -174,7 +174,7 @@ def ask_teachers(
         progress: the progress callback.
 
     Returns:
-        An opinion about each sentence, for `entaug.find_label_errors`, and notes for the user.
+        An opinion about each sentence, for `entaug.metrics.find_label_errors`, and notes for the user.
 
     Raises:
         InputError: there are fewer sentences than folds, or all mentions are in one fold.

@@ -19,7 +19,7 @@ from entaug.config.params import Probability, construct, parse_assignments
 from entaug.core.data import Provenance, Sentence
 from entaug.core.mentions import Mention
 from entaug.errors import EntaugError, InputError, LossError, ParameterError
-from entaug.formats import CorpusFile
+from entaug.formats.corpus_file import CorpusFile
 from entaug.teacher.label import RELATIONS
 
 CHANGES = ("added", "softened", "disputed", "removed")

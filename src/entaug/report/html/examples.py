@@ -14,7 +14,7 @@ from entaug.core.data import Sentence
 from entaug.core.mentions import Span
 from entaug.files.json_text import json_text
 from entaug.formats.augmented import AugmentedCorpus, AugmentedPair
-from entaug.teacher import DETAILS, changed_mentions
+from entaug.teacher.relabel import DETAILS, changed_mentions
 
 # -------------------------------------------------------------------------------------------------------------- changes
 
