@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import configparser
+import csv
 import filecmp
 import os
 import re
@@ -15,6 +16,7 @@ from typing import Any
 
 import pytest
 
+import entaug
 from conftest import EXAMPLE, ROOT
 from entaug.methods import METHODS
 
@@ -37,16 +39,15 @@ def _python(module: str, *arguments: str, cwd: Path) -> None:
     assert finished.returncode == 0, finished.stdout + finished.stderr
 
 
-def run(site: Path, cwd: Path, *command: str) -> subprocess.CompletedProcess[str]:
+def run(site: Path, cwd: Path, *command: str, models: bool = False) -> subprocess.CompletedProcess[str]:
     """Run a command of Python with the installed wheel: ``-m``, ``-c`` or a program of the wheel."""
     arguments = [str(site / "bin" / command[0]), *command[1:]] if command[0] == "entaug" else list(command)
     environment = {name: value for name, value in os.environ.items() if not name.startswith("ENTAUG")}
     # The packages of the environment come after the wheel, also after an installed entaug of the checkout.
     paths = [str(site), sysconfig.get_path("purelib")]
-    environment |= {
-        "PYTHONPATH": os.pathsep.join(paths),
-        "XDG_CACHE_HOME": str(site.parent / "cache"),
-    }
+    environment |= {"PYTHONPATH": os.pathsep.join(paths)}
+    if not models:  # those that this machine has prepared
+        environment["XDG_CACHE_HOME"] = str(site.parent / "cache")
     return subprocess.run(
         [sys.executable, *arguments], cwd=cwd, env=environment, capture_output=True, text=True, check=False
     )
@@ -148,3 +149,28 @@ def test_spacy_finds_all_methods_without_an_import_of_entaug(site: Path, tmp_pat
     code = "import spacy, sys; assert 'entaug' not in sys.modules; print(*sorted(spacy.registry.augmenters.get_all()))"
     finished = run(site, tmp_path, "-c", code)
     assert set(finished.stdout.split()) >= {f"entaug.{name}.v1" for name in METHODS._built_in}, finished.stderr
+
+
+# ------------------------------------------------------------------------------------------------ from a CSV to a model
+
+
+@pytest.mark.models
+def test_six_commands_from_a_csv_to_a_pipeline_of_transformers(site: Path, tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "start.md").read_text("utf-8").partition("## From a CSV file to `transformers`")[2]
+    table, commands, code = re.findall(r"^```\w*\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)[:3]
+    lines = [shlex.split(line, comments=True) for line in commands.splitlines()]
+    assert [line[:2] for line in lines[:2]] == [["pip", "install"], ["entaug", "models"]]
+    assert len(lines) == 6
+    with (tmp_path / "notes.csv").open("w", newline="") as file:  # as the page shows it, with more sentences
+        rows = csv.writer(file)
+        rows.writerow(table.splitlines()[0].split(","))
+        for number, sentence in enumerate(entaug.read(EXAMPLE / "train.conll"), 1):
+            rows.writerows([number, *pair] for pair in zip(sentence.tokens, sentence.iob(), strict=True))
+    assert (tmp_path / "notes.csv").read_text().splitlines()[0] == table.splitlines()[0]
+    for line in lines[2:]:
+        steps = ["--steps", "120"] if line[1] == "train" else []  # a few, to be quick
+        finished = run(site, tmp_path, *line, *steps, models=True)
+        assert finished.returncode == 0, finished.stderr
+    finished = run(site, tmp_path, "-c", code, models=True)
+    assert finished.returncode == 0, finished.stderr
+    assert "LOC Lisbon" in finished.stdout.splitlines()

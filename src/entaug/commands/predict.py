@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -169,7 +170,8 @@ def _predicted(tagger: str | Path | Tagger, text: Any, **options: Any) -> Corpus
     with TemporaryDirectory(prefix="entaug-") as folder:
         file = Path(folder, "predicted.jsonl")
         predict(tagger, text, file, **options)
-        return Corpus(read(file))
+        with warnings.catch_warnings(action="ignore"):  # the file is ours, and may have no mention
+            return Corpus(read(file))
 
 
 class _Reader:

@@ -6,6 +6,11 @@ import contextlib
 import sys
 import time
 from collections.abc import Callable, Iterator
+from html import escape
+from importlib import import_module
+from typing import Any
+
+_SECONDS_SHOWN = 0.2  # at least, of each state in a notebook
 
 Progress = Callable[[str, int, int | None], None]
 """Called with the name of the current stage, the number of finished items and their total, None where unknown."""
@@ -22,10 +27,34 @@ def in_notebook() -> bool:
 
 
 @contextlib.contextmanager
+def notebook_line() -> Iterator[Callable[..., None]]:
+    """Show a line below the cell of a notebook, with a bar where a share is given, until the work is done."""
+    notebook: Any = import_module("IPython.display")
+    shown = notebook.display(notebook.HTML(""), display_id=True)
+    last = 0.0
+
+    def update(text: str, share: float | None = None) -> None:
+        nonlocal last
+        if (now := time.monotonic()) - last > _SECONDS_SHOWN:
+            last = now
+            bar = "" if share is None else f'<progress value="{share:.3f}"></progress> '
+            shown.update(notebook.HTML(f"{bar}{escape(text)}"))
+
+    try:
+        yield update
+    finally:
+        shown.update(notebook.HTML(""))
+
+
+@contextlib.contextmanager
 def show_progress(*, quiet: bool = False) -> Iterator[Progress]:
     """Show one bar with rate and remaining time on a terminal or in a notebook; nothing in a pipe."""
     if quiet or not (sys.stderr.isatty() or in_notebook()):
         yield no_progress
+        return
+    if in_notebook():
+        with notebook_line() as show:
+            yield lambda stage, done, total: show(f"{stage}: {done:,}", done / total if total else None)
         return
     from rich.console import Console
     from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn

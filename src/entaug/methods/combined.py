@@ -9,6 +9,7 @@ from typing import Any, Self
 from entaug.config.params import construct, parse_assignments
 from entaug.core.corpus import Corpus
 from entaug.core.data import Sentence
+from entaug.core.progress import in_notebook, show_progress
 from entaug.errors import ParameterError
 from entaug.filters import Filter
 from entaug.formats.exchange import Rows, as_corpus
@@ -265,4 +266,10 @@ def augment(corpus: Rows, method: str | Augmenter | Sequence[str | Augmenter], *
     for item in [method] if isinstance(method, str | Augmenter) else method:
         augmenter = parse_methods(item, **parameters) if isinstance(item, str) else item
         augmenters += augmenter.augmenters if isinstance(augmenter, CombinedAugmenter) else [augmenter]
-    return Corpus(CombinedAugmenter(augmenters).fit(gold).augment(gold))
+    combined = CombinedAugmenter(augmenters)
+    new: list[Sentence] = []
+    with show_progress(quiet=not in_notebook()) as progress:
+        for sentence in combined.fit(gold).augment(gold):
+            new.append(sentence)
+            progress("augmenting", len(new), combined.copies * len(gold))
+    return Corpus(new)

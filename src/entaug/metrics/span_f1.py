@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from html import escape
 from itertools import zip_longest
 from typing import Any
 
@@ -128,6 +129,10 @@ class Scores:
         return Scores(
             **parts, errors=errors, sentences=self.sentences + other.sentences, lengths=self.lengths + other.lengths
         )
+
+    def _repr_html_(self) -> str:
+        """Return the table of `score_table` for a notebook."""
+        return f"<pre>{escape(score_table(self))}</pre>"
 
     @property
     def micro(self) -> MatchCounts:

@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 from entaug.backends.config import TrainingProgress
 from entaug.backends.language_check import note_on_encoder
 from entaug.backends.processes import interrupts_blocked, process_pool
-from entaug.core.progress import in_notebook
+from entaug.core.progress import in_notebook, notebook_line
 from entaug.errors import EntaugError, OutputError
 from entaug.files.locks import lock
 from entaug.formats import read
@@ -104,7 +104,8 @@ def show_study(*, quiet: bool = False) -> Iterator[Callable[[StudyProgress], Non
     """Show how far a study is: one line on a terminal or in a notebook; in a pipe one for each phase and run."""
     with contextlib.ExitStack() as stack:
         live: Any = None
-        if (sys.stderr.isatty() or in_notebook()) and not quiet:
+        line = stack.enter_context(notebook_line()) if in_notebook() and not quiet else None
+        if sys.stderr.isatty() and not quiet:
             from rich.console import Console
             from rich.live import Live
 
@@ -113,7 +114,9 @@ def show_study(*, quiet: bool = False) -> Iterator[Callable[[StudyProgress], Non
 
         def update(state: StudyProgress) -> None:
             nonlocal shown
-            if live is not None:
+            if line is not None:
+                line(_study_line(state))
+            elif live is not None:
                 live.update(_study_line(state))
             elif (state.phase, state.runs_done) != shown and not quiet:
                 shown = state.phase, state.runs_done
