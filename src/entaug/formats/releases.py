@@ -1,0 +1,197 @@
+"""Files of corpora as they are distributed, in forms that are read, and never written.
+
+ACE (``.sgm`` and ``.apf.xml``), OntoNotes (the columns of CoNLL 2012), GENIA (one file of XML), CADEC (texts and ranges
+in neighbouring folders) and ShARe/CLEF (texts, and lines with ranges, of 2013 or 2014). A reader yields the documents
+of a file or of a folder, in the order of their names.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+from entaug.core.data import Sentence
+from entaug.core.mentions import Mention
+from entaug.errors import InputError
+from entaug.files.folders import natural_sort_key
+from entaug.formats.base import ReadReport
+from entaug.formats.text import CharMention, Document, SegmentationOptions, split_document
+
+Documents = Iterator[tuple[str, list[Sentence]]]
+"""The names of documents, with their sentences."""
+_OPTIONS = SegmentationOptions(split="sentences", misaligned="cut")
+_TAG, _ENTITY = re.compile(r"<[^<>]+>"), re.compile(r"&(?:amp|lt|gt|quot|apos);")
+_GENIA_TYPES = ("protein", "DNA", "RNA", "cell_type", "cell_line")
+_NAMES = 10  # the column of names in CoNLL 2012
+_RANGE = re.compile(r"(\d+)-(\d+)")
+
+
+def read_ace(path: Path, report: ReadReport) -> Documents:
+    """ACE 2004 and 2005: the extents of mentions of entities; offsets leave out tags, and count ``&amp;`` as five."""
+    for file in _files(path, ".apf.xml"):
+        raw = _TAG.sub("", _text_of(file.with_name(file.name.replace(".apf.xml", ".sgm")), file))
+        escapes = [match.end() for match in _ENTITY.finditer(raw)]
+        shorter = [match.end() - match.start() - 1 for match in _ENTITY.finditer(raw)]
+        text, mentions = html.unescape(raw) if escapes else raw, []
+        for entity in _parsed(file).iter("entity"):
+            for extent in entity.iterfind("entity_mention/extent/charseq"):
+                start, end = int(extent.get("START", "")), int(extent.get("END", "")) + 1  # END is within
+                start, end = (place - sum(shorter[: bisect_right(escapes, place)]) for place in (start, end))
+                mention = CharMention(entity.get("TYPE", ""), ((start, end),))
+                mentions.append(_checked(mention, text, "".join(extent.itertext()), file))
+        yield _cut(file.name.removesuffix(".apf.xml"), text, mentions, file, report)
+
+
+def read_share(path: Path, report: ReadReport) -> Documents:
+    """ShARe/CLEF 2013 (``NAME||Disease_Disorder||CUI||start||end``) and 2014 (``NAME|start-end,start-end|CUI``)."""
+    annotations = _files(path, ".pipe", ".pipe.txt")
+    texts = {file.stem: file for file in _files(path, ".text", ".txt") if file not in annotations}
+    found: dict[str, list[CharMention]] = {name: [] for name in texts}
+    for file in annotations:
+        for number, line in enumerate(file.read_text("utf-8").splitlines(), 1):
+            name, *cells = line.strip().split("||" if "||" in line else "|")
+            if not cells:
+                continue
+            ranges = cells[2:] if "||" in line else [place for pair in _RANGE.findall(cells[0]) for place in pair]
+            name = name.removesuffix(".text").removesuffix(".txt")
+            if name not in found or not ranges or len(ranges) % 2 or not all(map(str.isdecimal, ranges)):
+                what = f"no text {name}" if name not in found else f"{line[:60]!r} is no mention"
+                raise InputError(what, path=str(file), line=number, remedy="keep texts and annotations in one folder")
+            places = [*map(int, ranges)]
+            found[name].append(CharMention("Disorder", tuple(zip(places[::2], places[1::2], strict=True))))
+    for name, file in texts.items():
+        yield _cut(name, file.read_text("utf-8"), found[name], file, report)
+
+
+def read_cadec(path: Path, report: ReadReport) -> Documents:
+    """CADEC: texts in ``text``, and adverse drug reactions among the ranges of characters in ``original``."""
+    for file in _files(path / "original", ".ann"):
+        text = _text_of(path / "text" / f"{file.stem}.txt", file)
+        mentions = []
+        for number, line in enumerate(file.read_text("utf-8").splitlines(), 1):
+            if not line.startswith("T"):
+                continue
+            try:
+                _, place, _words = line.split("\t", 2)
+                label, ranges = place.split(" ", 1)
+                spans = tuple((int(start), int(end)) for start, end in (one.split() for one in ranges.split(";")))
+            except ValueError:
+                raise InputError(f"{line[:60]!r} is no mention", path=str(file), line=number) from None
+            if label == "ADR":
+                mentions.append(CharMention(label, spans))
+        yield _cut(file.stem, text, mentions, file, report)
+
+
+def read_genia(path: Path, report: ReadReport) -> Documents:
+    """GENIA 3.02, its terms of five types; terms without a type of their own, as in coordinations, are left out."""
+    for file in _files(path, "GENIAcorpus3.02.xml", "GENIAcorpus3.02p.xml", "genia.xml"):
+        for article in _parsed(file).iter("article"):
+            name = (article.findtext("articleinfo/bibliomisc") or "").removeprefix("MEDLINE:")
+            sentences = []
+            for number, element in enumerate(article.iter("sentence"), 1):
+                mentions: list[CharMention] = []
+                text = _genia_text(element, 0, mentions)
+                whole = SegmentationOptions(split="none", misaligned="cut")
+                sentences += split_document(Document(text, mentions, f"{name}:{number}"), whole, report)
+            yield name, sentences
+
+
+def _genia_text(element: ET.Element, start: int, mentions: list[CharMention]) -> str:
+    """The text of an element that begins at a character, and the mentions in it."""
+    text = element.text or ""
+    for child in element:
+        begin = start + len(text)
+        text += _genia_text(child, begin, mentions)
+        sem = child.get("sem", "").removeprefix("G#")
+        label = next((name for name in _GENIA_TYPES if sem == name or sem.startswith(f"{name}_")), None)
+        if label is not None:
+            mentions.append(CharMention(label, ((begin, start + len(text)),)))
+        text += child.tail or ""
+    return text
+
+
+def read_ontonotes(path: Path, report: ReadReport) -> Documents:
+    """OntoNotes in the columns of CoNLL 2012: the names, in brackets that begin and end beside words."""
+    del report
+    for file in _files(path, "_conll"):
+        sentences: list[Sentence] = []
+        name, words, mentions, begun = file.name, list[str](), list[Mention](), list[tuple[str, int]]()
+        for number, line in enumerate([*file.read_text("utf-8").splitlines(), ""], 1):
+            if line.startswith("#begin document"):
+                name = line.partition("(")[2].partition(")")[0] or file.name
+            elif not line.strip() or line.startswith("#"):
+                if words:
+                    sentences.append(Sentence(words, mentions, f"{name}:{len(sentences) + 1}"))
+                words, mentions, begun = [], [], []
+            else:
+                columns = line.split()
+                if len(columns) <= _NAMES:
+                    what, remedy = f"{len(columns)} columns", "name files of CoNLL 2012 (_gold_conll)"
+                    raise InputError(what, path=str(file), line=number, remedy=remedy)
+                words.append(columns[3].removeprefix("/") if columns[3] in ("/.", "/?", "/-") else columns[3])
+                begun += [(label, len(words) - 1) for label in re.findall(r"\(([^()*]+)", columns[_NAMES])]
+                for _ in range(columns[_NAMES].count(")")):
+                    label, first = begun.pop()
+                    mentions.append(Mention(label, [(first, len(words))]))
+        yield file.name, sentences
+
+
+READERS: dict[str, Callable[[Path, ReadReport], Documents]] = {
+    "ace": read_ace,
+    "cadec": read_cadec,
+    "genia": read_genia,
+    "ontonotes": read_ontonotes,
+    "share": read_share,
+}
+"""The readers, by the names that the list of corpora gives them."""
+
+
+def _files(path: Path, *ends: str) -> list[Path]:
+    """The file, or the files below a folder with one of the endings."""
+    found = [path] if path.is_file() else [file for file in path.rglob("*") if file.name.endswith(ends)]
+    if not found:
+        remedy = "name the folder of the corpus as it was distributed"
+        raise InputError(f"no file that ends in {' or '.join(ends)}", path=str(path), remedy=remedy)
+    return sorted(found, key=lambda file: natural_sort_key(str(file)))
+
+
+def _text_of(file: Path, annotations: Path) -> str:
+    try:
+        return file.read_text("utf-8")
+    except FileNotFoundError:
+        raise InputError("has no text", path=str(annotations), remedy=f"add {file.name}") from None
+
+
+def _parsed(file: Path) -> ET.Element:
+    contents = file.read_bytes()
+    if b"<!ENTITY" in contents:  # could be made to fill the memory; no such corpus has them
+        raise InputError("declares XML entities", path=str(file), remedy="take the file as it was distributed")
+    try:
+        return ET.fromstring(contents)  # noqa: S314 - see above
+    except ET.ParseError as error:
+        raise InputError(f"is no XML ({error})", path=str(file)) from None
+
+
+def _checked(mention: CharMention, text: str, words: str, file: Path) -> CharMention:
+    """The mention, whose words must be those that the file says."""
+    there = "".join(text[start:end] for start, end in mention.spans)
+    if there.split() != words.split():
+        what = f"the mention says {words[:40]!r}, but the text has {there[:40]!r}"
+        raise InputError(what, path=str(file), remedy="check that the text is the right one, with its line ends")
+    return mention
+
+
+def _cut(
+    name: str, text: str, mentions: Iterable[CharMention], file: Path, report: ReadReport
+) -> tuple[str, list[Sentence]]:
+    """The sentences of a document; of mentions with the same characters and label the first."""
+    unique = {(mention.label, mention.spans): mention for mention in mentions}
+    try:
+        return name, split_document(Document(text, [*unique.values()], name), _OPTIONS, report)
+    except InputError as error:
+        error.locate(str(file))
+        raise

@@ -1,0 +1,115 @@
+"""``entaug data``: the corpora of the papers by name."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import entaug
+from conftest import ROOT
+from entaug.commands.data import data
+from entaug.commands.main import main
+from entaug.errors import InputError, ParameterError, UnknownNameError
+from entaug.formats.releases import READERS
+from entaug.study.corpora import paper_corpora
+
+ROWS = "Ada B-PER\nsang O\n\nBo B-PER\n\n"
+
+
+def test_the_plans_find_every_corpus() -> None:
+    wanted = set()
+    for plan in (ROOT / "benchmarks" / "papers").glob("*/*.toml"):
+        for corpus in tomllib.loads(plan.read_text("utf-8")).get("corpora", []):
+            paths = [corpus.get(key) for key in ("train", "dev", "test")]
+            wanted |= {Path(path) for path in paths if isinstance(path, str) and "papers/../data" not in path}
+    here = {Path("../data", one.folder) for one in paper_corpora().values()}
+    named = {path for path in wanted if str(path).startswith("../data")}
+    assert named
+    assert not {path for path in named if not {path.parent, path} & here}
+    assert all(one.reader in {*READERS, "brat", ""} for one in paper_corpora().values())
+
+
+def test_corpora_are_listed_and_described(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["data"]) == 0
+    assert "conll-en             CoNLL 2003, English (CASSI, EnTDA, ACLM)" in capsys.readouterr().err
+    assert main(["data", "ace2005"]) == 0
+    said = capsys.readouterr().err
+    assert "LDC2006T06" in said
+    assert "LDC user agreement" in said
+    with pytest.raises(UnknownNameError, match="did you mean 'wnut17'"):
+        data("wnut71")
+
+
+def test_files_of_a_corpus_become_parts(tmp_path: Path) -> None:
+    for name in ("eng.train", "eng.testa", "eng.testb"):
+        (tmp_path / "ner").mkdir(exist_ok=True)
+        (tmp_path / "ner" / name).write_text(ROWS)
+    done = data("conll-en", tmp_path / "out", source=tmp_path / "ner")
+    assert done.sentences == {"train": 2, "dev": 2, "test": 2}
+    assert "train has 2 sentences; published are 14,041" in done.notes
+    assert [s.mentions[0].label for s in entaug.read(tmp_path / "out" / "dev.txt")] == ["PER", "PER"]
+    page = (tmp_path / "out" / "SOURCE.md").read_text()
+    assert "clips.uantwerpen.be" in page
+    assert str(tmp_path) not in page
+    (tmp_path / "ner" / "eng.testb").unlink()
+    with pytest.raises(InputError, match=r"no eng\.testb or test\.txt for test"):
+        data("conll-en", tmp_path / "more", source=tmp_path / "ner")
+    assert not (tmp_path / "more").exists()
+
+
+def test_another_file_than_the_known_one_is_noted(tmp_path: Path) -> None:
+    for name in ("wnut17train.conll", "emerging.dev.conll", "emerging.test.annotated"):
+        (tmp_path / name).write_text(ROWS)
+    done = data("wnut17", tmp_path / "out", source=tmp_path)
+    assert sum("is not the file that was known here (SHA-256" in note for note in done.notes) == 3
+
+
+def test_lists_of_documents_or_shares_divide_a_corpus(tmp_path: Path) -> None:
+    pytest.importorskip("spacy")
+    for number in range(10):
+        (tmp_path / "cadec" / "text").mkdir(parents=True, exist_ok=True)
+        (tmp_path / "cadec" / "original").mkdir(exist_ok=True)
+        (tmp_path / "cadec" / "text" / f"D.{number}.txt").write_text(f"pain {number}")
+        (tmp_path / "cadec" / "original" / f"D.{number}.ann").write_text("T1\tADR 0 4\tpain\n")
+    drawn = data("cadec", tmp_path / "drawn", source=tmp_path / "cadec")
+    assert drawn.sentences == {"train": 7, "dev": 1, "test": 2}
+    assert any(note.startswith("divided at random (70:15:15)") for note in drawn.notes)
+    again = data("cadec", tmp_path / "again", source=tmp_path / "cadec")
+    assert again.sentences == drawn.sentences
+    assert (tmp_path / "again" / "train.jsonl").read_bytes() == (tmp_path / "drawn" / "train.jsonl").read_bytes()
+    lists = tmp_path / "lists"
+    lists.mkdir()
+    for part, names in (("train", "D.3 D.1"), ("dev", "D.2"), ("test", "D.9\n")):
+        (lists / f"{part}.txt").write_text(names.replace(" ", "\n"))
+    done = data("cadec", tmp_path / "listed", source=tmp_path / "cadec", lists=lists)
+    assert (done.sentences, done.notes) == ({"train": 2, "dev": 1, "test": 1}, [])
+    assert [s.tokens[1] for s in entaug.read(tmp_path / "listed" / "train.jsonl")] == ["3", "1"]
+    (lists / "dev.txt").write_text("D.77")
+    with pytest.raises(InputError, match=r"dev\.txt:1: no document D\.77"):
+        data("cadec", tmp_path / "wrong", source=tmp_path / "cadec", lists=lists)
+
+
+def test_a_dataset_of_the_hub_is_read_from_a_folder(tmp_path: Path) -> None:
+    datasets = pytest.importorskip("datasets")
+    rows = {"tokens": [["Ada", "sang"]], "ner_tags": [["B-PER", "O"]]}
+    for part in ("train", "validation", "test"):
+        (tmp_path / "hub").mkdir(exist_ok=True)
+        datasets.Dataset.from_dict(rows).to_parquet(tmp_path / "hub" / f"{part}.parquet")
+    done = data("conll-en", tmp_path / "out", hub=str(tmp_path / "hub"))
+    assert done.sentences == {"train": 1, "dev": 1, "test": 1}
+
+
+def test_nothing_is_fetched_without_being_asked(tmp_path: Path) -> None:
+    with pytest.raises(ParameterError, match=r"one source is wanted.*clips.uantwerpen.be.*--source"):
+        data("conll-en", tmp_path / "out")
+    with pytest.raises(ParameterError, match="no dataset of the hub is known for ace2005"):
+        data("ace2005", tmp_path / "out", hub="known")
+
+
+@pytest.mark.parametrize("name", ["wnut17", "tdmsci", "crossner-music", "ncbi-disease"])
+def test_real_corpora_have_the_known_sums_and_numbers(name: str, corpora: Path, tmp_path: Path) -> None:
+    done = data(name, tmp_path / "out", source=corpora / name.replace("crossner-", "crossner/"))
+    assert not [note for note in done.notes if "known here" in note or "published" in note]
+    assert done.sentences["train"] == paper_corpora()[name].sentences[0]

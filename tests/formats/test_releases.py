@@ -1,0 +1,134 @@
+"""Corpora as they are distributed: small files of our own in the forms of the originals."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from entaug.core.data import Sentence
+from entaug.errors import InputError
+from entaug.formats.base import ReadReport
+from entaug.formats.releases import READERS
+
+pytest.importorskip("spacy")
+
+
+def write_files(folder: Path, **files: str) -> Path:
+    for name, text in files.items():
+        path = folder / name.replace("__", "/").replace("_DOT_", ".")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8")
+    return folder
+
+
+def sentences_of(reader: str, path: Path) -> list[Sentence]:
+    return [sentence for _, some in READERS[reader](path, ReadReport(repair=True)) for sentence in some]
+
+
+def shown(sentence: Sentence) -> list[tuple[str, str]]:
+    return sorted((m.label, " ".join(" ".join(sentence.tokens[a:b]) for a, b in m.spans)) for m in sentence.mentions)
+
+
+APF = """<?xml version="1.0"?>
+<!DOCTYPE source_file SYSTEM "apf.v5.1.1.dtd">
+<source_file URI="a.sgm" TYPE="text"><document DOCID="a">
+<entity ID="E1" TYPE="ORG" SUBTYPE="Commercial">
+<entity_mention ID="E1-1" TYPE="NAM"><extent><charseq START="11" END="19">Ask &amp; Co</charseq></extent>
+<head><charseq START="11" END="19">Ask &amp; Co</charseq></head></entity_mention></entity>
+<entity ID="E2" TYPE="PER"><entity_mention ID="E2-1" TYPE="NOM"><extent><charseq START="1" END="19">Lawyers of
+Ask &amp; Co</charseq></extent></entity_mention>
+<entity_mention ID="E2-2" TYPE="PRO"><extent><charseq START="27" END="30">They</charseq></extent></entity_mention>
+</entity>
+<value ID="V1" TYPE="Crime"><value_mention ID="V1-1"><extent><charseq START="21" END="24">rest</charseq></extent>
+</value_mention></value></document></source_file>
+"""
+
+
+def test_ace_has_offsets_without_tags(tmp_path: Path) -> None:
+    # "&amp;" is five characters for the offsets, a tag none: "\\nLawyers of\\nAsk &amp; Co rest .\\nThey won .".
+    sgm = "<DOC>\n<TEXT>Lawyers of\nAsk &amp; Co rest .\nThey won .</TEXT></DOC>"
+    raw = "\nLawyers of\nAsk &amp; Co rest .\nThey won ."
+    starts = {"11": raw.index("Ask"), "1": raw.index("Lawyers"), "27": raw.index("They"), "21": raw.index("rest")}
+    ends = {"19": raw.index(" rest") - 1, "30": raw.index(" won") - 1, "24": raw.index(" .") - 1}
+    apf = APF
+    for old, new in starts.items():
+        apf = apf.replace(f'START="{old}"', f'START="_{new}"')
+    for old, new in ends.items():
+        apf = apf.replace(f'END="{old}"', f'END="_{new}"')
+    write_files(tmp_path, a_DOT_sgm=sgm)
+    (tmp_path / "a.apf.xml").write_text(apf.replace('"_', '"'))
+    first, second = sentences_of("ace", tmp_path)
+    assert shown(first) == [("ORG", "Ask & Co"), ("PER", "Lawyers of Ask & Co")]
+    assert shown(second) == [("PER", "They")]
+    (tmp_path / "a.sgm").write_text(sgm.replace("Lawyers", "The lawyers"))
+    with pytest.raises(InputError, match=r"a\.apf\.xml: the mention says 'Ask & Co', but the text has .*line ends"):
+        sentences_of("ace", tmp_path)
+    (tmp_path / "a.sgm").unlink()
+    with pytest.raises(InputError, match=r"has no text; add a\.sgm"):
+        sentences_of("ace", tmp_path)
+
+
+def test_share_of_both_years_is_discontinuous(tmp_path: Path) -> None:
+    text = "Left atrium is dilated . No stroke ."
+    old = "n1.txt||Disease_Disorder||C1||0||11||15||22\nn1.txt||Disease_Disorder||CUI-less||28||34\n"
+    new = "n1.text|0-11,15-22|C1|no|NULL\nn1.text|28-34|CUI-less|yes|NULL\n"
+    for name, lines in (("2013", old), ("2014", new)):
+        folder = write_files(tmp_path / name, texts__n1_DOT_txt=text, pipes__n1_DOT_pipe=lines)
+        first, second = sentences_of("share", folder)
+        assert shown(first) == [("Disorder", "Left atrium dilated")]
+        assert shown(second) == [("Disorder", "stroke")]
+    write_files(folder, pipes__n2_DOT_pipe="n2.txt||Disease_Disorder||C1||0||4\n")
+    with pytest.raises(InputError, match=r"n2\.pipe:1: no text n2"):
+        sentences_of("share", folder)
+
+
+def test_cadec_keeps_reactions(tmp_path: Path) -> None:
+    notes = "T1\tADR 0 4;14 18\tknee pain\n#1\tAnnotatorNotes T1\tx\nT2\tDrug 24 31\tLipitor\n"
+    write_files(tmp_path, text__A_DOT_1_DOT_txt="knee and back pain from Lipitor")
+    write_files(tmp_path, original__A_DOT_1_DOT_ann=notes)
+    [sentence] = sentences_of("cadec", tmp_path)
+    assert shown(sentence) == [("ADR", "knee pain")]
+
+
+def test_genia_has_five_types_nested(tmp_path: Path) -> None:
+    xml = """<?xml version="1.0" encoding="UTF-8"?><!DOCTYPE set SYSTEM "gpml.dtd"><set><article>
+    <articleinfo><bibliomisc>MEDLINE:95369245</bibliomisc></articleinfo>
+    <title><sentence><cons lex="a" sem="G#DNA_domain_or_region"><cons lex="b" sem="G#protein_molecule">IL-2</cons>
+    gene</cons> in <cons sem="G#cell_line">Jurkat</cons> <cons sem="G#other_name">activation</cons>.</sentence></title>
+    <abstract><sentence><cons lex="(AND x y)" sem="(AND G#protein_molecule G#protein_molecule)"><cons lex="x*">c-</cons>
+    and <cons lex="y*">v-rel</cons></cons> bind.</sentence></abstract></article></set>"""
+    write_files(tmp_path, GENIAcorpus3_DOT_02_DOT_xml=xml)
+    first, second = sentences_of("genia", tmp_path)
+    assert shown(first) == [("DNA", "IL-2 gene"), ("cell_line", "Jurkat"), ("protein", "IL-2")]
+    assert (shown(second), first.id) == ([], "95369245:1")
+    write_files(tmp_path, GENIAcorpus3_DOT_02_DOT_xml='<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>')
+    with pytest.raises(InputError, match="declares XML entities"):
+        sentences_of("genia", tmp_path)
+
+
+def test_ontonotes_has_names_in_brackets(tmp_path: Path) -> None:
+    def row(i: int, word: str, name: str) -> str:
+        return f"bc/x/00/x_0001 0 {i} {word} NN (TOP* - - - speaker {name} * -"
+
+    rows = [
+        row(0, "Ada", "(PERSON)"),
+        row(1, "of", "*"),
+        row(2, "New", "(GPE*"),
+        row(3, "York", "*)"),
+        row(4, "/.", "*"),
+    ]
+    lines = ["#begin document (bc/x/00/x_0001); part 000", *rows, "", row(0, "Yes", "*"), "", "#end document", ""]
+    write_files(tmp_path, bc__x_DOT_v4_gold_conll="\n".join(lines))
+    first, second = sentences_of("ontonotes", tmp_path)
+    assert (first.tokens[-1], shown(first)) == (".", [("GPE", "New York"), ("PERSON", "Ada")])
+    assert (second.tokens, second.id) == (("Yes",), "bc/x/00/x_0001:2")
+    write_files(tmp_path, bc__y_DOT_v4_gold_conll="a b c\n")
+    with pytest.raises(InputError, match=r"y\.v4_gold_conll:1: 3 columns; name files of CoNLL 2012"):
+        sentences_of("ontonotes", tmp_path)
+
+
+def test_an_empty_folder_is_an_error(tmp_path: Path) -> None:
+    for reader in ("ace", "genia", "ontonotes", "share"):
+        with pytest.raises(InputError, match="no file that ends in"):
+            sentences_of(reader, tmp_path)
