@@ -108,7 +108,7 @@ def _from_hub(name: str) -> dict[str, list[Sentence]]:
     names = {"validation": "dev", "valid": "dev"}
     if not isinstance(loaded, dict):
         return {"train": list(loaded)}
-    return {names.get(part, part): list(sentences) for part, sentences in loaded.items()}
+    return {names.get(str(part), str(part)): list(sentences) for part, sentences in loaded.items()}
 
 
 def _by_files(corpus: PaperCorpus, source: Path, done: Prepared) -> dict[str, list[Sentence]]:
