@@ -286,7 +286,9 @@ _HEADINGS = {
     "entaug.metrics.bertscore": "Scores of sentences",
     "entaug.metrics.span_f1": "Scores of taggers",
     "entaug.metrics.significance": "Scores of taggers",
-    "entaug.report.comparison": "Reports",
+    "entaug.report": "Reports",
+    "entaug.study": "Reports",
+    "entaug.teacher": "Teachers",
     "entaug.errors": "Errors",
 }
 # Modules for authors of plug-ins, documented as a whole.
@@ -295,7 +297,7 @@ _PLUGIN_MODULES = {
     "entaug.backends.protocols": "Protocols of backends",
     "entaug.backends.fakes": "Fake models for tests of plug-ins",
     "entaug.filters": "Filters",
-    "entaug.teacher": "Relabelling",
+    "entaug.teacher.relabel": "Relabelling",
     "entaug.formats.base": "Base class of formats",
     "entaug.taggers.base": "Taggers",
     "entaug.study.subsets": "Subsets",

@@ -87,7 +87,7 @@ def site(built: Path) -> dict[str, Page]:
 def test_whatever_is_registered_has_a_page(site: dict[str, Page]) -> None:
     for name in METHODS:
         page = site[f"methods/{name}.html"]
-        assert f"entaug.{METHODS[name].__name__}" in page.anchors
+        assert f"entaug.methods.{METHODS[name].__name__}" in page.anchors
         assert f"methods/{name}.html" in " ".join(site["methods/index.html"].links + site["choose.html"].links)
         for field in ("--copies", "--seed"):
             assert field in page.text

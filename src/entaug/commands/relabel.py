@@ -64,7 +64,7 @@ def relabel(
         output: the file for the sentences, or ``"-"`` for standard output.
         teacher: a tagger trained on the gold sentences, or the folder of a trained one, that checks and completes the
             labels: ``NAME:PARAMETER=VALUE,...`` with the parameters ``labels``, ``add_threshold``, ``doubt_threshold``
-            and ``improbable``, or another form that `entaug.teacher.create_relabeller` accepts.
+            and ``improbable``, or another form that `entaug.teacher.relabel.create_relabeller` accepts.
         gold: the file that was augmented; required if the input holds augmented sentences only, or no provenance.
         rejected: a JSON Lines file for the rejected sentences, with the reason in ``entaug.rejected``.
         progress: the progress callback.
