@@ -35,9 +35,10 @@ import numpy as np
 import entaug
 from entaug import Finding, Mention, Sentence, find_label_errors, score
 from entaug.backends.soft_labels import TagProbabilities, tags_of
+from entaug.core.changes import Change, changed
 from entaug.core.folds import partition
 from entaug.core.words import stop_words
-from entaug.metrics.consistency import Change, Judge, Usage, Usages, changed
+from entaug.metrics.consistency import Judge, Usage, Usages
 from entaug.taggers.base import TaggerTrainingConfig, create_tagger
 from entaug.teacher.audit import create_judges
 from entaug.teacher.train import TeacherParameters

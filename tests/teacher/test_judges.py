@@ -9,9 +9,9 @@ import pytest
 
 from entaug import Mention, Sentence, ask_teachers, find_label_errors
 from entaug.backends.soft_labels import TagProbabilities
+from entaug.core.changes import Change
 from entaug.core.folds import partition
 from entaug.errors import InputError
-from entaug.metrics.consistency import Change
 from entaug.taggers.relations import NNW, THW, RelationProbabilities
 from entaug.teacher.audit import MentionJudge, TagJudge, create_judges
 from entaug.teacher.train import Teacher

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Any
 
+from entaug.core.changes import Change, changed
 from entaug.core.data import Sentence
 from entaug.core.mentions import Mention
-from entaug.metrics.consistency import Change, Finding, changed
+from entaug.metrics.consistency import Finding
 from entaug.report.html.examples import ReportData, encode_sentence, safe_json
 from entaug.report.html.page import SCRIPTS, render_page
 
