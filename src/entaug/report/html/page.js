@@ -27,6 +27,8 @@ const ROLES = { source: "source", given: "as annotated", recipient: "source", do
 
 function examples(data, digest) {
   const { pairs, types, methods, scores, reasons, gold } = data;
+  gold.forEach(withTokens);
+  for (const pair of pairs) withTokens(pair.m);
   const say = (text) => { $("message").textContent = text; };
   const review = new Review(pairs, digest, say);
   let shown = [];

@@ -7,6 +7,12 @@ function element(tag, classes, text, attributes) {
   return created;
 }
 
+/** A sentence of the data with its tokens as an array. */
+function withTokens(sentence) {
+  if (typeof sentence.t === "string") sentence.t = sentence.t.split(" ");
+  return sentence;
+}
+
 const colourOf = (type) => `var(--type-${type % 12})`;
 
 /**
