@@ -123,9 +123,7 @@ def _listed(names: Sequence[str]) -> str:
 # --------------------------------------------------------------------------------------------- what was changed in words
 
 
-def _exchanges(
-    provenance: Provenance, source: Sentence, others: Sequence[Sentence], origins: Origins
-) -> list[str]:
+def _exchanges(provenance: Provenance, source: Sentence, others: Sequence[Sentence], origins: Origins) -> list[str]:
     """Exchanges of parts between sentences, as the provenance of ``cassi`` and ``cr`` tells them."""
     details = provenance.details
     keys = provenance.sources
@@ -145,9 +143,7 @@ def _exchanges(
     return phrases
 
 
-def _exchange(
-    role: str, values: Mapping[str, Any], frame: Sentence, donor: Sentence | None, place: str
-) -> list[str]:
+def _exchange(role: str, values: Mapping[str, Any], frame: Sentence, donor: Sentence | None, place: str) -> list[str]:
     try:
         (start, end), (first, last) = values["out"], values["into"]
         removed = frame.tokens[start:end]

@@ -13,7 +13,6 @@ from typing import Any
 from entaug.core.corpus import SentenceKeys
 from entaug.core.data import Provenance, Sentence
 from entaug.core.explain import explain
-from entaug.core.mentions import Mention
 from entaug.core.progress import Progress
 from entaug.errors import InputError
 from entaug.formats import CorpusFile, read_each, target

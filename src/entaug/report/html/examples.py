@@ -14,6 +14,7 @@ from entaug.core.explain import Origins, WordEdit, explain, word_edits
 from entaug.core.mentions import Span
 from entaug.files.json_text import json_text
 from entaug.formats.augmented import AugmentedCorpus, AugmentedPair
+from entaug.report.html.marks import method_marks
 from entaug.teacher import DETAILS, changed_mentions
 
 # -------------------------------------------------------------------------------------------------------------- changes
@@ -188,6 +189,7 @@ def report_data(corpus: AugmentedCorpus, columns: Iterable[ScoreColumn] = ()) ->
     scores = [*_own_scores(corpus, changes), *columns]
     labels = {label: number for number, label in enumerate(_labels(corpus))}
     origins = Origins(corpus.gold)
+    signs = method_marks(corpus)
     gold: list[dict[str, Any]] = []
     gold_numbers: dict[int, int] = {}  # a gold sentence is encoded once, however many pairs have it
     reasons: dict[str, int] = {}
@@ -232,7 +234,10 @@ def report_data(corpus: AugmentedCorpus, columns: Iterable[ScoreColumn] = ()) ->
             encoded.append(member)
     text = safe_json(
         {
-            "methods": [{"name": name, "signature": signature_of(pairs)} for name, pairs in corpus.methods.items()],
+            "methods": [
+                {"name": name, "signature": signature_of(pairs), **signs[name]._asdict()}
+                for name, pairs in corpus.methods.items()
+            ],
             "types": list(labels),
             "scores": [
                 {"name": c.name, "title": c.title, "description": c.description, "always": c.name in _ALWAYS_SHOWN}
