@@ -120,7 +120,7 @@ def _listed(names: Sequence[str]) -> str:
     return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
-# --------------------------------------------------------------------------------------------- what was changed in words
+# -------------------------------------------------------------------------------------------- what was changed in words
 
 
 def _exchanges(provenance: Provenance, source: Sentence, others: Sequence[Sentence], origins: Origins) -> list[str]:

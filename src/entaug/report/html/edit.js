@@ -11,6 +11,9 @@ function spansOf(words) {
   return spans;
 }
 
+/** Mentions in the order of the words, outer ones before inner ones. */
+const inOrder = (mentions) => mentions.sort((a, b) => a[1][0] - b[1][0] || b.at(-1)[1] - a.at(-1)[1] || a[0] - b[0]);
+
 /**
  * Corrects the labels of a sentence: words are selected and labelled; a mention that is chosen gets another label or other
  * words, or is removed. Spans that are not adjacent are one discontinuous mention.
@@ -24,7 +27,7 @@ class Editor {
    */
   constructor(sentence, types, mentions, done) {
     Object.assign(this, { sentence, types, done, selected: new Set(), chosen: null, at: 0, anchor: null });
-    this.mentions = mentions.map(([type, ...spans]) => ({ type, words: wordsOf(spans) }));
+    this.mentions = inOrder([...mentions]).map(([type, ...spans]) => ({ type, words: wordsOf(spans) }));
     this.root = element("div", "editor", null, { role: "group", "aria-label": "Correct the labels" });
     this.words = element("div", "words", null, {
       role: "listbox", "aria-multiselectable": "true", "aria-label": "Words", "aria-orientation": "horizontal",
@@ -177,7 +180,7 @@ class Editor {
   result() {
     const found = this.mentions.filter((one) => one.words.length).map((one) => [one.type, ...spansOf(one.words)]);
     const each = new Map(found.map((one) => [JSON.stringify(one), one]));
-    return [...each.values()].sort((a, b) => a[1][0] - b[1][0] || b.at(-1)[1] - a.at(-1)[1] || a[0] - b[0]);
+    return inOrder([...each.values()]);
   }
 
   save() {

@@ -1,7 +1,6 @@
 /** Behaviour of the page for raters: one item after the other, by mouse, touch and keyboard. */
 function rating(data, digest) {
   const { items, scales, types, lowest, highest } = data;
-  for (const { t, o } of items) [...t, ...(o ? [o] : [])].forEach(withTokens);
   const whole = new Intl.NumberFormat("en");
   const noun = scales[0].judges === "group" ? "Group" : "Text";
   const say = (text) => { $("message").textContent = text; };
