@@ -35,10 +35,11 @@ import numpy as np
 import entaug
 from entaug import Mention, Sentence, score
 from entaug.backends.soft_labels import TagProbabilities, tags_of
+from entaug.core.changes import Change, changed
 from entaug.core.folds import partition
 from entaug.core.words import stop_words
 from entaug.metrics import Finding, find_label_errors
-from entaug.metrics.consistency import Change, Judge, Usage, Usages, changed
+from entaug.metrics.consistency import Judge, Usage, Usages
 from entaug.taggers.base import TaggerTrainingConfig, create_tagger
 from entaug.teacher.audit import create_judges
 from entaug.teacher.train import TeacherParameters

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 import entaug
 from entaug import Mention, Sentence
+from entaug.core.changes import Change, changed
 from entaug.errors import InputError
 from entaug.metrics import Finding, find_label_errors
-from entaug.metrics.consistency import KINDS, Change, Usage, Usages, changed
+from entaug.metrics.consistency import KINDS, Usage, Usages
 from entaug.metrics.span_f1 import ERROR_KINDS
 
 DATA = Path(os.environ.get("ENTAUG_DATA", Path(__file__).resolve().parents[3] / "shared" / "data"))

@@ -54,7 +54,7 @@ def test_an_accepted_suggestion_is_exported_and_corrects_the_corpus(opened: Open
     page.keyboard.press("j")
     page.keyboard.press("a")
     page.click("article[data-pair='1'] button.reject")
-    assert opened.decided() == "1 accepted, 1 rejected"
+    assert opened.decided() == "1 accepted, 1 rejected, 0 corrected"
     with page.expect_download() as download:
         page.click("#export")
     download.value.save_as(review)
@@ -66,8 +66,8 @@ def test_an_accepted_suggestion_is_exported_and_corrects_the_corpus(opened: Open
     assert [s.mentions for s in entaug.read(new)] == right
     page.evaluate("localStorage.clear()")
     page.reload()
-    assert opened.decided() == "0 accepted, 0 rejected"
+    assert opened.decided() == "0 accepted, 0 rejected, 0 corrected"
     page.set_input_files("#file", review)
     page.wait_for_function("document.getElementById('message').textContent")
     assert page.inner_text("#message") == "2 decisions imported."
-    assert opened.decided() == "1 accepted, 1 rejected"
+    assert opened.decided() == "1 accepted, 1 rejected, 0 corrected"

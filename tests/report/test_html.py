@@ -9,6 +9,8 @@ import json
 import re
 import sys
 from dataclasses import replace
+from itertools import combinations
+from math import dist
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +22,15 @@ import entaug
 from conftest import ROOT
 from entaug.commands.main import main
 from entaug.commands.report import classify_inputs
-from entaug.core.data import Sentence, split_fields
+from entaug.core.data import Provenance, Sentence, split_fields
 from entaug.core.mentions import Mention
 from entaug.errors import InputError, MissingExtraError, OutputError
 from entaug.formats.augmented import AugmentedCorpus, AugmentedPair
+from entaug.methods import METHODS
 from entaug.metrics.quality import Quality
 from entaug.report.html import page, plots
 from entaug.report.html.examples import find_changes, report_data
+from entaug.report.html.marks import COLOURS, method_marks
 from entaug.report.html.page import read_part, render_html_report
 from entaug.report.markdown import report_parts
 from entaug.report.ratings import page as rating_page
@@ -131,21 +135,31 @@ def test_the_data_by_hand() -> None:
     found = report_data(AugmentedCorpus([GOLD], {"mr": [AugmentedPair(NEW, GOLD), refused]}))
     data = json.loads(found.json)
     assert data["types"] == ["PER", "LOC"]
-    assert data["methods"] == [{"name": "mr", "signature": "mr|copies=1|p=0.3|entaug=0.1.0"}]
+    assert data["methods"] == [
+        {"name": "mr", "signature": "mr|copies=1|p=0.3|entaug=0.1.0", "colour": 11, "symbol": "●"}
+    ]
     assert [score["name"] for score in data["scores"]] == ["changed", "own:lm_score"]
     assert data["reasons"] == ["no mention"]
     [gold] = data["gold"]
-    assert gold == {"t": list(GOLD.tokens), "m": [[0, [0, 1]], [0, [2, 3]], [1, [4, 5]]], "i": "g1"}
+    assert gold == {"t": "Ada met Bo in Rome .", "m": [[0, [0, 1]], [0, [2, 3]], [1, [4, 5]]], "i": "g1"}
     first, second = data["pairs"]
     assert first["f"] == NEW.fingerprint().hex()
     assert (first["n"], first["i"], first["g"]) == ("mr", "g1/mr-1", 0)
     assert first["s"] == [[0, "source", [[2, 3, "removed"], [4, 5, "removed"]]]]
     assert first["v"] == [33.3333, -1.25]
-    assert first["p"] == {"sources": ["g1"], "copy": 1, "lm_score": -1.25}
+    # Without the score, which stands among the scores.
+    assert first["p"] == "mr: 'Cy' (PER) in place of 'Bo'; 'Oslo' (LOC) in place of 'Rome'; from sentence g1"
     assert "r" not in first
     assert second["r"] == 0
     assert second["v"][1] is None
     assert found.size == 2
+
+
+def test_tokens_with_spaces_stay_apart() -> None:
+    one = Sentence(["New York", "is", "big"])
+    encoded = json.loads(report_data(AugmentedCorpus([one], {"mr": [AugmentedPair(one, one)]})).json)
+    assert encoded["pairs"][0]["m"]["t"] == ["New York", "is", "big"]
+    assert "p" not in encoded["pairs"][0]
 
 
 def test_the_digest_names_the_data() -> None:
@@ -166,7 +180,7 @@ def test_text_is_data(token: str) -> None:
     found = report_data(AugmentedCorpus([nasty], {token: [AugmentedPair(nasty, nasty, (), token)]}))
     assert not set("<>&\u2028\u2029") & set(found.json)
     data = json.loads(found.json)
-    assert data["pairs"][0]["m"]["t"] == [token]
+    assert data["pairs"][0]["m"]["t"] == token
     assert data["types"] == [f"L{token}"]
     assert data["reasons"] == [token]
 
@@ -282,7 +296,7 @@ def test_of_many_examples_a_sample_is_shown(monkeypatch: pytest.MonkeyPatch) -> 
     text = render_html_report(made, qualities=qualities)
     assert text == render_html_report(made, qualities=qualities)
     data = json.loads(re.findall(r'data-digest="\w+">(.*?)</script>', text)[0])
-    shown = [(pair["g"], int(pair["m"]["t"][0][1:])) for pair in data["pairs"]]
+    shown = [(pair["g"], int(pair["m"]["t"].split()[0][1:])) for pair in data["pairs"]]
     assert shown == sorted(shown)
     assert [[g for g, _ in shown].count(g) for g in range(3)] == [5, 2, 5]  # of each method as many, if it has them
     place = [score["name"] for score in data["scores"]].index("length")
@@ -424,6 +438,67 @@ def test_every_colour_of_text_can_be_read(theme: int) -> None:
         assert contrast(colours[text], colours[ground]) >= 4.5, (text, ground)
     for line in ("strong", "augmented", "gold", "accent"):  # what is no text
         assert contrast(colours[line], colours["card"]) >= 3, line
+
+
+# Machado, Oliveira and Fernandes (2009): full protanopia, deuteranopia and tritanopia, on linear RGB.
+BLINDNESS = [
+    [[1, 0, 0], [0, 1, 0], [0, 0, 1]],
+    [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+    [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
+    [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]],
+]
+
+
+def seen(colour: str, sight: list[list[float]]) -> list[float]:
+    """A colour in Oklab, as it is seen."""
+    channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    light = [min(1.0, max(0.0, sum(a * b for a, b in zip(row, linear, strict=True)))) for row in sight]
+    cones = (
+        (0.4122214708, 0.5363325363, 0.0514459929),
+        (0.2119034982, 0.6806995451, 0.1073969566),
+        (0.0883024619, 0.2817188376, 0.6299787005),
+    )
+    long, middle, short = (sum(a * b for a, b in zip(row, light, strict=True)) ** (1 / 3) for row in cones)
+    return [
+        0.2104542553 * long + 0.7936177850 * middle - 0.0040720468 * short,
+        1.9779984951 * long - 2.4285922050 * middle + 0.4505937099 * short,
+        0.0259040371 * long + 0.7827717662 * middle - 0.8086757660 * short,
+    ]
+
+
+@pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])
+def test_the_colours_of_methods_differ_for_every_eye(theme: int) -> None:
+    css = (ROOT / "src/entaug/report/html/page.css").read_text()
+    found = re.findall(r"--(\S+): light-dark\((#[0-9a-f]{6}), (#[0-9a-f]{6})\);", css)
+    colours = {name: both[theme] for name, *both in found}
+    methods = [colours[f"method-{number}"] for number in range(COLOURS)]
+    for number, colour in enumerate(methods):
+        assert f".method-{number} {{ --method: var(--method-{number}); }}" in css
+        assert all(contrast(colour, colours[ground]) >= 3 for ground in ("paper", "card"))
+    # About 0.02 can just be told apart side by side; colours of the same lightness do not differ by much more for
+    # those who see two hues.
+    for sight, least in zip(BLINDNESS, (0.09, 0.055, 0.055, 0.045), strict=True):
+        places = [seen(colour, sight) for colour in methods]
+        assert min(dist(a, b) for a, b in combinations(places, 2)) >= least
+
+
+def test_a_method_has_its_colour_in_every_report() -> None:
+    def of(*names: str) -> dict[str, Any]:
+        pairs = {name: [AugmentedPair(NEW.with_(provenance=Provenance(name.partition(" ")[0])))] for name in names}
+        return dict(method_marks(AugmentedCorpus([GOLD], pairs)))
+
+    marks = of(*METHODS)
+    assert len({mark.colour for mark in marks.values()}) == COLOURS == len(METHODS)
+    assert len(set(marks.values())) == len(METHODS)
+    assert of("sis", "mr")["mr"].colour == marks["mr"].colour
+    assert [mark.symbol for mark in of("sis", "mr").values()] == ["●", "■"]
+    # Of two runs of a method the first has the colour; one of others has a colour that nobody else wants.
+    twice = of("", "mr (a)", "mr (b)", "lwtr")
+    assert twice["mr (a)"].colour == marks["mr"].colour
+    assert twice["lwtr"].colour == marks["lwtr"].colour
+    assert len({mark.colour for mark in twice.values()}) == 4
+    assert len(of(*METHODS, "one", "two")) == COLOURS + 2
 
 
 def test_the_parts_of_the_page_are_package_data() -> None:

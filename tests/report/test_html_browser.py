@@ -102,7 +102,7 @@ def test_search_and_filters_show_the_right_pairs(opened: OpenedFile, files: dict
 
     def texts(pair: dict[str, Any]) -> str:
         sides = [data["gold"][number]["t"] for number, _, _ in pair["s"]]
-        return "\n".join(" ".join(tokens).lower() for tokens in [pair["m"]["t"], *sides])
+        return "\n".join(text.lower() for text in [pair["m"]["t"], *sides])
 
     page.fill("#search", "lisbon the")
     wanted = sum("r" not in p and "lisbon" in texts(p) and "the" in texts(p) for p in pairs)
@@ -144,9 +144,9 @@ def test_decisions_survive_a_reload_and_are_exported(
     page.click("article[data-pair='1'] button.reject")
     page.click("article[data-pair='2'] button.reject")
     page.click("article[data-pair='2'] button.reject")  # once more takes it back
-    assert opened.decided() == "1 accepted, 1 rejected"
+    assert opened.decided() == "1 accepted, 1 rejected, 0 corrected"
     page.reload()
-    assert opened.decided() == "1 accepted, 1 rejected"
+    assert opened.decided() == "1 accepted, 1 rejected, 0 corrected"
     assert page.get_attribute("article[data-pair='0'] button.accept", "aria-pressed") == "true"
     assert "✗ rejected" in page.inner_text("article[data-pair='1']")
     opened.choose(decision="rejected")
@@ -163,25 +163,25 @@ def test_decisions_survive_a_reload_and_are_exported(
     # And taken back from the file, with what concerns no sentence here counted.
     page.evaluate("localStorage.clear()")
     page.reload()
-    assert opened.decided() == "0 accepted, 0 rejected"
+    assert opened.decided() == "0 accepted, 0 rejected, 0 corrected"
     changed = {**json.loads(file.read_text())}
     changed["decisions"].append({"fingerprint": "00" * 8, "method": "mr", "id": None, "decision": "accept"})
     file.write_text(json.dumps(changed))
     page.set_input_files("#file", file)
     page.wait_for_function("() => document.getElementById('message').textContent")
-    assert opened.decided() == "1 accepted, 1 rejected"
+    assert opened.decided() == "1 accepted, 1 rejected, 0 corrected"
     assert "2 decisions imported; 1 concern no sentence of this page" in page.inner_text("#message")
     # Of a file with a fault nothing is taken.
     first = {**changed["decisions"][1], "fingerprint": changed["decisions"][1]["fingerprint"].upper(), "method": None}
-    for amiss, told in ((None, "is not an object"), ({**first, "decision": "no"}, "must be accept or reject")):
+    for amiss, told in ((None, "is not an object"), ({**first, "decision": "no"}, "must be accept, reject or correct")):
         file.write_text(json.dumps({**changed, "decisions": [{**first, "decision": "accept"}, amiss]}))
         page.set_input_files("#file", file)
         page.wait_for_function(f"() => document.getElementById('message').textContent.includes('Decision 2 {told}')")
-        assert opened.decided() == "1 accepted, 1 rejected"
+        assert opened.decided() == "1 accepted, 1 rejected, 0 corrected"
     file.write_text(json.dumps({**changed, "decisions": [{**first, "decision": "accept"}]}))
     page.set_input_files("#file", file)
     page.wait_for_function("() => document.getElementById('message').textContent.startsWith('1 decision imported')")
-    assert opened.decided() == "2 accepted, 0 rejected"
+    assert opened.decided() == "2 accepted, 0 rejected, 0 corrected"
     for bad, told in (
         ("{", "This is not JSON"),
         ("[]", "not a file of decisions"),
@@ -190,7 +190,7 @@ def test_decisions_survive_a_reload_and_are_exported(
         file.write_text(bad)
         page.set_input_files("#file", file)
         page.wait_for_function("told => document.getElementById('message').textContent.includes(told)", arg=told)
-    assert opened.decided() == "2 accepted, 0 rejected"
+    assert opened.decided() == "2 accepted, 0 rejected, 0 corrected"
 
 
 def test_what_is_rejected_in_the_page_the_command_line_leaves_out(browser: Any, tmp_path: Path) -> None:
@@ -221,10 +221,10 @@ def test_all_of_it_goes_by_keyboard(opened: OpenedFile) -> None:
     assert page.evaluate("document.activeElement.dataset.pair") == "0"
     page.keyboard.press("a")  # and on to the next
     page.keyboard.press("r")
-    assert opened.decided() == "1 accepted, 1 rejected"
+    assert opened.decided() == "1 accepted, 1 rejected, 0 corrected"
     assert opened.current() == 2
     page.keyboard.press("u")
-    assert opened.decided() == "1 accepted, 0 rejected"
+    assert opened.decided() == "1 accepted, 0 rejected, 0 corrected"
     assert opened.current() == 1
     page.keyboard.press("ArrowDown")
     assert opened.current() == 2
@@ -233,7 +233,7 @@ def test_all_of_it_goes_by_keyboard(opened: OpenedFile) -> None:
     page.keyboard.press("/")
     page.keyboard.type("jar")  # letters in the search are letters
     assert page.input_value("#search") == "jar"
-    assert opened.decided() == "1 accepted, 0 rejected"
+    assert opened.decided() == "1 accepted, 0 rejected, 0 corrected"
     page.keyboard.press("Escape")
     page.keyboard.press("?")
     assert page.locator("#keys").is_visible()
@@ -243,7 +243,7 @@ def test_all_of_it_goes_by_keyboard(opened: OpenedFile) -> None:
     for _ in range(40):
         page.keyboard.press("j")
     place = page.locator("article.current").bounding_box()
-    bar = page.locator("#filters").bounding_box()
+    bar = page.locator("#bar").bounding_box()
     assert bar["y"] + bar["height"] <= place["y"]  # not under the bar
     assert place["y"] + place["height"] <= 900
     # Every button is reached with Tab alone, and shows it.
@@ -279,7 +279,7 @@ def test_mentions_are_drawn_line_by_line(opened: OpenedFile) -> None:
     # The inner mention is named first; parts of the discontinuous one have its number.
     assert made == "Both rowers trained on Loch NessLOC for the 20201 and 2024 Olympic GamesEVENTEVENT1 ."
     lines = page.evaluate(
-        """() => Object.fromEntries([...document.querySelectorAll("article[data-pair='0'] .side:last-child .run")]
+        """() => Object.fromEntries([...document.querySelectorAll("article[data-pair='0'] .sides > :last-child .run")]
            .map((run) => [run.textContent, run.style.backgroundImage]))"""
     )
     assert lines["2020"].startswith("linear-gradient")
@@ -454,7 +454,7 @@ def test_without_a_store_the_page_says_so_and_goes_on(browser: Any, files: dict[
     page.wait_for_selector("article")
     assert "does not store decisions for this page" in page.inner_text("#message")
     page.click("article >> nth=0 >> button.accept")
-    assert page.inner_text("#decided") == "1 accepted, 0 rejected"
+    assert page.inner_text("#decided") == "1 accepted, 0 rejected, 0 corrected"
     context.close()
 
 

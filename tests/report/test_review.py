@@ -16,13 +16,16 @@ import pytest
 import entaug
 from conftest import ROOT
 from entaug.commands.main import main
+from entaug.core.changes import Change
 from entaug.core.data import Sentence
+from entaug.core.mentions import Mention
 from entaug.errors import InputError, OutputError
 from entaug.files.review import read_review
 from entaug.filters import Filter
 from entaug.formats.augmented import read_augmented
 from entaug.methods.augment import augment_file
 from entaug.methods.base import Augmenter
+from entaug.teacher.corrections import correct
 
 TRAIN = ROOT / "examples" / "corpus" / "train.conll"
 
@@ -187,7 +190,27 @@ def test_a_run_under_another_review_is_not_gone_on_with(tmp_path: Path) -> None:
         ),
         (
             '{"entaug": "review", "version": 1, "decisions": [{"fingerprint": "0011223344556677", "decision": "no"}]}',
-            "decision 1 must be accept or reject, not 'no'",
+            "decision 1 must be accept, reject or correct, not 'no'",
+        ),
+        (
+            '{"entaug":"review","version":1,"decisions":[{"fingerprint": "0011223344556677", "decision": "correct"}]}',
+            "decision 1 has no correction",
+        ),
+        *(
+            (
+                (
+                    '{"entaug": "review", "version": 1, "decisions": [{"fingerprint": "00112233445566ff", '
+                    f'"decision": "correct", "correction": {{"of": "00112233445566ff", "changes": {changes}}}}}]}}'
+                ),
+                "the correction of decision 1 is damaged",
+            )
+            for changes in (
+                "[]",
+                "1",
+                '[{"given": null, "suggested": null}]',
+                '[{"given": null}]',
+                '[{"given": null, "suggested": {"label": "A", "spans": [[1, 0]]}}]',
+            )
         ),
     ],
 )
@@ -236,6 +259,160 @@ def test_what_was_made_already_obeys_a_review_too(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "entaug", "filter", str(out), "--apply-review", str(review)]
     subprocess.run([*command, "-o", str(tmp_path / "good.jsonl")], check=True, capture_output=True)
     assert list(entaug.read(tmp_path / "good.jsonl")) == [s for s in everything if s != new[2]]
+
+
+def corrections(path: Path, *corrected: tuple[Sentence, list[tuple[Mention | None, Mention | None]]]) -> Path:
+    """A review that corrects the labels of sentences, as a page exports it."""
+
+    def told(mention: Mention | None) -> Any:
+        return None if mention is None else {"label": mention.label, "spans": mention.spans}
+
+    found = [
+        {
+            "fingerprint": one.fingerprint().hex(),
+            "method": "mr",
+            "id": one.id,
+            "decision": "correct",
+            "correction": {
+                "of": one.fingerprint().hex(),
+                "changes": [{"given": told(given), "suggested": told(suggested)} for given, suggested in changes],
+            },
+        }
+        for one, changes in corrected
+    ]
+    path.write_bytes(orjson.dumps({"entaug": "review", "version": 1, "decisions": found}))
+    return path
+
+
+NESTED = ROOT / "examples" / "corpus" / "nested.jsonl"
+
+
+def corrected(folder: Path) -> tuple[Path, list[Sentence], Path, list[tuple[Mention, ...]]]:
+    """A file of augmented sentences, what it holds, a review of two of them, and the mentions that these shall have."""
+    out = folder / "all.jsonl"
+    augment_file(NESTED, out, entaug.create_augmenter("mr"))
+    held = list(entaug.read(out))
+    new = [s for s in held if s.provenance is not None and len(s.mentions) > 1]
+    overlapping = next(s for s in new if not s.is_flat)
+    other = next(s for s in new if s is not overlapping)
+    first, *rest = overlapping.mentions
+    gap = Mention("GAP", [(0, 1), (len(other) - 1, len(other))])
+    review = corrections(
+        folder / "review.json",
+        (overlapping, [(first, Mention("NEW", first.spans))]),
+        (other, [(other.mentions[0], None), (None, gap)]),
+    )
+    wanted = [Sentence(overlapping.tokens, [Mention("NEW", first.spans), *rest]).mentions]
+    wanted.append(Sentence(other.tokens, [*other.mentions[1:], gap]).mentions)
+    return out, [overlapping, other], review, wanted
+
+
+def test_filter_corrects_labels_and_says_what_it_changed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out, sentences, review, wanted = corrected(tmp_path)
+    before, good = out.read_bytes(), tmp_path / "good.jsonl"
+    assert main(["filter", str(out), "--apply-review", str(review), "-o", str(good)]) == 0
+    told = capsys.readouterr().err
+    assert "3 labels corrected in 2 augmented sentences" in told
+    assert "good.jsonl.changes.jsonl: what was changed" in told
+    assert out.read_bytes() == before
+    old, new = list(entaug.read(out)), list(entaug.read(good))
+    of = {one.id: one for one in new}
+    assert [of[one.id].mentions for one in sentences] == wanted
+    names = [one.id for one in sentences]
+    assert [one for one in new if one.id not in names] == [one for one in old if one.id not in names]
+    lines = [orjson.loads(line) for line in (tmp_path / "good.jsonl.changes.jsonl").read_bytes().splitlines()]
+    assert [line["kind"] for line in lines] == ["type", "spurious", "missing"]
+    assert lines[0]["id"] == names[0]
+    assert lines[0]["text"] == " ".join(sentences[0].tokens)
+    assert (lines[0]["old"]["label"], lines[0]["new"]["label"]) == (sentences[0].mentions[0].label, "NEW")
+    assert lines[2]["new"]["spans"] == [[0, 1], [len(sentences[1]) - 1, len(sentences[1])]]
+    # The provenance says it too, and the sentence is of the method and the sources as before.
+    provenance = of[names[0]].provenance
+    assert provenance is not None
+    assert provenance.sources == sentences[0].provenance.sources  # type: ignore[union-attr]
+    assert provenance.details["corrected"][0]["suggested"]["label"] == "NEW"
+    # A second time there is nothing to correct: the sentences have other labels now.
+    assert main(["filter", str(good), "--apply-review", str(review), "-o", str(tmp_path / "again.jsonl")]) == 0
+    assert "2 of 2 sentences that the review corrects are not in this file" in capsys.readouterr().err
+    assert (tmp_path / "again.jsonl").read_bytes() == good.read_bytes()
+
+
+def test_a_log_of_corrections_stands_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out, _, review, _ = corrected(tmp_path)
+    command = ["filter", str(out), "--apply-review", str(review), "-o", str(tmp_path / "good.jsonl")]
+    for log, message in ((review, "is an input"), (out, "is an input"), (tmp_path / "good.jsonl", "a file of its own")):
+        assert main([*command, "--log", str(log), "--force"]) in (2, 3)
+        assert message in capsys.readouterr().err
+    assert main([*command, "--log", str(tmp_path / "mine.jsonl")]) == 0
+    assert {path.name for path in tmp_path.iterdir()} == {"all.jsonl", "review.json", "good.jsonl", "mine.jsonl"}
+    accepted = decisions(tmp_path / "a.json", (Sentence(["a"]), "accept"))
+    for more in (["--apply-review", str(accepted)], ["--filter", "validity"]):
+        assert main(["filter", str(out), *more, "-o", str(tmp_path / "x.jsonl"), "--log", str(tmp_path / "l")]) == 2
+        assert "there are none" in capsys.readouterr().err
+
+
+def test_filters_judge_corrected_labels(tmp_path: Path) -> None:
+    out, sentences, review, _ = corrected(tmp_path)
+
+    @dataclass(kw_only=True, eq=False)
+    class NoNew(Filter):
+        name: ClassVar[str] = "no-new"
+        reasons: ClassVar[tuple[str, ...]] = ("new",)
+
+        def _judge(self, made: Sequence[Sentence], sources: Sequence[Sentence | None]) -> list[str | None]:
+            return ["new" if any(m.label == "NEW" for m in one.mentions) else None for one in made]
+
+    summary = entaug.filter(out, tmp_path / "good.jsonl", NoNew(), review=review)
+    assert dict(summary.rejected) == {"no-new: new": 1}
+    assert sentences[0].id not in [one.id for one in entaug.read(tmp_path / "good.jsonl")]
+
+
+def test_augment_again_corrects_labels_and_goes_on_after_an_interruption(tmp_path: Path) -> None:
+    out, sentences, review, wanted = corrected(tmp_path)
+    whole = augment_file(NESTED, tmp_path / "whole.jsonl", entaug.create_augmenter("mr"), review=review)
+    of = {one.id: one for one in entaug.read(tmp_path / "whole.jsonl")}
+    assert [of[one.id].mentions for one in sentences] == wanted
+    assert whole.statistics.corrected == 2
+    assert whole.notes == augment_file(NESTED, tmp_path / "b.jsonl", entaug.create_augmenter("mr")).notes
+    # As filter writes it.
+    entaug.filter(out, tmp_path / "good.jsonl", [], review=review)
+    assert (tmp_path / "whole.jsonl").read_bytes() == (tmp_path / "good.jsonl").read_bytes()
+    # A format that stores no provenance has the labels all the same.
+    augment_file(TRAIN, tmp_path / "flat.conll", entaug.create_augmenter("mr"), only_new=True)
+    first = next(iter(entaug.read(tmp_path / "flat.conll")))
+    corrections(tmp_path / "flat.json", (first.with_(id=None), [(first.mentions[0], None)]))
+    summary = augment_file(
+        TRAIN, tmp_path / "new.conll", entaug.create_augmenter("mr"), only_new=True, review=tmp_path / "flat.json"
+    )
+    assert next(iter(entaug.read(tmp_path / "new.conll"))).mentions == first.mentions[1:]
+    assert summary.statistics.relabelled == {f"corrected: {first.mentions[0].label}": 1}
+    gone = corrections(tmp_path / "gone.json", (Sentence(["a"]), [(None, Mention("X", [(0, 1)]))]))
+    summary = augment_file(NESTED, tmp_path / "c.jsonl", entaug.create_augmenter("mr"), review=gone)
+    assert any("1 of 1 sentences that the review corrects were not generated" in note for note in summary.notes)
+
+
+def test_a_correction_of_other_labels_is_not_applied(tmp_path: Path) -> None:
+    one = Sentence(["a", "b"], [Mention("X", [(0, 1)])])
+    assert correct(one, [Change(Mention("Y", [(0, 1)]), None)]) is None
+    assert correct(one, [Change(None, Mention("Y", [(1, 3)]))]) is None
+    assert correct(one, []) is None
+    both = [Change(Mention("X", [(0, 1)]), Mention("Y", [(0, 1)])), Change(None, Mention("X", [(1, 2)]))]
+    assert correct(one, both) == one.with_(mentions=[Mention("Y", [(0, 1)]), Mention("X", [(1, 2)])])
+    soft = one.with_(layout={"tag_probabilities": {}})
+    assert correct(soft, both).layout == {}  # type: ignore[union-attr]
+
+
+def test_of_a_correction_and_a_later_decision_the_later_holds(tmp_path: Path) -> None:
+    one = Sentence(["a"], id="one")
+    path = corrections(tmp_path / "r.json", (one, [(None, Mention("X", [(0, 1)]))]))
+    number = one.fingerprint_number()
+    assert read_review(path).changes(number, "one") == (Change(None, Mention("X", [(0, 1)])),)
+    assert read_review(path).changes(number, "other") == read_review(path).changes(number, None) != ()
+    data = orjson.loads(path.read_bytes())
+    data["decisions"].append({"fingerprint": one.fingerprint().hex(), "id": "one", "decision": "accept"})
+    path.write_bytes(orjson.dumps(data))
+    assert read_review(path).changes(number, "one") == ()
+    assert not read_review(path).corrected
 
 
 def test_equal_sentences_decided_on_in_two_ways_are_told_apart_by_their_ids(tmp_path: Path) -> None:

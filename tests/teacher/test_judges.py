@@ -9,10 +9,10 @@ import pytest
 
 from entaug import Mention, Sentence
 from entaug.backends.soft_labels import TagProbabilities
+from entaug.core.changes import Change
 from entaug.core.folds import partition
 from entaug.errors import InputError
 from entaug.metrics import find_label_errors
-from entaug.metrics.consistency import Change
 from entaug.taggers.relations import NNW, THW, RelationProbabilities
 from entaug.teacher.audit import MentionJudge, TagJudge, ask_teachers, create_judges
 from entaug.teacher.train import Teacher

@@ -15,25 +15,22 @@ from entaug.commands.command import Command, FileSummary
 from entaug.commands.options import COMPUTING, FORCE, JSON, LOSSES, READING, WRITING
 from entaug.commands.output import label_lines, quantity
 from entaug.config.params import PositiveInt, Probability
+from entaug.core.changes import Change
 from entaug.core.data import Sentence
-from entaug.core.mentions import Mention
 from entaug.core.progress import Progress, no_progress
 from entaug.errors import InputError, ParameterError
-from entaug.files.json_text import json_text
 from entaug.files.review import Correction, read_review
-from entaug.files.streams import is_stdout
-from entaug.formats.base import ReadReport, with_mentions
+from entaug.formats.base import ReadReport
 from entaug.formats.bookkeeping import without_bookkeeping
 from entaug.formats.corpus_file import CorpusFile
 from entaug.formats.exchange import CorpusData, takes_data
-from entaug.formats.file_job import FileJob, FileOptions, check_output, read_sentences, require_mentions, write_text
-from entaug.metrics.consistency import SUSPICIOUS, Change, Finding, changed, find_label_errors, hull
+from entaug.formats.file_job import FileJob, FileOptions, read_sentences, require_mentions, write_text
+from entaug.metrics.consistency import SUSPICIOUS, Finding, find_label_errors, hull
 from entaug.report.html.audit import render_audit_page
 from entaug.report.html.page import template_environment
 from entaug.taggers.base import default_tagger
 from entaug.teacher.audit import ask_teachers
-from entaug.teacher.label import RELATIONS
-from entaug.teacher.relabel import SOFT_LABELS
+from entaug.teacher.corrections import correct, described, log_lines
 from entaug.teacher.train import TeacherParameters
 
 _SHOWN, _AROUND = 10, 8  # findings that are printed, each with so many words before and after it
@@ -102,7 +99,7 @@ def audit(
     are the annotation of a task, and the suggestions its prediction.
 
     With --html the findings are also a page for a reviewer, whose exported decisions --apply-review applies: the output
-    is then the whole corpus with the corrections that were accepted.
+    is then the whole corpus with the suggestions that were accepted, and the labels that were corrected by hand.
 
     Args:
         input: the corpus, which stays as it is.
@@ -151,7 +148,7 @@ def audit(
         raise ParameterError("corrections are logged when decisions are applied", remedy="add --apply-review FILE")
     job.check()
     if html is not None:
-        _check_other(job, html)
+        job.check_beside(html)
         template_environment()  # what the page needs is missed before any training
     summary = AuditSummary(input=str(input), output=str(output), page="" if html is None else str(html))
     with job.open() as (source, target_file):
@@ -191,21 +188,14 @@ def audit(
     return summary.finish(reading, notes)
 
 
-def _check_other(job: FileJob, path: str | Path) -> None:
-    """Check that a second output is a file of its own that can be written."""
-    check_output(path, job.input, force=job.force)
-    if is_stdout(path) or (not is_stdout(job.output) and Path(path).resolve() == Path(job.output).resolve()):
-        raise ParameterError(f"{path} must be a file of its own", remedy="name another file")
-
-
 def _task(sentence: Sentence, findings: Sequence[Finding], rank: int, target_file: CorpusFile) -> Sentence:
     """A sentence with its findings, by itself: what its document says besides stays there."""
     plain = without_bookkeeping(sentence)
-    described = [
+    told = [
         {
             "kind": one.kind,
-            "given": _described(sentence, one.given),
-            "suggested": _described(sentence, one.suggested),
+            "given": described(sentence, one.given),
+            "suggested": described(sentence, one.suggested),
             "score": round(one.score, 4),
             "support": round(one.support, 4),
             "reason": one.reason,
@@ -213,21 +203,15 @@ def _task(sentence: Sentence, findings: Sequence[Finding], rank: int, target_fil
         for one in findings
     ]
     score = max((round(one.score, 4) for one in findings), default=0.0)
-    new = plain.with_(meta={**plain.meta, "audit": {"rank": rank, "score": score, "findings": described}})
+    new = plain.with_(meta={**plain.meta, "audit": {"rank": rank, "score": score, "findings": told}})
     if target_file.format.name == "label-studio":
         from entaug.formats.label_studio import with_predictions
 
-        suggested = _corrected(plain, [Change(one.given, one.suggested) for one in findings])[0]
+        changes = [Change(one.given, one.suggested) for one in findings]
+        suggested = _corrected(plain, [Correction(0, None, (change,)) for change in changes])[0]
         dialect: Any = target_file.dialect
         return with_predictions(new, suggested, score, dialect)
     return new
-
-
-def _described(sentence: Sentence, mention: Mention | None) -> dict[str, Any] | None:
-    if mention is None:
-        return None
-    spans = [list(span) for span in mention.spans]
-    return {"label": mention.label, "spans": spans, "text": " ".join(sentence.mention_tokens(mention))}
 
 
 def _line(sentence: Sentence, finding: Finding) -> str:
@@ -249,10 +233,8 @@ def _line(sentence: Sentence, finding: Finding) -> str:
 
 def _correct(job: FileJob, review: str | Path, log: str | Path | None, progress: Progress) -> CorrectionSummary:
     """Write the corpus with the corrections that a reviewer accepted."""
-    log_path = log or ("" if is_stdout(job.output) else f"{job.output}.changes.jsonl")
     job.check([review])
-    if log_path:
-        _check_other(job, log_path)
+    log_path = job.check_log(log, [review])
     read = read_review(review)
     if not read.corrections:
         remedy = "export it from the page that entaug audit --html wrote"
@@ -261,7 +243,7 @@ def _correct(job: FileJob, review: str | Path, log: str | Path | None, progress:
     for correction in read.corrections:
         if correction.is_accepted:
             wanted.setdefault(correction.fingerprint, []).append(correction)
-    summary = CorrectionSummary(input=str(job.input), output=str(job.output), log=str(log_path))
+    summary = CorrectionSummary(input=str(job.input), output=str(job.output), log=log_path)
     summary.rejected = sum(not correction.is_accepted for correction in read.corrections)
     lines: list[str] = []
     used: set[Correction] = set()
@@ -272,17 +254,14 @@ def _correct(job: FileJob, review: str | Path, log: str | Path | None, progress:
         with target_file.writer(force=job.force) as writer:
             for number, sentence in enumerate(read_sentences(source, reading, progress=progress), start=1):
                 own = [c for c in wanted.get(sentence.fingerprint_number(), ()) if c.id in (None, sentence.id)]
+                own.sort(key=lambda correction: not correction.by_hand)  # what a reviewer wrote goes first
                 used.update(own)
-                new, made = _corrected(sentence, [Change(c.given, c.suggested) for c in own])
-                conflicts += len(own) - len(made)
+                new, made, left_out = _corrected(sentence, own)
+                conflicts += left_out
                 summary.sentences += 1
                 summary.corrected += bool(made)
-                for change in made:
-                    kind = Finding(0, *change).kind
-                    summary.corrections[kind] += 1
-                    old, right = (_described(sentence, mention) for mention in change)
-                    place = {"sentence": number, "id": sentence.id, "text": " ".join(sentence.tokens)}
-                    lines.append(json_text({**place, "kind": kind, "old": old, "new": right}) + "\n")
+                summary.corrections.update(change.kind for change in made)
+                lines += log_lines(number, sentence, made)
                 summary.lost.update(target_file.lost(new))
                 writer.write(new)
             notes = job.settle_losses(summary.lost, target_file)
@@ -298,20 +277,19 @@ def _correct(job: FileJob, review: str | Path, log: str | Path | None, progress:
     return summary.finish(reading, notes)
 
 
-def _corrected(sentence: Sentence, changes: Sequence[Change]) -> tuple[Sentence, list[Change]]:
-    """The sentence with the changes that fit together, the first ones first, and these changes."""
-    new, made = sentence, list[Change]()
-    for change in changes:
-        if change.given is not None and change.given not in new.mentions:
+def _corrected(sentence: Sentence, corrections: Sequence[Correction]) -> tuple[Sentence, list[Change], int]:
+    """The sentence with the corrections that fit together, the first ones first; the changes; and how many fit not."""
+    new, made, conflicts = sentence, list[Change](), 0
+    for correction in corrections:
+        changes = [change for change in correction.changes if change not in made]
+        candidate = correct(new, changes) if changes else new
+        # A suggestion never makes mentions overlap where none did; what a reviewer wrote is not judged.
+        if candidate is None or not (correction.by_hand or candidate.is_flat or not sentence.is_flat):
+            conflicts += 1
             continue
-        candidate = changed(new, change)
-        if candidate.is_flat or not sentence.is_flat:
-            new = candidate
-            made.append(change)
-    if not made:
-        return sentence, []
-    layout = {name: value for name, value in sentence.layout.items() if name not in (SOFT_LABELS, RELATIONS)}
-    return with_mentions(sentence.with_(layout=layout), new.mentions), made
+        new = candidate
+        made += changes
+    return new, made, conflicts
 
 
 COMMAND = Command(

@@ -69,7 +69,8 @@ def _augment(
         augmenter: the method, or several.
         only_new: write only the augmented sentences, without the gold ones.
         rejected: write the candidates that filters reject to this JSON Lines file.
-        review: leave out sentences that were rejected in a report; FILE is the review exported from its page.
+        review: leave out sentences that were rejected in a report, and correct those corrected there; FILE is the
+            review exported from its page.
         jobs: the number of processes, by default one for each core, for large files; the result does not depend on it.
         part: do the I-th of N parts of the work, for example on one of N machines; OUTPUT is the folder of all parts,
             which ``entaug merge`` joins.

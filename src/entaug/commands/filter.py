@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Unpack
 
 from entaug.commands.command import Command, FileSummary
 from entaug.commands.options import COMPUTING, FILTERS, FORCE, JSON, LOSSES, READING, WRITING, named_filters
-from entaug.commands.output import quantity, rejection_lines
+from entaug.commands.output import label_lines, quantity, rejection_lines
 from entaug.core.data import Sentence
 from entaug.core.progress import Progress, no_progress
 from entaug.errors import InputError, ParameterError
 from entaug.files.review import Review, read_review
 from entaug.filters import Filter, apply_filters, create_filters
 from entaug.formats.augmented import AugmentedPair, PairedFile
-from entaug.formats.file_job import FileJob, FileOptions
+from entaug.formats.file_job import FileJob, FileOptions, write_text
 from entaug.methods.statistics import CorpusStatistics
 from entaug.methods.types import REVIEWED
+from entaug.teacher.corrections import correct_augmented, log_lines
 
 _WINDOW = 256  # sentences per batch; the result does not depend on it
 
@@ -32,6 +33,9 @@ class FilterSummary(FileSummary):
     gold: int = 0
     filtered: int = 0
     kept: int = 0
+    corrected: int = 0
+    corrections: Counter[str] = field(default_factory=Counter)
+    log: str = ""
     rejected: Counter[str] = field(default_factory=Counter)
     after: CorpusStatistics = field(default_factory=CorpusStatistics)
 
@@ -41,6 +45,12 @@ class FilterSummary(FileSummary):
         kept = f"{self.kept:,} of {quantity(self.filtered, 'augmented sentence')} kept"
         yield f"{kept}{gold}: {self.after.sentences:,} written"
         yield from rejection_lines(self.rejected)
+        if self.corrected:
+            labels = quantity(self.corrections.total(), "label")
+            yield f"{labels} corrected in {quantity(self.corrected, 'augmented sentence')}"
+            yield from label_lines(self.corrections)
+        if self.log:
+            yield f"wrote {self.log}: what was changed"
 
 
 def filter(  # noqa: A001
@@ -51,6 +61,7 @@ def filter(  # noqa: A001
     gold: str | Path | None = None,
     rejected: str | Path | None = None,
     review: str | Path | None = None,
+    log: str | Path | None = None,
     progress: Progress = no_progress,
     **files: Unpack[FileOptions],
 ) -> FilterSummary:
@@ -62,7 +73,10 @@ def filter(  # noqa: A001
         filters: filters, in any form that `entaug.filters.create_filters` accepts.
         gold: the file that was augmented; required if the input holds augmented sentences only, or no provenance.
         rejected: a JSON Lines file for the rejected sentences, with the reason in ``entaug.rejected``.
-        review: decisions exported from a report, see `entaug.files.review`: sentences rejected there are left out.
+        review: decisions exported from a report, see `entaug.files.review`: sentences rejected there are left out, and
+            those corrected there get the labels of the correction.
+        log: with corrections in the review: the file that lists them, JSON lines; by default the name of the output
+            with ``.changes.jsonl``.
         progress: the progress callback.
         files: how the files are read and written, see `FileJob`.
 
@@ -70,7 +84,7 @@ def filter(  # noqa: A001
         A summary with counts.
 
     Raises:
-        ParameterError: neither a filter nor a review is given.
+        ParameterError: neither a filter nor a review is given, or a log without corrections.
         InputError: the input is invalid, holds no augmented sentence, or a filter needs a source that is unknown.
         LossError: the output's format cannot store some content of the input.
         OutputError: an output exists or cannot be written; then none is written.
@@ -89,22 +103,33 @@ def filter(  # noqa: A001
     if not filters and review is None:
         raise ParameterError("no filter is given", remedy="name a filter with --filter: see entaug list filters")
     decisions = read_review(review) if review is not None else Review()
+    if log is not None and not decisions.by_hand:
+        remedy = "leave out --log" if review is not None else "add --apply-review FILE"
+        raise ParameterError("only labels corrected in a report are logged, and there are none", remedy=remedy)
     job = FileJob(input, output, **files)
     rejected_path = job.check([gold, review], rejected=rejected)
+    summary.log = job.check_log(log, [gold, review]) if decisions.by_hand else ""
     for filter_ in filters:
         filter_.load()
     with PairedFile.open(job, gold, progress) as file:
         pairs, sentences = file.pairs, file.sentences
+        refused = _rejected_in_review(pairs, decisions)
+        lines = _correct(pairs, sentences, decisions, summary)
         _check_sources(pairs, filters, str(input), gold)
         for filter_ in filters:
             filter_.fit(file.gold)
-        rejections = _rejections(pairs, filters, decisions, progress)
+        rejections = _rejections(pairs, filters, refused, progress)
         file.write(sentences, rejections, rejected_path)
         summary.from_format, summary.to_format = file.source.dialect.describe(), file.target_file.dialect.describe()
+    if summary.log:
+        write_text("".join(lines), summary.log, force=job.force)
     notes = {note for filter_ in filters for note in filter_.model_notes()}
     unknown = len(decisions.rejected) - rejections.count(REVIEWED.reason)
     if unknown > 0:
         notes.add(f"{unknown:,} of {len(decisions.rejected):,} sentences that the review rejects are not in this file")
+    lost = len(decisions.corrected) - summary.corrected
+    if lost > 0:
+        notes.add(f"{lost:,} of {len(decisions.corrected):,} sentences that the review corrects are not in this file")
     summary.filters = [filter_.signature for filter_ in filters]
     summary.gold = pairs.count(None)
     summary.filtered = len(pairs) - summary.gold
@@ -133,15 +158,40 @@ def _check_sources(
             raise InputError(message, path=path, remedy=filter_.without_source)
 
 
+def _rejected_in_review(pairs: Sequence[AugmentedPair | None], review: Review) -> set[int]:
+    """Return the places of the sentences that a reviewer rejected."""
+    if not review.decisions:
+        return set()
+    made = ((i, pair.augmented) for i, pair in enumerate(pairs) if pair is not None)
+    return {i for i, sentence in made if review.rejects(sentence.fingerprint_number(), sentence.id)}
+
+
+def _correct(
+    pairs: list[AugmentedPair | None], sentences: list[Sentence], review: Review, summary: FilterSummary
+) -> list[str]:
+    """Give sentences the labels that a reviewer corrected; return the lines of the log."""
+    lines: list[str] = []
+    for i, pair in enumerate(pairs if review.by_hand else ()):
+        if pair is None:
+            continue
+        sentence = pair.augmented
+        changes = review.changes(sentence.fingerprint_number(), sentence.id)
+        new = correct_augmented(sentence, changes)
+        if new is not None:
+            pairs[i], sentences[i] = replace(pair, augmented=new), new
+            lines += log_lines(i + 1, sentence, changes)
+            summary.corrected += 1
+            summary.corrections.update(change.kind for change in changes)
+    return lines
+
+
 def _rejections(
-    pairs: Sequence[AugmentedPair | None], filters: Sequence[Filter], review: Review, progress: Progress
+    pairs: Sequence[AugmentedPair | None], filters: Sequence[Filter], refused: set[int], progress: Progress
 ) -> list[str | None]:
     """Return the reason for rejecting each sentence; None for gold and kept sentences."""
     reasons = [None if pair is None else pair.rejection for pair in pairs]  # rejections by an earlier run are kept
-    for i, pair in enumerate(pairs):
-        rejects = pair is not None and review.rejects(pair.augmented.fingerprint_number(), pair.augmented.id)
-        if review.decisions and rejects:
-            reasons[i] = REVIEWED.reason
+    for i in refused:
+        reasons[i] = REVIEWED.reason
     pending = [(i, pair) for i, pair in enumerate(pairs) if pair is not None and reasons[i] is None]
     for start in range(0, len(pending), _WINDOW):
         window = pending[start : start + _WINDOW]
@@ -154,7 +204,7 @@ def _rejections(
 
 COMMAND = Command(
     filter,
-    {"filters": None, "rejected": {"metavar": "FILE"}},
+    {"filters": None, "rejected": {"metavar": "FILE"}, "log": {"metavar": "FILE"}},
     (FORCE, LOSSES, JSON, FILTERS, READING, WRITING, COMPUTING),
     values=lambda args: {"filters": named_filters(args)},
 )

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from entaug.core.changes import CORRECTED
 from entaug.errors import InputWarning, escape_control_characters
 from entaug.files.json_text import json_text
 
@@ -122,10 +123,11 @@ def rejection_lines(rejected: Mapping[str, int]) -> Iterator[str]:
 
 
 def relabelling_lines(relabelled: Mapping[str, int]) -> Iterator[str]:
-    """Return how many mentions a teacher changed, by change and label."""
+    """Return how many mentions a teacher or a reviewer changed, by change and label."""
     for change, labels in sorted(_grouped(relabelled).items()):
         number = quantity(sum(labels.values()), "mention")
-        yield f"  {change} by the teacher: {number} ({_ordered(labels, ', ')})"
+        by = "in review" if change == CORRECTED else "by the teacher"
+        yield f"  {change} {by}: {number} ({_ordered(labels, ', ')})"
 
 
 def _grouped(counts: Mapping[str, int]) -> dict[str, dict[str, int]]:

@@ -93,13 +93,13 @@ def _similarity(a: Labelled, b: Labelled) -> float:
     return difflib.SequenceMatcher(None, b.tokens, a.tokens, autojunk=False).ratio()
 
 
-def versions_to_html(versions: Iterable[tuple[Labelled, Sequence[Labelled]]]) -> str:
-    """Convert sentences, each with those that it was made of, to a block of HTML."""
+def versions_to_html(versions: Iterable[tuple[Labelled, Sequence[Labelled]]], explanations: Sequence[str] = ()) -> str:
+    """Convert sentences, each with those that it was made of, to a block of HTML; explanations say how."""
     versions = list(versions)
     every = [one for sentence, sources in versions for one in (*sources, sentence)]
     labels = labels_of(every)
     blocks = []
-    for sentence, sources in versions:
+    for place, (sentence, sources) in enumerate(versions):
         rows = [
             ("and" if number else "before", sentence_to_html(source, labels)) for number, source in enumerate(sources)
         ]
@@ -107,6 +107,7 @@ def versions_to_html(versions: Iterable[tuple[Labelled, Sequence[Labelled]]]) ->
         nearest = max(sources, key=lambda source: _similarity(sentence, source), default=None)
         is_rewritten = nearest is None or _is_rewritten(sentence, nearest)
         rows.append(("rewritten" if is_rewritten else "after", sentence_to_html(sentence, labels, nearest)))
+        rows += [("how", escape(explanation)) for explanation in explanations[place : place + 1] if explanation]
         items = "\n".join(f"<dt>{name}</dt><dd>{text}</dd>" for name, text in rows)
         blocks.append(f"<dl>\n{items}\n</dl>")
     return '<div class="shown">\n' + "\n".join(blocks) + "\n</div>"

@@ -12,6 +12,7 @@ from typing import Any
 
 from entaug.core.corpus import SentenceKeys
 from entaug.core.data import Provenance, Sentence
+from entaug.core.explain import explain
 from entaug.core.progress import Progress
 from entaug.errors import InputError
 from entaug.formats.base import ReadReport
@@ -56,7 +57,20 @@ class AugmentedPair:
         """Return the sentence and its sources for a notebook."""
         from entaug.core.html import for_notebook, versions_to_html
 
-        return for_notebook(versions_to_html([(self.augmented, self.sources)]))
+        return for_notebook(versions_to_html([(self.augmented, self.sources)], [self.explain()]))
+
+    def explain(self) -> str:
+        """Return in words how the sentence was made, as far as its provenance says.
+
+        Example:
+            >>> import entaug
+            >>> gold = [Sentence("in Rome".split(), [Mention("LOC", [(1, 2)])], id="a"),
+            ...         Sentence("to Oslo".split(), [Mention("LOC", [(1, 2)])], id="b")]
+            >>> first, *_ = entaug.create_augmenter("mr", p=1.0, seed=3).fit(gold).augment(gold)
+            >>> AugmentedPair(first, gold[0]).explain()
+            "mr: 'Oslo' (LOC) in place of 'Rome'; from sentence a; seed 3"
+        """
+        return explain(self.augmented, self.source, self.other_sources)
 
 
 @dataclass

@@ -97,6 +97,20 @@ class FileJob:
         check_output(path, self.input, force=self.force)
         return path
 
+    def check_beside(self, path: str | Path, inputs: Iterable[str | Path | None] = ()) -> None:
+        """Check, before any work, that a second output is a file of its own that can be written."""
+        check_apart([path], inputs)
+        check_output(path, self.input, force=self.force)
+        if is_stdout(path) or (not is_stdout(self.output) and Path(path).resolve() == Path(self.output).resolve()):
+            raise ParameterError(f"{path} must be a file of its own", remedy="name another file")
+
+    def check_log(self, log: str | Path | None, inputs: Iterable[str | Path | None] = ()) -> str:
+        """Check the file for a log of changes and return its name: by default beside the output, or none."""
+        path = str(log or ("" if is_stdout(self.output) else f"{self.output}.changes.jsonl"))
+        if path:
+            self.check_beside(path, inputs)
+        return path
+
     @contextlib.contextmanager
     def open(self) -> Iterator[tuple[CorpusFile, CorpusFile]]:
         """Open the input, and determine the format and layout of the output."""

@@ -52,6 +52,7 @@ from entaug.methods.base import Augmenter
 from entaug.methods.combined import CombinedAugmenter
 from entaug.methods.statistics import CorpusStatistics, sentence_counts
 from entaug.methods.types import REVIEWED, Accepted, Rejected, RunStatistics
+from entaug.teacher.corrections import count_corrections
 from entaug.teacher.relabel import check_soft_labels, count_changes, notes_on_soft_labels
 
 _KEPT = 16 << 20  # bytes of an input whose sentences are kept in memory between the passes
@@ -110,7 +111,8 @@ def augment_file(
         augmenter: the method, or several; fitted on the input: here with one process, else in each of them.
         only_new: write the augmented sentences alone.
         rejected: a JSON Lines file for the candidates that filters rejected, with the reasons.
-        review: decisions exported from a report, see `entaug.files.review`; sentences rejected there are left out.
+        review: decisions exported from a report, see `entaug.files.review`; sentences rejected there are left out, and
+            those corrected there get the labels of the correction.
         allow_empty: whether no augmented sentence at all is a valid result.
         jobs: the number of processes that share the work; None for as many as there are cores, where the input is large
             enough to keep them busy and the method has no models. The output does not depend on it. A script that
@@ -274,9 +276,7 @@ class Work:
         self._place = block.stop
         sources, to_name = tee(islice(self._sources, block.stop - block.start))
         keys, own_keys = tee(map(self._keys.assign, to_name))
-        run = self.augmenter.run(
-            target=self.target_file, excluded=self.review.rejects if self.review.decisions else None
-        )
+        run = self.augmenter.run(target=self.target_file, review=self.review if self.review.decisions else None)
         keeps_keys = self.target_file.keeps_keys
         left = _EXAMPLE_SOURCES if block.with_examples else 0
         for source, requested, results in run.results(sources, keys):
@@ -297,7 +297,9 @@ class Work:
             for name, values in sentence.columns.items()
             if PLACEHOLDER in values and PLACEHOLDER not in source.columns[name]
         ]
-        changes = count_changes(sentence) if sentence.provenance and sentence.provenance.details else None
+        changes = None
+        if sentence.provenance and sentence.provenance.details:
+            changes = count_changes(sentence) + count_corrections(sentence)
         values = fingerprint, text, sentence_counts(sentence), changes, filled
         return (*values, result) if with_example else values
 
@@ -391,7 +393,7 @@ class Augmentation:
 
     def key(self, *settings: Any) -> str:
         """Return the key of the run; an interrupted run is resumed only by a run with the same key."""
-        target_file, decisions = self.work.target_file, self.work.review.decisions
+        target_file, review = self.work.target_file, self.work.review
         content = ""
         for file in self.source.source_files():  # of a folder the names and the sums of its files
             with open_bytes(file) as stream:
@@ -405,7 +407,7 @@ class Augmentation:
             target_file.dialect,
             content,
             self.job.repair,
-            sorted(map(repr, decisions.items())),
+            sorted(map(repr, [*review.decisions.items(), *review.by_hand.items()])),
             *settings,
         )
         return hashlib.sha256(repr(parts).encode()).hexdigest()
@@ -579,12 +581,17 @@ class Results:
     def conclude(self, review: Sequence[int]) -> None:
         """Add the notes on the whole output."""
         summary = self.summary
-        decisions, to_reject, others = review
+        decisions, to_reject, to_correct, others = review
         if others and not decisions:
             summary.notes.append(f"the review covers other methods only; all sentences of {summary.method} are kept")
         if (unknown := to_reject - summary.statistics.missing[REVIEWED.reason]) > 0:
             summary.notes.append(
                 f"{unknown:,} of {to_reject:,} sentences that the review rejects were not generated in this run; use "
+                "the same file, options, seed and version as before"
+            )
+        if (unknown := to_correct - summary.statistics.corrected) > 0:
+            summary.notes.append(
+                f"{unknown:,} of {to_correct:,} sentences that the review corrects were not generated in this run; use "
                 "the same file, options, seed and version as before"
             )
         summary.notes += notes_on_soft_labels(summary.statistics.relabelled, self.target_file)

@@ -28,6 +28,7 @@ from entaug.core.corpus import SentenceKeys
 from entaug.core.data import Provenance, Sentence
 from entaug.core.rng import Streams
 from entaug.errors import InputError, LossError, ParameterError
+from entaug.files.review import Review
 from entaug.filters import Filter, apply_filters, create_filters
 from entaug.filters.label_guard import LabelGuard
 from entaug.methods.choice import CandidateScorer, create_scorer
@@ -49,6 +50,7 @@ from entaug.methods.types import (
     RunStatistics,
     rejection_for,
 )
+from entaug.teacher.corrections import correct_augmented
 from entaug.teacher.relabel import Relabeller, count_changes, create_relabeller
 
 __all__ = ["NOT_SEEN", "NO_CANDIDATE", "Augmenter", "MethodInfo", "Rejection", "Request", "Run", "source_of"]
@@ -185,11 +187,11 @@ class Run:
         methods: Sequence[Augmenter],
         *,
         target: OutputTarget | None = None,
-        excluded: Callable[[int, str | None], bool] | None = None,
+        review: Review | None = None,
     ) -> None:
         self.statistics = RunStatistics()
         self._target = target
-        self._excluded = excluded
+        self._review = review
         self._methods = [_MethodRun(method) for method in methods]
         self._window_size = min(method.window_size for method in methods)
 
@@ -230,8 +232,13 @@ class Run:
         """Return a new sentence with its text, unless it was rejected in review or cannot be written."""
         target = self._target
         fingerprint = (sentence if target is None else target.as_stored(sentence)).fingerprint_number()
-        if self._excluded is not None and self._excluded(fingerprint, sentence.id):
-            return Rejected(None, REVIEWED.reason, is_last=True)
+        if self._review is not None:
+            if self._review.rejects(fingerprint, sentence.id):
+                return Rejected(None, REVIEWED.reason, is_last=True)
+            corrected = correct_augmented(sentence, self._review.changes(fingerprint, sentence.id))
+            if corrected is not None:
+                sentence = corrected
+                fingerprint = (sentence if target is None else target.as_stored(sentence)).fingerprint_number()
         if target is None:
             return Accepted(sentence, source, fingerprint)
         try:
@@ -553,14 +560,12 @@ class Augmenter(Component, abc.ABC):
         """
         yield from self.run().sentences(corpus)
 
-    def run(
-        self, *, target: OutputTarget | None = None, excluded: Callable[[int, str | None], bool] | None = None
-    ) -> Run:
+    def run(self, *, target: OutputTarget | None = None, review: Review | None = None) -> Run:
         """Create a run, for callers that need all outcomes or continue an earlier run.
 
         Args:
             target: see `Run`.
-            excluded: see `Run`.
+            review: decisions about sentences of an earlier run.
 
         Returns:
             The run; its counts are this augmenter's ``statistics_``.
@@ -569,7 +574,7 @@ class Augmenter(Component, abc.ABC):
             ParameterError: a parameter has an invalid value, or the method must be fitted first.
         """
         self.check_ready()
-        run = Run([self], target=target, excluded=excluded)
+        run = Run([self], target=target, review=review)
         self.statistics_ = run.statistics
         return run
 

@@ -11,6 +11,7 @@ from entaug.core.corpus import Corpus
 from entaug.core.data import Sentence
 from entaug.core.progress import in_notebook, show_progress
 from entaug.errors import ParameterError
+from entaug.files.review import Review
 from entaug.filters import Filter
 from entaug.formats.exchange import Rows, as_corpus
 from entaug.methods import METHODS
@@ -165,14 +166,12 @@ class CombinedAugmenter:
         """
         yield from self.run().sentences(corpus)
 
-    def run(
-        self, *, target: OutputTarget | None = None, excluded: Callable[[int, str | None], bool] | None = None
-    ) -> Run:
+    def run(self, *, target: OutputTarget | None = None, review: Review | None = None) -> Run:
         """Create a run; see `Augmenter.run`.
 
         Args:
             target: see `Run`.
-            excluded: see `Run`.
+            review: decisions about sentences of an earlier run.
 
         Returns:
             The run of all methods.
@@ -182,7 +181,7 @@ class CombinedAugmenter:
         """
         for augmenter in self.augmenters:
             augmenter.check_ready()
-        run = Run(self.augmenters, target=target, excluded=excluded)
+        run = Run(self.augmenters, target=target, review=review)
         self.statistics_ = run.statistics
         return run
 

@@ -136,7 +136,7 @@ def augment_part(
         augmenter: the method, or several; fitted on the input.
         part: the part.
         only_new: whether `merge_parts` will write the augmented sentences alone.
-        review: decisions exported from a report; sentences rejected there are left out.
+        review: decisions exported from a report; sentences rejected there are left out, and corrected ones corrected.
         jobs: the number of processes, see `entaug.methods.augment.augment_file`.
         progress: the progress callback.
         files: how the files are read and written, see `FileJob`; ``force`` also discards the partial file of another

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields
 from random import Random
 from typing import NamedTuple, Protocol
 
+from entaug.core.changes import CORRECTED
 from entaug.core.data import Sentence
 
 
@@ -129,6 +130,7 @@ class RunStatistics:
     missing: Counter[str] = field(default_factory=Counter)
     rejected: Counter[str] = field(default_factory=Counter)
     relabelled: Counter[str] = field(default_factory=Counter)
+    corrected: int = 0
 
     def __post_init__(self) -> None:
         self._seen: set[int] = set()
@@ -147,6 +149,7 @@ class RunStatistics:
         self.accepted += 1
         if changes:
             self.relabelled.update(changes)
+            self.corrected += any(name.startswith(CORRECTED) for name in changes)
         return True
 
     def reject(self, reason: str, *, is_last: bool) -> None:

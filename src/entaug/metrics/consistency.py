@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+from entaug.core.changes import Change
 from entaug.core.data import Sentence
 from entaug.core.mentions import Mention, Span, contiguous_mention
 from entaug.errors import InputError
@@ -32,13 +33,6 @@ _TRUST = 0.9  # the probability that a label is right without a teacher; it coun
 
 _Part = tuple[int, int, str]
 _Pattern = tuple[_Part, ...]  # the mentions in a piece of text: their first word, end and label, from its beginning
-
-
-class Change(NamedTuple):
-    """A mention that is annotated, and one that may be right; None where there is none."""
-
-    given: Mention | None
-    suggested: Mention | None
 
 
 class Usage(NamedTuple):
@@ -94,17 +88,7 @@ class Finding:
     @property
     def kind(self) -> str:
         """The kind of the error, see `KINDS`."""
-        if self.given is None or self.suggested is None:
-            return "missing" if self.given is None else "spurious"
-        if self.given.spans == self.suggested.spans:
-            return "type"
-        return "boundary" if self.given.label == self.suggested.label else "type and boundary"
-
-
-def changed(sentence: Sentence, change: Change) -> Sentence:
-    """Return a sentence with a change."""
-    kept = [mention for mention in sentence.mentions if mention not in change]
-    return sentence.with_(mentions=kept if change.suggested is None else [*kept, change.suggested])
+        return Change(self.given, self.suggested).kind
 
 
 def find_label_errors(

@@ -7,12 +7,12 @@ from itertools import pairwise
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+from entaug.core.changes import Change, changed
 from entaug.core.data import Sentence
 from entaug.core.folds import partition
 from entaug.core.mentions import Mention
 from entaug.core.progress import Progress, no_progress
 from entaug.errors import InputError
-from entaug.metrics.consistency import Change, changed
 from entaug.teacher.label import soft_labels
 from entaug.teacher.train import Teacher
 

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Any
 
+from entaug.core.changes import Change, changed
 from entaug.core.data import Sentence
 from entaug.core.mentions import Mention
-from entaug.metrics.consistency import Change, Finding, changed
+from entaug.metrics.consistency import Finding
 from entaug.report.html.examples import ReportData, encode_sentence, safe_json
 from entaug.report.html.page import SCRIPTS, render_page
 
@@ -51,11 +52,11 @@ def render_audit_page(
 def _data(sentences: Sequence[Sentence], findings: Sequence[Finding]) -> ReportData:
     """Encode findings as pairs of `entaug.report.html.examples.report_data`."""
     # They have the further members `w`, why, and `c`, what is corrected, for `entaug.files.review`.
-    labels: dict[str, int] = {}
-    for finding in findings:
-        for mention in (*sentences[finding.place].mentions, finding.suggested):
-            if mention is not None:
-                labels.setdefault(mention.label, len(labels))
+    # The labels of the whole corpus, the most frequent first: a reviewer may correct a label to any of them.
+    used = Counter(mention.label for sentence in sentences for mention in sentence.mentions)
+    suggested = (finding.suggested.label for finding in findings if finding.suggested is not None)
+    names = [*(name for name, _ in used.most_common()), *suggested]
+    labels = {label: number for number, label in enumerate(dict.fromkeys(names))}
     kinds = {kind: number for number, kind in enumerate(dict.fromkeys(finding.kind for finding in findings))}
     places = {place: number for number, place in enumerate(dict.fromkeys(finding.place for finding in findings))}
     pairs = []

@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from difflib import SequenceMatcher
 from hashlib import blake2b
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 from entaug.core.data import Sentence
+from entaug.core.explain import Origins, WordEdit, explain, word_edits
 from entaug.core.mentions import Span
 from entaug.files.json_text import json_text
 from entaug.formats.augmented import AugmentedCorpus, AugmentedPair
+from entaug.report.html.marks import method_marks
 from entaug.teacher.relabel import DETAILS, changed_mentions
 
 # -------------------------------------------------------------------------------------------------------------- changes
@@ -40,6 +41,7 @@ class Changes(NamedTuple):
     marks: tuple[Mark, ...] = ()
     changed: float | None = None
     is_rewritten: bool = False
+    edits: Sequence[WordEdit] | None = None
 
 
 def find_changes(pair: AugmentedPair) -> Changes:
@@ -115,25 +117,31 @@ def _span(value: object, length: int) -> Span | None:
 def _compare(pair: AugmentedPair, source: Sentence) -> Changes:
     """Changes by comparison of the tokens."""
     augmented = pair.augmented
-    matcher = SequenceMatcher(None, source.tokens, augmented.tokens, autojunk=False)
-    codes = [code[1:] for code in matcher.get_opcodes() if code[0] != "equal"]
-    removed = [(start, end) for start, end, _, _ in codes if end > start]
-    added = [(start, end) for _, _, start, end in codes if end > start]
-    moved = _counts(source, removed) & _counts(augmented, added)
+    edits = word_edits(source, augmented)
+    removed = [(start, end) for (start, end), _ in edits if end > start]
+    added = [(start, end) for _, (start, end) in edits if end > start]
+    moved = _shared_words(source, removed, augmented, added)
     others = [Side(other, "other") for other in pair.other_sources]
     changed = sum(end - start for start, end in added) / len(augmented)
     if 1 - changed + moved.total() / len(augmented) < _MIN_KEPT:
-        return Changes((Side(source, "source"), *others), (), changed, is_rewritten=True)
+        return Changes((Side(source, "source"), *others), (), changed, True, edits)
     sides = (Side(source, "source", _marks(source, removed, moved, "removed")), *others)
-    return Changes(sides, _marks(augmented, added, moved, "added"), changed)
+    return Changes(sides, _marks(augmented, added, moved, "added"), changed, False, edits)
 
 
-def _counts(sentence: Sentence, spans: Sequence[Span]) -> Counter[str]:
-    return Counter(token for start, end in spans for token in sentence.tokens[start:end])
+def _shared_words(
+    source: Sentence, removed: Sequence[Span], augmented: Sentence, added: Sequence[Span]
+) -> Counter[str]:
+    """The words that are in the ranges of both sentences, which is rare."""
+    old = [token for start, end in removed for token in source.tokens[start:end]]
+    new = [token for start, end in added for token in augmented.tokens[start:end]]
+    return Counter() if set(old).isdisjoint(new) else Counter(old) & Counter(new)
 
 
 def _marks(sentence: Sentence, spans: Sequence[Span], moved: Counter[str], kind: str) -> tuple[Mark, ...]:
     """The ranges with their kind; words that are also in the ranges of the other sentence have moved."""
+    if not moved:
+        return tuple([(start, end, kind) for start, end in spans])
     left = moved.copy()
     marks: list[Mark] = []
     for start, end in spans:
@@ -150,7 +158,6 @@ def _marks(sentence: Sentence, spans: Sequence[Span], moved: Counter[str], kind:
 
 _DISAGREEMENT = "teacher"  # the score by which suspicious labels come first
 _ALWAYS_SHOWN = ("changed", "perplexity", "source_lm_difference", "similarity", _DISAGREEMENT)
-_SHOWN_ELSEWHERE = ("method", "signature", "rejected")  # keys of provenance
 
 
 class ScoreColumn(NamedTuple):
@@ -174,12 +181,15 @@ def report_data(corpus: AugmentedCorpus, columns: Iterable[ScoreColumn] = ()) ->
     """Encode the pairs of all methods with everything that the report shows of them."""
     # A pair has the members `g` number of its method in the list, `f` fingerprint, `n` name of the method, `i` id, `m`
     # augmented sentence, `d` its marks, `s` gold sentences as number, role and marks, `v` scores, and where there are
-    # any `p` provenance, `a` 1 if it is rewritten, `r` number of the reason of its rejection, `t` what a teacher
-    # changed: change, label, words and probability of each mention. A sentence has `t` tokens, `m` mentions as number
-    # of the label and spans, and where known `s` spaces and `l` language.
+    # any `p` its provenance in words, `a` 1 if it is rewritten, `r` number of the reason of its rejection, `t` what a
+    # teacher changed: change, label, words and probability of each mention. A sentence has `t` tokens, joined by spaces
+    # where none holds a space, `m` mentions as number of the label and spans, and where known `s` spaces and `l`
+    # language.
     changes = {method: [find_changes(pair) for pair in pairs] for method, pairs in corpus.methods.items()}
     scores = [*_own_scores(corpus, changes), *columns]
     labels = {label: number for number, label in enumerate(_labels(corpus))}
+    origins = Origins(corpus.gold)
+    signs = method_marks(corpus)
     gold: list[dict[str, Any]] = []
     gold_numbers: dict[int, int] = {}  # a gold sentence is encoded once, however many pairs have it
     reasons: dict[str, int] = {}
@@ -204,8 +214,17 @@ def report_data(corpus: AugmentedCorpus, columns: Iterable[ScoreColumn] = ()) ->
                 "s": [[gold_number(side.sentence), side.role, side.marks] for side in change.sides],
                 "v": [_round(value) for value in row],
             }
-            if rest := {k: v for k, v in pair.provenance.to_dict().items() if k not in _SHOWN_ELSEWHERE}:
-                member["p"] = rest
+            scored = (key for key, value in pair.provenance.details.items() if type(value) is float)
+            told = explain(
+                pair.augmented,
+                pair.source,
+                pair.other_sources,
+                origins=origins,
+                edits=change.edits,
+                without={DETAILS, *scored},  # they are shown as scores, and as what a teacher says
+            )
+            if told:
+                member["p"] = told
             if change.is_rewritten:
                 member["a"] = 1
             if changes_of_teacher := _changes_of_teacher(pair):
@@ -215,7 +234,10 @@ def report_data(corpus: AugmentedCorpus, columns: Iterable[ScoreColumn] = ()) ->
             encoded.append(member)
     text = safe_json(
         {
-            "methods": [{"name": name, "signature": signature_of(pairs)} for name, pairs in corpus.methods.items()],
+            "methods": [
+                {"name": name, "signature": signature_of(pairs), **signs[name]._asdict()}
+                for name, pairs in corpus.methods.items()
+            ],
             "types": list(labels),
             "scores": [
                 {"name": c.name, "title": c.title, "description": c.description, "always": c.name in _ALWAYS_SHOWN}
@@ -245,7 +267,9 @@ def safe_json(data: Any) -> str:
 
 def encode_sentence(sentence: Sentence, labels: Mapping[str, int]) -> dict[str, Any]:
     """Return what a page shows of a sentence, as `report_data` describes it."""
-    encoded: dict[str, Any] = {"t": sentence.tokens, "m": [[labels[m.label], *m.spans] for m in sentence.mentions]}
+    text = " ".join(sentence.tokens)
+    tokens = text if text.count(" ") == len(sentence) - 1 else sentence.tokens  # a token may hold spaces
+    encoded: dict[str, Any] = {"t": tokens, "m": [[labels[m.label], *m.spans] for m in sentence.mentions]}
     if sentence.spaces is not None:
         encoded["s"] = sentence.spaces
     if isinstance(language := sentence.meta.get("language"), str):

@@ -23,12 +23,16 @@ function definitions() {
 
 const figure = new Intl.NumberFormat("en", { maximumSignificantDigits: 4 });
 const whole = new Intl.NumberFormat("en");
+const STATES = { accept: "✓ accepted", reject: "✗ rejected", correct: "✎ corrected" };
 const ROLES = { source: "source", given: "as annotated", recipient: "source", donor: "source of the inserted words", other: "also used" };
 
 function examples(data, digest) {
   const { pairs, types, methods, scores, reasons, gold } = data;
+  gold.forEach(withTokens);
+  for (const pair of pairs) withTokens(pair.m);
   const say = (text) => { $("message").textContent = text; };
   const review = new Review(pairs, digest, say);
+  const editors = new Map(); // of pairs whose labels are being corrected
   let shown = [];
   let current = null; // the pair that keys act on
   let words = [];
@@ -44,13 +48,36 @@ function examples(data, digest) {
     return values.reduce(([low, high], value) => [Math.min(low, value), Math.max(high, value)], [Infinity, -Infinity]);
   });
 
+  /** The sentence whose labels a reviewer corrects: as it is in the file that is corrected. */
+  const base = (pair) => (pair.c ? gold[pair.s[0][0]] : pair.m);
+
+  /** The number of a label; one that only an imported correction has is added. */
+  function typeOf(label) {
+    if (!types.includes(label)) types.push(label);
+    return types.indexOf(label);
+  }
+
+  /** The mentions of a pair, corrected if they are. */
+  function mentionsOf(i) {
+    const changes = review.changes(i);
+    if (!changes) return pairs[i].m.m;
+    const encoded = (mention) => [typeOf(mention.label), ...mention.spans];
+    const given = new Set(changes.filter((one) => one.given).map((one) => JSON.stringify(encoded(one.given))));
+    const now = changes.filter((one) => one.suggested).map((one) => encoded(one.suggested));
+    return [...base(pairs[i]).m.filter((mention) => !given.has(JSON.stringify(mention))), ...now];
+  }
+
   function side(title, sentence, marks, note) {
     const box = element("div", "side");
     box.append(element("h4", "", title));
-    if (sentence) box.append(drawSentence(sentence, marks, types, words));
+    if (sentence instanceof Editor) box.append(sentence.root);
+    else if (sentence) box.append(drawSentence(sentence, marks, types, words));
     else box.append(element("p", "sentence none", note));
     return box;
   }
+
+  /** The class that gives a pair the colour of its method; kinds of findings have none. */
+  const mark = (pair) => (methods[pair.g].colour === undefined ? "" : `method-${methods[pair.g].colour}`);
 
   /** What a teacher changed in the labels, or doubts. */
   function teacherSays(changes) {
@@ -64,15 +91,68 @@ function examples(data, digest) {
     return list;
   }
 
+  /** What a reviewer changed, in words. */
+  function correctionList(pair, changes) {
+    const list = element("ul", "teacher corrections", null, { "aria-label": "Corrections" });
+    const text = (mention) => mention.spans.map(([start, end]) => pair.m.t.slice(start, end).join(" ")).join(" … ");
+    for (const { given, suggested } of changes) {
+      const item = element("li", "", given ? (suggested ? "corrected: " : "removed: ") : "added: ", { dir: "auto" });
+      const put = (mention) => item.append(element("b", "", text(mention)), ` ${mention.label}`);
+      if (given) put(given);
+      if (given && suggested) item.append(" → ");
+      if (suggested) put(suggested);
+      list.append(item);
+    }
+    return list;
+  }
+
+  /** Open the editor of labels of a pair, or close it. */
+  function edit(i) {
+    const pair = pairs[i];
+    if (!review.may(pair)) {
+      say("This sentence was filtered out already and is not corrected.");
+      return;
+    }
+    goTo(i, false);
+    if (editors.has(i)) {
+      close(i);
+      return;
+    }
+    say("");
+    editors.set(i, new Editor(pair.m, types, mentionsOf(i), (mentions) => saved(i, mentions)));
+    feed.again(i);
+    goTo(i, true);
+    editors.get(i).focus(0);
+  }
+
+  function close(i) {
+    editors.delete(i);
+    feed.again(i);
+    feed.rows.get(i)?.querySelector('[data-does="correct"]')?.focus({ preventScroll: true });
+  }
+
+  /** Keep corrected labels: those of the suggestion accept it, those as they were change nothing. */
+  function saved(i, mentions) {
+    editors.delete(i);
+    if (mentions) {
+      const pair = pairs[i];
+      const changes = changesBetween(base(pair).m, mentions, types);
+      const suggested = pair.c && !changesBetween(pair.m.m, mentions, types).length;
+      decide(i, suggested ? "accept" : changes.length ? changes : pair.c ? "reject" : "");
+      if (!changes.length) say(pair.c ? "The label stays as it is annotated." : "No label is changed.");
+    }
+    close(i);
+  }
+
   function provenance(pair) {
     const box = element("details");
-    const summary = element("summary", "", "Provenance and scores");
+    const summary = element("summary", "", "Signature and scores");
     summary.dataset.does = "provenance";
     box.append(summary);
     box.addEventListener("toggle", () => {
       if (!box.open || box.querySelector("dl")) return;
       const list = element("dl");
-      const entries = { method: pair.n || "unknown", signature: methods[pair.g].signature, id: pair.i, ...pair.p };
+      const entries = { method: pair.n || "unknown", signature: methods[pair.g].signature, id: pair.i };
       const put = (name, value, description) => {
         if (value === null || value === undefined) return;
         const row = element("div", "", null, description && { title: description });
@@ -81,7 +161,7 @@ function examples(data, digest) {
       };
       for (const [name, value] of Object.entries(entries)) put(name, value);
       scores.forEach((score, k) => {
-        if (!score.always && !score.name.startsWith("own:")) put(score.title, pair.v[k], score.description);
+        if (!score.always) put(score.title, pair.v[k], score.description);
       });
       box.append(list);
     });
@@ -90,23 +170,30 @@ function examples(data, digest) {
 
   function draw(i, place, of) {
     const pair = pairs[i];
-    const row = element("article", "pair", null, {
+    const row = element("article", `pair ${mark(pair)}`, null, {
       tabindex: "-1", "aria-posinset": place + 1, "aria-setsize": of, "aria-labelledby": `pair-${i}`, "data-pair": i,
     });
     if (i === current) row.classList.add("current");
     const head = element("header");
+    if (mark(pair)) head.append(element("span", "mark", methods[pair.g].symbol, { "aria-hidden": "true" }));
     head.append(element("h3", "", methods[pair.g].name || "unknown method", { id: `pair-${i}`, dir: "auto" }));
     if (pair.i !== null) head.append(element("span", "name", pair.i, { dir: "auto" }));
     const decision = review.of(i);
     if (pair.r !== undefined) head.append(element("span", "state filtered", `filtered out: ${reasons[pair.r]}`));
-    else if (decision) head.append(element("span", `state ${decision}`, decision === "accept" ? "✓ accepted" : "✗ rejected"));
+    else if (decision) head.append(element("span", `state ${decision}`, STATES[decision]));
     const teacher = pair.t ? teacherSays(pair.t) : null;
     const sides = element("div", "sides");
     const left = element("div");
     for (const [number, role, marks] of pair.s) left.append(side(ROLES[role], gold[number], marks));
     if (!pair.s.length) left.append(side("source", null, null, "unknown"));
     const right = element("div");
-    right.append(side(pair.c ? "suggested" : pair.a ? "augmented, rewritten" : "augmented", pair.m, pair.d));
+    const changes = review.changes(i);
+    const title = pair.c ? "suggested" : pair.a ? "augmented, rewritten" : "augmented";
+    const editor = editors.get(i);
+    if (editor) right.append(side("correct the labels", editor));
+    else if (changes) right.append(side(`${pair.c ? "" : "augmented, "}corrected`, { ...pair.m, m: mentionsOf(i) }, pair.d));
+    else right.append(side(title, pair.m, pair.d));
+    if (changes && !editor) right.append(correctionList(pair, changes));
     const list = element("ul", "scores", null, { "aria-label": "Scores" });
     const selected = [$("score").value, $("order").value.split(" ")[0]];
     scores.forEach((score, k) => {
@@ -116,6 +203,7 @@ function examples(data, digest) {
       list.append(item);
     });
     if (teacher) right.append(teacher);
+    if (pair.p) right.append(element("p", "why", pair.p, { dir: "auto" }));
     if (pair.w) right.append(element("p", "teacher", pair.w, { dir: "auto" }));
     sides.append(left, right);
     const foot = element("footer");
@@ -132,6 +220,11 @@ function examples(data, digest) {
         });
         buttons.append(button);
       }
+      const correct = element("button", "correct", "Correct", { type: "button", "aria-pressed": decision === "correct" });
+      correct.dataset.does = "correct";
+      correct.setAttribute("aria-expanded", editor !== undefined);
+      correct.addEventListener("click", () => edit(i));
+      buttons.append(correct);
       foot.append(buttons);
     }
     row.append(head, sides, foot);
@@ -147,12 +240,14 @@ function examples(data, digest) {
       const pair = pairs[i];
       const left = pair.s.reduce((sum, [number]) => sum + 50 + high(gold[number], goldText[number].length), 0);
       const right = 50 + high(pair.m, text[i].indexOf("\n"));
-      return 96 + (wide ? Math.max(left, right) : left + right);
+      return 96 + (pair.p ? 24 * Math.ceil(pair.p.length / letters) : 0) + (wide ? Math.max(left, right) : left + right);
     };
   }
 
   const feed = new Feed($("feed"), draw, guess);
-  const covered = () => $("filters").getBoundingClientRect().height + 52;
+  const covered = () => $("bar").offsetHeight + parseFloat(getComputedStyle($("bar")).top);
+  // What gets the focus is scrolled to a place below the bar.
+  new ResizeObserver(() => $("feed").style.setProperty("--covered", `${covered()}px`)).observe($("bar"));
 
   function count() {
     const n = shown.length;
@@ -160,8 +255,11 @@ function examples(data, digest) {
   }
 
   function decided() {
-    const { accept, reject } = review.counts();
-    $("decided").textContent = `${whole.format(accept)} accepted, ${whole.format(reject)} rejected`;
+    const { accept, reject, correct } = review.counts();
+    const [judged, total] = [review.decisions.size, review.total].map(whole.format);
+    $("progress").value = review.decisions.size;
+    $("judged").textContent = `${judged} of ${total}`;
+    $("decided").textContent = `${whole.format(accept)} accepted, ${whole.format(reject)} rejected, ${whole.format(correct)} corrected`;
     $("undo").disabled = !review.past.length;
     $("export").disabled = !review.decisions.size;
   }
@@ -221,7 +319,7 @@ function examples(data, digest) {
     pairs.forEach((pair, i) => {
       if (method !== "" && pair.g !== Number(method)) return;
       if (reason === "kept" ? pair.r !== undefined : reason !== "" && pair.r !== Number(reason)) return;
-      if (type !== "" && !pair.m.m.some(([of]) => of === Number(type))) return;
+      if (type !== "" && !mentionsOf(i).some(([of]) => of === Number(type))) return;
       if (decision && (decision === "none" ? review.of(i) || pair.r !== undefined : review.of(i) !== decision)) return;
       if (teacher && (teacher === "none" ? pair.t : !pair.t?.some(([of]) => teacher === "any" || teacher === of))) return;
       if (score >= 0 && (least !== null || most !== null)) {
@@ -320,6 +418,7 @@ function examples(data, digest) {
 
   function keys(event) {
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || $("keys").open) return;
+    if (event.target.closest(".editor")) return; // it has keys of its own
     const typing = event.target.closest("input, select, textarea");
     if (typing) {
       if (event.key === "Escape") typing.blur();
@@ -332,6 +431,9 @@ function examples(data, digest) {
     else if (decision) {
       if (current === null || !shown.includes(current)) step(1);
       else if (decide(current, decision)) step(1);
+    } else if (event.key === "c") {
+      if (current === null || !shown.includes(current)) step(1);
+      else edit(current);
     } else if (event.key === "u") undo();
     else if (event.key === "p") feed.rows.get(current)?.querySelector("summary")?.click();
     else if (event.key === "/") {
@@ -343,6 +445,7 @@ function examples(data, digest) {
   }
 
   choices();
+  $("progress").max = review.total;
   for (const id of ["search", "least", "most"]) $(id).addEventListener("input", apply);
   for (const id of ["method", "type", "reason", "decision", "teacher", "order", "score"]) $(id).addEventListener("change", apply);
   $("filters").addEventListener("submit", (event) => event.preventDefault());
@@ -350,10 +453,12 @@ function examples(data, digest) {
     $("filters").reset();
     apply();
   });
-  $("more").addEventListener("click", () => {
-    const open = $("choices").classList.toggle("open");
+  const unfold = (open) => {
+    $("choices").hidden = !open;
     $("more").setAttribute("aria-expanded", open);
-  });
+  };
+  $("more").addEventListener("click", () => unfold($("choices").hidden));
+  unfold(matchMedia("(min-width: 46.01rem)").matches);
   $("undo").addEventListener("click", undo);
   $("export").addEventListener("click", save);
   $("import").addEventListener("click", () => $("file").click());

@@ -20,6 +20,7 @@ from entaug.metrics.quality import GOLD, MEASURES, Quality, format_values
 from entaug.metrics.tables import Block
 from entaug.report.html import plots
 from entaug.report.html.examples import ScoreColumn, report_data, signature_of
+from entaug.report.html.marks import MethodMark, method_marks
 from entaug.report.markdown import report_parts
 from entaug.study.records import RunRecord
 
@@ -79,7 +80,7 @@ def render_html_document(title: str, blocks: Sequence[Block], figures: Sequence[
 MAX_EXAMPLES = 20_000
 """Number of augmented sentences that a page shows; of more, a random sample."""
 
-SCRIPTS = ("theme.js", "sentences.js", "feed.js", "review.js", "page.js")
+SCRIPTS = ("theme.js", "sentences.js", "feed.js", "edit.js", "review.js", "page.js")
 
 
 def render_html_report(
@@ -99,6 +100,7 @@ def render_html_report(
     shown = AugmentedCorpus(
         corpus.gold, {name: [corpus.methods[name][i] for i in chosen] for name, chosen in places.items()}
     )
+    signs = method_marks(corpus)
     figures = [plots.label_plot(corpus), plots.length_plot(corpus)]
     remarks = [
         note if quality.name == GOLD else f"{quality.name}: {note}"
@@ -114,9 +116,9 @@ def render_html_report(
         data=report_data(shown, _score_columns(qualities, corpus, places)),
         counts=_counts(corpus),
         audit=None,
-        methods=[_describe_method(name, pairs) for name, pairs in corpus.methods.items()],
+        methods=[_describe_method(name, pairs, signs[name]) for name, pairs in corpus.methods.items()],
         measures=_measure_rows(qualities),
-        names=[quality.name for quality in qualities],
+        names=[(quality.name, signs.get(quality.name)) for quality in qualities],
         plots=[figure for figure in figures if figure is not None],
         experiments=_experiments(records, by_type=by_type, by_length=by_length, errors=errors) if records else None,
         notes=list(dict.fromkeys([*notes, *corpus.notes, *notes_on_examples(corpus)])),
@@ -171,12 +173,13 @@ def _counts(corpus: AugmentedCorpus) -> dict[str, int]:
     }
 
 
-def _describe_method(name: str, pairs: Sequence[AugmentedPair]) -> dict[str, Any]:
+def _describe_method(name: str, pairs: Sequence[AugmentedPair], sign: MethodMark) -> dict[str, Any]:
     method, *parameters = (signature_of(pairs) or "").split("|")
     methods = METHODS.usable()
     accepted = [pair for pair in pairs if pair.rejection is None]
     return {
         "name": name,
+        "mark": sign,
         "summary": methods[method].info.summary if method in methods else "",
         "parameters": [(key, value) for key, equals, value in (p.partition("=") for p in parameters) if equals],
         "accepted": len(accepted),

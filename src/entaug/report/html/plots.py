@@ -13,9 +13,9 @@ from entaug.core.data import Sentence
 from entaug.formats.augmented import AugmentedCorpus
 from entaug.metrics.tables import Table
 from entaug.report.comparison import BASELINES, GOLD_STEPS, ArmResult, Setting
+from entaug.report.html.marks import MethodMark, method_marks
 
 _MAX_LABELS = 14
-_SYMBOLS = "●■▲◆▼✚✖★◀▶"
 _LEFT, _WIDTH = 170, 430  # of the axis, in units of the drawing
 _MAX_TICKS = 8
 
@@ -25,8 +25,9 @@ Interval = tuple[float, float]
 class Mark(NamedTuple):
     """A mark in a row: a bar or a symbol at a value, or a line or box from one value to another."""
 
+    # Colours are "gold", "augmented", and "method method-3" for that with a number.
     kind: Literal["bar", "symbol", "line", "box"]
-    colour: Literal["gold", "augmented"]
+    colour: str
     start: float
     end: float = 0.0
     symbol: str = ""
@@ -36,7 +37,7 @@ class Series(NamedTuple):
     """An entry of the legend."""
 
     symbol: str
-    colour: Literal["gold", "augmented"]
+    colour: str
     name: str
 
 
@@ -85,18 +86,16 @@ def label_plot(corpus: AugmentedCorpus) -> Plot | None:
     if not gold:
         labels.sort(key=lambda label: -total[label])
     shown = labels if len(labels) <= _MAX_LABELS else labels[: _MAX_LABELS - 1]
-    # Methods differ in their symbol, which everybody can see; too many methods cannot be told apart.
-    is_told = len(methods) <= len(_SYMBOLS)
-    symbols = _SYMBOLS if is_told else _SYMBOLS[0] * len(methods)
+    # Methods differ in their colour, and in their symbol, which everybody can see.
+    signs = method_marks(corpus)
     rows = []
     for label in shown:
         marks = [Mark("bar", "gold", _percent(gold, label))] if gold else []
-        for counts, symbol in zip(methods.values(), symbols, strict=False):
+        for name, counts in methods.items():
             if counts:
-                marks.append(Mark("symbol", "augmented", _percent(counts, label), symbol=symbol))
+                marks.append(Mark("symbol", _colour(signs[name]), _percent(counts, label), symbol=signs[name].symbol))
         rows.append((label, marks))
     rest = f" The {len(shown)} most frequent of {len(labels)} types are shown." if len(shown) < len(labels) else ""
-    told = zip(symbols, methods if is_told else ["a method"], strict=False)
     return Plot(
         "Entity types before and after",
         f"Bars show the share of a type among the mentions of gold sentences, symbols those of methods.{rest}",
@@ -107,12 +106,16 @@ def label_plot(corpus: AugmentedCorpus) -> Plot | None:
             ["type", "gold", *methods],
             [[label, *(_count_and_share(counts, label) for counts in (gold, *methods.values()))] for label in labels],
         ),
-        [Series("❙", "gold", "gold"), *(Series(symbol, "augmented", name) for symbol, name in told)],
+        [Series("❙", "gold", "gold"), *(Series(signs[n].symbol, _colour(signs[n]), n) for n in methods)],
     )
 
 
 def _label_counts(sentences: Sequence[Sentence]) -> Counter[str]:
     return Counter(mention.label for sentence in sentences for mention in sentence.mentions)
+
+
+def _colour(sign: MethodMark) -> str:
+    return f"method method-{sign.colour}"
 
 
 def _percent(counts: Counter[str], label: str) -> float:
@@ -128,12 +131,13 @@ def length_plot(corpus: AugmentedCorpus) -> Plot | None:
     methods = _accepted(corpus)
     if not methods:
         return None
+    signs = method_marks(corpus)
     groups = [("gold", corpus.gold)] if corpus.gold else []
     groups += methods.items()
     rows, cells = [], []
     for number, (name, sentences) in enumerate(groups):
         low, first, median, third, high = values = _five_quantiles([len(sentence) for sentence in sentences])
-        colour: Literal["gold", "augmented"] = "gold" if corpus.gold and not number else "augmented"
+        colour = "gold" if corpus.gold and not number else _colour(signs[name])
         marks = [Mark("line", colour, low, high), Mark("box", colour, first, third), Mark("bar", colour, median)]
         rows.append((name, marks))
         cells.append([name, f"{len(sentences):,}", *(f"{value:g}" for value in values)])

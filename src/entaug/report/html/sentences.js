@@ -7,6 +7,12 @@ function element(tag, classes, text, attributes) {
   return created;
 }
 
+/** A sentence of the data with its tokens as an array. */
+function withTokens(sentence) {
+  if (typeof sentence.t === "string") sentence.t = sentence.t.split(" ");
+  return sentence;
+}
+
 const colourOf = (type) => `var(--type-${type % 12})`;
 
 /**
@@ -106,14 +112,17 @@ function drawSentence(sentence, marks, typeNames, words) {
 
 function drawRun(lines, depth) {
   const run = element("span", "run");
-  if (lines.length) {
-    const of = (type, solid) => solid
-      ? `linear-gradient(${colourOf(type)}, ${colourOf(type)})`
-      : `repeating-linear-gradient(90deg, ${colourOf(type)} 0 3px, transparent 3px 7px)`;
-    run.style.backgroundImage = lines.map(([, type, solid]) => of(type, solid)).join(",");
-    run.style.backgroundPosition = lines.map(([lane]) => `0 calc(100% - ${4 * (depth - 1 - lane)}px)`).join(",");
-    run.style.backgroundSize = "100% 2px";
-    run.style.paddingBottom = `${4 * depth}px`;
-  }
+  if (lines.length) paintRun(run, lines, depth);
   return run;
+}
+
+/** Draw lines under an element, each given by its lane, its type, and whether it is solid. */
+function paintRun(run, lines, depth) {
+  const of = (type, solid) => solid
+    ? `linear-gradient(${colourOf(type)}, ${colourOf(type)})`
+    : `repeating-linear-gradient(90deg, ${colourOf(type)} 0 3px, transparent 3px 7px)`;
+  run.style.backgroundImage = lines.map(([, type, solid]) => of(type, solid)).join(",");
+  run.style.backgroundPosition = lines.map(([lane]) => `0 calc(100% - ${4 * (depth - 1 - lane)}px)`).join(",");
+  run.style.backgroundSize = "100% 2px";
+  run.style.paddingBottom = `${4 * depth}px`;
 }
