@@ -68,6 +68,12 @@ def quantity(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
+def shown_time(seconds: float) -> str:
+    """Return a time in minutes, or in hours if it is long."""
+    minutes = max(1, round(seconds / 60))
+    return f"{minutes:,} min" if minutes < 120 else f"{minutes / 60:,.0f} h"
+
+
 def shown_path(path: str) -> str:
     """Return the name of an output for messages."""
     return "standard output" if path == "-" else path
@@ -209,4 +215,4 @@ def _study_line(state: StudyProgress) -> str:
     if state.phase:
         total = "" if state.steps is None else f" of {state.steps:,}"
         what = f"{state.phase}: {state.steps_done:,}{total} steps"
-    return f"{what}, about {max(1, round(state.seconds_left / 60)):,} min left" if state.seconds_left else what
+    return f"{what}, about {shown_time(state.seconds_left)} left" if state.seconds_left else what

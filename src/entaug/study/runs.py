@@ -50,7 +50,7 @@ class RunSpec:
     def steps(self) -> int:
         """Number of optimizer steps."""
         # It does not depend on how many sentences a method really returns, so all arms of a ratio have equal steps.
-        return self._tagger_training.total_steps(self._num_planned)
+        return self._tagger_training.total_steps(self.num_planned)
 
     @property
     def training(self) -> TaggerTrainingConfig:
@@ -59,13 +59,13 @@ class RunSpec:
         return replace(self._tagger_training, **changes, steps=self.steps, seed=self.seed)
 
     @property
-    def _num_planned(self) -> int:
+    def num_planned(self) -> int:
         """The number of gold sentences and of the new ones that the ratio stands for."""
         return self.split.num_gold + round(self.ratio * self.split.num_gold)
 
     @property
     def _tagger_training(self) -> TaggerTrainingConfig:
-        return self.tagger.training.for_sentences(self._num_planned)
+        return self.tagger.training.for_sentences(self.num_planned)
 
     @property
     def search(self) -> str:
