@@ -34,6 +34,7 @@ _PUBLISHED = (
     "brackets. Which differences hold at equal steps is said above and below."
 )
 _ENOUGH_SEEDS = 3  # with fewer, an interval that contains 0 decides nothing
+_SHORTAGE = 0.75  # of the sentences that a ratio asks for: with less a method has hardly more to say
 _ONE_SIDED = 0.025  # how often an interval lies above 0 where there is no effect
 
 Results = Mapping[Setting, Sequence[ArmResult]]
@@ -117,7 +118,7 @@ def report_parts(
         if errors:
             shown.append(_breakdown("F1 by mention", arms, lambda scores: scores.by_novelty, str))
             shown.append(_error_table(arms))
-    notes = [*_missing(results), *_leakage(results), *_environments(latest, len(records) - len(latest))]
+    notes = [*_missing(results), *_shortages(results), *_leakage(results), *_environments(latest, len(records) - len(latest))]
     summary = [*_summary(results), *_chance(results), *corpus_tables(results)]
     if tables:
         summary += [_PUBLISHED, *plan_tables(tables, results)]
@@ -199,7 +200,7 @@ def _arm_table(arms: Iterable[ArmResult]) -> Table:
             [
                 arm.name,
                 "-" if arm.name == GOLD else f"{arm.ratio:g}N{' (chosen on dev)' if result.is_chosen else ''}",
-                f"{fmean(record.new for record in result.records):,.0f}",
+                _amount(result),
                 _mean_and_deviation([record.test.micro.f1 for record in result.records]),
                 _mean_and_deviation([record.test.macro for record in result.records]),
                 "-" if result.gain_over_gold is None else _points(result.gain_over_gold),
@@ -211,6 +212,27 @@ def _arm_table(arms: Iterable[ArmResult]) -> Table:
             ]
         )
     return Table(_ARM_COLUMNS.split("|"), rows)
+
+
+def _amount(result: ArmResult) -> str:
+    """The number of new sentences, and of how many the method fell short."""
+    made, asked = (fmean(values) for values in zip(*((r.new, r.asked) for r in result.records), strict=True))
+    is_short = result.arm.name not in BASELINES and not result.is_teacher and round(made) < round(asked)
+    return f"{made:,.0f} of {asked:,.0f}" if is_short else f"{made:,.0f}"
+
+
+def _shortages(results: Results) -> list[Block]:
+    """The methods that made much less than asked, because more would repeat what they made."""
+    lines = []
+    for setting, arms in results.items():
+        for result in arms:
+            made, asked = (sum(values) for values in zip(*((r.new, r.asked) for r in result.records), strict=True))
+            if result.arm.name not in BASELINES and not result.is_teacher and made < _SHORTAGE * asked:
+                lines.append(f"{setting}: {result.arm}: {_amount(result)}")
+    if not lines:
+        return []
+    reason = "the others would have repeated a sentence or were refused, so a larger ratio changes the steps alone"
+    return [Heading("Fewer sentences than asked"), f"Less than three quarters of what the ratio asks; {reason}:", lines]
 
 
 def _relative(gain: float, base: float | None) -> str:

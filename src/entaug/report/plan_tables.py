@@ -19,6 +19,7 @@ _NONE = "-"
 
 def plan_tables(tables: Sequence[TablePlan], results: Mapping[Setting, Sequence[ArmResult]]) -> list[Block]:
     """The tables, each with its title, and below it the published averages that their own cells contradict."""
+    # Without results they show the published figures alone.
     blocks: list[Block] = []
     for table in tables:
         rows = [_Cells(table, row, results).texts for row in table.cells]
@@ -85,7 +86,10 @@ class _Cells:
         write = _amount if self.table.show == "ratio" else _text
         cells = []
         for own, published in zip(ours, self.row.figures, strict=True):
-            cells.append(f"{write(own)} ({write(published)})" if published else write(own))
+            if not self.results:
+                cells.append(write(published))
+            else:
+                cells.append(f"{write(own)} ({write(published)})" if published else write(own))
         return [size, self.row.arm, *cells]
 
     def _ours(self, column: str) -> Figures:

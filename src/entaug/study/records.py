@@ -66,6 +66,7 @@ class RunRecord:
     dev: Scores | None = None
     new_in_test: int = 0
     config: Mapping[str, Any] = field(default_factory=dict)
+    pooled: int | None = field(default=None, compare=False)
     path: str | None = field(default=None, compare=False)
     line: int | None = field(default=None, compare=False)
 
@@ -76,6 +77,11 @@ class RunRecord:
     def labels(self) -> tuple[object, ...]:
         """The place of the run in a plan."""
         return self.corpus, self.size, self.tagger, self.arm, self.ratio, self.seed
+
+    @property
+    def asked(self) -> int:
+        """The number of new sentences that the ratio stands for; of a cross-validation on average over the folds."""
+        return round(self.ratio * self.size * (1 if self.pooled is None else (self.pooled - 1) / self.pooled))
 
     @property
     def is_teacher(self) -> bool:
@@ -213,6 +219,7 @@ def _pooled_folds(records: Iterable[RunRecord]) -> Iterator[RunRecord]:
             yield replace(
                 some[0],
                 fold=None,
+                pooled=count,
                 test=reduce(Scores.__add__, (record.test for record in some)),
                 dev=reduce(Scores.__add__, dev) if dev else None,
                 new=sum(record.new for record in some) // count,
