@@ -23,9 +23,7 @@ from entaug.study.records import read_run_records
 from entaug.study.tables import TablePlan
 
 PAPERS = Path(__file__).parent / "papers"
-_MARKER = re.compile(
-    r"<!-- (twin|paper): (\S+) -->\n(?:(?:(?!<!-- twin|<!-- paper).)*?<!-- end -->\n)?", re.DOTALL
-)
+_MARKER = re.compile(r"<!-- (twin|paper): (\S+) -->\n(?:(?:(?!<!-- twin|<!-- paper).)*?<!-- end -->\n)?", re.DOTALL)
 
 
 def with_results(page: str) -> str:

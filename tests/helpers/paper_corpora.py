@@ -89,7 +89,9 @@ def _write(path: Path, corpus: str, part: str, number: int) -> None:
 def _lines(corpus: str, name: str, sentences: Sequence[Sentence]) -> Iterator[str]:
     """The lines of files with columns, each as its corpus has them."""
     if corpus == "conll" and not name.startswith("esp"):
-        yield {"eng": "-DOCSTART- -X- -X- O\n\n", "deu": "-DOCSTART- -X- -X- -X- O\n\n"}.get(name[:3], "-DOCSTART- -DOCSTART- O\n")
+        yield {"eng": "-DOCSTART- -X- -X- O\n\n", "deu": "-DOCSTART- -X- -X- -X- O\n\n"}.get(
+            name[:3], "-DOCSTART- -DOCSTART- O\n"
+        )
     for i, sentence in enumerate(sentences):
         if corpus == "multiconer":
             yield f"# id {i:08x}-0000\tdomain=en\n"

@@ -118,7 +118,12 @@ def report_parts(
         if errors:
             shown.append(_breakdown("F1 by mention", arms, lambda scores: scores.by_novelty, str))
             shown.append(_error_table(arms))
-    notes = [*_missing(results), *_shortages(results), *_leakage(results), *_environments(latest, len(records) - len(latest))]
+    notes = [
+        *_missing(results),
+        *_shortages(results),
+        *_leakage(results),
+        *_environments(latest, len(records) - len(latest)),
+    ]
     summary = [*_summary(results), *_chance(results), *corpus_tables(results)]
     if tables:
         summary += [_PUBLISHED, *plan_tables(tables, results)]

@@ -26,7 +26,7 @@ from entaug.files.locks import lock, try_claim
 from entaug.formats import read
 from entaug.methods.shared.generative import GenerativeAugmenter
 from entaug.study.data import DataSplit, prepare_splits
-from entaug.study.plan import MethodPlan, Plan, read_plan
+from entaug.study.plan import MethodPlan, Plan, TaggerPlan, read_plan
 from entaug.study.records import RECORDS_FILE, RecordStore, RunRecord
 from entaug.study.runs import RunSpec, execute_run
 from entaug.study.schedule import Schedule, Selection
@@ -127,7 +127,9 @@ def run_experiment(
     for name, split in by_corpus.items():
         gold = list(read(split.train))
         for tagger in filter(split.corpus.includes, plan.taggers):
-            notes |= dict.fromkeys(f"{name}: {note}" for note in note_on_encoder(tagger.on(split.corpus).create(), gold))
+            notes |= dict.fromkeys(
+                f"{name}: {note}" for note in note_on_encoder(tagger.on(split.corpus).create(), gold)
+            )
     for note in notes:
         report(note)
     jobs = jobs or default_jobs(plan.threads)
@@ -136,34 +138,37 @@ def run_experiment(
         _advance(schedule, store)
         state = _progress(schedule, store.records, set(store.records), 0.0)
         return replace(state, seconds_left=seconds_left(schedule.selected, store.seconds, jobs, report))
-    for note in _check_requirements(plan, list(by_corpus.values())):
+    for note in _check_requirements(schedule):
         report(note)
     plan.output.mkdir(parents=True, exist_ok=True)
     write_tables(plan.output, plan.tables)
     return _Execution(plan, schedule, store, jobs, progress, on_wait).run()
 
 
-def _check_requirements(plan: Plan, splits: Sequence[DataSplit]) -> list[str]:
+def _check_requirements(schedule: Schedule) -> list[str]:
     """Load every model once, so that missing ones are reported before any run; return notes on languages."""
-    for i, tagger in enumerate(plan.taggers):
-        for own in {repr(own): own for split in splits for own in [tagger.on(split.corpus)]}.values():
-            with plan.lines.at("taggers", i, own.params):
-                own.create().check_requirements()
-    used: dict[str, tuple[MethodPlan, list[DataSplit]]] = {}
-    for method in plan.methods:
-        for split in splits:
-            if method.makes_sentences and split.corpus.includes(method):
-                own_method = method.on(split.corpus)
-                used.setdefault(repr((own_method.name, own_method.params)), (own_method, []))[1].append(split)
+    plan = schedule.plan
+    taggers: dict[str, TaggerPlan] = {}
+    used: dict[str, tuple[MethodPlan, dict[str, DataSplit]]] = {}
+    for run in schedule.selected:
+        taggers.setdefault(repr((run.tagger.name, run.tagger.params)), run.tagger)
+        for method in run.parts:
+            if method.makes_sentences:
+                of_method = used.setdefault(repr((method.name, method.params)), (method, {}))
+                of_method[1].setdefault(f"{run.split.corpus.name}: {method.label}", run.split)
+    labels = [tagger.label for tagger in plan.taggers]
+    for tagger in taggers.values():
+        with plan.lines.at("taggers", labels.index(tagger.label), tagger.params):
+            tagger.create().check_requirements()
     notes: list[str] = []
-    for method, some in used.values():
+    for method, splits in used.values():
         with plan.lines.at("methods", method.table, method.params):
             augmenter = method.create().load()
             if isinstance(augmenter, GenerativeAugmenter):
-                for split in some:
+                for name, split in splits.items():
                     found = augmenter.notes_on_languages(read(split.train))
-                    notes += [f"{split.corpus.name}: {method.label}: {note} for the corpus" for note in found]
-    return notes
+                    notes += [f"{name}: {note} for the corpus" for note in found]
+    return list(dict.fromkeys(notes))
 
 
 def _advance(schedule: Schedule, store: RecordStore) -> None:
@@ -266,10 +271,11 @@ class _Execution:
         """Bring the records into the order of the plan."""
         with lock(self.plan.output / RECORDS_FILE, self.on_wait):
             self.store.refresh()
-            _advance(self.schedule, self.store)
-            chosen = self.schedule.chosen
-            runs = self.schedule.runs
-            self.store.sort([(run.key, {**run.labels(), "chosen": run.key in chosen}) for run in runs])
+            # In which order runs were added depended on which were finished first.
+            schedule = self.schedule.fresh()
+            _advance(schedule, self.store)
+            labels = [(run.key, {**run.labels(), "chosen": run.key in schedule.chosen}) for run in schedule.runs]
+            self.store.sort(labels)
 
     def state(self) -> StudyProgress:
         others = self.store.records.keys() - self.previous - self.own

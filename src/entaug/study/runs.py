@@ -46,13 +46,13 @@ class RunSpec:
     parts: tuple[MethodPlan, ...] = ()
     teachers: tuple[TeacherPlan, ...] = (TeacherPlan(),)
 
-    @property
+    @cached_property
     def steps(self) -> int:
         """Number of optimizer steps."""
         # It does not depend on how many sentences a method really returns, so all arms of a ratio have equal steps.
         return self._tagger_training.total_steps(self.num_planned)
 
-    @property
+    @cached_property
     def training(self) -> TaggerTrainingConfig:
         """The hyperparameters of the training: those of the tagger, and what the method changes."""
         changes = dict(self.method.training) if self.method else {}
@@ -63,7 +63,7 @@ class RunSpec:
         """The number of gold sentences and of the new ones that the ratio stands for."""
         return self.split.num_gold + round(self.ratio * self.split.num_gold)
 
-    @property
+    @cached_property
     def _tagger_training(self) -> TaggerTrainingConfig:
         return self.tagger.training.for_sentences(self.num_planned)
 

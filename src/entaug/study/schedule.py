@@ -91,9 +91,17 @@ def _setting_of(run: RunSpec) -> dict[str, str]:
 class Schedule:
     """The runs of a plan: those known from the start, and those that follow from choices on dev."""
 
-    def __init__(self, plan: Plan, splits: Sequence[DataSplit], selection: Selection | None = None) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        splits: Sequence[DataSplit],
+        selection: Selection | None = None,
+        known: dict[tuple[object, ...], RunSpec] | None = None,
+    ) -> None:
         self.plan = plan
         self.selection = selection or Selection()
+        self._splits = splits
+        self._known: dict[tuple[object, ...], RunSpec] = {} if known is None else known
         self.chosen: set[str] = set()
         self.warnings = [
             f"{split.corpus.name}: {count:,} of the {split.num_gold:,} training sentences stand in {part} too"
@@ -116,6 +124,10 @@ class Schedule:
     def runs(self) -> list[RunSpec]:
         """The runs that are known so far."""
         return list(self._runs.values())
+
+    def fresh(self) -> Schedule:
+        """The schedule as it was at its start; what it adds for given records is in one order."""
+        return Schedule(self.plan, self._splits, self.selection, self._known)
 
     @property
     def selected(self) -> list[RunSpec]:
@@ -179,12 +191,12 @@ class Schedule:
         for split in setting.splits:
             for seed in plan.seeds:
                 identity = (split.train, tagger.label, arm, ratio, seed)
-                if identity not in self._runs:
+                if identity not in self._known:
                     own = method and method.on(split.corpus)
                     own_parts = tuple(part.on(split.corpus) for part in parts)
                     known = (plan.threads, plan.output, own_parts, plan.teachers)
-                    self._runs[identity] = RunSpec(split, tagger, arm, ratio, seed, own, *known)
-                runs.append(self._runs[identity])
+                    self._known[identity] = RunSpec(split, tagger, arm, ratio, seed, own, *known)
+                runs.append(self._runs.setdefault(identity, self._known[identity]))
         return runs
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -42,14 +43,12 @@ def seconds_per_step(
             raise _EnoughError
 
     labelled = (sentence for sentence in sentences if sentence.mentions)
-    try:
+    with contextlib.suppress(_EnoughError):
         tagger.fit(
             list(islice(labelled, config.batch_size * _TRIAL_STEPS)),
             config=replace(config, steps=_TRIAL_STEPS, checkpoint="last"),
             progress=note,
         )
-    except _EnoughError:
-        pass
     wall, threads = ([end[i] - start[i] for start, end in pairwise(times)] or [0.0] for i in (0, 1))
     return median(wall) if is_alone else max(median(wall), median(threads))
 
