@@ -238,6 +238,36 @@ def test_pages_of_papers_hold_their_tables_and_the_records_of_their_twins(paper_
     assert mentioned == {name_of(path).removesuffix(".toml") for path in (*TWINS, *WHOLE)}
 
 
+VERDICTS = ("held", "not held", "undecided", "not tested yet", "not testable here")
+
+
+def test_claims_have_a_verdict_and_a_record_that_exists() -> None:
+    page = PAPERS / "claims.md"
+    text = page.read_text(encoding="utf-8")
+    claims = [row for row in re.findall(r"(?m)^\| (.+) \| (.+) \| (.+) \| (.+) \|$", text) if row[1] != "in the paper"]
+    claims = [row for row in claims if not re.fullmatch("[-: ]+", row[0]) and row[0] not in ("ACLM", "CASSI", "EnTDA", "paper")]
+    assert len(claims) == 80
+    for claim, _, verdict, record in claims:
+        kind = re.split(r"[:,;]| by | for | with | at | but ", verdict)[0]
+        assert kind in VERDICTS, f"{claim}: {verdict}"
+        assert not kind.endswith("held") or "](" in record or ".toml`" in record, claim
+        for plan in re.findall(r"`(\S+\.toml)`", record):
+            assert (PAPERS / plan).is_file(), plan
+        for link, anchor in re.findall(r"\]\(([^)#]+)(?:#([^)]+))?\)", record):
+            target = (page.parent / link).resolve()
+            assert target.is_file(), link
+            headings = re.findall(r"(?m)^#+ (.+)$", target.read_text(encoding="utf-8"))
+            assert not anchor or anchor in {re.sub(r"[^\w -]", "", one.lower()).replace(" ", "-") for one in headings}
+
+
+def test_the_page_of_claims_has_the_misprints() -> None:
+    text = (PAPERS / "claims.md").read_text(encoding="utf-8")
+    for misprints_of in MISPRINTS.values():
+        for one in misprints_of:
+            printed, mean = (part.split(" / ")[0] for part in one.rpartition(": ")[2].split(" is not "))
+            assert f"| {printed} | {mean} |" in text
+
+
 # The other twins have methods and taggers of these.
 OFTEN = ("aclm/table-1", "cassi/table-6", "syntax/table-2")
 
