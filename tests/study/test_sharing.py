@@ -155,7 +155,7 @@ def test_records_that_others_write_are_read_also_from_a_sorted_file(plan: Path) 
     assert mine.records.keys() == {run.key for run in runs[:5]}
 
 
-# ------------------------------------------------------------------------------------------------------- some of the runs
+# ---------------------------------------------------------------------------------------------------- some of the runs
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,8 @@ class ExperimentSummary(Summary):
             if state.runs_done:
                 yield f"{quantity(state.runs_done, 'run')} done"
             if state.seconds_left is not None:
-                yield f"about {shown_time(state.seconds_left)} of training and testing; what methods make takes time besides"
+                time = f"about {shown_time(state.seconds_left)} of training and testing"
+                yield f"{time}; what methods make takes time besides"
         else:
             others = f", {state.by_others:,} by other processes" if state.by_others else ""
             done = f"{quantity(state.runs_done, 'run')} done, {state.previously_done:,} of them before{others}"

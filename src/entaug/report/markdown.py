@@ -86,8 +86,8 @@ def markdown_report(
     """
     parts = report_parts(records, by_type=by_type, by_length=by_length, errors=errors, samples=samples, tables=tables)
     blocks: list[Block] = [Heading("Results of the runs", 1), *parts.summary]
-    for setting, tables in parts.tables.items():
-        blocks += [Heading(str(setting)), *tables]
+    for setting, own in parts.tables.items():
+        blocks += [Heading(str(setting)), *own]
     return as_markdown([*blocks, *parts.notes])
 
 

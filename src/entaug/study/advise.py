@@ -10,10 +10,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import reduce
-from itertools import pairwise
 from pathlib import Path
 from random import Random
-from statistics import median
 from typing import Annotated, Any
 
 import orjson

@@ -39,7 +39,7 @@ class _Search:
 
 @dataclass(frozen=True)
 class Selection:
-    """The runs that are asked for: of each kind of name those with one of the names that are given, if there are any."""
+    """The runs that are asked for: of each kind of name, if some are given, those with one of them."""
 
     names: Mapping[str, set[str]] = field(default_factory=dict)
 

@@ -87,7 +87,7 @@ def _fault_of(row: Any, width: int) -> str:
     if figures and len(figures) != width:
         return f"has {len(figures)} figures for {width} columns"
     for figure in figures:
-        parts = figure if isinstance(figure, list | tuple) and len(figure) == 2 else [figure]  # noqa: PLR2004
+        parts = figure if isinstance(figure, list | tuple) and len(figure) == 2 else [figure]
         if figure != NO_FIGURE and not all(type(part) in (int, float) for part in parts):
             return f"has {figure!r} in place of a figure, of two for F1 and macro-F1, or of {NO_FIGURE!r}"
     return ""
