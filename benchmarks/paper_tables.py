@@ -1,7 +1,9 @@
-"""Write the results of the small twins of the papers' tables into the pages of `benchmarks/papers`.
+"""Write the papers' tables and the results of their small twins into the pages of `benchmarks/papers`.
 
     entaug experiment benchmarks/papers/cassi/table-6.small.toml
     python benchmarks/paper_tables.py
+
+The figures of a paper are those of the plan; if the plan has been run, ours stand before them.
 
 With ``--check`` nothing is written, and the exit code says whether the pages are up to date.
 """
@@ -10,27 +12,50 @@ from __future__ import annotations
 
 import re
 import sys
+import tomllib
 from pathlib import Path
 
 from entaug.files.atomic import atomic_file
 from entaug.metrics.tables import as_markdown
 from entaug.report.markdown import report_parts
+from entaug.report.plan_tables import plan_tables
 from entaug.study.records import read_run_records
+from entaug.study.tables import TablePlan
 
 PAPERS = Path(__file__).parent / "papers"
-_MARKER = re.compile(r"<!-- twin: (\S+) -->\n(?:(?!<!-- twin).)*?<!-- end -->\n|<!-- twin: (\S+) -->\n", re.DOTALL)
+_MARKER = re.compile(r"<!-- (twin|paper): (\S+) -->\n(?:(?:(?!<!-- twin|<!-- paper).)*?<!-- end -->\n)?", re.DOTALL)
 
 
 def with_results(page: str) -> str:
-    """Replace the blocks of a page that hold the results of twins.
+    """Replace the blocks of a page that hold the tables of papers and the results of twins.
 
     Args:
         page: the text of the page.
     """
-    return _MARKER.sub(lambda match: _block(match[1] or match[2]), page)
+    return _MARKER.sub(lambda match: (_paper if match[1] == "paper" else _twin)(match[2]), page)
 
 
-def _block(twin: str) -> str:
+def _paper(name: str) -> str:
+    records = PAPERS / name / "runs.jsonl"
+    results = report_parts(read_run_records([records.parent])).results if records.is_file() else {}
+    blocks = plan_tables(tables_of(PAPERS / f"{name}.toml"), results)
+    return "\n".join([f"<!-- paper: {name} -->", "", as_markdown(blocks).strip(), "", "<!-- end -->", ""])
+
+
+def tables_of(plan: Path) -> list[TablePlan]:
+    """Read the tables of a plan, whose corpora may be missing.
+
+    Args:
+        plan: the plan.
+    """
+    tables = tomllib.loads(plan.read_text(encoding="utf-8")).get("tables", [])
+    return [
+        TablePlan(**{key: tuple(value) if isinstance(value, list) else value for key, value in table.items()})
+        for table in tables
+    ]
+
+
+def _twin(twin: str) -> str:
     records = PAPERS / twin / "runs.jsonl"
     lines = [f"<!-- twin: {twin} -->", ""]
     if records.is_file():

@@ -81,6 +81,32 @@ def test_germeval_is_read_as_nested_and_comes_back(tmp_path: Path) -> None:
     assert opened.format.lost(first, opened.dialect) == []
 
 
+MULTICONER = """\
+# id 3f2a-01\tdomain=en
+the _ _ O
+duke _ _ B-PER
+
+# id 77b0-c4\tdomain=en
+# _ _ O
+rome _ _ B-LOC
+
+"""
+
+
+def test_multiconer_has_the_id_and_the_domain_of_a_sentence_in_a_comment(tmp_path: Path) -> None:
+    path = put(tmp_path, "en_train.conll", MULTICONER)
+    first, second = entaug.read(path)
+    assert first.tokens == ("the", "duke")
+    assert first.fields["comments"] == ["# id 3f2a-01\tdomain=en"]
+    assert second.tokens == ("#", "rome")
+    assert again(path) == MULTICONER
+    tabs = put(tmp_path, "tabs.conll", MULTICONER.replace(" _ _ ", "\t_\t_\t"))
+    assert [s.tokens for s in entaug.read(tabs)] == [first.tokens, second.tokens]
+    # A token with a space ends with a tag, and is none.
+    odd = put(tmp_path, "odd.conll", "# 1\tB-X\nof\tO\n\n# 2\tO\nKent\tB-X\n\n")
+    assert [s.tokens[0] for s in entaug.read(odd)] == ["# 1", "# 2"]
+
+
 def test_one_of_the_columns_can_be_asked_for(tmp_path: Path) -> None:
     path = put(tmp_path, "a.tsv", GERMEVAL)
     assert entaug.read(path, tag_column=3).labels == ("LOC",)

@@ -89,7 +89,7 @@ def test_a_cell_by_hand(tmp_path: Path) -> None:
     equal = ["+10.0", "+0.0", "+0.0 %", "+0.0 to +0.0", "1.000", "no difference seen"]
     assert rows(text, "duplicate")[0][5:] == equal
     assert rows(text, "lwtr")[0] == [
-        *("lwtr", "2N", "198", lwtr_f1, lwtr_f1),
+        *("lwtr", "2N", "198 of 200", lwtr_f1, lwtr_f1),
         *("+20.0", "+10.0", "+16.7 %", "+10.0 to +10.0", "< 0.001", "helps"),
     ]
     assert rows(text, "mr")[0][5:] == ["-10.0", "-20.0", "-33.3 %", "-20.0 to -20.0", "< 0.001", "hurts"]

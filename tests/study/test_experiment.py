@@ -505,15 +505,14 @@ def test_ctrl_c_ends_an_experiment_and_all_its_processes(encoder: Path, tmp_path
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     # In a group of its own, which gets the signal whole, as from a terminal.
     with subprocess.Popen(command, stderr=subprocess.PIPE, env=environment, start_new_session=True) as process:
-        lock_file = tmp_path / "plan" / ".runs.jsonl.lock"
-        wait_until(lock_file.exists)
+        wait_until(lambda: any((tmp_path / "plan").glob(".*.writing.lock")))
         signal.signal(signal.SIGINT, before)
         time.sleep(0.3)  # a process for runs is beginning
         os.killpg(process.pid, signal.SIGINT)
         _, said = process.communicate(timeout=600)
     assert process.returncode == 130
     assert said == b"entaug: interrupted; run the same command again to resume\n"
-    assert not lock_file.exists()
+    assert not list((tmp_path / "plan").glob(".*.lock"))
 
     def is_left() -> bool:
         with contextlib.suppress(ProcessLookupError):  # raised once nobody of the group is left

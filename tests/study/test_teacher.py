@@ -171,7 +171,7 @@ def test_faulty_arms_are_refused(old: str, new: str, message: str, encoder: Path
 
 def test_requirements_of_arms_without_an_augmenter(encoder: Path, tmp_path: Path) -> None:
     plan: Any = read_plan(write_plan(tmp_path, encoder))
-    assert _check_requirements(plan, prepare_splits(plan)) == []
+    assert _check_requirements(Schedule(plan, prepare_splits(plan))) == []
 
 
 def test_a_teacher_may_be_another_tagger_that_all_runs_share(encoder: Path, tmp_path: Path) -> None:

@@ -340,6 +340,24 @@ def test_static_words_are_told_by_vector_casing_and_characters(vectors: Path) ->
     assert not both[0, 1].any()
 
 
+def test_characters_are_read_by_an_lstm_whatever_stands_beside(vectors: Path, tmp_path: Path) -> None:
+    body = StaticEncoder(str(vectors), "abcdefgh", "lstm")
+    assert body.size == StaticEncoder(str(vectors), "abcdefgh").size
+    words = ["ab", "ba", "abcdefgh" * 9, "a"]
+    alone = [body([body.prepare([word])])[0, 0] for word in words]
+    together = body([body.prepare(words), body.prepare(["ab"])])
+    for word, own in enumerate(alone):
+        assert torch.allclose(together[0, word], own, atol=1e-6)
+    assert torch.allclose(together[1, 0], alone[0], atol=1e-6)
+    assert not torch.allclose(alone[0], alone[1], atol=1e-3)  # the order of the characters counts
+    tagger = create_tagger("static-bilstm-crf", vectors=str(vectors), characters="lstm", device="cpu", precision="fp32")
+    tagger.fit(GOLD, config=QUICK)
+    assert score(GOLD, tagger.predict(GOLD)).micro.f1 > 0.9
+    tagger.save(tmp_path / "tagger")
+    again = load_tagger(tmp_path / "tagger")
+    assert again.predict(GOLD) == tagger.predict(GOLD)
+
+
 @pytest.mark.parametrize("name", ["linear", "bilstm-crf", "w2ner"])
 def test_an_encoder_without_trained_layers_keeps_its_weights(
     name: str, bert: Path, vectors: Path, tmp_path: Path

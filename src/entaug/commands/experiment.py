@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from entaug.commands.command import Command, Summary
 from entaug.commands.options import COMPUTING
-from entaug.commands.output import print_message, quantity
+from entaug.commands.output import print_message, quantity, show_study, shown_time
 from entaug.config.params import PositiveInt
 from entaug.study.engine import StudyProgress, run_experiment, show_study
 from entaug.study.plan import read_plan
@@ -29,8 +29,15 @@ class ExperimentSummary(Summary):
         yield from (f"leak: {warning}" for warning in state.warnings)
         if self.is_check:
             yield f"{self.plan}: valid; {quantity(state.runs, 'run')} with {state.steps:,} steps in total"
+            if state.runs_done:
+                yield f"{quantity(state.runs_done, 'run')} done"
+            if state.seconds_left is not None:
+                time = f"about {shown_time(state.seconds_left)} of training and testing"
+                yield f"{time}; what methods make takes time besides"
         else:
-            yield f"{quantity(state.runs_done, 'run')} done, {state.previously_done:,} of them before: {self.output}"
+            others = f", {state.by_others:,} by other processes" if state.by_others else ""
+            done = f"{quantity(state.runs_done, 'run')} done, {state.previously_done:,} of them before{others}"
+            yield f"{done}: {self.output}"
             yield f"see: entaug report {self.output}"
 
 
@@ -38,18 +45,22 @@ def experiment(
     plan: str | Path,
     *,
     jobs: PositiveInt | None = None,
+    only: Sequence[str] = (),
     check: bool = False,
     progress: Callable[[StudyProgress], None] = lambda _: None,
     report: Callable[[str], None] = lambda _: None,
 ) -> ExperimentSummary:
     """Execute the runs of a plan: corpora x subset sizes x methods x ratios x taggers x seeds.
 
-    Run it again after an interruption: finished runs are not repeated.
+    Run it again after an interruption: finished runs are not repeated. Run it several times at once, for example one
+    process for each GPU, to share the runs.
 
     Args:
         plan: the plan of the experiment, a TOML file: see docs/experiments.md.
         jobs: the number of parallel runs; by default as cores and threads allow, at most 4.
-        check: check the plan and count its runs, without running them.
+        only: the runs to execute, such as ``corpus=conll-en``, ``size=100``, ``tagger=linear``, ``method=cassi`` or
+            ``seed=1``: of each kind those that are named.
+        check: check the plan, count its runs and estimate their time, without running them.
         progress: called after each run.
         report: called with notes.
     """
@@ -58,7 +69,8 @@ def experiment(
     def wait() -> None:
         print_message(f"waiting: another process is running {read.output}")
 
-    state = run_experiment(read, jobs=jobs, check_only=check, progress=progress, report=report, on_wait=wait)
+    calls = {"progress": progress, "report": report, "on_wait": wait}
+    state = run_experiment(read, jobs=jobs, only=only, check_only=check, **calls)
     return ExperimentSummary(str(plan), str(read.output), state, check)
 
 

@@ -24,6 +24,7 @@ from entaug.metrics.span_f1 import SENTENCE_LENGTHS
 from entaug.report.html.page import notes_on_examples, render_html_report
 from entaug.report.markdown import markdown_report
 from entaug.study.records import RECORDS_FILE, is_run_record, read_run_records
+from entaug.study.tables import read_tables
 
 
 @dataclass
@@ -134,7 +135,8 @@ def write_report(
             message = "sentences, --gold and --title are for HTML only"
             raise InputError(message, path=next(iter(augmented), None), remedy="name an output that ends in .html")
         check_apart([output], (Path(path, RECORDS_FILE) if Path(path).is_dir() else path for path in paths))
-        page = markdown_report(read_run_records(paths), by_type=by_type, by_length=by_length, errors=errors)
+        shown: dict[str, Any] = {"by_type": by_type, "by_length": by_length, "errors": errors}
+        page = markdown_report(read_run_records(paths), tables=read_tables(paths), **shown)
         write_text(page, output, force=force)
         return ReportSummary(str(output))
     runs, augmented, notes = classify_inputs(paths)
@@ -162,6 +164,7 @@ def write_report(
         by_type=by_type,
         errors=errors,
         by_length=by_length,
+        tables=read_tables(runs),
     )
     write_text(page, output, force=force)
     notes += [*corpus.notes, *notes_on_examples(corpus), *(note for quality in qualities[:1] for note in quality.notes)]

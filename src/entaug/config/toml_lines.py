@@ -35,7 +35,7 @@ class TomlLines:
         counts: dict[str, int] = {}
         table, number = "", 0
         for line, content in enumerate(text.split("\n"), start=1):
-            if header := re.match(r"\s*\[\[?([^\]]+)\]", content):
+            if header := re.match(r"\s*\[\[?([^\[\],]+)\]\]?\s*(?:#.*)?$", content):
                 table = re.sub(r"[\s\"']", "", header[1])
                 number = counts.get(table, 0)
                 counts[table] = number + 1

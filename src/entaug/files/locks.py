@@ -55,6 +55,16 @@ def claim(target: Path) -> Iterator[None]:
         yield
 
 
+def try_claim(target: Path) -> contextlib.ExitStack | None:
+    """Claim a target unless another process has it; closing what is returned gives it back."""
+    stack = contextlib.ExitStack()
+    try:
+        stack.enter_context(claim(target))
+    except OutputError:
+        return None
+    return stack
+
+
 @contextlib.contextmanager
 def _released(file_lock: FileLock) -> Iterator[None]:
     """Remove and release a lock at the end."""

@@ -15,7 +15,9 @@ from entaug.metrics.significance import ONE_SEED, Difference, mean_interval
 from entaug.metrics.span_f1 import ERROR_KINDS, MatchCounts, Scores
 from entaug.metrics.tables import Block, Heading, Table, as_markdown
 from entaug.report.comparison import BASELINES, GOLD, Arm, ArmResult, Setting, compare_arms
+from entaug.report.plan_tables import plan_tables
 from entaug.study.records import RunRecord
+from entaug.study.tables import TablePlan
 
 _SIGNS = {"helps": "↑", "hurts": "↓", "no difference seen": "=", ONE_SEED: "(one seed)"}
 _LEGEND = (
@@ -27,7 +29,12 @@ _LEGEND = (
 _ARM_COLUMNS = (
     "arm|ratio|new|F1|macro F1|over gold, equal epochs|over gold, equal steps|relative|95 % interval|p|verdict"
 )
+_PUBLISHED = (
+    "Tables of the plan: F1 at equal epochs, as papers report it, of methods as dev chose them; published figures in "
+    "brackets. Which differences hold at equal steps is said above and below."
+)
 _ENOUGH_SEEDS = 3  # with fewer, an interval that contains 0 decides nothing
+_SHORTAGE = 0.75  # of the sentences that a ratio asks for: with less a method has hardly more to say
 _ONE_SIDED = 0.025  # how often an interval lies above 0 where there is no effect
 
 Results = Mapping[Setting, Sequence[ArmResult]]
@@ -52,6 +59,7 @@ def markdown_report(
     by_length: Sequence[int] = (),
     errors: bool = False,
     samples: int = 1000,
+    tables: Sequence[TablePlan] = (),
 ) -> str:
     """Format the results of experiments as Markdown.
 
@@ -62,9 +70,10 @@ def markdown_report(
             last, for example ``(10, 20)``.
         errors: whether to add tables of F1 on seen and unseen mentions, and of the number of errors of each kind.
         samples: number of resamples; see `entaug.metrics.significance.paired_bootstrap`.
+        tables: the tables that plans ask for; see `entaug.study.tables.read_tables`.
 
     Returns:
-        A summary of all methods, a table for each setting, and notes on missing runs and leakage.
+        A summary of all methods, the tables of plans, a table for each setting, and notes on missing runs and leakage.
 
     Raises:
         InputError: there is no record, or runs of one setting have different test sets.
@@ -75,10 +84,10 @@ def markdown_report(
         >>> markdown_report([record]).splitlines()[0]
         '# Results of the runs'
     """
-    parts = report_parts(records, by_type=by_type, by_length=by_length, errors=errors, samples=samples)
+    parts = report_parts(records, by_type=by_type, by_length=by_length, errors=errors, samples=samples, tables=tables)
     blocks: list[Block] = [Heading("Results of the runs", 1), *parts.summary]
-    for setting, tables in parts.tables.items():
-        blocks += [Heading(str(setting)), *tables]
+    for setting, own in parts.tables.items():
+        blocks += [Heading(str(setting)), *own]
     return as_markdown([*blocks, *parts.notes])
 
 
@@ -89,6 +98,7 @@ def report_parts(
     by_length: Sequence[int] = (),
     errors: bool = False,
     samples: int = 1000,
+    tables: Sequence[TablePlan] = (),
 ) -> ReportParts:
     """The parts of `markdown_report`, which documents the arguments."""
     if not records:
@@ -96,20 +106,28 @@ def report_parts(
     last = {(r.corpus, r.size, r.tagger, r.arm, r.ratio, r.subset_seed, r.seed): r for r in records}
     latest = list(last.values())
     results = compare_arms(latest, samples)
-    tables: dict[Setting, list[Table]] = {}
+    of_settings: dict[Setting, list[Table]] = {}
     for setting, arms in results.items():
-        tables[setting] = [_arm_table(arms), *_dev_table(arms)]
+        shown = of_settings[setting] = [_arm_table(arms), *_dev_table(arms)]
         if by_type:
-            tables[setting].append(_breakdown("F1 by type", arms, lambda scores: scores.by_type, str))
+            shown.append(_breakdown("F1 by type", arms, lambda scores: scores.by_type, str))
         if by_length:
             title = "F1 by tokens of the sentence"
             parts = _breakdown(title, arms, lambda s: s.length_counts(by_length) or s.by_sentence_length, _first)
-            tables[setting].append(parts)
+            shown.append(parts)
         if errors:
-            tables[setting].append(_breakdown("F1 by mention", arms, lambda scores: scores.by_novelty, str))
-            tables[setting].append(_error_table(arms))
-    notes = [*_missing(results), *_leakage(results), *_environments(latest, len(records) - len(latest))]
-    return ReportParts(results, [*_summary(results), *_chance(results), *corpus_tables(results)], tables, notes)
+            shown.append(_breakdown("F1 by mention", arms, lambda scores: scores.by_novelty, str))
+            shown.append(_error_table(arms))
+    notes = [
+        *_missing(results),
+        *_shortages(results),
+        *_leakage(results),
+        *_environments(latest, len(records) - len(latest)),
+    ]
+    summary = [*_summary(results), *_chance(results), *corpus_tables(results)]
+    if tables:
+        summary += [_PUBLISHED, *plan_tables(tables, results)]
+    return ReportParts(results, summary, of_settings, notes)
 
 
 def _first(lengths: str) -> int:
@@ -187,7 +205,7 @@ def _arm_table(arms: Iterable[ArmResult]) -> Table:
             [
                 arm.name,
                 "-" if arm.name == GOLD else f"{arm.ratio:g}N{' (chosen on dev)' if result.is_chosen else ''}",
-                f"{fmean(record.new for record in result.records):,.0f}",
+                _amount(result),
                 _mean_and_deviation([record.test.micro.f1 for record in result.records]),
                 _mean_and_deviation([record.test.macro for record in result.records]),
                 "-" if result.gain_over_gold is None else _points(result.gain_over_gold),
@@ -199,6 +217,27 @@ def _arm_table(arms: Iterable[ArmResult]) -> Table:
             ]
         )
     return Table(_ARM_COLUMNS.split("|"), rows)
+
+
+def _amount(result: ArmResult) -> str:
+    """The number of new sentences, and of how many the method fell short."""
+    made, asked = (fmean(values) for values in zip(*((r.new, r.asked) for r in result.records), strict=True))
+    is_short = result.arm.name not in BASELINES and not result.is_teacher and round(made) < round(asked)
+    return f"{made:,.0f} of {asked:,.0f}" if is_short else f"{made:,.0f}"
+
+
+def _shortages(results: Results) -> list[Block]:
+    """The methods that made much less than asked, because more would repeat what they made."""
+    lines = []
+    for setting, arms in results.items():
+        for result in arms:
+            made, asked = (sum(values) for values in zip(*((r.new, r.asked) for r in result.records), strict=True))
+            if result.arm.name not in BASELINES and not result.is_teacher and made < _SHORTAGE * asked:
+                lines.append(f"{setting}: {result.arm}: {_amount(result)}")
+    if not lines:
+        return []
+    reason = "the others would have repeated a sentence or were refused, so a larger ratio changes the steps alone"
+    return [Heading("Fewer sentences than asked"), f"Less than three quarters of what the ratio asks; {reason}:", lines]
 
 
 def _relative(gain: float, base: float | None) -> str:

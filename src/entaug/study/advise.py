@@ -10,10 +10,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import reduce
-from itertools import pairwise
 from pathlib import Path
 from random import Random
-from statistics import median
 from typing import Annotated, Any
 
 import orjson
@@ -67,6 +65,7 @@ from entaug.study.data import short_hash
 from entaug.study.engine import ProgressCallback, StudyProgress, default_jobs, show_study
 from entaug.study.records import RECORDS_FILE, RunRecord
 from entaug.study.runs import RunSpec, drop_intermediate, gives_probabilities, train_run
+from entaug.study.times import SLOWER, seconds_per_step
 from entaug.taggers.base import TaggerTrainingConfig, create_tagger, default_tagger
 from entaug.teacher.label import label_sentences, most_informative
 
@@ -74,8 +73,6 @@ _LARGER = "mpnet"
 _FOLDS = 3
 _REPEATS = 3
 _LEAST_SIZE = 10  # sentences of the smallest subset
-_TRIAL_STEPS = 8
-_SLOWER = 1.3  # trainings beside others, with loading and predicting, compared with the trial
 _SHARE = 0.85  # of the budget, which trainings may take
 _MAX_LABELLED = 1000  # unlabelled sentences that are looked at
 _NUM_SHOWN = 10
@@ -300,11 +297,16 @@ class _Advisor:
             note = orjson.loads(path.read_bytes())
             if note["key"] == key:
                 return [int(size) for size in note["sizes"]]
-        seconds = _seconds_per_step(self.tagger, self.runs.parts[0].train, is_alone=self.runs.jobs == 1)
+        seconds = seconds_per_step(
+            create_tagger(self.tagger.name, encoder=self.tagger.encoder),
+            self.runs.parts[0].train,
+            TaggerTrainingConfig(batch_size=BATCH_SIZE),
+            is_alone=self.runs.jobs == 1,
+        )
         for last in range(len(ladder), _FEWEST_SIZES - 1, -1):
             sizes = ladder[max(0, last - NUM_SIZES) : last]
             steps = sum(map(self.tagger.num_steps, sizes))
-            if _SLOWER * steps * seconds / self.runs.jobs <= 60 * _SHARE * self.budget:
+            if SLOWER * steps * seconds / self.runs.jobs <= 60 * _SHARE * self.budget:
                 break
         with atomic_file(path) as out:
             out.write(orjson.dumps({"key": key, "sizes": sizes}))
@@ -420,17 +422,3 @@ class _Advisor:
         labelled = label_sentences([text[i] for i in sorted(drawn)], tagger, is_flat=is_flat)
         chosen, _ = most_informative(labelled, _NUM_SHOWN, seed=self.runs.seed)
         return [Suggestion(one.sentence.text, one.sentence.id, round(one.confidence, 4)) for one, _ in chosen]
-
-
-def _seconds_per_step(tagger: CurveTagger, sentences: Sequence[Sentence], *, is_alone: bool) -> float:
-    """The time of a step, by a short trial."""
-    # In processes of one thread each a step takes as long as all threads together do here, or longer where other work
-    # takes the cores.
-    times: list[tuple[float, float]] = []
-    config = TaggerTrainingConfig(steps=_TRIAL_STEPS, batch_size=BATCH_SIZE)
-    drawn = [sentence for sentence in sentences if sentence.mentions][: BATCH_SIZE * _TRIAL_STEPS]
-    create_tagger(tagger.name, encoder=tagger.encoder).fit(
-        drawn, config=config, progress=lambda *_: times.append((time.monotonic(), time.process_time()))
-    )
-    wall, threads = ([end[i] - start[i] for start, end in pairwise(times)] or [0.0] for i in (0, 1))
-    return median(wall) if is_alone else max(median(wall), median(threads))

@@ -228,7 +228,7 @@ class _CorpusSplitter:
         if corpus.overlap is not None or all(sentence.is_flat for sentence in train):
             return
         for tagger in self.plan.taggers:
-            if tagger.is_flat_only and corpus.includes(tagger):
+            if tagger.on(corpus).is_flat_only and corpus.includes(tagger):
                 message = f"{corpus.name} has nested or discontinuous mentions, which {tagger.label} cannot learn"
                 remedy = 'set overlap = "outermost" for the corpus, or its taggers to one that can, such as w2ner'
                 raise self.error("train", message, remedy)

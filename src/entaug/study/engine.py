@@ -1,7 +1,8 @@
 """Execution of studies: every run is executed once, and its record is kept.
 
 The runs of an experiment are executed in separate processes with a fixed number of threads, so that neither other runs
-nor interruptions change their records; those of `entaug.auto` one after the other in this process.
+nor interruptions change their records; those of `entaug.auto` one after the other in this process. Several calls may
+share the runs of one experiment: each claims a run before it executes it.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, field
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -23,18 +25,21 @@ from entaug.backends.language_check import note_on_encoder
 from entaug.backends.processes import interrupts_blocked, process_pool
 from entaug.core.progress import in_notebook, notebook_line
 from entaug.errors import EntaugError, OutputError
-from entaug.files.locks import lock
+from entaug.files.locks import lock, try_claim
 from entaug.formats import read
 from entaug.methods.shared.generative import GenerativeAugmenter
 from entaug.study.data import DataSplit, prepare_splits
-from entaug.study.plan import MethodPlan, Plan, read_plan
+from entaug.study.plan import MethodPlan, Plan, TaggerPlan, read_plan
 from entaug.study.records import RECORDS_FILE, RecordStore, RunRecord
 from entaug.study.runs import RunSpec, execute_run
-from entaug.study.schedule import Schedule
+from entaug.study.schedule import Schedule, Selection
+from entaug.study.tables import write_tables
+from entaug.study.times import seconds_left
 
 T = TypeVar("T")
 
 _clock = time.monotonic
+_POLL = 0.5  # seconds after which a process looks what others have done
 
 
 # ------------------------------------------------------------------------------------------------------------- progress
@@ -51,6 +56,7 @@ class StudyProgress:
     steps: int | None = None
     steps_done: int = 0
     seconds_left: float | None = None
+    by_others: int = 0
     warnings: list[str] = field(default_factory=list)
 
 
@@ -140,6 +146,7 @@ def run_experiment(
     plan: str | Path | Plan,
     *,
     jobs: int | None = None,
+    only: Sequence[str] = (),
     progress: ProgressCallback = lambda _: None,
     check_only: bool = False,
     on_wait: Callable[[], None] = lambda: None,
@@ -149,88 +156,167 @@ def run_experiment(
     # It can be interrupted at any time and called again: finished runs are not repeated.
     if not isinstance(plan, Plan):
         plan = read_plan(plan)
+    selection = Selection.of(only, plan)
     splits = prepare_splits(plan)
-    schedule = Schedule(plan, splits)
+    schedule = Schedule(plan, splits, selection)
     by_corpus = {split.corpus.name: split for split in splits}
     notes: dict[str, None] = {}
     for name, split in by_corpus.items():
         gold = list(read(split.train))
         for tagger in filter(split.corpus.includes, plan.taggers):
-            notes |= dict.fromkeys(f"{name}: {note}" for note in note_on_encoder(tagger.create(), gold))
+            notes |= dict.fromkeys(
+                f"{name}: {note}" for note in note_on_encoder(tagger.on(split.corpus).create(), gold)
+            )
     for note in notes:
         report(note)
+    jobs = jobs or default_jobs(plan.threads)
+    store = RecordStore(plan.output)
     if check_only:
-        return _progress(schedule, {}, set(), 0.0)
-    for note in _check_requirements(plan, list(by_corpus.values())):
+        _advance(schedule, store)
+        state = _progress(schedule, store.records, set(store.records), 0.0)
+        return replace(state, seconds_left=seconds_left(schedule.selected, store.seconds, jobs, report))
+    for note in _check_requirements(schedule):
         report(note)
     plan.output.mkdir(parents=True, exist_ok=True)
-    with lock(plan.output / RECORDS_FILE, on_wait):
-        return _execute(plan, schedule, jobs or default_jobs(plan.threads), progress)
+    write_tables(plan.output, plan.tables)
+    return _Execution(plan, schedule, store, jobs, progress, on_wait).run()
 
 
-def _check_requirements(plan: Plan, splits: Sequence[DataSplit]) -> list[str]:
+def _check_requirements(schedule: Schedule) -> list[str]:
     """Load every model once, so that missing ones are reported before any run; return notes on languages."""
-    for i, tagger in enumerate(plan.taggers):
-        with plan.lines.at("taggers", i, tagger.params):
+    plan = schedule.plan
+    taggers: dict[str, TaggerPlan] = {}
+    used: dict[str, tuple[MethodPlan, dict[str, DataSplit]]] = {}
+    for run in schedule.selected:
+        taggers.setdefault(repr((run.tagger.name, run.tagger.params)), run.tagger)
+        for method in run.parts:
+            if method.makes_sentences:
+                of_method = used.setdefault(repr((method.name, method.params)), (method, {}))
+                of_method[1].setdefault(f"{run.split.corpus.name}: {method.label}", run.split)
+    labels = [tagger.label for tagger in plan.taggers]
+    for tagger in taggers.values():
+        with plan.lines.at("taggers", labels.index(tagger.label), tagger.params):
             tagger.create().check_requirements()
-    used: dict[str, tuple[MethodPlan, list[DataSplit]]] = {}
-    for method in plan.methods:
-        for split in splits:
-            if method.makes_sentences and split.corpus.includes(method):
-                own = method.on(split.corpus)
-                used.setdefault(repr((own.name, own.params)), (own, []))[1].append(split)
     notes: list[str] = []
-    for method, some in used.values():
+    for method, splits in used.values():
         with plan.lines.at("methods", method.table, method.params):
             augmenter = method.create().load()
             if isinstance(augmenter, GenerativeAugmenter):
-                for split in some:
+                for name, split in splits.items():
                     found = augmenter.notes_on_languages(read(split.train))
-                    notes += [f"{split.corpus.name}: {method.label}: {note} for the corpus" for note in found]
-    return notes
+                    notes += [f"{name}: {note} for the corpus" for note in found]
+    return list(dict.fromkeys(notes))
 
 
-def _execute(plan: Plan, schedule: Schedule, jobs: int, progress: ProgressCallback) -> StudyProgress:
-    store = RecordStore(plan.output)
-    previous = set(store.records)
-    start = _clock()
-    futures: dict[Future[tuple[RunRecord, float]], RunSpec] = {}
-    submitted: set[str] = set()
-    failures: list[tuple[RunSpec, BaseException]] = []
+def _advance(schedule: Schedule, store: RecordStore) -> None:
+    """Make all choices on dev for which the runs are finished."""
+    number_of_runs = -1
+    while number_of_runs != len(schedule.runs):
+        number_of_runs = len(schedule.runs)
+        schedule.advance(store.records)
 
-    def sort_records() -> None:
-        store.sort([(run.key, {**run.labels(), "chosen": run.key in schedule.chosen}) for run in schedule.runs])
 
-    sort_records()
-    with process_pool(jobs, plan.threads) as pool:
+@dataclass
+class _Execution:
+    """The execution of the runs of an experiment, which it may share with other processes."""
+
+    plan: Plan
+    schedule: Schedule
+    store: RecordStore
+    jobs: int
+    progress: ProgressCallback
+    on_wait: Callable[[], None]
+
+    def run(self) -> StudyProgress:
+        self.previous = set(self.store.records)
+        self.own: set[str] = set()  # finished here
+        self.failures: dict[str, tuple[RunSpec, BaseException]] = {}
+        self.futures: dict[Future[tuple[RunRecord, float]], tuple[RunSpec, ExitStack]] = {}
+        self.start = _clock()
+        self.sort()
+        try:
+            with process_pool(self.jobs, self.plan.threads) as pool:
+                self._execute(pool)
+        finally:
+            for _, claim in self.futures.values():
+                claim.close()
+        self.sort()
+        if self.failures:  # the other runs were executed
+            failed, *others = self.failures.values()
+            failure = run_error(*failed)
+            if others:
+                failure.message += f", and {len(others):,} more failed"
+            raise failure from failed[1]
+        return self.state()
+
+    def _execute(self, pool: ProcessPoolExecutor) -> None:
+        has_waited = False
+        shown = (-1, -1)
         while True:
-            number_of_runs = -1
-            while number_of_runs != len(schedule.runs):
-                number_of_runs = len(schedule.runs)
-                schedule.advance(store.records)
-            for run in _execution_order(schedule.runs):
-                if run.key not in store.records and run.key not in submitted:
-                    submitted.add(run.key)
-                    with interrupts_blocked():
-                        futures[pool.submit(execute_run, run)] = run
-            progress(_progress(schedule, store.records, previous, _clock() - start))
-            if not futures:
+            self.store.refresh()
+            _advance(self.schedule, self.store)
+            is_shared = self._submit(pool)
+            if shown != (len(self.store.records), len(self.schedule.runs)):
+                shown = len(self.store.records), len(self.schedule.runs)
+                self.progress(self.state())
+            if not (self.futures or is_shared):
+                return
+            if not self.futures and not has_waited:
+                has_waited = True
+                self.on_wait()
+            self._take_finished()
+
+    def _submit(self, pool: ProcessPoolExecutor) -> bool:
+        """Begin runs as long as there are idle processes; return whether others execute some that are left."""
+        is_shared = False
+        in_work = {run.key for run, _ in self.futures.values()}
+        for run in _execution_order(self.schedule.selected):
+            if len(self.futures) >= self.jobs:
                 break
-            for future in finished(futures):
-                run = futures.pop(future)
+            if run.key in self.store.records or run.key in self.failures or run.key in in_work:
+                continue
+            if (claim := try_claim(self.plan.output / run.key)) is None:
+                is_shared = True
+                continue
+            self.store.refresh()  # whoever had the claim wrote the record before giving it back
+            if run.key in self.store.records:
+                claim.close()
+                continue
+            in_work.add(run.key)
+            with interrupts_blocked():
+                self.futures[pool.submit(execute_run, run)] = run, claim
+        return is_shared
+
+    def _take_finished(self) -> None:
+        """Wait a moment for runs, and write the records of those that are finished."""
+        if not self.futures:
+            time.sleep(_POLL)
+        # A signal may reach another thread; the main thread handles it when it wakes up.
+        for future in wait(self.futures, timeout=_POLL, return_when=FIRST_COMPLETED).done:
+            run, claim = self.futures.pop(future)
+            with claim:
                 if (error := future.exception()) is None:
-                    store.append(*future.result())
-                else:
-                    failures.append((run, error))
-                    if isinstance(error, BrokenProcessPool):
-                        raise run_error(run, error) from error
-    sort_records()
-    if failures:  # the other runs were executed
-        failure = run_error(*failures[0])
-        if len(failures) > 1:
-            failure.message += f", and {len(failures) - 1:,} more failed"
-        raise failure from failures[0][1]
-    return _progress(schedule, store.records, previous, _clock() - start)
+                    with lock(self.plan.output / RECORDS_FILE):
+                        self.store.append(*future.result())
+                    self.own.add(run.key)
+                    continue
+            self.failures[run.key] = run, error
+            if isinstance(error, BrokenProcessPool):
+                raise run_error(run, error) from error
+
+    def sort(self) -> None:
+        """Bring the records into the order of the plan."""
+        with lock(self.plan.output / RECORDS_FILE, self.on_wait):
+            self.store.refresh()
+            # In which order runs were added depended on which were finished first.
+            schedule = self.schedule.fresh()
+            _advance(schedule, self.store)
+            labels = [(run.key, {**run.labels(), "chosen": run.key in schedule.chosen}) for run in schedule.runs]
+            self.store.sort(labels)
+
+    def state(self) -> StudyProgress:
+        others = self.store.records.keys() - self.previous - self.own
+        return _progress(self.schedule, self.store.records, self.previous, _clock() - self.start, others)
 
 
 def finished(futures: Iterable[Future[T]]) -> set[Future[T]]:
@@ -273,18 +359,24 @@ def run_error(run: RunSpec, error: BaseException) -> EntaugError:
 
 
 def _progress(
-    schedule: Schedule, records: Mapping[str, RunRecord], previous: set[str], seconds: float
+    schedule: Schedule,
+    records: Mapping[str, RunRecord],
+    previous: set[str],
+    seconds: float,
+    others: Collection[str] = (),
 ) -> StudyProgress:
-    steps = {run.key: run.steps for run in schedule.runs}  # arms may share a run
+    runs = schedule.selected
+    steps = {run.key: run.steps for run in runs}  # arms may share a run
     left = sum(number for key, number in steps.items() if key not in records)
     own = sum(number for key, number in steps.items() if key in records and key not in previous)
     return StudyProgress(
-        runs=len(schedule.runs),
-        runs_done=sum(run.key in records for run in schedule.runs),
-        previously_done=sum(run.key in previous for run in schedule.runs),
+        runs=len(runs),
+        runs_done=sum(run.key in records for run in runs),
+        previously_done=sum(run.key in previous for run in runs),
         steps=sum(steps.values()),
         steps_done=sum(steps.values()) - left,
         seconds_left=estimate_seconds(seconds, own, left),
+        by_others=sum(run.key in others for run in runs),
         warnings=schedule.warnings,
     )
 

@@ -23,6 +23,7 @@ from entaug.errors import InputError, ParameterError, UnknownNameError
 from entaug.methods import METHODS, create_augmenter
 from entaug.methods.base import Augmenter
 from entaug.study.subsets import Strategy
+from entaug.study.tables import AVERAGE, TablePlan
 from entaug.taggers.base import TaggerTrainingConfig, TrainableTagger, create_tagger, overlap_of, with_overlap
 
 T = TypeVar("T")
@@ -38,6 +39,7 @@ SELF_TRAINING = "selftrain"
 _MAX_COPIES = 10  # the largest ratio that the patience rule tries: CASSI, section 3.2.2
 _LARGE = 1000  # sentences from which on the patience rule starts with quarters
 _RESERVED = {"copies": "use ratios", "seed": "use the seeds of the plan"}
+_TABLES = ("taggers", "methods", "teachers", "corpora", "tables")
 _INTERNAL = {"params", "group", "table", "lines", "first_seed"}  # fields that are no keys
 
 
@@ -354,6 +356,7 @@ class TaggerPlan(_Table):
     name: str
     label: Label
     training: ScaledTraining = field(default_factory=ScaledTraining)
+    by_corpus: ByCorpus = field(default_factory=dict)
     params: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -366,6 +369,12 @@ class TaggerPlan(_Table):
         message = "scale_above scales the learning rate, which is not given"
         is_wrong = training.scale_above is not None and training.learning_rate is None
         yield is_wrong, "training", message, "give learning_rate"
+
+    def on(self, corpus: CorpusPlan) -> TaggerPlan:
+        """Return the tagger with the parameters and hyperparameters that it has on a corpus."""
+        own = dict(self.by_corpus.get(corpus.name, {}))
+        training = read_training(own.pop("training", {}), self.training)
+        return replace(self, training=training, params={**self.params, **own}, by_corpus={})
 
     def create(self, overlap: str | None = None) -> TrainableTagger:
         """Create the tagger."""
@@ -407,6 +416,7 @@ class Plan(_Table):
     corpora: tuple[CorpusPlan, ...] = ()
     taggers: tuple[TaggerPlan, ...] = ()
     methods: tuple[MethodPlan, ...] = ()
+    tables: tuple[TablePlan, ...] = ()
     lines: TomlLines = field(default_factory=TomlLines)
 
 
@@ -425,6 +435,9 @@ def read_plan(path: str | Path) -> Plan:
     for i, corpus in enumerate(plan.corpora):
         with plan.lines.at("corpora", i, key=""):
             _check_needs(plan, corpus)
+    for i, table in enumerate(plan.tables):
+        with plan.lines.at("tables", i):
+            _check_table(plan, table)
     return plan
 
 
@@ -452,7 +465,7 @@ class _PlanReader:
         own = self.data.pop("training", {})
         with self.lines.at("training", values=own if isinstance(own, dict) else ()):
             training = read_training(own, ScaledTraining())
-        tables = {name: list(self.tables(name)) for name in ("taggers", "methods", "teachers", "corpora")}
+        tables = {name: list(self.tables(name)) for name in _TABLES}
         with self.lines.at("", values=self.data):
             plan = self.construct(Plan, "the plan", self.data, partial(self.lines.at, ""), training=training)
         with self.lines.at(""):
@@ -470,7 +483,12 @@ class _PlanReader:
             at = partial(self.lines.at, "corpora", i)
             with at(values=table):
                 corpora.append(self.construct(CorpusPlan, "a corpus", table, at))
-        lists = {"taggers": taggers, "teachers": teachers, "corpora": corpora, "methods": methods}
+        layouts = []
+        for i, table in enumerate(tables["tables"]):
+            at = partial(self.lines.at, "tables", i)
+            with at(values=table):
+                layouts.append(self.construct(TablePlan, "a table", table, at))
+        lists = {"taggers": taggers, "teachers": teachers, "corpora": corpora, "methods": methods, "tables": layouts}
         return replace(plan, lines=self.lines, **{name: tuple(some) for name, some in lists.items()})  # type: ignore[arg-type]
 
     def tables(self, name: str) -> Iterator[dict[str, Any]]:
@@ -574,6 +592,8 @@ def _references(plan: Plan) -> Iterator[_Reference]:
     """The names by which tables mean others."""
     methods = [*_labels(plan.methods), *dict.fromkeys(method.group for method in plan.methods if method.group)]
     simple = [method.label for method in plan.methods if not method.combine]
+    for i, tagger in enumerate(plan.taggers):
+        yield "taggers", i, "by_corpus", "corpora", tagger.by_corpus, _labels(plan.corpora)
     for method in plan.methods:
         yield "methods", method.table, "by_corpus", "corpora", method.by_corpus, _labels(plan.corpora)
         teacher = [method.teacher] if method.teacher else []
@@ -601,7 +621,12 @@ def _check_needs(plan: Plan, corpus: CorpusPlan) -> None:
         if method.is_self_training and all(source.unlabelled is None for source in sources):
             message = f"the corpus {corpus.name} has no unlabelled sentences for {method.label}"
             raise InputError(message, remedy='add unlabelled = "FILE", or unlabelled = {rest = 1000}')
-    taggers = filter(corpus.includes, plan.taggers)
+    taggers = []
+    for i, tagger in enumerate(plan.taggers):
+        if corpus.includes(tagger):
+            with plan.lines.at("taggers", i, key="by_corpus" if corpus.name in tagger.by_corpus else None):
+                taggers.append(tagger.on(corpus))
+                taggers[-1].create()
     by_dev = [f"the epoch of {tagger.label}" for tagger in taggers if tagger.training.checkpoint == "best"]
     by_dev += [f"the ratio of {method.label}" for method in used if method.ratios == PATIENCE]
     by_dev += [f"the cell of the grid {method.group}" for method in used if method.group]
@@ -609,3 +634,53 @@ def _check_needs(plan: Plan, corpus: CorpusPlan) -> None:
         message = f"the corpus {corpus.name} has no dev set, and {by_dev[0]} is chosen by dev"
         remedy = 'add dev = "FILE", or dev = {rest = 300} to draw one from the unused part of train'
         raise InputError(message, remedy=remedy)
+
+
+def _tested(plan: Plan, corpus: CorpusPlan) -> list[str]:
+    """The names under which results of a corpus are reported: one for each test set."""
+    if corpus.mix:
+        members = [other for other in plan.corpora if other.name in corpus.mix]
+        tests = [f"{member.name} {name}".strip() for member in members for name in member.test_files or [""]]
+        return [f"{corpus.name} on {name}" for name in tests]
+    return [f"{corpus.name} on {name}" if name else corpus.name for name in corpus.test_files or [""]]
+
+
+def _check_table(plan: Plan, table: TablePlan) -> None:
+    """Check that a table names corpora, arms, sizes and a tagger of the plan."""
+    by_name = {name: corpus for corpus in plan.corpora for name in _tested(plan, corpus)}
+    named = table.corpora if table.is_by_part else [column for column in table.columns if column != AVERAGE]
+    for name in named:
+        if name not in by_name:
+            raise UnknownNameError("corpus with results:", name, by_name)
+    labels = _labels(plan.taggers)
+    if table.tagger is None and len(labels) > 1:
+        raise ParameterError("the plan has several taggers", parameter="tagger", remedy='add tagger = "LABEL"')
+    if table.tagger is not None and table.tagger not in labels:
+        raise UnknownNameError("tagger", table.tagger, labels)
+    if table.show == "length":
+        _ = table.lengths
+    arms = _arms_of_rows(plan)
+    corpora = [by_name[name] for name in named]
+    sizes = [corpus for one in corpora for corpus in plan.corpora if corpus.name in (one.name, *one.mix)]
+    has_several = any(len(corpus.sizes or ()) > 1 for corpus in sizes)
+    for row in table.cells:
+        if row.arm not in arms:
+            raise UnknownNameError("arm of a row:", row.arm, arms)
+        if row.size is None and has_several:
+            message = f"the row of {row.arm} has no size, and the corpora have several"
+            raise ParameterError(message, parameter="rows", remedy='begin it with one: [100, "ARM", ...]')
+
+
+def _arms_of_rows(plan: Plan) -> set[str]:
+    """The names of arms in rows of tables: with the ratio where there are several that dev does not choose from."""
+    arms = {"gold", *(_labels(plan.teachers) if ENSEMBLE in plan.baselines else ())}
+    for method in plan.methods:
+        names, ratios = {method.group or method.label}, method.ratios
+        if ratios == PATIENCE:
+            ratios = patience_ratios(_LARGE)
+        elif not method.group and len(ratios) > 1:
+            names = set()
+        with_ratios = {f"{method.group or method.label} {ratio:g}N" for ratio in ratios}
+        baselines = {f"{name} {ratio:g}N" for name in plan.baselines if name != "gold" for ratio in ratios}
+        arms |= names | with_ratios | baselines
+    return arms

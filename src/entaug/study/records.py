@@ -28,6 +28,7 @@ RECORDS_FILE = "runs.jsonl"
 _OTHERS_FILE = "other-runs.jsonl"
 _TIMES_FILE = "times.jsonl"
 _REMEDY = "delete the line; the experiment repeats the run"
+_BEGINNING = 64  # bytes of a line by which it is recognised: its key is among them
 _RATIO = "amount"
 """The key of the ratio in files: it is part of the configurations by which runs are known."""
 
@@ -65,6 +66,7 @@ class RunRecord:
     dev: Scores | None = None
     new_in_test: int = 0
     config: Mapping[str, Any] = field(default_factory=dict)
+    pooled: int | None = field(default=None, compare=False)
     path: str | None = field(default=None, compare=False)
     line: int | None = field(default=None, compare=False)
 
@@ -75,6 +77,11 @@ class RunRecord:
     def labels(self) -> tuple[object, ...]:
         """The place of the run in a plan."""
         return self.corpus, self.size, self.tagger, self.arm, self.ratio, self.seed
+
+    @property
+    def asked(self) -> int:
+        """The number of new sentences that the ratio stands for; of a cross-validation on average over the folds."""
+        return round(self.ratio * self.size * (1 if self.pooled is None else (self.pooled - 1) / self.pooled))
 
     @property
     def is_teacher(self) -> bool:
@@ -212,6 +219,7 @@ def _pooled_folds(records: Iterable[RunRecord]) -> Iterator[RunRecord]:
             yield replace(
                 some[0],
                 fold=None,
+                pooled=count,
                 test=reduce(Scores.__add__, (record.test for record in some)),
                 dev=reduce(Scores.__add__, dev) if dev else None,
                 new=sum(record.new for record in some) // count,
@@ -222,17 +230,40 @@ def _pooled_folds(records: Iterable[RunRecord]) -> Iterator[RunRecord]:
 class RecordStore:
     """The records of a study on disk: appended one by one, sorted at the end."""
 
-    # Faulty lines are ignored, so that their runs are repeated.
+    # Faulty lines are ignored, so that their runs are repeated. Several processes may share the records, if they hold
+    # the lock of `RECORDS_FILE` while they append or sort.
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.records: dict[str, RunRecord] = {}
-        for name in (_OTHERS_FILE, RECORDS_FILE):
-            for value in _valid_lines(folder / name):
-                with contextlib.suppress(InputError):
-                    record = RunRecord.from_dict(value)
-                    self.records[record.key] = record
+        self._last = (0, b"")  # the last line of the file of records that was read: its place and its beginning
+        self._add(_valid_lines(folder / _OTHERS_FILE))
+        self.refresh()
         self.seconds: dict[str, float] = {v["key"]: v["seconds"] for v in _valid_lines(folder / _TIMES_FILE)}
+
+    def refresh(self) -> None:
+        """Read the records that other processes have written meanwhile."""
+        path = self.folder / RECORDS_FILE
+        if not path.exists():
+            return
+        start, beginning = self._last
+        with path.open("rb") as stream:
+            stream.seek(start)
+            lines = stream.read()
+            if not lines.startswith(beginning):  # sorted meanwhile
+                start = stream.seek(0)
+                lines = stream.read()
+        self._add(_values(lines))
+        end = lines.rfind(b"\n")
+        if end >= 0:
+            last = lines.rfind(b"\n", 0, end) + 1
+            self._last = start + last, lines[last : min(end, last + _BEGINNING)]
+
+    def _add(self, values: Iterable[dict[str, Any]]) -> None:
+        for value in values:
+            with contextlib.suppress(InputError):
+                record = RunRecord.from_dict(value)
+                self.records[record.key] = record
 
     def append(self, record: RunRecord, seconds: float) -> None:
         """Write a record; it is on disk when this returns."""
@@ -265,7 +296,11 @@ def _to_line(value: Mapping[str, Any]) -> bytes:
 
 
 def _valid_lines(path: Path) -> Iterator[dict[str, Any]]:
-    for line in path.read_bytes().splitlines() if path.exists() else ():
+    return _values(path.read_bytes()) if path.exists() else iter(())
+
+
+def _values(lines: bytes) -> Iterator[dict[str, Any]]:
+    for line in lines.splitlines():
         with contextlib.suppress(ValueError):
             value = orjson.loads(line)
             if isinstance(value, dict):

@@ -46,26 +46,26 @@ class RunSpec:
     parts: tuple[MethodPlan, ...] = ()
     teachers: tuple[TeacherPlan, ...] = (TeacherPlan(),)
 
-    @property
+    @cached_property
     def steps(self) -> int:
         """Number of optimizer steps."""
         # It does not depend on how many sentences a method really returns, so all arms of a ratio have equal steps.
-        return self._tagger_training.total_steps(self._num_planned)
+        return self._tagger_training.total_steps(self.num_planned)
 
-    @property
+    @cached_property
     def training(self) -> TaggerTrainingConfig:
         """The hyperparameters of the training: those of the tagger, and what the method changes."""
         changes = dict(self.method.training) if self.method else {}
         return replace(self._tagger_training, **changes, steps=self.steps, seed=self.seed)
 
     @property
-    def _num_planned(self) -> int:
+    def num_planned(self) -> int:
         """The number of gold sentences and of the new ones that the ratio stands for."""
         return self.split.num_gold + round(self.ratio * self.split.num_gold)
 
-    @property
+    @cached_property
     def _tagger_training(self) -> TaggerTrainingConfig:
-        return self.tagger.training.for_sentences(self._num_planned)
+        return self.tagger.training.for_sentences(self.num_planned)
 
     @property
     def search(self) -> str:

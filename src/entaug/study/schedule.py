@@ -6,10 +6,11 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from entaug.errors import InputError, UnknownNameError
 from entaug.study.data import DataSplit
-from entaug.study.plan import ENSEMBLE, PATIENCE, MethodPlan, Plan, TaggerPlan, patience_ratios
+from entaug.study.plan import BASELINES, ENSEMBLE, PATIENCE, MethodPlan, Plan, TaggerPlan, patience_ratios
 from entaug.study.records import RunRecord
 from entaug.study.runs import RunSpec
 
@@ -36,11 +37,71 @@ class _Search:
     tried: list[tuple[Candidate, list[RunSpec]]] = field(default_factory=list)
 
 
+@dataclass(frozen=True)
+class Selection:
+    """The runs that are asked for: of each kind of name, if some are given, those with one of them."""
+
+    names: Mapping[str, set[str]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, texts: Sequence[str], plan: Plan) -> Selection:
+        """The selection by texts of the form ``corpus=NAME``."""
+        sizes: list[Any] = [size for corpus in plan.corpora for size in corpus.sizes or ()]
+        known = {
+            "corpus": [corpus.name for corpus in plan.corpora],
+            "size": sizes if all(type(size) is int for size in sizes) else None,
+            "tagger": [tagger.label for tagger in plan.taggers],
+            "method": [*plan.baselines, *(name for m in plan.methods for name in (m.label, m.group) if name)],
+            "seed": list(plan.seeds),
+        }
+        names: dict[str, set[str]] = defaultdict(set)
+        for text in texts:
+            kind, sign, name = text.partition("=")
+            if kind not in known or not sign:
+                message = f"the runs of --only cannot be selected by {text!r}"
+                raise InputError(message, remedy=f"write {', '.join(f'{kind}=NAME' for kind in known)}")
+            values = known[kind]
+            if kind != "size" and name not in map(str, values or ()):
+                raise UnknownNameError(kind, name, map(str, values or ()))
+            names[kind].add(name)
+        return cls(names)
+
+    def of_runs(self, runs: Sequence[RunSpec]) -> list[RunSpec]:
+        """The runs that are asked for, with the baselines that their methods are compared with."""
+        settings = [run for run in runs if all(self._has(kind, name) for kind, name in _setting_of(run).items())]
+        if "method" not in self.names:
+            return settings
+        asked = [run for run in settings if {run.arm, run.method.group if run.method else ""} & self.names["method"]]
+        bases = {(run.split.train, run.tagger.label, run.seed, ratio) for run in asked for ratio in (0, run.ratio)}
+        keys = {run.key for run in asked}
+        for run in settings:
+            if run.arm in BASELINES and (run.split.train, run.tagger.label, run.seed, run.ratio) in bases:
+                keys.add(run.key)
+        return [run for run in settings if run.key in keys]
+
+    def _has(self, kind: str, name: str) -> bool:
+        return kind not in self.names or name in self.names[kind]
+
+
+def _setting_of(run: RunSpec) -> dict[str, str]:
+    corpus, size, tagger, seed = run.split.corpus.name, str(run.split.size), run.tagger.label, str(run.seed)
+    return {"corpus": corpus, "size": size, "tagger": tagger, "seed": seed}
+
+
 class Schedule:
     """The runs of a plan: those known from the start, and those that follow from choices on dev."""
 
-    def __init__(self, plan: Plan, splits: Sequence[DataSplit]) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        splits: Sequence[DataSplit],
+        selection: Selection | None = None,
+        known: dict[tuple[object, ...], RunSpec] | None = None,
+    ) -> None:
         self.plan = plan
+        self.selection = selection or Selection()
+        self._splits = splits
+        self._known: dict[tuple[object, ...], RunSpec] = {} if known is None else known
         self.chosen: set[str] = set()
         self.warnings = [
             f"{split.corpus.name}: {count:,} of the {split.num_gold:,} training sentences stand in {part} too"
@@ -55,12 +116,23 @@ class Schedule:
             groups[split.corpus.name, split.size].append(split)
         for group in groups.values():
             for tagger in filter(group[0].corpus.includes, plan.taggers):
-                self._add_arms(_Setting(group, tagger))
+                self._add_arms(_Setting(group, tagger.on(group[0].corpus)))
+        if self.runs and not self.selected:
+            raise InputError("no run of the plan is what --only asks for", remedy="ask for less at once")
 
     @property
     def runs(self) -> list[RunSpec]:
         """The runs that are known so far."""
         return list(self._runs.values())
+
+    def fresh(self) -> Schedule:
+        """The schedule as it was at its start; what it adds for given records is in one order."""
+        return Schedule(self.plan, self._splits, self.selection, self._known)
+
+    @property
+    def selected(self) -> list[RunSpec]:
+        """The runs that are asked for, of those that are known so far."""
+        return self.selection.of_runs(self.runs)
 
     def advance(self, records: Mapping[str, RunRecord]) -> None:
         """Make the choices for which the runs are finished, and add the runs that follow."""
@@ -119,12 +191,12 @@ class Schedule:
         for split in setting.splits:
             for seed in plan.seeds:
                 identity = (split.train, tagger.label, arm, ratio, seed)
-                if identity not in self._runs:
+                if identity not in self._known:
                     own = method and method.on(split.corpus)
                     own_parts = tuple(part.on(split.corpus) for part in parts)
                     known = (plan.threads, plan.output, own_parts, plan.teachers)
-                    self._runs[identity] = RunSpec(split, tagger, arm, ratio, seed, own, *known)
-                runs.append(self._runs[identity])
+                    self._known[identity] = RunSpec(split, tagger, arm, ratio, seed, own, *known)
+                runs.append(self._runs.setdefault(identity, self._known[identity]))
         return runs
 
 

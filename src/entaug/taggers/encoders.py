@@ -34,6 +34,7 @@ Result = TypeVar("Result")
 
 _LEARNING_RATE = 2e-4  # the default peak learning rate of small encoders
 _LAYERS, _WIDTH = 6, 384  # of MiniLM, up to which an encoder is small
+_CHARACTER_FEATURES = 50
 _MAX_CHARACTERS = 30  # of a longer word the first and the last half of as many
 
 
@@ -345,24 +346,32 @@ class StaticInput(NamedTuple):
     characters: list[list[int]]
 
 
+Characters = Literal["convolution", "lstm"]
+
+
 class StaticEncoder(torch.nn.Module):
-    """Static word vectors with a convolution over characters (Ma and Hovy 2016)."""
+    """Static word vectors with a convolution over characters (Ma and Hovy 2016), or an LSTM (Lample et al. 2016)."""
 
     # A word also has features for whether it has a vector, and for its casing, which most vectors ignore.
 
     default_learning_rate = _LEARNING_RATE
 
     def __init__(
-        self, vectors: WordVectors | str, alphabet: Sequence[str], *, width: int = 30, filters: int = 50
+        self, vectors: WordVectors | str, alphabet: Sequence[str], characters: Characters = "convolution"
     ) -> None:
         super().__init__()
         self.vectors: WordVectors = resolve("word_vectors", vectors)
         self.name = self.vectors.name
         self.alphabet = list(alphabet)
         self._character_ids = {character: i + 2 for i, character in enumerate(self.alphabet)}  # 0 pads, 1 is unknown
+        width = {"convolution": 30, "lstm": 25}[characters]
         self.characters = torch.nn.Embedding(len(self.alphabet) + 2, width, padding_idx=0)
-        self.convolution = torch.nn.Conv1d(width, filters, 3, padding=1)
-        self.size = self.vectors.size + filters + 4
+        self.lstm: torch.nn.LSTM | None = None
+        if characters == "lstm":
+            self.lstm = torch.nn.LSTM(width, _CHARACTER_FEATURES // 2, batch_first=True, bidirectional=True)
+        else:
+            self.convolution = torch.nn.Conv1d(width, _CHARACTER_FEATURES, 3, padding=1)
+        self.size = self.vectors.size + _CHARACTER_FEATURES + 4
 
     def prepare(self, tokens: Sequence[str]) -> StaticInput:
         """Look up the fixed features and the characters of words."""
@@ -389,8 +398,15 @@ class StaticEncoder(torch.nn.Module):
         for i, word in enumerate(words):
             ids[i, : len(word)] = torch.tensor(word)
         ids = ids.to(device)
-        features = self.convolution(self.characters(ids).transpose(1, 2))
-        features = features.masked_fill((ids == 0)[:, None], float("-inf")).amax(2)
+        if self.lstm is not None:
+            lengths = torch.tensor(list(map(len, words)))
+            packed = torch.nn.utils.rnn.pack_padded_sequence(
+                self.characters(ids), lengths, batch_first=True, enforce_sorted=False
+            )
+            features = torch.cat(list(self.lstm(packed)[1][0]), dim=1)  # the last state of each direction
+        else:
+            features = self.convolution(self.characters(ids).transpose(1, 2))
+            features = features.masked_fill((ids == 0)[:, None], float("-inf")).amax(2)
         fixed = torch.cat([sentence.fixed for sentence in batch]).to(device)
         vectors = torch.cat([fixed, features.float()], dim=1)
         sentences = torch.split(vectors, [len(sentence.characters) for sentence in batch])

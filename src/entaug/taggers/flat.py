@@ -20,7 +20,7 @@ from entaug.core.data import Sentence
 from entaug.core.mentions import Mention
 from entaug.core.tags import Overlap
 from entaug.errors import InputError
-from entaug.taggers.encoders import StaticEncoder
+from entaug.taggers.encoders import Characters, StaticEncoder
 from entaug.taggers.neural import Dropout, EncoderTagger, ModelName, NeuralTagger, word_mask
 
 _pad = torch.nn.utils.rnn.pad_sequence
@@ -245,11 +245,14 @@ class StaticBiLSTMCRFTagger(_CRFTagger):
 
     Args:
         vectors: an alias of the starter set, or a folder or file of word vectors.
+        characters: how the characters of a word are read: ``"convolution"`` (Ma and Hovy 2016), or ``"lstm"`` (Lample
+            et al. 2016, whose tagger the paper uses; there with ``hidden=100, dropout=0.5``).
     """
 
     name = "static-bilstm-crf"
 
     vectors: ModelName = "glove"
+    characters: Characters = "convolution"
 
     def check_requirements(self) -> None:
         super().check_requirements()
@@ -257,10 +260,10 @@ class StaticBiLSTMCRFTagger(_CRFTagger):
 
     def build_encoder(self, sentences: Sequence[Sentence]) -> StaticEncoder:
         characters = {character for sentence in sentences for token in sentence.tokens for character in token}
-        return StaticEncoder(self.vectors, sorted(characters))
+        return StaticEncoder(self.vectors, sorted(characters), self.characters)
 
     def restore_encoder(self, folder: Path, config: dict[str, Any]) -> StaticEncoder:
-        encoder = StaticEncoder(self.vectors, config["alphabet"])
+        encoder = StaticEncoder(self.vectors, config["alphabet"], self.characters)
         if encoder.name != config["encoder"]:
             raise InputError(
                 f"was trained with the word vectors {config['encoder']}, but {self.vectors} is {encoder.name}",

@@ -179,7 +179,10 @@ def is_comment(line: str, dialect: ConllDialect | None = None) -> bool:
     if not line.startswith("#"):
         return _is_docstart(line)
     if "\t" in line:
-        # GermEval has the source of a sentence in such a comment. A row has more columns, or a tag in the second.
+        # MultiCoNER has the id and the domain of a sentence in such a comment, which a row ends with a tag instead.
+        if line.startswith("# ") and not is_tag(line.rpartition("\t")[2]):
+            return True
+        # GermEval has the source of a sentence in one. A row has more columns, or a tag in the second.
         is_source = line[1] == "\t" and line.count("\t") == 1 and not is_tag(line[2:])
         return is_source and (dialect is None or dialect.num_columns != 2)
     if (dialect is not None and dialect.separator == "tab") or line.startswith((TEXT_COMMENT, "# sent_id = ")):

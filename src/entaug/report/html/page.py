@@ -90,11 +90,9 @@ def render_html_report(
     qualities: Sequence[Quality] = (),
     title: str = "Augmented sentences",
     notes: Sequence[str] = (),
-    by_type: bool = False,
-    errors: bool = False,
-    by_length: Sequence[int] = (),
+    **of_runs: Any,
 ) -> str:
-    """Render a report on augmented sentences and experiments."""
+    """Render a report on augmented sentences and experiments; further options are those of `report_parts`."""
     corpus = corpus or AugmentedCorpus()
     places = _drawn_examples(corpus)
     shown = AugmentedCorpus(
@@ -120,7 +118,7 @@ def render_html_report(
         measures=_measure_rows(qualities),
         names=[(quality.name, signs.get(quality.name)) for quality in qualities],
         plots=[figure for figure in figures if figure is not None],
-        experiments=_experiments(records, by_type=by_type, by_length=by_length, errors=errors) if records else None,
+        experiments=_experiments(records, **of_runs) if records else None,
         notes=list(dict.fromkeys([*notes, *corpus.notes, *notes_on_examples(corpus)])),
         remarks=list(dict.fromkeys(remarks)),
     )
@@ -146,10 +144,8 @@ def _drawn_examples(corpus: AugmentedCorpus) -> dict[str, Sequence[int]]:
     return {name: places[name] for name in corpus.methods}
 
 
-def _experiments(
-    records: Sequence[RunRecord], *, by_type: bool, by_length: Sequence[int], errors: bool
-) -> dict[str, Any]:
-    parts = report_parts(records, by_type=by_type, by_length=by_length, errors=errors)
+def _experiments(records: Sequence[RunRecord], **options: Any) -> dict[str, Any]:
+    parts = report_parts(records, **options)
     return {
         "summary": parts.summary,
         "settings": [
