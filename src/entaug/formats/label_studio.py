@@ -250,6 +250,8 @@ def task_sentences(task: Mapping[str, Any], dialect: LabelStudioDialect, reading
     data = task.get("data")
     if type(data) is not dict:
         raise InputError("no object 'data' in the task", remedy=_REMEDY)
+    if type(data.get(dialect.text_key)) is not str:  # no other one, as in a file whose layout is found
+        raise InputError(f"no string {dialect.text_key!r} in the data of the task", remedy=_NAME_TEXT)
     document = _text(dict(data), [], str(task.get("id")), {}, dialect, reading)
     return split_document(document, dialect, reading)
 
