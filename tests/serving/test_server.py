@@ -64,19 +64,21 @@ class Studio(LabelStudio):
     key: str = "key"
     tasks: list[dict[str, Any]] = field(default_factory=list)
     xml: str = ""
-    sent: list[tuple[str, list[Any]]] = field(default_factory=list)
+    version: str = "the title"
+    sent: list[list[Any]] = field(default_factory=list)
 
     def export(self, project: int) -> list[dict[str, Any]]:
         return self.tasks
 
-    def annotated(self, project: int) -> int:
-        return sum(bool(one["annotations"]) for one in self.tasks)
+    def project(self, project: int) -> dict[str, Any]:
+        number = sum(bool(one["annotations"]) for one in self.tasks)
+        return {"num_tasks_with_annotations": number, "label_config": self.xml, "model_version": self.version}
 
-    def label_config(self, project: int) -> str:
-        return self.xml
+    def send_predictions(self, project: int, predictions: Any) -> None:
+        self.sent.append(list(predictions))
 
-    def send_predictions(self, project: int, predictions: Any, version: str) -> None:
-        self.sent.append((version, list(predictions)))
+    def show_version(self, project: int, version: str) -> None:
+        self.version = version
 
 
 @pytest.fixture(scope="module")
@@ -283,10 +285,9 @@ def test_annotations_are_learnt_and_outlive_the_server(
         for n in range(4):
             studio.tasks[n] = task(n, gold[n], annotated=True)
             assert ask(server, "POST", "/webhook", {"action": "ANNOTATION_CREATED"})[0] == 201
-        wait_until(lambda: studio.sent)
-        version, predictions = studio.sent[0]
-        assert version.startswith("entaug-1-")
-        assert [one["task"] for one in predictions] == list(range(4, 12)), "those that are not annotated"
+        wait_until(lambda: studio.version.startswith("entaug-1-"))
+        version = studio.version
+        assert [one["task"] for one in studio.sent[0]] == list(range(4, 12)), "those that are not annotated"
         assert ask(server, "POST", "/predict", predicting)[1]["model_version"] == version
         health = ask(server, "GET", "/health")[1]
         assert (health["model_version"], health["sentences"]) == (version, 4)
@@ -295,8 +296,8 @@ def test_annotations_are_learnt_and_outlive_the_server(
         studio.tasks[4] = task(4, gold[4], annotated=True)
         ask(server, "POST", "/webhook", {"action": "ANNOTATION_CREATED"})
         ask(server, "POST", "/webhook", {"action": "START_TRAINING"})
-        wait_until(lambda: len(studio.sent) == 2)
-        second = studio.sent[1][0]
+        wait_until(lambda: studio.version.startswith("entaug-2-"))
+        second = studio.version
         assert f"{MORE} more would bring" in ask(server, "GET", "/")[1]["advice"]
         ask(server, "POST", "/webhook", {"action": "START_TRAINING"})
         wait_until(lambda: "nothing was annotated since the latest training" in told)
@@ -305,7 +306,7 @@ def test_annotations_are_learnt_and_outlive_the_server(
         studio.tasks.append(task(20, gold[20]))
         ask(server, "POST", "/webhook", {"action": "TASKS_CREATED"})
         wait_until(lambda: len(studio.sent) == 3)
-        assert [one["task"] for one in studio.sent[2][1]] == [20], "the others have theirs"
+        assert [one["task"] for one in studio.sent[2]] == [20], "the others have theirs"
 
 
 def test_gold_sentences_train_the_first_tagger(spec: str, tmp_path: Path, gold: list[Sentence]) -> None:

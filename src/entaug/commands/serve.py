@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+from entaug.backends.resolve import is_alias
 from entaug.commands.command import Command, Summary
 from entaug.commands.options import COMPUTING
 from entaug.commands.output import print_message
@@ -91,7 +92,8 @@ def serve(
     Raises:
         InputError: there is no tagger in the folder, or a file is invalid.
         OutputError: the folder cannot be written or another server uses it, or the port is taken.
-        ParameterError: an argument is invalid, or the key is missing.
+        ParameterError: an argument is invalid, or the key or the training sentences of a trained
+            tagger are missing.
 
     Example:
         >>> serve("linear", "server", every=0)
@@ -116,6 +118,9 @@ def serve(
             remedy = f"set {KEY_VARIABLE} to an access token from the account page of Label Studio"
             raise ParameterError("the key of Label Studio is not given", remedy=remedy)
         studio = LabelStudio(label_studio, key)
+    if studio is not None and train is None and not is_alias("tagger", str(tagger)):
+        message = "the next tagger would forget what this one was trained on"
+        raise ParameterError(message, remedy="name its training sentences with --train")
     gold = [] if train is None else list(read(train))
     tested = [] if dev is None else list(read(dev))
     for sentences, file in ((gold, train), (tested, dev)):

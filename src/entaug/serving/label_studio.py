@@ -80,19 +80,20 @@ class LabelStudio:
             raise InputError("sent no list of tasks", path=self.url, remedy="check that this is Label Studio")
         return tasks
 
-    def annotated(self, project: int) -> int:
-        """Return the number of tasks with annotations."""
-        return int(self._call("GET", f"/api/projects/{project}/")["num_tasks_with_annotations"])
+    def project(self, project: int) -> Mapping[str, Any]:
+        """Return what there is to know of a project."""
+        values = self._call("GET", f"/api/projects/{project}/")
+        if not isinstance(values, dict):
+            raise InputError("sent no project", path=self.url, remedy="check that this is Label Studio")
+        return values
 
-    def label_config(self, project: int) -> str:
-        """Return the labelling configuration of a project."""
-        return str(self._call("GET", f"/api/projects/{project}/")["label_config"])
-
-    def send_predictions(self, project: int, predictions: Sequence[Mapping[str, Any]], version: str) -> None:
-        """Store predictions, and let the project show those of this version and order tasks by them."""
+    def send_predictions(self, project: int, predictions: Sequence[Mapping[str, Any]]) -> None:
+        """Store predictions."""
         for start in range(0, len(predictions), _BATCH):
-            batch = predictions[start : start + _BATCH]
-            self._call("POST", f"/api/projects/{project}/import/predictions", batch)
+            self._call("POST", f"/api/projects/{project}/import/predictions", predictions[start : start + _BATCH])
+
+    def show_version(self, project: int, version: str) -> None:
+        """Let a project show the predictions of a version, and order tasks by them."""
         self._call("PATCH", f"/api/projects/{project}/", {"model_version": version})
 
     def _call(self, method: str, path: str, body: Any = None) -> Any:

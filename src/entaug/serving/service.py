@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import shutil
 import tempfile
 import threading
 import warnings
@@ -21,7 +22,7 @@ from entaug.backends.resolve import is_alias, resolve
 from entaug.config.params import PositiveInt
 from entaug.core.data import Sentence
 from entaug.core.tags import Overlap
-from entaug.errors import EntaugError, InputError
+from entaug.errors import EntaugError, InputError, one_line
 from entaug.files.atomic import atomic_file
 from entaug.formats import read
 from entaug.formats.base import ReadReport
@@ -42,10 +43,12 @@ from entaug.teacher.label import PseudoLabelled, label_sentences, most_informati
 
 _FIRST = 200  # of the tasks, those among which no two are alike
 _MIN_TOKENS = 4  # as `suggest` has it
+_PATIENCE = 30.0  # seconds for an answer of Label Studio that is waited for when the server ends
 _LAST = 1.0  # the score of tasks that come last
-_STATE = "project.json"
+_STATE, _UNFINISHED = "project.json", ".training-"
+_CHUNK = 256  # sentences after which other requests have their turn
 _FLAT: Overlap = "outermost"  # which of overlapping regions a tagger of flat mentions learns
-_TRAINING = ("ANNOTATION_CREATED", "ANNOTATIONS_CREATED", "ANNOTATION_UPDATED", "ANNOTATIONS_DELETED")
+_NEWS = ("ANNOTATION_CREATED", "ANNOTATIONS_CREATED", "ANNOTATION_UPDATED", "TASKS_CREATED", "PROJECT_UPDATED")
 _cached_config = lru_cache(16)(parse_config)
 
 
@@ -107,7 +110,7 @@ class AnnotationService:
         self.options = options
         self.folder = folder
         self.versions = Versions(folder)
-        self._spec = _TaggerSpec.of(str(tagger))
+        self._spec, self._first = _TaggerSpec.of(tagger)
         self._language = options.language or (running_text_language(options.gold) if options.gold else "en")
         self._tokenize = corpus_tokenizer(options.gold, self._language) if options.gold else None
         self._served: Served | None = None
@@ -115,16 +118,18 @@ class AnnotationService:
         self._state = _read_state(folder / _STATE)
         self._wake = threading.Event()
         self._is_forced = self._is_closed = self.is_training = False
+        self._has_new_tasks = True
         self.failure = ""
         self._thread = threading.Thread(target=self._work, name="training", daemon=True)
 
     def start(self) -> None:
         """Load the latest tagger, and begin to train where that is due."""
+        for left in self.folder.glob(f"{_UNFINISHED}*"):  # by a process that was killed
+            shutil.rmtree(left, ignore_errors=True)
         if (latest := self.versions.latest) is not None:
             self._serve(latest)
-        elif self._spec.folder is not None:
-            digest = str(read_config(self._spec.folder)["sum"])[:8]
-            self._served = _served(load_tagger(self._spec.folder), f"entaug-0-{digest}")
+        else:
+            self._served = self._first
         self._thread.start()
         if self._served is None and self.options.gold:
             self.train()
@@ -136,7 +141,7 @@ class AnnotationService:
         self._is_closed = True
         self._wake.set()
         if self._thread.is_alive():
-            self._thread.join()
+            self._thread.join(_PATIENCE)
 
     # ------------------------------------------------------------------------------------------------------- requests
 
@@ -169,7 +174,7 @@ class AnnotationService:
         if self._state.project is None:
             self._save_state(_State(number))
             self.options.report(f"connected with project {number}")
-        self._wake.set()
+            self._wake.set()
         return {"model_version": self.model_version}
 
     def predict(self, body: Mapping[str, Any]) -> dict[str, Any]:
@@ -188,7 +193,8 @@ class AnnotationService:
                 what = "cannot train: the address of Label Studio is not known"
                 raise InputError(what, remedy=f"start with --label-studio URL, and the key in {KEY_VARIABLE}")
             self.train()
-        elif action in (*_TRAINING, "TASKS_CREATED", "PROJECT_UPDATED"):
+        elif action in _NEWS:
+            self._has_new_tasks |= action == "TASKS_CREATED"
             self._wake.set()
         return {"status": "ok"}
 
@@ -205,9 +211,12 @@ class AnnotationService:
             raise NotReadyError("there is no tagger yet", remedy="annotate sentences and start the training")
         texts = [self._sentences(task, config.dialect) for task in tasks]
         sentences = [sentence for own in texts for sentence in own]
-        with self._predicting:
-            labelled = label_sentences(sentences, served.tagger)
-            predicted = served.tagger.predict(sentences)
+        labelled: list[PseudoLabelled] = []
+        predicted: list[Sentence] = []
+        for begin in range(0, len(sentences), _CHUNK):
+            with self._predicting:
+                labelled += label_sentences(sentences[begin : begin + _CHUNK], served.tagger)
+                predicted += served.tagger.predict(sentences[begin : begin + _CHUNK])
         results: list[dict[str, Any]] = []
         whole: list[PseudoLabelled | None] = []
         start = 0
@@ -259,43 +268,46 @@ class AnnotationService:
                 return
             is_forced, self._is_forced = self._is_forced, False
             try:
-                self._train_if_due(is_forced=is_forced)
-                self._send_predictions()
+                self._work_once(is_forced=is_forced)
             except _ClosedError:
                 return
-            except EntaugError as error:
-                self.failure = str(error)
-                self.options.report(f"failed: {error}")
+            except Exception as error:  # noqa: BLE001 - of the training, or of what Label Studio sent
+                self.failure = str(error) if isinstance(error, EntaugError) else f"{type(error).__name__}: {error}"
+                self.options.report(f"failed: {one_line(self.failure)}")
             else:
                 self.failure = ""
 
-    def _train_if_due(self, *, is_forced: bool) -> None:
-        studio, project, latest = self.options.studio, self._state.project, self.versions.latest
-        tasks: list[Mapping[str, Any]] = []
-        annotated: list[Sentence] = []
-        if studio is not None and project is not None:
-            new = studio.annotated(project) - (latest.tasks if latest else 0)
-            if not is_forced and new < self.options.every:
-                return
-            tasks = list(annotated_tasks(studio.export(project)))
-            annotated = self._annotated(tasks, _cached_config(studio.label_config(project)))
-        elif not is_forced:
+    def _work_once(self, *, is_forced: bool) -> None:
+        studio, number = self.options.studio, self._state.project
+        if studio is None or number is None:
+            if is_forced:
+                self._train_if_new(self.options.gold, 0)
             return
-        sentences = [*self.options.gold, *annotated]
-        digest = digest_of(sentences)
+        project, latest = studio.project(number), self.versions.latest
+        config, count = _cached_config(str(project["label_config"])), int(project["num_tasks_with_annotations"])
+        if is_forced or count - (latest.tasks if latest else 0) >= self.options.every:
+            annotated = self._annotated(list(annotated_tasks(studio.export(number))), config)
+            self._train_if_new([*self.options.gold, *annotated], count)
+        self._send_predictions(studio, number, config)
+        # Connecting sets another one, and Label Studio orders tasks by the one that is set.
+        if self._served is not None and project.get("model_version") != self._served.name:
+            studio.show_version(number, self._served.name)
+
+    def _train_if_new(self, sentences: Sequence[Sentence], tasks: int) -> None:
+        digest, latest = digest_of(sentences), self.versions.latest
         if latest is not None and latest.digest == digest:
             self.options.report("nothing was annotated since the latest training")
             return
         if not any(sentence.mentions for sentence in sentences):
             raise InputError("there is no mention to learn from", remedy="annotate more tasks")
-        self._train(sentences, len(tasks), digest)
+        self._train(sentences, tasks, digest)
 
     def _train(self, sentences: Sequence[Sentence], tasks: int, digest: str) -> None:
         number = self.versions.next_number()
         self.options.report(f"training on {len(sentences):,} sentences, {tasks:,} tasks among them")
         self.is_training = True
         try:
-            with tempfile.TemporaryDirectory(prefix=".training-", dir=self.folder) as name:
+            with tempfile.TemporaryDirectory(prefix=_UNFINISHED, dir=self.folder) as name:
                 path = Path(name) / "tagger"
                 counts = self._in_process(self._spec.for_sentences(sentences), sentences, self.options.dev, path)
                 dev = digest_of(self.options.dev) if counts else ""
@@ -340,25 +352,23 @@ class AnnotationService:
         """Serve a version from now on."""
         self._served = _served(load_tagger(self.versions.tagger_folder(version)), version.name)
 
-    def _send_predictions(self) -> None:
+    def _send_predictions(self, studio: LabelStudio, project: int, config: LabelingConfig) -> None:
         """Send predictions for tasks that are not annotated and have none of this version."""
-        studio, project, served = self.options.studio, self._state.project, self._served
-        if studio is None or project is None or served is None:
+        served, state = self._served, self._state
+        if served is None or (state.version == served.name and not self._has_new_tasks):
             return
-        state = self._state if self._state.version == served.name else _State(project, served.name)
-        known = set(state.tasks)
+        self._has_new_tasks = False
+        if state.version != served.name:
+            state = _State(project, served.name)
         tasks = studio.export(project)
-        done = {task.get("id") for task in annotated_tasks(tasks)}
-        open_tasks = [task for task in tasks if task.get("id") not in done and task.get("id") not in known]
-        predictions: list[dict[str, Any]] = []
+        known = {*state.tasks, *(task["id"] for task in annotated_tasks(tasks))}
+        open_tasks = [task for task in tasks if task["id"] not in known]
         if open_tasks:
-            config = _cached_config(studio.label_config(project))
             found = self._predictions(open_tasks, config)
             predictions = [{**one, "task": task["id"]} for one, task in zip(found, open_tasks, strict=True)]
-        if predictions or state is not self._state:
-            studio.send_predictions(project, predictions, served.name)
-            self._save_state(replace(state, tasks=[*state.tasks, *(one["task"] for one in predictions)]))
-            self.options.report(f"sent {len(predictions):,} predictions of {served.name}")
+            studio.send_predictions(project, predictions)
+            self.options.report(f"sent {len(open_tasks):,} predictions of {served.name}")
+        self._save_state(replace(state, tasks=[*state.tasks, *(task["id"] for task in open_tasks)]))
 
     def _save_state(self, state: _State) -> None:
         with atomic_file(self.folder / _STATE) as out:
@@ -372,22 +382,22 @@ class _ClosedError(Exception):
 
 @dataclass(frozen=True)
 class _TaggerSpec:
-    """The tagger to train: by name and parameters, or by its text form; and the folder of one that is trained."""
+    """The tagger to train: its text form, or its name and parameters."""
 
     text: str = ""
     name: str = ""
     params: Mapping[str, Any] = field(default_factory=dict)
-    folder: Path | None = None
 
     @classmethod
-    def of(cls, tagger: str) -> _TaggerSpec:
-        if is_alias("tagger", tagger):
-            resolve("tagger", tagger).check_requirements()
-            return cls(text=tagger)
-        folder = Path(tagger)
-        load_tagger(folder)
-        config = read_config(folder)
-        return cls(name=str(config["tagger"]), params=dict(config["params"]), folder=folder)
+    def of(cls, tagger: str | Path) -> tuple[_TaggerSpec, Served | None]:
+        """The tagger that is meant, and itself if it is a folder with a trained one."""
+        if is_alias("tagger", str(tagger)):
+            resolve("tagger", str(tagger)).check_requirements()
+            return cls(text=str(tagger)), None
+        trained = load_tagger(tagger)
+        config = read_config(Path(tagger))
+        served = _served(trained, f"entaug-0-{str(config['sum'])[:8]}")
+        return cls(name=str(config["tagger"]), params=dict(config["params"])), served
 
     def for_sentences(self, sentences: Sequence[Sentence]) -> _TaggerSpec:
         """The tagger for these sentences, of whose mentions a flat one learns the longest where some overlap."""
