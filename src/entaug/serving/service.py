@@ -272,6 +272,7 @@ class AnnotationService:
             except _ClosedError:
                 return
             except Exception as error:  # noqa: BLE001 - of the training, or of what Label Studio sent
+                self._has_new_tasks = True  # it may not have come to these
                 self.failure = str(error) if isinstance(error, EntaugError) else f"{type(error).__name__}: {error}"
                 self.options.report(f"failed: {one_line(self.failure)}")
             else:
