@@ -325,7 +325,7 @@ def test_what_is_annotated_is_read_as_it_was_meant(tagger: Path, tmp_path: Path,
     choice = {"from_name": "c", "to_name": "words", "type": "choices", "value": {"choices": ["good"]}}
     kept = {"id": 1, "data": {"sentence": " Ada's book"}, "annotations": [{"result": [region, choice]}]}
     [sentence] = service._annotated([kept], xml)
-    assert sentence.mention_text(sentence.mentions[0]) == "Ada"
+    assert sentence.mention_tokens(sentence.mentions[0]) == ("Ada",)
     assert sentence.mentions[0].label == "person"
     assert service._annotated([], xml) == []
 
