@@ -1,7 +1,7 @@
 # entaug: what a checkout can do. `make help` lists the targets.
 #   make demo   install, augment the example corpus, show sentences before and after, write the report
 #   make test   install, then run every check that CI runs
-.PHONY: hashes release-check llama ray demo demo-all test test-fast test-all unit docs setup browser pictures lint types bench-all bench-compare fuzz clean
+.PHONY: hashes release-check llama ray label-studio demo demo-all test test-fast test-all unit docs setup browser pictures lint types bench-all bench-compare fuzz clean
 .DEFAULT_GOAL := help
 
 PYTHON ?= python3
@@ -19,6 +19,7 @@ help:
 	@echo "make bench-compare run them and name what became slower by more than a tenth than recorded"
 	@echo "make llama         build a llama.cpp server (fifteen minutes, once) and test GGUF files and prompts with it"
 	@echo "make ray           install Ray beside, and test augmentation on a cluster of this machine"
+	@echo "make label-studio  install Label Studio beside, and test entaug serve with it"
 	@echo "make pictures      draw the pictures of the README and the documentation"
 	@echo "make release-check build wheel and sdist, install them with each extra, run the fast tests outside the checkout"
 	@echo "make fuzz          fuzz every format reader for ten minutes"
@@ -112,6 +113,15 @@ $(VENV)-ray/.installed: $(VENV)/.installed
 ray: $(VENV)-ray/.installed
 	OMP_NUM_THREADS=1 $(VENV)-ray/bin/python -m pytest -q tests/commands/test_ray.py
 
+# Label Studio has an environment of its own, as its dependencies are pinned; the tests start it on loopback with an empty folder.
+$(VENV)-ls/.installed:
+	$(PYTHON) -m venv $(VENV)-ls
+	$(VENV)-ls/bin/python -m pip install --quiet --disable-pip-version-check 'label-studio==1.23.2'
+	touch $@
+
+label-studio: $(VENV)/.installed $(VENV)-ls/.installed
+	OMP_NUM_THREADS=1 $(BIN)/pytest -q tests/serving/test_label_studio.py
+
 # With every warning an error, as the tests build them; -E reads everything anew, as pages depend on code.
 docs: $(VENV)/.installed
 	$(BIN)/python -m sphinx -E -W --keep-going -q -b html docs docs/_build/html
@@ -150,5 +160,5 @@ fuzz: $(VENV)/.installed
 	done
 
 clean:
-	rm -rf $(VENV) $(VENV)-llama $(VENV)-ray $(VENV)-peers $(VENV)-uv demo-output
+	rm -rf $(VENV) $(VENV)-llama $(VENV)-ray $(VENV)-ls $(VENV)-peers $(VENV)-uv demo-output
 	cd docs && rm -rf _build index.md changelog.md contributing.md commands filters formats measured measures methods reference

@@ -21,7 +21,7 @@ FLOORS = (
     ("formats", "backends", "metrics"),
     ("taggers", "teacher", "filters"),
     ("methods",),
-    ("study", "report"),
+    ("study", "report", "serving"),
     ("commands",),
     ("__init__", "__main__"),
 )

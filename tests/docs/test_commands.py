@@ -39,9 +39,13 @@ PARSED_ONLY = (
     "stanza:en",
     "models prepare --source",
     ".gguf",
+    "entaug serve",
 )
 # Any other program than entaug that a page may name.
-OTHER_PROGRAMS = ("pip install", "python -m spacy ", "make ", "head -n", "python docs/record.py")
+OTHER_PROGRAMS = (
+    *("pip install", "python -m spacy ", "make ", "head -n", "python docs/record.py"),
+    *("label-studio start", "export "),
+)
 # Filters and commands that need starter models.
 MODEL_FILTERS = ("fluency", "consistency", "similarity")
 TRAINED = ("aclm", "daga", "entda", "melm", "mulda", "selftrain")

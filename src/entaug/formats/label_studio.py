@@ -36,6 +36,7 @@ from entaug.formats.text import (
     join_sentences,
     locate_quotes,
     named_documents,
+    split_document,
 )
 from entaug.formats.text_records import (
     char_mention,
@@ -239,6 +240,25 @@ def _text_key(data: Mapping[str, Any], regions: Sequence[Mapping[str, Any]]) -> 
 def _normalized(text: str) -> str:
     """Normalize a text like a browser, with single spaces and line ends of two characters."""
     return " ".join(text.replace("\\n", " ").split())
+
+
+# ------------------------------------------------------------------------------------------------------ tasks in memory
+
+
+def task_sentences(task: Mapping[str, Any], dialect: LabelStudioDialect, reading: ReadReport) -> list[Sentence]:
+    """The sentences of the text of a task, without mentions; `regions_of` places mentions of these in the text."""
+    data = task.get("data")
+    if type(data) is not dict:
+        raise InputError("no object 'data' in the task", remedy=_REMEDY)
+    if type(data.get(dialect.text_key)) is not str:  # no other one, as in a file whose layout is found
+        raise InputError(f"no string {dialect.text_key!r} in the data of the task", remedy=_NAME_TEXT)
+    document = _text(dict(data), [], str(task.get("id")), {}, dialect, reading)
+    return split_document(document, dialect, reading)
+
+
+def regions_of(sentences: Sequence[Sentence], dialect: LabelStudioDialect) -> list[dict[str, Any]]:
+    """The mentions of the sentences of a task as its regions."""
+    return _regions(join_sentences(sentences), dialect)
 
 
 # ------------------------------------------------------------------------------------------------------------- reading
