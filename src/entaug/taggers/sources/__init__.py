@@ -1,0 +1,1 @@
+"""Sources of labels, and the tagger that joins them."""
