@@ -23,19 +23,20 @@ _CONVERGED = 1e-4  # change of the mean log-likelihood of a sentence
 _BLOCK = 256  # sentences of similar length that are computed at once
 _ABSENT = -1  # the symbol of a source that says nothing of a sentence
 
-# States: outside, outside right behind a mention, then B and I of each label. The second one tells a mention that goes
-# on too long from a mention where there is none.
-_OUTSIDE, _BEHIND, _FIRST = 0, 1, 2
+# States: outside, right behind a mention, right before one, then B and I of each label. The second and the third one
+# tell a mention that is too long from a mention where there is none: without the third, the longest one would win.
+_OUTSIDE, _BEHIND, _BEFORE, _FIRST = range(4)
 # Kinds of states, contexts (what the source said of the word before: outside, inside of the same label, inside of
 # another one) and outcomes.
-_IN_O, _IN_BEHIND, _IN_B, _IN_I = range(4)
+_IN_O, _IN_BEHIND, _IN_BEFORE, _IN_B, _IN_I = range(5)
 _OUT, _SAME, _OTHER = range(3)
 _SAYS_O, _GOES_ON, _BEGINS = range(3)
 # What is assumed of a source before anything is seen: it is mostly right.
 _PRIOR = np.array(
     [
         [[0.98, 0.0, 0.02], [0.3, 0.6, 0.1], [0.3, 0.6, 0.1]],  # outside
-        [[0.98, 0.0, 0.02], [0.9, 0.08, 0.02], [0.8, 0.15, 0.05]],  # right behind a mention
+        [[0.98, 0.0, 0.02], [0.9, 0.08, 0.02], [0.9, 0.08, 0.02]],  # right behind a mention
+        [[0.92, 0.0, 0.08], [0.7, 0.2, 0.1], [0.7, 0.2, 0.1]],  # right before one
         [[0.3, 0.0, 0.7], [0.2, 0.1, 0.7], [0.2, 0.2, 0.6]],  # at the beginning of a mention
         [[0.8, 0.0, 0.2], [0.08, 0.9, 0.02], [0.15, 0.75, 0.1]],  # inside of one
     ]
@@ -47,9 +48,9 @@ _RIGHT_LABEL = 0.85
 class JoinSettings:
     """Strengths of what is assumed, in words or mentions that were seen."""
 
-    general: float = 5.0  # of the prior of a source
+    general: float = 2.0  # of the prior of a source
     by_label: float = 10.0  # of what holds for all labels, for one of them
-    label: float = 5.0  # of the confusion of labels
+    label: float = 10.0  # of the confusion of labels
     transition: float = 1.0
     text: float = 0.3  # the weight of a sentence without gold labels
     adjacent: float = 0.01  # the share of words in mentions behind which another mention begins at once
@@ -61,7 +62,7 @@ class SourceTable:
     """How a source errs.
 
     Args:
-        outcomes: the probabilities of the outcomes (4 kinds of states, labels, 3 contexts, 3 outcomes).
+        outcomes: the probabilities of the outcomes (5 kinds of states, labels, 3 contexts, 3 outcomes).
         labels: the label that the source gives to a mention that it begins (true label, given label).
         spurious: the label that it gives to one where there is none.
     """
@@ -120,8 +121,8 @@ class Joiner:
         self.tables_: list[SourceTable] = []
         self._alphabet = _Alphabet(len(self.labels))
         self._num_states = _FIRST + 2 * len(self.labels)
-        self._kinds = np.array([_IN_O, _IN_BEHIND] + [_IN_B, _IN_I] * len(self.labels))
-        self._of_label = np.array([0, 0] + [k for k in range(len(self.labels)) for _ in range(2)])
+        self._kinds = np.array([_IN_O, _IN_BEHIND, _IN_BEFORE] + [_IN_B, _IN_I] * len(self.labels))
+        self._of_label = np.array([0] * _FIRST + [k for k in range(len(self.labels)) for _ in range(2)])
 
     # ------------------------------------------------------------------------------------------------------ for users
 
@@ -173,13 +174,17 @@ class Joiner:
         # Estimated on text, it grows at every boundary on which sources disagree.
         known = [one for one in states if one is not None]
         inside = sum(int((one[:-1] >= _FIRST).sum()) for one in known)
-        begun = sum(int(((one[:-1] >= _FIRST) & (one[1:] >= _FIRST) & (one[1:] % 2 == 0)).sum()) for one in known)
+        is_first = np.isin(np.arange(self._num_states), np.arange(_FIRST, self._num_states, 2))
+        begun = sum(int(((one[:-1] >= _FIRST) & is_first[one[1:]]).sum()) for one in known)
         return (begun + 20 * self.settings.adjacent) / (inside + 20)
 
     def _states(self, mentions: Sequence[Mention], length: int) -> NDArray[np.int64]:
         states = np.full(length + 1, _OUTSIDE)
         for mention in mentions:
             states[mention.end] = _BEHIND
+        for mention in mentions:
+            if mention.start:
+                states[mention.start - 1] = _BEFORE
         for mention in mentions:
             first = _FIRST + 2 * self.labels.index(mention.label)
             states[mention.start] = first
@@ -203,6 +208,7 @@ class Joiner:
             weights = np.full(len(places), self.settings.text)
             for row, place in enumerate(places):
                 is_word[row, : lengths[place]] = True
+                allowed[row, lengths[place] - 1, _BEFORE] = 0
                 for source, of_source in enumerate(symbols):
                     table[source, row, : lengths[place]] = of_source[place]
                 if (known := states[place]) is not None:
@@ -239,13 +245,13 @@ class Joiner:
         for state, (kind, label) in enumerate(zip(self._kinds, self._of_label, strict=True)):
             context = self._context(kind, label)
             probability = table.outcomes[kind, label, context, alphabet.outcome]
-            given = table.spurious if kind in (_IN_O, _IN_BEHIND) else table.labels[label]
+            given = table.spurious if kind < _IN_B else table.labels[label]
             chosen = np.where(alphabet.outcome == _BEGINS, given[alphabet.begun], 1.0)
             result[:-1, state] = np.log(np.maximum(probability * chosen, 1e-12))
         return result
 
     def _context(self, kind: int, label: int) -> NDArray[np.int64]:
-        if kind in (_IN_O, _IN_BEHIND):
+        if kind < _IN_B:
             return np.where(self._alphabet.previous < 0, _OUT, _SAME)
         return self._alphabet.context[:, label]
 
@@ -305,17 +311,17 @@ class Joiner:
     def _table(self, counts: NDArray[np.float64]) -> SourceTable:
         """The table of a source from the expected numbers of its symbols in the states."""
         alphabet, settings, size = self._alphabet, self.settings, len(self.labels)
-        outcomes = np.zeros((4, size, 3, 3))
+        outcomes = np.zeros((_IN_I + 1, size, 3, 3))
         labels, spurious = np.zeros((size, size)), np.zeros(size)
         begins = alphabet.outcome == _BEGINS
         for state, (kind, label) in enumerate(zip(self._kinds, self._of_label, strict=True)):
             np.add.at(outcomes[kind, label], (self._context(kind, label), alphabet.outcome), counts[:, state])
-            given = spurious if kind in (_IN_O, _IN_BEHIND) else labels[label]
+            given = spurious if kind < _IN_B else labels[label]
             np.add.at(given, alphabet.begun[begins], counts[begins, state])
         general = outcomes.sum(1) + settings.general * _PRIOR
         general /= general.sum(-1, keepdims=True)
         outcomes += settings.by_label * general[:, None]
-        outcomes[:2] = general[:2, None]  # outside there is no label
+        outcomes[:_IN_B] = general[:_IN_B, None]  # outside there is no label
         outcomes /= outcomes.sum(-1, keepdims=True)
         prior = self._label_prior()
         if size > 1:
@@ -333,14 +339,15 @@ class Joiner:
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         size = self._num_states
         allowed = np.zeros((size, size))
-        allowed[:, _FIRST::2] = 1  # a mention may begin anywhere
-        allowed[:_FIRST, _OUTSIDE] = 1
-        allowed[_FIRST:, _BEHIND] = 1
+        allowed[_BEFORE:, _FIRST::2] = 1
+        allowed[:_BEFORE, _OUTSIDE] = allowed[:_BEFORE, _BEFORE] = 1
+        allowed[_FIRST:, _BEHIND] = allowed[_FIRST:, _BEFORE] = 1
         for first in range(_FIRST, size, 2):
             allowed[first : first + 2, first + 1] = 1
         prior = allowed.copy()
-        prior[:_FIRST, _OUTSIDE] = 10 * len(self.labels)
-        start = np.where(np.arange(size) == _OUTSIDE, 5.0 * len(self.labels), allowed[_OUTSIDE])
+        prior[:_BEFORE, _OUTSIDE] = prior[_FIRST:, _BEHIND] = 10
+        start = allowed[_BEFORE] / len(self.labels)
+        start[[_OUTSIDE, _BEFORE]] = 5, 1
         initial = initial + self.settings.transition * start / start.sum()
         counts = counts * allowed + self.settings.transition * prior / prior.sum(1, keepdims=True)
         begins = counts[_FIRST:, _FIRST::2].sum(0)
