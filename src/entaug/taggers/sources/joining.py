@@ -115,7 +115,7 @@ class Joiner:
         tables_: how each source errs, set by `fit`.
     """
 
-    def __init__(self, labels: Sequence[str], settings: JoinSettings = JoinSettings()) -> None:  # noqa: B008
+    def __init__(self, labels: Sequence[str], settings: JoinSettings = JoinSettings()) -> None:
         self.labels = list(labels)
         self.settings = settings
         self.tables_: list[SourceTable] = []
