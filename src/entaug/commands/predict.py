@@ -135,8 +135,7 @@ def predict(
     trained = tagger
     if isinstance(trained, (str, Path)):
         trained = load_trained_tagger(name, gold if is_alias("tagger", name) else window, notes.append)
-    if getattr(trained, "labels_whole_text", False):
-        window += sentences
+    window += sentences if getattr(trained, "labels_whole_text", False) else ()
     total = 0.0
     with target_file.writer(force=job.force) as writer:
         while window:
@@ -152,8 +151,7 @@ def predict(
             summary.sentences += len(window)
             progress("labelling", summary.sentences, None)
             window = list(islice(sentences, _WINDOW))
-    if getattr(trained, "labels_whole_text", False):
-        notes = list(dict.fromkeys([*notes, *getattr(trained, "notes", ())]))
+    notes += [note for note in getattr(trained, "notes", ()) if note not in notes]  # of sources of labels
     notes += note_layouts(reader.layouts)
     if reader.languages and not gold:
         names = " and ".join(map(language_name, sorted(reader.languages)))

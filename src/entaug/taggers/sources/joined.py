@@ -17,7 +17,8 @@ from entaug.core.data import Sentence
 from entaug.core.folds import partition
 from entaug.core.mentions import Mention
 from entaug.errors import InputError, InputWarning, ParameterError
-from entaug.files.mention_lists import relative_to_folder
+from entaug.files.mention_lists import mention_lists, relative_to_folder
+from entaug.files.streams import read_bytes
 from entaug.metrics.span_f1 import MatchCounts
 from entaug.taggers.pretrained import PretrainedTagger
 from entaug.taggers.sources import SourceTagger, flat_mentions
@@ -222,10 +223,21 @@ def read_sources(path: Path) -> tuple[list[str], dict[str, str]]:
             raise InputError("sources must be a list of names of taggers", remedy='write sources = ["lists:..."]')
         for name in sources:
             check_name("tagger", name)
-    with lines.at("", key="labels"):
+    with lines.at("labels", key=""):
         if not isinstance(labels, dict) or not all(isinstance(text, str) for text in labels.values()):
             raise InputError("labels must be a table of descriptions", remedy='write [labels] and PER = "people"')
     return [_beside(name, path.parent) for name in sources], labels
+
+
+def sources_identity(path: Path) -> list[Any]:
+    """The content that the labels of the sources of a file depend on, as far as it can be told without their models."""
+    names, descriptions = read_sources(path)
+    files = [Path(name.partition(":")[2]) for name in names if name.startswith("file:")]
+    lists = [mention_lists(name.partition(":")[2]) for name in names if name.startswith("lists:")]
+    digests = [[one.digest for one in some] for some in lists]
+    digests += [[blake2b(read_bytes(file), digest_size=8).hexdigest()] for file in files]
+    own = [name for name in names if not name.startswith(("file:", "lists:"))]
+    return [own, digests, descriptions]
 
 
 def _beside(name: str, folder: Path) -> str:

@@ -54,6 +54,7 @@ class JoinSettings:
     transition: float = 1.0
     text: float = 0.3  # the weight of a sentence without gold labels
     adjacent: float = 0.01  # the share of words in mentions behind which another mention begins at once
+    shared: float = 10.0  # of independent errors of two sources
     rounds: int = _ROUNDS
 
 
@@ -149,6 +150,7 @@ class Joiner:
         states = [None if one is None else self._states(one, n) for one, n in zip(gold, lengths, strict=True)]
         blocks = self._blocks(symbols, lengths, states)
         self._adjacent = self._share_of_adjacent(states)
+        self.weights_ = self._weights(said, gold, lengths)
         self._start(len(said))
         before = -np.inf
         for _ in range(self.settings.rounds):
@@ -166,6 +168,39 @@ class Joiner:
                 merged = np.concatenate([rows[:, :_FIRST].sum(1, keepdims=True), rows[:, _FIRST:]], 1)
                 results[place] = TagProbabilities(tags, merged)
         return [one for one in results if one is not None]
+
+    def _weights(
+        self,
+        said: Sequence[Sequence[Sequence[Mention] | None]],
+        gold: Sequence[Sequence[Mention] | None],
+        lengths: Sequence[int],
+    ) -> NDArray[np.float64]:
+        """How much each source counts: less if others err at the same words of gold sentences."""
+        known = [i for i, one in enumerate(gold) if one is not None]
+        truth = [np.maximum(self._states(gold[i] or (), lengths[i]), _BEFORE) for i in known]
+        right = np.concatenate([*truth, np.zeros(0, np.int64)])
+        kinds = self._kinds[right]
+        errors, is_said = np.zeros((len(said), len(right))), np.zeros((len(said), len(right)), bool)
+        for source, of_source in enumerate(said):
+            begin = 0
+            for i, own in zip(known, truth, strict=True):
+                place = slice(begin, begin + len(own))
+                begin += len(own)
+                if (one := of_source[i]) is not None:
+                    is_said[source, place] = True
+                    errors[source, place] = np.maximum(self._states(one, lengths[i]), _BEFORE) != own
+        numbers = errors.sum(1)
+        for kind in np.unique(
+            kinds
+        ):  # words of some kinds are harder than others, for sources that know nothing of each other
+            there = is_said & (kinds == kind)
+            errors -= there * ((errors * there).sum(1) / np.maximum(there.sum(1), 1))[:, None]
+        products = errors @ errors.T
+        scales = np.sqrt(np.maximum(np.diag(products), 1e-9))
+        shared = np.minimum(numbers[:, None], numbers)
+        correlation = np.maximum(products / scales[:, None] / scales, 0) * shared / (shared + self.settings.shared)
+        np.fill_diagonal(correlation, 0)
+        return np.asarray(1 / (1 + correlation.sum(1)))
 
     # ------------------------------------------------------------------------------------------------------- encoding
 
@@ -260,8 +295,8 @@ class Joiner:
         emissions = [self._emissions(table) for table in self.tables_]
         for block in blocks:
             scores = np.zeros(block.allowed.shape)
-            for table, symbols in zip(emissions, block.symbols, strict=True):
-                scores += table[symbols]
+            for weight, table, symbols in zip(self.weights_, emissions, block.symbols, strict=True):
+                scores += weight * table[symbols]
             highest = scores.max(2, keepdims=True)
             counts.likelihood += float((highest[..., 0] * block.is_word * block.weights[:, None]).sum())
             scores -= highest
