@@ -15,11 +15,11 @@ from entaug.study.engine import show_study
 
 def _from_plan(args: argparse.Namespace) -> dict[str, Any]:
     """Return the arguments that the plan of an earlier result says, and options do not."""
-    if not args.train.endswith(".toml"):
+    if not (args.train or "").endswith(".toml"):
         return {}
     reading = read_options(args)
     given = vars(args).keys() - {"train", *reading} | {name for name, value in reading.items() if value}
-    return {name: value for name, value in read_plan_file(args.train).items() if name not in given}
+    return {name: value for name, value in {"train": None, **read_plan_file(args.train)}.items() if name not in given}
 
 
 def _show(_: argparse.Namespace, summary: AutoSummary) -> Iterator[str]:
@@ -31,9 +31,11 @@ def _show(_: argparse.Namespace, summary: AutoSummary) -> Iterator[str]:
 COMMAND = Command(
     auto,
     {
+        "train": {"nargs": "?", "default": None},
         "output": {"required": True, "metavar": "FOLDER"},
         "budget": {"metavar": "MINUTES"},
         "mentions": {"metavar": "FILE=LABEL"},
+        "sources": {"metavar": "FILE.toml"},
         "repair": None,
         "from_format": None,
         "read_options": None,

@@ -88,9 +88,12 @@ def load_trained_tagger(name: str, gold: Sequence[Sentence], report: Callable[[s
         for note in note_on_encoder(tagger, gold):
             report(note)
         return tagger
-    if not hasattr(tagger, "label_map_"):
+    if not (hasattr(tagger, "label_map_") or hasattr(tagger, "source_names")):
         raise ParameterError(f"the tagger {name} is not trained", remedy=f"run: entaug train --tagger {name}")
-    tagger.fit(gold)
+    if gold or not hasattr(tagger, "fit_without_gold"):
+        tagger.fit(gold)
+    else:
+        tagger.fit_without_gold()
     for note in getattr(tagger, "notes", ()):
         report(note)
     return tagger

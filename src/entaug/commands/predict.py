@@ -37,6 +37,7 @@ from entaug.formats.unlabelled import (
 from entaug.teacher.label import label_sentences
 from entaug.teacher.relabel import require_soft_labels
 
+_KNOW_LABELS = ("chat", "file", "joined", "lists")  # taggers whose labels are those of the user
 _WINDOW = 256  # sentences that are held in memory; the first ones also show the language of the text
 
 
@@ -118,7 +119,8 @@ def predict(
     if not paths:
         raise ParameterError("no text is given", remedy="name a file")
     name = str(tagger) if isinstance(tagger, (str, Path)) else tagger.name
-    if tagger == name and ":" in name and is_alias("tagger", name) and train is None:
+    is_mapped = ":" in name and is_alias("tagger", name) and name.partition(":")[0] not in _KNOW_LABELS
+    if tagger == name and is_mapped and train is None:
         message = f"the labels of {name} must be mapped to yours"
         raise ParameterError(message, remedy="name your training file with --train")
     if len({str(path) for path in paths}) < len(paths):
@@ -141,6 +143,7 @@ def predict(
     trained = tagger
     if isinstance(trained, (str, Path)):
         trained = load_trained_tagger(name, gold if is_alias("tagger", name) else window, notes.append)
+    window += sentences if getattr(trained, "labels_whole_text", False) else ()
     total = 0.0
     with target_file.writer(force=job.force) as writer:
         while window:
@@ -156,6 +159,7 @@ def predict(
             summary.sentences += len(window)
             progress("labelling", summary.sentences, None)
             window = list(islice(sentences, _WINDOW))
+    notes += [note for note in getattr(trained, "notes", ()) if note not in notes]  # of sources of labels
     notes += note_layouts(reader.layouts)
     if reader.languages and not gold:
         names = " and ".join(map(language_name, sorted(reader.languages)))

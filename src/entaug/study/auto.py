@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -45,7 +46,9 @@ from entaug.study.engine import ProgressCallback, StepCounter, show_study
 from entaug.study.plan import SELF_TRAINING, CorpusPlan, MethodPlan, ScaledTraining, TaggerPlan, TeacherPlan
 from entaug.study.records import RecordStore, RunRecord
 from entaug.study.runs import RunSpec, drop_intermediate, execute_run, gives_probabilities, gold_folder, train_run
-from entaug.taggers.base import create_tagger, default_steps, default_tagger
+from entaug.taggers.base import TaggerTrainingConfig, create_tagger, default_steps, default_tagger
+from entaug.taggers.sources.joined import JoinedTagger, read_sources
+from entaug.teacher.label import label_sentences
 
 _SEEDS_PER_REPEAT = 100
 _BATCH_SIZE = 8
@@ -62,6 +65,7 @@ FoldCount = Annotated[
 @takes_data("train", "dev", "unlabelled", lists=["unlabelled"], texts=["unlabelled"], show=show_study)
 def auto(
     train: CorpusData,
+    train: str | Path | None,
     output: str | Path,
     *,
     unlabelled: CorpusFiles = (),
@@ -69,6 +73,7 @@ def auto(
     held_out: Sequence[str | Path] = (),
     drop_held_out: bool = False,
     mentions: Sequence[str] = (),
+    sources: str | Path | None = None,
     encoder: str = "minilm",
     teacher_encoder: str | None = None,
     budget: PositiveFloat | None = None,
@@ -93,7 +98,8 @@ def auto(
     goes on where it was if it is repeated, with the same result.
 
     Args:
-        train: the gold training sentences.
+        train: the gold training sentences; None for a tagger that learns joined labels of `sources` alone, of which
+            nothing can be measured.
         output: the folder of the result, new or empty: ``tagger``, ``train.jsonl`` (gold and added sentences),
             ``augmented.jsonl`` (the added ones alone), ``report.html``, ``plan.toml`` and ``summary.json``.
         unlabelled: files of further text of the same kind; labels in them are ignored.
@@ -103,6 +109,9 @@ def auto(
         drop_held_out: leave unlabelled sentences that are in `dev` or `held_out` out instead of raising an error.
         mentions: lists of mentions for ``mr``: ``FILE=LABEL``, or another form that it reads. In measurements they are
             used without the mentions of the held-out sentences.
+        sources: a TOML file that names sources of labels of the unlabelled text (lists, models of other libraries,
+            language models, files): their labels are joined to soft labels, see
+            `entaug.taggers.sources.joined.JoinedTagger`.
         encoder: the pretrained encoder of the tagger: an alias of the starter set, a folder, or a name on the hub.
         teacher_encoder: the encoder of the teacher, for example a larger one, whose knowledge the tagger then learns
             from unlabelled text; None for the mean of three taggers with `encoder`, which are trained anyway.
@@ -158,6 +167,9 @@ def auto(
         raise output_error(output.parent, error) from None
     with lock(partial_paths(output)[0], on_wait):
         check_new_folder(output)  # another process may have finished it
+        if train is None:
+            summary = _train_without_gold(arguments, inputs, output, progress)
+            return replace(summary, seconds=time.monotonic() - begun)
         search = _Search(arguments, inputs, output, budget=budget, force=force, progress=progress)
         return replace(search.execute(), seconds=time.monotonic() - begun)
 
@@ -182,7 +194,7 @@ def read_plan_file(path: str | Path) -> dict[str, Any]:
             if key not in known:
                 raise UnknownNameError("key", key, known)
             known[key].check(value)
-    if "train" not in table:
+    if "train" not in table and "sources" not in table:
         raise InputError("names no training file", path=str(path), remedy='add train = "FILE"')
     for name, digest in digests.items():
         file = path.parent / name
@@ -225,12 +237,20 @@ class _Inputs:
 def _read_inputs(arguments: Mapping[str, Any]) -> _Inputs:
     """Read and check the files."""
     train, dev, held_out = arguments["train"], arguments["dev"], arguments["held_out"]
-    unlabelled, lists = arguments["unlabelled"], arguments["mentions"]
+    unlabelled, lists, sources = arguments["unlabelled"], arguments["mentions"], arguments["sources"]
+    if sources is not None:
+        read_sources(Path(sources))  # reports what is wrong with it
+        if not unlabelled:
+            remedy = "name it with --unlabelled"
+            raise ParameterError("sources label unlabelled text, and none is given", parameter="sources", remedy=remedy)
+    if train is None and (sources is None or dev is not None):
+        message = "without a training file there is only what sources of labels say, and no dev file"
+        raise ParameterError(message, parameter="train", remedy="name a training file, or sources alone")
     if held_out and not unlabelled and not lists:
         remedy = "give unlabelled text or lists of mentions, or leave it out"
         raise ParameterError("held_out has nothing to be compared with", parameter="held_out", remedy=remedy)
     layout = {"repair": arguments["repair"], **(arguments["read_options"] or {})}
-    inputs = _Inputs(list(read(train, arguments["from_format"], **layout)))
+    inputs = _Inputs([] if train is None else list(read(train, arguments["from_format"], **layout)))
     with_mentions = sum(bool(sentence.mentions) for sentence in inputs.gold)
     if dev is not None:
         inputs.dev = list(read(dev, arguments["from_format"], **layout))
@@ -240,10 +260,11 @@ def _read_inputs(arguments: Mapping[str, Any]) -> _Inputs:
             example = " ".join(shared[0].tokens)[:60]
             message = f"{len(shared):,} of its sentences are in {train} too, one is {example!r}"
             raise InputError(message, path=dev, remedy="remove them from one of the files")
-    elif with_mentions < FEWEST:
+    elif train is not None and with_mentions < FEWEST:
         message = f"has {with_mentions} sentences with mentions, and cross-validation needs at least {FEWEST}"
         raise InputError(message, path=train, remedy="label more sentences, or name held-out ones with --dev")
-    require_mentions(inputs.gold, train)
+    if train is not None:
+        require_mentions(inputs.gold, train)
     if unlabelled:
         text = read_unlabelled(
             unlabelled,
@@ -265,7 +286,7 @@ def _read_inputs(arguments: Mapping[str, Any]) -> _Inputs:
     inputs.held_out = [sentence for corpus in read_each(held_out, repair=True) for sentence in corpus]
     for given in lists:
         read_mention_list(given)  # reports what is wrong with it
-    files = [train, *unlabelled, *([] if dev is None else [dev]), *held_out]
+    files = [*(one for one in (train, dev, sources) if one is not None), *unlabelled, *held_out]
     files += [parse_specification(given)[0] for given in lists]
     inputs.digests = {str(path): file_digest(Path(path)) for path in files}
     return inputs
@@ -409,7 +430,9 @@ class _Search:
         params = {"encoder": self.arguments["encoder"]}
         student = TaggerPlan(name=self.tagger, label=self.tagger, training=training, params=params)
         teacher = TeacherPlan(label=TEACHER, size=TEACHER_SIZE, seeds="shared", first_seed=first)
-        if encoder := self.arguments["teacher_encoder"]:
+        if name in RECIPES and RECIPES[name].sources:
+            teacher = TeacherPlan(label=TEACHER, sources=Path(self.arguments["sources"]))
+        elif encoder := self.arguments["teacher_encoder"]:
             own = replace(student, params={"encoder": encoder})
             teacher = replace(teacher, size=1, tagger=own, first_seed=first + TEACHER_SIZE + 1)
         parts = self._parts(RECIPES[name], split, steps) if name in RECIPES else []
@@ -475,6 +498,7 @@ class _Search:
             has_probabilities=self.has_probabilities,
             shapes=self.inputs.shapes,
             available=[method for method in dict.fromkeys(methods) if method and self._is_available(method)],
+            has_sources=self.arguments["sources"] is not None,
         )
         self.notes += notes
         if not self.has_probabilities:
@@ -595,7 +619,7 @@ class _Search:
         """Train on all gold sentences with the chosen recipe; return what it adds, and the folder of the tagger."""
         if recipe is None:
             return [], self._tagger_folder(GOLD)
-        if recipe.has_teacher and self.arguments["teacher_encoder"] is None:
+        if recipe.has_teacher and not recipe.sources and self.arguments["teacher_encoder"] is None:
             for member in self._other_members():
                 self._run(self._spec(self.whole, 0, GOLD, member), "final teacher")
         folder, added = self.folder / "student", self.folder / "added.jsonl"
@@ -605,6 +629,41 @@ class _Search:
             write_part(self.folder, "added", new)
             tagger.save(folder)
         return list(read(added)), folder
+
+
+def _train_without_gold(
+    arguments: Mapping[str, Any], inputs: _Inputs, output: Path, progress: ProgressCallback
+) -> AutoSummary:
+    """Train a tagger on the text with joined labels of the sources alone."""
+    sources = JoinedTagger(Path(arguments["sources"])).fit([])
+    labelled = [
+        one.sentence.with_(id=s.id, provenance=s.provenance)
+        for one, s in zip(label_sentences(inputs.unlabelled, sources), inputs.unlabelled, strict=True)
+    ]
+    steps = int(arguments["steps"] or default_steps(len(labelled)))
+    config = TaggerTrainingConfig(steps=steps, batch_size=_BATCH_SIZE, seed=arguments["seed"])
+    counter = StepCounter(progress)
+    counter.total = steps
+    tagger = create_tagger(arguments["tagger"], encoder=arguments["encoder"])
+    tagger.fit(labelled, config=config, progress=counter.training("training on joined labels"))
+    summary = AutoSummary(
+        input="",
+        output=str(output),
+        sentences=0,
+        augmented=len(labelled),
+        recipe="sources",
+        size=SearchSize(0, 0, 0),
+        measured_on="nothing",
+        steps=steps,
+        encoder=arguments["encoder"],
+        unlabelled=len(inputs.unlabelled),
+        files={Path(name).name: digest for name, digest in inputs.digests.items()},
+        notes=[*inputs.notes, *sources.notes],
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        tagger.save(Path(folder, "tagger"))
+        write_output(output, [], labelled, Path(folder, "tagger"), summary, arguments, inputs.digests)
+    return summary
 
 
 def _mean_f1(counts: Sequence[Any]) -> float:

@@ -24,7 +24,7 @@ from entaug.study.choice import GOLD, LEAST_GAIN, RECIPES, RISK, TOLERATED_LOSS,
 
 DIGESTS = "digests"
 """The table of a plan with the digests of the files."""
-FILE_ARGUMENTS = {"train", "dev", "unlabelled", "held_out", "mentions"}
+FILE_ARGUMENTS = {"train", "dev", "unlabelled", "held_out", "mentions", "sources"}
 """The arguments of `entaug.auto` that name files."""
 SMALL, LARGER, LARGER_GAIN = "minilm", "mpnet", 11.8
 """A starter encoder, a larger one, and by how much it is better on gold alone, see benchmarks/results/gains.md."""
@@ -70,6 +70,9 @@ class AutoSummary:
 
     def lines(self) -> list[str]:
         """Return what to expect, in plain words."""
+        if not self.sentences:
+            how = f"trained on {self.augmented:,} sentences with joined labels of sources alone; nothing was measured"
+            return [how, "next: label at least 20 sentences with mentions, and name them as the training file"]
         lines = []
         if self.gains:
             lines = [f"gains over gold alone, measured {self.how}:"]

@@ -49,6 +49,7 @@ class Recipe:
     copies: int = 5
     cost: float = 1.0
     replaces_text: bool = False
+    sources: bool = False
 
     def prior(self, *, is_teacher_larger: bool) -> float:
         """Return the prior gain."""
@@ -65,7 +66,9 @@ class Recipe:
         """A description in one line."""
         parts = ["unlabelled sentences"] if self.unlabelled else []
         parts += [f"sentences of {self.method}"] if self.method else []
-        if self.soft:
+        if self.sources:
+            labels = "joined labels of your sources"
+        elif self.soft:
             labels = "soft labels of a teacher"
         else:
             labels = "predicted labels" if self.unlabelled else "the labels of the method"
@@ -77,11 +80,13 @@ class Recipe:
 # benchmarks/results/gains.md, rounded down to half a point: "self" with a larger teacher (+6.6), "self" and "self-hard"
 # (+3.0, +2.2) over three seeds, "gal" with a larger teacher and "mr" with one seed (+4.3, -0.6), "mr-soft" with one in
 # two settings (+0.1). The others are not in that study; their values are guesses from the most similar ones. They
-# matter where the measurement is noisy, or missing.
+# matter where the measurement is noisy, or missing. How good sources of labels are is theirs: "sources" has that of
+# "self".
 _GENERATED: dict[str, Any] = {"copies": 10, "cost": 6, "replaces_text": True}
 RECIPES: dict[str, Recipe] = {
     recipe.name: recipe
     for recipe in (
+        Recipe(name="sources", prior_gain=3.0, unlabelled=True, soft=True, sources=True),
         Recipe(name="self", prior_gain=3.0, prior_gain_larger=6.5, unlabelled=True, soft=True),
         Recipe(name="self-hard", prior_gain=2.0, unlabelled=True),
         Recipe(name="self+mr", prior_gain=2.0, method="mr", unlabelled=True, soft=True),
@@ -105,6 +110,7 @@ def applicable_recipes(
     has_probabilities: bool,
     shapes: Collection[str] = (),
     available: Collection[str] | None = None,
+    has_sources: bool = False,
 ) -> tuple[list[Recipe], list[str]]:
     """Return the recipes that can be tried on a corpus, and notes on others."""
     for name in names or ():
@@ -116,6 +122,7 @@ def applicable_recipes(
             # Soft labels take the place of hard ones, and unlabelled text that of generated text.
             is_wanted = not (recipe.replaces_text and has_unlabelled)
             is_wanted &= not (recipe.name == "self-hard" and has_probabilities)
+            is_wanted &= has_sources or not recipe.sources
         else:
             is_wanted = recipe.name in names
         if not is_wanted:
@@ -124,6 +131,10 @@ def applicable_recipes(
         is_notable = names is not None
         if recipe.unlabelled and not has_unlabelled:
             reason = "it needs unlabelled text"
+        elif recipe.sources and not has_sources:
+            reason = "it needs sources of labels"
+        elif recipe.sources and shapes:
+            reason, is_notable = f"sources are not joined for {' or '.join(shapes)} mentions", True
         elif recipe.soft and not has_probabilities:
             reason = "its soft labels need a tagger that gives probabilities"
         elif missing:

@@ -386,13 +386,14 @@ class TaggerPlan(_Table):
 
 @dataclass(frozen=True, kw_only=True)
 class TeacherPlan(_Table):
-    """One teacher of a plan: an ensemble of taggers trained on the gold sentences of a run."""
+    """One teacher of a plan: taggers trained on the gold sentences of a run, or sources of labels beside them."""
 
     label: Label = ENSEMBLE
     size: PositiveInt = 3
     seeds: Literal["own", "shared"] = "own"
     tagger: TaggerPlan | None = None
     first_seed: int = 1
+    sources: Path | None = None
 
     def members(self, tagger: TaggerPlan, seed: int) -> list[tuple[TaggerPlan, int]]:
         """The taggers of the teacher of a run, each with the seed of its training."""
@@ -541,7 +542,13 @@ class _PlanReader:
 
     def teacher(self, table: dict[str, Any], training: ScaledTraining, at: _Place) -> TeacherPlan:
         """A teacher: keys that it does not define are those of its tagger."""
-        own: dict[str, Any] = {key: table.pop(key) for key in ("label", "size", "seeds") if key in table}
+        own: dict[str, Any] = {key: table.pop(key) for key in ("label", "size", "seeds", "sources") if key in table}
+        if "sources" in own:
+            if len(own) > 1 + ("label" in own) or table:
+                raise ParameterError(
+                    "a teacher has either sources or taggers", parameter="sources", remedy="leave one out"
+                )
+            own["sources"] = self.resolve(own["sources"])
         if table:
             own["tagger"] = self.tagger({"name": "linear", **table}, training, at)
         return construct(TeacherPlan, "a teacher", own)

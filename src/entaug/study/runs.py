@@ -15,6 +15,7 @@ from typing import Any
 from entaug._version import __version__
 from entaug.backends.compute import compute_settings
 from entaug.backends.config import TrainingProgress
+from entaug.backends.protocols import Tagger
 from entaug.core.data import Sentence
 from entaug.files.locks import lock
 from entaug.formats import read, write
@@ -25,6 +26,7 @@ from entaug.study.plan import PATIENCE, MethodPlan, TaggerPlan, TeacherPlan, cop
 from entaug.study.records import RunRecord
 from entaug.taggers.base import TAGGERS, TaggerTrainingConfig, TrainableTagger, load_tagger
 from entaug.taggers.ensemble import EnsembleTagger
+from entaug.taggers.sources.joined import JoinedTagger, sources_identity
 
 _clock = time.monotonic
 # Hyperparameters that came after the first records.
@@ -131,6 +133,8 @@ class RunSpec:
 
     def teacher_config(self, teacher: TeacherPlan) -> dict[str, Any]:
         """Everything but the gold sentences that the labels of a teacher depend on."""
+        if teacher.sources is not None:
+            return {"sources": sources_identity(teacher.sources)}
         members = teacher.members(self.tagger, self.seed)
         tagger = members[0][0]
         training = self.gold_training(tagger)
@@ -248,19 +252,23 @@ def _sentences_of(run: RunSpec, part: MethodPlan, gold: list[Sentence], rng: Ran
 
     # Labelled once for all arms that use the same sentences with labels of the same teacher.
     def label(target: Path) -> None:
-        write(_label(new, _teacher(run, teacher, gold), part), target)
+        if teacher.sources is not None:
+            write(_label(new, JoinedTagger(teacher.sources).fit(gold), part), target)
+        else:
+            write(_label(new, _teacher(run, teacher, gold), part), target)
 
     content = short_hash([[s.tokens, s.id, [[m.label, m.spans] for m in s.mentions]] for s in new])
     identity = [content, part.labels, file_digest(run.split.train), run.teacher_config(teacher), run.setup()]
     return list(read(_made_once(run, "labelled", part, identity, label)))
 
 
-def _label(sentences: Sequence[Sentence], teacher: TrainableTagger, part: MethodPlan) -> list[Sentence]:
+def _label(sentences: Sequence[Sentence], teacher: Tagger, part: MethodPlan) -> list[Sentence]:
     """Give sentences the labels of the teacher."""
-    if part.labels == "teacher-hard" or not isinstance(teacher, EnsembleTagger):  # one that gives no probabilities
+    is_soft = isinstance(teacher, EnsembleTagger | JoinedTagger)  # others give no probabilities
+    if part.labels == "teacher-hard" or not is_soft:
         return teacher.predict(sentences)
-    has_relations = hasattr(teacher.typical_member, "relation_probabilities")
-    compute: Any = teacher.relation_probabilities if has_relations else teacher.tag_probabilities
+    has_relations = hasattr(getattr(teacher, "typical_member", teacher), "relation_probabilities")
+    compute: Any = getattr(teacher, "relation_probabilities" if has_relations else "tag_probabilities")
     pairs = zip(compute(sentences), sentences, strict=True)
     return [soft.label(s) if part.is_unlabelled else soft.attach_to(s) for soft, s in pairs]
 

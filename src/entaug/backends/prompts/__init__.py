@@ -21,6 +21,8 @@ PLACEHOLDERS: dict[str, dict[str, bool]] = {
     "aclm": {"template": True, "labels": False},
     "entda": {"mentions": True, "labels": False},
     "gal": {"examples": True},
+    "label": {"labels": True, "sentence": True, "examples": False},
+    "label-check": {"labels": True, "sentence": True, "mention": True, "examples": False},
     "mentions": {"label": True, "examples": False, "number": False},
     "rewrite": {"sentence": True, "mentions": False, "examples": False},
     "style": {"sentence": True, "style": True, "mentions": False, "examples": False},

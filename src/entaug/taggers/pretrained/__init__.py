@@ -23,6 +23,7 @@ from entaug.core.mentions import Mention
 from entaug.errors import ParameterError
 
 _SAMPLE = 500  # gold sentences on which the map of labels is measured
+_UNMEASURED = 0.9  # the share of words outside mentions that are taken to be so without gold sentences
 _NONE = ("", "none")  # stand for no label of the corpus
 
 
@@ -175,6 +176,14 @@ class PretrainedTagger(abc.ABC):
         """Choose the labels to ask for, where the tagger takes any."""
         del gold_labels
 
+    def _measure_map(self, gold: Sequence[Sentence], predicted: Sequence[Sequence[Mention]]) -> LabelMap:
+        return propose_label_map(gold, predicted, self._given_map)
+
+    def _own_map(self, labels: Sequence[str] = ()) -> Mapping[str, str]:
+        """The map of labels where there are no gold sentences to measure it on."""
+        given = {label: target for label, target in (self._given_map or {}).items() if target}
+        return given or {label: label for label in self.own_labels or labels}
+
     # ------------------------------------------------------------------------------------------------------- for users
 
     def fit(
@@ -196,7 +205,7 @@ class PretrainedTagger(abc.ABC):
         sample = gold[:: max(1, len(gold) // _SAMPLE)][:_SAMPLE]
         self._choose_labels(sorted({mention.label for sentence in gold for mention in sentence.mentions}))
         predicted = [[one.mention for one in mentions] for mentions in self._predict(sample)]
-        self.label_map_ = propose_label_map(sample, predicted, self._given_map)
+        self.label_map_ = self._measure_map(sample, predicted)
         outside = right = 0
         for sentence, mentions in zip(sample, predicted, strict=True):
             inside = {i for m in mentions if m.label in self.label_map_.labels for i in m.positions()}
@@ -211,6 +220,17 @@ class PretrainedTagger(abc.ABC):
                 f"{self.name}: no label stands for {', '.join(missing)}; such mentions stay as they are in "
                 "relabelling, count as missed in scores, and are missing in text that it labels"
             )
+        return self
+
+    def fit_without_gold(self, labels: Sequence[str] = ()) -> Self:
+        """Take the given map of labels, or the labels as they are."""
+        self._choose_labels(labels)
+        own = self._own_map(labels)
+        if not own:
+            remedy = f"give a map of labels: {self.prefix}:NAME@person=PER;city=LOC, or name the labels"
+            raise ParameterError(f"without gold sentences {self.name} has no labels to look for", remedy=remedy)
+        self.label_map_ = LabelMap(dict(sorted(own.items())), Counter(), Counter(), 0, 0)
+        self._outside_precision, self._missing, self.notes = _UNMEASURED, [], []
         return self
 
     notes: Sequence[str] = ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from entaug.backends.compute import compute_settings
@@ -57,6 +57,9 @@ class GLiNERTagger(PretrainedTagger):
     def _choose_labels(self, gold_labels: Sequence[str]) -> None:
         if not self._given_map:
             self._asked = sorted(set(map(label_in_words, gold_labels)))
+
+    def _own_map(self, labels: Sequence[str] = ()) -> Mapping[str, str]:
+        return super()._own_map() or {label_in_words(label): label for label in labels}
 
     def _predict(self, sentences: Sequence[Sentence]) -> list[list[ScoredMention]]:
         return [self._predict_one(sentence.tokens) for sentence in sentences]
