@@ -8,8 +8,9 @@ from pathlib import Path
 
 from entaug.commands.command import Command, Summary
 from entaug.commands.options import COMPUTING
-from entaug.commands.output import print_message, quantity, show_study, shown_time
+from entaug.commands.output import print_message, quantity
 from entaug.config.params import PositiveInt
+from entaug.core.progress import shown_time
 from entaug.study.engine import StudyProgress, run_experiment, show_study
 from entaug.study.plan import read_plan
 

@@ -67,12 +67,6 @@ def quantity(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-def shown_time(seconds: float) -> str:
-    """Return a time in minutes, or in hours if it is long."""
-    minutes = max(1, round(seconds / 60))
-    return f"{minutes:,} min" if minutes < 120 else f"{minutes / 60:,.0f} h"
-
-
 def shown_path(path: str) -> str:
     """Return the name of an output for messages."""
     return "standard output" if path == "-" else path
@@ -149,70 +143,3 @@ def _ordered(counts: Mapping[str, int], separator: str) -> str:
     """The counts, the largest first."""
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     return separator.join(f"{name}: {count:,}" for name, count in ordered)
-
-
-# ------------------------------------------------------------------------------------------------------------- progress
-
-
-@contextlib.contextmanager
-def show_progress(*, quiet: bool = False) -> Iterator[Progress]:
-    """Show one bar with rate and remaining time on a terminal; nothing in a pipe."""
-    if quiet or not sys.stderr.isatty():
-        yield no_progress
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bar
-
-    started: dict[str, float] = {}
-    columns = (
-        TextColumn("{task.description:<11}"),
-        BarColumn(),
-        TextColumn("{task.completed:,.0f} {task.fields[unit]}, {task.fields[rate]:,.1f}/s"),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=None, rate=0, unit="")
-
-        def update(stage: str, done: int, total: int | None) -> None:
-            name = stage.partition(",")[0]  # "training, loss 1.23" is one stage
-            if name not in started:
-                started[name] = time.monotonic()
-                unit = "steps" if name.startswith(("learning", "training", "fold")) else "sentences"
-                bar.reset(task, total=total, description=stage, rate=0, unit=unit)
-            rate = done / max(time.monotonic() - started[name], 1e-3)
-            bar.update(task, completed=done, total=total, rate=rate, description=stage)
-
-        yield update
-
-
-@contextlib.contextmanager
-def show_study(*, quiet: bool = False) -> Iterator[Callable[[StudyProgress], None]]:
-    """Show how far a study is: one line on a terminal; in a pipe a line for each phase and each finished run."""
-    with contextlib.ExitStack() as stack:
-        live: Any = None
-        if sys.stderr.isatty() and not quiet:
-            from rich.console import Console
-            from rich.live import Live
-
-            live = stack.enter_context(Live(console=Console(stderr=True), refresh_per_second=2, transient=True))
-        shown = ("", 0)
-
-        def update(state: StudyProgress) -> None:
-            nonlocal shown
-            if live is not None:
-                live.update(_study_line(state))
-            elif (state.phase, state.runs_done) != shown and not quiet:
-                shown = state.phase, state.runs_done
-                print_message(_study_line(state))
-
-        yield update
-
-
-def _study_line(state: StudyProgress) -> str:
-    what = f"{state.runs_done:,} of {state.runs:,} runs"
-    if state.phase:
-        total = "" if state.steps is None else f" of {state.steps:,}"
-        what = f"{state.phase}: {state.steps_done:,}{total} steps"
-    return f"{what}, about {shown_time(state.seconds_left)} left" if state.seconds_left else what

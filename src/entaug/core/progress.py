@@ -81,3 +81,9 @@ def show_progress(*, quiet: bool = False) -> Iterator[Progress]:
             bar.update(task, completed=done, total=total, rate=rate, description=stage)
 
         yield update
+
+
+def shown_time(seconds: float) -> str:
+    """Return a time in minutes, or in hours if it is long."""
+    minutes = max(1, round(seconds / 60))
+    return f"{minutes:,} min" if minutes < 120 else f"{minutes / 60:,.0f} h"

@@ -64,8 +64,7 @@ FoldCount = Annotated[
 
 @takes_data("train", "dev", "unlabelled", lists=["unlabelled"], texts=["unlabelled"], show=show_study)
 def auto(
-    train: CorpusData,
-    train: str | Path | None,
+    train: CorpusData | None,
     output: str | Path,
     *,
     unlabelled: CorpusFiles = (),

@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 from entaug.backends.config import TrainingProgress
 from entaug.backends.language_check import note_on_encoder
 from entaug.backends.processes import interrupts_blocked, process_pool
-from entaug.core.progress import in_notebook, notebook_line
+from entaug.core.progress import in_notebook, notebook_line, shown_time
 from entaug.errors import EntaugError, OutputError
 from entaug.files.locks import lock, try_claim
 from entaug.formats import read
@@ -136,7 +136,7 @@ def _study_line(state: StudyProgress) -> str:
     if state.phase:
         total = "" if state.steps is None else f" of {state.steps:,}"
         what = f"{state.phase}: {state.steps_done:,}{total} steps"
-    return f"{what}, about {max(1, round(state.seconds_left / 60)):,} min left" if state.seconds_left else what
+    return f"{what}, about {shown_time(state.seconds_left)} left" if state.seconds_left else what
 
 
 # ---------------------------------------------------------------------------------------------------------- experiments
