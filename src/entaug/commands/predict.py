@@ -115,19 +115,12 @@ def predict(
     if output is None:
         options = {"train": train, "probabilities": probabilities, "language": language, "progress": progress}
         return _predicted(tagger, text, **options, **files)
-    paths = [as_path(path) for path in ([text] if isinstance(text, (str, Path)) else text)]
-    if not paths:
-        raise ParameterError("no text is given", remedy="name a file")
+    paths = _paths_of(text)
     name = str(tagger) if isinstance(tagger, (str, Path)) else tagger.name
     is_mapped = ":" in name and is_alias("tagger", name) and name.partition(":")[0] not in _KNOW_LABELS
     if tagger == name and is_mapped and train is None:
         message = f"the labels of {name} must be mapped to yours"
         raise ParameterError(message, remedy="name your training file with --train")
-    if len({str(path) for path in paths}) < len(paths):
-        raise ParameterError("a text is named twice", remedy="name each file once")
-    for path in paths:
-        if str(path) != STDIN and not path.exists():  # before any sentence is labelled
-            raise InputError("no such file", path=str(path), remedy="check the path")
     job = FileJob(STDIN, output, **files)
     job.check([*paths, train, name if Path(name).is_dir() else None])
     target_file = job.open_output(None, predicted=True)
@@ -178,6 +171,19 @@ def _predicted(tagger: str | Path | Tagger, text: Any, **options: Any) -> Corpus
             return Corpus(read(file))
 
 
+def _paths_of(text: Any) -> list[Path]:
+    """The files of a text, which are there."""
+    paths = [as_path(path) for path in ([text] if isinstance(text, (str, Path)) else text)]
+    if not paths:
+        raise ParameterError("no text is given", remedy="name a file")
+    if len({str(path) for path in paths}) < len(paths):
+        raise ParameterError("a text is named twice", remedy="name each file once")
+    for path in paths:
+        if str(path) != STDIN and not path.exists():  # before any sentence is labelled
+            raise InputError("no such file", path=str(path), remedy="check the path")
+    return paths
+
+
 class _Reader:
     """Reads files, each by the rules of its language where none is given, and records how they were read."""
 
@@ -215,6 +221,6 @@ def _language_of(file: Path) -> str:
 
 COMMAND = Command(
     predict,
-    {"text": {"nargs": "+"}, "output": {"required": True, "metavar": "FILE"}, "language": {"metavar": "CODE"}},
+    {"text": {"nargs": "+"}, "language": {"metavar": "CODE"}},
     (FORCE, JSON, WRITING, COMPUTING),
 )
