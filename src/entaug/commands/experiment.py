@@ -31,7 +31,7 @@ class ExperimentSummary(Summary):
             yield f"{self.plan}: valid; {quantity(state.runs, 'run')} with {state.steps:,} steps in total"
             if state.runs_done:
                 yield f"{quantity(state.runs_done, 'run')} done"
-            if state.seconds_left is not None:
+            if state.seconds_left:
                 time = f"about {shown_time(state.seconds_left)} of training and testing"
                 yield f"{time}; what methods make takes time besides"
         else:
