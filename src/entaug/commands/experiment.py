@@ -69,8 +69,7 @@ def experiment(
     def wait() -> None:
         print_message(f"waiting: another process is running {read.output}")
 
-    calls = {"progress": progress, "report": report, "on_wait": wait}
-    state = run_experiment(read, jobs=jobs, only=only, check_only=check, **calls)
+    state = run_experiment(read, jobs=jobs, only=only, check_only=check, progress=progress, report=report, on_wait=wait)
     return ExperimentSummary(str(plan), str(read.output), state, check)
 
 
