@@ -14,7 +14,9 @@ import re
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
+from entaug.config.params import construct
 from entaug.files.atomic import atomic_file
 from entaug.metrics.tables import as_markdown
 from entaug.report.markdown import report_parts
@@ -48,11 +50,9 @@ def tables_of(plan: Path) -> list[TablePlan]:
     Args:
         plan: the plan.
     """
-    tables = tomllib.loads(plan.read_text(encoding="utf-8")).get("tables", [])
-    return [
-        TablePlan(**{key: tuple(value) if isinstance(value, list) else value for key, value in table.items()})
-        for table in tables
-    ]
+    tables: list[dict[str, Any]] = tomllib.loads(plan.read_text(encoding="utf-8")).get("tables", [])
+    lists = [{key: tuple(value) for key, value in table.items() if isinstance(value, list)} for table in tables]
+    return [construct(TablePlan, "a table", {**table, **own}) for table, own in zip(tables, lists, strict=True)]
 
 
 def _twin(twin: str) -> str:

@@ -111,7 +111,8 @@ def _lines(corpus: str, name: str, sentences: Sequence[Sentence]) -> Iterator[st
 
 
 def _write_brat(folder: Path, name: str, sentences: Sequence[Sentence]) -> None:
-    text, lines = "", []
+    text = ""
+    lines: list[str] = []
     for sentence in sentences:
         starts = []
         for token in sentence.tokens:

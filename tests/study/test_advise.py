@@ -179,7 +179,7 @@ def test_the_budget_limits_the_folds_and_then_the_sizes(
     train: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Each step takes a second: a fold takes 320 + 415 + 543 + 707 of them.
-    monkeypatch.setattr("entaug.study.advise._seconds_per_step", lambda *_, **__: 1.0)
+    monkeypatch.setattr("entaug.study.advise.seconds_per_step", lambda *_, **__: 1.0)
     monkeypatch.setattr(CurveRuns, "seconds_per_step", lambda *_: 1.0)
     minutes = property(lambda self: sum(spec.steps for spec in self.used.values()) / 60)
     monkeypatch.setattr(CurveRuns, "minutes", minutes)

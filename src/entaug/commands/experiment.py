@@ -32,7 +32,7 @@ class ExperimentSummary(Summary):
             yield f"{self.plan}: valid; {quantity(state.runs, 'run')} with {state.steps:,} steps in total"
             if state.runs_done:
                 yield f"{quantity(state.runs_done, 'run')} done"
-            if state.seconds_left is not None:
+            if state.seconds_left:
                 time = f"about {shown_time(state.seconds_left)} of training and testing"
                 yield f"{time}; what methods make takes time besides"
         else:
@@ -70,8 +70,7 @@ def experiment(
     def wait() -> None:
         print_message(f"waiting: another process is running {read.output}")
 
-    calls = {"progress": progress, "report": report, "on_wait": wait}
-    state = run_experiment(read, jobs=jobs, only=only, check_only=check, **calls)
+    state = run_experiment(read, jobs=jobs, only=only, check_only=check, progress=progress, report=report, on_wait=wait)
     return ExperimentSummary(str(plan), str(read.output), state, check)
 
 

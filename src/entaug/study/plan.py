@@ -436,9 +436,9 @@ def read_plan(path: str | Path) -> Plan:
     for i, corpus in enumerate(plan.corpora):
         with plan.lines.at("corpora", i, key=""):
             _check_needs(plan, corpus)
-    for i, table in enumerate(plan.tables):
+    for i, layout in enumerate(plan.tables):
         with plan.lines.at("tables", i):
-            _check_table(plan, table)
+            _check_table(plan, layout)
     return plan
 
 
