@@ -262,7 +262,9 @@ def safe_json(data: Any) -> str:
         text = json_text(data)
     except TypeError:  # a lone surrogate, or a value in provenance that JSON cannot represent
         text = json.dumps(data, separators=(",", ":"), default=str)
-    return text.translate({ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"})
+    for character in "<>&\u2028\u2029":  # which is much faster than one translation
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
 
 
 def encode_sentence(sentence: Sentence, labels: Mapping[str, int]) -> dict[str, Any]:

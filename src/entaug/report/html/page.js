@@ -28,8 +28,6 @@ const ROLES = { source: "source", given: "as annotated", recipient: "source", do
 
 function examples(data, digest) {
   const { pairs, types, methods, scores, reasons, gold } = data;
-  gold.forEach(withTokens);
-  for (const pair of pairs) withTokens(pair.m);
   const say = (text) => { $("message").textContent = text; };
   const review = new Review(pairs, digest, say);
   const editors = new Map(); // of pairs whose labels are being corrected
@@ -38,7 +36,7 @@ function examples(data, digest) {
   let words = [];
 
   // Text for the search: the words of both sentences.
-  const lower = (sentence) => sentence.t.join(" ").toLowerCase();
+  const lower = ({ t }) => (typeof t === "string" ? t : t.join(" ")).toLowerCase();
   const goldText = gold.map(lower);
   const text = pairs.map((pair) => `${lower(pair.m)}\n${pair.s.map(([i]) => goldText[i]).join("\n")}`);
 
@@ -77,7 +75,7 @@ function examples(data, digest) {
   }
 
   /** The class that gives a pair the colour of its method; kinds of findings have none. */
-  const mark = (pair) => (methods[pair.g].colour === undefined ? "" : `method-${methods[pair.g].colour}`);
+  const mark = (pair) => (methods[pair.g].colour === undefined ? "" : `made method-${methods[pair.g].colour}`);
 
   /** What a teacher changed in the labels, or doubts. */
   function teacherSays(changes) {
@@ -94,7 +92,8 @@ function examples(data, digest) {
   /** What a reviewer changed, in words. */
   function correctionList(pair, changes) {
     const list = element("ul", "teacher corrections", null, { "aria-label": "Corrections" });
-    const text = (mention) => mention.spans.map(([start, end]) => pair.m.t.slice(start, end).join(" ")).join(" … ");
+    const { t } = withTokens(pair.m);
+    const text = (mention) => mention.spans.map(([start, end]) => t.slice(start, end).join(" ")).join(" … ");
     for (const { given, suggested } of changes) {
       const item = element("li", "", given ? (suggested ? "corrected: " : "removed: ") : "added: ", { dir: "auto" });
       const put = (mention) => item.append(element("b", "", text(mention)), ` ${mention.label}`);
@@ -119,7 +118,7 @@ function examples(data, digest) {
       return;
     }
     say("");
-    editors.set(i, new Editor(pair.m, types, mentionsOf(i), (mentions) => saved(i, mentions)));
+    editors.set(i, new Editor(withTokens(pair.m), types, mentionsOf(i), (mentions) => saved(i, mentions)));
     feed.again(i);
     goTo(i, true);
     editors.get(i).focus(0);

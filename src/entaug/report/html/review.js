@@ -50,7 +50,7 @@ class Review {
     const fits = (mention) => mention === null || (typeof mention?.label === "string" && mention.label
       && Array.isArray(mention.spans) && mention.spans.length > 0
       && mention.spans.every(([start, end], k) => Number.isInteger(start) && Number.isInteger(end) && start < end
-        && start >= (k ? mention.spans[k - 1][1] : 0) && end <= pair.m.t.length));
+        && start >= (k ? mention.spans[k - 1][1] : 0) && end <= withTokens(pair.m).t.length));
     return Array.isArray(decision) && decision.length > 0
       && decision.every((one) => one && (one.given || one.suggested) && fits(one.given) && fits(one.suggested));
   }

@@ -7,7 +7,7 @@ function element(tag, classes, text, attributes) {
   return created;
 }
 
-/** A sentence of the data with its tokens as an array. */
+/** A sentence of the data with its tokens as an array; most are never needed so. */
 function withTokens(sentence) {
   if (typeof sentence.t === "string") sentence.t = sentence.t.split(" ");
   return sentence;
@@ -57,7 +57,7 @@ function markedTokens(length, marks) {
  * It consists of runs: longest sequences of tokens, and of spaces between tokens, over which all of these are the same.
  */
 function drawSentence(sentence, marks, typeNames, words) {
-  const tokens = sentence.t;
+  const tokens = withTokens(sentence).t;
   const { mentions, depth } = lanesOf(sentence.m);
   const kinds = markedTokens(tokens.length, marks);
   const line = element("p", "sentence", null, { dir: "auto", lang: sentence.l || "" });
