@@ -163,7 +163,7 @@ def share_lower_layers() -> None:
     def clear(layers: LowerLayers) -> None:
         layers._kept, layers._bytes = shared, 0  # noqa: SLF001
 
-    LowerLayers.clear = clear  # type: ignore[method-assign]
+    setattr(LowerLayers, "clear", clear)  # noqa: B010 - types
 
 
 def read_records() -> list[dict[str, Any]]:
@@ -208,7 +208,7 @@ def amount_for(points: Sequence[tuple[float, float]], f1: float) -> float:
         if low >= f1:
             return a
         if high >= f1:
-            return a * (b / a) ** ((f1 - low) / (high - low))
+            return a * math.exp(math.log(b / a) * (f1 - low) / (high - low))
     return math.inf
 
 

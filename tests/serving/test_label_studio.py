@@ -85,7 +85,7 @@ class Studio:
 
     def is_up(self) -> bool:
         try:
-            return self("GET", "/health") == {"status": "UP"}
+            return bool(self("GET", "/health")["status"] == "UP")
         except OSError:
             return False
 
@@ -170,7 +170,8 @@ def tagger(
     """A trained tagger, which is so small that it only knows sentences it has seen, and the file of these."""
     folder = tmp_path_factory.mktemp("first")
     trained = create_tagger("linear", encoder=str(tiny_model("bert")))
-    trained.fit(gold, config=TaggerTrainingConfig(steps=100, batch_size=4))
+    config = TaggerTrainingConfig(steps=150, learning_rate=2e-3, head_learning_rate=1e-2)
+    trained.fit(gold, config=config)
     trained.save(folder / "tagger")
     entaug.write(gold, folder / "train.conll")
     return folder / "tagger", folder / "train.conll"
