@@ -163,7 +163,7 @@ def share_lower_layers() -> None:
     def clear(layers: LowerLayers) -> None:
         layers._kept, layers._bytes = shared, 0  # noqa: SLF001
 
-    LowerLayers.clear = clear  # type: ignore[method-assign]
+    setattr(LowerLayers, "clear", clear)  # noqa: B010 - types
 
 
 def read_records() -> list[dict[str, Any]]:
@@ -208,7 +208,7 @@ def amount_for(points: Sequence[tuple[float, float]], f1: float) -> float:
         if low >= f1:
             return a
         if high >= f1:
-            return a * (b / a) ** ((f1 - low) / (high - low))
+            return a * math.exp(math.log(b / a) * (f1 - low) / (high - low))
     return math.inf
 
 
@@ -268,10 +268,10 @@ def summary(records: Sequence[dict[str, Any]], strategy: str) -> Iterator[str]:
             if found and corpus not in DEVELOPED_ON:
                 limit = 1.0 if by == "size" else max(1.0, *(x for x in found if x < math.inf), 1.0)
                 means[corpus] = fmean(math.log(min(x, limit)) for x in found)
-        if len(means) < 2:
+        if len(means) < 3:
             continue
         middle, error = fmean(means.values()), stdev(means.values()) / len(means) ** 0.5
-        quantile = {2: 12.71, 3: 4.30, 4: 3.18, 5: 2.78, 6: 2.57}[len(means)]
+        quantile = {3: 4.30, 4: 3.18, 5: 2.78}[len(means)]  # of the t distribution
         low, high = (100 * math.exp(middle + sign * quantile * error) for sign in (-1, 1))
         values = ", ".join(f"{corpus} {100 * math.exp(value):.0f}" for corpus, value in means.items())
         yield (

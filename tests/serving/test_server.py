@@ -95,7 +95,8 @@ def labels(gold: list[Sentence]) -> list[str]:
 def tagger(gold: list[Sentence], tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("tagger") / "first"
     tagger = create_tagger("linear", encoder=str(tiny_bert))
-    tagger.fit(gold, config=TaggerTrainingConfig(steps=30, batch_size=4))
+    config = TaggerTrainingConfig(steps=150, learning_rate=2e-3, head_learning_rate=1e-2)
+    tagger.fit(gold, config=config)
     tagger.save(folder)
     return folder
 
@@ -126,7 +127,7 @@ def serving(service: AnnotationService, **options: Any) -> Iterator[AnnotationSe
 
 
 def ask(server: AnnotationServer, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
-    connection = http.client.HTTPConnection(*server.server_address[:2], timeout=60)
+    connection = http.client.HTTPConnection(server.url.removeprefix("http://"), timeout=60)
     content = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
     connection.request(method, path, content, {"Content-Type": "application/json", **headers})
     response = connection.getresponse()

@@ -63,12 +63,7 @@ def parse_config(xml: str) -> LabelingConfig:
 
 @dataclass
 class LabelStudio:
-    """A server of Label Studio.
-
-    Args:
-        url: its address.
-        key: an access token of a user: a personal one, or a legacy one.
-    """
+    """A server of Label Studio, and the access token of a user: a personal one, or a legacy one."""
 
     url: str
     key: str = field(repr=False)

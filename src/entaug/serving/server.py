@@ -18,15 +18,7 @@ _SECONDS = 60.0  # that a client may take to send what it announced
 
 
 class AnnotationServer(ThreadingHTTPServer):
-    """The server of a service.
-
-    Args:
-        service: what answers.
-        host: the address that it listens at.
-        port: the port; 0 for one that is free.
-        user: the name that clients must give.
-        password: their password; empty to ask for none.
-    """
+    """The server of a service, at a port or at one that is free (0); it asks for no password where that is empty."""
 
     daemon_threads = True
 

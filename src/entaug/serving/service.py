@@ -98,13 +98,7 @@ class _State:
 
 
 class AnnotationService:
-    """Predicts for tasks, and trains.
-
-    Args:
-        tagger: the folder of a trained tagger, or the name of one with its parameters, which is trained first.
-        folder: where trained taggers are kept.
-        options: all else.
-    """
+    """Predicts for tasks with a tagger, a folder or a name, and keeps those that it trains in a folder."""
 
     def __init__(self, tagger: str | Path, folder: Path, options: ServiceOptions) -> None:
         self.options = options

@@ -23,23 +23,14 @@ _ENOUGH = 0.01  # F1 that as many must be able to bring
 
 @dataclass(frozen=True, kw_only=True)
 class Version:
-    """A tagger that was trained on the annotations so far.
+    """A tagger that was trained on the annotations so far."""
 
-    Args:
-        number: its number, from 1.
-        sentences: the number of sentences that it was trained on.
-        tasks: the number of annotated tasks that these are from.
-        digest: that of the sentences.
-        dev: the digest of the development sentences.
-        counts: correct, predicted and gold mentions of each development sentence; empty without such.
-    """
-
-    number: int
-    sentences: int
-    tasks: int
-    digest: str
-    dev: str = ""
-    counts: Sequence[Sequence[int]] = ()
+    number: int  # from 1
+    sentences: int  # that it was trained on
+    tasks: int  # that were annotated when it was
+    digest: str  # of the sentences
+    dev: str = ""  # the digest of the development sentences
+    counts: Sequence[Sequence[int]] = ()  # of each of these: correct, predicted and gold mentions
 
     @property
     def f1(self) -> float:
