@@ -188,6 +188,9 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "more.txt").write_text("Ada Moss returned to Lisbon.\nThe BreezeBox sells well again.\n")
     (folder / "result").mkdir()
     entaug.write(new, folder / "result" / "augmented.jsonl")
+    (folder / "names.txt").write_text("Ada Moss\n")
+    (folder / "cities.txt").write_text("Lisbon\n")
+    (folder / "sources.toml").write_text('sources = ["lists:names.txt=PER", "lists:cities.txt=LOC"]\n')
     (folder / "mine.toml").write_text('user = "{sentence}"\n')
     return folder
 
@@ -288,7 +291,7 @@ def train_named_taggers(arguments: list[str]) -> None:
     names = {"result/tagger", "larger-tagger"} & set(arguments) if arguments[0] == "augment" else set()
     if arguments[0] == "evaluate" and "--tagger" not in arguments and Path(arguments[-1]).name == "tagger":
         names.add(arguments[-1])
-    if arguments[0] in ("predict", "export"):
+    if arguments[0] in ("predict", "export") and ":" not in arguments[1]:
         names.add(arguments[1])
     for name in names:
         assert main(["train", "train.conll", "-o", name, "--epochs", "1"]) == 0

@@ -21,11 +21,15 @@ from entaug.config.params import Configurable
 from entaug.core.corpus import with_keys
 from entaug.core.data import Sentence
 from entaug.core.mentions import Mention
-from entaug.errors import InputError, OutputError, ParameterError
+from entaug.errors import InputError, InputWarning, OutputError, ParameterError
 from entaug.methods import create_augmenter
 from entaug.study.auto_files import AutoSummary
 from entaug.study.choice import RECIPES, Gain
+from entaug.study.data import prepare_splits
 from entaug.study.engine import StudyProgress
+from entaug.study.plan import read_plan
+from entaug.study.runs import execute_run
+from entaug.study.schedule import Schedule
 from entaug.taggers.base import TAGGERS, TaggerTrainingConfig, load_tagger, write_config
 from helpers import tiny
 from helpers.fakes import FakeMaskedLM
@@ -713,3 +717,97 @@ def test_nested_corpora_get_soft_labels_of_relations(files: Path, bert: Path) ->
     assert [gain.recipe for gain in summary.gains] == ["self"]
     assert not any("hard labels" in note for note in summary.notes)
     assert json.loads((files / "out" / "tagger" / "tagger.json").read_text())["tagger"] == "w2ner"
+
+
+# ------------------------------------------------------------------------------------------------- sources of labels
+
+
+def labelled_by(files: Path, name: str, sentences: list[Sentence], wrong: int) -> None:
+    """A file with labels of sentences, in every n-th of which the first mention is missing."""
+    said = [s.with_(mentions=s.mentions[1:] if i % wrong == 0 else s.mentions) for i, s in enumerate(sentences)]
+    entaug.write(said, files / f"{name}.jsonl")
+
+
+@pytest.fixture
+def with_sources(files: Path) -> Path:
+    sentences = [*corpus(0, 60), *corpus(100, 160)]
+    labelled_by(files, "crowd", sentences, 3)
+    labelled_by(files, "model", sentences, 4)
+    (files / "places.txt").write_text("\n".join(PLACES[:10]))
+    (files / "sources.toml").write_text('sources = ["file:crowd.jsonl", "file:model.jsonl", "lists:places.txt=LOC"]\n')
+    return files
+
+
+def test_labels_of_sources_are_a_recipe(with_sources: Path) -> None:
+    summary = run(with_sources, recipes=["self", "sources"], sources=with_sources / "sources.toml")
+    assert {gain.recipe for gain in summary.gains} == {"self", "sources"}
+    # In no fold has a training seen a sentence of another source than its gold and the text.
+    texts = [{"".join(s.tokens) for s in augmented} for _, augmented in OracleTagger.trained if augmented]
+    assert texts
+    assert set.union(*texts) <= {"".join(s.tokens) for s in corpus(100, 160)}
+    plan = (with_sources / "out" / "plan.toml").read_text()
+    assert 'sources = "../sources.toml"' in plan
+    again = run_plan(with_sources)
+    assert again["recipe"] == summary.recipe
+
+
+def run_plan(files: Path) -> Any:
+    assert main(["auto", str(files / "out" / "plan.toml"), "-o", str(files / "again")]) == 0
+    return json.loads((files / "again" / "summary.json").read_text())
+
+
+def test_the_joined_labels_are_those_of_the_added_sentences(with_sources: Path) -> None:
+    summary = run(with_sources, recipes=["sources"], sources=with_sources / "sources.toml", folds=2)
+    assert summary.recipe == "sources"
+    added = entaug.read(with_sources / "out" / "augmented.jsonl")
+    truth = {s.tokens: s.mentions for s in corpus(100, 160)}
+    right = sum(s.mentions == truth[s.tokens] for s in added)
+    assert right > 48  # the better file has 45 of 60
+    assert all(TagProbabilities.from_sentence(s) is not None for s in added)
+
+
+def test_without_a_training_file_a_tagger_learns_the_sources_alone(with_sources: Path) -> None:
+    given: dict[str, Any] = {"unlabelled": [with_sources / "more.conll"], "sources": with_sources / "sources.toml"}
+    with pytest.warns(InputWarning, match="no gold sentence has a mention"):
+        summary = entaug.auto(None, with_sources / "out", tagger="oracle", steps=8, **given)
+    assert (summary.sentences, summary.augmented, summary.gold_f1) == (0, 60, None)
+    assert "nothing was measured" in summary.lines()[0]
+    assert load_tagger(with_sources / "out" / "tagger").predict([Sentence(["x"])])
+    assert len(entaug.read(with_sources / "out" / "train.jsonl")) == 60
+    options = ["--unlabelled", str(with_sources / "more.conll"), "--sources", str(with_sources / "sources.toml")]
+    options += ["--tagger", "oracle", "--steps", "8", "-o", str(with_sources / "again")]
+    assert main(["auto", *options]) == 0
+    with pytest.raises(ParameterError, match="without a training file"):
+        entaug.auto(None, with_sources / "other", unlabelled=given["unlabelled"])
+    with pytest.raises(ParameterError, match="sources label unlabelled text"):
+        run(with_sources, "other", unlabelled=[], sources=given["sources"])
+
+
+def test_sources_are_the_teacher_of_a_plan(with_sources: Path) -> None:
+    plan = with_sources / "plan.toml"
+    base = """seeds = [1]
+ratios = [1]
+baselines = ["gold"]
+[[corpora]]
+name = "c"
+train = "train.conll"
+test = "dev.conll"
+unlabelled = "more.conll"
+[[taggers]]
+name = "oracle"
+training = {steps = 8}
+[[methods]]
+name = "selftrain"
+labels = "teacher"
+"""
+    plan.write_text(base + '[[teachers]]\nsources = "sources.toml"\nsize = 2\n')
+    with pytest.raises(ParameterError, match="plan.toml:15: a teacher has either sources or taggers"):
+        read_plan(plan)
+    plan.write_text(base + '[[teachers]]\nlabel = "joined"\nsources = "sources.toml"\n')
+    assert read_plan(plan).teachers[0].sources == with_sources / "sources.toml"
+    [run_] = [one for one in Schedule(read_plan(plan), prepare_splits(read_plan(plan))).runs if one.arm != "gold"]
+    execute_run(run_)
+    [new] = [augmented for _, augmented in OracleTagger.trained if augmented]
+    truth = {s.tokens: s.mentions for s in corpus(100, 160)}
+    assert sum(s.mentions == truth[s.tokens] for s in new) > 48
+    assert all(TagProbabilities.from_sentence(s) is not None for s in new)

@@ -215,7 +215,7 @@ def _bare(sentence: Sentence) -> Sentence:
 
 def train_run(
     run: RunSpec, dev: Sequence[Sentence] | None = None, progress: TrainingProgress | None = None
-) -> tuple[TrainableTagger, list[Sentence]]:
+) -> tuple[Any, list[Sentence]]:
     """Train the tagger of a run; return it with the new sentences."""
     gold = list(read(run.split.train))
     new = _new_sentences(run, gold)
@@ -252,10 +252,7 @@ def _sentences_of(run: RunSpec, part: MethodPlan, gold: list[Sentence], rng: Ran
 
     # Labelled once for all arms that use the same sentences with labels of the same teacher.
     def label(target: Path) -> None:
-        if teacher.sources is not None:
-            write(_label(new, JoinedTagger(teacher.sources).fit(gold), part), target)
-        else:
-            write(_label(new, _teacher(run, teacher, gold), part), target)
+        write(_label(new, _teacher(run, teacher, gold), part), target)
 
     content = short_hash([[s.tokens, s.id, [[m.label, m.spans] for m in s.mentions]] for s in new])
     identity = [content, part.labels, file_digest(run.split.train), run.teacher_config(teacher), run.setup()]
@@ -334,8 +331,10 @@ def gives_probabilities(tagger: str) -> bool:
 
 def _teacher(
     run: RunSpec, teacher: TeacherPlan, gold: Sequence[Sentence], progress: TrainingProgress | None = None
-) -> TrainableTagger:
+) -> Tagger:
     """The teacher of a run; its taggers are trained as far as they are not there yet."""
+    if teacher.sources is not None:
+        return JoinedTagger(teacher.sources).fit(gold)
     members = teacher.members(run.tagger, run.seed)
     if not gives_probabilities(members[0][0].name):
         return _gold_tagger(run, *members[0], gold, progress)
