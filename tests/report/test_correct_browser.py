@@ -284,6 +284,15 @@ def test_words_go_from_right_to_left_where_they_are_written_so(browser: Any, fil
     one.close(files["hard"])
 
 
+def test_an_editor_that_opens_is_in_view(opened: OpenedFile) -> None:
+    page = opened.page
+    for key in "jjjc":
+        page.keyboard.press(key)
+    bar, place = page.locator("#bar").bounding_box(), page.locator("article.current").bounding_box()
+    assert bar["y"] + bar["height"] <= place["y"]
+    assert place["y"] + place["height"] <= page.viewport_size["height"]
+
+
 def test_an_editor_outlives_scrolling_and_text_stays_text(opened: OpenedFile) -> None:
     page = opened.page
     page.click("article[data-pair='0'] button.correct")

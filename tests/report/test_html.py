@@ -441,7 +441,7 @@ def test_every_colour_of_text_can_be_read(theme: int) -> None:
 
 
 # Machado, Oliveira and Fernandes (2009): full protanopia, deuteranopia and tritanopia, on linear RGB.
-BLINDNESS = [
+BLINDNESS: list[list[list[float]]] = [
     [[1, 0, 0], [0, 1, 0], [0, 0, 1]],
     [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
     [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],

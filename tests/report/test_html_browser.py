@@ -479,17 +479,21 @@ def test_pictures_for_the_readme(browser: Any, files: dict[str, Path]) -> None:
     folder.mkdir(exist_ok=True)
     wide, phone = {"width": 1200, "height": 800}, {"width": 390, "height": 780}
     shots = {
-        "report-examples": ("light", wide, "#filters"),
+        "report-examples": ("light", wide, "#bar"),
+        "report-correct": ("light", {"width": 1200, "height": 560}, "#bar"),
         "report-plots": ("light", wide, "#plots"),
-        "report-phone": ("dark", phone, "#filters"),
+        "report-phone": ("dark", phone, "#bar"),
     }
     for name, (scheme, viewport, place) in shots.items():
         one = OpenedFile(browser, files["examples"], color_scheme=scheme, viewport=viewport)
         one.page.evaluate(f"document.querySelector('{place}').scrollIntoView()")
-        if place == "#filters":
+        if place == "#bar":
             one.page.fill("#search", "olympic" if scheme == "light" else "westhaven")
             one.page.click("article >> nth=0 >> button.accept")
             one.page.evaluate("document.activeElement.blur()")
+        if name == "report-correct":
+            one.page.click("article >> nth=1 >> button.correct")
+            one.page.click(".editor [data-does=mention-0]")
         one.page.wait_for_timeout(300)
         one.page.screenshot(path=folder / f"{name}.png")
         assert (folder / f"{name}.png").stat().st_size < 300_000

@@ -54,8 +54,8 @@ def _data(sentences: Sequence[Sentence], findings: Sequence[Finding]) -> ReportD
     # They have the further members `w`, why, and `c`, what is corrected, for `entaug.files.review`.
     # The labels of the whole corpus, the most frequent first: a reviewer may correct a label to any of them.
     used = Counter(mention.label for sentence in sentences for mention in sentence.mentions)
-    suggested = (finding.suggested.label for finding in findings if finding.suggested is not None)
-    names = [*(name for name, _ in used.most_common()), *suggested]
+    others = (finding.suggested.label for finding in findings if finding.suggested is not None)
+    names = [*(name for name, _ in used.most_common()), *others]
     labels = {label: number for number, label in enumerate(dict.fromkeys(names))}
     kinds = {kind: number for number, kind in enumerate(dict.fromkeys(finding.kind for finding in findings))}
     places = {place: number for number, place in enumerate(dict.fromkeys(finding.place for finding in findings))}

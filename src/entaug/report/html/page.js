@@ -120,6 +120,7 @@ function examples(data, digest) {
     say("");
     editors.set(i, new Editor(withTokens(pair.m), types, mentionsOf(i), (mentions) => saved(i, mentions)));
     feed.again(i);
+    feed.render(); // which measures the row with the editor
     goTo(i, true);
     editors.get(i).focus(0);
   }
