@@ -49,6 +49,7 @@ from entaug.methods.shared.span_exchange import (
     is_alike,
     keeps_mentions_whole,
     labels_within,
+    unnamed_words,
 )
 from entaug.methods.types import DUPLICATE
 from entaug.metrics.bertscore import bertscore_among, nearest_neighbors, pairwise_bertscore
@@ -227,9 +228,7 @@ def with_forms(subtrees: Subtrees, sentence: Sentence, parse: Parse) -> Subtrees
     nominal = {span for span, kind in phrase_types(parse).items() if kind == "nominal"}
     for span in {*subtrees.subjects, *subtrees.objects}:
         category = "NP" if span in nominal else "VP"
-        # A head that is no part of a mention has no label that says what kind of thing it names.
-        head = head_of(parse, span)
-        noun = sentence.tokens[head].lower() if sentence.outside_mask()[head] else ""
+        noun = unnamed_words(sentence, [head_of(parse, span)])
         types[span] = f"{types.get(span, '')}.{phrase_form(sentence.tokens, parse, category, span)}.{noun}"
     return subtrees._replace(types=types)
 
