@@ -357,6 +357,30 @@ def test_rotate_exchanges_members_of_coordinations() -> None:
     assert "The nurses and doctors praised Ana and Bo ." in rotated(bare)
 
 
+WRONG_TREE = (
+    "We|nsubj|1|PRON met|ROOT|1|VERB Ana|dep|1|PROPN and|dep|1|CCONJ Bo|dep|1|PROPN Ek|dep|1|PROPN in|prep|1|ADP "
+    "Rome|pobj|6|PROPN .|punct|1|PUNCT"
+)
+
+
+def test_rotate_exchanges_joined_mentions_whatever_the_tree() -> None:
+    ana, bo = Mention("PER", [(2, 3)]), Mention("PER", [(4, 6)])
+    assert rotated(WRONG_TREE, ana, bo) == {"We met Bo Ek and Ana in Rome ."}
+    assert rotated(WRONG_TREE.replace("nsubj", "dep"), ana, bo) == {"We met Bo Ek and Ana in Rome ."}
+    assert rotated(WRONG_TREE, ana, Mention("ORG", [(4, 6)])) == set(), "of two types"
+    assert rotated(WRONG_TREE) == set(), "nobody tells where they end"
+    for word, other in (
+        ("met|ROOT|1|VERB", "saw|ROOT|1|DET"),  # an article of the first
+        ("in|prep|1|ADP", "of|prep|1|ADP"),
+        ("in|prep|1|ADP", "trains|prep|1|NOUN"),
+        ("Ek|", "3|"),
+        ("and|", "or|"),
+        (" .|", " respectively|"),
+    ):
+        assert word in WRONG_TREE
+        assert rotated(WRONG_TREE.replace(word, other), ana, bo) == set(), other
+
+
 def test_a_new_comma_has_the_white_space_of_print() -> None:
     tokens = sentence(TIMES).tokens
     spaced = Sentence(tokens, spaces=(" ",) * 7 + ("", ""))

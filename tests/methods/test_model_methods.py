@@ -361,7 +361,7 @@ class OddOneOut(FakeEncoder):
 
 
 def changed(tokens: str, answers: dict[str, str], mentions: list[Mention], **options: Any) -> list[str]:
-    models = {"encoder": OddOneOut(), "causal_lm": LikesShort()}
+    models = {"encoder": OddOneOut(), "causal_lm": LikesShort(), "dependency_parser": None}
     return translated(tokens, answers, mentions, whole_sentence=True, **{**models, **options})
 
 
@@ -429,6 +429,48 @@ def test_bt_wants_stop_words_alone_to_gain() -> None:
         assert changed(text, {text: "they saw carriages at Oslo"}, oslo, causal_lm=likes_in)
 
 
+def test_bt_asks_a_parser_what_words_are() -> None:
+    text = "Ada left home yesterday evening"
+
+    class Unlike(FakeEncoder):
+        """An encoder for which all texts with other words are a little unlike."""
+
+        def sentence_vectors(self, texts: Sequence[str]) -> NDArray[float32]:
+            cosine = 0.85
+            new = array([[cosine, (1 - cosine**2) ** 0.5]])[0]
+            return array(
+                [new if "night" in words or "dusk" in words else [1.0, 0.0] for words in map(str.split, texts)]
+            )
+
+    tags = {"ada": "PROPN/", "left": "VERB/", "home": "ADV/", "yesterday": "NOUN/s", "evening": "NOUN/s"}
+
+    def made(word: str, parser: Parser | None) -> list[str]:
+        answer = {text: f"Ada left home yesterday {word}"}
+        options = {"encoder": Unlike(), "dependency_parser": parser}
+        return changed(text, answer, [Mention("PER", [(0, 1)])], **options)
+
+    alike = Parser(**tags, night="NOUN/s", dusk="NOUN/p")
+    assert made("night", alike) == ["Ada left home yesterday night"]
+    assert made("dusk", alike) == [], "another form, so the meaning must be nearer"
+    assert made("night", None) == [], "nobody tells what it is"
+    near = {"encoder": OddOneOut(), "dependency_parser": Parser(**tags, eve="ADJ/")}
+    answers = {text: "Ada left home late"}
+    assert changed(text, answers, [Mention("PER", [(0, 1)])], **near) == ["Ada left home late"]
+
+    class Confused(Parser):
+        def parse(self, sentences: Sequence[Sequence[str]]) -> list[Parse]:
+            parses = super().parse(sentences)
+            return [
+                p._replace(tags=("X", *p.tags[1:])) if "late" in w else p
+                for w, p in zip(sentences, parses, strict=True)
+            ]
+
+    assert (
+        changed(text, answers, [Mention("PER", [(0, 1)])], encoder=OddOneOut(), dependency_parser=Confused(**tags))
+        == []
+    )
+
+
 def test_bt_draws_changes() -> None:
     text = "Ada swiftly left her cosy home yesterday evening"
     gold = [Sentence(text.split(), [Mention("PER", [(0, 1)])])]
@@ -444,6 +486,7 @@ def test_bt_needs_its_judges_only_where_they_judge() -> None:
     for options in each:
         method = Backtranslation(translator=by({}), **options).load()
         assert not hasattr(method, "encoder_")
+        assert method.dependency_parser_ is None
         assert method.kinds_by_default.isdisjoint({"encoder", "causal_lm"})
     assert Backtranslation(translator=by({})).kinds_by_default >= {"translator", "encoder", "causal_lm"}
 

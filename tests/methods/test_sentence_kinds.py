@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from entaug import Mention, Sentence
-from entaug.backends.dependency_trees import grammatical_number, head_of, phrase_form
+from entaug.backends.dependency_trees import content_heads, grammatical_number, head_of, phrase_form
 from entaug.backends.protocols import Constituent, Parse
 from entaug.methods import CASSI, ConstituencyReplacement
 from entaug.methods.cassi import Subtrees, with_forms
@@ -217,6 +217,15 @@ def test_forms_of_phrases() -> None:
     assert phrase_form(["Ada", "'s", "song"], genitive, "NP", (0, 2)) == "poss+Sing+PROPN+poss"
 
 
+def test_content_heads_of_phrases() -> None:
+    # "waits for the end of it"
+    parse = tree("VERB/ROOT/0/", "ADP/prep/0/", "DET/det/3/", "NOUN/pobj/1/", "ADP/prep/3/", "PRON/pobj/4/")
+    assert content_heads(parse, "VP", (0, 6)) == (0,)
+    assert content_heads(parse, "NP", (2, 6)) == (3,)
+    assert content_heads(parse, "PP", (1, 6)) == (3,), "the noun tells more than the preposition"
+    assert content_heads(parse, "PP", (1, 2)) == (1,)
+
+
 class Forms:
     """A parser for which the first word is a noun phrase: plural if it ends in s."""
 
@@ -240,6 +249,27 @@ def test_cr_replaces_phrases_by_those_that_agree() -> None:
 def _of(gold: list[Sentence], source: Sentence, **params: Any) -> list[Sentence]:
     cr = ConstituencyReplacement(constituency_parser=Forms(), copies=5, **FIRST, **params).fit(gold)
     return list(cr.augment([source]))
+
+
+class Heads:
+    """A parser for which the first three words are a noun phrase whose head is the first."""
+
+    name = "heads"
+
+    def parse(self, sentences: Sequence[Sequence[str]]) -> list[tuple[Constituent, ...]]:
+        return [(Constituent("NP", 0, 3, "Sing", heads=(0,)),) for _ in sentences]
+
+
+def test_cr_keeps_heads_outside_of_mentions() -> None:
+    gold = [
+        sentence(f"{text} here", ("X", 2, 3))
+        for text in ("levels of Zur rose", "levels of Xan fell", "all of Yem left")
+    ]
+    made = ConstituencyReplacement(constituency_parser=Heads(), copies=5, **FIRST).fit(gold).augment(gold)
+    assert {" ".join(new.tokens) for new in made} == {"levels of Xan rose here", "levels of Zur fell here"}
+    named = [sentence(f"{text} here", ("X", 0, 3)) for text in ("House of Zur rose", "Bank of Xan fell")]
+    made = ConstituencyReplacement(constituency_parser=Heads(), copies=5, **FIRST).fit(named).augment(named)
+    assert {" ".join(new.tokens) for new in made} == {"Bank of Xan rose here", "House of Zur fell here"}
 
 
 class Numbers:

@@ -146,6 +146,16 @@ def head_of(parse: Parse, span: Span) -> int:
     return next((i for i in range(start, end) if parse.heads[i] == i or not start <= parse.heads[i] < end), start)
 
 
+def content_heads(parse: Parse, category: str, span: Span) -> tuple[int, ...]:
+    """The words that say what a phrase is: its head, of a prepositional phrase the heads of what follows."""
+    head = head_of(parse, span)
+    if category != "PP":
+        return (head,)
+    names = base_relations(parse)
+    objects = [i for i in range(*span) if parse.heads[i] == head and i != head and names[i] in OBJECTS]
+    return tuple(objects) or (head,)
+
+
 def _features(parse: Parse, word: int, names: Sequence[str]) -> str:
     """The values of some morphological features of a word."""
     if not parse.features:

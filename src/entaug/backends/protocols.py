@@ -451,12 +451,15 @@ class Constituent(NamedTuple):
         end: the position after its last word.
         form: what another phrase must have in common to agree with the rest of the sentence, such as the number of a
             noun phrase; and, behind a slash, what is better alike. Empty if the parser does not know it.
+        heads: the positions of the words that say what it is: of a noun or verb phrase its head, of a prepositional
+            phrase the heads of what follows the preposition. Empty if the parser does not know them.
     """
 
     category: str
     start: int
     end: int
     form: str = ""
+    heads: tuple[int, ...] = ()
 
 
 @runtime_checkable

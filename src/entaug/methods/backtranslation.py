@@ -10,7 +10,7 @@ from random import Random
 from typing import Any, ClassVar, Literal, NamedTuple
 
 from entaug.backends.language_check import LoadedModel
-from entaug.backends.protocols import CausalLM, Encoder, RoundTrip
+from entaug.backends.protocols import CausalLM, DependencyParser, Encoder, RoundTrip
 from entaug.backends.resolve import resolve
 from entaug.backends.translation.base import ChainedTranslator
 from entaug.config.params import PositiveInt, Probability
@@ -22,11 +22,12 @@ from entaug.core.languages import LanguageProfile
 from entaug.core.mentions import Mention
 from entaug.core.rng import sample_positions
 from entaug.core.spacing import infer_spaces, is_word_character
-from entaug.core.words import stop_words, words_in
+from entaug.core.words import AUTO, stop_words, words_in
 from entaug.errors import EditError, InputError, ParameterError
 from entaug.filters.label_guard import UncasedNames
 from entaug.methods.base import Augmenter, MethodInfo, Rejection, Request
 from entaug.methods.shared.paraphrase_changes import Change, Replacement, independent_changes
+from entaug.methods.shared.word_choice import is_alike_in_tree, load_starter, missing_starters
 from entaug.methods.types import UNCHANGED
 from entaug.metrics.likelihood import as_text, variant_log_probs
 
@@ -35,7 +36,8 @@ _NO_CHANGE = "the translation changes nothing that may be changed"
 _ALL_DRAWN = Rejection("all changes of the translation were drawn before", final=True)
 _UNUSABLE = Rejection("the translation is not usable in the sentence")
 _STARTER_PAIRS: dict[str, tuple[str, ...]] = {"pt": ("en-pt", "pt-en")}
-_JUDGES = ("encoder", "causal_lm")  # the models that judge changes
+_JUDGES = ("encoder", "causal_lm", "dependency_parser")  # the models that judge changes
+_WORD_FOR_WORD = 4  # times as far from 1 the cosine may be for a word in place of one of the same kind
 _CONTEXT = 4  # words on both sides of a change, with which its meaning is compared
 # Nats by which a change of stop words alone, of which the words around them choose one, has to raise the likelihood.
 _MIN_GAIN = 2.0
@@ -56,7 +58,8 @@ class Backtranslation(Augmenter):
     alone. Of what the translations change, those changes are candidates that can be made each without the others, that
     leave mentions, names, figures, punctuation, negation and pronouns as they are, that lose no word for which no other
     stands, that keep the meaning of the words around them, and that make the sentence no less likely (of stop words
-    alone: more likely). A sentence of which no change is left has no new sentence.
+    alone: more likely). In English a parser, if the starter one is prepared, refuses changes with which other words
+    become other parts of speech. A sentence of which no change is left has no new sentence.
 
     With ``whole_sentence=False``, segments are replaced by their translations, as in the paper. Segments are candidates
     except the gaps of discontinuous mentions. The case of their first word and the punctuation around them follow the
@@ -74,10 +77,13 @@ class Backtranslation(Augmenter):
             implausible length; and, with `whole_sentence`, changes that change the meaning or read worse. The paper
             takes all translations.
         min_similarity: the minimum cosine between a change and what it replaces, with the words around them; for a
-            change in two places the cosine may be half as far from 1. Used where both `whole_sentence` and
-            `check_translations` are set, like the models below.
+            change in two places the cosine may be half as far from 1, for a word in place of one that the parser finds
+            to be of the same part of speech, form and place in the tree four times as far. Used where both
+            `whole_sentence` and `check_translations` are set, like the models below.
         encoder: an `Encoder`, or the name of one, for the meaning.
         causal_lm: a `CausalLM`, or the name of one, for the likelihood.
+        dependency_parser: a `DependencyParser`, the name of a spaCy pipeline, or a CoNLL-U file; none to do without.
+            ``"auto"`` is the starter parser, where it is prepared and the corpus is English.
         preset: ``"starter"``; or ``"paper"``, which sets what the paper says (``entaug list methods bt``)
             unless it is given.
 
@@ -100,11 +106,13 @@ class Backtranslation(Augmenter):
     min_similarity: Probability = 0.95
     encoder: Encoder | str = "minilm"
     causal_lm: CausalLM | str = "smollm2"
+    dependency_parser: DependencyParser | str | None = AUTO
     preset: Literal["starter", "paper"] = field(default="starter", metadata=ONLY_IF_SET)
 
     translator_: list[RoundTrip] = field(init=False, repr=False)
     encoder_: Encoder = field(init=False, repr=False)
     causal_lm_: CausalLM = field(init=False, repr=False)
+    dependency_parser_: DependencyParser | None = field(init=False, repr=False)
 
     presets = read_presets("bt")
 
@@ -119,6 +127,7 @@ class Backtranslation(Augmenter):
         writes_words=True,
         wrong_labels=(0, 30),
         needs=("translator", "encoder", "causal_lm"),
+        may_need=("dependency_parser",),
         cost="two translations per sentence and segment, and one pass of a language model per change",
     )
 
@@ -129,11 +138,19 @@ class Backtranslation(Augmenter):
         loaders["translator"] = lambda: _round_trips(self.translator)
         for kind, backend in self._load_models(loaders).items():
             setattr(self, f"{kind}_", backend)
+        if not self._uses_backend("dependency_parser"):
+            self.dependency_parser_ = None
         self._answers: dict[_Query, tuple[str, str]] = {}
         self._changes: dict[_Key, list[Change]] = {}
 
     def _uses_backend(self, kind: str) -> bool:
-        return kind not in _JUDGES or (self.whole_sentence and self.check_translations)
+        if kind == "dependency_parser" and self.dependency_parser in (None, AUTO):
+            return False
+        return kind not in _JUDGES or self._judges_changes
+
+    @property
+    def _judges_changes(self) -> bool:
+        return self.whole_sentence and self.check_translations
 
     def _models(self) -> list[LoadedModel]:
         option = self._option("translator")
@@ -151,6 +168,8 @@ class Backtranslation(Augmenter):
 
         self.tokenizer_ = CorpusTokenizer(tokens())
         self._language = words.language
+        if self.dependency_parser == AUTO and self._judges_changes:
+            self.dependency_parser_ = load_starter("dependency_parser", self._language)
         self._changes.clear()  # the names of another corpus may be others
         if self.tokenizer_.divides_unspaced_text:
             raise InputError(
@@ -159,9 +178,10 @@ class Backtranslation(Augmenter):
             )
 
     def notes(self) -> list[str]:
+        notes = super().notes() + (missing_starters(self, self._language) if self._judges_changes else [])
         if not self.do_sample:
-            return super().notes()
-        return super().notes() + [
+            return notes
+        return notes + [
             f"{trip.name} cannot sample: its translation of a text is always the same"
             for trip in self.translator_
             if not (trip.forward.can_sample or trip.backward.can_sample)
@@ -280,7 +300,7 @@ class Backtranslation(Augmenter):
                 dict.fromkeys(change for part in key.plan for change in self._changes_of(sentence, kept, *part))
             )
             if self.check_translations:
-                changes = self._fluent(sentence, self._similar(sentence, changes))
+                changes = self._fluent(sentence, self._similar(sentence, self._well_formed(sentence, changes)))
             apart: list[Change] = []
             for change in changes:
                 if not any(_touch(change, other) for other in apart):
@@ -300,8 +320,27 @@ class Backtranslation(Augmenter):
         for change in independent_changes(sentence.tokens[start:end], words, inside, self._language):
             yield tuple(Replacement(start + a, start + b, new) for a, b, new in change)
 
-    def _similar(self, sentence: Sentence, changes: Sequence[Change]) -> list[Change]:
+    def _well_formed(self, sentence: Sentence, changes: Sequence[Change]) -> dict[Change, bool]:
+        """Those of changes with which all other words stay what they are, and whether each is a word for its like."""
+        if self.dependency_parser_ is None or not changes:
+            return dict.fromkeys(changes, False)
+        new = [_apply(sentence, change) for change in changes]
+        before, *parses = self.dependency_parser_.parse([sentence.tokens, *(one.tokens for one in new)])
+        kept = {}
+        for change, after in zip(changes, parses, strict=True):
+            is_same = [
+                after.tags[i] == before.tags[old] for i, old in enumerate(_origins(len(sentence), change)) if old >= 0
+            ]
+            if all(is_same):
+                [(start, end, words), *others] = change
+                is_word = not others and end - start == len(words) == 1
+                kept[change] = is_word and is_alike_in_tree(before, after, start)
+        return kept
+
+    def _similar(self, sentence: Sentence, changes: Mapping[Change, bool]) -> list[Change]:
         """Those of changes that keep the meaning of the words around them."""
+        if not changes:
+            return []
         texts = []
         for change in changes:
             start, end = max(0, change[0].start - _CONTEXT), change[-1].end + _CONTEXT
@@ -317,8 +356,8 @@ class Backtranslation(Augmenter):
         # Words that move hardly change the cosine, so that a change in several places has to be the nearer for it.
         return [
             change
-            for change, difference in zip(changes, differences, strict=True)
-            if round(difference * len(change), _DIGITS) <= round(allowed, _DIGITS)
+            for (change, is_alike), difference in zip(changes.items(), differences, strict=True)
+            if round(difference * len(change), _DIGITS) <= round(allowed * (_WORD_FOR_WORD if is_alike else 1), _DIGITS)
         ]
 
     def _fluent(self, sentence: Sentence, changes: Sequence[Change]) -> list[Change]:
@@ -424,6 +463,16 @@ def _cased_text(sentence: Sentence) -> str:
     """A sentence without capitals as models know it: by capitals they tell names, and where a sentence begins."""
     free = sentence.outside_mask()
     return detokenize([word.capitalize() if i == 0 or not free[i] else word for i, word in enumerate(sentence.tokens)])
+
+
+def _origins(size: int, change: Change) -> list[int]:
+    """The position in a sentence of some tokens of each token after a change; -1 for new ones."""
+    origins: list[int] = []
+    done = 0
+    for start, end, words in change:
+        origins += [*range(done, start), *[-1] * len(words)]
+        done = end
+    return [*origins, *range(done, size)]
 
 
 def _touch(one: Change, other: Change) -> bool:

@@ -49,6 +49,7 @@ from entaug.methods.shared.span_exchange import (
     is_alike,
     keeps_mentions_whole,
     labels_within,
+    unnamed_words,
 )
 from entaug.methods.types import DUPLICATE
 from entaug.metrics.bertscore import bertscore_among, nearest_neighbors, pairwise_bertscore
@@ -120,9 +121,9 @@ def _shuffle(n: int, rng: Random) -> Iterator[int]:
 
 
 def assign_partners(
-    rankings: Sequence[Iterator[int]], count: int, is_suitable: Callable[[int, int], bool]
+    rankings: Sequence[Iterator[int]], count: int, is_suitable: Callable[[int, int], bool], *, both_ways: bool = False
 ) -> list[list[int]]:
-    """Assign partners to each sentence, each pair once."""
+    """Assign partners to each sentence, each pair once, or once for each of the two."""
     # Partners are assigned in rounds: in each round every sentence in turn takes the first sentence of its ranking that
     # is suitable and not paired with it yet. The first partners therefore do not depend on the number of rounds.
     partners: list[list[int]] = [[] for _ in rankings]
@@ -130,7 +131,7 @@ def assign_partners(
     for _ in range(count):
         for one, ranking in enumerate(rankings):
             for other in ranking:
-                pair = (min(one, other), max(one, other))
+                pair = (one, other) if both_ways else (min(one, other), max(one, other))
                 if pair not in pairs and is_suitable(one, other):
                     pairs.add(pair)
                     partners[one].append(other)
@@ -227,9 +228,7 @@ def with_forms(subtrees: Subtrees, sentence: Sentence, parse: Parse) -> Subtrees
     nominal = {span for span, kind in phrase_types(parse).items() if kind == "nominal"}
     for span in {*subtrees.subjects, *subtrees.objects}:
         category = "NP" if span in nominal else "VP"
-        # A head that is no part of a mention has no label that says what kind of thing it names.
-        head = head_of(parse, span)
-        noun = sentence.tokens[head].lower() if sentence.outside_mask()[head] else ""
+        noun = unnamed_words(sentence, [head_of(parse, span)])
         types[span] = f"{types.get(span, '')}.{phrase_form(sentence.tokens, parse, category, span)}.{noun}"
     return subtrees._replace(types=types)
 
@@ -426,15 +425,15 @@ def _selected(pair: _Pair, selection: Selection) -> Sentence:
 class CASSI(Augmenter):
     """Exchange subject or object subtrees between similar sentences, and select the most fluent exchange.
 
-    Each sentence is paired with the training sentences most similar to it by BERTScore, and no two sentences are paired
-    twice. Every subject subtree of one sentence is exchanged for every subject subtree of the other; objects and
-    complements likewise. By default only subtrees of the same form and labels and of similar meaning are exchanged, the
-    new sentences keep the frame of their source, and the best of `candidates` is kept. With a `scorer` the selection is
-    that of the paper: each copy has one partner, exchanges go in both directions, the `top_k` candidates with the
-    highest pseudo-log-likelihood per word are kept, and of these the one whose words agree most with both sources
-    (J-score). If a sentence has no such subtree, all its mentions are replaced instead. Mentions move with their
-    subtree. Exchanges that would cut a mention are left out; with `split_mentions` contiguous mentions of flat
-    sentences may be cut.
+    Each sentence is paired with the training sentences most similar to it by BERTScore, and with none of them twice
+    (with a `scorer`, no two sentences are paired twice). Every subject subtree of one sentence is exchanged for every
+    subject subtree of the other; objects and complements likewise. By default only subtrees of the same form and labels
+    and of similar meaning are exchanged, the new sentences keep the frame of their source, and the best of `candidates`
+    is kept. With a `scorer` the selection is that of the paper: each copy has one partner, exchanges go in both
+    directions, the `top_k` candidates with the highest pseudo-log-likelihood per word are kept, and of these the one
+    whose words agree most with both sources (J-score). If a sentence has no such subtree, all its mentions are replaced
+    instead. Mentions move with their subtree. Exchanges that would cut a mention are left out; with `split_mentions`
+    contiguous mentions of flat sentences may be cut.
 
     Partners are assigned in rounds: all first partners before all second ones. The order does not depend on the order
     of the corpus. Sentences between which no exchange is possible are not paired.
@@ -507,7 +506,7 @@ class CASSI(Augmenter):
     normalize_boundaries: bool = True
     same_form: bool = True
     require_mention: bool = True
-    min_similarity: Probability = 0.4
+    min_similarity: Probability = 0.3
     skip_headlines: bool = True
     candidates: Annotated[int, Interval(ge=1, le=1_000)] = 8
     choice: str | CandidateScorer | None = field(default="likelihood:margin=0.5", metadata=ONLY_IF_SET)
@@ -574,7 +573,12 @@ class CASSI(Augmenter):
             include_punctuation=self.include_punctuation,
             stream=lambda sentence: streams.stream(sentence.fingerprint().hex(), 0),
         )
-        self.partners_ = assign_partners(rankings, self.copies * self._partners_per_copy, self._can_exchange)
+        self.partners_ = assign_partners(
+            rankings,
+            self.copies * self._partners_per_copy,
+            self._can_exchange,
+            both_ways=self.scorer is None,  # the new sentences of a pair have the frame of the first
+        )
         self._fitted_copies = self.copies
         self._fallback: MentionReplacement | None = MentionReplacement(
             p=1.0, preset="starter" if self.preset == "starter" else "paper"

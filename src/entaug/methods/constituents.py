@@ -28,6 +28,7 @@ from entaug.methods.shared.span_exchange import (
     is_alike,
     keeps_mentions_whole,
     labels_within,
+    unnamed_words,
 )
 
 CATEGORIES = ("NP", "VP", "PP", "ADJP", "ADVP")
@@ -68,8 +69,8 @@ class ConstituencyReplacement(Augmenter):
             with unbalanced brackets are not exchanged.
         same_form: whether a phrase is replaced only by one of similar length with mentions of the same labels that
             agrees with the rest of the sentence as it does, where the parser knows: in role, number, determiner,
-            preposition, verb form, and pronouns; and whether mentions are not repeated. The paper asks for the same
-            category only.
+            preposition, verb form, and pronouns, and has the same head unless it is in a mention; and whether mentions
+            are not repeated. The paper asks for the same category only.
         min_similarity: the minimum cosine of the vectors of the replaced and the inserted phrase; the most similar of
             several random phrases is inserted. 0 for no comparison, as in the paper.
         skip_headlines: whether headlines and table rows are neither changed nor taken phrases from; see
@@ -157,7 +158,8 @@ class ConstituencyReplacement(Augmenter):
                     # A phrase with a single part has the same range as that part; the outer one comes first.
                     category = phrase.category
                     if self.same_form:
-                        category = f"{category}:{phrase.form}:{labels_within(sentence, span)}"
+                        kind = unnamed_words(sentence, phrase.heads)
+                        category = f"{category}:{phrase.form}:{labels_within(sentence, span)}:{kind}"
                     phrases[span] = tuple(dict.fromkeys((*phrases.get(span, ()), category)))
             phrase_lists.append(phrases)
         return phrase_lists

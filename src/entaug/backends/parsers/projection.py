@@ -8,6 +8,7 @@ from entaug.backends.dependency_trees import (
     SUBJECTS,
     base_relations,
     children_of,
+    content_heads,
     phrase_form,
     strip_tokens,
     subtree_ranges,
@@ -52,7 +53,13 @@ def project_constituents(words: Sequence[str], parse: Parse) -> tuple[Constituen
         if not any(new.start < k.start < new.end < k.end or k.start < new.start < k.end < new.end for k in kept):
             kept.append(new)
     if parse.features:
-        kept = [c._replace(form=phrase_form(words, parse, c.category, (c.start, c.end))) for c in kept]
+        kept = [
+            c._replace(
+                form=phrase_form(words, parse, c.category, (c.start, c.end)),
+                heads=content_heads(parse, c.category, (c.start, c.end)),
+            )
+            for c in kept
+        ]
     return tuple(sorted(kept, key=lambda c: (c.start, -c.end)))
 
 

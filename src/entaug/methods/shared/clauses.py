@@ -23,7 +23,7 @@ from entaug.backends.dependency_trees import (
 )
 from entaug.backends.protocols import Parse
 from entaug.core.data import Sentence
-from entaug.core.mentions import Span
+from entaug.core.mentions import Mention, Span
 from entaug.core.spacing import is_word_character
 
 _SEPARATORS = frozenset(".,:;!?…-–—")  # noqa: RUF001
@@ -46,6 +46,7 @@ _COMPLEMENTS = (OBJECTS | {"attr", "dative", "prep", "obl", "agent", "csubj"}) -
 _CLAUSES = frozenset({"advcl", "ccomp", "parataxis", "relcl", "acl", "xcomp", "csubj"})
 _PARTS_OF_NOUNS = frozenset({"det", "amod", "compound", "nmod", "nummod", "poss", "prep", "case", "flat", "predet"})
 _NOUNS = frozenset({"NOUN", "PROPN"})
+_BESIDE_NAMES = _NOUNS | {"DET", "ADJ", "NUM"}
 _VERBS = frozenset({"VERB", "AUX"})
 
 _COORDINATORS = frozenset(("and", "but", "or"))
@@ -65,6 +66,7 @@ _YEAR = re.compile(r"(?:1\d|20)\d\d(?:s|'s)?")
 _RELATIVE_PRONOUNS = frozenset("which who whom whose where when that".split())
 _CONNECTIVES = frozenset("however therefore nevertheless nonetheless moreover furthermore consequently".split())
 _REFERRING = frozenset("then same such latter former other others second".split())  # to what stands before
+_ARTICLES = frozenset(("the", "a", "an"))
 _ORDERED = _REFERRING | frozenset("respectively more etc later vice".split())
 
 _MAX_DISTANCE = 20  # tokens of a clause that moves, or over which one moves back
@@ -320,12 +322,13 @@ class Order(NamedTuple):
 
 
 def english_orders(sentence: Sentence, parse: Parse) -> list[Order] | None:
-    """Return the orders of a sentence that English grammar allows; None if it is no plain statement."""
+    """Return the orders of a sentence that English grammar allows; None without one if it is no plain statement."""
     statement = _Statement(sentence, parse, is_english=True)
+    of_names = list(_exchanged_names(statement, sentence.mentions))
     if not statement.is_valid:
-        return None
+        return of_names or None
     rules = (_fronted, _moved_back, _moved_connectives, _equated, _exchanged_phrases, _exchanged_conjuncts)
-    return [order for rule in rules for order in rule(statement)]
+    return [*(order for rule in rules for order in rule(statement)), *of_names]
 
 
 def _fronted(s: _Statement) -> Iterator[Order]:
@@ -506,6 +509,28 @@ def _exchanged_conjuncts(s: _Statement) -> Iterator[Order]:
             members = _exchangeable_members(s, token)
             for member in members[:-1]:
                 yield _exchange(s, member, members[-1])
+
+
+def _exchanged_names(s: _Statement, mentions: Sequence[Mention]) -> Iterator[Order]:
+    """Exchange two mentions of a type that "and" joins; labels tell where they begin and end, whatever the tree."""
+    if not _ORDERED.isdisjoint(s.lower):
+        return
+    for one, other in pairwise(mentions):
+        (start, end), (begin, last) = (one.start, one.end), (other.start, other.end)
+        is_joined = one.label == other.label and s.lower[end:begin] == ["and"]
+        if not (is_joined and one.is_contiguous and other.is_contiguous):
+            continue
+        words = (*s.tokens[start:end], *s.tokens[begin:last])
+        is_plain = not any(any(map(str.isdigit, word)) or word.lower() in _ARTICLES for word in words)
+        if is_plain and s.is_closed(start, last) and _stands_alone(s, start, last):
+            yield _exchange(s, (start, end), (begin, last))
+
+
+def _stands_alone(s: _Statement, start: int, end: int) -> bool:
+    """Whether nothing beside two joined names belongs to one of them: an article, an attribute, a title."""
+    before, after = s.tags[max(0, start - 1) : start], s.tags[end : end + 1]
+    is_apart = not s.cuts_word(start, end) and s.lower[end : end + 1] not in (["of"], [","], ["("], ["["])
+    return is_apart and _BESIDE_NAMES.isdisjoint(before) and (_BESIDE_NAMES - {"DET"}).isdisjoint(after)
 
 
 def _exchangeable_members(s: _Statement, first: int) -> list[Span]:

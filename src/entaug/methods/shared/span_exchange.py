@@ -56,6 +56,12 @@ def labels_within(sentence: Sentence, span: Span) -> str:
     return "+".join(mention.label for mention in sentence.mentions if span[0] <= mention.start < span[1])
 
 
+def unnamed_words(sentence: Sentence, positions: Iterable[int]) -> str:
+    """Return the words at some positions that are no parts of mentions, which have no label that says what they are."""
+    outside = sentence.outside_mask()
+    return "+".join(sentence.tokens[i].lower() for i in positions if outside[i])
+
+
 def is_alike(frame: Sentence, removed: Span, donor: Sentence, inserted: Span) -> bool:
     """Return whether a range can be exchanged for another one without repeating or contradicting what stands around."""
     # Neither is much longer, neither is an abbreviation or has one (`X ( Y )`), no removed mention stands in the frame

@@ -135,10 +135,20 @@ def keeping_structure(
     before, *parses = parser.parse(
         [[*tokens[:position], word, *tokens[position + 1 :]] for word in (tokens[position], *words)]
     )
-    return [word for word, parse in zip(words, parses, strict=True) if _is_alike(before, parse, position)]
+    return [word for word, parse in zip(words, parses, strict=True) if is_alike_in_tree(before, parse, position)]
 
 
-def _is_alike(before: Parse, after: Parse, position: int) -> bool:
+def keeps_tree(parser: DependencyParser, tokens: Sequence[str], new: Sequence[str]) -> bool:
+    """Whether a sentence has the structure of another one, with other words of the same parts of speech and forms."""
+    if len(tokens) != len(new):
+        return False
+    before, after = parser.parse([tokens, new])
+    changed = (i for i, (one, other) in enumerate(zip(tokens, new, strict=True)) if one != other)
+    return all(is_alike_in_tree(before, after, i) for i in changed)
+
+
+def is_alike_in_tree(before: Parse, after: Parse, position: int) -> bool:
+    """Whether another word at a position has the part of speech, the form and the place in the tree of the first."""
     return (
         before.tags == after.tags
         and before.heads[position] == after.heads[position]
