@@ -58,7 +58,7 @@ class NotReadyError(EntaugError):
 
 @dataclass(kw_only=True)
 class ServiceOptions:
-    """What a server is given besides its tagger and its folder.
+    """Settings of a server besides its tagger and its folder.
 
     Args:
         gold: training sentences besides those annotated.
@@ -90,7 +90,7 @@ class Served:
 
 @dataclass
 class _State:
-    """What is known of the project, kept in a file."""
+    """The project of a server, kept in a file."""
 
     project: int | None = None
     version: str = ""  # whose predictions Label Studio has,
