@@ -18,7 +18,6 @@ from __future__ import annotations
 import argparse
 import importlib.metadata
 import itertools
-import json
 import os
 import tempfile
 import time
@@ -35,8 +34,6 @@ from zlib import crc32
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is imported: sums depend on the number of threads
 
 import numpy as np
-from label_errors import DATA, MARK, RESULTS, add_record, confusable_labels, is_wordy, records_of
-from records import machine, versions
 
 import entaug
 from entaug import Mention, Sentence, score
@@ -44,6 +41,8 @@ from entaug.backends.soft_labels import TagProbabilities, tags_of
 from entaug.core.words import stop_words
 from entaug.taggers.base import TaggerTrainingConfig, create_tagger
 from entaug.taggers.sources.joining import Joiner, labels_of
+from label_errors import DATA, MARK, RESULTS, add_record, confusable_labels, is_wordy, records_of
+from records import machine, versions
 
 GOLD, TEXT = 100, 2000
 STEPS = 250
@@ -168,11 +167,9 @@ class NoisySource:
     def _choice(weights: dict[str, float] | Counter[str], number: float) -> str:
         """A label by weight."""
         total = sum(weights.values())
-        for label, weight in weights.items():
-            number -= weight / total
-            if number < 0:
-                break
-        return label
+        bounds = itertools.accumulate(weight / total for weight in weights.values())
+        below = [label for label, bound in zip(weights, bounds, strict=True) if number < bound]
+        return below[0] if below else list(weights)[-1]
 
     @cached_property
     def _phrases(self) -> list[list[tuple[int, int]]]:
@@ -244,6 +241,12 @@ def voted(sentences: Sequence[Sentence], said: Said, least: float) -> Joined:
     return joined
 
 
+def of_source(sentences: Sequence[Sentence], said: Said, number: int) -> Joined:
+    """The labels of one source."""
+    del sentences
+    return list(said[number])
+
+
 def by_entaug(sentences: Sequence[Sentence], said: Said, num_gold: int) -> Joined:
     """Soft labels of entaug, with some sentences as gold."""
     mentions = [[s.mentions for s in one] for one in said]
@@ -309,7 +312,7 @@ def by_skweak(sentences: Sequence[Sentence], said: Said, num_gold: int) -> Joine
 
 
 METHODS: dict[str, Callable[[Sequence[Sentence], Said], Joined]] = {
-    **{profile.name: lambda s, said, i=i: list(said[i]) for i, profile in enumerate(PROFILES)},  # type: ignore[misc]
+    **{profile.name: partial(of_source, number=i) for i, profile in enumerate(PROFILES)},
     "union": partial(voted, least=0.0),
     "majority": partial(voted, least=0.5),
     "crowd-kit DS": partial(by_crowd_kit, num_gold=GOLD),
