@@ -167,11 +167,9 @@ class NoisySource:
     def _choice(weights: dict[str, float] | Counter[str], number: float) -> str:
         """A label by weight."""
         total = sum(weights.values())
-        for label, weight in weights.items():
-            number -= weight / total
-            if number < 0:
-                break
-        return label
+        bounds = itertools.accumulate(weight / total for weight in weights.values())
+        below = [label for label, bound in zip(weights, bounds, strict=True) if number < bound]
+        return below[0] if below else list(weights)[-1]
 
     @cached_property
     def _phrases(self) -> list[list[tuple[int, int]]]:
@@ -243,6 +241,12 @@ def voted(sentences: Sequence[Sentence], said: Said, least: float) -> Joined:
     return joined
 
 
+def of_source(sentences: Sequence[Sentence], said: Said, number: int) -> Joined:
+    """The labels of one source."""
+    del sentences
+    return list(said[number])
+
+
 def by_entaug(sentences: Sequence[Sentence], said: Said, num_gold: int) -> Joined:
     """Soft labels of entaug, with some sentences as gold."""
     mentions = [[s.mentions for s in one] for one in said]
@@ -308,7 +312,7 @@ def by_skweak(sentences: Sequence[Sentence], said: Said, num_gold: int) -> Joine
 
 
 METHODS: dict[str, Callable[[Sequence[Sentence], Said], Joined]] = {
-    **{profile.name: lambda s, said, i=i: list(said[i]) for i, profile in enumerate(PROFILES)},  # type: ignore[misc]
+    **{profile.name: partial(of_source, number=i) for i, profile in enumerate(PROFILES)},
     "union": partial(voted, least=0.0),
     "majority": partial(voted, least=0.5),
     "crowd-kit DS": partial(by_crowd_kit, num_gold=GOLD),

@@ -801,7 +801,7 @@ name = "selftrain"
 labels = "teacher"
 """
     plan.write_text(base + '[[teachers]]\nsources = "sources.toml"\nsize = 2\n')
-    with pytest.raises(ParameterError, match="plan.toml:15: a teacher has either sources or taggers"):
+    with pytest.raises(ParameterError, match=r"plan\.toml:15: a teacher has either sources or taggers"):
         read_plan(plan)
     plan.write_text(base + '[[teachers]]\nlabel = "joined"\nsources = "sources.toml"\n')
     assert read_plan(plan).teachers[0].sources == with_sources / "sources.toml"

@@ -36,27 +36,12 @@ NO_GOLD = (
 
 
 class JoinedTagger:
-    """Several sources of labels as one `entaug.backends.protocols.Tagger`.
+    """Several sources of labels as one `entaug.backends.protocols.Tagger`, of flat mentions."""
 
-    `fit` trains nothing but sources that are taggers to be trained, which label the gold sentences out of fold.
-    `tag_probabilities` estimates how each source errs from the gold sentences and from all sentences of the call
-    together (see `entaug.taggers.sources.joining`), so that the whole text belongs into one call. Mentions are flat.
-
-    Args:
-        sources: names of taggers or taggers; or the path of a TOML file that names them. A tagger that is given as an
-            object is used as it is.
-        descriptions: what labels mean, for instruct models.
-
-    Attributes:
-        notes: what the user should know of each source.
-
-    Example:
-        >>> from entaug.backends.fakes import FakeTagger
-        >>> gold = [Sentence(["in", "Rome"], [Mention("LOC", [(1, 2)])])]
-        >>> joined = JoinedTagger([FakeTagger().fit(gold), FakeTagger().fit(gold)]).fit(gold)
-        >>> [sentence.mentions for sentence in joined.predict([Sentence(["in", "Rome"])])]
-        [(Mention(label='LOC', spans=((1, 2),)),)]
-    """
+    # Sources are names of taggers or taggers, or the path of a TOML file that names them; a tagger that is given as an
+    # object is used as it is. `fit` trains nothing but sources that are taggers to be trained, which label the gold
+    # sentences out of fold. `tag_probabilities` estimates how each source errs from the gold sentences and from all
+    # sentences of the call together (see `joining.py`), so that the whole text belongs into one call.
 
     labels_whole_text = True
     languages: Collection[str] | None = None

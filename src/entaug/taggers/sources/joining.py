@@ -46,31 +46,36 @@ _RIGHT_LABEL = 0.85
 
 @dataclass(frozen=True, kw_only=True)
 class JoinSettings:
-    """Strengths of what is assumed, in words or mentions that were seen."""
+    """Strengths of what is assumed, in words or mentions that were seen.
 
-    general: float = 2.0  # of the prior of a source
-    by_label: float = 10.0  # of what holds for all labels, for one of them
-    label: float = 10.0  # of the confusion of labels
+    Args:
+        general: of the assumption that a source is mostly right.
+        by_label: of what holds for all labels, for a single one.
+        label: of the mean confusion of labels, for a single one.
+        transition: of the transitions between states.
+        text: the weight of a sentence without gold labels in the estimates.
+        adjacent: the share of words in mentions behind which another mention begins at once, before gold is seen.
+        shared: of the assumption that two sources err independently.
+        rounds: the maximum number of rounds of expectation and maximisation.
+    """
+
+    general: float = 2.0
+    by_label: float = 10.0
+    label: float = 10.0
     transition: float = 1.0
-    text: float = 0.3  # the weight of a sentence without gold labels
-    adjacent: float = 0.01  # the share of words in mentions behind which another mention begins at once
-    shared: float = 10.0  # of independent errors of two sources
+    text: float = 0.3
+    adjacent: float = 0.01
+    shared: float = 10.0
     rounds: int = _ROUNDS
 
 
 @dataclass
 class SourceTable:
-    """How a source errs.
+    """The errors of a source, as probabilities."""
 
-    Args:
-        outcomes: the probabilities of the outcomes (5 kinds of states, labels, 3 contexts, 3 outcomes).
-        labels: the label that the source gives to a mention that it begins (true label, given label).
-        spurious: the label that it gives to one where there is none.
-    """
-
-    outcomes: NDArray[np.float64]
-    labels: NDArray[np.float64]
-    spurious: NDArray[np.float64]
+    outcomes: NDArray[np.float64]  # (5 kinds of states, labels, 3 contexts, 3 outcomes)
+    labels: NDArray[np.float64]  # of a mention that the source begins (true label, given label)
+    spurious: NDArray[np.float64]  # of one where there is none (given label)
 
 
 @dataclass
@@ -106,15 +111,9 @@ class _Alphabet:
 
 
 class Joiner:
-    """Estimates how sources err, and joins their labels.
+    """Estimates how sources err, and joins their labels."""
 
-    Args:
-        labels: the labels of mentions.
-        settings: the strengths of priors.
-
-    Attributes:
-        tables_: how each source errs, set by `fit`.
-    """
+    # `tables_`: how each source errs; `weights_`: how much each source counts.
 
     def __init__(self, labels: Sequence[str], settings: JoinSettings = JoinSettings()) -> None:
         self.labels = list(labels)
@@ -133,13 +132,9 @@ class Joiner:
         lengths: Sequence[int],
         gold: Sequence[Sequence[Mention] | None],
     ) -> list[TagProbabilities]:
-        """Estimate the tables, and compute the probabilities of the tags of all sentences.
-
-        Args:
-            said: for each source the flat mentions in each sentence; None where it says nothing.
-            lengths: the number of words of each sentence.
-            gold: the mentions of each sentence that are known to be right; None where these are not known.
-        """
+        """Estimate the tables, and compute the probabilities of the tags of all sentences."""
+        # `said` has the flat mentions of each source in each sentence, or None where it says nothing; `gold` those that
+        # are known to be right, or None.
         symbols = [
             [
                 np.full(length, _ABSENT) if one is None else self._alphabet.encode(one, self.labels, length)
@@ -175,7 +170,7 @@ class Joiner:
         gold: Sequence[Sequence[Mention] | None],
         lengths: Sequence[int],
     ) -> NDArray[np.float64]:
-        """How much each source counts: less if others err at the same words of gold sentences."""
+        """The weight of each source: less if others err at the same words of gold sentences."""
         known = [i for i, one in enumerate(gold) if one is not None]
         truth = [np.maximum(self._states(gold[i] or (), lengths[i]), _BEFORE) for i in known]
         right = np.concatenate([*truth, np.zeros(0, np.int64)])
@@ -205,7 +200,7 @@ class Joiner:
     # ------------------------------------------------------------------------------------------------------- encoding
 
     def _share_of_adjacent(self, states: Sequence[NDArray[np.int64] | None]) -> float:
-        """How often a mention begins right behind another one, by the gold sentences alone."""
+        """The share of words in mentions behind which another one begins, by the gold sentences alone."""
         # Estimated on text, it grows at every boundary on which sources disagree.
         known = [one for one in states if one is not None]
         inside = sum(int((one[:-1] >= _FIRST).sum()) for one in known)

@@ -38,12 +38,11 @@ class _Found(NamedTuple):
 
 
 class PromptedTagger(SourceTagger):
-    """An instruct model that is shown the types with their descriptions, and the most similar gold sentences.
+    """An instruct model that is shown the types with their descriptions, and the most similar gold sentences."""
 
-    A mention counts only if its words stand in the sentence, from the beginning of a word to the end of one; it is then
-    marked wherever they stand. The model is asked a second time about a mention that it marks as unsure, to which it
-    gives two types or none of the corpus, or whose words the gold sentences label otherwise.
-    """
+    # A mention counts only if its words stand in the sentence, from the beginning of a word to the end of one; it is
+    # then marked wherever they stand. The model is asked a second time about a mention that it marks as unsure, to
+    # which it gives two types or none of the corpus, or whose words the gold sentences label otherwise.
 
     prefix = "chat"
     descriptions: Mapping[str, str]
