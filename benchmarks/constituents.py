@@ -36,7 +36,7 @@ def sentences(name: str, count: int) -> list[tuple[str, ...]]:
 def points(only: Sequence[Constituent], words: Sequence[str]) -> set[tuple[str, int, int]]:
     """Phrases of the five categories, as triples, without punctuation at their ends."""
     found = set()
-    for category, start, end, _ in only:
+    for category, start, end, *_ in only:
         inner = [i for i in range(start, end) if any(c.isalnum() for c in words[i])]
         if category in CATEGORIES and inner:
             found.add((category, inner[0], inner[-1] + 1))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from random import Random
 from typing import Any, ClassVar
@@ -114,8 +114,8 @@ def test_posteriors_are_those_of_all_sequences_one_by_one(case: Any) -> None:
             for a, b in itertools.pairwise(states):
                 p *= joiner._transitions[a, b]
             for source, table in zip(plain, tables, strict=True):
-                if source[i] is not None:
-                    symbols = joiner._alphabet.encode(source[i], joiner.labels, n)
+                if (said_here := source[i]) is not None:
+                    symbols = joiner._alphabet.encode(said_here, joiner.labels, n)
                     p *= np.exp(table[symbols, states].sum())
             for t, state in enumerate(states):
                 totals[t, state] += p
@@ -335,11 +335,11 @@ class Trained(FakeTagger):
     def fit(self, train: Iterable[Sentence], **options: Any) -> Trained:
         train = list(train)
         Trained.fits.append({s.tokens for s in train})
-        return super().fit(train)  # type: ignore[return-value]
+        return super().fit(train)
 
 
 @pytest.fixture
-def trained(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Trained]]:
+def trained(monkeypatch: pytest.MonkeyPatch) -> type[Trained]:
     monkeypatch.setitem(BACKENDS["tagger"].registry._built_in, "trained", f"{__name__}:Trained")
     monkeypatch.setattr(Trained, "fits", [])
     return Trained
