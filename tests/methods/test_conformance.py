@@ -48,8 +48,8 @@ def test_declares_itself(name: str) -> None:
     info = cls.info
     assert info.name == name
     assert METHODS[info.long_name] is cls
-    assert getattr(entaug, cls.__name__) is cls, "exported"
-    assert cls.__name__ in entaug.__all__
+    assert getattr(entaug.methods, cls.__name__) is cls, "exported"
+    assert cls.__name__ in entaug.methods.__all__
     assert info.summary
     assert info.paper
     doc = inspect.getdoc(cls) or ""
