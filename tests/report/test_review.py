@@ -367,7 +367,7 @@ def test_filters_judge_corrected_labels(tmp_path: Path) -> None:
     assert sentences[0].id not in [one.id for one in entaug.read(tmp_path / "good.jsonl")]
 
 
-def test_augment_again_corrects_labels_and_goes_on_after_an_interruption(tmp_path: Path) -> None:
+def test_augment_again_corrects_labels(tmp_path: Path) -> None:
     out, sentences, review, wanted = corrected(tmp_path)
     whole = augment_file(NESTED, tmp_path / "whole.jsonl", entaug.create_augmenter("mr"), review=review)
     of = {one.id: one for one in entaug.read(tmp_path / "whole.jsonl")}
