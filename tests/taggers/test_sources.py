@@ -98,7 +98,7 @@ def test_posteriors_are_those_of_all_sequences_one_by_one(case: Any) -> None:
     short = [i for i, n in enumerate(lengths) if n <= 3]
     if not short:
         return
-    joiner = Joiner(LABELS[:1], JoinSettings(rounds=0))
+    joiner = Joiner(LABELS[:1], JoinSettings(rounds=0, text=0.3))
     plain = [[None if one is None else [Mention("LOC", m.spans) for m in one] for one in source] for source in said]
     known = [None if one is None else [Mention("LOC", m.spans) for m in one] for one in gold]
     joined = joiner.join(plain, lengths, known)
@@ -455,3 +455,23 @@ def test_self_training_takes_joined_labels(folder: Path) -> None:
         right, [s.mentions for s in FileTagger(str(folder / "source-0.jsonl")).fit(gold).predict(new)]
     )
     assert any("against gold of 30 sentences" in note for note in method.model_notes())
+
+
+def test_a_source_that_gives_one_label_too_often_does_not_make_it_frequent() -> None:
+    """Chosen on gold sentences, the text counts little where the estimates from it would follow such a source."""
+    sentences = text(300, 7)
+    rng = Random(8)
+    often: list[Mentions | None] = []
+    for s in sentences:
+        first = [] if s.mentions and s.mentions[0].start < 2 else [Mention("LOC", [(0, 1)])]
+        often.append([*(first if rng.random() < 0.5 else []), *s.mentions])
+    said: list[list[Mentions | None]] = [often, list(noisy(sentences, 0.6, 9))]
+    gold = [list(s.mentions) if i < 40 else None for i, s in enumerate(sentences)]
+    joiner = Joiner(LABELS)
+    joined = joiner.join(said, [12] * 300, gold)
+    fixed = Joiner(LABELS, JoinSettings(text=joiner.text_)).join(said, [12] * 300, gold)
+    assert values_of(joined) == values_of(fixed)
+    other = Joiner(LABELS, JoinSettings(text=0.3)).join(said, [12] * 300, gold)
+    scores = [f1(sentences[40:], [one.mentions() for one in some[40:]]) for some in (joined, other)]
+    assert scores[0] >= scores[1] - 0.01
+    assert joiner.text_ in (0.3, 0.2 * 40 / 260)

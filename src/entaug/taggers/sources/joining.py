@@ -8,7 +8,7 @@ maximisation (Dawid and Skene 1979; Nguyen et al. 2017 for sequences), with the 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,11 @@ from entaug.core.data import Sentence
 from entaug.core.mentions import Mention
 
 _ROUNDS = 20
+# The weight of a sentence of the text, and that of all of it in gold sentences where a source misleads estimates: one
+# that gives a label too often makes it frequent, and so seems right.
+_TEXT, _LITTLE_TEXT = 0.3, 0.2
+_FOLDS = 2
+_FEWEST_GOLD = 20  # sentences by which the weight is chosen
 _CONVERGED = 1e-4  # change of the mean log-likelihood of a sentence
 _BLOCK = 256  # sentences of similar length that are computed at once
 _ABSENT = -1  # the symbol of a source that says nothing of a sentence
@@ -53,7 +58,7 @@ class JoinSettings:
         by_label: of what holds for all labels, for a single one.
         label: of the mean confusion of labels, for a single one.
         transition: of the transitions between states.
-        text: the weight of a sentence without gold labels in the estimates.
+        text: the weight of a sentence without gold labels in the estimates; None to choose it on gold sentences.
         adjacent: the share of words in mentions behind which another mention begins at once, before gold is seen.
         shared: of the assumption that two sources err independently.
         rounds: the maximum number of rounds of expectation and maximisation.
@@ -63,7 +68,7 @@ class JoinSettings:
     by_label: float = 10.0
     label: float = 10.0
     transition: float = 1.0
-    text: float = 0.3
+    text: float | None = None
     adjacent: float = 0.01
     shared: float = 10.0
     rounds: int = _ROUNDS
@@ -113,12 +118,13 @@ class _Alphabet:
 class Joiner:
     """Estimates how sources err, and joins their labels."""
 
-    # `tables_`: how each source errs; `weights_`: how much each source counts.
+    # `tables_`: how each source errs; `weights_`: how much each source counts; `text_`: the weight of the text.
 
     def __init__(self, labels: Sequence[str], settings: JoinSettings = JoinSettings()) -> None:
         self.labels = list(labels)
         self.settings = settings
         self.tables_: list[SourceTable] = []
+        self.weights_, self.text_ = np.ones(0), 0.0
         self._alphabet = _Alphabet(len(self.labels))
         self._num_states = _FIRST + 2 * len(self.labels)
         self._kinds = np.array([_IN_O, _IN_BEHIND, _IN_BEFORE] + [_IN_B, _IN_I] * len(self.labels))
@@ -135,6 +141,12 @@ class Joiner:
         """Estimate the tables, and compute the probabilities of the tags of all sentences."""
         # `said` has the flat mentions of each source in each sentence, or None where it says nothing; `gold` those that
         # are known to be right, or None.
+        if self.settings.text is None:
+            text = self._choose_text_weight(said, lengths, gold)
+            chosen = Joiner(self.labels, replace(self.settings, text=text))
+            joined = chosen.join(said, lengths, gold)
+            self.tables_, self.weights_, self.text_ = chosen.tables_, chosen.weights_, text
+            return joined
         symbols = [
             [
                 np.full(length, _ABSENT) if one is None else self._alphabet.encode(one, self.labels, length)
@@ -197,6 +209,32 @@ class Joiner:
         np.fill_diagonal(correlation, 0)
         return np.asarray(1 / (1 + correlation.sum(1)))
 
+    def _choose_text_weight(
+        self,
+        said: Sequence[Sequence[Sequence[Mention] | None]],
+        lengths: Sequence[int],
+        gold: Sequence[Sequence[Mention] | None],
+    ) -> float:
+        """The weight with which gold sentences are the likelier where their labels are hidden."""
+        known = [i for i, one in enumerate(gold) if one is not None]
+        little = min(_TEXT, _LITTLE_TEXT * len(known) / max(1, len(gold) - len(known)))
+        if len(known) < _FEWEST_GOLD or little == _TEXT:
+            return _TEXT
+        losses = {}
+        for weight in (_TEXT, little):
+            total = 0.0
+            for fold in range(_FOLDS):
+                hidden = set(known[fold::_FOLDS])
+                rest = [None if i in hidden else one for i, one in enumerate(gold)]
+                joined = Joiner(self.labels, replace(self.settings, text=weight)).join(said, lengths, rest)
+                total += sum(self._loss(joined[i], gold[i] or (), lengths[i]) for i in hidden)
+            losses[weight] = total
+        return min(losses, key=lambda weight: losses[weight])
+
+    def _loss(self, soft: TagProbabilities, mentions: Sequence[Mention], length: int) -> float:
+        right = np.maximum(self._states(mentions, length) - _BEFORE, 0)  # the columns of tags
+        return float(-np.log(np.maximum(soft.values[np.arange(length), right], 1e-4)).sum())
+
     # ------------------------------------------------------------------------------------------------------- encoding
 
     def _share_of_adjacent(self, states: Sequence[NDArray[np.int64] | None]) -> float:
@@ -235,7 +273,7 @@ class Joiner:
             table = np.full((len(symbols), len(places), width), _ABSENT)
             is_word = np.zeros((len(places), width), bool)
             allowed = np.ones((len(places), width, self._num_states))
-            weights = np.full(len(places), self.settings.text)
+            weights = np.full(len(places), self.settings.text or 0.0)
             for row, place in enumerate(places):
                 is_word[row, : lengths[place]] = True
                 allowed[row, lengths[place] - 1, _BEFORE] = 0
