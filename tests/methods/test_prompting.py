@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -251,7 +252,7 @@ def test_braces_in_sentences_are_no_placeholders() -> None:
 
 def test_the_command_prints_prompts(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["list", "prompts"]) == 0
-    assert "rewrite   {sentence}" in capsys.readouterr().out
+    assert re.search(r"^rewrite +\{sentence\}", capsys.readouterr().out, re.MULTILINE)
     assert main(["list", "prompts", "style"]) == 0
     assert capsys.readouterr().out == prompt_text("style")
     assert main(["list", "prompts", "stile"]) == 2

@@ -138,7 +138,7 @@ def _method(name: str) -> Iterator[str]:
         for field in dataclasses.fields(info)
         if field.name.startswith("keeps_") and getattr(info, field.name)
     ]
-    yield f"{info.name}, {info.long_name} (entaug.{cls.__name__}): {info.summary}"
+    yield f"{info.name}, {info.long_name} (entaug.methods.{cls.__name__}): {info.summary}"
     yield _properties(info)
     yield f"preserves: {', '.join(keeps) or 'only the labels'}"
     yield f"labels: {describe_labels(info)}"
