@@ -139,7 +139,12 @@ _CASSI = {
 }
 _ACLM = {**_GENERATOR, "tagger": fakes.FakeTagger, "encoder": fakes.FakeEncoder}
 _TRIP = {"translator": _trip, "whole_sentence": False}
-_WHOLE = {"translator": _trip, "encoder": fakes.FakeEncoder, "causal_lm": fakes.FakeCausalLM}
+_WHOLE = {
+    "translator": _trip,
+    "encoder": fakes.FakeEncoder,
+    "causal_lm": fakes.FakeCausalLM,
+    "dependency_parser": None,
+}
 
 _RULES = (
     Case("mr", "mr", "train"),
