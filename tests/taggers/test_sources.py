@@ -113,10 +113,10 @@ def test_posteriors_are_those_of_all_sequences_one_by_one(case: Any) -> None:
             p = joiner._initial[states[0]]
             for a, b in itertools.pairwise(states):
                 p *= joiner._transitions[a, b]
-            for source, table in zip(plain, tables, strict=True):
+            for source, table, weight in zip(plain, tables, joiner.weights_, strict=True):
                 if (said_here := source[i]) is not None:
                     symbols = joiner._alphabet.encode(said_here, joiner.labels, n)
-                    p *= np.exp(table[symbols, states].sum())
+                    p *= np.exp(weight * table[symbols, states].sum())
             for t, state in enumerate(states):
                 totals[t, state] += p
         totals /= totals.sum(1, keepdims=True)
