@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from entaug.commands.command import Command, Summary
 from entaug.commands.options import JSON
 from entaug.errors import ParameterError
-from entaug.study.corpora import PaperCorpus, find_corpus, paper_corpora, prepare
+from entaug.study.corpora import PARTS, PaperCorpus, find_corpus, paper_corpora, prepare
 
 
 @dataclass(kw_only=True)
@@ -33,7 +32,7 @@ class DataSummary(Summary):
         yield f"  address   {corpus.address}"
         yield f"  licence   {corpus.licence}"
         if corpus.sentences:
-            parts = zip(("train", "dev", "test"), corpus.sentences, strict=False)
+            parts = zip(PARTS, corpus.sentences, strict=False)
             yield f"  sentences {', '.join(f'{part} {number:,}' for part, number in parts)}"
         if corpus.split:
             yield f"  split     {corpus.split}"
@@ -41,10 +40,6 @@ class DataSummary(Summary):
         if self.output:
             counts = ", ".join(f"{part} {number:,}" for part, number in self.sentences.items())
             yield f"wrote {self.output}: {counts} sentences"
-
-    def to_dict(self) -> Any:
-        """Return them for JSON."""
-        return self
 
 
 def data(

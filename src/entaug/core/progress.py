@@ -49,12 +49,12 @@ def notebook_line() -> Iterator[Callable[..., None]]:
 @contextlib.contextmanager
 def show_progress(*, quiet: bool = False) -> Iterator[Progress]:
     """Show one bar with rate and remaining time on a terminal or in a notebook; nothing in a pipe."""
-    if quiet or not (sys.stderr.isatty() or in_notebook()):
-        yield no_progress
-        return
-    if in_notebook():
+    if in_notebook() and not quiet:
         with notebook_line() as show:
             yield lambda stage, done, total: show(f"{stage}: {done:,}", done / total if total else None)
+        return
+    if quiet or not sys.stderr.isatty():
+        yield no_progress
         return
     from rich.console import Console
     from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn

@@ -88,7 +88,7 @@ def as_corpus(data: Rows) -> Corpus:
     rows = [_as_row(item, i) for i, item in enumerate(items, 1)]
     with TemporaryDirectory(prefix="entaug-") as folder:
         file = Path(folder, "items.jsonl")
-        file.write_bytes(b"".join(orjson.dumps(row, default=_as_list) + b"\n" for row in rows))
+        _write_rows(rows, file)
         return _read(file, "the data", repair=False)
 
 
@@ -164,7 +164,7 @@ def _write_text(data: Any, file: Path) -> None:
     rows = data.to_dict("records") if hasattr(data, "columns") else data
     rows = [{"text": row} if isinstance(row, str) else row for row in rows]
     if all(isinstance(row, Mapping) for row in rows):
-        file.write_bytes(b"".join(orjson.dumps(row, default=_as_list) + b"\n" for row in rows))
+        _write_rows(rows, file)
     else:
         write(as_corpus(rows), file)
 
@@ -236,7 +236,7 @@ def from_pandas(frame: Any, *, repair: bool = False, **options: Any) -> Corpus:
         if has_lists:
             # A cell without a value is a field that a sentence does not have.
             fields = [{str(key): value for key, value in row.items() if not _is_missing(value)} for row in rows]
-            file.write_bytes(b"".join(orjson.dumps(row, default=_as_list) + b"\n" for row in fields))
+            _write_rows(fields, file)
         else:
             frame.to_csv(file, index=False)
         return _read(file, "the data frame", repair=repair, **options)
@@ -300,6 +300,11 @@ def from_spacy(docs: Iterable[Any], *, repair: bool = False, **options: Any) -> 
         file = Path(folder, "docs.spacy")
         doc_bin(docs=docs, store_user_data=True).to_disk(file)
         return _read(file, "the documents", repair=repair, **options)
+
+
+def _write_rows(rows: Iterable[Mapping[Any, Any]], file: Path) -> None:
+    """Write objects as JSON lines."""
+    file.write_bytes(b"".join(orjson.dumps(row, default=_as_list) + b"\n" for row in rows))
 
 
 def _as_list(array: Any) -> Any:

@@ -19,7 +19,7 @@ from entaug.core.data import Sentence
 from entaug.core.folds import content_key
 from entaug.errors import InputError, ParameterError, UnknownNameError
 from entaug.files.atomic import atomic_folder
-from entaug.formats.base import ReadReport
+from entaug.formats.base import ReadReport, note_lines
 from entaug.formats.files import read, write
 from entaug.formats.parquet import from_datasets
 from entaug.formats.releases import READERS
@@ -204,7 +204,7 @@ def _listed(documents: dict[str, Sequence[Sentence]], file: Path) -> list[Senten
 
 
 def _notes(report: ReadReport) -> list[str]:
-    return [f"{number:,} x {what}" for counts in (report.repaired, report.notes) for what, number in counts.items()]
+    return note_lines({**report.repaired, **report.notes})
 
 
 def _described(corpus: PaperCorpus, done: Prepared, hub: str | None) -> str:
