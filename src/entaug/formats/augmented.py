@@ -64,8 +64,8 @@ class AugmentedPair:
 
         Example:
             >>> import entaug
-            >>> gold = [Sentence("in Rome".split(), [Mention("LOC", [(1, 2)])], id="a"),
-            ...         Sentence("to Oslo".split(), [Mention("LOC", [(1, 2)])], id="b")]
+            >>> gold = [Sentence("in Rome".split(), [entaug.Mention("LOC", [(1, 2)])], id="a"),
+            ...         Sentence("to Oslo".split(), [entaug.Mention("LOC", [(1, 2)])], id="b")]
             >>> first, *_ = entaug.create_augmenter("mr", p=1.0, seed=3).fit(gold).augment(gold)
             >>> AugmentedPair(first, gold[0]).explain()
             "mr: 'Oslo' (LOC) in place of 'Rome'; from sentence a; seed 3"
