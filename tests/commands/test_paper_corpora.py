@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import tomllib
+import re
 from pathlib import Path
 
 import pytest
@@ -13,21 +13,20 @@ from entaug.commands.data import data
 from entaug.commands.main import main
 from entaug.errors import InputError, ParameterError, UnknownNameError
 from entaug.formats.releases import READERS
-from entaug.study.corpora import paper_corpora
+from entaug.study.corpora import PARTS, paper_corpora
 
 ROWS = "Ada B-PER\nsang O\n\nBo B-PER\n\n"
 
 
-def test_the_plans_find_every_corpus() -> None:
-    wanted = set()
-    for plan in (ROOT / "benchmarks" / "papers").glob("*/*.toml"):
-        for corpus in tomllib.loads(plan.read_text("utf-8")).get("corpora", []):
-            paths = [corpus.get(key) for key in ("train", "dev", "test")]
-            wanted |= {Path(path) for path in paths if isinstance(path, str) and "papers/../data" not in path}
-    here = {Path("../data", one.folder) for one in paper_corpora().values()}
-    named = {path for path in wanted if str(path).startswith("../data")}
+def test_the_plans_read_what_is_written() -> None:
+    written = {f"../data/{one.folder}/{part}.jsonl" for one in paper_corpora().values() for part in PARTS}
+    named = {
+        file
+        for plan in (ROOT / "benchmarks" / "papers").glob("*/*.toml")
+        for file in re.findall(r'"(\.\./data/[^"]+)"', plan.read_text("utf-8"))
+    }
     assert named
-    assert not {path for path in named if not {path.parent, path} & here}
+    assert named <= written
     assert all(one.reader in {*READERS, "brat", ""} for one in paper_corpora().values())
 
 
@@ -49,7 +48,7 @@ def test_files_of_a_corpus_become_parts(tmp_path: Path) -> None:
     done = data("conll-en", tmp_path / "out", source=tmp_path / "ner")
     assert done.sentences == {"train": 2, "dev": 2, "test": 2}
     assert "train has 2 sentences; published are 14,041" in done.notes
-    assert [s.mentions[0].label for s in entaug.read(tmp_path / "out" / "dev.txt")] == ["PER", "PER"]
+    assert [s.mentions[0].label for s in entaug.read(tmp_path / "out" / "dev.jsonl")] == ["PER", "PER"]
     page = (tmp_path / "out" / "SOURCE.md").read_text()
     assert "clips.uantwerpen.be" in page
     assert str(tmp_path) not in page

@@ -1,4 +1,4 @@
-"""Small corpora in the files and folders in which those of the papers are distributed."""
+"""Small corpora in the files and folders in which those of the papers are distributed, prepared by ``entaug data``."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from entaug.commands.data import data
 from entaug.core.data import Sentence
 from entaug.core.mentions import Mention
+from entaug.study.corpora import PaperCorpus, paper_corpora
 
 HELD_OUT = 6
 SMALL = 40  # sentences of a training set of which all are used
@@ -27,21 +29,25 @@ _NESTED, _DISCONTINUOUS = ("ace2004", "ace2005", "genia"), ("cadec", "share13", 
 
 
 def write_corpora(plan: Path, most: int | None = None) -> None:
-    """Write the corpora that a plan names, as large as it needs them, or as training sets of so many sentences."""
+    """Prepare the corpora that a plan names by ``entaug data``, as large as it needs them or with so many sentences."""
+    sizes: dict[str, int] = {}
     for corpus in tomllib.loads(plan.read_text(encoding="utf-8"))["corpora"]:
-        for part, file in _files(corpus):
-            path = plan.parent / file
-            if not path.exists():
-                size = HELD_OUT if part != "train" else most or _needed(corpus)
-                path.parent.mkdir(parents=True, exist_ok=True)
-                _write(path, file.split("/")[2], part, size)
+        for part, folder in _folders(corpus):
+            sizes[folder] = max(sizes.get(folder, SMALL), _needed(corpus) if part == "train" else 0)
+    for corpus in paper_corpora().values():
+        output = plan.parent.parent / "data" / corpus.folder
+        if corpus.folder in sizes and not output.exists():
+            source = plan.parent.parent / "source" / corpus.name
+            source.mkdir(parents=True)
+            data(corpus.name, output, source=_write_source(source, corpus, most or sizes[corpus.folder]))
 
 
-def _files(corpus: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def _folders(corpus: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """The folders in which the parts of a corpus of a plan are, below the folder of all."""
     for part in ("train", "dev", "test"):
         value = corpus.get(part)
         values = value.values() if isinstance(value, dict) else [value]
-        yield from ((part, file) for file in values if isinstance(file, str))
+        yield from ((part, str(Path(*Path(file).parts[2:-1]))) for file in values if isinstance(file, str))
 
 
 def _needed(corpus: dict[str, Any]) -> int:
@@ -63,27 +69,40 @@ def _sentences(corpus: str, part: str, number: int) -> Iterator[Sentence]:
         yield Sentence(tokens[: 6 + i % 4] if corpus not in _DISCONTINUOUS else tokens, mentions)
 
 
-def _write(path: Path, corpus: str, part: str, number: int) -> None:
-    sentences = list(_sentences(corpus, part, number))
-    if corpus == "i2b2-2010":
-        halves = {"beth": sentences[::2], "partners": sentences[1::2]} if part == "train" else {"": sentences}
-        for name, some in halves.items():
-            _write_i2b2(path / name, some)
-    elif corpus == "mascip":
-        path.mkdir()
-        for i in range(0, number, 5):
-            _write_brat(path, f"10.1000@{part}-{i}", sentences[i : i + 5])
-    elif path.suffix == ".json":
-        values = [
-            {
-                "sentence": list(s.tokens),
-                "ner": [{"index": list(mention.positions()), "type": mention.label} for mention in s.mentions],
-            }
-            for s in sentences
-        ]
-        path.write_text(json.dumps(values), encoding="utf-8")
-    else:
-        path.write_text("".join(_lines(corpus, path.name, sentences)), encoding="utf-8")
+def _write_source(source: Path, corpus: PaperCorpus, size: int) -> Path:
+    """Write a corpus in the files and folders in which it is distributed, and return its path."""
+    kind = corpus.folder.split("/")[0]
+    sizes = {"train": size, "dev": HELD_OUT, "test": HELD_OUT}
+    if kind == "reldi-hr":  # one file, which is divided
+        sentences = list(_sentences(kind, "train", 2 * size))
+        source /= "reldi.conll"
+        source.write_text("".join(_lines(kind, "", sentences)), encoding="utf-8")
+        return source
+    for part, number in sizes.items():
+        sentences = list(_sentences(kind, part, number))
+        names = getattr(corpus, part)
+        if kind == "mascip":
+            documents = [f"10.1000@{part}-{i}" for i in range(0, number, 5)]
+            (source / f"ner-{part}-fnames.txt").write_text("".join(f"{name}\n" for name in documents))
+            for i, name in enumerate(documents):
+                _write_brat(source, name, sentences[5 * i : 5 * i + 5])
+        elif kind == "i2b2-2010" and names:
+            halves = {"beth": sentences[::2], "partners": sentences[1::2]} if part == "train" else {"": sentences}
+            for name, some in halves.items():
+                _write_i2b2(source / names[0] / name, some)
+        elif corpus.reader and names[0].endswith(".json"):
+            values = [
+                {
+                    "sentence": list(s.tokens),
+                    "ner": [{"index": list(mention.positions()), "type": mention.label} for mention in s.mentions],
+                }
+                for s in sentences
+            ]
+            (source / names[0]).write_text(json.dumps(values), encoding="utf-8")
+        elif names:
+            file = names[-1 if kind == "ontonotes" else 0]
+            (source / file).write_text("".join(_lines(kind, file, sentences)), encoding="utf-8")
+    return source
 
 
 def _lines(corpus: str, name: str, sentences: Sequence[Sentence]) -> Iterator[str]:

@@ -36,6 +36,9 @@ class DataSummary(Summary):
             yield f"  sentences {', '.join(f'{part} {number:,}' for part, number in parts)}"
         if corpus.split:
             yield f"  split     {corpus.split}"
+        if files := [" or ".join(getattr(corpus, part)) for part in PARTS if getattr(corpus, part)]:
+            yield f"  files     {', '.join(files)}"
+        yield f"  plans     read benchmarks/papers/data/{corpus.folder}"
         yield from (f"note: {note}" for note in self.notes)
         if self.output:
             counts = ", ".join(f"{part} {number:,}" for part, number in self.sentences.items())

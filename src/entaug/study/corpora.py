@@ -40,7 +40,6 @@ class PaperCorpus:
     address: str
     licence: str
     folder: str
-    extension: str
     reader: str = ""
     train: Sequence[str] = ()
     dev: Sequence[str] = ()
@@ -86,14 +85,14 @@ def prepare(
     done = Prepared()
     if hub is not None:
         parts = _from_hub(hub)
-    elif corpus.train or corpus.test:
+    elif _has_parts(corpus, Path(source or ".")):
         parts = _by_files(corpus, Path(source or "."), done)
     else:
         parts = _by_documents(corpus, Path(source or "."), lists, seed, done)
     expected = dict(zip(PARTS, corpus.sentences, strict=False))
     with atomic_folder(output) as folder:
         for part, sentences in parts.items():
-            write(sentences, folder / f"{part}.{corpus.extension}")
+            write(sentences, folder / f"{part}.jsonl")
             done.counts[part] = len(sentences)
             if expected.get(part, len(sentences)) != len(sentences):
                 done.notes.append(f"{part} has {len(sentences):,} sentences; published are {expected[part]:,}")
@@ -111,6 +110,12 @@ def _from_hub(name: str) -> dict[str, list[Sentence]]:
     return {names.get(str(part), str(part)): list(sentences) for part, sentences in loaded.items()}
 
 
+def _has_parts(corpus: PaperCorpus, source: Path) -> bool:
+    """Whether the parts are files or folders of their own, or must be; otherwise documents are divided."""
+    is_divided = corpus.shares or corpus.lists
+    return not is_divided or any(True for name in corpus.train for _ in _named(source, name))
+
+
 def _by_files(corpus: PaperCorpus, source: Path, done: Prepared) -> dict[str, list[Sentence]]:
     """The parts that have files, or folders, of their own."""
     parts: dict[str, list[Sentence]] = {}
@@ -126,7 +131,7 @@ def _by_files(corpus: PaperCorpus, source: Path, done: Prepared) -> dict[str, li
         known = next(sums, None)
         if known is not None and hashlib.sha256(path.read_bytes()).hexdigest() != known:
             done.notes.append(f"{path.name} is not the file that was known here (SHA-256 {known[:12]}...)")
-        if corpus.reader:
+        if corpus.reader and path.is_dir():
             report = ReadReport(repair=True)
             parts[part] = [s for _, some in READERS[corpus.reader](path, report) for s in some]
             done.notes += _notes(report)
@@ -177,7 +182,7 @@ def _documents(corpus: PaperCorpus, source: Path, done: Prepared) -> dict[str, S
     return {
         str(name): list(group)
         for name, group in groupby(
-            _read(source, corpus.reader or None, done), lambda s: s.fields.get(DOCUMENT, [content_key(s)])[0]
+            _read(source, corpus.reader or None, done), lambda s: s.fields.get(DOCUMENT, [s.id or content_key(s)])[0]
         )
     }
 
