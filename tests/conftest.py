@@ -43,12 +43,10 @@ def corpora() -> Path:
 @pytest.fixture(scope="module")
 def one_thread() -> Iterator[None]:
     """PyTorch with one thread: tiny products are slower on several, much so on a busy machine."""
-    import torch
+    from entaug.backends.compute import torch_threads
 
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+    with torch_threads(1):
+        yield
 
 
 @pytest.fixture(scope="session")

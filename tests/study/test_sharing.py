@@ -14,6 +14,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import torch
 
 from conftest import EXAMPLE
 from entaug.commands.main import main
@@ -235,10 +236,11 @@ class SteadyTagger:
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
         self.now = 0.0
-        self.steps = 0
+        self.steps = self.threads = 0
 
     def fit(self, train: Any, dev: Any = None, config: Any = None, progress: Any = None) -> None:
         assert dev is None
+        self.threads = torch.get_num_threads()
         assert 0 < len(train) <= 8 * config.batch_size
         assert config.checkpoint == "last"
         for self.steps in range(1, config.steps + 1):
@@ -251,13 +253,13 @@ def test_a_trial_tells_the_time_of_a_step_and_soon_ends(
     seconds: float, steps: int, plan: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tagger: Any = SteadyTagger(seconds)
-    clock = SimpleNamespace(monotonic=lambda: tagger.now, process_time=lambda: 2 * tagger.now)
+    clock = SimpleNamespace(monotonic=lambda: tagger.now)
     monkeypatch.setattr("entaug.study.times.time", clock)
     gold = list(read(prepare_splits(read_plan(plan))[0].train))
     training = TaggerTrainingConfig(epochs=5, checkpoint="best")
-    assert seconds_per_step(tagger, gold, training, is_alone=True) == pytest.approx(seconds)
-    assert tagger.steps == steps
-    assert seconds_per_step(tagger, gold, training, is_alone=False) == pytest.approx(2 * seconds)
+    before = torch.get_num_threads()
+    assert seconds_per_step(tagger, gold, training, threads=3) == pytest.approx(seconds)
+    assert (tagger.steps, tagger.threads, torch.get_num_threads()) == (steps, 3, before)
 
 
 def test_where_a_model_is_missing_there_is_no_estimate(plan: Path, tmp_path: Path) -> None:

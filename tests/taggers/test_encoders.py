@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from conftest import EXAMPLE
+from entaug.backends.compute import torch_threads
 from entaug.formats import read
 from entaug.taggers.base import TaggerTrainingConfig, create_tagger
 from entaug.taggers.encoders import Encoder
@@ -43,15 +44,11 @@ def test_training_does_not_depend_on_the_number_of_threads(tmp_path: Path) -> No
     # Tiny matrices are computed by one thread, so what could differ are the random numbers.
     encoder = tiny.save(tmp_path / "bert", "bert")
     gold = list(read(EXAMPLE / "train.conll"))[:4]
-    before = torch.get_num_threads()
     results = []
-    try:
-        for threads in (1, 2, 1):
-            torch.set_num_threads(threads)
-            tagger: Any = create_tagger("linear", encoder=str(encoder), device="cpu", precision="bf16")
+    for threads in (1, 2, 1):
+        tagger: Any = create_tagger("linear", encoder=str(encoder), device="cpu", precision="bf16")
+        with torch_threads(threads):
             tagger.fit(gold, config=TaggerTrainingConfig(steps=2, batch_size=2, learning_rate=1e-3))
-            results.append(tagger.history_.losses)
-    finally:
-        torch.set_num_threads(before)
+        results.append(tagger.history_.losses)
     assert results[0] == results[2]
     np.testing.assert_allclose(results[0], results[1], rtol=1e-2)

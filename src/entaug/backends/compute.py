@@ -78,6 +78,19 @@ def use_compute_settings(**settings: Any) -> Iterator[ComputeSettings]:
         _active.reset(token)
 
 
+@contextlib.contextmanager
+def torch_threads(number: int) -> Iterator[None]:
+    """Let PyTorch use so many threads within a ``with`` block; 0 for as many as outside."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(number or before)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
 def trim_heap() -> None:
     """Give memory that is free, but kept by the allocator of glibc, back to the operating system."""
     # The arrays of a training have many sizes, so that gigabytes stay with the process in pieces that are too small for

@@ -301,7 +301,7 @@ class _Advisor:
             create_tagger(self.tagger.name, encoder=self.tagger.encoder),
             self.runs.parts[0].train,
             TaggerTrainingConfig(batch_size=BATCH_SIZE),
-            is_alone=self.runs.jobs == 1,
+            threads=self.runs.threads,
         )
         for last in range(len(ladder), _FEWEST_SIZES - 1, -1):
             sizes = ladder[max(0, last - NUM_SIZES) : last]

@@ -115,6 +115,11 @@ class CurveRuns:
     def __exit__(self, *error: Any) -> None:  # noqa: PYI036 - of the stack
         self._stack.__exit__(*error)
 
+    @property
+    def threads(self) -> int:
+        """The threads of a training; 0 for all."""
+        return 0 if self.jobs == 1 else 1
+
     def spec(self, part: int, size: int, tagger: CurveTagger, repeat: int = 0, *, keep: bool = False) -> RunSpec:
         """The run of a training; the smaller subsets of a part are contained in the larger ones."""
         key = (part, size, tagger, repeat, keep)
@@ -138,9 +143,8 @@ class CurveRuns:
             train=write_part(data, f"{name}.train", subset),
             test_files={test: write_part(data, f"{test or 'test'}.{part}", some) for test, some in tests.items()},
         )
-        threads = 0 if self.jobs == 1 else 1
         arm = GOLD if keep else "gold-steps"  # the same run; the tagger of the former is kept
-        return RunSpec(split, tagger.plan(size), arm, 0.0, seed, None, threads, self.folder)
+        return RunSpec(split, tagger.plan(size), arm, 0.0, seed, None, self.threads, self.folder)
 
     def self_training(self, part: int, size: int, tagger: CurveTagger, text: Sequence[Sentence]) -> RunSpec:
         """The run that adds unlabelled text to a training, as the recipe ``"self"`` of `entaug.auto` does."""

@@ -11,7 +11,7 @@ from itertools import islice, pairwise
 from pathlib import Path
 from statistics import median
 
-from entaug.backends.compute import use_compute_settings
+from entaug.backends.compute import torch_threads, use_compute_settings
 from entaug.core.data import Sentence
 from entaug.errors import MissingExtraError, MissingModelError
 from entaug.formats import read
@@ -30,27 +30,24 @@ class _EnoughError(Exception):
 
 
 def seconds_per_step(
-    tagger: TrainableTagger, sentences: Iterable[Sentence], config: TaggerTrainingConfig, *, is_alone: bool
+    tagger: TrainableTagger, sentences: Iterable[Sentence], config: TaggerTrainingConfig, *, threads: int
 ) -> float:
-    """The time of a step, by a short trial."""
-    # In processes of one thread each a step takes as long as all threads together do here, or longer where other work
-    # takes the cores.
-    times: list[tuple[float, float]] = []
+    """The time of a step, by a short trial with so many threads as a training has; 0 for all."""
+    times: list[float] = []
 
     def note(*_: object) -> None:
-        times.append((time.monotonic(), time.process_time()))
-        if len(times) > 2 and times[-1][0] - times[0][0] > _TRIAL_SECONDS:
+        times.append(time.monotonic())
+        if len(times) > 2 and times[-1] - times[0] > _TRIAL_SECONDS:
             raise _EnoughError
 
     labelled = (sentence for sentence in sentences if sentence.mentions)
-    with contextlib.suppress(_EnoughError):
+    with contextlib.suppress(_EnoughError), torch_threads(threads):
         tagger.fit(
             list(islice(labelled, config.batch_size * _TRIAL_STEPS)),
             config=replace(config, steps=_TRIAL_STEPS, checkpoint="last"),
             progress=note,
         )
-    wall, threads = ([end[i] - start[i] for start, end in pairwise(times)] or [0.0] for i in (0, 1))
-    return median(wall) if is_alone else max(median(wall), median(threads))
+    return median([end - start for start, end in pairwise(times)] or [0.0])
 
 
 def seconds_left(
@@ -76,7 +73,7 @@ def seconds_left(
         try:
             with use_compute_settings(offline=True):  # a trial downloads nothing
                 tagger = largest.tagger.create(largest.split.corpus.overlap)
-                rate = seconds_per_step(tagger, read(largest.split.train), largest.training, is_alone=jobs == 1)
+                rate = seconds_per_step(tagger, read(largest.split.train), largest.training, threads=largest.threads)
         except (MissingExtraError, MissingModelError) as error:
             report(f"no estimate of the time, because {largest.tagger.label} cannot be tried: {error.message}")
             return None
