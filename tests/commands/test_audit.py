@@ -173,7 +173,7 @@ def test_corrections_that_contradict_one_another(corpus: Path) -> None:
     review.write_text(json.dumps(data))
     summary = corrected(corpus, review)
     assert summary.corrections == {"type": 1}
-    assert list(summary.notes) == ["1 accepted correction contradicting an earlier one left out"]
+    assert list(summary.notes) == ["1 accepted correction contradicting an earlier one, or its sentence, left out"]
 
 
 def test_a_teacher_is_trained_by_folds(corpus: Path) -> None:

@@ -83,11 +83,92 @@ def test_lists_of_documents_or_shares_divide_a_corpus(tmp_path: Path) -> None:
     for part, names in (("train", "D.3 D.1"), ("dev", "D.2"), ("test", "D.9\n")):
         (lists / f"{part}.txt").write_text(names.replace(" ", "\n"))
     done = data("cadec", tmp_path / "listed", source=tmp_path / "cadec", lists=lists)
-    assert (done.sentences, done.notes) == ({"train": 2, "dev": 1, "test": 1}, [])
+    assert done.sentences == {"train": 2, "dev": 1, "test": 1}
+    assert done.notes == ["6 of 10 documents are in no list and left out"]
     assert [s.tokens[1] for s in entaug.read(tmp_path / "listed" / "train.jsonl")] == ["3", "1"]
     (lists / "dev.txt").write_text("D.77")
     with pytest.raises(InputError, match=r"dev\.txt:1: no document D\.77"):
         data("cadec", tmp_path / "wrong", source=tmp_path / "cadec", lists=lists)
+
+
+def share13(folder: Path) -> Path:
+    """Four documents as the corpus is distributed."""
+    folder.mkdir()
+    for number in range(4):
+        (folder / f"d{number}.text").write_text(f"pain {number}")
+        (folder / f"d{number}.pipe").write_text(f"d{number}.text||Disease_Disorder||C1||0||4\n")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("lists", "message"),
+    [
+        ({}, r"lists: no lists of documents \(train\.txt, dev\.txt, test\.txt\); name their folder"),
+        ({"train": "d0\n\nd1\n", "test": "\nd9\n"}, r"test\.txt:2: no document d9"),
+        ({"train": "d0\n\nd1\n", "test": "d2\n\nd1\n"}, r"test\.txt:3: d1 is in the list train\.txt already"),
+        ({"train": "d0\n", "test": "\n"}, r"test\.txt: names no document"),
+        ({"train": "d0\n", "test": "d\udce9\n"}, r"test\.txt:1: not UTF-8"),
+    ],
+)
+def test_lists_that_divide_nothing_are_refused(lists: dict[str, str], message: str, tmp_path: Path) -> None:
+    pytest.importorskip("spacy")
+    source, folder = share13(tmp_path / "share"), tmp_path / "lists"
+    for part, text in lists.items():
+        folder.mkdir(exist_ok=True)
+        (folder / f"{part}.txt").write_bytes(text.encode("utf-8", "surrogateescape"))
+    with pytest.raises(InputError, match=message):  # not a division at random
+        data("share13", tmp_path / "out", source=source, lists=folder)
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_lists_leave_out_is_noted(tmp_path: Path) -> None:
+    pytest.importorskip("spacy")
+    source, folder = share13(tmp_path / "share"), tmp_path / "lists"
+    folder.mkdir()
+    (folder / "train.txt").write_text("d0\nd1\n")
+    (folder / "test.txt").write_text("d3\n")
+    done = data("share13", tmp_path / "out", source=source, lists=folder)
+    assert done.sentences == {"train": 2, "test": 1}
+    assert done.notes == ["no list for dev, which is not written", "1 of 4 documents are in no list and left out"]
+
+
+def test_texts_that_are_not_in_utf_8_are_named(tmp_path: Path) -> None:
+    pytest.importorskip("spacy")
+    source = share13(tmp_path / "share")
+    (source / "d2.text").write_bytes(b"pain \xe9")
+    with pytest.raises(InputError, match=r"d2\.text:1: not UTF-8 \(byte 0xe9\); convert it first"):
+        data("share13", tmp_path / "out", source=source)
+
+
+def test_of_several_files_of_a_name_the_known_one_is_read(corpora: Path, tmp_path: Path) -> None:
+    done = data("crossner-music", tmp_path / "out", source=corpora / "crossner")
+    assert (done.sentences, done.notes) == ({"train": 100, "dev": 380, "test": 465}, [])
+
+
+def test_several_files_of_a_name_are_refused(tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        for part in PARTS:
+            (tmp_path / folder / f"{part}.txt").write_text(ROWS)
+    with pytest.raises(InputError, match=r"several of the name train\.txt, such as .*a/train\.txt and .*b/train\.txt"):
+        data("conll-en", tmp_path / "out", source=tmp_path)
+    assert data("conll-en", tmp_path / "out", source=tmp_path / "b").sentences["train"] == 2
+
+
+def test_arguments_that_would_have_no_effect_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ParameterError, match="no output is named; name the new folder with -o"):
+        data("conll-en", source=tmp_path)
+    with pytest.raises(ParameterError, match="no corpus is named"):
+        data(output=tmp_path / "out", source=tmp_path)
+    with pytest.raises(ParameterError, match=r"lists divide documents.*leave out --lists"):
+        data("conll-en", tmp_path / "out", source=tmp_path, lists=tmp_path)
+
+
+def test_a_dataset_that_cannot_be_loaded_is_named(tmp_path: Path) -> None:
+    pytest.importorskip("datasets")
+    (tmp_path / "hub").mkdir()
+    with pytest.raises(InputError, match=r"the dataset '.*hub' cannot be loaded \(.+\); check the name"):
+        data("conll-en", tmp_path / "out", hub=str(tmp_path / "hub"))
 
 
 def test_a_dataset_of_the_hub_is_read_from_a_folder(tmp_path: Path) -> None:

@@ -16,7 +16,8 @@ import spacy
 import entaug
 from conftest import EXAMPLE
 from entaug import Mention, Sentence
-from entaug.errors import InputError, LossError, ParameterError
+from entaug.backends.fakes import FakeTagger
+from entaug.errors import InputError, InputWarning, LossError, ParameterError
 from entaug.formats.exchange import as_corpus, from_pandas, from_spacy, to_pandas, to_spacy
 from entaug.taggers.base import TaggerTrainingConfig
 from entaug.taggers.flat import BiLSTMCRFTagger
@@ -105,11 +106,41 @@ def test_a_dataset_is_a_corpus() -> None:
         ([ADA, ["Ada", "Bo", "Cy"]], "item 1 is Sentence"),
         ([("Ada", "PER")], r"item 1 is \('Ada', 'PER'\)"),
         ([(["Ada"], ["O"]), {"Ada"}], "item 2 is {'Ada'}"),
+        ([(["Ada"], ["O"]), ADA], "all of one kind; item 2 is Sentence"),
+        ({"train": [ADA], "test": [ADA]}, r"not a dict; give one of its parts \(train, test\)"),
+        ({ADA}, "are wanted, not {Sentence"),
+        (spacy.blank("en")("Ada sang"), "not Token; give a list of documents"),
     ],
 )
 def test_other_data_is_refused(data: object, message: str) -> None:
     with pytest.raises(ParameterError, match=message):
         as_corpus(data)  # type: ignore[arg-type]
+
+
+def test_a_dataset_of_several_parts_is_refused() -> None:
+    datasets = pytest.importorskip("datasets")
+    parts = datasets.DatasetDict({"train": datasets.Dataset.from_dict({"text": ["Ada sang"]})})
+    for use in (as_corpus, entaug.check, lambda data: entaug.predict(FakeTagger().fit([ADA]), data)):
+        with pytest.raises(ParameterError, match=r"not a DatasetDict; give one of its parts \(train\)"):
+            use(parts)
+
+
+def test_nothing_and_lists_of_texts_are_no_files() -> None:
+    with pytest.raises(InputError, match=r"^input: no sentence in it"):
+        entaug.check([])
+    for use in (entaug.check, lambda data: entaug.audit(data, "x.jsonl", teacher="none")):
+        with pytest.raises(ParameterError, match="item 1 is 'Ada sang'"):
+            use(["Ada sang"])
+    with pytest.raises(ParameterError, match="not None; name a file or a folder"):
+        entaug.predict(FakeTagger().fit([ADA]), None)
+    with pytest.raises(ParameterError, match="are wanted, not 5"):
+        entaug.predict(FakeTagger().fit([ADA]), 5)
+
+
+def test_notes_on_data_in_memory_name_no_temporary_file() -> None:
+    with pytest.warns(InputWarning) as told:
+        from_spacy([spacy.blank("en")("Ada sang")])
+    assert all(str(one.message).startswith("the documents: ") for one in told)
 
 
 def test_errors_name_the_item() -> None:

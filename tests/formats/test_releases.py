@@ -128,6 +128,25 @@ def test_ontonotes_has_names_in_brackets(tmp_path: Path) -> None:
         sentences_of("ontonotes", tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("(PERSON*", ":2: the name PERSON has no end in its sentence"), ("*)", ":2: a name ends that did not begin")],
+)
+def test_brackets_of_ontonotes_must_match(name: str, message: str, tmp_path: Path) -> None:
+    rows = ["#begin document (bc/x/00/x_0001); part 000", f"bc/x 0 0 Ada NN (TOP* - - - speaker {name} * -", ""]
+    write_files(tmp_path, bc__x_DOT_v4_gold_conll="\n".join(rows))
+    with pytest.raises(InputError, match=f"{message}; correct the brackets"):
+        sentences_of("ontonotes", tmp_path)
+
+
+def test_places_of_ace_are_numbers(tmp_path: Path) -> None:
+    extent = '<extent><charseq START="x" END="2">Bob</charseq></extent>'
+    xml = f'<a><entity TYPE="PER"><entity_mention>{extent}</entity_mention></entity></a>'
+    write_files(tmp_path, a_DOT_sgm="<DOC>Bob ran.</DOC>", a_DOT_apf_DOT_xml=xml)
+    with pytest.raises(InputError, match=r"a\.apf\.xml: the mention 'Bob' has no numbers as START and END"):
+        sentences_of("ace", tmp_path)
+
+
 def test_an_empty_folder_is_an_error(tmp_path: Path) -> None:
     for reader in ("ace", "genia", "ontonotes", "share"):
         with pytest.raises(InputError, match="no file that ends in"):

@@ -396,10 +396,18 @@ def test_a_correction_of_other_labels_is_not_applied(tmp_path: Path) -> None:
     assert correct(one, [Change(Mention("Y", [(0, 1)]), None)]) is None
     assert correct(one, [Change(None, Mention("Y", [(1, 3)]))]) is None
     assert correct(one, []) is None
+    assert correct(one, [Change(None, Mention("X", [(0, 1)]))]) is None  # it has it already
     both = [Change(Mention("X", [(0, 1)]), Mention("Y", [(0, 1)])), Change(None, Mention("X", [(1, 2)]))]
     assert correct(one, both) == one.with_(mentions=[Mention("Y", [(0, 1)]), Mention("X", [(1, 2)])])
     soft = one.with_(layout={"tag_probabilities": {}})
     assert correct(soft, both).layout == {}  # type: ignore[union-attr]
+
+
+def test_a_mention_with_two_corrections_is_told(tmp_path: Path) -> None:
+    one, first = Sentence(["a"], [Mention("X", [(0, 1)])]), Mention("X", [(0, 1)])
+    path = corrections(tmp_path / "r.json", (one, [(first, None), (first, Mention("Y", [(0, 1)]))]))
+    with pytest.raises(InputError, match="the correction of decision 1 is damaged"):
+        read_review(path)
 
 
 def test_of_a_correction_and_a_later_decision_the_later_holds(tmp_path: Path) -> None:

@@ -267,7 +267,7 @@ def test_input_that_is_too_little(tmp_path: Path, train: Path) -> None:
     with pytest.raises(InputError, match="19 sentences with mentions"):
         ask(tmp_path / "small.conll")
     entaug.write(corpus(0, 22), tmp_path / "small.conll")
-    with pytest.raises(InputError, match="too few for a learning curve"):
+    with pytest.raises(InputError, match="22 different sentences are too few for a learning curve"):
         ask(tmp_path / "small.conll")
     with pytest.raises(OutputError, match="exists"):
         ask(train, train.with_name("small.conll"))

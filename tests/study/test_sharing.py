@@ -205,7 +205,7 @@ def test_parts_of_a_plan_come_together(plan: Path, in_threads: Any) -> None:
         ("method=cassi", "unknown method 'cassi'"),
         ("corpora=toy", "cannot be selected by 'corpora=toy'; write corpus=NAME, size=NAME"),
         ("toy", "cannot be selected by 'toy'"),
-        ("size=9", "no run of the plan is what --only asks for"),
+        ("size=9", "unknown size '9'; there are: 16, 8"),
         ("seed=3", "unknown seed '3'"),
     ],
 )

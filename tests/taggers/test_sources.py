@@ -231,8 +231,12 @@ def test_a_file_says_nothing_of_other_sentences(tmp_path: Path) -> None:
     tagger = FileTagger(str(tmp_path / "labels.jsonl"))
     bare = [Sentence(["Ada", "left"]), Sentence(["Eve"])]
     assert tagger.opinions(bare) == [[Mention("PER", [(0, 1)])], None]
+    others = [Sentence(["Eve"]), Sentence(["Ian"])]
+    assert tagger.opinions(others) == [None, None]
     with pytest.raises(InputError, match="has none of the 2 sentences"):
-        tagger.opinions([Sentence(["Eve"]), Sentence(["Ian"])])
+        tagger.fit(sentences).predict(others)
+    with pytest.raises(InputError, match="has none of the 2 sentences"):
+        JoinedTagger([tagger]).fit(sentences).predict(others)
 
 
 def test_overlapping_mentions_are_left_out_the_shorter_ones() -> None:
@@ -379,6 +383,16 @@ def test_without_gold_there_is_a_warning_and_a_result(folder: Path) -> None:
             joined = JoinedTagger(folder / "sources.toml").fit(gold)
         assert sum(len(s.mentions) for s in joined.predict(text_)) > 50
     assert any("against joined labels of 50 sentences" in note for note in joined.notes)
+
+
+def test_a_file_need_not_hold_gold_sentences(folder: Path) -> None:
+    gold, text_ = list(entaug.read(folder / "gold.jsonl")), list(entaug.read(folder / "text.jsonl"))
+    labelled = list(entaug.read(folder / "source-0.jsonl"))[len(gold) :]
+    (folder / "source-0.jsonl").unlink()
+    entaug.write(labelled, folder / "source-0.jsonl")
+    joined = JoinedTagger(folder / "sources.toml").fit(gold)
+    assert any("source-0.jsonl" in note and "has none of the gold sentences" in note for note in joined.notes)
+    assert sum(len(s.mentions) for s in joined.predict(text_)) > 50
 
 
 def test_a_file_of_sources_is_read_with_paths_beside_it(folder: Path) -> None:

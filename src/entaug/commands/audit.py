@@ -273,7 +273,9 @@ def _correct(job: FileJob, review: str | Path, log: str | Path | None, progress:
             f"{quantity(missing, 'accepted correction')} of sentences that are not in this file, or not any more"
         )
     if conflicts:
-        notes.append(f"{quantity(conflicts, 'accepted correction')} contradicting an earlier one left out")
+        notes.append(
+            f"{quantity(conflicts, 'accepted correction')} contradicting an earlier one, or its sentence, left out"
+        )
     return summary.finish(reading, notes)
 
 

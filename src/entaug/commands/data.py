@@ -73,9 +73,13 @@ def data(
     Raises:
         UnknownNameError: there is no such corpus.
         InputError: the source lacks a file, or one is invalid.
-        ParameterError: no source is given, or two.
+        ParameterError: no source is given, or two, or no output for one, or lists where each part has a file.
     """
+    if output is None and (source is not None or hub is not None or lists is not None):
+        raise ParameterError("no output is named", remedy="name the new folder with -o")
     if name is None:
+        if output is not None:
+            raise ParameterError("no corpus is named", remedy="entaug data lists them")
         return DataSummary(corpora=[*paper_corpora().values()])
     corpus = find_corpus(name)
     if output is None:

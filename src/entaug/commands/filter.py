@@ -127,9 +127,11 @@ def filter(  # noqa: A001
     unknown = len(decisions.rejected) - rejections.count(REVIEWED.reason)
     if unknown > 0:
         notes.add(f"{unknown:,} of {len(decisions.rejected):,} sentences that the review rejects are not in this file")
-    lost = len(decisions.corrected) - summary.corrected
+    to_correct = len(decisions.corrected)
+    lost = to_correct - summary.corrected
     if lost > 0:
-        notes.add(f"{lost:,} of {len(decisions.corrected):,} sentences that the review corrects are not in this file")
+        what = f"{lost:,} of {to_correct:,} sentences that the review corrects"
+        notes.add(f"{what} are not in this file, or have other labels")
     summary.filters = [filter_.signature for filter_ in filters]
     summary.gold = pairs.count(None)
     summary.filtered = len(pairs) - summary.gold

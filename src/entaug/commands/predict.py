@@ -173,7 +173,7 @@ def _predicted(tagger: str | Path | Tagger, text: Any, **options: Any) -> Corpus
 
 def _paths_of(text: Any) -> list[Path]:
     """The files of a text, which are there."""
-    paths = [as_path(path) for path in ([text] if isinstance(text, (str, Path)) else text)]
+    paths = [as_path(path) for path in ([text] if text is None or isinstance(text, (str, Path)) else text)]
     if not paths:
         raise ParameterError("no text is given", remedy="name a file")
     if len({str(path) for path in paths}) < len(paths):

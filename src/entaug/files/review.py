@@ -126,7 +126,8 @@ def read_review(path: str | Path, method: str | None = None) -> Review:
 def _correction(decision: Mapping[str, Any], correction: Mapping[str, Any]) -> Correction:
     by_hand = decision["decision"] == "correct"
     changes = [_change(one) for one in (correction["changes"] if by_hand else [correction])]
-    if not changes:
+    given = [change.given for change in changes if change.given is not None]
+    if not changes or len(set(given)) < len(given):  # a mention has one fate
         raise ValueError
     sentence_id = decision.get("id")
     return Correction(

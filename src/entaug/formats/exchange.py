@@ -6,6 +6,7 @@ import functools
 import inspect
 import math
 import os
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
@@ -18,7 +19,8 @@ from entaug.config.registry import import_object
 from entaug.core.corpus import Corpus
 from entaug.core.data import Sentence
 from entaug.core.progress import in_notebook, show_progress
-from entaug.errors import EntaugError, InputError, ParameterError
+from entaug.errors import EntaugError, InputError, InputWarning, ParameterError
+from entaug.formats.base import warn_of_notes
 from entaug.formats.files import read, write
 from entaug.formats.parquet import from_datasets
 
@@ -72,7 +74,12 @@ def as_corpus(data: Rows) -> Corpus:
     """
     if isinstance(data, Corpus):
         return data
-    if isinstance(data, (str, bytes, os.PathLike)) or not isinstance(data, Iterable):
+    if isinstance(data, Mapping):
+        names = ", ".join(map(str, data))[:60]
+        advice = f"give one of its parts ({names}), or a list of dictionaries"
+        raise ParameterError(f"{_WANTED} are wanted, not a {type(data).__name__}", remedy=advice)
+    # A set has another order in each process.
+    if isinstance(data, (str, bytes, os.PathLike, set, frozenset)) or not isinstance(data, Iterable):
         remedy = "read files with entaug.read" if isinstance(data, (str, os.PathLike)) else None
         raise ParameterError(f"{_WANTED} are wanted, not {data!r:.60}", remedy=remedy)
     library = type(data).__module__.partition(".")[0]
@@ -104,7 +111,7 @@ def _as_row(item: object, number: int) -> Mapping[Any, Any]:
                 return {"text": first, "label": spans}
         elif all(hasattr(part, "__len__") and not isinstance(part, (str, Mapping)) for part in item):
             return {"tokens": first, "ner_tags": second}
-    raise ParameterError(f"{_WANTED} are wanted; item {number} is {item!r:.60}")
+    raise ParameterError(f"{_WANTED} are wanted, all of one kind; item {number} is {item!r:.60}")
 
 
 def takes_data(
@@ -124,7 +131,7 @@ def takes_data(
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
             given = signature.bind(*args, **kwargs)
             data: dict[str, Any] = {name: given.arguments.get(name) for name in names}
-            data = {name: value for name, value in data.items() if not _is_file(value)}
+            data = {name: value for name, value in data.items() if not _is_file(value, name in (*lists, *texts))}
             is_shown = "progress" in signature.parameters and "progress" not in kwargs and in_notebook()
             if not data and not is_shown:
                 return function(*args, **kwargs)
@@ -161,6 +168,8 @@ def takes_data(
 
 def _write_text(data: Any, file: Path) -> None:
     """Write sentences, or dictionaries or a data frame with texts or tokens, as JSON lines."""
+    if isinstance(data, Mapping) or not isinstance(data, Iterable):
+        as_corpus(data)  # says what is wanted
     rows = data.to_dict("records") if hasattr(data, "columns") else data
     rows = [{"text": row} if isinstance(row, str) else row for row in rows]
     if all(isinstance(row, Mapping) for row in rows):
@@ -169,11 +178,13 @@ def _write_text(data: Any, file: Path) -> None:
         write(as_corpus(rows), file)
 
 
-def _is_file(value: object) -> bool:
+def _is_file(value: object, may_be_several: bool) -> bool:
     """Whether an argument names a file or several, or nothing."""
     if value is None or isinstance(value, (str, os.PathLike)):
         return True
-    return isinstance(value, (tuple, list)) and all(isinstance(one, (str, os.PathLike)) for one in value)
+    if not (may_be_several and isinstance(value, (tuple, list))):
+        return False
+    return all(isinstance(one, (str, os.PathLike)) for one in value)
 
 
 # ---------------------------------------------------------------------------------------------------- pandas and spaCy
@@ -295,7 +306,8 @@ def from_spacy(docs: Iterable[Any], *, repair: bool = False, **options: Any) -> 
     doc_bin, doc_type = import_object(_DOC_BIN), import_object("spacy.tokens:Doc")
     docs = list(docs)
     if wrong := [doc for doc in docs if not isinstance(doc, doc_type)]:
-        raise ParameterError(f"documents of spaCy are wanted, not {type(wrong[0]).__name__}")
+        what = f"documents of spaCy are wanted, not {type(wrong[0]).__name__}"
+        raise ParameterError(what, remedy="give a list of documents")
     with TemporaryDirectory(prefix="entaug-") as folder:
         file = Path(folder, "docs.spacy")
         doc_bin(docs=docs, store_user_data=True).to_disk(file)
@@ -319,8 +331,11 @@ def _is_missing(value: Any) -> bool:
 def _read(file: Path, name: str, **options: Any) -> Corpus:
     """Read a temporary file, which is not named in messages."""
     try:
-        corpus = read(file, **options)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", InputWarning)
+            corpus = read(file, **options)
     except InputError as error:
         error.path = name
         raise
+    warn_of_notes(corpus.notes, name)
     return Corpus(corpus, None, corpus.notes)

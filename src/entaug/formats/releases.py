@@ -18,6 +18,7 @@ from entaug.core.data import Sentence
 from entaug.core.mentions import Mention
 from entaug.errors import InputError
 from entaug.files.folders import natural_sort_key
+from entaug.files.streams import decode_text, read_bytes
 from entaug.formats.base import ReadReport
 from entaug.formats.text import CharMention, Document, SegmentationOptions, split_document
 
@@ -27,6 +28,7 @@ _OPTIONS = SegmentationOptions(split="sentences", misaligned="cut")
 _TAG, _ENTITY = re.compile(r"<[^<>]+>"), re.compile(r"&(?:amp|lt|gt|quot|apos);")
 _GENIA_TYPES = ("protein", "DNA", "RNA", "cell_type", "cell_line")
 _NAMES = 10  # the column of names in CoNLL 2012
+_BRACKETS = "correct the brackets of column 11"
 _RANGE = re.compile(r"(\d+)-(\d+)")
 
 
@@ -39,7 +41,11 @@ def read_ace(path: Path, report: ReadReport) -> Documents:
         text, mentions = html.unescape(raw) if escapes else raw, []
         for entity in _parsed(file).iter("entity"):
             for extent in entity.iterfind("entity_mention/extent/charseq"):
-                start, end = int(extent.get("START", "")), int(extent.get("END", "")) + 1  # END is within
+                places = extent.get("START", ""), extent.get("END", "")
+                if not all(map(str.isdecimal, places)):
+                    what = f"the mention {''.join(extent.itertext())[:40]!r} has no numbers as START and END"
+                    raise InputError(what, path=str(file), remedy="take the file as it was distributed")
+                start, end = int(places[0]), int(places[1]) + 1  # END is within
                 start, end = (place - sum(shorter[: bisect_right(escapes, place)]) for place in (start, end))
                 mention = CharMention(entity.get("TYPE", ""), ((start, end),))
                 mentions.append(_checked(mention, text, "".join(extent.itertext()), file))
@@ -52,7 +58,7 @@ def read_share(path: Path, report: ReadReport) -> Documents:
     texts = {file.stem: file for file in _files(path, ".text", ".txt") if file not in annotations}
     found: dict[str, list[CharMention]] = {name: [] for name in texts}
     for file in annotations:
-        for number, line in enumerate(file.read_text("utf-8").splitlines(), 1):
+        for number, line in enumerate(_read_text(file).splitlines(), 1):
             name, *cells = line.strip().split("||" if "||" in line else "|")
             if not cells:
                 continue
@@ -64,7 +70,7 @@ def read_share(path: Path, report: ReadReport) -> Documents:
             places = [*map(int, ranges)]
             found[name].append(CharMention("Disorder", tuple(zip(places[::2], places[1::2], strict=True))))
     for name, file in texts.items():
-        yield _cut(name, file.read_text("utf-8"), found[name], file, report)
+        yield _cut(name, _read_text(file), found[name], file, report)
 
 
 def read_cadec(path: Path, report: ReadReport) -> Documents:
@@ -72,7 +78,7 @@ def read_cadec(path: Path, report: ReadReport) -> Documents:
     for file in _files(path / "original", ".ann"):
         text = _text_of(path / "text" / f"{file.stem}.txt", file)
         mentions = []
-        for number, line in enumerate(file.read_text("utf-8").splitlines(), 1):
+        for number, line in enumerate(_read_text(file).splitlines(), 1):
             if not line.startswith("T"):
                 continue
             try:
@@ -120,13 +126,16 @@ def read_ontonotes(path: Path, report: ReadReport) -> Documents:
     for file in _files(path, "_conll"):
         sentences: list[Sentence] = []
         name, words, mentions, begun = file.name, list[str](), list[Mention](), list[tuple[str, int]]()
-        for number, line in enumerate([*file.read_text("utf-8").splitlines(), ""], 1):
+        for number, line in enumerate([*_read_text(file).splitlines(), ""], 1):
             if line.startswith("#begin document"):
                 name = line.partition("(")[2].partition(")")[0] or file.name
             elif not line.strip() or line.startswith("#"):
+                if begun:
+                    what = f"the name {begun[-1][0]} has no end in its sentence"
+                    raise InputError(what, path=str(file), line=number - 1, remedy=_BRACKETS)
                 if words:
                     sentences.append(Sentence(words, mentions, f"{name}:{len(sentences) + 1}"))
-                words, mentions, begun = [], [], []
+                words, mentions = [], []
             else:
                 columns = line.split()
                 if len(columns) <= _NAMES:
@@ -135,6 +144,10 @@ def read_ontonotes(path: Path, report: ReadReport) -> Documents:
                 words.append(columns[3].removeprefix("/") if columns[3] in ("/.", "/?", "/-") else columns[3])
                 begun += [(label, len(words) - 1) for label in re.findall(r"\(([^()*]+)", columns[_NAMES])]
                 for _ in range(columns[_NAMES].count(")")):
+                    if not begun:
+                        raise InputError(
+                            "a name ends that did not begin", path=str(file), line=number, remedy=_BRACKETS
+                        )
                     label, first = begun.pop()
                     mentions.append(Mention(label, [(first, len(words))]))
         yield file.name, sentences
@@ -159,11 +172,14 @@ def _files(path: Path, *ends: str) -> list[Path]:
     return sorted(found, key=lambda file: natural_sort_key(str(file)))
 
 
+def _read_text(file: Path) -> str:
+    return decode_text(read_bytes(file), file).replace("\r\n", "\n").replace("\r", "\n")
+
+
 def _text_of(file: Path, annotations: Path) -> str:
-    try:
-        return file.read_text("utf-8")
-    except FileNotFoundError:
-        raise InputError("has no text", path=str(annotations), remedy=f"add {file.name}") from None
+    if not file.exists():
+        raise InputError("has no text", path=str(annotations), remedy=f"add {file.name}")
+    return _read_text(file)
 
 
 def _parsed(file: Path) -> ET.Element:

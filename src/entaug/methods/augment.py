@@ -591,8 +591,8 @@ class Results:
             )
         if (unknown := to_correct - summary.statistics.corrected) > 0:
             summary.notes.append(
-                f"{unknown:,} of {to_correct:,} sentences that the review corrects were not generated in this run; use "
-                "the same file, options, seed and version as before"
+                f"{unknown:,} of {to_correct:,} sentences that the review corrects were not generated in this run, or "
+                "have other labels; use the same file, options, seed and version as before"
             )
         summary.notes += notes_on_soft_labels(summary.statistics.relabelled, self.target_file)
         if count := summary.statistics.accepted:

@@ -288,7 +288,8 @@ class _Advisor:
         most = min(len(part.train) for part in self.runs.parts)
         ladder = [size for size in curve_sizes(most, _MAX_RUNGS) if size >= _LEAST_SIZE]
         if len(ladder) < _FEWEST_SIZES:
-            message = f"{len(self.gold)} sentences are too few for a learning curve"
+            different = len({sentence.tokens for sentence in self.gold})  # equal ones are in one fold
+            message = f"{different} different sentences are too few for a learning curve"
             raise InputError(message, remedy="label more sentences, or give a dev file")
         data = [[s.tokens, [[m.label, m.spans] for m in s.mentions]] for part in self.runs.parts for s in part.train]
         key = short_hash([__version__, asdict(self.tagger), self.budget, self.runs.jobs, self.runs.seed, data])

@@ -17,8 +17,9 @@ from entaug.config.registry import import_object
 from entaug.core.corpus import Corpus
 from entaug.core.data import Sentence
 from entaug.core.folds import content_key
-from entaug.errors import InputError, ParameterError, UnknownNameError
+from entaug.errors import InputError, ParameterError, UnknownNameError, one_line
 from entaug.files.atomic import atomic_folder
+from entaug.files.streams import decode_text, read_bytes
 from entaug.formats.base import ReadReport, note_lines
 from entaug.formats.files import read, write
 from entaug.formats.parquet import from_datasets
@@ -86,6 +87,9 @@ def prepare(
     if hub is not None:
         parts = _from_hub(hub)
     elif _has_parts(corpus, Path(source or ".")):
+        if lists is not None:
+            remedy = f"leave out --lists; see entaug data {corpus.name}"
+            raise ParameterError("lists divide documents, and each part has a file or folder here", remedy=remedy)
         parts = _by_files(corpus, Path(source or "."), done)
     else:
         parts = _by_documents(corpus, Path(source or "."), lists, seed, done)
@@ -103,7 +107,12 @@ def prepare(
 def _from_hub(name: str) -> dict[str, list[Sentence]]:
     load = import_object("datasets:load_dataset")
     is_local = Path(name).exists()
-    loaded = from_datasets(load(name) if is_local else load(name, revision=_HUB_REVISION))
+    try:
+        dataset = load(name) if is_local else load(name, revision=_HUB_REVISION)
+    except (OSError, ValueError) as error:  # no network, no such dataset, no data in the folder
+        remedy = "check the name and the network, or give a folder of it, or --source"
+        raise InputError(f"the dataset {name!r} cannot be loaded ({one_line(error)})", remedy=remedy) from None
+    loaded = from_datasets(dataset)
     names = {"validation": "dev", "valid": "dev"}
     if not isinstance(loaded, dict):
         return {"train": list(loaded)}
@@ -124,20 +133,31 @@ def _by_files(corpus: PaperCorpus, source: Path, done: Prepared) -> dict[str, li
         names = getattr(corpus, part)
         if not names:
             continue
-        path = next((one for name in names for one in _named(source, name)), None)
-        if path is None:
+        found = next((some for name in names if (some := list(_named(source, name)))), [])
+        if not found:
             remedy = f"name the folder of the corpus as it was distributed; see {corpus.address}"
             raise InputError(f"no {' or '.join(names)} for {part}", path=str(source), remedy=remedy)
         known = next(sums, None)
-        if known is not None and hashlib.sha256(path.read_bytes()).hexdigest() != known:
+        path = next((one for one in found if known and _sum(one) == known), None)
+        if path is None:
+            path, *others = [one for one in found if len(one.parts) == len(found[0].parts)]
+            if others:
+                what = f"has several of the name {path.name}, such as {path} and {others[0]}"
+                raise InputError(what, path=str(source), remedy=f"name the folder of {corpus.title}")
+        if known is not None and _sum(path) != known:
             done.notes.append(f"{path.name} is not the file that was known here (SHA-256 {known[:12]}...)")
         if corpus.reader and path.is_dir():
             report = ReadReport(repair=True)
             parts[part] = [s for _, some in READERS[corpus.reader](path, report) for s in some]
             done.notes += _notes(report)
         else:
-            parts[part] = list(_read(path, None, done))
+            parts[part] = list(_read(path, None, done, f"{path.name}: "))
     return parts
+
+
+def _sum(path: Path) -> str:
+    """The SHA-256 of a file; nothing of a folder."""
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
 
 
 def _named(source: Path, name: str) -> Iterator[Path]:
@@ -157,9 +177,10 @@ def _by_documents(
         source, names = lists, {part: f"{part}.txt" for part in PARTS}
     files = {part: file for part, name in names.items() for file in [next(_named(source, name), None)] if file}
     if files:
-        return {part: _listed(documents, file) for part, file in files.items()}
-    if not corpus.shares:
-        raise InputError("no lists of documents", path=str(source), remedy="name their folder with --lists")
+        return _listed(documents, files, done)
+    if lists is not None or not corpus.shares:
+        wanted = f" ({', '.join(names.values())})" if names else ""
+        raise InputError(f"no lists of documents{wanted}", path=str(source), remedy="name their folder with --lists")
     order = list(documents)
     if not corpus.ordered:
         Random(f"{corpus.name} {seed}").shuffle(order)
@@ -187,25 +208,39 @@ def _documents(corpus: PaperCorpus, source: Path, done: Prepared) -> dict[str, S
     }
 
 
-def _read(path: Path, form: str | None, done: Prepared) -> Corpus:
+def _read(path: Path, form: str | None, done: Prepared, prefix: str = "") -> Corpus:
     """Read a file or a folder in a format of entaug, and take the notes."""
     options = {"misaligned": "cut"} if form == "brat" else {}
     with warnings.catch_warnings(action="ignore"):  # the notes are in the result
         corpus = read(path, form, repair=True, **options)
-    done.notes += corpus.notes
+    done.notes += [prefix + note for note in corpus.notes]
     return corpus
 
 
-def _listed(documents: dict[str, Sequence[Sentence]], file: Path) -> list[Sentence]:
-    """The sentences of the documents that a list names."""
+def _listed(
+    documents: dict[str, Sequence[Sentence]], files: dict[str, Path], done: Prepared
+) -> dict[str, list[Sentence]]:
+    """The sentences of the documents that the list of each part names."""
     stems = {Path(name).name.removesuffix(".ann").removesuffix(".txt"): name for name in documents}
-    found: list[Sentence] = []
-    for number, line in enumerate(file.read_text("utf-8").split(), 1):
-        stem = Path(line).name.removesuffix(".ann").removesuffix(".txt")
-        if stem not in stems:
-            raise InputError(f"no document {line}", path=str(file), line=number, remedy="check --source and --lists")
-        found += documents[stems[stem]]
-    return found
+    place: dict[str, str] = {}
+    parts: dict[str, list[Sentence]] = {}
+    for part, file in files.items():
+        parts[part] = []
+        lines = decode_text(read_bytes(file), file).splitlines()
+        for number, name in ((i, name) for i, line in enumerate(lines, 1) for name in line.split()):
+            stem = Path(name).name.removesuffix(".ann").removesuffix(".txt")
+            what = f"{name} is in the list {place[stem]} already" if stem in place else ""
+            what = what if stem in stems else f"no document {name}"
+            if what:
+                raise InputError(what, path=str(file), line=number, remedy="check --source and --lists")
+            place[stem] = file.name
+            parts[part] += documents[stems[stem]]
+        if not parts[part]:
+            raise InputError("names no document", path=str(file), remedy="name some, one a line, or remove the list")
+    done.notes += [f"no list for {part}, which is not written" for part in PARTS if part not in files]
+    if len(place) < len(stems):
+        done.notes.append(f"{len(stems) - len(place):,} of {len(stems):,} documents are in no list and left out")
+    return parts
 
 
 def _notes(report: ReadReport) -> list[str]:

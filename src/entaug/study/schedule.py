@@ -6,7 +6,7 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from entaug.errors import InputError, UnknownNameError
 from entaug.study.data import DataSplit
@@ -46,10 +46,9 @@ class Selection:
     @classmethod
     def of(cls, texts: Sequence[str], plan: Plan) -> Selection:
         """The selection by texts of the form ``corpus=NAME``."""
-        sizes: list[Any] = [size for corpus in plan.corpora for size in corpus.sizes or ()]
-        known = {
+        known: dict[str, Sequence[object]] = {
             "corpus": [corpus.name for corpus in plan.corpora],
-            "size": sizes if all(type(size) is int for size in sizes) else None,
+            "size": [],  # known when the corpora are read
             "tagger": [tagger.label for tagger in plan.taggers],
             "method": [*plan.baselines, *(name for m in plan.methods for name in (m.label, m.group) if name)],
             "seed": list(plan.seeds),
@@ -60,9 +59,8 @@ class Selection:
             if kind not in known or not sign:
                 message = f"the runs of --only cannot be selected by {text!r}"
                 raise InputError(message, remedy=f"write {', '.join(f'{kind}=NAME' for kind in known)}")
-            values = known[kind]
-            if kind != "size" and name not in map(str, values or ()):
-                raise UnknownNameError(kind, name, map(str, values or ()))
+            if kind != "size" and name not in map(str, known[kind]):
+                raise UnknownNameError(kind, name, map(str, known[kind]))
             names[kind].add(name)
         return cls(names)
 
@@ -117,6 +115,9 @@ class Schedule:
         for group in groups.values():
             for tagger in filter(group[0].corpus.includes, plan.taggers):
                 self._add_arms(_Setting(group, tagger.on(group[0].corpus)))
+        sizes = {str(split.size) for split in splits}
+        for size in sorted(self.selection.names.get("size", set()) - sizes):
+            raise UnknownNameError("size", size, sizes)
         if self.runs and not self.selected:
             raise InputError("no run of the plan is what --only asks for", remedy="ask for less at once")
 

@@ -19,6 +19,9 @@ def correct(sentence: Sentence, changes: Sequence[Change]) -> Sentence | None:
     """Return a sentence with other labels; None if they are not of this sentence."""
     if not changes or any(change.given is not None and change.given not in sentence.mentions for change in changes):
         return None
+    given, added = {c.given for c in changes}, [c.suggested for c in changes if c.given is None]
+    if any(mention in sentence.mentions and mention not in given for mention in added):
+        return None  # it has the mention already
     if any(mention.end > len(sentence) for change in changes for mention in change if mention is not None):
         return None
     # Probabilities that the sentence had are not those of its new mentions.

@@ -23,6 +23,7 @@ from entaug.metrics.span_f1 import MatchCounts
 from entaug.taggers.pretrained import PretrainedTagger
 from entaug.taggers.sources import SourceTagger, flat_mentions
 from entaug.taggers.sources.joining import Joiner, JoinSettings, labels_of
+from entaug.taggers.sources.lists import FileTagger
 from entaug.taggers.sources.prompted import PromptedTagger
 
 _FOLDS = 3
@@ -109,7 +110,11 @@ class JoinedTagger:
             self.notes.append(NO_GOLD)
         self._on_gold = [self._fit_source(number) for number in range(len(self._taggers))]
         for name, said in zip(self.source_names, self._on_gold, strict=True):
-            if self._gold:
+            if self._gold and all(one is None for one in said):
+                self.notes.append(
+                    f"{name}: has none of the gold sentences; its errors are estimated from the text alone"
+                )
+            elif self._gold:
                 self.notes.append(f"{name}: {_agreement(said, [s.mentions for s in self._gold], 'gold')}")
         return self
 
@@ -148,6 +153,9 @@ class JoinedTagger:
         if not sentences or tokens == self._last[0]:
             return list(self._last[1]) if sentences else []
         gold = self._gold
+        for tagger in self._taggers:
+            if isinstance(tagger, FileTagger):
+                tagger.check_known(sentences)
         on_text = [_opinions(tagger, sentences) for tagger in self._taggers]
         said = [[*on_gold, *more] for on_gold, more in zip(self._on_gold, on_text, strict=True)]
         labels = labels_of(gold, said)

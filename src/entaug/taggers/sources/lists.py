@@ -84,8 +84,14 @@ class FileTagger(SourceTagger):
         return sorted({mention.label for mentions in self._known.values() for mention in mentions})
 
     def opinions(self, sentences: Sequence[Sentence]) -> list[list[Mention] | None]:
-        found = [self._known.get(sentence.tokens) for sentence in sentences]
-        if len(found) > 1 and all(one is None for one in found):
+        return [self._known.get(sentence.tokens) for sentence in sentences]
+
+    def check_known(self, text: Sequence[Sentence]) -> None:
+        """Refuse a text of which the file has no sentence; it need not have gold ones."""
+        if len(text) > 1 and not any(sentence.tokens in self._known for sentence in text):
             remedy = "name a file with labels of the same text, split into the same words"
-            raise InputError(f"has none of the {len(found):,} sentences to label", path=self._path, remedy=remedy)
-        return found
+            raise InputError(f"has none of the {len(text):,} sentences to label", path=self._path, remedy=remedy)
+
+    def _mapped(self, sentences: Sequence[Sentence]) -> list[list[tuple[Mention, float]]]:
+        self.check_known(sentences)
+        return super()._mapped(sentences)
