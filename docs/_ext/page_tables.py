@@ -13,8 +13,9 @@ import sys
 from collections.abc import Callable
 from difflib import unified_diff
 
+from atlas_pages import atlas_table
 from method_pages import choosing_tables, readme_table
-from page_text import PAGES
+from page_text import WITH_TABLES
 from preset_pages import preset_tables
 from reference_pages import formats_table, models_table, recipes_table
 
@@ -25,6 +26,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "facts": lambda: choosing_tables()["facts"],
     "costs": lambda: choosing_tables()["costs"],
     "gains": lambda: choosing_tables()["gains"],
+    "atlas": atlas_table,
     "formats": formats_table,
     "models": models_table,
     "presets": preset_tables,
@@ -41,7 +43,7 @@ def filled(text: str) -> str:
 def main() -> None:
     """Write the pages, or compare them."""
     differing: list[str] = []
-    for page in PAGES:
+    for page in WITH_TABLES:
         before = page.read_text("utf-8")
         after = filled(before)
         if "--check" in sys.argv:

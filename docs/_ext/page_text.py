@@ -15,6 +15,7 @@ __all__ = [
     "PAGES",
     "ROOMS",
     "ROOT",
+    "WITH_TABLES",
     "first_sentence",
     "links_to_pages",
     "options_table",
@@ -27,6 +28,7 @@ ROOMS = ["entaug", *(f"entaug.{name}" for name in entaug.__all__ if inspect.ismo
 """The modules with public names."""
 MEASURED = {
     **{path.stem: path for path in sorted([*ROOT.glob("benchmarks/*.md"), *ROOT.glob("benchmarks/results/*.md")])},
+    "atlas": ROOT / "benchmarks/atlas/README.md",
     "papers": ROOT / "benchmarks/papers/README.md",
     **{f"papers-{path.stem}": path for path in sorted(ROOT.glob("benchmarks/papers/[a-z]*.md"))},
 }
@@ -37,6 +39,8 @@ PAGES = [
     *(page for page in sorted((ROOT / "docs").glob("*.md")) if page.name not in _OF_THE_SITE),
 ]
 """The pages that the repository holds; GitHub shows them as they are."""
+WITH_TABLES = [*PAGES, MEASURED["atlas"]]
+"""The pages in which generated tables may stand."""
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

@@ -38,6 +38,7 @@ PARSED_ONLY = (
     "de_dep_news_trf",
     "stanza:en",
     "models prepare --source",
+    "--merge",
     ".gguf",
     "entaug serve",
 )

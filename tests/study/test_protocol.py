@@ -14,6 +14,7 @@ import entaug
 from conftest import EXAMPLE
 from entaug import Mention, Sentence
 from entaug.errors import EntaugError
+from entaug.formats import read
 from entaug.metrics.span_f1 import MatchCounts, Scores
 from entaug.report.comparison import Setting, compare_arms
 from entaug.report.markdown import corpus_tables, markdown_report
@@ -376,3 +377,27 @@ def test_the_first_seed_is_complete_first_and_corpora_alternate(schedule_of: Any
     order = [(run.seed, run.arm, run.split.corpus.name) for run in _execution_order(runs)]
     assert order == [(seed, arm, name) for seed in (7, 5) for arm in ("gold", "mr") for name in ("a", "b")]
     assert sorted(map(id, _execution_order(runs))) == sorted(map(id, runs))
+
+
+def test_the_first_tagger_is_complete_on_all_corpora_before_the_next_one(schedule_of: Any) -> None:
+    tagger = '[[taggers]]\nname = "bilstm-crf"\n'
+    method = '[[methods]]\nname = "mr"\nratios = [1]\n'
+    top = 'seeds = [1]\nbaselines = ["gold"]'
+    runs = schedule_of(corpus("a") + corpus("b"), top=top, rest=tagger + method).runs
+    order = [(run.tagger.label, run.arm, run.split.corpus.name) for run in _execution_order(runs)]
+    assert order == [(t, arm, c) for t in ("linear", "bilstm-crf") for arm in ("gold", "mr") for c in ("a", "b")]
+
+
+# ---------------------------------------------------------------------------------------------------- named sentences
+
+
+def test_a_subset_by_ids_is_that_of_the_files_whatever_else_changes(schedule_of: Any, tmp_path: Path) -> None:
+    [first, second] = schedule_of(corpus(sizes="[8, 16]")).runs
+    for run in (first, second):
+        digests = [sentence.fingerprint().hex() for sentence in read(run.split.train)]
+        (tmp_path / f"ids.{run.split.size}.txt").write_text("\n".join(digests) + "\n", encoding="utf-8")
+    named = schedule_of(corpus(sizes="[8, 16]", subset_ids='"ids.{size}.txt"', subset_seed="7")).runs
+    assert [run.key for run in named] == [first.key, second.key]
+    (tmp_path / "ids.8.txt").write_text("0123456789abcdef\n", encoding="utf-8")
+    with pytest.raises(EntaugError, match=r"ids.8.txt:1: the corpus has no sentence '0123456789abcdef'"):
+        schedule_of(corpus(sizes="[8]", subset_ids='"ids.{size}.txt"'))

@@ -19,7 +19,7 @@ from entaug.commands.main import main
 from entaug.core.data import Sentence
 from entaug.core.mentions import Mention
 from entaug.errors import InputError, ParameterError, UnknownNameError
-from entaug.study.subsets import STRATEGIES, draw, rest
+from entaug.study.subsets import STRATEGIES, draw, rest, select
 
 TRAIN = EXAMPLE / "train.conll"
 
@@ -112,6 +112,38 @@ def test_sizes_that_cannot_be_are_refused() -> None:
         draw("fraction", corpus, [0.01])
     with pytest.raises(UnknownNameError, match="did you mean 'stratified'"):
         draw("stratify", corpus, [1])
+
+
+# -------------------------------------------------------------------------------------------------- named sentences
+
+
+def test_named_sentences_are_those_of_the_digests_in_the_order_of_the_corpus(tmp_path: Path) -> None:
+    corpus = made(20)
+    ids = tmp_path / "ids.txt"
+    chosen = [corpus[7], corpus[2], corpus[11]]
+    lines = ["# a comment", *(f"{s.fingerprint().hex()}  # {i}" for i, s in enumerate(chosen)), ""]
+    ids.write_text("\n".join(lines), encoding="utf-8")
+    assert select(corpus, ids, 3) == [corpus[2], corpus[7], corpus[11]]
+    assert select(corpus[::-1], ids, 3) == [corpus[11], corpus[7], corpus[2]]
+    # A sentence that the corpus has twice can be named twice, and no third time.
+    ids.write_text(f"{corpus[0].fingerprint().hex()}\n" * 2, encoding="utf-8")
+    assert select([*corpus, corpus[0]], ids, 2) == [corpus[0], corpus[0]]
+    with pytest.raises(InputError, match=f"no sentence '{corpus[0].fingerprint().hex()}', or not as often") as caught:
+        select(corpus, ids, 2)
+    assert (caught.value.path, caught.value.line) == (str(ids), 2)
+
+
+def test_named_sentences_that_the_corpus_lacks_or_of_another_number_are_refused(tmp_path: Path) -> None:
+    corpus = made(5)
+    ids = tmp_path / "ids.txt"
+    relabelled = Sentence(corpus[0].tokens, [Mention("other", [(0, 1)])])
+    ids.write_text(f"{corpus[1].fingerprint().hex()}\n{relabelled.fingerprint().hex()}\n", encoding="utf-8")
+    with pytest.raises(InputError, match="take the release of the corpus") as caught:
+        select(corpus, ids, 2)
+    assert caught.value.line == 2
+    ids.write_text(f"{corpus[1].fingerprint().hex()}\n", encoding="utf-8")
+    with pytest.raises(InputError, match="names 1 sentences, and the subset has 2"):
+        select(corpus, ids, 2)
 
 
 # -------------------------------------------------------------------------------------------------------- command line

@@ -12,6 +12,7 @@ from entaug.commands.output import print_message, quantity
 from entaug.config.params import PositiveInt
 from entaug.core.progress import shown_time
 from entaug.study.engine import StudyProgress, run_experiment, show_study
+from entaug.study.merge import MergedRecords, merge_records
 from entaug.study.plan import read_plan
 
 
@@ -42,15 +43,32 @@ class ExperimentSummary(Summary):
             yield f"see: entaug report {self.output}"
 
 
+@dataclass
+class MergeSummary(Summary):
+    """Result of `experiment` with records of others."""
+
+    plan: str
+    output: str
+    merged: MergedRecords
+    is_check: bool
+
+    def lines(self) -> Iterator[str]:
+        """Return what was added, for the user."""
+        yield from (f"note: {note}" for note in self.merged.notes)
+        done = "valid" if self.is_check else f"merged into {self.output}"
+        yield f"{done}: {quantity(self.merged.added, 'new record')}, {self.merged.known:,} known before"
+
+
 def experiment(
     plan: str | Path,
     *,
     jobs: PositiveInt | None = None,
     only: Sequence[str] = (),
     check: bool = False,
+    merge: Sequence[str | Path] = (),
     progress: Callable[[StudyProgress], None] = lambda _: None,
     report: Callable[[str], None] = lambda _: None,
-) -> ExperimentSummary:
+) -> ExperimentSummary | MergeSummary:
     """Execute the runs of a plan: corpora x subset sizes x methods x ratios x taggers x seeds.
 
     Run it again after an interruption: finished runs are not repeated. Run it several times at once, for example one
@@ -61,11 +79,16 @@ def experiment(
         jobs: the number of parallel runs; by default as cores and threads allow, at most 4.
         only: the runs to execute, such as ``corpus=conll-en``, ``size=100``, ``tagger=linear``, ``method=cassi`` or
             ``seed=1``: of each kind those that are named.
-        check: check the plan, count its runs and estimate their time, without running them.
+        check: check the plan, count its runs and estimate their time, without running them; with `merge` check the
+            records, without adding them.
+        merge: records of other machines, files such as ``runs.jsonl`` or their folders: check that they are runs of the
+            plan on the same sentences, and add them to its records, in place of running anything.
         progress: called after each run.
         report: called with notes.
     """
     read = read_plan(plan)
+    if merge:
+        return MergeSummary(str(plan), str(read.output), merge_records(read, merge, check_only=check), check)
 
     def wait() -> None:
         print_message(f"waiting: another process is running {read.output}")

@@ -18,7 +18,7 @@ from entaug.errors import EntaugError, InputError, ParameterError, UnknownNameEr
 from entaug.files.atomic import atomic_file, output_error
 from entaug.formats.files import open_file, read, write
 from entaug.study.plan import PATIENCE, CorpusPlan, DrawnPart, Plan
-from entaug.study.subsets import draw, rest
+from entaug.study.subsets import draw, rest, select
 
 _DIGESTS: dict[tuple[Path, int, int], str] = {}  # by path, time of the last change, and size
 _Parts = Mapping[str, list[Sentence]]
@@ -138,10 +138,14 @@ class _CorpusSplitter:
         if max(sizes) > len(train):
             message = f"a subset of {max(sizes):,} is larger than {corpus.name} with {len(train):,} sentences"
             raise self.error("sizes", message)
-        try:
-            subsets = draw(corpus.subset, train, sizes, seed)
-        except EntaugError as error:
-            raise self.error("sizes", error.message, error.remedy) from None
+        if corpus.subset_ids:
+            named = ((int(size), corpus.ids_file(size)) for size in sizes)
+            subsets = {size: select(train, file, size) for size, file in named if file}
+        else:
+            try:
+                subsets = draw(corpus.subset, train, sizes, seed)
+            except EntaugError as error:
+                raise self.error("sizes", error.message, error.remedy) from None
         self.check_ratios(min(subsets))
         for size, subset in subsets.items():
             if not any(sentence.mentions for sentence in subset):

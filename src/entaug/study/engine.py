@@ -172,7 +172,7 @@ def run_experiment(
     jobs = jobs or default_jobs(plan.threads)
     store = RecordStore(plan.output)
     if check_only:
-        _advance(schedule, store)
+        advance(schedule, store)
         state = _progress(schedule, store.records, set(store.records), 0.0)
         return replace(state, seconds_left=seconds_left(schedule.selected, store.seconds, jobs, report))
     for note in _check_requirements(schedule):
@@ -208,12 +208,20 @@ def _check_requirements(schedule: Schedule) -> list[str]:
     return list(dict.fromkeys(notes))
 
 
-def _advance(schedule: Schedule, store: RecordStore) -> None:
+def advance(schedule: Schedule, store: RecordStore) -> None:
     """Make all choices on dev for which the runs are finished."""
     number_of_runs = -1
     while number_of_runs != len(schedule.runs):
         number_of_runs = len(schedule.runs)
         schedule.advance(store.records)
+
+
+def sort_records(schedule: Schedule, store: RecordStore) -> None:
+    """Bring the records into the order of the plan, and give them its labels."""
+    # In which order runs were added depended on which were finished first.
+    schedule = schedule.fresh()
+    advance(schedule, store)
+    store.sort([(run.key, {**run.labels(), "chosen": run.key in schedule.chosen}) for run in schedule.runs])
 
 
 @dataclass
@@ -254,7 +262,7 @@ class _Execution:
         shown = (-1, -1)
         while True:
             self.store.refresh()
-            _advance(self.schedule, self.store)
+            advance(self.schedule, self.store)
             is_shared = self._submit(pool)
             if shown != (len(self.store.records), len(self.schedule.runs)):
                 shown = len(self.store.records), len(self.schedule.runs)
@@ -308,11 +316,7 @@ class _Execution:
         """Bring the records into the order of the plan."""
         with lock(self.plan.output / RECORDS_FILE, self.on_wait):
             self.store.refresh()
-            # In which order runs were added depended on which were finished first.
-            schedule = self.schedule.fresh()
-            _advance(schedule, self.store)
-            labels = [(run.key, {**run.labels(), "chosen": run.key in schedule.chosen}) for run in schedule.runs]
-            self.store.sort(labels)
+            sort_records(self.schedule, self.store)
 
     def state(self) -> StudyProgress:
         others = self.store.records.keys() - self.previous - self.own
@@ -329,15 +333,17 @@ def finished(futures: Iterable[Future[T]]) -> set[Future[T]]:
 
 
 def _execution_order(runs: Sequence[RunSpec]) -> list[RunSpec]:
-    """Runs in order: the first seed with all arms comes first, so that an interrupted experiment can be compared."""
+    """Runs in order: the first seed with all arms of the first tagger, then with those of the next one."""
+    # So an interrupted experiment can be compared, and a part of it is one tagger on all corpora.
     # The corpora alternate within an arm: parallel runs of one corpus would wait for the teacher that they share.
     positions: Counter[tuple[Path, str, int]] = Counter()
-    order: list[tuple[int, int, int]] = []
+    order: list[tuple[int, int, int, int]] = []
     seeds = list(dict.fromkeys(run.seed for run in runs))
+    taggers = list(dict.fromkeys(run.tagger.label for run in runs))
     for number, run in enumerate(runs):
         setting = (run.split.train, run.tagger.label, run.seed)
         positions[setting] += 1
-        order.append((seeds.index(run.seed), positions[setting], number))
+        order.append((seeds.index(run.seed), taggers.index(run.tagger.label), positions[setting], number))
     return [runs[number] for *_, number in sorted(order)]
 
 

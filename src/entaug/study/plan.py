@@ -36,6 +36,7 @@ ENSEMBLE = "ensemble"
 """The teacher itself as an arm."""
 SELF_TRAINING = "selftrain"
 """The method whose new sentences are the unlabelled ones of the corpus."""
+_SIZE = "{size}"  # stands for the size in the name of a file of ids
 _MAX_COPIES = 10  # the largest ratio that the patience rule tries: CASSI, section 3.2.2
 _LARGE = 1000  # sentences from which on the patience rule starts with quarters
 _RESERVED = {"copies": "use ratios", "seed": "use the seeds of the plan"}
@@ -167,6 +168,7 @@ class CorpusPlan(_Table):
     sizes: tuple[float, ...] | None = None
     folds: Folds | None = None
     subset: Strategy = "progressive"
+    subset_ids: Path | None = None
     subset_seed: SubsetSeeds = 0
     overlap: Literal["outermost", "innermost"] | None = None
     taggers: tuple[str, ...] | None = None
@@ -196,6 +198,10 @@ class CorpusPlan(_Table):
         """The seeds of the drawing of subsets."""
         return self.subset_seed if isinstance(self.subset_seed, tuple) else (self.subset_seed,)
 
+    def ids_file(self, size: float) -> Path | None:
+        """The file that names the sentences of the subset of a size, if there is one."""
+        return self.subset_ids and Path(str(self.subset_ids).replace(_SIZE, str(size)))
+
     @property
     def test_files(self) -> Mapping[str, Path]:
         """The given test files by name; a single one has the name ""."""
@@ -204,7 +210,7 @@ class CorpusPlan(_Table):
         return self.test if isinstance(self.test, Mapping) else {}
 
     def _rules(self) -> Iterator[tuple[object, str, str, str]]:
-        own = ("train", "test", "dev", "unlabelled", "sizes", "max_test", "folds", "language")
+        own = ("train", "test", "dev", "unlabelled", "sizes", "max_test", "folds", "language", "subset_ids")
         if self.mix:
             message = "a mixed corpus has its sentences from others, so it takes no "
             yield from ((getattr(self, key) is not None, key, message + key, "leave it out") for key in own)
@@ -219,6 +225,7 @@ class CorpusPlan(_Table):
         message = "the seed has no effect on the subset, so there is only one"
         remedy = "give one seed, or sizes and another strategy"
         yield several and (self.sizes is None or self.subset == "first"), "subset_seed", message, remedy
+        yield from self._rules_of_ids()
         if self.sizes is None:
             message = "the whole of train is used, so there is no rest"
             for key in ("test", "dev", "unlabelled"):
@@ -230,6 +237,20 @@ class CorpusPlan(_Table):
             kind, are_valid = "positive integers", lambda x: type(x) is int and x > 0
         message = f"sizes must be a list of distinct {kind}, not {self.sizes}"
         yield not _are_distinct(self.sizes, are_valid), "sizes", message, "correct it"
+
+    def _rules_of_ids(self) -> Iterator[tuple[object, str, str, str]]:
+        if self.subset_ids is None:
+            return
+        sizes = self.sizes or ()
+        message = "the sentences of subsets are named, so none is drawn"
+        yield self.subset != "progressive" or len(self.subset_seeds) > 1, "subset_ids", message, "leave out one of them"
+        yield not sizes, "subset_ids", "the number of ids must be given", "add sizes = [100]"
+        message, remedy = f"the subsets of {len(sizes)} sizes need a file each", f"put {_SIZE} into its name"
+        yield len(sizes) > 1 and _SIZE not in str(self.subset_ids), "subset_ids", message, remedy
+        files = (self.ids_file(size) for size in sizes)
+        missing = next((file for file in files if file and not file.is_file()), None)
+        remedy = "paths are relative to the folder of the plan"
+        yield missing, "subset_ids", f"there is no file {missing}", remedy
 
 
 @dataclass(frozen=True, kw_only=True)

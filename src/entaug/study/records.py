@@ -8,6 +8,7 @@ sentences alone), ``gold-steps`` (gold alone, for as many steps as the other arm
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 from collections import defaultdict
@@ -169,27 +170,34 @@ def read_run_records(paths: Iterable[str | Path]) -> list[RunRecord]:
     records: dict[Any, RunRecord] = {}
     for path in paths:
         file = Path(path, RECORDS_FILE) if Path(path).is_dir() else Path(path)
-        try:
-            lines = file.read_bytes().split(b"\n")
-        except OSError as error:
-            remedy = "name the output folder of an experiment"
-            raise InputError(f"cannot be read ({error.strerror})", path=str(file), remedy=remedy) from None
-        for number, line in enumerate(lines, start=1):
-            if not line.strip():
-                continue
-            try:
-                value = orjson.loads(line)
-            except orjson.JSONDecodeError as error:
-                if number == len(lines):  # incomplete: it does not end in a line feed
-                    continue
-                raise InputError(f"no JSON ({error})", path=str(file), line=number, remedy=_REMEDY) from None
-            for record in _by_test(RunRecord.from_dict(value, str(file), number)):
-                # Arms, methods and corpora may share a run, each under its own labels.
-                records.pop((record.key, *record.labels), None)
-                records[record.key, *record.labels] = record
-        if not any(record.path == str(file) for record in records.values()):
-            raise InputError("holds no record of a run", path=str(file), remedy="let the experiment make some first")
+        for record in itertools.chain.from_iterable(map(_by_test, records_of(file))):
+            # Arms, methods and corpora may share a run, each under its own labels.
+            records.pop((record.key, *record.labels), None)
+            records[record.key, *record.labels] = record
     return list(_pooled_folds(records.values()))
+
+
+def records_of(file: Path) -> list[RunRecord]:
+    """The records of a file, one for each line."""
+    records = []
+    try:
+        lines = file.read_bytes().split(b"\n")
+    except OSError as error:
+        remedy = "name the output folder of an experiment"
+        raise InputError(f"cannot be read ({error.strerror})", path=str(file), remedy=remedy) from None
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            value = orjson.loads(line)
+        except orjson.JSONDecodeError as error:
+            if number == len(lines):  # incomplete: it does not end in a line feed
+                continue
+            raise InputError(f"no JSON ({error})", path=str(file), line=number, remedy=_REMEDY) from None
+        records.append(RunRecord.from_dict(value, str(file), number))
+    if not records:
+        raise InputError("holds no record of a run", path=str(file), remedy="let the experiment make some first")
+    return records
 
 
 def _by_test(record: RunRecord) -> Iterator[RunRecord]:

@@ -5,13 +5,16 @@ Subsets keep the order of the corpus, and depend on the seed only.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from random import Random
 from typing import Literal, get_args
 
 from entaug.core.data import Sentence
 from entaug.core.rng import Streams
 from entaug.errors import InputError, ParameterError, UnknownNameError
+from entaug.files.streams import decode_text, read_bytes
 
 Strategy = Literal["progressive", "first", "fraction", "stratified"]
 STRATEGIES: tuple[str, ...] = get_args(Strategy)
@@ -78,6 +81,27 @@ def _draw_stratified(corpus: Sequence[Sentence], pool: list[int], n: int, rng: R
                 needed[other][part] -= 1
                 remaining[other] -= 1
     return [*subset, *rng.sample(sorted(unassigned), free[0])]
+
+
+def select(corpus: Sequence[Sentence], ids: Path, size: int) -> list[Sentence]:
+    """Return the sentences of a corpus that a file names by their digests (`Sentence.fingerprint`), one a line."""
+    # A digest that is there twice names the next sentence of the same tokens and mentions; lines with # are comments.
+    places: dict[str, list[int]] = defaultdict(list)
+    for i, sentence in enumerate(corpus):
+        places[sentence.fingerprint().hex()].append(i)
+    chosen: list[int] = []
+    for number, line in enumerate(decode_text(read_bytes(ids), ids).splitlines(), start=1):
+        if not (digest := line.partition("#")[0].strip()):
+            continue
+        if not places.get(digest):
+            message = f"the corpus has no sentence {digest!r}, or not as often as it is named"
+            remedy = "take the release of the corpus that the ids are of, with the same tokens and mentions"
+            raise InputError(message, path=str(ids), line=number, remedy=remedy)
+        chosen.append(places[digest].pop(0))
+    if len(chosen) != size:
+        message = f"names {len(chosen):,} sentences, and the subset has {size:,}"
+        raise InputError(message, path=str(ids), remedy="make the size and the number of ids agree")
+    return [corpus[i] for i in sorted(chosen)]
 
 
 def rest(corpus: Iterable[Sentence], *subsets: Iterable[Sentence]) -> list[Sentence]:

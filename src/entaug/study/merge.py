@@ -1,0 +1,217 @@
+"""Records of others: checked against a plan and the corpora of this machine, and added to the records of a study."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from entaug.core.data import Sentence
+from entaug.errors import EntaugError, InputError, UnknownNameError
+from entaug.files.locks import lock
+from entaug.formats import read
+from entaug.metrics.span_f1 import MatchCounts, Scores
+from entaug.study.data import prepare_splits, short_hash
+from entaug.study.engine import advance, sort_records
+from entaug.study.plan import Plan
+from entaug.study.records import RECORDS_FILE, RecordStore, RunRecord, records_of
+from entaug.study.runs import RunSpec
+from entaug.study.schedule import Schedule
+from entaug.study.tables import write_tables
+
+_TOLERANCE = 0.02
+"""The difference in F1 of one run on two machines above which it is reported: more than other processors explain."""
+_PLACE = ("corpus", "size", "tagger", "arm", "ratio", "seed", "subset_seed", "fold")
+_SAME_CORPUS = "take the release of the corpus, and the subset_ids, that the plan names"
+_REMEDIES = {
+    **dict.fromkeys(("train", "dev", "test", "tests"), _SAME_CORPUS),
+    "computed": "run the plan without --device and --precision: the environment of a record names them",
+    "entaug": "run the plan with the version of this installation",
+}
+_DAMAGED = "hand in the line as the experiment wrote it"
+
+
+@dataclass(frozen=True)
+class MergedRecords:
+    """What became of the records of others."""
+
+    added: int
+    known: int
+    notes: tuple[str, ...]
+
+
+def merge_records(plan: Plan, paths: Iterable[str | Path], *, check_only: bool = False) -> MergedRecords:
+    """Add records of other machines to those of a plan; of one that does not fit, none is added."""
+    others: list[RunRecord] = []
+    for path in map(Path, paths):
+        others += records_of(path / RECORDS_FILE if path.is_dir() else path)
+    schedule = Schedule(plan, prepare_splits(plan))
+    store = RecordStore(plan.output)
+    own = dict(store.records)
+    for record in others:
+        store.records.setdefault(record.key, record)
+    advance(schedule, store)  # what dev chose is among them
+    _Check(schedule).all(others)
+    first = dict(own)
+    notes = []
+    for record in others:
+        before = first.setdefault(record.key, record)
+        if before is not record and (note := _deviation(before, record)):
+            notes.append(note)
+    added = first.keys() - own.keys()
+    notes += _other_environments(first.values())
+    if not check_only:
+        plan.output.mkdir(parents=True, exist_ok=True)
+        write_tables(plan.output, plan.tables)
+        with lock(plan.output / RECORDS_FILE):
+            store.refresh()  # what was finished here meanwhile is kept
+            sort_records(schedule, store)
+    return MergedRecords(len(added), len({record.key for record in others}) - len(added), tuple(dict.fromkeys(notes)))
+
+
+def _name(item: RunSpec | RunRecord) -> str:
+    corpus, size, tagger, arm, ratio, seed, *_ = _place(item)
+    return f"{corpus}, {size}, {tagger}, {arm} {ratio:g}N, seed {seed}"
+
+
+def _deviation(known: RunRecord, other: RunRecord) -> str:
+    """A note on a run whose result on another machine is farther from ours than the machines explain."""
+    ours, theirs = known.test.micro.f1, other.test.micro.f1
+    if abs(ours - theirs) <= _TOLERANCE:
+        return ""
+    there = f"{other.path}:{other.line}"
+    return f"{_name(known)}: F1 {100 * theirs:.1f} in {there}, {100 * ours:.1f} before, which is kept"
+
+
+def _other_environments(records: Iterable[RunRecord]) -> list[str]:
+    """A note on each library of which the records have several versions."""
+    versions: dict[str, set[str]] = {"torch": set(), "transformers": set()}
+    for record in records:
+        for name, known in versions.items():
+            if name in record.environment:
+                known.add(str(record.environment[name]))
+    several = {name: known for name, known in versions.items() if len(known) > 1}
+    return [f"the records are of {name} {' and '.join(sorted(known))}" for name, known in several.items()]
+
+
+class _Check:
+    """The check of records against the runs of a plan."""
+
+    def __init__(self, schedule: Schedule) -> None:
+        self.runs: dict[str, list[RunSpec]] = {}  # gold trained for more steps is one run under several labels
+        for run in schedule.runs:
+            self.runs.setdefault(run.key, []).append(run)
+        self._gold: dict[Path, _Gold] = {}
+
+    def all(self, records: Iterable[RunRecord]) -> None:
+        """Raise the error of the first record that is none of the plan."""
+        for record in records:
+            try:
+                self.check(record)
+            except EntaugError as error:
+                error.path, error.line = record.path, record.line
+                raise
+
+    def check(self, record: RunRecord) -> None:
+        if short_hash(record.config) != record.key:
+            raise InputError(f"the key {record.key} is not that of its configuration", remedy=_DAMAGED)
+        runs = self.runs.get(record.key) or self.others(record)
+        places = [_place(run) for run in runs]
+        if _place(record) not in places:
+            message = f"its configuration is that of {_name(runs[0])}, but it says it is {_name(record)}"
+            raise InputError(message, remedy=_DAMAGED)
+        if fault := next(self.faults(record, runs[0]), None):
+            raise InputError(fault, remedy=_DAMAGED)
+
+    def others(self, record: RunRecord) -> Sequence[RunSpec]:
+        """Raise the error of a record that is no run of the plan: in which name, or in which setting, it differs."""
+        left = [run for runs in self.runs.values() for run in runs]
+        place = _place(record)
+        for i, (name, value) in enumerate(zip(_PLACE, place, strict=True)):
+            if not (same := [run for run in left if _place(run)[i] == value]):
+                known = dict.fromkeys(str(_place(run)[i]) for run in left)
+                where = f" of {', '.join(map(str, place[:i]))}" if i else ""
+                raise UnknownNameError(f"{name}{where}:", str(value), known)
+            left = same
+        ours = left[0].config()
+        names = [name for name in {**ours, **record.config} if not _equal(ours.get(name), record.config.get(name))]
+        told = "; ".join(f"{name} {_differing(record.config.get(name), ours.get(name))}" for name in names)
+        message = f"{_name(left[0])} is another run than in the plan: {told}"
+        raise InputError(message, remedy=_REMEDIES.get(names[-1] if names else "", "run the same plan"))
+
+    def faults(self, record: RunRecord, run: RunSpec) -> Iterator[str]:
+        """The numbers of a record that no run of this configuration could have."""
+        if record.steps != run.steps:
+            yield f"steps is {record.steps}, and the run has {run.steps}"
+        most = _most_sentences(run)
+        if not 0 <= record.new <= most:
+            yield f"new is {record.new}, and the ratio asks for {most}"
+        if not 0 <= record.new_in_test <= record.new:
+            yield f"new_in_test is {record.new_in_test}, of {record.new} new sentences"
+        named = dict(record.tests) if run.split.tests else {"": record.test}
+        if named.keys() != run.split.test_files.keys():
+            yield f"its tests are {', '.join(named)}, and those of the run {', '.join(run.split.test_files)}"
+            return
+        for name, path in run.split.test_files.items():
+            yield from self.faults_of_scores(f"test {name}".strip(), named[name], path)
+        if (record.dev is None) != (run.split.dev is None):
+            yield "dev is missing" if record.dev is None else "dev has scores, and the run has no dev set"
+        elif record.dev and run.split.dev:
+            yield from self.faults_of_scores("dev", record.dev, run.split.dev, has_sentences=False)
+
+    def faults_of_scores(self, name: str, scores: Scores, path: Path, *, has_sentences: bool = True) -> Iterator[str]:
+        if path not in self._gold:
+            self._gold[path] = _Gold.of(list(read(path)))
+        gold = self._gold[path]
+        if not all(map(_is_possible, [*scores.by_type.values(), *scores.sentences])):
+            yield f"{name} has impossible counts: correct must be from 0 to predicted and gold"
+        if {label: counts.gold for label, counts in scores.by_type.items() if counts.gold} != gold.types:
+            yield f"{name} has other gold mentions than the corpus here"
+        sentences = [*zip((counts.gold for counts in scores.sentences), scores.lengths, strict=False)]
+        if has_sentences and sentences != gold.sentences:
+            yield f"{name} has other sentences than the corpus here"
+
+
+class _Gold(NamedTuple):
+    """What scores of a file have of its gold sentences: mentions by type, and of each sentence; and its length."""
+
+    types: Counter[str]
+    sentences: list[tuple[int, int]]
+
+    @classmethod
+    def of(cls, gold: Sequence[Sentence]) -> _Gold:
+        types = Counter(mention.label for sentence in gold for mention in sentence.mentions)
+        return cls(types, [(len(sentence.mentions), len(sentence)) for sentence in gold])
+
+
+def _most_sentences(run: RunSpec) -> int:
+    if run.own_teacher or run.arm in ("gold", "gold-steps"):
+        return 0
+    ratio = math.fsum(map(run.ratio_of, run.parts)) if run.method and run.method.combine else run.ratio
+    return math.ceil(ratio * run.split.num_gold)
+
+
+def _place(item: RunSpec | RunRecord) -> tuple[Any, ...]:
+    labels = item.labels() if isinstance(item, RunSpec) else vars(item)
+    return tuple(tuple(value) if isinstance(value := labels[name], list) else value for name in _PLACE)
+
+
+def _equal(ours: Any, theirs: Any) -> bool:
+    return short_hash(ours) == short_hash(theirs)
+
+
+def _differing(theirs: Any, ours: Any) -> str:
+    """Two values, of tables the first entry that differs."""
+    if isinstance(theirs, Mapping) and isinstance(ours, Mapping):
+        for name in {**ours, **theirs}:
+            if not _equal(theirs.get(name), ours.get(name)):
+                return f"{name} {_differing(theirs.get(name), ours.get(name))}"
+    return f"{str(theirs)[:60]} instead of {str(ours)[:60]}"
+
+
+def _is_possible(counts: MatchCounts) -> bool:
+    are_numbers = all(type(count) is int for count in counts)
+    return are_numbers and 0 <= counts.correct <= min(counts.predicted, counts.gold)

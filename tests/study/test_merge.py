@@ -1,0 +1,259 @@
+"""Records of others: merged whole or not at all, and only where they are runs of the plan on the same sentences."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import EXAMPLE, ROOT
+from entaug.commands.main import main
+from entaug.errors import EntaugError, InputError, UnknownNameError
+from entaug.study.data import short_hash
+from entaug.study.engine import run_experiment
+from entaug.study.merge import merge_records
+from entaug.study.plan import Plan, read_plan
+from entaug.study.records import RECORDS_FILE, RunRecord
+from helpers import tiny
+
+Change = Callable[[dict[str, Any]], object]
+PLAN = """
+seeds = [1, 2]
+baselines = ["gold", "gold-steps", "duplicate"]
+[training]
+steps = 2
+batch_size = 4
+[[taggers]]
+name = "linear"
+encoder = "{encoder}"
+precision = "fp32"
+[[methods]]
+name = "mr"
+[[methods]]
+name = "lwtr"
+grid = {{ p = [0.1, 0.5] }}
+[[corpora]]
+name = "toy"
+train = "{corpus}/train.conll"
+test = "{corpus}/test.conll"
+dev = "{corpus}/dev.conll"
+sizes = [16]
+max_test = 20
+missing_types = "allow"
+"""
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a plan, and the records of all its runs."""
+    folder = tmp_path_factory.mktemp("study")
+    encoder = tiny.save(folder / "bert", "bert")
+    (folder / "plan.toml").write_text(PLAN.format(encoder=encoder, corpus=EXAMPLE), encoding="utf-8")
+    run_experiment(folder / "plan.toml", jobs=1)
+    return folder
+
+
+@pytest.fixture
+def plan(study: Path, tmp_path: Path) -> Plan:
+    """The same plan on another machine, where nothing has been run."""
+    shutil.copy(study / "plan.toml", tmp_path)
+    return read_plan(tmp_path / "plan.toml")
+
+
+def values_of(study: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (study / "plan" / RECORDS_FILE).read_text("utf-8").splitlines()]
+
+
+def handed_in(folder: Path, values: list[dict[str, Any]]) -> Path:
+    path = folder / "others.jsonl"
+    path.write_text("".join(json.dumps(value) + "\n" for value in values), encoding="utf-8")
+    return path
+
+
+def test_all_records_merged_are_those_of_the_study(study: Path, plan: Plan) -> None:
+    merged = merge_records(plan, [study / "plan"])
+    keys = {value["key"] for value in values_of(study)}
+    assert (merged.added, merged.known, merged.notes) == (len(keys), 0, ())
+    # Also what dev chose, for which some of the runs are known only from the records of others.
+    assert (plan.output / RECORDS_FILE).read_bytes() == (study / "plan" / RECORDS_FILE).read_bytes()
+    state = run_experiment(plan, jobs=1)
+    assert state.runs_done == state.previously_done == state.runs
+
+
+def test_a_part_in_any_order_is_completed_by_a_second_part(study: Path, plan: Plan, tmp_path: Path) -> None:
+    values = values_of(study)
+    last = handed_in(tmp_path, values[::-1][: len(values) // 2])
+    first = merge_records(plan, [last])
+    again = merge_records(plan, [last])
+    assert (again.added, again.known) == (0, first.added)
+    rest = merge_records(plan, [study / "plan" / RECORDS_FILE])
+    assert first.added + rest.added == len({value["key"] for value in values})
+    assert (plan.output / RECORDS_FILE).read_bytes() == (study / "plan" / RECORDS_FILE).read_bytes()
+
+
+def test_a_run_of_two_machines_is_kept_once_and_a_large_difference_is_told(
+    study: Path, plan: Plan, tmp_path: Path
+) -> None:
+    value = next(value for value in values_of(study) if value["arm"] == "mr")
+    other = json.loads(json.dumps(value))
+    set_perfect(other["test"], other["test_counts"])
+    other["environment"]["torch"] = "1.0"
+    merge_records(plan, [handed_in(tmp_path, [value])])
+    before = (plan.output / RECORDS_FILE).read_bytes()
+    merged = merge_records(plan, [handed_in(tmp_path, [other])])
+    assert (merged.added, merged.known) == (0, 1)
+    (note,) = merged.notes
+    assert note.startswith("toy, 16, linear, mr 1N, seed 1: F1 100.0 in ")
+    assert note.endswith("before, which is kept")
+    assert (plan.output / RECORDS_FILE).read_bytes() == before
+    (plan.output / RECORDS_FILE).unlink()
+    merged = merge_records(plan, [handed_in(tmp_path, [value, other])])
+    assert (merged.added, merged.known, merged.notes) == (1, 0, (note.replace(":1,", ":2,"),))
+    assert (plan.output / RECORDS_FILE).read_bytes() == before
+
+
+def set_perfect(test: dict[str, Any], counts: dict[str, Any]) -> None:
+    """Let all mentions be found, and no others."""
+    for part in ("by_type", "by_mention_length", "by_sentence_length", "by_kind", "by_novelty"):
+        for of in test[part].values():
+            of |= {"correct": of["gold"], "predicted": of["gold"]}
+    counts |= {"correct": counts["gold"], "predicted": counts["gold"]}
+
+
+def test_versions_of_libraries_that_differ_are_told(study: Path, plan: Plan, tmp_path: Path) -> None:
+    values = values_of(study)[:2]
+    values[0]["environment"]["torch"] = "1.0"
+    second = values[1] if values[1]["key"] != values[0]["key"] else values_of(study)[-1]
+    (note,) = merge_records(plan, [handed_in(tmp_path, [values[0], second])]).notes
+    assert note.startswith("the records are of torch 1.0 and ")
+
+
+def set_config(**changes: Any) -> Change:
+    """Change the configuration, and the key with it, as another plan or installation would."""
+
+    def change(value: dict[str, Any]) -> None:
+        value["config"] |= changes
+        value["key"] = short_hash(value["config"])
+
+    return change
+
+
+def set_labels(**labels: Any) -> Change:
+    return lambda value: (value.update(labels), set_config(seed=99)(value))
+
+
+def set_impossible(value: dict[str, Any]) -> None:
+    label = next(iter(value["test"]["by_type"]))
+    value["test"]["by_type"][label]["correct"] += 100
+    value["test_counts"]["correct"][0] += 100
+
+
+def swap_sentences(value: dict[str, Any]) -> None:
+    for numbers in value["test_counts"].values():
+        numbers.reverse()
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        (set_labels(corpus="news"), UnknownNameError, "corpus: 'news'"),
+        (set_labels(tagger="w2ner"), UnknownNameError, "tagger of toy, 16: 'w2ner'"),
+        (set_labels(arm="aclm"), UnknownNameError, "arm of toy, 16, linear: 'aclm'"),
+        (set_labels(amount=7), UnknownNameError, "ratio of toy, 16, linear, mr: '7'"),
+        (set_labels(seed=3), UnknownNameError, "seed of .*: '3'"),
+        (set_config(train="0" * 16), InputError, "train 0000000000000000 instead of .*release of the corpus"),
+        (set_config(test="0" * 16), InputError, "test 0000000000000000 instead of"),
+        (set_config(entaug="0.0.1"), InputError, "entaug 0.0.1 instead of .*version of this installation"),
+        (set_config(computed={"device": "cuda", "precision": None}), InputError, "device cuda .* without --device"),
+        (set_config(steps=9), InputError, "steps 9 instead of 2"),
+        (lambda value: value["config"].update(steps=9), InputError, "is not that of its configuration"),
+        (lambda value: value.update(steps=9), InputError, "steps is 9, and the run has 2"),
+        (lambda value: value.update(arm="gold"), InputError, "but it says it is toy, 16, linear, gold 1N"),
+        (lambda value: value["sentences"].update(new=17), InputError, "new is 17, and the ratio asks for 16"),
+        (lambda value: value["sentences"].update(new=-1), InputError, "new is -1"),
+        (lambda value: value.update(new_in_test=99), InputError, "new_in_test is 99"),
+        (lambda value: value.update(dev=None), InputError, "dev is missing"),
+        (lambda value: value.pop("test_counts"), InputError, "test_counts"),
+        (set_impossible, InputError, "impossible counts"),
+        (swap_sentences, InputError, "other sentences than the corpus here"),
+        (lambda value: value.pop("seed"), InputError, "seed"),
+    ],
+)
+def test_a_record_that_does_not_fit_is_refused_with_its_line(
+    change: Change, error: type[EntaugError], message: str, study: Path, plan: Plan, tmp_path: Path
+) -> None:
+    values = values_of(study)
+    number = next(i for i, value in enumerate(values) if value["arm"] == "mr")
+    change(values[number])
+    path = handed_in(tmp_path, values)
+    with pytest.raises(error, match=message) as caught:
+        merge_records(plan, [path])
+    assert (caught.value.path, caught.value.line) == (str(path), number + 1)
+    assert not (plan.output / RECORDS_FILE).exists()
+
+
+def test_the_command_checks_and_merges(
+    study: Path, plan: Plan, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["experiment", str(tmp_path / "plan.toml"), "--merge", str(study / "plan" / RECORDS_FILE)]
+    assert main([*arguments, "--check"]) == 0
+    assert "valid: " in capsys.readouterr().err
+    assert not (plan.output / RECORDS_FILE).exists()
+    assert main(arguments) == 0
+    assert f"merged into {plan.output}" in capsys.readouterr().err
+    assert main(["experiment", str(tmp_path / "plan.toml"), "--merge", str(tmp_path / "none.jsonl")]) == 2
+    assert "none.jsonl" in capsys.readouterr().err
+
+
+# -------------------------------------------------------------------------------------------------------------- schema
+
+SCHEMA = ROOT / "benchmarks" / "atlas" / "record.schema.json"
+
+
+def test_the_schema_has_the_keys_of_records(study: Path) -> None:
+    schema = json.loads(SCHEMA.read_text("utf-8"))
+    line = values_of(study)[0]
+    record = RunRecord.from_dict(line)
+    least = RunRecord("k", "c", 1, "t", "gold", 0, 1, 1, 0, record.test).to_dict()
+    most = RunRecord.from_dict(
+        {
+            **line,
+            "subset_seed": 1,
+            "fold": [1, 2],
+            "group": "g",
+            "chosen": True,
+            "tests": {"a": {**line["test"], "test_counts": line["test_counts"]}},
+        }
+    ).to_dict()
+    assert set(schema["required"]) == least.keys()
+    assert set(schema["properties"]) == most.keys()
+    scores = schema["$defs"]["scores"]
+    assert set(scores["properties"]) == {*most["test"], "test_counts"}
+    assert set(schema["$defs"]["counts"]["required"]) == most["test"]["micro"].keys()
+    assert set(schema["properties"]["test_counts"]["properties"]) == most["test_counts"].keys()
+
+
+def test_the_schema_accepts_real_records_and_no_others(study: Path) -> None:
+    jsonschema = pytest.importorskip("jsonschema")
+    validator = jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text("utf-8")))
+    validator.check_schema(validator.schema)
+    committed = ROOT.glob("benchmarks/results/*/runs.jsonl")
+    lines = [path.read_text("utf-8").splitlines()[0] for path in committed if "auto" not in path.parent.name]
+    values = [*values_of(study), *map(json.loads, lines)]
+    for value in values:
+        validator.validate(value)
+    changes: list[Change] = [
+        lambda value: value.pop("key"),
+        lambda value: value.update(extra=1),
+        lambda value: value["sentences"].update(new=-1),
+        lambda value: value["test"]["by_type"].update(X={"correct": 1.5}),
+        lambda value: value.update(seed="1"),
+    ]
+    for change in changes:
+        value = json.loads(json.dumps(values[0]))
+        change(value)
+        assert not validator.is_valid(value)
