@@ -152,6 +152,10 @@ def set_impossible(value: dict[str, Any]) -> None:
     value["test_counts"]["correct"][0] += 100
 
 
+def set_text(value: dict[str, Any]) -> None:
+    next(iter(value["test"]["by_kind"].values()))["gold"] = "3"
+
+
 def swap_sentences(value: dict[str, Any]) -> None:
     for numbers in value["test_counts"].values():
         numbers.reverse()
@@ -179,6 +183,8 @@ def swap_sentences(value: dict[str, Any]) -> None:
         (lambda value: value.update(dev=None), InputError, "dev is missing"),
         (lambda value: value.pop("test_counts"), InputError, "test_counts"),
         (set_impossible, InputError, "impossible counts"),
+        (set_text, InputError, "impossible counts"),
+        (lambda value: value["test"]["by_kind"]["flat"].update(predicted=999), InputError, "do not add up"),
         (swap_sentences, InputError, "other sentences than the corpus here"),
         (lambda value: value.pop("seed"), InputError, "seed"),
     ],

@@ -166,8 +166,13 @@ class _Check:
         if path not in self._gold:
             self._gold[path] = _Gold.of(list(read(path)))
         gold = self._gold[path]
-        if not all(map(_is_possible, [*scores.by_type.values(), *scores.sentences])):
+        parts = (scores.by_type, scores.by_mention_length, scores.by_sentence_length, scores.by_kind, scores.by_novelty)
+        counts = [*scores.sentences, *(one for part in parts for one in part.values())]
+        if not all(map(_is_possible, counts)):
             yield f"{name} has impossible counts: correct must be from 0 to predicted and gold"
+            return
+        if any(part and sum(part.values(), MatchCounts()) != scores.micro for part in parts):
+            yield f"{name} has parts whose counts do not add up to those of the types"
         if {label: counts.gold for label, counts in scores.by_type.items() if counts.gold} != gold.types:
             yield f"{name} has other gold mentions than the corpus here"
         sentences = [*zip((counts.gold for counts in scores.sentences), scores.lengths, strict=False)]
