@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -88,7 +88,7 @@ def _part(values: Sequence[dict[str, Any]]) -> str:
     return f"This page is of {done}: {'; '.join(parts)}.\n"
 
 
-def _row(setting: Setting, arms: Iterable[ArmResult]) -> tuple[str, ...]:
+def _row(setting: Setting, arms: Sequence[ArmResult]) -> tuple[str, ...]:
     groups: dict[str, list[tuple[float, str]]] = {"helps": [], "hurts": [], "": []}
     gold = next((f"{100 * result.f1:.1f}" for result in arms if result.arm.name == "gold"), "-")
     for result in arms:
@@ -100,7 +100,8 @@ def _row(setting: Setting, arms: Iterable[ArmResult]) -> tuple[str, ...]:
     texts = {name: [text for _, text in sorted(some, reverse=name != "hurts")] for name, some in groups.items()}
     more = len(texts[""]) - _SHOWN
     texts[""] = [*texts[""][:_SHOWN], *([f"{more} more"] if more > 0 else [])]
-    return setting.tagger, gold, *(", ".join(some) or "none" for some in texts.values())
+    has_verdict = any(result.difference and result.difference.seeds > 1 for result in arms)
+    return setting.tagger, gold, *(", ".join(some) or ("none" if has_verdict else "-") for some in texts.values())
 
 
 def _not_run() -> str:

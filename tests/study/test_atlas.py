@@ -90,7 +90,7 @@ def test_the_page_says_which_part_is_run_and_gives_gains_with_intervals(pages: M
     number = r"[+-]\d+\.\d"
     gain = rf"\({number} to {number}; 3 seeds\)"
     assert re.search(rf"linear \| 50.0 \| `mr` \+20.0 {gain} \| `lwtr` -20.0 {gain} \| `sis` \+0.0", web)
-    assert re.search(rf"w2ner \| - \| none \| none \| `mr` \+20.0 \({number} to {number}; 1 seed\)", social)
+    assert re.search(rf"w2ner \| - \| - \| - \| `mr` \+20.0 \({number} to {number}; 1 seed\)", social)
     assert "not run yet" in queries
 
 
