@@ -128,6 +128,8 @@ _PROJECTED = {"constituency_parser": lambda: ProjectedConstituents(fakes.FakeDep
 _SCORERS = {"causal_lm": fakes.FakeCausalLM, **_LM}
 _TOKEN_LM = {"token_lm": fakes.FakeTokenLM}
 _GENERATOR = {"generator": fakes.FakeGenerator, **_FIRST}
+_ENTDA = {**_GENERATOR, "donors": "any", "num_new_words": None}
+_ENDS = {"generator": fakes.FakeEndings, **_FIRST, "dependency_parser": None, "causal_lm": None}
 _INSTRUCT = {"generator": fakes.FakeInstructModel, **_FIRST}
 _CASSI = {
     "encoder": fakes.FakeEncoder,
@@ -137,7 +139,7 @@ _CASSI = {
     **_SCORERS,
     **_PARSER,
 }
-_ACLM = {**_GENERATOR, "tagger": fakes.FakeTagger, "encoder": fakes.FakeEncoder}
+_ACLM = {**_GENERATOR, "tagger": fakes.FakeTagger, "encoder": fakes.FakeEncoder, "dependency_parser": None}
 _TRIP = {"translator": _trip, "whole_sentence": False}
 _WHOLE = {
     "translator": _trip,
@@ -280,18 +282,18 @@ _FAKED = (
     Case("rewrite-fake", "rewrite", "train", _INSTRUCT),
     Case("rewrite-fake-nested", "rewrite", "nested", _INSTRUCT),
     Case("entda-instruct", "entda", "train", _INSTRUCT),
-    Case("entda-fake", "entda", "train", _GENERATOR),
-    Case("entda-fake-nested", "entda", "nested", _GENERATOR),
-    Case("entda-fake-spaced", "entda", "spaced", _GENERATOR),
-    Case("entda-fake-add", "entda", "train", {"operation": "add", **_GENERATOR}),
-    Case("entda-fake-delete", "entda", "train", {"operation": "delete", **_GENERATOR}),
-    Case("entda-fake-replace", "entda", "train", {"operation": "replace", **_GENERATOR}),
-    Case("entda-fake-replace-nested", "entda", "nested", {"operation": "replace", **_GENERATOR}),
-    Case("entda-fake-swap", "entda", "train", {"operation": "swap", **_GENERATOR}),
-    Case("entda-fake-none", "entda", "train", {"operation": "none", **_GENERATOR}),
-    Case("entda-fake-label", "entda", "train", {"unlisted_mentions": "label", **_GENERATOR}),
-    Case("entda-fake-keep", "entda", "train", {"unlisted_mentions": "keep", "max_similarity": 0.5, **_GENERATOR}),
-    Case("entda-fake-beams", "entda", "train", {"decoding": "beam_search", "num_beams": 2, **_GENERATOR}, copies=3),
+    Case("entda-fake", "entda", "train", _ENDS),
+    Case("entda-fake-nested", "entda", "nested", _ENDS),
+    Case("entda-fake-spaced", "entda", "spaced", _ENTDA),
+    Case("entda-fake-add", "entda", "train", {"operation": "add", **_ENTDA}),
+    Case("entda-fake-delete", "entda", "train", {"operation": "delete", **_ENTDA}),
+    Case("entda-fake-replace", "entda", "train", {"operation": "replace", **_ENTDA}),
+    Case("entda-fake-replace-nested", "entda", "nested", {"operation": "replace", **_ENTDA}),
+    Case("entda-fake-swap", "entda", "train", {"operation": "swap", **_ENTDA}),
+    Case("entda-fake-none", "entda", "train", {"operation": "none", **_ENTDA}),
+    Case("entda-fake-label", "entda", "train", {"unlisted_mentions": "label", **_ENTDA}),
+    Case("entda-fake-keep", "entda", "train", {"unlisted_mentions": "keep", "max_similarity": 0.5, **_ENTDA}),
+    Case("entda-fake-beams", "entda", "train", {"decoding": "beam_search", "num_beams": 2, **_ENTDA}, copies=3),
     Case("entda-fake-paper", "entda", "train", {"preset": "paper", "epochs": 1, **_GENERATOR}),
     Case("aclm-fake", "aclm", "train", _ACLM),
     Case("aclm-fake-nested", "aclm", "mixed", _ACLM),

@@ -383,6 +383,7 @@ class Multilingual(FakeGenerator):
 def test_every_sentence_is_generated_in_its_language(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Multilingual, "told", ([], []))
     others: dict[str, Any] = {"tagger": FakeTagger(), "encoder": FakeEncoder()} if name == "aclm" else {}
+    others |= {"num_new_words": None} if name == "entda" else {}  # else nothing is left to write
     gold = [*gold_of("de", "hi"), Sentence("Ada2 sings in Rome".split(), [Mention("PER", [(0, 1)])])]
     method = created(name, candidates=1, generator=Multilingual(), max_attempts=1, guard=False, language="de", **others)
     list(method.fit(gold).augment(gold))
@@ -442,7 +443,7 @@ def test_aclm_keeps_well_formed_labelled_mentions(text: str, exact: str, labelle
         Sentence("Pulp played in Leeds".split(), [Mention("GRP", [(0, 1)]), Mention("LOC", [(3, 4)])]),
     ]
     options: dict[str, Any] = {"generator": Says(), "tagger": FakeTagger(), "encoder": FakeEncoder(), "copies": 1}
-    strict = ACLM(candidates=1, **options, guard=False, max_attempts=1, mixner_probability=0.0)
+    strict = ACLM(candidates=1, dependency_parser=None, **options, guard=False, max_attempts=1, mixner_probability=0.0)
     assert not list(strict.fit(gold).augment(gold[:1]))
     [reason] = strict.statistics_.missing
     assert reason == exact or "known mention" in exact
@@ -501,6 +502,7 @@ def test_keywords_and_consistency_by_a_tagger_of_any_encoder_and_training(tmp_pa
     gold = list(entaug.read(EXAMPLE / "train.conll"))[:8]
     method = ACLM(
         candidates=1,
+        dependency_parser=None,
         generator=FakeGenerator(["here"]),
         encoder=FakeEncoder(),
         tagger=text,

@@ -149,6 +149,7 @@ def generative_methods(language: str) -> Iterator[tuple[Augmenter, FakeGenerator
     yield (
         ACLM(
             candidates=1,
+            dependency_parser=None,
             generator=generator,
             tagger=FakeTagger(),
             encoder=FakeEncoder(),
@@ -157,7 +158,7 @@ def generative_methods(language: str) -> Iterator[tuple[Augmenter, FakeGenerator
         ),
         generator,
     )
-    yield EnTDA(candidates=1, generator=generator, operation="none", max_similarity=1.0), generator
+    yield EnTDA(candidates=1, generator=generator, operation="none", num_new_words=None, max_similarity=1.0), generator
 
 
 @pytest.mark.parametrize("language", OWN)
@@ -185,9 +186,16 @@ def test_generators_learn_chinese_without_spaces() -> None:
             seen.extend(pairs(0) if callable(pairs) else pairs)
             return super().fit(pairs, *args, **options)
 
-    EnTDA(candidates=1, context_size=0, generator=Generator()).fit(gold)
+    EnTDA(candidates=1, num_new_words=None, generator=Generator()).fit(gold)
     assert ("PER: 李明 | ORG: 北京大学", "李明在北京大学学习。") in seen
-    ACLM(candidates=1, generator=Generator(), tagger=FakeTagger(), encoder=FakeEncoder(), keywords="none").fit(gold)
+    ACLM(
+        candidates=1,
+        dependency_parser=None,
+        generator=Generator(),
+        tagger=FakeTagger(),
+        encoder=FakeEncoder(),
+        keywords="none",
+    ).fit(gold)
     assert any(target.endswith("<I-ORG> 学 <I-ORG> 学习。") for _, target in seen)
 
 

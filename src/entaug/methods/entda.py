@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from itertools import chain
 from random import Random
 from typing import Any, ClassVar, Literal, NamedTuple
 
-from entaug.config.params import NonNegativeFloat, NonNegativeInt, PositiveInt
-from entaug.config.presets import read_presets
+from entaug.backends.protocols import CausalLM, DependencyParser
+from entaug.config.params import NonNegativeFloat, PositiveInt
+from entaug.config.presets import ONLY_IF_SET, read_presets
 from entaug.core.alignment import detokenize
 from entaug.core.data import Sentence
+from entaug.core.languages import LanguageProfile
+from entaug.core.words import AUTO, is_word, stop_words
+from entaug.errors import InputError
 from entaug.methods.base import NO_CANDIDATE, MethodInfo, Rejection, Request
+from entaug.methods.choice import CandidateScorer
+from entaug.methods.mention_replacement import MentionReplacement
 from entaug.methods.shared.generated_text import (
     GeneratedTexts,
     KnownMentions,
@@ -23,7 +30,21 @@ from entaug.methods.shared.generated_text import (
     token_similarity,
 )
 from entaug.methods.shared.generative import UNFINISHED, GenerativeAugmenter, PromptedAugmenter, Query, TextPlan
+from entaug.methods.shared.word_choice import ends_well, is_repeated, load_starter, missing_starters
+from entaug.metrics.likelihood import count_words, variant_log_probs
 
+_AUTO_KINDS = ("dependency_parser", "causal_lm")
+_ONE = 1e-9  # a probability with which no more than one mention is replaced
+_MIN_NEW = 2  # words of a new end
+_MAX_LONGER = 2  # words; a small generator loses the thread
+_DIGITS = 3  # of a log-likelihood: kernels may round further ones differently for other batches
+_NOTHING_TO_WRITE = Rejection("fewer than two words behind its last mention", final=True)
+_OTHER_BEGINNING = Rejection("it does not begin with the words of its list")
+_SAME_END = Rejection("it ends as its source does")
+_OTHER_LENGTH = Rejection("its end is shorter or longer than that of its source")
+_REPEATS = Rejection("its end repeats words")
+_OTHER_STRUCTURE = Rejection("its end does not fit its beginning by the parser")
+_UNLIKELY = Rejection("its end is less likely than that of its source")
 _SIMILAR_SIBLING = Rejection("too similar to another text from the same list")
 
 
@@ -47,9 +68,12 @@ class EnTDA(GenerativeAugmenter, PromptedAugmenter):
     accepted only if it contains every mention of the list unambiguously, and no other known mention. Overlapping
     mentions are listed, changed and matched together; so are the parts of a discontinuous mention.
 
-    By default a list also has the words before each mention and some after it: the new sentence begins as its source
-    does, with another mention, and the generator writes how it goes on. A small generator rarely writes a sensible
-    sentence from mentions alone.
+    By default a list also has the other words of the sentence but the last few: the new sentence begins as its source
+    does, with another mention, and the generator writes a new end. The end must have about the length of the old one,
+    other words than it, and repeat none. In English, starter models check it if they are prepared: a parser, that it
+    fits the beginning and has no names, and a causal language model, that it is as likely as the old end. Sentences
+    with fewer than two words behind their last mention are refused. A small generator rarely writes a sensible sentence
+    from mentions alone.
 
     An instruct model (a server or a GGUF file) is not trained: it is asked by a prompt with lists and sentences of the
     corpus as examples, and its texts are checked in the same way.
@@ -61,8 +85,14 @@ class EnTDA(GenerativeAugmenter, PromptedAugmenter):
         operation: ``"add"``, ``"delete"``, ``"replace"``, ``"swap"``; ``"all"`` for one of each in turn; or ``"none"``.
             An operation that cannot be applied, or would leave no mention, is skipped (starter: ``"replace"``; paper:
             ``"all"``).
-        context_size: the number of words after each mention that are kept in the list and in the text, besides those
-            before it; 0 for lists of mentions alone, as in the paper. An instruct model has these always.
+        donors: for the operation ``"replace"``: ``"similar"``, mentions of the shape of the one that is replaced, as
+            for `mr`; or ``"any"`` of its type, as in the paper and for the other operations.
+        num_new_words: the maximum number of words that the generator writes, of those behind the last mention; none to
+            write all, from lists of mentions alone, as in the paper and always by an instruct model.
+        dependency_parser: with `num_new_words`, a `DependencyParser`, the name of a spaCy pipeline, or a CoNLL-U file;
+            none to do without. ``"auto"`` is the starter parser, where it is prepared and the corpus is English.
+        causal_lm: a `CausalLM` or its name; none to do without, and ``"auto"`` as for `dependency_parser`.
+        margin: by how many nats per word a new end may be less likely than that of its source under `causal_lm`.
         candidates: see `Augmenter`; lists that are drawn for each sentence, of which the best text is kept.
         decoding: ``"sample"`` (starter, with the most diverse texts); ``"diverse_beam_search"``, the beam search of the
             paper with a penalty on ranks; ``"beam_search"``, without this penalty.
@@ -82,21 +112,28 @@ class EnTDA(GenerativeAugmenter, PromptedAugmenter):
         ...     Sentence("Ada sings loud".split(), [Mention("PER", [(0, 1)])]),
         ...     Sentence("Bo knows Rome".split(), [Mention("PER", [(0, 1)]), Mention("LOC", [(2, 3)])]),
         ... ]
-        >>> plain = {"context_size": 0, "candidates": 1, "guard": False}
+        >>> plain = {"num_new_words": None, "candidates": 1, "guard": False}
         >>> method = EnTDA(operation="replace", generator=FakeGenerator(["sleeps"]), **plain)
         >>> [(" ".join(s.tokens), len(s.mentions)) for s in method.fit(gold).augment(gold[:1])]
         [('PER : Bo sleeps', 1)]
     """
 
-    candidates: PositiveInt = 4
+    candidates: PositiveInt = 8
+    choice: str | CandidateScorer | None = field(default="likelihood:margin=0.3", metadata=ONLY_IF_SET)
     operation: Literal["all", "add", "delete", "replace", "swap", "none"] = "replace"
-    context_size: NonNegativeInt = 3
+    donors: Literal["similar", "any"] = "similar"
+    num_new_words: PositiveInt | None = 6
+    dependency_parser: DependencyParser | str | None = AUTO
+    causal_lm: CausalLM | str | None = AUTO
+    margin: NonNegativeFloat = 0.0
     decoding: Literal["diverse_beam_search", "beam_search", "sample"] = "sample"
     num_beams: PositiveInt = 1
     diversity_penalty: NonNegativeFloat = 10.0
     top_k: PositiveInt = 20
     unlisted_mentions: Literal["drop", "label", "keep"] = "drop"
     preset: Literal["starter", "paper"] = "starter"
+    dependency_parser_: DependencyParser | None = field(init=False, repr=False)
+    causal_lm_: CausalLM | None = field(init=False, repr=False)
 
     presets = read_presets("entda")
 
@@ -111,19 +148,46 @@ class EnTDA(GenerativeAugmenter, PromptedAugmenter):
         writes_words=True,
         wrong_labels=(2, 30),
         needs=("generator",),
+        may_need=_AUTO_KINDS,
         cost="fine-tuning a generator (minutes per hundred sentences on a CPU), then seconds per sentence",
     )
+
+    def _uses_backend(self, kind: str) -> bool:
+        return kind not in _AUTO_KINDS or (self.num_new_words is not None and getattr(self, kind) not in (None, AUTO))
+
+    def _load(self) -> None:
+        super()._load()
+        for kind in _AUTO_KINDS:
+            if not self._uses_backend(kind):
+                setattr(self, f"{kind}_", None)
+
+    def notes(self) -> list[str]:
+        return super().notes() + (missing_starters(self, self._language_of_corpus) if self._keeps_beginning else [])
+
+    @property
+    def _keeps_beginning(self) -> bool:
+        return self.num_new_words is not None and not self._is_prompted
 
     # --------------------------------------------------------------------------------------------------------- fitting
 
     def _fit(self, corpus: Iterable[Sentence]) -> None:
         gold = sorted(corpus, key=lambda s: s.fingerprint())  # the result does not depend on the order of the corpus
+        self._language_of_corpus = LanguageProfile(gold).language
+        for kind in _AUTO_KINDS:
+            if getattr(self, kind) == AUTO and self._keeps_beginning:
+                setattr(self, f"{kind}_", load_starter(kind, self._language_of_corpus))
         lists = [self._list(sentence) for sentence in gold]
         groups = [item.group for of_sentence in lists for item in of_sentence]
         pools: defaultdict[str, dict[MentionGroup, None]] = defaultdict(dict)
         for group in groups:
             pools[group.label][group] = None
         self.pools_ = {label: list(pool) for label, pool in pools.items()}
+        self._replacement: MentionReplacement | None = None
+        if self.operation == "replace" and self.donors == "similar":
+            with suppress(InputError):  # no label has two different mentions
+                replacement = MentionReplacement(p=_ONE)
+                replacement._fit(gold)  # noqa: SLF001
+                self._replacement = replacement
         self._known = KnownMentions(gold) if self.unlisted_mentions != "keep" else None
         self._unwanted = self._known.texts() if self._known and self.unlisted_mentions == "drop" else []
         fragments = [fragment for group in groups for fragment in group.fragments]
@@ -155,19 +219,28 @@ class EnTDA(GenerativeAugmenter, PromptedAugmenter):
         ]
 
     def _plan(self, request: Request) -> TextPlan | Rejection:
-        items = self._change(self._list(request.sentence), request.rng)
+        items = self._changed_list(request)
         if not items:
             return NO_CANDIDATE
+        if self._keeps_beginning and items[-1].is_last and _listed_words(items):
+            return _NOTHING_TO_WRITE
         return TextPlan(
             request.sentence,
             format_mention_list(items),
             request.rng.getrandbits(32),
             required_phrases(items),
-            basis=[item.group for item in items],
+            basis=items,
         )
 
+    def _changed_list(self, request: Request) -> list[Listed]:
+        sentence, rng, *_ = request
+        if self.operation != "replace" or self.donors == "any":
+            return self._change(self._list(sentence), rng)
+        replaced = self._replacement._rewrite(sentence, rng) if self._replacement else NO_CANDIDATE  # noqa: SLF001
+        return self._list(sentence if isinstance(replaced, Rejection) else replaced)
+
     def _list(self, sentence: Sentence) -> list[Listed]:
-        return list_mentions(sentence, 0 if self._is_prompted else self.context_size)
+        return list_mentions(sentence, None if self._is_prompted else self.num_new_words)
 
     def _texts(self, plans: Sequence[tuple[Sequence[Request], TextPlan]]) -> Iterable[Sequence[str | Rejection]]:
         """Return the texts for each list."""
@@ -183,7 +256,7 @@ class EnTDA(GenerativeAugmenter, PromptedAugmenter):
             "num_return_sequences": self.num_beams,
             "diversity_penalty": float(self.diversity_penalty),
             "top_k": self.top_k,
-            "begins_with_required": self.context_size > 0,
+            "begins_with_required": self._keeps_beginning,
         }
 
     def _query(self, plan: TextPlan, copy: int = 0) -> Query:
@@ -232,8 +305,40 @@ class EnTDA(GenerativeAugmenter, PromptedAugmenter):
         tokens = self.texts_.tokenize(text)
         if not tokens:
             return UNFINISHED
-        mentions = match_mentions(tokens, plan.basis, self._known, label=self.unlisted_mentions == "label")
+        listed = _listed_words(plan.basis) if self._keeps_beginning else None
+        if listed and (fault := self._fault_of_end(plan.source, tokens, len(listed), listed)):
+            return fault
+        groups = [item.group for item in plan.basis]
+        mentions = match_mentions(tokens, groups, self._known, label=self.unlisted_mentions == "label")
         return self._new_sentence(plan.source, tokens, mentions, [plan.source], list=plan.text, beam=beam)
+
+    def _fault_of_end(  # noqa: PLR0911
+        self, source: Sentence, tokens: Sequence[str], start: int, listed: tuple[str, ...]
+    ) -> Rejection | None:
+        """Return why the words behind those of a list are no good end of a sentence, if they are not."""
+        if tuple(tokens[:start]) != listed:
+            return _OTHER_BEGINNING
+        own = _listed_words(self._list(source))
+        if own is None:  # an operation has changed what the list has
+            return None
+        new_end, old_end = tokens[start:], source.tokens[len(own) :]
+        new_words, old_words = ([t.lower() for t in end if any(map(str.isalnum, t))] for end in (new_end, old_end))
+        if not _MIN_NEW <= len(new_words) <= len(old_words) + _MAX_LONGER:
+            return _OTHER_LENGTH
+        stop = stop_words(self._language_of_corpus)
+        content = [word for word in new_words if is_word(word, hyphens=True) and word not in stop]
+        if new_words == old_words or not set(content) - set(old_words):
+            return _SAME_END
+        if any(is_repeated((*listed, *content[:i]), word) for i, word in enumerate(content)):
+            return _REPEATS
+        parser, model = self.dependency_parser_, self.causal_lm_
+        if parser is not None and not ends_well(parser, tokens, start, source.tokens, len(own)):
+            return _OTHER_STRUCTURE
+        if model is not None:
+            old, new = (_likelihood_of_end(model, *of) for of in ((source.tokens, len(own)), (tokens, start)))
+            if new < old - self.margin:
+                return _UNLIKELY
+        return None
 
     def _change(self, items: list[Listed], rng: Random) -> list[Listed]:
         """Apply the operations to a list."""
@@ -244,26 +349,52 @@ class EnTDA(GenerativeAugmenter, PromptedAugmenter):
         return items
 
 
-def list_mentions(sentence: Sentence, context_size: int = 0) -> list[Listed]:
-    """List the mentions of a sentence, each with the words before it, back to the last one, and some after it."""
+def _likelihood_of_end(model: CausalLM, tokens: Sequence[str], start: int) -> float:
+    """Return the log-likelihood of the words from a position on, given those before them, for each word."""
+    whole, beginning = variant_log_probs([detokenize(tokens), detokenize(tokens[:start])], model)
+    return round((float(whole.sum()) - float(beginning.sum())) / count_words(tokens[start:]), _DIGITS)
+
+
+def list_mentions(sentence: Sentence, num_new_words: int | None = None) -> list[Listed]:
+    """List the mentions of a sentence, each with the words before it, the last with those after it but the last few."""
     grouped = grouped_mentions(sentence)
-    if not context_size:
+    if not num_new_words:
         return [Listed(group) for group, _ in grouped]
     outside, tokens, size = list(sentence.outside_mask()), sentence.tokens, len(sentence)
     items: list[Listed] = []
     last = 0  # the end of what is listed
-    for group, positions in grouped:
+    for number, (group, positions) in enumerate(grouped, start=1):
         start, end = positions[0], positions[-1] + 1
         before, after = start, end
         if len(group.fragments) == 1:
             while before > last and outside[before - 1]:
                 before -= 1
-            while after < min(size, end + context_size) and outside[after]:
-                after += 1
+            if number == len(grouped):
+                after = _start_of_end(tokens, end, num_new_words)
         follows = bool(items) and before == last
         items.append(Listed(group, tokens[before:start], tokens[end:after], not before, after == size, follows))
         last = max(last, after)
     return items
+
+
+def _start_of_end(tokens: Sequence[str], start: int, num_words: int) -> int:
+    """Return where the last words begin: half of those from a position on, but at least two, and no more than asked."""
+    words = [i for i in range(start, len(tokens)) if any(map(str.isalnum, tokens[i]))]
+    if len(words) < _MIN_NEW:
+        return len(tokens)
+    first = words[-min(num_words, max(_MIN_NEW, len(words) // 2))]
+    while first > start and " " not in detokenize(tokens[first - 1 : first + 1]):  # within what is written together
+        first -= 1
+    return first
+
+
+def _listed_words(items: Sequence[Listed]) -> tuple[str, ...] | None:
+    """Return the words of a list if they are the beginning of a text, without gaps."""
+    if any(len(item.group.fragments) > 1 for item in items):
+        return None
+    if not (items[0].is_first and all(item.follows for item in items[1:])):
+        return None
+    return tuple(chain.from_iterable((*item.before, *item.group.fragments[0], *item.after) for item in items))
 
 
 def apply_operation(
