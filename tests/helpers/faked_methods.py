@@ -58,7 +58,12 @@ GIVEN: dict[str, dict[str, Any]] = {
     "cassi": {"min_similarity": 0, "require_mention": False},
     "cr": {"min_similarity": 0, "same_form": False},
     "crop": {"drop": "roles"},  # of the trees of the fake; tests/methods/test_fragments.py has real ones
-    "entda": {"generator": FakeEndings(), "dependency_parser": None, "causal_lm": None},
+    "entda": {
+        "generator": FakeEndings(),
+        "encoder": FakeEncoder(),
+        "dependency_parser": None,
+        "causal_lm": None,
+    },
     "gal": {
         "generator": FakeInstructModel(answer=backwards),
         "teacher": None,

@@ -22,7 +22,14 @@ from entaug.filters import Consistency, create_filters
 from entaug.methods import ACLM, EnTDA, MentionReplacement
 from entaug.methods.aclm import Template, mask_keywords, select_keywords
 from entaug.methods.base import NO_CANDIDATE, Rejection, Request
-from entaug.methods.entda import Listed, apply_operation, format_mention_list, list_mentions, required_phrases
+from entaug.methods.entda import (
+    Listed,
+    apply_operation,
+    format_mention_list,
+    list_mentions,
+    possible_ends,
+    required_phrases,
+)
 from entaug.methods.shared.generated_text import (
     AMBIGUOUS,
     MISSING,
@@ -137,9 +144,7 @@ def test_a_list_has_the_beginning_of_its_sentence(sentence: Sentence) -> None:
     for item in items:
         assert not Counter([*item.before, *item.after]) - words
     if items and all(mention.is_contiguous for mention in sentence.mentions) and items[0].is_first:
-        beginning = [
-            token for item in items for token in (*item.before, *chain(*item.group.fragments), *item.after)
-        ]
+        beginning = [token for item in items for token in (*item.before, *chain(*item.group.fragments), *item.after)]
         assert tuple(beginning) == sentence.tokens[: len(beginning)]
 
 
@@ -288,7 +293,11 @@ def test_twins_that_are_one_object_have_streams_of_their_own(monkeypatch: pytest
     for window, corpus in ((64, [gold[0], gold[0]]), (1, [gold[0], gold[0]]), (64, [gold[0], gold[0].with_fields({})])):
         monkeypatch.setattr(EnTDA, "window_size", window)
         method = EnTDA(
-            candidates=1, generator=FakeGenerator([str(i) for i in range(50)]), copies=2, max_similarity=1.0
+            candidates=1,
+            donors="similar",
+            generator=FakeGenerator([str(i) for i in range(50)]),
+            copies=2,
+            max_similarity=1.0,
         ).fit(gold)
         made.append([(s.tokens, s.id) for s in method.augment(corpus)])
     assert made[0] == made[1] == made[2]
@@ -296,7 +305,7 @@ def test_twins_that_are_one_object_have_streams_of_their_own(monkeypatch: pytest
 
 def test_lists_and_texts_are_spaced_alike() -> None:
     joined = Sentence("NF - kappaB binds".split(), [Mention("P", [(0, 3)])], spaces=("", "", " ", ""))
-    method = EnTDA(candidates=1, num_new_words=None, generator=FakeGenerator()).fit([joined])
+    method = EnTDA(candidates=1, donors="similar", num_new_words=None, generator=FakeGenerator()).fit([joined])
     assert isinstance(method.trained_, FakeGenerator)
     [(asked, said)] = method.trained_.learned
     assert said.startswith(asked.removeprefix("P: "))
@@ -331,15 +340,21 @@ def test_entda_takes_mentions_of_the_same_shape() -> None:
         plans = [method._plan(Request(gold[0], Random(seed), 1, 9)) for seed in range(60)]
         return {plan.basis[0].group.fragments[0][0] for plan in plans if not isinstance(plan, Rejection)}
 
-    assert listed_for() == {"Oslo", "Lima", "Kyiv"}, "no article stands before them"
+    assert listed_for(donors="similar") == {"Oslo", "Lima", "Kyiv"}, "no article stands before them"
     assert listed_for(donors="any") == {"Oslo", "Lima", "Kyiv", "Congo", "Gambia", "Sudan", "Crimea"}
-    single = EnTDA(candidates=1, generator=FakeGenerator()).fit(gold[:1])
+    single = EnTDA(candidates=1, donors="similar", generator=FakeGenerator()).fit(gold[:1])
     plan = single._plan(Request(gold[0], Random(0), 1, 0))
     assert not isinstance(plan, Rejection)
     assert plan.text == "we went to LOC: Rome |", "nothing to replace it by"
 
 
-_ENDS: dict[str, Any] = {"candidates": 1, "guard": False, "dependency_parser": None, "causal_lm": None}
+_ENDS: dict[str, Any] = {
+    "candidates": 1,
+    "donors": "similar",
+    "guard": False,
+    "dependency_parser": None,
+    "causal_lm": None,
+}
 
 
 def test_entda_leaves_an_end_to_write() -> None:
@@ -370,7 +385,7 @@ def test_entda_leaves_an_end_to_write() -> None:
         ("Ada sings to us six songs of home.", "it ends as its source does"),
         ("Ada sings to us six of home songs.", "it ends as its source does"),
         ("Ada sings to us six hymns.", "its end is shorter or longer than that of its source"),
-        ("Ada sings to us six hymns of our old dear town.", "its end is shorter or longer than that of its source"),
+        ("Ada sings to us six hymns of our old dear town.", None),
         ("Ada sings to us six hymns and sings.", "its end repeats words"),
         ("Ada sings to us six hymns of hymns.", "its end repeats words"),
         ("Ada sings to us six loud hymns", "no mark at its end, as its source has"),
@@ -387,10 +402,23 @@ def test_entda_refuses_bad_ends(text: str, fault: str | None) -> None:
     assert (read.reason if isinstance(read, Rejection) else None) == fault
 
 
+def test_ends_that_are_too_long_are_cut_where_they_may_end() -> None:
+    old = "songs of home .".split()
+    assert possible_ends("hymns of dawn !".split(), old) == [("hymns", "of", "dawn", "!")]
+    assert possible_ends("hymns".split(), old) == []
+    cut = possible_ends("hymns of dawn , of dusk , and of a night".split(), old)
+    assert [" ".join(end) for end in cut] == [
+        "hymns of dawn .",
+        "hymns of dawn , of .",
+        "hymns of .",
+        "hymns of dawn , of dusk .",
+    ]
+
+
 def test_entda_asks_a_language_model_about_the_end_alone() -> None:
     class Told(FakeCausalLM):
         def token_log_probs(self, texts: Sequence[str]) -> list[Any]:
-            return [np.array([-9.0 if word in ("sings", "grey") else -1.0 for word in t.split()]) for t in texts]
+            return [np.array([-9.0 if word == "grey." else -1.0 for word in t.split()]) for t in texts]
 
     gold = [Sentence("Ada sings to us six songs of home".split(), [Mention("PER", [(0, 1)])])]
     method = EnTDA(**{**_ENDS, "causal_lm": Told()}, max_similarity=1.0, generator=FakeGenerator()).fit(gold)
@@ -417,7 +445,13 @@ def test_entda_by_hand() -> None:
             return [texts[text] for text in inputs]
 
     method = EnTDA(
-        candidates=1, operation="replace", num_new_words=None, generator=Written(), copies=3, num_beams=3, max_attempts=1
+        candidates=1,
+        operation="replace",
+        num_new_words=None,
+        generator=Written(),
+        copies=3,
+        num_beams=3,
+        max_attempts=1,
     ).fit(gold)
     assert isinstance(method.trained_, FakeGenerator)
     assert sorted(method.trained_.learned) == [("PER: Ada", "Ada sings loud"), ("PER: Bo | LOC: Rome", "Bo knows Rome")]
@@ -717,7 +751,9 @@ def test_aclm_says_that_it_can_carry_nothing_of_a_corpus() -> None:
 
 def test_a_filter_that_is_new_has_not_seen_the_corpus() -> None:
     gold = [Sentence("Ada sings".split(), [Mention("PER", [(0, 1)])])]
-    method = EnTDA(candidates=1, generator=FakeGenerator(), filters=Consistency(tagger=FakeTagger())).fit(gold)
+    method = EnTDA(
+        candidates=1, donors="similar", generator=FakeGenerator(), filters=Consistency(tagger=FakeTagger())
+    ).fit(gold)
     method.copies = 2
     list(method.augment(gold))  # the filter is the same
     method.filters = Consistency(tagger=FakeTagger())

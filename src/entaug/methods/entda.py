@@ -10,7 +10,7 @@ from itertools import chain
 from random import Random
 from typing import Any, ClassVar, Literal, NamedTuple
 
-from entaug.backends.protocols import CausalLM, DependencyParser
+from entaug.backends.protocols import CausalLM, DependencyParser, Encoder
 from entaug.config.params import NonNegativeFloat, PositiveInt
 from entaug.config.presets import ONLY_IF_SET, read_presets
 from entaug.core.alignment import detokenize
@@ -26,6 +26,7 @@ from entaug.methods.shared.generated_text import (
     KnownMentions,
     MentionGroup,
     grouped_mentions,
+    has_sentence_end,
     match_mentions,
     token_similarity,
 )
@@ -34,6 +35,8 @@ from entaug.methods.shared.word_choice import ends_well, is_repeated, load_start
 from entaug.metrics.likelihood import count_words, variant_log_probs
 
 _AUTO_KINDS = ("dependency_parser", "causal_lm")
+_JOINTS = ("-", "/")
+_GAP = "|"  # in a list
 _ONE = 1e-9  # a probability with which no more than one mention is replaced
 _MIN_NEW = 2  # words of a new end
 _MAX_LONGER = 2  # words; a small generator loses the thread
@@ -46,6 +49,9 @@ _REPEATS = Rejection("its end repeats words")
 _OTHER_STRUCTURE = Rejection("its end does not fit its beginning by the parser")
 _UNLIKELY = Rejection("its end is less likely than that of its source")
 _SIMILAR_SIBLING = Rejection("too similar to another text from the same list")
+
+
+_Ended = Sequence[str] | Rejection
 
 
 class Listed(NamedTuple):
@@ -69,11 +75,11 @@ class EnTDA(GenerativeAugmenter, PromptedAugmenter):
     mentions are listed, changed and matched together; so are the parts of a discontinuous mention.
 
     By default a list also has the other words of the sentence but the last few: the new sentence begins as its source
-    does, with another mention, and the generator writes a new end. The end must have about the length of the old one,
-    other words than it, and repeat none. In English, starter models check it if they are prepared: a parser, that it
-    fits the beginning and has no names, and a causal language model, that it is as likely as the old end. Sentences
-    with fewer than two words behind their last mention are refused. A small generator rarely writes a sensible sentence
-    from mentions alone.
+    does, with another mention, and the generator writes a new end, with other words, none of them twice. Ends that go
+    on for long are cut to about the length of the old one. In English, starter models check ends if they are prepared:
+    a parser, that they fit the beginning and have no names, and a causal language model, that they are as likely as the
+    old end. Sentences with fewer than two words behind their last mention are refused: nothing is left to write. A
+    small generator rarely writes a sensible sentence from mentions alone.
 
     An instruct model (a server or a GGUF file) is not trained: it is asked by a prompt with lists and sentences of the
     corpus as examples, and its texts are checked in the same way.
@@ -85,13 +91,15 @@ class EnTDA(GenerativeAugmenter, PromptedAugmenter):
         operation: ``"add"``, ``"delete"``, ``"replace"``, ``"swap"``; ``"all"`` for one of each in turn; or ``"none"``.
             An operation that cannot be applied, or would leave no mention, is skipped (starter: ``"replace"``; paper:
             ``"all"``).
-        donors: for the operation ``"replace"``: ``"similar"``, mentions of the shape of the one that is replaced, as
-            for `mr`; or ``"any"`` of its type, as in the paper and for the other operations.
+        donors: for the operation ``"replace"``, as for `mr`: ``"nearest"``, mentions of the shape of the one that is
+            replaced and near it in sense; ``"similar"``, all of its shape; or ``"any"`` of its type, as in the paper
+            and for the other operations.
         num_new_words: the maximum number of words that the generator writes, of those behind the last mention; none to
             write all, from lists of mentions alone, as in the paper and always by an instruct model.
         dependency_parser: with `num_new_words`, a `DependencyParser`, the name of a spaCy pipeline, or a CoNLL-U file;
             none to do without. ``"auto"`` is the starter parser, where it is prepared and the corpus is English.
         causal_lm: a `CausalLM` or its name; none to do without, and ``"auto"`` as for `dependency_parser`.
+        encoder: an `Encoder` for ``donors="nearest"``, or its name.
         margin: by how many nats per word a new end may be less likely than that of its source under `causal_lm`.
         candidates: see `Augmenter`; lists that are drawn for each sentence, of which the best text is kept.
         decoding: ``"sample"`` (starter, with the most diverse texts); ``"diverse_beam_search"``, the beam search of the
@@ -112,7 +120,7 @@ class EnTDA(GenerativeAugmenter, PromptedAugmenter):
         ...     Sentence("Ada sings loud".split(), [Mention("PER", [(0, 1)])]),
         ...     Sentence("Bo knows Rome".split(), [Mention("PER", [(0, 1)]), Mention("LOC", [(2, 3)])]),
         ... ]
-        >>> plain = {"num_new_words": None, "candidates": 1, "guard": False}
+        >>> plain = {"num_new_words": None, "donors": "any", "candidates": 1, "guard": False}
         >>> method = EnTDA(operation="replace", generator=FakeGenerator(["sleeps"]), **plain)
         >>> [(" ".join(s.tokens), len(s.mentions)) for s in method.fit(gold).augment(gold[:1])]
         [('PER : Bo sleeps', 1)]
@@ -121,17 +129,19 @@ class EnTDA(GenerativeAugmenter, PromptedAugmenter):
     candidates: PositiveInt = 8
     choice: str | CandidateScorer | None = field(default="likelihood:margin=0.3", metadata=ONLY_IF_SET)
     operation: Literal["all", "add", "delete", "replace", "swap", "none"] = "replace"
-    donors: Literal["similar", "any"] = "similar"
+    donors: Literal["nearest", "similar", "any"] = "nearest"
     num_new_words: PositiveInt | None = 6
     dependency_parser: DependencyParser | str | None = AUTO
     causal_lm: CausalLM | str | None = AUTO
     margin: NonNegativeFloat = 0.0
+    encoder: Encoder | str = "minilm"
     decoding: Literal["diverse_beam_search", "beam_search", "sample"] = "sample"
     num_beams: PositiveInt = 1
     diversity_penalty: NonNegativeFloat = 10.0
     top_k: PositiveInt = 20
     unlisted_mentions: Literal["drop", "label", "keep"] = "drop"
     preset: Literal["starter", "paper"] = "starter"
+    encoder_: Encoder = field(init=False, repr=False)
     dependency_parser_: DependencyParser | None = field(init=False, repr=False)
     causal_lm_: CausalLM | None = field(init=False, repr=False)
 
@@ -148,11 +158,13 @@ class EnTDA(GenerativeAugmenter, PromptedAugmenter):
         writes_words=True,
         wrong_labels=(2, 30),
         needs=("generator",),
-        may_need=_AUTO_KINDS,
+        may_need=(*_AUTO_KINDS, "encoder"),
         cost="fine-tuning a generator (minutes per hundred sentences on a CPU), then seconds per sentence",
     )
 
     def _uses_backend(self, kind: str) -> bool:
+        if kind == "encoder":
+            return self.operation == "replace" and self.donors == "nearest"
         return kind not in _AUTO_KINDS or (self.num_new_words is not None and getattr(self, kind) not in (None, AUTO))
 
     def _load(self) -> None:
@@ -183,19 +195,25 @@ class EnTDA(GenerativeAugmenter, PromptedAugmenter):
             pools[group.label][group] = None
         self.pools_ = {label: list(pool) for label, pool in pools.items()}
         self._replacement: MentionReplacement | None = None
-        if self.operation == "replace" and self.donors == "similar":
+        if self.operation == "replace" and self.donors != "any":
+            encoder = self.encoder_ if self.donors == "nearest" else self.encoder
             with suppress(InputError):  # no label has two different mentions
-                replacement = MentionReplacement(p=_ONE)
+                replacement = MentionReplacement(p=_ONE, donors=self.donors, encoder=encoder).load()
                 replacement._fit(gold)  # noqa: SLF001
                 self._replacement = replacement
         self._known = KnownMentions(gold) if self.unlisted_mentions != "keep" else None
-        self._unwanted = self._known.texts() if self._known and self.unlisted_mentions == "drop" else []
+        has_gap = not self._keeps_beginning or any(_GAP in sentence.tokens for sentence in gold)
+        self._unwanted = [
+            *(self._known.texts() if self._known and self.unlisted_mentions == "drop" else ()),
+            *([] if has_gap else [_GAP]),
+        ]
         fragments = [fragment for group in groups for fragment in group.fragments]
         self.texts_ = GeneratedTexts(gold, fragments)
         # Sentences are detokenized like the list, because they must contain the mentions of the list.
         sources: dict[tuple[str, str], Sentence] = {}
         for sentence, of_sentence in zip(gold, lists, strict=True):
-            if of_sentence:
+            # Lists that leave nothing to write teach to stop behind the words of a list.
+            if of_sentence and not self._is_whole(of_sentence):
                 sources.setdefault((format_mention_list(of_sentence), detokenize(sentence.tokens)), sentence)
         self.pairs_ = pairs = list(sources)
         self._labels = ", ".join(sorted(self.pools_))
@@ -222,7 +240,7 @@ class EnTDA(GenerativeAugmenter, PromptedAugmenter):
         items = self._changed_list(request)
         if not items:
             return NO_CANDIDATE
-        if self._keeps_beginning and items[-1].is_last and _listed_words(items):
+        if self._is_whole(items):
             return _NOTHING_TO_WRITE
         return TextPlan(
             request.sentence,
@@ -233,14 +251,17 @@ class EnTDA(GenerativeAugmenter, PromptedAugmenter):
         )
 
     def _changed_list(self, request: Request) -> list[Listed]:
-        sentence, rng, *_ = request
         if self.operation != "replace" or self.donors == "any":
-            return self._change(self._list(sentence), rng)
-        replaced = self._replacement._rewrite(sentence, rng) if self._replacement else NO_CANDIDATE  # noqa: SLF001
-        return self._list(sentence if isinstance(replaced, Rejection) else replaced)
+            return self._change(self._list(request.sentence), request.rng)
+        replaced = self._replacement.draft([request._replace(attempt=0)])[0] if self._replacement else NO_CANDIDATE
+        return self._list(request.sentence if isinstance(replaced, Rejection) else replaced)
 
     def _list(self, sentence: Sentence) -> list[Listed]:
         return list_mentions(sentence, None if self._is_prompted else self.num_new_words)
+
+    def _is_whole(self, items: Sequence[Listed]) -> bool:
+        """Whether a list has all words of its sentence."""
+        return self._keeps_beginning and items[-1].is_last and _listed_words(items) is not None
 
     def _texts(self, plans: Sequence[tuple[Sequence[Request], TextPlan]]) -> Iterable[Sequence[str | Rejection]]:
         """Return the texts for each list."""
@@ -302,43 +323,55 @@ class EnTDA(GenerativeAugmenter, PromptedAugmenter):
         return results[: len(batch)]
 
     def _read(self, plan: TextPlan, text: str, beam: int = 1) -> Sentence | Rejection:
-        tokens = self.texts_.tokenize(text)
+        tokens: Sequence[str] = self.texts_.tokenize(text)
         if not tokens:
             return UNFINISHED
-        listed = _listed_words(plan.basis) if self._keeps_beginning else None
-        if listed and (fault := self._fault_of_end(plan.source, tokens, len(listed), listed)):
-            return fault
+        if self._keeps_beginning and (listed := _listed_words(plan.basis)):
+            ended = self._with_good_end(plan.source, tokens, listed)
+            if isinstance(ended, Rejection):
+                return ended
+            tokens = ended
         groups = [item.group for item in plan.basis]
         mentions = match_mentions(tokens, groups, self._known, label=self.unlisted_mentions == "label")
         return self._new_sentence(plan.source, tokens, mentions, [plan.source], list=plan.text, beam=beam)
 
-    def _fault_of_end(  # noqa: PLR0911
-        self, source: Sentence, tokens: Sequence[str], start: int, listed: tuple[str, ...]
-    ) -> Rejection | None:
-        """Return why the words behind those of a list are no good end of a sentence, if they are not."""
+    def _with_good_end(  # noqa: PLR0911
+        self, source: Sentence, tokens: Sequence[str], listed: tuple[str, ...]
+    ) -> _Ended:
+        """Return a text with its words behind those of the list, or the first of them, if they are a good end."""
+        start = len(listed)
         if tuple(tokens[:start]) != listed:
             return _OTHER_BEGINNING
         own = _listed_words(self._list(source))
         if own is None:  # an operation has changed what the list has
-            return None
-        new_end, old_end = tokens[start:], source.tokens[len(own) :]
-        new_words, old_words = ([t.lower() for t in end if any(map(str.isalnum, t))] for end in (new_end, old_end))
-        if not _MIN_NEW <= len(new_words) <= len(old_words) + _MAX_LONGER:
+            return tokens
+        old_end = source.tokens[len(own) :]
+        if not (ends := possible_ends(tokens[start:], old_end)):
             return _OTHER_LENGTH
+        faults = [self._fault_of_words(listed, end, old_end) for end in ends]
+        texts = [(*listed, *end) for end, fault in zip(ends, faults, strict=True) if fault is None]
+        if not texts:
+            return faults[0] or _SAME_END
+        if (parser := self.dependency_parser_) is not None:
+            texts = [text for text in texts if ends_well(parser, text, start, source.tokens, len(own))]
+            if not texts:
+                return _OTHER_STRUCTURE
+        if (model := self.causal_lm_) is None:
+            return texts[0]
+        [minimum] = likelihoods_of_ends(model, [source.tokens], len(own))
+        likelihood, best = max(
+            zip(likelihoods_of_ends(model, texts, start), texts, strict=True), key=lambda one: one[0]
+        )
+        return best if likelihood >= minimum - self.margin else _UNLIKELY
+
+    def _fault_of_words(self, listed: Sequence[str], end: Sequence[str], old_end: Sequence[str]) -> Rejection | None:
+        """Return why the words of an end are not those of a good one."""
         stop = stop_words(self._language_of_corpus)
-        content = [word for word in new_words if is_word(word, hyphens=True) and word not in stop]
-        if new_words == old_words or not set(content) - set(old_words):
+        new = [word.lower() for word in _words(end)]
+        content = [word for word in new if is_word(word, hyphens=True) and word not in stop]
+        if set(content) <= {word.lower() for word in old_end}:
             return _SAME_END
-        if any(is_repeated((*listed, *content[:i]), word) for i, word in enumerate(content)):
-            return _REPEATS
-        parser, model = self.dependency_parser_, self.causal_lm_
-        if parser is not None and not ends_well(parser, tokens, start, source.tokens, len(own)):
-            return _OTHER_STRUCTURE
-        if model is not None:
-            old, new = (_likelihood_of_end(model, *of) for of in ((source.tokens, len(own)), (tokens, start)))
-            if new < old - self.margin:
-                return _UNLIKELY
-        return None
+        return _REPEATS if any(is_repeated((*listed, *content[:i]), word) for i, word in enumerate(content)) else None
 
     def _change(self, items: list[Listed], rng: Random) -> list[Listed]:
         """Apply the operations to a list."""
@@ -349,10 +382,38 @@ class EnTDA(GenerativeAugmenter, PromptedAugmenter):
         return items
 
 
-def _likelihood_of_end(model: CausalLM, tokens: Sequence[str], start: int) -> float:
-    """Return the log-likelihood of the words from a position on, given those before them, for each word."""
-    whole, beginning = variant_log_probs([detokenize(tokens), detokenize(tokens[:start])], model)
-    return round((float(whole.sum()) - float(beginning.sum())) / count_words(tokens[start:]), _DIGITS)
+def _words(tokens: Sequence[str]) -> list[str]:
+    return [token for token in tokens if any(map(str.isalnum, token))]
+
+
+def _is_joined(pair: Sequence[str]) -> bool:
+    """Whether two tokens are written together, and the second is no mark behind a word."""
+    return " " not in detokenize(pair) and bool(_words(pair[1:]) or pair[-1] in _JOINTS)
+
+
+def possible_ends(end: Sequence[str], old_end: Sequence[str]) -> list[tuple[str, ...]]:
+    """Return an end, if it is about as long as the old one, else its first words with the marks of the old one."""
+    # A small generator seldom stops in time.
+    num_old, num_new = len(_words(old_end)), len(_words(end))
+    if num_new <= num_old + _MAX_LONGER:
+        return [tuple(end)] if num_new >= _MIN_NEW else []
+    marks = old_end[max(i for i, token in enumerate(old_end, start=1) if _words([token])) :]
+    sizes = [i for i, token in enumerate(end, start=1) if _words([token])][_MIN_NEW - 1 : num_old + _MAX_LONGER]
+    sizes = [size for size in sizes if not _is_joined(end[size - 1 : size + 1])]
+    return [(*end[:size], *marks) for size in sorted(sizes, key=lambda size: abs(size - len(old_end)))]
+
+
+def likelihoods_of_ends(model: CausalLM, texts: Sequence[Sequence[str]], start: int) -> list[float]:
+    """Return the log-likelihood of the end of each text for each of its words, given the beginning that they share."""
+    # An end must be one: where texts have no mark behind it, one is added.
+    ended = [detokenize(text if has_sentence_end(text) else (*text, ".")) for text in texts]
+    beginning, *whole = (
+        float(values.sum()) for values in variant_log_probs([detokenize(texts[0][:start]), *ended], model)
+    )
+    return [
+        round((value - beginning) / count_words(text[start:]), _DIGITS)
+        for value, text in zip(whole, texts, strict=True)
+    ]
 
 
 def list_mentions(sentence: Sentence, num_new_words: int | None = None) -> list[Listed]:
@@ -383,7 +444,7 @@ def _start_of_end(tokens: Sequence[str], start: int, num_words: int) -> int:
     if len(words) < _MIN_NEW:
         return len(tokens)
     first = words[-min(num_words, max(_MIN_NEW, len(words) // 2))]
-    while first > start and " " not in detokenize(tokens[first - 1 : first + 1]):  # within what is written together
+    while first > start and _is_joined(tokens[first - 1 : first + 1]):
         first -= 1
     return first
 
@@ -427,13 +488,13 @@ def format_mention_list(items: Sequence[Listed]) -> str:
     """Format a list of mentions with their types, and the words beside them, as the generator reads it."""
     parts: list[str] = []
     for item in items:
-        parts += ["|"] if not item.follows and (parts or not item.is_first) else []
+        parts += [_GAP] if not item.follows and (parts or not item.is_first) else []
         mentions = (
             f"{label}: {' ... '.join(map(detokenize, item.group.mention_parts(index)))}"
             for index, (label, _) in enumerate(item.group.mentions)
         )
         parts += [detokenize(item.before), " & ".join(mentions), detokenize(item.after)]
-    return " ".join(filter(None, [*parts, *([] if items[-1].is_last else ["|"])]))
+    return " ".join(filter(None, [*parts, *([] if items[-1].is_last else [_GAP])]))
 
 
 def required_phrases(items: Sequence[Listed]) -> list[list[str]]:
