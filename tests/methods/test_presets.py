@@ -273,7 +273,14 @@ def test_all_weights_are_trained_on_a_cpu(tmp_path: Path) -> None:
     assert not any("lora" in name for name in trained._weights)
     assert [loss for _, loss in trained.losses] == [None], "no sentence is held out"
     small = (
-        EnTDA(candidates=1, donors="similar", generator=str(tmp_path / "t5"), epochs=1, max_new_tokens=8)
+        EnTDA(
+            candidates=1,
+            num_new_words=None,
+            donors="similar",
+            generator=str(tmp_path / "t5"),
+            epochs=1,
+            max_new_tokens=8,
+        )
         .fit(gold)
         .trained_
     )
