@@ -269,7 +269,7 @@ class FakeGenerator(FakeTrainable):
 
 
 class FakeEndings(FakeGenerator):
-    """A generator that writes the first required phrase, which a text begins with, and an end of three words."""
+    """A generator that writes the required phrases, with which a text begins, and an end of three words."""
 
     def __init__(
         self, words: Iterable[str] = ("quiet", "hills", "green", "rivers", "tall", "grass", "warm", "rain")
@@ -289,7 +289,7 @@ class FakeEndings(FakeGenerator):
         generated = []
         for i, text in enumerate(inputs):
             rng = Random(f"{seeds[i] if seeds else None} {text}")
-            [beginning, *_] = required[i][0] if required else [text]
+            beginning = " ".join(phrase for phrases in required[i] for phrase in phrases) if required else text
             ends = (rng.sample(self._words, 3) for _ in range(config.num_return_sequences))
             generated.append([f"{beginning} {' '.join(end)}." for end in ends])
         return generated
