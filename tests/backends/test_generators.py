@@ -651,7 +651,7 @@ def test_methods_run_on_every_kind(folders: dict[str, Path], kind: str, tmp_path
 def test_a_folder_that_holds_something_else_is_refused(tmp_path: Path) -> None:
     (tmp_path / "letter.txt").write_text("dear")
     with pytest.raises(OutputError, match="is not a checkpoint folder"):
-        EnTDA(candidates=1, donors="similar", generator=FakeGenerator(), checkpoint_dir=str(tmp_path)).fit(corpus())
+        EnTDA(candidates=1, generator=FakeGenerator(), checkpoint_dir=str(tmp_path)).fit(corpus())
 
 
 def test_a_generator_that_repeats_the_corpus_is_told_of() -> None:
@@ -664,7 +664,7 @@ def test_a_generator_that_repeats_the_corpus_is_told_of() -> None:
         def generate(self, inputs: Any, *given: Any) -> list[list[str]]:
             return [["Ada likes Rome."] * 3 for _ in inputs]
 
-    method = EnTDA(candidates=1, donors="similar", generator=Parrot(), max_attempts=1).fit(gold)
+    method = EnTDA(candidates=1, generator=Parrot(), max_attempts=1).fit(gold)
     assert not list(method.augment(gold))
     assert method.statistics_.rejected[COPIED.reason] == len(gold)
     [told] = method.advice(method.statistics_)

@@ -17,7 +17,6 @@ from helpers.fakes import (
     FakeConstituencyParser,
     FakeDependencyParser,
     FakeEncoder,
-    FakeEndings,
     FakeGenerator,
     FakeInstructModel,
     FakeLexicon,
@@ -54,16 +53,9 @@ def backwards(request: ChatRequest) -> str:
 
 # What a method needs besides backends.
 GIVEN: dict[str, dict[str, Any]] = {
-    "aclm": {"dependency_parser": None},  # what fakes write has no structure
     "cassi": {"min_similarity": 0, "require_mention": False},
     "cr": {"min_similarity": 0, "same_form": False},
     "crop": {"drop": "roles"},  # of the trees of the fake; tests/methods/test_fragments.py has real ones
-    "entda": {
-        "generator": FakeEndings(),
-        "encoder": FakeEncoder(),
-        "dependency_parser": None,
-        "causal_lm": None,
-    },
     "gal": {
         "generator": FakeInstructModel(answer=backwards),
         "teacher": None,

@@ -268,33 +268,6 @@ class FakeGenerator(FakeTrainable):
         return generated
 
 
-class FakeEndings(FakeGenerator):
-    """A generator that writes the required phrases, with which a text begins, and an end of three words."""
-
-    def __init__(
-        self, words: Iterable[str] = ("quiet", "hills", "green", "rivers", "tall", "grass", "warm", "rain")
-    ) -> None:
-        super().__init__(words)
-
-    def generate(
-        self,
-        inputs: Sequence[str],
-        config: DecodingConfig = DecodingConfig(),  # noqa: B008 (immutable)
-        seeds: Sequence[int] | None = None,
-        required: Sequence[Sequence[Sequence[str]]] | None = None,
-        forbidden: Sequence[str] = (),
-    ) -> list[list[str]]:
-        """See `Generator.generate`."""
-        del forbidden
-        generated = []
-        for i, text in enumerate(inputs):
-            rng = Random(f"{seeds[i] if seeds else None} {text}")
-            beginning = " ".join(phrase for phrases in required[i] for phrase in phrases) if required else text
-            ends = (rng.sample(self._words, 3) for _ in range(config.num_return_sequences))
-            generated.append([f"{beginning} {' '.join(end)}." for end in ends])
-        return generated
-
-
 class Likes:
     """A causal language model for which each word has a log-probability."""
 

@@ -235,7 +235,7 @@ def test_a_preset_runs_with_other_models(name: str) -> None:
         "cr": {"constituency_parser": FakeConstituencyParser()},
         "crop": {"dependency_parser": FakeDependencyParser()},
         "daga": {"token_lm": FakeTokenLM()},
-        "entda": {"generator": FakeGenerator(["here"]), "donors": "any"},
+        "entda": {"generator": FakeGenerator(["here"])},
         "lm": {"masked_lm": FakeMaskedLM()},
         "melm": {"masked_lm": FakeMaskedLM(["Bo", "Oslo", "Acme"]), "filters": "none"},
         "mulda": {"generator": FakeGenerator(["here"])},
@@ -272,18 +272,7 @@ def test_all_weights_are_trained_on_a_cpu(tmp_path: Path) -> None:
     assert trained.adapters is False
     assert not any("lora" in name for name in trained._weights)
     assert [loss for _, loss in trained.losses] == [None], "no sentence is held out"
-    small = (
-        EnTDA(
-            candidates=1,
-            num_new_words=None,
-            donors="similar",
-            generator=str(tmp_path / "t5"),
-            epochs=1,
-            max_new_tokens=8,
-        )
-        .fit(gold)
-        .trained_
-    )
+    small = EnTDA(candidates=1, generator=str(tmp_path / "t5"), epochs=1, max_new_tokens=8).fit(gold).trained_
     assert isinstance(small, Seq2SeqGenerator)
     assert any("lora" in name for name in small._weights)
     assert small.losses[0][1] is not None
@@ -304,7 +293,7 @@ def test_training_gets_the_hyperparameters() -> None:
     assert config == TrainingConfig(
         epochs=3, batch_size=5, learning_rate=5e-5, validation_fraction=0.0, patience=7, adapters=False, seed=4
     )
-    config = EnTDA(candidates=1, donors="similar", generator=Recorder()).fit(gold).trained_.config  # type: ignore[union-attr]
+    config = EnTDA(candidates=1, generator=Recorder()).fit(gold).trained_.config  # type: ignore[union-attr]
     assert config == TrainingConfig(epochs=10, batch_size=8)
 
 
@@ -394,7 +383,6 @@ class Multilingual(FakeGenerator):
 def test_every_sentence_is_generated_in_its_language(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Multilingual, "told", ([], []))
     others: dict[str, Any] = {"tagger": FakeTagger(), "encoder": FakeEncoder()} if name == "aclm" else {}
-    others |= {"num_new_words": None, "donors": "any"} if name == "entda" else {}  # else nothing is left to write
     gold = [*gold_of("de", "hi"), Sentence("Ada2 sings in Rome".split(), [Mention("PER", [(0, 1)])])]
     method = created(name, candidates=1, generator=Multilingual(), max_attempts=1, guard=False, language="de", **others)
     list(method.fit(gold).augment(gold))
@@ -408,11 +396,11 @@ def test_every_sentence_is_generated_in_its_language(name: str, monkeypatch: pyt
 def test_a_generator_that_is_told_no_language_is_noted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Multilingual, "told", ([], []))
     gold = [Sentence("Ada2 sings in Rome".split(), [Mention("PER", [(0, 1)])])]
-    method = EnTDA(candidates=1, donors="similar", generator=Multilingual()).fit(gold)
+    method = EnTDA(candidates=1, generator=Multilingual()).fit(gold)
     assert "fake is told that the sentences are in en_XX; if they are not, set language" in method.notes()
     assert Multilingual.told[0] == [None]
-    assert not EnTDA(candidates=1, donors="similar", generator=FakeGenerator(), guard=False).fit(gold).notes()
-    loaded = EnTDA(candidates=1, donors="similar", generator=Multilingual()).load()  # experiments ask before any run
+    assert not EnTDA(candidates=1, generator=FakeGenerator(), guard=False).fit(gold).notes()
+    loaded = EnTDA(candidates=1, generator=Multilingual()).load()  # experiments ask before any run
     assert loaded.notes_on_languages(gold) == method.notes()[-1:]
     assert loaded.notes_on_languages(gold_of("de", "hi")) == []
 
@@ -454,7 +442,7 @@ def test_aclm_keeps_well_formed_labelled_mentions(text: str, exact: str, labelle
         Sentence("Pulp played in Leeds".split(), [Mention("GRP", [(0, 1)]), Mention("LOC", [(3, 4)])]),
     ]
     options: dict[str, Any] = {"generator": Says(), "tagger": FakeTagger(), "encoder": FakeEncoder(), "copies": 1}
-    strict = ACLM(candidates=1, dependency_parser=None, **options, guard=False, max_attempts=1, mixner_probability=0.0)
+    strict = ACLM(candidates=1, **options, guard=False, max_attempts=1, mixner_probability=0.0)
     assert not list(strict.fit(gold).augment(gold[:1]))
     [reason] = strict.statistics_.missing
     assert reason == exact or "known mention" in exact
@@ -513,7 +501,6 @@ def test_keywords_and_consistency_by_a_tagger_of_any_encoder_and_training(tmp_pa
     gold = list(entaug.read(EXAMPLE / "train.conll"))[:8]
     method = ACLM(
         candidates=1,
-        dependency_parser=None,
         generator=FakeGenerator(["here"]),
         encoder=FakeEncoder(),
         tagger=text,

@@ -149,7 +149,6 @@ def generative_methods(language: str) -> Iterator[tuple[Augmenter, FakeGenerator
     yield (
         ACLM(
             candidates=1,
-            dependency_parser=None,
             generator=generator,
             tagger=FakeTagger(),
             encoder=FakeEncoder(),
@@ -158,17 +157,7 @@ def generative_methods(language: str) -> Iterator[tuple[Augmenter, FakeGenerator
         ),
         generator,
     )
-    yield (
-        EnTDA(
-            candidates=1,
-            donors="similar",
-            generator=generator,
-            operation="none",
-            num_new_words=None,
-            max_similarity=1.0,
-        ),
-        generator,
-    )
+    yield EnTDA(candidates=1, generator=generator, operation="none", max_similarity=1.0), generator
 
 
 @pytest.mark.parametrize("language", OWN)
@@ -196,16 +185,9 @@ def test_generators_learn_chinese_without_spaces() -> None:
             seen.extend(pairs(0) if callable(pairs) else pairs)
             return super().fit(pairs, *args, **options)
 
-    EnTDA(candidates=1, donors="similar", num_new_words=None, generator=Generator()).fit(gold)
+    EnTDA(candidates=1, context_size=0, generator=Generator()).fit(gold)
     assert ("PER: 李明 | ORG: 北京大学", "李明在北京大学学习。") in seen
-    ACLM(
-        candidates=1,
-        dependency_parser=None,
-        generator=Generator(),
-        tagger=FakeTagger(),
-        encoder=FakeEncoder(),
-        keywords="none",
-    ).fit(gold)
+    ACLM(candidates=1, generator=Generator(), tagger=FakeTagger(), encoder=FakeEncoder(), keywords="none").fit(gold)
     assert any(target.endswith("<I-ORG> 学 <I-ORG> 学习。") for _, target in seen)
 
 
@@ -294,7 +276,7 @@ def test_texts_in_chinese_words_have_spaces_only_where_the_corpus_has() -> None:
     for spaces in (None, ("", "", "", " ", "", "")):
         gold = [Sentence(words, [Mention("PER", [(0, 1)]), Mention("LOC", [(2, 3)])], spaces=spaces)]
         generator = FakeGenerator(["音乐"])
-        method = EnTDA(candidates=1, donors="similar", generator=generator, operation="none", max_similarity=1.0)
+        method = EnTDA(candidates=1, generator=generator, operation="none", max_similarity=1.0)
         [made] = method.fit(gold).augment(gold)
         assert made.tokens == (*words[:-1], "音乐", "。")
         assert made.text == ("李明 在 北京 听 Bach 音乐 。" if spaces is None else "李明在北京听 Bach 音乐。"), spaces

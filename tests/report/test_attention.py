@@ -22,7 +22,7 @@ GOLD = Sentence("the band Suede split in May".split(), [Mention("GRP", [(2, 3)])
 
 def fitted(**parameters: object) -> ACLM:
     backends = {"generator": FakeGenerator(), "tagger": FakeTagger(), "encoder": FakeEncoder()}
-    return ACLM(candidates=1, dependency_parser=None, **backends, **parameters).fit([GOLD])  # type: ignore[arg-type]
+    return ACLM(candidates=1, **backends, **parameters).fit([GOLD])  # type: ignore[arg-type]
 
 
 def test_the_map_has_the_keywords_of_the_template() -> None:

@@ -10,19 +10,17 @@ from itertools import chain, groupby
 from random import Random
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, cast
 
-from entaug.backends.protocols import DependencyParser, Encoder, Tagger
+from entaug.backends.protocols import Encoder, Tagger
 from entaug.config.params import PositiveInt, Probability
 from entaug.config.presets import ONLY_IF_SET, read_presets
 from entaug.core.alignment import detokenize
 from entaug.core.data import Sentence
-from entaug.core.languages import LanguageProfile
 from entaug.core.mentions import Mention
 from entaug.core.rng import Streams
 from entaug.core.spacing import is_word_character
-from entaug.core.words import AUTO, StopWords, stop_words
+from entaug.core.words import StopWords, stop_words
 from entaug.errors import ParameterError
 from entaug.methods.base import NO_CANDIDATE, NOT_SEEN, MethodInfo, Rejection, Request
-from entaug.methods.choice import CandidateScorer
 from entaug.methods.shared.generated_text import (
     INVALID_LABELS,
     GeneratedTexts,
@@ -38,7 +36,6 @@ from entaug.methods.shared.generated_text import (
     wrap_tokens,
 )
 from entaug.methods.shared.generative import UNFINISHED, GenerativeAugmenter, PromptedAugmenter, Query, TextPlan
-from entaug.methods.shared.word_choice import load_starter, missing_starters, replaces_well
 
 if TYPE_CHECKING:
     from numpy import float32
@@ -51,7 +48,6 @@ _GAP = "___"  # a mask in a prompt
 _MENTION_LOST = Rejection("a mention of the template is missing or changed")
 _MENTION_ADDED = Rejection("a mention that is not in the template")
 _OTHER_LENGTH = Rejection("longer or shorter than its template allows")
-_OTHER_STRUCTURE = Rejection("its words are not of the parts of speech and forms of those of its template")
 _MAX_DIFFERENCE = 2  # in words from the template's sentences, where only some content words are masked
 _HAS_LABELS = Rejection("its words look like label tokens", final=True)
 
@@ -151,7 +147,7 @@ class ACLM(GenerativeAugmenter, PromptedAugmenter):
             sentence is then rejected.
         candidates: see `Augmenter`; texts that are drawn for each sentence, of which the best is kept.
         num_attention_layers: the number of layers, from the last, whose attentions are summed.
-        mask_ratio: the mean share of keywords that are also masked (starter: 0.15; paper: 0.5); the standard deviation
+        mask_ratio: the mean share of keywords that are also masked (starter: 0.3; paper: 0.5); the standard deviation
             is one keyword.
         mixner_probability: the probability that a template is joined with that of a similar sentence (starter: 0,
             because the starter model rarely makes one sentence of two). (The paper draws from a normal distribution
@@ -170,10 +166,6 @@ class ACLM(GenerativeAugmenter, PromptedAugmenter):
         tagger: a `Tagger` with attentions, or its name, with parameters of it and of its training if there are any
             (``linear:encoder=mpnet;epochs=20``); used with ``keywords="attention"``.
         encoder: an `Encoder` or its name, for mixner.
-        dependency_parser: a `DependencyParser`, the name of a spaCy pipeline, or a CoNLL-U file; none to do without.
-            ``"auto"`` is the starter parser, where it is prepared and the corpus is English. Where function words are
-            kept, a text must have the structure of its sentence by the parser: each new word the part of speech, the
-            form and the place in the tree of the one that it stands for. Not for texts of an instruct model.
         preset: ``"starter"``: SmolLM2, at most 10 epochs, batch size 8; ``"paper"``: all settings of the paper, among
             them mBART-50-large and a tagger on XLM-R-large (``entaug list methods aclm``), unless they are
             given.
@@ -183,19 +175,17 @@ class ACLM(GenerativeAugmenter, PromptedAugmenter):
         >>> from helpers.fakes import FakeEncoder, FakeGenerator, FakeTagger  # tests/helpers of entaug
         >>> gold = [Sentence("the band Suede split in May".split(), [Mention("GRP", [(2, 3)])])]
         >>> fakes = {"generator": FakeGenerator(["here"]), "tagger": FakeTagger(), "encoder": FakeEncoder()}
-        >>> plain = {"candidates": 1, "keywords": "none", "stop_words": None, "dependency_parser": None}
-        >>> method = ACLM(**plain, **fakes)
+        >>> method = ACLM(candidates=1, keywords="none", stop_words=None, **fakes)
         >>> [" ".join(s.tokens) for s in method.fit(gold).augment(gold)]
         ['the band Suede split in May here']
     """
 
     candidates: PositiveInt = 4
-    choice: str | CandidateScorer | None = field(default="likelihood:margin=0.1", metadata=ONLY_IF_SET)
     keywords: Literal["attention", "random", "none"] = "attention"
     keyword_ratio: Probability = 0.7
     keep_function_words: bool = True
     num_attention_layers: PositiveInt = 4
-    mask_ratio: Probability = 0.15
+    mask_ratio: Probability = 0.3
     mixner_probability: Probability = 0.0
     num_neighbors: PositiveInt = 5
     decoding: Literal["sample", "beam_search"] = "sample"
@@ -207,11 +197,9 @@ class ACLM(GenerativeAugmenter, PromptedAugmenter):
     unlisted_mentions: Literal["drop", "keep"] = field(default="drop", metadata=ONLY_IF_SET)
     tagger: Tagger | str = "linear"
     encoder: Encoder | str = "minilm"
-    dependency_parser: DependencyParser | str | None = AUTO
     preset: Literal["starter", "paper"] = "starter"
     tagger_: Tagger = field(init=False, repr=False)
     encoder_: Encoder = field(init=False, repr=False)
-    dependency_parser_: DependencyParser | None = field(init=False, repr=False)
 
     presets = read_presets("aclm")
 
@@ -229,37 +217,19 @@ class ACLM(GenerativeAugmenter, PromptedAugmenter):
         writes_words=True,
         wrong_labels=(2, 30),
         needs=("generator", "tagger", "encoder"),
-        may_need=("dependency_parser",),
         cost="fine-tuning a tagger and a generator (minutes per hundred sentences on a CPU), then seconds per sentence",
     )
 
     def _uses_backend(self, kind: str) -> bool:
-        if kind == "dependency_parser":
-            return self.dependency_parser not in (None, AUTO) and self.keep_function_words
         if kind == "tagger":
             return self.keywords == "attention"
         return kind != "encoder" or self.mixner_probability > 0
-
-    def _load(self) -> None:
-        super()._load()
-        if not self._uses_backend("dependency_parser"):
-            self.dependency_parser_ = None
-
-    def notes(self) -> list[str]:
-        return super().notes() + (missing_starters(self, self._language_of_corpus) if self._keeps_structure else [])
-
-    @property
-    def _keeps_structure(self) -> bool:
-        return self.keep_function_words and not self._is_prompted
 
     # --------------------------------------------------------------------------------------------------------- fitting
 
     def _fit(self, corpus: Iterable[Sentence]) -> None:
         gold = sorted(corpus, key=lambda s: s.fingerprint())  # the result does not depend on the order of the corpus
         self.labels_ = sorted({mention.label for sentence in gold for mention in sentence.mentions})
-        self._language_of_corpus = LanguageProfile(gold).language
-        if self.dependency_parser == AUTO and self._keeps_structure:
-            self.dependency_parser_ = load_starter("dependency_parser", self._language_of_corpus)
         label_texts = label_tokens(self.labels_)
         self._markers = {MASK, *label_texts}
         usable = distinct_sentences(s for s in gold if s.mentions and self._markers.isdisjoint(s.tokens))
@@ -421,9 +391,6 @@ class ACLM(GenerativeAugmenter, PromptedAugmenter):
             expected = sum(map(len, sentences))
             if self.constrained and self.keep_function_words and abs(len(tokens) - expected) > _MAX_DIFFERENCE:
                 return _OTHER_LENGTH
-            parser = self.dependency_parser_ if len(sentences) == 1 else None
-            if parser is not None and not replaces_well(parser, sentences[0].tokens, tokens):
-                return _OTHER_STRUCTURE
         others = tuple(sentence.key for sentence in sentences[1:])
         return self._new_sentence(plan.source, tokens, mentions, sentences, others, template=plan.text)
 

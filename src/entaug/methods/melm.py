@@ -11,7 +11,7 @@ from typing import ClassVar, Literal
 
 from entaug.backends.protocols import MaskedExample, MaskedLM, TrainableMaskedLM
 from entaug.config.params import NonNegativeFloat, PositiveInt, PositiveShare, Probability
-from entaug.config.presets import ONLY_IF_SET, read_presets
+from entaug.config.presets import read_presets
 from entaug.core.data import Sentence
 from entaug.core.edits import Edit
 from entaug.core.mentions import Mention
@@ -20,7 +20,6 @@ from entaug.core.words import StopWords, is_word, may_replace, stop_words
 from entaug.errors import ParameterError
 from entaug.filters.label_guard import is_beginning, name_evidence
 from entaug.methods.base import NO_CANDIDATE, NOT_SEEN, MethodInfo, Rejection, Request
-from entaug.methods.choice import CandidateScorer
 from entaug.methods.shared.generated_text import distinct_sentences, join_parts, label_token, label_tokens, wrap_tokens
 from entaug.methods.shared.generative import TrainableAugmenter
 
@@ -73,7 +72,6 @@ class MaskedEntityLM(TrainableAugmenter):
     """
 
     candidates: PositiveInt = 4
-    choice: str | CandidateScorer | None = field(default="likelihood:margin=0.3", metadata=ONLY_IF_SET)
     mask_ratio: Probability = 0.5
     mask_std: NonNegativeFloat = 1.0
     train_mask_ratio: PositiveShare = 0.7

@@ -33,8 +33,6 @@ _FIXED = frozenset({"compound", "flat", "fixed", "goeswith", "prt", "nk", "pnc"}
 _COMPLEMENTS = frozenset(
     {"xcomp", "ccomp", "acomp", "oprd", "prt", "dative", "iobj", "expl", "oc", "svp", "pcomp", "attr"}
 )
-_SELDOM = frozenset({"INTJ", "NUM", "SYM", "X"})
-_LAST = frozenset({"ADJ", "ADV", "NOUN", "NUM", "VERB"})  # of words that end a sentence
 _VERBS = frozenset({"VERB", "AUX"})
 _DIGITS = 3  # of a log-likelihood: kernels may round further ones differently for other batches
 _BEFORE, _AFTER = 40, 15  # words of a sentence by which another one is judged
@@ -140,22 +138,13 @@ def keeping_structure(
     return [word for word, parse in zip(words, parses, strict=True) if is_alike_in_tree(before, parse, position)]
 
 
-def replaces_well(parser: DependencyParser, old: Sequence[str], new: Sequence[str]) -> bool:
-    """Whether a sentence differs from another one in some content words alone, each of the same kind as the old one."""
-    if len(old) != len(new):
+def keeps_tree(parser: DependencyParser, tokens: Sequence[str], new: Sequence[str]) -> bool:
+    """Whether a sentence has the structure of another one, with other words of the same parts of speech and forms."""
+    if len(tokens) != len(new):
         return False
-    before, after = parser.parse([old, new])
-    free = set(replaceable_words(before))
-    return all(
-        i in free
-        and before.tags[i] in CONTENT_TAGS
-        and is_alike_in_tree(before, after, i)
-        and not is_joined(old, i)
-        and fits_article(new, i, word)
-        and not is_repeated((*old, *new[:i], *new[i + 1 :]), word)
-        for i, word in enumerate(new)
-        if word != old[i]
-    )
+    before, after = parser.parse([tokens, new])
+    changed = (i for i, (one, other) in enumerate(zip(tokens, new, strict=True)) if one != other)
+    return all(is_alike_in_tree(before, after, i) for i in changed)
 
 
 def is_alike_in_tree(before: Parse, after: Parse, position: int) -> bool:
@@ -166,28 +155,6 @@ def is_alike_in_tree(before: Parse, after: Parse, position: int) -> bool:
         and before.relations[position] == after.relations[position]
         and (not before.features or before.features[position] == after.features[position])
     )
-
-
-def ends_well(parser: DependencyParser, new: Sequence[str], start: int, old: Sequence[str], old_start: int) -> bool:
-    """Whether the new end of a sentence fits its beginning: no names, nothing that hangs, and no other main verb."""
-    before, after = parser.parse([old, new])
-    words = {word.lower() for word in old}
-    tags_of_old_end = set(before.tags[old_start:])
-    for token, tag in zip(new[start:], after.tags[start:], strict=True):
-        if tag in _SELDOM and tag not in tags_of_old_end:
-            return False
-        if tag == "PROPN" or (tag in ("PRON", "PUNCT") and token.lower() not in words):
-            return False
-    last = max(i for i in range(start, len(new)) if any(map(str.isalnum, new[i])))
-    if after.tags[last] not in _LAST and base_relations(after)[last] not in _FIXED:
-        return False
-    roots, old_roots = ([i for i, head in enumerate(parse.heads) if i == head] for parse in (after, before))
-    if len(roots) > len(old_roots):
-        return False
-    # The main verb or noun is where it was, counted from the beginning or, behind the new mention, from the end of what
-    # is kept.
-    same = {root for of in old_roots if of < old_start for root in (of, of - old_start + start)}
-    return not same or any(root in same for root in roots)
 
 
 def likelihood_gains(
