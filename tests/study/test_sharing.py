@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import threading
 import time
 from collections import Counter
@@ -23,7 +24,7 @@ from entaug.files.locks import try_claim
 from entaug.formats import read
 from entaug.metrics.span_f1 import MatchCounts, Scores
 from entaug.study.data import prepare_splits
-from entaug.study.engine import run_experiment
+from entaug.study.engine import advance, run_experiment
 from entaug.study.plan import read_plan
 from entaug.study.records import RecordStore, RunRecord
 from entaug.study.runs import RunSpec
@@ -98,9 +99,12 @@ def in_threads(monkeypatch: pytest.MonkeyPatch) -> Callable[[Execute], None]:
 
 def test_processes_share_the_runs_of_a_plan(plan: Path, in_threads: Any) -> None:
     executed: list[str] = []
+    numbers, all_have_begun = itertools.count(), threading.Barrier(6, timeout=300)
 
     def execute(run: RunSpec) -> tuple[RunRecord, float]:
         executed.append(run.key)
+        if next(numbers) < all_have_begun.parties:
+            all_have_begun.wait()
         time.sleep(0.02)
         return record_of(run), 0.5
 
@@ -117,6 +121,25 @@ def test_processes_share_the_runs_of_a_plan(plan: Path, in_threads: Any) -> None
     assert run_experiment(plan, jobs=1).by_others == 0
     assert (plan.with_suffix("") / "runs.jsonl").read_bytes() == shared
     assert not list(plan.with_suffix("").glob(".*.lock"))
+
+
+def test_runs_that_follow_from_a_record_of_another_process_are_executed(
+    plan: Path, in_threads: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_threads(pytest.fail)
+    schedule, others = Schedule(read_plan(plan), prepare_splits(read_plan(plan))), RecordStore(plan.with_suffix(""))
+    at_first = len(schedule.runs)
+
+    def claim_of_a_finished_run(path: Path) -> Any:
+        """Let another process finish a run just before it is claimed."""
+        advance(schedule, others)
+        [run, *_] = [run for run in schedule.runs if run.key == path.name]
+        others.append(record_of(run), 0.5)
+        return try_claim(path)
+
+    monkeypatch.setattr("entaug.study.engine.try_claim", claim_of_a_finished_run)
+    state = run_experiment(plan, jobs=1)
+    assert state.by_others == state.runs_done == state.runs > at_first
 
 
 def test_what_another_process_gives_up_is_done_by_those_that_wait(plan: Path, in_threads: Any) -> None:

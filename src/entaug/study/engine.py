@@ -275,7 +275,7 @@ class _Execution:
             self._take_finished()
 
     def _submit(self, pool: ProcessPoolExecutor) -> bool:
-        """Begin runs as long as there are idle processes; return whether others execute some that are left."""
+        """Begin runs as long as there are idle processes; return whether others execute some, or just did."""
         is_shared = False
         in_work = {run.key for run, _ in self.futures.values()}
         for run in _execution_order(self.schedule.selected):
@@ -289,6 +289,7 @@ class _Execution:
             self.store.refresh()  # whoever had the claim wrote the record before giving it back
             if run.key in self.store.records:
                 claim.close()
+                is_shared = True  # what it was chosen for may have new runs
                 continue
             in_work.add(run.key)
             with interrupts_blocked():

@@ -36,7 +36,7 @@ _DAMAGED = "hand in the line as the experiment wrote it"
 
 @dataclass(frozen=True)
 class MergedRecords:
-    """What became of the records of others."""
+    """Counts of merged records, and notes."""
 
     added: int
     known: int
@@ -181,7 +181,7 @@ class _Check:
 
 
 class _Gold(NamedTuple):
-    """What scores of a file have of its gold sentences: mentions by type, and of each sentence; and its length."""
+    """The gold side of scores: mentions by type; of each sentence its mentions and its length."""
 
     types: Counter[str]
     sentences: list[tuple[int, int]]
