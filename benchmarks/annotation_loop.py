@@ -241,7 +241,7 @@ def tables(records: Sequence[dict[str, Any]]) -> Iterator[str]:
     for corpus in corpora:
         seeds = sorted({r["seed"] for r in records if r["corpus"] == corpus})
         sizes = [FIRST, *SIZES]
-        yield f"\n### {corpus}{' *' if corpus in DEVELOPED_ON else ''}, seeds {', '.join(map(str, seeds))}\n\n"
+        yield f"\n## {corpus}{' *' if corpus in DEVELOPED_ON else ''}, seeds {', '.join(map(str, seeds))}\n\n"
         yield f"| choice | {' | '.join(map(str, sizes))} | sentences, % | tokens, % |\n"
         yield f"|---|{'---:|' * (len(sizes) + 2)}\n"
         for strategy in sorted(
@@ -285,7 +285,7 @@ def report() -> None:
     records = read_records()
     head = PAGE.read_text("utf-8").partition(MARK)[0] if PAGE.exists() else "# A simulated annotation loop\n\n"
     strategies = sorted({r["strategy"] for r in records} - {"first", "random"})
-    lines = [f"{MARK}\n\n### For the F1 of {GOAL} random sentences\n\n"]
+    lines = [f"{MARK}\n\n## For the F1 of {GOAL} random sentences\n\n"]
     lines += [line for strategy in strategies for line in summary(records, strategy)]
     lines += tables(records)
     packages = ", ".join(f"{name} {version(name)}" for name in ("torch", "transformers", "numpy"))

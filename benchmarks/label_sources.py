@@ -409,10 +409,10 @@ def table(records: Sequence[dict[str, Any]], column: str, names: Sequence[str], 
 
 def page(joined: Sequence[dict[str, Any]], trained: Sequence[dict[str, Any]]) -> str:
     """The tables as Markdown."""
-    lines = ["### F1 of the labels of the 2,000 sentences", "", *table(joined, "method", list(METHODS), "f1")]
-    lines += ["", "### Log-loss of the right tag of a word (less is better)", ""]
+    lines = ["## F1 of the labels of the 2,000 sentences", "", *table(joined, "method", list(METHODS), "f1")]
+    lines += ["", "## Log-loss of the right tag of a word (less is better)", ""]
     lines += table(joined, "method", list(METHODS), "log_loss")
-    lines += ["", f"### F1 on the test sentences of taggers that learned the labels, {STEPS} steps each", ""]
+    lines += ["", f"## F1 on the test sentences of taggers that learned the labels, {STEPS} steps each", ""]
     lines += table(trained, "arm", ARMS, "f1")
     made = {(one["machine"], tuple(one["versions"].items())) for one in (*joined, *trained)}
     lines += ["", "Made on: "]
