@@ -100,6 +100,17 @@ def browser() -> Iterator[Any]:
         yield launched
 
 
+@pytest.fixture
+def opened(browser: Any, files: dict[str, Path], request: pytest.FixtureRequest) -> Iterator[Any]:
+    """A page of the fixture `files` in a browser; parameters are its name and options of the browser."""
+    from helpers.browser import OpenedFile
+
+    name, options = getattr(request, "param", ("examples", {}))
+    one = OpenedFile(browser, files[name], **options)
+    yield one
+    one.close(files[name])
+
+
 @pytest.fixture(scope="session")
 def example() -> Path:
     return EXAMPLE

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_html_browser import OpenedFile
 
 import entaug
 from entaug import Mention, Sentence
 from entaug.commands.main import main
+from helpers.browser import OpenedFile
 
 CORPUS = [
     *(Sentence([word, "Rome", "."], [Mention("LOC", [(1, 2)])], id=f"s{i}") for i, word in enumerate("abcde")),

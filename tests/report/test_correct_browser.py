@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from test_html_browser import OpenedFile, data_of
 
 import entaug
 from conftest import EXAMPLE
 from entaug import Mention, Sentence
 from entaug.commands.main import main
 from entaug.report.html.page import render_html_report
+from helpers.browser import OpenedFile, data_of
 from helpers.pages import examples, hard
 
 
@@ -25,14 +24,6 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     found["examples"].write_text(render_html_report(examples()), encoding="utf-8")
     found["hard"].write_text(render_html_report(hard()), encoding="utf-8")
     return found
-
-
-@pytest.fixture
-def opened(browser: Any, files: dict[str, Path], request: pytest.FixtureRequest) -> Iterator[OpenedFile]:
-    name, options = getattr(request, "param", ("examples", {}))
-    one = OpenedFile(browser, files[name], **options)
-    yield one
-    one.close(files[name])
 
 
 def exported(page: Any, folder: Path) -> list[dict[str, Any]]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from entaug.formats import read
 from entaug.metrics.quality import measure_corpus
 from entaug.report.html.page import render_html_report
 from entaug.study.records import read_run_records
+from helpers.browser import OpenedFile, data_of
 from helpers.pages import examples, hard, many
 
 
@@ -39,57 +39,6 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     for name, text in texts.items():
         (folder / f"{name}.html").write_text(text, encoding="utf-8")
     return {name: folder / f"{name}.html" for name in texts}
-
-
-class OpenedFile:
-    """A page in a browser of its own, which must not complain or ask for anything."""
-
-    def __init__(self, browser: Any, file: Path, **options: Any) -> None:
-        self.context = browser.new_context(
-            accept_downloads=True, **{"viewport": {"width": 1280, "height": 900}, **options}
-        )
-        self.page = self.context.new_page()
-        self.complaints: list[str] = []
-        self.asked: list[str] = []
-        self.page.on("console", lambda message: self.complaints.append(message.text))
-        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.on("request", lambda request: self.asked.append(request.url))
-        self.page.goto(file.as_uri())
-        self.page.wait_for_selector("#feed article, #feed .nothing")
-
-    def count(self) -> str:
-        return str(self.page.inner_text("#count"))
-
-    def decided(self) -> str:
-        return str(self.page.inner_text("#decided"))
-
-    def current(self) -> int:
-        return int(self.page.get_attribute("article.current", "data-pair"))
-
-    def choose(self, **filters: str) -> None:
-        for name, label in filters.items():
-            self.page.select_option(f"#{name}", label=label)
-
-    def close(self, file: Path) -> None:
-        asked = [url for url in self.asked if not url.startswith(("data:", "blob:"))]
-        self.context.close()
-        assert self.complaints == []
-        assert set(asked) <= {file.as_uri()}
-
-
-@pytest.fixture
-def opened(browser: Any, files: dict[str, Path], request: pytest.FixtureRequest) -> Iterator[OpenedFile]:
-    name, options = getattr(request, "param", ("examples", {}))
-    one = OpenedFile(browser, files[name], **options)
-    yield one
-    one.close(files[name])
-
-
-def data_of(file: Path) -> dict[str, Any]:
-    text = file.read_text(encoding="utf-8")
-    start = text.index(">", text.index('<script type="application/json"')) + 1
-    found: dict[str, Any] = json.loads(text[start : text.index("</script>", start)])
-    return found
 
 
 def test_search_and_filters_show_the_right_pairs(opened: OpenedFile, files: dict[str, Path]) -> None:

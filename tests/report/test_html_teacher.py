@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_html_browser import OpenedFile
 
 from entaug import Mention, Sentence
 from entaug.core.data import Provenance
@@ -14,6 +13,7 @@ from entaug.formats.augmented import AugmentedCorpus, AugmentedPair
 from entaug.report.html.examples import report_data
 from entaug.report.html.page import render_html_report
 from entaug.teacher.relabel import changed_mentions
+from helpers.browser import OpenedFile
 
 
 def relabelled() -> AugmentedCorpus:

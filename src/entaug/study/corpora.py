@@ -144,8 +144,8 @@ def _by_files(corpus: PaperCorpus, source: Path, done: Prepared) -> dict[str, li
             if others:
                 what = f"has several of the name {path.name}, such as {path} and {others[0]}"
                 raise InputError(what, path=str(source), remedy=f"name the folder of {corpus.title}")
-        if known is not None and _sum(path) != known:
-            done.notes.append(f"{path.name} is not the file that was known here (SHA-256 {known[:12]}...)")
+            if known is not None:
+                done.notes.append(f"{path.name} is not the file that was known here (SHA-256 {known[:12]}...)")
         if corpus.reader and path.is_dir():
             report = ReadReport(repair=True)
             parts[part] = [s for _, some in READERS[corpus.reader](path, report) for s in some]
@@ -221,17 +221,16 @@ def _listed(
     documents: dict[str, Sequence[Sentence]], files: dict[str, Path], done: Prepared
 ) -> dict[str, list[Sentence]]:
     """The sentences of the documents that the list of each part names."""
-    stems = {Path(name).name.removesuffix(".ann").removesuffix(".txt"): name for name in documents}
+    stems = {_stem(name): name for name in documents}
     place: dict[str, str] = {}
     parts: dict[str, list[Sentence]] = {}
     for part, file in files.items():
         parts[part] = []
         lines = decode_text(read_bytes(file), file).splitlines()
         for number, name in ((i, name) for i, line in enumerate(lines, 1) for name in line.split()):
-            stem = Path(name).name.removesuffix(".ann").removesuffix(".txt")
-            what = f"{name} is in the list {place[stem]} already" if stem in place else ""
-            what = what if stem in stems else f"no document {name}"
-            if what:
+            stem = _stem(name)
+            if stem not in stems or stem in place:
+                what = f"{name} is in the list {place[stem]} already" if stem in place else f"no document {name}"
                 raise InputError(what, path=str(file), line=number, remedy="check --source and --lists")
             place[stem] = file.name
             parts[part] += documents[stems[stem]]
@@ -241,6 +240,11 @@ def _listed(
     if len(place) < len(stems):
         done.notes.append(f"{len(stems) - len(place):,} of {len(stems):,} documents are in no list and left out")
     return parts
+
+
+def _stem(document: str) -> str:
+    """The name of a document without its folder and the endings of its files."""
+    return Path(document).name.removesuffix(".ann").removesuffix(".txt")
 
 
 def _notes(report: ReadReport) -> list[str]:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from entaug.core.data import Sentence
 from entaug.errors import EntaugError, InputError, UnknownNameError
 from entaug.files.locks import lock
 from entaug.formats import read
-from entaug.metrics.span_f1 import MatchCounts, Scores
+from entaug.metrics.span_f1 import MatchCounts, Scores, score
 from entaug.study.data import prepare_splits, short_hash
 from entaug.study.engine import advance, sort_records
 from entaug.study.plan import Plan
@@ -50,19 +48,14 @@ def merge_records(plan: Plan, paths: Iterable[str | Path], *, check_only: bool =
         others += records_of(path / RECORDS_FILE if path.is_dir() else path)
     schedule = Schedule(plan, prepare_splits(plan))
     store = RecordStore(plan.output)
-    own = dict(store.records)
+    own = set(store.records)
     for record in others:
-        store.records.setdefault(record.key, record)
+        store.records.setdefault(record.key, record)  # the first is kept
     advance(schedule, store)  # what dev chose is among them
     _Check(schedule).all(others)
-    first = dict(own)
-    notes = []
-    for record in others:
-        before = first.setdefault(record.key, record)
-        if before is not record and (note := _deviation(before, record)):
-            notes.append(note)
-    added = first.keys() - own.keys()
-    notes += _other_environments(first.values())
+    notes = [note for record in others if (note := _deviation(store.records[record.key], record))]
+    notes += _other_environments(store.records.values())
+    added = store.records.keys() - own
     if not check_only:
         plan.output.mkdir(parents=True, exist_ok=True)
         write_tables(plan.output, plan.tables)
@@ -104,7 +97,7 @@ class _Check:
         self.runs: dict[str, list[RunSpec]] = {}  # gold trained for more steps is one run under several labels
         for run in schedule.runs:
             self.runs.setdefault(run.key, []).append(run)
-        self._gold: dict[Path, _Gold] = {}
+        self._gold: dict[Path, Scores] = {}  # of gold mentions with themselves
 
     def all(self, records: Iterable[RunRecord]) -> None:
         """Raise the error of the first record that is none of the plan."""
@@ -164,7 +157,8 @@ class _Check:
 
     def faults_of_scores(self, name: str, scores: Scores, path: Path, *, has_sentences: bool = True) -> Iterator[str]:
         if path not in self._gold:
-            self._gold[path] = _Gold.of(list(read(path)))
+            sentences = list(read(path))
+            self._gold[path] = score(sentences, sentences)
         gold = self._gold[path]
         parts = (scores.by_type, scores.by_mention_length, scores.by_sentence_length, scores.by_kind, scores.by_novelty)
         counts = [*scores.sentences, *(one for part in parts for one in part.values())]
@@ -173,23 +167,19 @@ class _Check:
             return
         if any(part and sum(part.values(), MatchCounts()) != scores.micro for part in parts):
             yield f"{name} has parts whose counts do not add up to those of the types"
-        if {label: counts.gold for label, counts in scores.by_type.items() if counts.gold} != gold.types:
+        if _gold_by_type(scores) != _gold_by_type(gold):
             yield f"{name} has other gold mentions than the corpus here"
-        sentences = [*zip((counts.gold for counts in scores.sentences), scores.lengths, strict=False)]
-        if has_sentences and sentences != gold.sentences:
+        if has_sentences and _gold_by_sentence(scores) != _gold_by_sentence(gold):
             yield f"{name} has other sentences than the corpus here"
 
 
-class _Gold(NamedTuple):
-    """The gold side of scores: mentions by type; of each sentence its mentions and its length."""
+def _gold_by_type(scores: Scores) -> dict[str, int]:
+    return {label: counts.gold for label, counts in scores.by_type.items() if counts.gold}
 
-    types: Counter[str]
-    sentences: list[tuple[int, int]]
 
-    @classmethod
-    def of(cls, gold: Sequence[Sentence]) -> _Gold:
-        types = Counter(mention.label for sentence in gold for mention in sentence.mentions)
-        return cls(types, [(len(sentence.mentions), len(sentence)) for sentence in gold])
+def _gold_by_sentence(scores: Scores) -> list[tuple[int, int]]:
+    """The number of gold mentions of each sentence, and its length."""
+    return [*zip((counts.gold for counts in scores.sentences), scores.lengths, strict=False)]
 
 
 def _most_sentences(run: RunSpec) -> int:
