@@ -719,6 +719,21 @@ def test_nested_corpora_get_soft_labels_of_relations(files: Path, bert: Path) ->
     assert json.loads((files / "out" / "tagger" / "tagger.json").read_text())["tagger"] == "w2ner"
 
 
+def test_an_encoder_that_predicts_masked_words_is_pretrained_and_regularised(files: Path, tmp_path: Path) -> None:
+    texts = [" ".join(sentence.tokens) for sentence in corpus(0, 60)]
+    options: dict[str, Any] = {"unlabelled": [files / "more.conll"], "folds": 2, "repeats": 1, "steps": 2}
+    options |= {"tagger": "linear", "recipes": ["self", "self-regularised"]}
+    encoder = tiny.save(tmp_path / "encoder", "mpnet", texts)
+    summary = entaug.auto(files / "train.conll", files / "out", encoder=str(encoder), **options)
+    assert {gain.recipe for gain in summary.gains} == {"self", "self-regularised"}
+    options["recipes"] = ["self-regularised"]
+    summary = entaug.auto(files / "train.conll", files / "again", encoder=str(encoder), **options)
+    config = json.loads((encoder / "config.json").read_text())
+    (encoder / "config.json").write_text(json.dumps({**config, "architectures": ["MPNetModel"]}))
+    with pytest.raises(ParameterError, match="self-regularised is not tried: it needs .* that predicts masked words"):
+        entaug.auto(files / "train.conll", files / "none", encoder=str(encoder), **options)
+
+
 # ------------------------------------------------------------------------------------------------- sources of labels
 
 

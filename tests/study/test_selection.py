@@ -174,6 +174,7 @@ def test_which_recipes_apply() -> None:
     assert not {"self-hard", "gal"} & set(names())
     assert names(has_unlabelled=False)[0] == "gal", "in place of unlabelled text"
     assert not any("self" in name for name in names(has_unlabelled=False))
+    assert names(can_regularise=True)[:2] == ["self", "self-regularised"]
     wanted, _ = applicable_recipes(["gal"], has_unlabelled=True, has_probabilities=True)
     assert [recipe.name for recipe in wanted] == ["gal"]
     priors = [recipe.prior_gain for recipe in RECIPES.values()]

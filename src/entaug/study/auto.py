@@ -454,15 +454,14 @@ class _Search:
 
     def _parts(self, recipe: Recipe, split: DataSplit, steps: int) -> list[MethodPlan]:
         """The methods of a plan that a recipe combines."""
-        training = {"schedule": recipe.schedule, "gold_learning_rate": "same"}
         parts = []
         if recipe.unlabelled and split.unlabelled:
             ratio = int(split.unlabelled.stem.partition(".")[2]) / split.size
-            own: dict[str, Any] = {"labels": "teacher" if recipe.soft else "teacher-hard", "training": training}
+            own: dict[str, Any] = {"labels": "teacher" if recipe.soft else "teacher-hard", "training": recipe.training}
             parts.append(MethodPlan(name=SELF_TRAINING, label="self", ratios=(ratio,), **own))
         if recipe.method:
             copies = max(1, min(recipe.copies, steps * _BATCH_SIZE // split.size))
-            own = {"labels": "teacher" if recipe.soft else "method", "training": training}
+            own = {"labels": "teacher" if recipe.soft else "method", "training": recipe.training}
             params = self.methods.get(recipe.method, {})
             parts.append(MethodPlan(name=recipe.method, label="method", ratios=(copies,), params=params, **own))
         return parts
@@ -491,6 +490,7 @@ class _Search:
         """The recipes that can be tried; notes on the others."""
         names = self.arguments["recipes"]
         methods = [recipe.method for recipe in RECIPES.values() if names is None or recipe.name in names]
+        tagger = create_tagger(self.tagger, encoder=self.arguments["encoder"])
         recipes, notes = choice.applicable_recipes(
             names,
             has_unlabelled=bool(self.inputs.unlabelled),
@@ -498,6 +498,7 @@ class _Search:
             shapes=self.inputs.shapes,
             available=[method for method in dict.fromkeys(methods) if method and self._is_available(method)],
             has_sources=self.arguments["sources"] is not None,
+            can_regularise=getattr(tagger, "can_regularise", False),
         )
         self.notes += notes
         if not self.has_probabilities:

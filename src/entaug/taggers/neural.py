@@ -15,6 +15,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 import torch
+import transformers
 from annotated_types import Interval
 from numpy.typing import NDArray
 from safetensors import SafetensorError
@@ -24,7 +25,14 @@ from entaug import _version
 from entaug.backends.config import TrainingConfig, TrainingProgress
 from entaug.backends.protocols import MaskedExample
 from entaug.backends.soft_labels import TagProbabilities
-from entaug.backends.transformers.base import Batcher, choose_device, model_name, quiet, shuffled_batches
+from entaug.backends.transformers.base import (
+    Batcher,
+    choose_device,
+    load_pretrained,
+    model_name,
+    quiet,
+    shuffled_batches,
+)
 from entaug.backends.transformers.encoder import compute_attentions
 from entaug.backends.transformers.masked_lm import TransformersMaskedLM
 from entaug.backends.transformers.training import TrainingLoop, isolated_random_state, linear_decay
@@ -417,6 +425,14 @@ class EncoderTagger(NeuralTagger):
     def check_requirements(self) -> None:
         super().check_requirements()
         encoder_folder(self.encoder)
+
+    @property
+    def can_regularise(self) -> bool:
+        """Whether it can be trained with `pretraining_epochs` and `consistency`."""
+        config = load_pretrained(transformers.AutoConfig, encoder_folder(self.encoder))
+        architectures = config.architectures or ()
+        has_head = any(name.endswith("ForMaskedLM") for name in architectures)
+        return has_head and hasattr(self.decoder_class, "log_marginals")
 
     def build_encoder(self, sentences: Sequence[Sentence]) -> Encoder:
         del sentences
