@@ -60,6 +60,7 @@ from entaug.study.curves import (
     curve_sizes,
     dev_part,
     fit_curve,
+    makespan,
 )
 from entaug.study.data import short_hash
 from entaug.study.engine import ProgressCallback, StudyProgress, default_jobs, show_study
@@ -306,8 +307,8 @@ class _Advisor:
         )
         for last in range(len(ladder), _FEWEST_SIZES - 1, -1):
             sizes = ladder[max(0, last - NUM_SIZES) : last]
-            steps = sum(map(self.tagger.num_steps, sizes))
-            if SLOWER * steps * seconds / self.runs.jobs <= 60 * _SHARE * self.budget:
+            times = (SLOWER * seconds * self.tagger.num_steps(size) for size in sizes)
+            if makespan(times, self.runs.jobs) <= 60 * _SHARE * self.budget:
                 break
         with atomic_file(path) as out:
             out.write(orjson.dumps({"key": key, "sizes": sizes}))
@@ -363,9 +364,9 @@ class _Advisor:
 
     def _is_affordable(self, specs: Sequence[RunSpec], cost: float = 1.0) -> bool:
         """Whether the budget is enough for runs, of which finished ones cost nothing, and others more than gold's."""
-        steps = sum(spec.steps for spec in specs if spec.key not in self.runs.store.records)
-        seconds = cost * steps * (self.runs.seconds_per_step(self.tagger) or 0.0)
-        return self.runs.minutes + seconds / min(len(specs), self.runs.jobs) / 60 <= _SHARE * self.budget
+        seconds = cost * (self.runs.seconds_per_step(self.tagger) or 0.0)
+        left = (seconds * spec.steps for spec in specs if spec.key not in self.runs.store.records)
+        return self.runs.minutes + makespan(left, self.runs.jobs) / 60 <= _SHARE * self.budget
 
     def curve(self) -> LearningCurve:
         """Fit the curve of what is finished."""

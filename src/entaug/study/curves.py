@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import heapq
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -102,6 +103,7 @@ class CurveRuns:
     progress: ProgressCallback = lambda _: None
     store: RecordStore = field(init=False)
     used: dict[str, RunSpec] = field(default_factory=dict, init=False)  # all runs that were asked for, by their keys
+    _groups: list[list[str]] = field(default_factory=list, init=False)  # the keys of those that were asked for at once
     _specs: dict[tuple[int, int, CurveTagger, int, bool], RunSpec] = field(default_factory=dict, init=False)
     _pool: ProcessPoolExecutor | None = field(default=None, init=False)
     _stack: ExitStack = field(default_factory=ExitStack, init=False)
@@ -169,6 +171,7 @@ class CurveRuns:
 
     def run(self, specs: Sequence[RunSpec], phase: str = "") -> list[RunRecord]:
         """Execute runs as far as they are not finished, the longest first."""
+        self._groups.append([spec.key for spec in specs if spec.key not in self.used])
         self.used |= {spec.key: spec for spec in specs}
         left = sorted((s for s in specs if s.key not in self.store.records), key=lambda spec: -spec.steps)
         self._report(phase)
@@ -208,7 +211,8 @@ class CurveRuns:
     @property
     def minutes(self) -> float:
         """The time that the runs asked for have taken, by those of an earlier call too."""
-        return sum(self.store.seconds.get(key, 0.0) for key in self.used) / self.jobs / 60
+        groups = ([self.store.seconds.get(key, 0.0) for key in group] for group in self._groups)
+        return sum(makespan(seconds, self.jobs) for seconds in groups) / 60
 
     def seconds_per_step(self, tagger: CurveTagger) -> float | None:
         """The time of a step of a tagger, loading and predicting included; None as long as nothing is finished."""
@@ -219,6 +223,14 @@ class CurveRuns:
     def _report(self, phase: str) -> None:
         done = sum(spec.steps for key, spec in self.used.items() if key in self.store.records)
         self.progress(StudyProgress(phase, steps_done=done))
+
+
+def makespan(seconds: Iterable[float], jobs: int) -> float:
+    """The time that trainings take in a number of processes, the longest first."""
+    ends = [0.0] * jobs
+    for one in sorted(seconds, reverse=True):
+        heapq.heapreplace(ends, ends[0] + one)
+    return max(ends)
 
 
 @dataclass(frozen=True)
