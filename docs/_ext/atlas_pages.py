@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
+from collections import Counter
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -79,13 +80,15 @@ def _part(values: Sequence[dict[str, Any]]) -> str:
     def names(key: str) -> str:
         return ", ".join(dict.fromkeys(str(value[key]) for value in values))
 
-    arms = dict.fromkeys(value["arm"] for value in values if value["arm"] in METHODS)
+    arms = Counter(value["arm"] for value in values if value["arm"] in METHODS)
+    devices = ", ".join(dict.fromkeys(str(value["environment"].get("device", "-")) for value in values))
     done = f"**{len(values):,} of {number_of_runs():,} runs**"
     if not values:
-        return f"This page is of {done}.\n"
+        return f"This page covers {done}.\n"
     parts = [f"taggers {names('tagger')}", f"seeds {names('seed')}", f"corpora {names('corpus')}"]
-    parts.append(f"methods {', '.join(f'`{arm}`' for arm in arms) or 'none'}")
-    return f"This page is of {done}: {'; '.join(parts)}.\n"
+    parts.append(f"methods {', '.join(f'`{arm}` ({number} runs)' for arm, number in arms.items()) or 'none'}")
+    parts.append(f"computed on {devices}")
+    return f"This page covers {done}: {'; '.join(parts)}.\n"
 
 
 def _row(setting: Setting, arms: Sequence[ArmResult]) -> tuple[str, ...]:

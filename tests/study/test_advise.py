@@ -23,7 +23,7 @@ from entaug.errors import InputError, MissingModelError, OutputError, ParameterE
 from entaug.metrics.learning_curve import Estimate
 from entaug.study.advice import Advice, Measure, Measured, cleaning_measure, combined, known_measures, larger_measure
 from entaug.study.advise import advise
-from entaug.study.curves import CurvePart, CurveRuns, CurveTagger, Rounds, curve_sizes
+from entaug.study.curves import CurvePart, CurveRuns, CurveTagger, Rounds, curve_sizes, makespan
 from entaug.taggers.base import TAGGERS, TaggerTrainingConfig, write_config
 from helpers import tiny
 
@@ -315,6 +315,13 @@ def test_a_measurement_is_combined_with_what_is_known() -> None:
     assert both.high - both.low == pytest.approx(2 * 1.96 * 4 / 2**0.5, abs=1e-3)
     exact = combined(10.0, 4.0, Measured(4.0, 1e-9))
     assert exact.value == exact.low == exact.high == pytest.approx(4)
+
+
+def test_a_process_without_work_takes_time_too() -> None:
+    assert makespan([3, 3, 3], 2) == 6, "the third training runs alone"
+    assert makespan([1, 4, 2, 1], 2) == 4
+    assert makespan([1, 2, 3], 1) == 6
+    assert makespan([], 2) == 0
 
 
 def test_cleaning_is_not_estimated_but_its_minutes_are() -> None:

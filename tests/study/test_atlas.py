@@ -85,7 +85,7 @@ def test_the_page_says_which_part_is_run_and_gives_gains_with_intervals(pages: M
     runs.write_text("".join(json.dumps(record.to_dict()) + "\n" for record in [*arms, *one_seed]))
     text = pages.atlas_table(runs)
     part = f"**17 of {pages.number_of_runs():,} runs**: taggers linear, w2ner; seeds 1, 2, 3; corpora web, social; "
-    assert f"{part}methods `mr`, `lwtr`, `sis`." in text
+    assert f"{part}methods `mr` (4 runs), `lwtr` (3 runs), `sis` (3 runs); computed on -." in text
     web, social, queries = (re.findall(rf"(?m)^\| `{name}`.*$", text)[0] for name in ("web", "social", "queries"))
     number = r"[+-]\d+\.\d"
     gain = rf"\({number} to {number}; 3 seeds\)"

@@ -730,7 +730,7 @@ def test_an_encoder_that_predicts_masked_words_is_pretrained_and_regularised(fil
     summary = entaug.auto(files / "train.conll", files / "again", encoder=str(encoder), **options)
     config = json.loads((encoder / "config.json").read_text())
     (encoder / "config.json").write_text(json.dumps({**config, "architectures": ["MPNetModel"]}))
-    with pytest.raises(ParameterError, match="self-regularised is not tried: it needs .* that predicts masked words"):
+    with pytest.raises(ParameterError, match=r"self-regularised is not tried: it needs .* that predicts masked words"):
         entaug.auto(files / "train.conll", files / "none", encoder=str(encoder), **options)
 
 

@@ -405,8 +405,7 @@ class _Search:
     def _split(self, name: str, gold: Sequence[Sentence], test: Sequence[Sentence] | None) -> DataSplit:
         """The files of trainings on some gold sentences."""
         data = self.folder / "data"
-        most = self._steps_of(len(gold)) * _BATCH_SIZE
-        most = min(len(self.inputs.unlabelled), most, int(_MAX_RATIO * len(gold)))
+        most = self._num_unlabelled(gold)
         places = range(len(self.inputs.unlabelled))
         drawn = sorted(Random(f"unlabelled {self.arguments['seed']}").sample(places, most))
         unlabelled = [self.inputs.unlabelled[i] for i in drawn]
@@ -420,6 +419,11 @@ class _Search:
             unlabelled=write_part(data, f"unlabelled.{most}", unlabelled) if unlabelled else None,
             others=tuple(write_part(data, kind, some) for kind, some in others.items() if some),
         )
+
+    def _num_unlabelled(self, gold: Sequence[Sentence]) -> int:
+        """The number of unlabelled sentences that a training on some gold sentences uses."""
+        most = self._steps_of(len(gold)) * _BATCH_SIZE
+        return min(len(self.inputs.unlabelled), most, int(_MAX_RATIO * len(gold)))
 
     def _spec(self, split: DataSplit, repeat: int, name: str, member: int = 0) -> RunSpec:
         """The run of a recipe, of the teacher, or of one of the gold-only taggers, which are the teacher otherwise."""
@@ -537,7 +541,8 @@ class _Search:
             candidates = self._candidates()
             size, minutes = candidates[-1], 0.0
             if self.budget is not None:
-                costs = [recipe.cost for recipe in self.recipes]
+                batches = (len(self.inputs.gold) + self._num_unlabelled(self.inputs.gold)) / _BATCH_SIZE / self.steps
+                costs = [recipe.relative_cost(batches) for recipe in self.recipes]
                 cost = seconds * _OVERHEAD * self._fold_steps() / self.steps
                 # The first training, the final teacher, and the other final trainings.
                 ends = seconds * (1 + teacher_cost + _OVERHEAD * (TEACHER_SIZE - 1 + max(costs, default=1)))
