@@ -60,7 +60,8 @@ class Recipe:
     def relative_cost(self, batches: float) -> float:
         """The time of a training as a multiple of gold's, with a number of batches of text for each step."""
         # A step in which the whole encoder learns to predict masked words takes about as long as two others.
-        return self.cost + 2 * self.training.get("pretraining_epochs", 0) * batches
+        epochs: int = self.training.get("pretraining_epochs", 0)
+        return self.cost + 2 * epochs * batches
 
     @property
     def has_teacher(self) -> bool:
