@@ -74,6 +74,10 @@ CORPORA = {
     "crossner-science": Source(
         ("crossner/science/train.txt", "crossner/science/dev.txt"), "crossner/science/test.txt", 600
     ),
+    "crossner-music": Source(("crossner/music/train.txt", "crossner/music/dev.txt"), "crossner/music/test.txt", 450),
+    "crossner-literature": Source(
+        ("crossner/literature/train.txt", "crossner/literature/dev.txt"), "crossner/literature/test.txt", 450
+    ),
     "crossner-ai": Source(("crossner/ai/train.txt", "crossner/ai/dev.txt"), "crossner/ai/test.txt", 450),
     "ncbi-disease": Source(("ncbi-disease/train.tsv",), "ncbi-disease/test.tsv", 1000),
     "bc2gm": Source(("bc2gm/train.tsv",), "bc2gm/test.tsv", 800),

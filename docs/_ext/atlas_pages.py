@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections import Counter
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from entaug.methods import METHODS
+from entaug.metrics.significance import Difference, mean_interval
 from entaug.report.comparison import ArmResult, Setting, compare_arms
 from entaug.study.records import RECORDS_FILE, read_run_records
 from page_text import ROOT, table
@@ -71,7 +73,7 @@ def atlas_table(runs: Path = ATLAS / "runs" / RECORDS_FILE) -> str:
         of_taggers = [_row(setting, arms) for setting, arms in by_corpus[name]]
         rows += [(f"`{name}`: {kind}", *row) for row in of_taggers or [("not run yet", *["-"] * 4)]]
     head = ("your corpus is like", "tagger", "F1 of gold alone", "helps", "hurts", "no verdict: largest gains")
-    return "\n".join([_part(values), table(head, rows), "Not run, and why:\n", _not_run()])
+    return "\n".join([_part(values), table(head, rows), *_overall(results), "Not run, and why:\n", _not_run()])
 
 
 def _part(values: Sequence[dict[str, Any]]) -> str:
@@ -105,6 +107,29 @@ def _row(setting: Setting, arms: Sequence[ArmResult]) -> tuple[str, ...]:
     texts[""] = [*texts[""][:_SHOWN], *([f"{more} more"] if more > 0 else [])]
     has_verdict = any(result.difference and result.difference.seeds > 1 for result in arms)
     return setting.tagger, gold, *(", ".join(some) or ("none" if has_verdict else "-") for some in texts.values())
+
+
+def _overall(results: Mapping[Setting, Sequence[ArmResult]]) -> Iterator[str]:
+    """The mean gain of each method over the corpora, where it was measured with several seeds on several."""
+    groups: defaultdict[tuple[str, str], list[Difference]] = defaultdict(list)
+    for setting, arms in results.items():
+        for result in arms:
+            if result.arm.name in METHODS and result.difference and result.difference.seeds > 1:
+                groups[setting.tagger, result.method].append(result.difference)
+    rows = []
+    for (tagger, method), some in groups.items():
+        gains = [100 * difference.gain for difference in some]
+        if len(gains) > 1:
+            interval = " to ".join(f"{end:+.1f}" for end in mean_interval(gains))
+            verdicts = Counter(difference.verdict for difference in some)
+            counts = (str(len(gains)), str(verdicts["helps"]), str(verdicts["hurts"]))
+            rows.append((-fmean(gains), (tagger, f"`{method}`", f"{fmean(gains):+.1f}", interval, *counts)))
+    if rows:
+        yield "All corpora together, of methods with several seeds (the interval treats the corpora as a sample):\n"
+        yield table(
+            ("tagger", "method", "mean gain", "95 % interval", "corpora", "helps on", "hurts on"),
+            [row for _, row in sorted(rows, key=lambda item: (item[1][0], item[0]))],
+        )
 
 
 def _not_run() -> str:

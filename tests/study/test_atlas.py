@@ -65,13 +65,14 @@ def test_splits_are_digests_without_text() -> None:
         assert len(digests) == int(file.split(".")[1])
 
 
+def scores(correct: int) -> Scores:
+    sentences = tuple(MatchCounts(int(i < correct), 1, 1) for i in range(100))
+    return Scores({"X": MatchCounts(correct, 100, 100)}, {}, {}, {}, sentences)
+
+
 def test_the_page_says_which_part_is_run_and_gives_gains_with_intervals(pages: ModuleType, tmp_path: Path) -> None:
     assert f"0 of {pages.number_of_runs():,} runs" in pages.atlas_table(tmp_path / "none.jsonl")
     runs = tmp_path / "runs.jsonl"
-
-    def scores(correct: int) -> Scores:
-        sentences = tuple(MatchCounts(int(i < correct), 1, 1) for i in range(100))
-        return Scores({"X": MatchCounts(correct, 100, 100)}, {}, {}, {}, sentences)
 
     found = {"gold": 50, "gold-steps": 50, "mr": 70, "lwtr": 30, "sis": 50}
     arms = [
@@ -92,6 +93,23 @@ def test_the_page_says_which_part_is_run_and_gives_gains_with_intervals(pages: M
     assert re.search(rf"linear \| 50.0 \| `mr` \+20.0 {gain} \| `lwtr` -20.0 {gain} \| `sis` \+0.0", web)
     assert re.search(rf"w2ner \| - \| - \| - \| `mr` \+20.0 \({number} to {number}; 1 seed\)", social)
     assert "not run yet" in queries
+    assert "All corpora together" not in text, "one corpus has several seeds"
+
+
+def test_the_page_has_the_mean_gains_over_corpora(pages: ModuleType, tmp_path: Path) -> None:
+    runs = tmp_path / "runs.jsonl"
+    found = {"web": {"gold-steps": 50, "mr": 70, "lwtr": 40}, "science": {"gold-steps": 40, "mr": 50, "lwtr": 20}}
+    records = [
+        RunRecord(arm, corpus, 100, "linear", arm, 3, seed, 700, 0, scores(correct))
+        for corpus, arms in found.items()
+        for seed in (1, 2)
+        for arm, correct in arms.items()
+    ]
+    runs.write_text("".join(json.dumps(record.to_dict()) + "\n" for record in records))
+    _, together = pages.atlas_table(runs).split("All corpora together")
+    first, second = re.findall(r"(?m)^\| linear \|.*$", together)
+    assert re.fullmatch(r"\| linear \| `mr` \| \+15.0 \| \S+ to \S+ \| 2 \| 2 \| 0 \|", first)
+    assert re.fullmatch(r"\| linear \| `lwtr` \| -15.0 \| \S+ to \S+ \| 2 \| 0 \| 2 \|", second)
 
 
 @needs_data
