@@ -331,6 +331,24 @@ def test_what_is_added_to_gold(encoder: Path, tmp_path: Path) -> None:
     assert [s.tokens for s in entaug.read(made)] == [s.tokens for s in direct.augment(entaug.read(train))]
 
 
+def test_runs_whose_sentences_are_made_need_no_models_of_the_method(
+    encoder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = shutil.copytree(encoder, tmp_path / "model")
+    lm = f'[[methods]]\nname = "lm"\npreset = "paper"\nmasked_lm = "{model}"\n'
+    methods = f'{lm}[[methods]]\nname = "lwtr"\n[[methods]]\ncombine = ["lm", "lwtr"]\nlabel = "both"\n'
+    plan = write_plan(tmp_path, encoder, "seeds = [1, 2]", methods=methods)
+    assert main(["experiment", str(plan), "--sentences-only"]) == 0
+    assert "4 files of sentences, 0 of them before" in capsys.readouterr().err
+    assert not (tmp_path / "plan" / "runs.jsonl").exists()
+    shutil.rmtree(model)
+    made = {path: path.read_bytes() for path in (tmp_path / "plan" / "augmented").glob("*.jsonl")}
+    assert run_experiment(plan, jobs=1).runs_done == 12
+    assert {path: path.read_bytes() for path in (tmp_path / "plan" / "augmented").glob("*.jsonl")} == made
+    with pytest.raises(EntaugError, match="model"):
+        run_experiment(write_plan(tmp_path, encoder, "seeds = [3]", methods=methods), sentences_only=True)
+
+
 def test_the_same_run_gives_the_same_record(encoder: Path, tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()

@@ -24,10 +24,15 @@ class ExperimentSummary(Summary):
     output: str
     state: StudyProgress
     is_check: bool
+    is_sentences: bool = False
 
     def lines(self) -> Iterator[str]:
         """Return what was done, for the user."""
         state = self.state
+        if self.is_sentences:
+            files = f"{quantity(state.runs, 'file')} of sentences, {state.previously_done:,} of them before"
+            yield f"{files}: {self.output}/augmented"
+            return
         yield from (f"leak: {warning}" for warning in state.warnings)
         if self.is_check:
             yield f"{self.plan}: valid; {quantity(state.runs, 'run')} with {state.steps:,} steps in total"
@@ -65,6 +70,7 @@ def experiment(
     jobs: PositiveInt | None = None,
     only: Sequence[str] = (),
     check: bool = False,
+    sentences_only: bool = False,
     merge: Sequence[str | Path] = (),
     progress: Callable[[StudyProgress], None] = lambda _: None,
     report: Callable[[str], None] = lambda _: None,
@@ -81,6 +87,8 @@ def experiment(
             ``seed=1``: of each kind those that are named.
         check: check the plan, count its runs and estimate their time, without running them; with `merge` check the
             records, without adding them.
+        sentences_only: make the sentences of the methods and train nothing: runs need no models of a method whose
+            sentences are there, for example on a machine with a GPU and no network.
         merge: records of other machines, files such as ``runs.jsonl`` or their folders: check that they are runs of the
             plan on the same sentences, and add them to its records, in place of running anything.
         progress: called after each run.
@@ -93,8 +101,9 @@ def experiment(
     def wait() -> None:
         print_message(f"waiting: another process is running {read.output}")
 
-    state = run_experiment(read, jobs=jobs, only=only, check_only=check, progress=progress, report=report, on_wait=wait)
-    return ExperimentSummary(str(plan), str(read.output), state, check)
+    options = {"check_only": check, "sentences_only": sentences_only}
+    state = run_experiment(read, jobs=jobs, only=only, progress=progress, report=report, on_wait=wait, **options)
+    return ExperimentSummary(str(plan), str(read.output), state, check, sentences_only and not check)
 
 
 COMMAND = Command(experiment, shared=(COMPUTING,), progress=show_study, is_resumable=True)

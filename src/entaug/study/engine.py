@@ -31,7 +31,7 @@ from entaug.methods.shared.generative import GenerativeAugmenter
 from entaug.study.data import DataSplit, prepare_splits
 from entaug.study.plan import MethodPlan, Plan, TaggerPlan, read_plan
 from entaug.study.records import RECORDS_FILE, RecordStore, RunRecord
-from entaug.study.runs import RunSpec, execute_run
+from entaug.study.runs import RunSpec, execute_run, make_sentences, sentences_file
 from entaug.study.schedule import Schedule, Selection
 from entaug.study.tables import write_tables
 from entaug.study.times import seconds_left
@@ -149,6 +149,7 @@ def run_experiment(
     only: Sequence[str] = (),
     progress: ProgressCallback = lambda _: None,
     check_only: bool = False,
+    sentences_only: bool = False,
     on_wait: Callable[[], None] = lambda: None,
     report: Callable[[str], None] = lambda _: None,
 ) -> StudyProgress:
@@ -178,6 +179,8 @@ def run_experiment(
     for note in _check_requirements(schedule):
         report(note)
     plan.output.mkdir(parents=True, exist_ok=True)
+    if sentences_only:
+        return _make_all_sentences(schedule, jobs, progress)
     write_tables(plan.output, plan.tables)
     return _Execution(plan, schedule, store, jobs, progress, on_wait).run()
 
@@ -190,7 +193,7 @@ def _check_requirements(schedule: Schedule) -> list[str]:
     for run in schedule.selected:
         taggers.setdefault(repr((run.tagger.name, run.tagger.params)), run.tagger)
         for method in run.parts:
-            if method.makes_sentences:
+            if method.makes_sentences and not sentences_file(run, method).exists():
                 of_method = used.setdefault(repr((method.name, method.params)), (method, {}))
                 of_method[1].setdefault(f"{run.split.corpus.name}: {method.label}", run.split)
     labels = [tagger.label for tagger in plan.taggers]
@@ -206,6 +209,26 @@ def _check_requirements(schedule: Schedule) -> list[str]:
                     found = augmenter.notes_on_languages(read(split.train))
                     notes += [f"{name}: {note} for the corpus" for note in found]
     return list(dict.fromkeys(notes))
+
+
+def _make_all_sentences(schedule: Schedule, jobs: int, progress: ProgressCallback) -> StudyProgress:
+    """Make the sentences of the methods, so far as the runs are known."""
+    plan = schedule.plan
+    parts = [(run, part) for run in _execution_order(schedule.selected) for part in run.parts if part.makes_sentences]
+    files = {sentences_file(*one): one for one in parts}
+    left = {file: one for file, one in files.items() if not file.exists()}
+    state = StudyProgress(runs=len(files), runs_done=len(files) - len(left), previously_done=len(files) - len(left))
+    with process_pool(jobs, plan.threads) as pool:
+        with interrupts_blocked():
+            futures = {pool.submit(make_sentences, *one): one for one in left.values()}
+        while futures:
+            progress(state)
+            for future in finished(futures):
+                run, _ = futures.pop(future)
+                if failure := future.exception():
+                    raise run_error(run, failure) from failure
+                state = replace(state, runs_done=state.runs_done + 1)
+    return state
 
 
 def advance(schedule: Schedule, store: RecordStore) -> None:

@@ -256,7 +256,7 @@ def _sentences_of(run: RunSpec, part: MethodPlan, gold: list[Sentence], rng: Ran
 
     content = short_hash([[s.tokens, s.id, [[m.label, m.spans] for m in s.mentions]] for s in new])
     identity = [content, part.labels, file_digest(run.split.train), run.teacher_config(teacher), run.setup()]
-    return list(read(_made_once(run, "labelled", part, identity, label)))
+    return list(read(_make_once(_shared_file(run, "labelled", part, identity), label)))
 
 
 def _label(sentences: Sequence[Sentence], teacher: Tagger, part: MethodPlan) -> list[Sentence]:
@@ -270,20 +270,33 @@ def _label(sentences: Sequence[Sentence], teacher: Tagger, part: MethodPlan) -> 
     return [soft.label(s) if part.is_unlabelled else soft.attach_to(s) for soft, s in pairs]
 
 
-def _generated(run: RunSpec, part: MethodPlan, ratio: float, rng: Random) -> list[Sentence]:
-    """The augmented sentences of the first copies, and a part of those of the next one."""
-    augmenter = part.create(copies_for(ratio, part.ratios), run.seed)
-    augmenter.load()  # its signature names the models
-    # The method never learns from dev and test, but leaves out of the lists of the user what is in these.
-    augmenter.hold_out(sentence for path in run.split.held_out for sentence in read(path))
+def make_sentences(run: RunSpec, part: MethodPlan) -> list[Sentence]:
+    """The augmented sentences of a method, made once for all runs that use them."""
+    copies = copies_for(run.ratio_of(part), part.ratios)
 
     def augment(target: Path) -> None:
+        augmenter = part.create(copies, run.seed)
+        # The method never learns from dev and test, but leaves out of the lists of the user what is in these.
+        augmenter.hold_out(sentence for path in run.split.held_out for sentence in read(path))
         # An interrupted augmentation is resumed, with the same result.
         augment_file(run.split.train, target, augmenter, only_new=True, allow_empty=True)
 
-    identity = [augmenter.signature, file_digest(run.split.train), __version__]
-    file = _made_once(run, "augmented", part, identity, augment)
-    made = list(read(file)) if file.stat().st_size else []  # a method may return nothing
+    file = _make_once(sentences_file(run, part), augment)
+    return list(read(file)) if file.stat().st_size else []  # a method may return nothing
+
+
+def sentences_file(run: RunSpec, part: MethodPlan) -> Path:
+    """The file of the augmented sentences of a method, whether they are made or not."""
+    # It is known without the models of the method, which a run does not need if its sentences are there.
+    files = [file_digest(path) for path in (run.split.train, *run.split.held_out)]
+    copies = copies_for(run.ratio_of(part), part.ratios)
+    identity = [part.name, part.identity, copies, run.seed, files, __version__]
+    return _shared_file(run, "augmented", part, identity)
+
+
+def _generated(run: RunSpec, part: MethodPlan, ratio: float, rng: Random) -> list[Sentence]:
+    """The augmented sentences of the first copies, and a part of those of the next one."""
+    made = make_sentences(run, part)
     whole = int(ratio)
     new = [sentence for sentence in made if _copy_of(sentence) <= whole]
     last = [sentence for sentence in made if _copy_of(sentence) == whole + 1]
@@ -298,14 +311,17 @@ def _sample(sentences: list[Sentence], n: int, rng: Random) -> list[Sentence]:
     return [sentences[i] for i in sorted(rng.sample(range(len(sentences)), n))]
 
 
-def _made_once(run: RunSpec, kind: str, part: MethodPlan, identity: list[Any], make: Callable[[Path], object]) -> Path:
-    """A file of sentences that is made once for all runs that use it."""
-    folder = run.folder / kind
-    folder.mkdir(parents=True, exist_ok=True)
+def _shared_file(run: RunSpec, kind: str, part: MethodPlan, identity: list[Any]) -> Path:
+    """The file of sentences that several runs use."""
     label = f"{run.split.train.stem}.{part.name}"
     label = "".join(c if c.isalnum() or c in "-.," else "_" for c in label)
     label = label.encode()[:120].decode(errors="ignore")  # file names have at most 255 bytes
-    target = folder / f"{label}.{short_hash(identity)}.jsonl"
+    return run.folder / kind / f"{label}.{short_hash(identity)}.jsonl"
+
+
+def _make_once(target: Path, make: Callable[[Path], object]) -> Path:
+    """Make a file unless it is there."""
+    target.parent.mkdir(parents=True, exist_ok=True)
     with lock(target):
         if not target.exists():
             make(target)
