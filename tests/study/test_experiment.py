@@ -339,7 +339,9 @@ def test_runs_whose_sentences_are_made_need_no_models_of_the_method(
     methods = f'{lm}[[methods]]\nname = "lwtr"\n[[methods]]\ncombine = ["lm", "lwtr"]\nlabel = "both"\n'
     plan = write_plan(tmp_path, encoder, "seeds = [1, 2]", methods=methods)
     assert main(["experiment", str(plan), "--sentences-only"]) == 0
-    assert "4 files of sentences, 0 of them before" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "3 of 4 files of sentences\n" in told
+    assert "4 files of sentences, 0 of them before" in told
     assert not (tmp_path / "plan" / "runs.jsonl").exists()
     shutil.rmtree(model)
     made = {path: path.read_bytes() for path in (tmp_path / "plan" / "augmented").glob("*.jsonl")}

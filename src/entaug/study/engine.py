@@ -50,6 +50,7 @@ class StudyProgress:
     """Progress of a study: what is in work, and the runs and optimizer steps of the whole, as far as known."""
 
     phase: str = ""
+    unit: str = "runs"
     runs: int = 0
     runs_done: int = 0
     previously_done: int = 0
@@ -132,7 +133,7 @@ def show_study(*, quiet: bool = False) -> Iterator[Callable[[StudyProgress], Non
 
 
 def _study_line(state: StudyProgress) -> str:
-    what = f"{state.runs_done:,} of {state.runs:,} runs"
+    what = f"{state.runs_done:,} of {state.runs:,} {state.unit}"
     if state.phase:
         total = "" if state.steps is None else f" of {state.steps:,}"
         what = f"{state.phase}: {state.steps_done:,}{total} steps"
@@ -217,7 +218,8 @@ def _make_all_sentences(schedule: Schedule, jobs: int, progress: ProgressCallbac
     parts = [(run, part) for run in _execution_order(schedule.selected) for part in run.parts if part.makes_sentences]
     files = {sentences_file(*one): one for one in parts}
     left = {file: one for file, one in files.items() if not file.exists()}
-    state = StudyProgress(runs=len(files), runs_done=len(files) - len(left), previously_done=len(files) - len(left))
+    before = len(files) - len(left)
+    state = StudyProgress(unit="files of sentences", runs=len(files), runs_done=before, previously_done=before)
     with process_pool(jobs, plan.threads) as pool:
         with interrupts_blocked():
             futures = {pool.submit(make_sentences, *one): one for one in left.values()}
