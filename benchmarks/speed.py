@@ -30,11 +30,11 @@ BARS = {
     "mr": 20_000,
     "sis": 20_000,
     "lwtr": 15_000,
-    "sr:dependency_parser=none": 10_000,
+    "sr:masked_lm=none": 10_000,
     "check": 50_000,
     "convert": 50_000,
 }
-METHODS = ("mr", "sis", "lwtr", "sr:dependency_parser=none", "sr")
+METHODS = ("mr", "sis", "lwtr", "sr:masked_lm=none,causal_lm=none,dependency_parser=none")
 RUNS = 5
 
 
