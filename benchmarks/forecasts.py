@@ -298,16 +298,20 @@ class Compared(NamedTuple):
         return self.forecast.value - self.truth
 
     @property
+    def _sides(self) -> tuple[float, float]:
+        """How far the interval reaches below and above the forecast."""
+        return self.forecast.value - self.forecast.low, self.forecast.high - self.forecast.value
+
+    @property
     def covers(self) -> bool:
         """Whether the interval covers the truth, whose own error widens it."""
-        own = 1.96 * self.error
-        low, high = self.forecast.value - self.forecast.low, self.forecast.high - self.forecast.value
+        own, (low, high) = 1.96 * self.error, self._sides
         return -math.hypot(high, own) <= self.difference <= math.hypot(low, own)
 
     @property
     def score(self) -> float:
         """The logarithm of the density of the truth, if each side of the interval is that of a normal distribution."""
-        low, high = self.forecast.value - self.forecast.low, self.forecast.high - self.forecast.value
+        low, high = self._sides
         mean, own = (
             math.hypot(width / 1.96, self.error) for width in ((low + high) / 2, high if self.difference < 0 else low)
         )

@@ -108,7 +108,7 @@ def opened(browser: Any, files: dict[str, Path], request: pytest.FixtureRequest)
     name, options = getattr(request, "param", ("examples", {}))
     one = OpenedFile(browser, files[name], **options)
     yield one
-    one.close(files[name])
+    one.close()
 
 
 @pytest.fixture(scope="session")

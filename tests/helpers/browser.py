@@ -1,4 +1,4 @@
-"""An HTML page of entaug, opened in a browser."""
+"""HTML pages of entaug, opened in a browser."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import json
 from pathlib import Path
 from typing import Any
 
-__all__ = ["OpenedFile", "data_of"]
+__all__ = ["OpenedFile", "OpenedPage", "data_of"]
 
 
-class OpenedFile:
+class OpenedPage:
     """A page in a browser of its own, which must not complain or ask for anything."""
 
     def __init__(self, browser: Any, file: Path, **options: Any) -> None:
+        self.file = file
         self.context = browser.new_context(
             accept_downloads=True, **{"viewport": {"width": 1280, "height": 900}, **options}
         )
@@ -23,6 +24,19 @@ class OpenedFile:
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
         self.page.on("request", lambda request: self.asked.append(request.url))
         self.page.goto(file.as_uri())
+
+    def close(self) -> None:
+        asked = [url for url in self.asked if not url.startswith(("data:", "blob:"))]
+        self.context.close()
+        assert self.complaints == []
+        assert set(asked) <= {self.file.as_uri()}
+
+
+class OpenedFile(OpenedPage):
+    """A page of sentences."""
+
+    def __init__(self, browser: Any, file: Path, **options: Any) -> None:
+        super().__init__(browser, file, **options)
         self.page.wait_for_selector("#feed article, #feed .nothing")
 
     def count(self) -> str:
@@ -37,12 +51,6 @@ class OpenedFile:
     def choose(self, **filters: str) -> None:
         for name, label in filters.items():
             self.page.select_option(f"#{name}", label=label)
-
-    def close(self, file: Path) -> None:
-        asked = [url for url in self.asked if not url.startswith(("data:", "blob:"))]
-        self.context.close()
-        assert self.complaints == []
-        assert set(asked) <= {file.as_uri()}
 
 
 def data_of(file: Path) -> dict[str, Any]:

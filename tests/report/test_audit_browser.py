@@ -32,7 +32,7 @@ def corpus(tmp_path: Path) -> Path:
 def opened(browser: Any, corpus: Path) -> Iterator[OpenedFile]:
     one = OpenedFile(browser, corpus.with_name("page.html"))
     yield one
-    one.close(corpus.with_name("page.html"))
+    one.close()
 
 
 def test_the_most_suspicious_label_is_shown_with_the_suggestion(opened: OpenedFile) -> None:

@@ -123,7 +123,7 @@ def test_methods_have_colours_symbols_and_names(browser: Any, files: dict[str, P
         plot = one.page.locator(".series li", has_text=name).locator("text").first
         assert (plot.evaluate("one => getComputedStyle(one).fill"), plot.text_content()) == found[name]
     assert len({colour for colour, _ in found.values()}) == len({symbol for _, symbol in found.values()}) == 3
-    one.close(files["examples"])
+    one.close()
 
 
 # ----------------------------------------------------------------------------------------------------------- correction
@@ -185,7 +185,7 @@ def test_labels_are_corrected_with_the_mouse_and_the_command_line_applies_it(bro
     assert one.count().startswith("1 of ")
     one.choose(type="EVENT")  # of the labels as they are corrected
     assert one.count().startswith("1 of ")
-    one.close(html)
+    one.close()
     before = new.read_bytes()
     good = tmp_path / "good.jsonl"
     assert (
@@ -272,7 +272,7 @@ def test_words_go_from_right_to_left_where_they_are_written_so(browser: Any, fil
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowRight")
     assert page.evaluate("document.activeElement.textContent") == "דוד"
-    one.close(files["hard"])
+    one.close()
 
 
 def test_an_editor_that_opens_is_in_view(opened: OpenedFile) -> None:
@@ -353,7 +353,7 @@ def test_the_editor_keeps_the_rules_of_accessibility(browser: Any, files: dict[s
     one.page.click("article[data-pair='1'] [data-does=mention-0]")
     found = axe.Axe().run(one.page)
     assert [(rule["id"], [n["target"] for n in rule["nodes"]][:3]) for rule in found.response["violations"]] == []
-    one.close(files["hard"])
+    one.close()
 
 
 # ---------------------------------------------------------------------------------------------------- suspicious labels
@@ -395,7 +395,7 @@ def test_a_suspicious_label_gets_another_one_than_is_suggested(browser: Any, tmp
     page.keyboard.press("u")
     assert one.decided() == "0 accepted, 0 rejected, 1 corrected"
     exported(page, tmp_path)
-    one.close(html)
+    one.close()
     before = path.read_bytes()
     assert main(["audit", str(path), "--apply-review", str(tmp_path / "review.json"), "-o", str(new)]) == 0
     assert path.read_bytes() == before

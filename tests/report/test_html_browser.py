@@ -155,7 +155,7 @@ def test_what_is_rejected_in_the_page_the_command_line_leaves_out(browser: Any, 
     with one.page.expect_download() as download:
         one.page.click("#export")
     download.value.save_as(review)
-    one.close(html)
+    one.close()
     rejected = {decision["id"] for decision in json.loads(review.read_text())["decisions"]}
     assert len(rejected) == 2
     assert main([*augment, str(again), "--apply-review", str(review)]) == 0
@@ -306,7 +306,7 @@ def test_ten_thousand_pairs_open_at_once_and_scroll(browser: Any, tmp_path: Path
     assert len(moved) > 40
     assert max(abs(by - 200) for by in moved) < 2
     page.fill("#search", "longer42")
-    one.close(file)
+    one.close()
 
 
 @pytest.mark.parametrize(
@@ -345,7 +345,7 @@ def test_rules_of_accessibility_are_kept(browser: Any, files: dict[str, Path], n
         for rule in found.response["violations"]
     ]
     assert told == []
-    one.close(files[name])
+    one.close()
 
 
 def test_the_theme_follows_the_system_and_the_button(browser: Any, files: dict[str, Path]) -> None:
@@ -362,7 +362,7 @@ def test_the_theme_follows_the_system_and_the_button(browser: Any, files: dict[s
         assert one.page.evaluate(ground) == dark  # kept
         one.page.click("#theme")
         assert one.page.evaluate(ground) == wanted
-        one.close(files["examples"])
+        one.close()
 
 
 @pytest.mark.parametrize("opened", [("whole", {})], indirect=True)
@@ -446,4 +446,4 @@ def test_pictures_for_the_readme(browser: Any, files: dict[str, Path]) -> None:
         one.page.wait_for_timeout(300)
         one.page.screenshot(path=folder / f"{name}.png")
         assert (folder / f"{name}.png").stat().st_size < 300_000
-        one.close(files["examples"])
+        one.close()

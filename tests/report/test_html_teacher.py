@@ -88,4 +88,4 @@ def test_suspicious_labels_come_first_in_the_browser(browser: Any, tmp_path: Pat
     assert shown() == [2, 3, 1]
     page.click("#clear")
     assert shown() == [0, 1, 2, 3]
-    opened.close(file)
+    opened.close()

@@ -13,6 +13,7 @@ import pytest
 from conftest import ROOT
 from entaug.report.ratings.page import RatedItem, Scale, packaged_scales, render_rating_page, sample_items
 from entaug.report.ratings.results import key_text, read_key, read_ratings
+from helpers.browser import OpenedPage
 from helpers.pages import examples, hard
 
 SCALES = [packaged_scales()[name] for name in ("fluent", "right", "diverse")]
@@ -38,21 +39,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-class Rater:
-    """The page in a browser of its own, which must not complain or ask for anything."""
+class Rater(OpenedPage):
+    """The page of a rater."""
 
     def __init__(self, browser: Any, file: Path, name: str | None = "Ada", **options: Any) -> None:
-        self.file = file
-        self.context = browser.new_context(
-            accept_downloads=True, **{"viewport": {"width": 1280, "height": 900}, **options}
-        )
-        self.page = self.context.new_page()
-        self.complaints: list[str] = []
-        self.asked: list[str] = []
-        self.page.on("console", lambda message: self.complaints.append(message.text))
-        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.on("request", lambda request: self.asked.append(request.url))
-        self.page.goto(file.as_uri())
+        super().__init__(browser, file, **options)
         if name is not None:
             self.enter(name)
 
@@ -86,12 +77,6 @@ class Rater:
             self.page.click(button)
         download.value.save_as(file)
         return [json.loads(line) for line in file.read_text("utf-8").splitlines()]
-
-    def close(self) -> None:
-        asked = [url for url in self.asked if not url.startswith(("data:", "blob:"))]
-        self.context.close()
-        assert self.complaints == []
-        assert set(asked) <= {self.file.as_uri()}
 
 
 @pytest.fixture

@@ -270,8 +270,8 @@ def _label(sentences: Sequence[Sentence], teacher: Tagger, part: MethodPlan) -> 
     return [soft.label(s) if part.is_unlabelled else soft.attach_to(s) for soft, s in pairs]
 
 
-def make_sentences(run: RunSpec, part: MethodPlan) -> list[Sentence]:
-    """The augmented sentences of a method, made once for all runs that use them."""
+def make_sentences(run: RunSpec, part: MethodPlan) -> Path:
+    """The file of the augmented sentences of a method, made once for all runs that use them."""
     copies = copies_for(run.ratio_of(part), part.ratios)
 
     def augment(target: Path) -> None:
@@ -281,8 +281,7 @@ def make_sentences(run: RunSpec, part: MethodPlan) -> list[Sentence]:
         # An interrupted augmentation is resumed, with the same result.
         augment_file(run.split.train, target, augmenter, only_new=True, allow_empty=True)
 
-    file = _make_once(sentences_file(run, part), augment)
-    return list(read(file)) if file.stat().st_size else []  # a method may return nothing
+    return _make_once(sentences_file(run, part), augment)
 
 
 def sentences_file(run: RunSpec, part: MethodPlan) -> Path:
@@ -296,7 +295,8 @@ def sentences_file(run: RunSpec, part: MethodPlan) -> Path:
 
 def _generated(run: RunSpec, part: MethodPlan, ratio: float, rng: Random) -> list[Sentence]:
     """The augmented sentences of the first copies, and a part of those of the next one."""
-    made = make_sentences(run, part)
+    file = make_sentences(run, part)
+    made = list(read(file)) if file.stat().st_size else []  # a method may return nothing
     whole = int(ratio)
     new = [sentence for sentence in made if _copy_of(sentence) <= whole]
     last = [sentence for sentence in made if _copy_of(sentence) == whole + 1]
