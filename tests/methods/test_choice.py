@@ -15,7 +15,7 @@ import entaug
 from entaug import Mention, Sentence
 from entaug.errors import InputError, ParameterError
 from entaug.methods.choice import CandidateScorer
-from helpers.fakes import FakeEncoder
+from helpers.fakes import FakeEncoder, FakeGenerator
 
 NAMES = ("Ann", "Bo", "Cem", "Dag", "Eve", "Flo", "Gus", "Hal")
 VERBS = ("sings", "rests", "reads", "runs", "eats", "waits", "walks", "swims")
@@ -67,6 +67,37 @@ def test_the_window_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = made(4, copies=2)
     monkeypatch.setattr(entaug.methods.MentionReplacement, "window_size", 1)
     assert made(4, copies=2) == whole
+
+
+@pytest.mark.parametrize("num_candidates", [1, 4])
+def test_a_generator_writes_all_candidates_in_one_batch(num_candidates: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same sentences and rejections as one by one, in fewer calls."""
+    sizes: list[int] = []
+
+    class Counting(FakeGenerator):
+        def generate(self, inputs: Sequence[str], *args: Any, **options: Any) -> list[list[str]]:
+            sizes.append(len(inputs))
+            # Every third text is unusable, so that more than one round is needed.
+            return [
+                texts if seed % 3 else [""]
+                for texts, seed in zip(super().generate(inputs, *args, **options), args[1], strict=True)
+            ]
+
+    def run() -> tuple[list[Sentence], Any, list[int]]:
+        sizes.clear()
+        choice = CandidateScorer(nearness=0, causal_lm=Alphabet())
+        options = {"operation": "replace", "choice": choice, "copies": 2, "max_attempts": 3, "guard": False}
+        method = entaug.create_augmenter("entda", generator=Counting(), candidates=num_candidates, **options).fit(GOLD)
+        new = list(method.augment(GOLD))
+        return new, method.statistics_.rejected, [*sizes]
+
+    new, rejected, together = run()
+    monkeypatch.setattr(entaug.methods.EnTDA, "draws_ahead", False)
+    assert run()[:2] == (new, rejected)
+    assert new and rejected
+    one_by_one = [*sizes]
+    assert sum(together) == sum(one_by_one)
+    assert together == one_by_one if num_candidates == 1 else together[0] == 4 * one_by_one[0]
 
 
 def test_fewer_candidates_than_asked_are_enough() -> None:

@@ -61,7 +61,18 @@ _SOFT_LABELS = ("tag_probabilities", "relation_probabilities")  # the fields of 
 class Draft:
     """The state of one requested augmented sentence."""
 
-    __slots__ = ("candidates", "copy", "gold", "rejections", "rng", "sentence", "siblings", "source")
+    __slots__ = (
+        "attempts",
+        "candidates",
+        "copy",
+        "gold",
+        "has_ended",
+        "rejections",
+        "rng",
+        "sentence",
+        "siblings",
+        "source",
+    )
 
     def __init__(self, source: Sentence, rng: Random, copy: int, siblings: set[Any], gold: set[int]) -> None:
         self.source = source
@@ -69,9 +80,16 @@ class Draft:
         self.copy = copy
         self.siblings = siblings
         self.gold = gold
+        self.attempts = 0
+        self.has_ended = False
         self.sentence: Sentence | None = None
         self.candidates: dict[Any, Sentence] = {}  # by content; with a choice among several, the others wait here
         self.rejections: list[tuple[Sentence | None, Rejection]] = []
+
+    def request(self) -> Request:
+        """The request for the next attempt."""
+        self.attempts += 1
+        return Request(self.source, self.rng, self.copy, self.attempts - 1)
 
     def compare(self, sentence: Sentence) -> Rejection | None:
         """Check that a sentence is new."""
@@ -134,6 +152,7 @@ if hasattr(os, "register_at_fork"):
 def draw(method: Augmenter, drafts: Iterable[Draft]) -> None:
     """Generate drafts until each is accepted, finally rejected, or out of attempts."""
     pending = []
+    ahead = method.draws_ahead and method.candidates > 1
     for draft in drafts:
         rejection = rejection_for(draft.source, method.info)
         if rejection:
@@ -141,12 +160,14 @@ def draw(method: Augmenter, drafts: Iterable[Draft]) -> None:
         else:
             pending.append(draft)
     chosen = pending if method.candidates > 1 else []
-    for attempt in range(method.attempts + method.candidates - 1):
-        if not pending:
-            break
+    limit = method.attempts + method.candidates - 1
+    while pending:
+        # What is wanted in any case is drawn in one batch: a model that writes takes many small steps for each.
+        counts = [min(method.candidates - len(d.candidates), limit - d.attempts) if ahead else 1 for d in pending]
+        drawn = [d for n in range(max(counts)) for d, count in zip(pending, counts, strict=True) if n < count]
         with _computing:
-            results = method.draft([Request(draft.source, draft.rng, draft.copy, attempt) for draft in pending])
-            refused: list[Sentence | None] = [None] * len(pending)
+            results = method.draft([draft.request() for draft in drawn])
+            refused: list[Sentence | None] = [None] * len(drawn)
             for is_used, check in (
                 (method.has_teacher, method.apply_teacher),
                 (method.has_filters, method.apply_filters),
@@ -155,20 +176,20 @@ def draw(method: Augmenter, drafts: Iterable[Draft]) -> None:
                     # Only new sentences are relabelled and filtered.
                     results = [
                         r if isinstance(r, Rejection) else d.compare(r) or r
-                        for d, r in zip(pending, results, strict=True)
+                        for d, r in zip(drawn, results, strict=True)
                     ]
-                    pairs = check(results, [draft.source for draft in pending])
+                    pairs = check(results, [draft.source for draft in drawn])
                     results = [result for result, _ in pairs]
                     refused = [before or now for before, (_, now) in zip(refused, pairs, strict=True)]
-        again = []
-        for draft, result, sentence in zip(pending, results, refused, strict=True):
+        for draft, result, sentence in zip(drawn, results, refused, strict=True):
+            if draft.has_ended:
+                continue
             reason = draft.take(result, is_candidate=bool(chosen))
             if reason is not None and (sentence is not None or not draft.candidates):
                 draft.rejections.append((sentence, reason))
-            wants_more = reason is not None or (chosen and len(draft.candidates) < method.candidates)
-            if wants_more and not (reason is not None and reason.final):
-                again.append(draft)
-        pending = again
+            is_complete = reason is None and len(draft.candidates) == (method.candidates if chosen else 0)
+            draft.has_ended = is_complete or (reason is not None and reason.final)
+        pending = [draft for draft in pending if not draft.has_ended and draft.attempts < limit]
     if chosen:
         with _computing:
             scores = method.score([(draft.source, list(draft.candidates.values())) for draft in chosen])
@@ -358,6 +379,9 @@ class Augmenter(Component, abc.ABC):
     info: ClassVar[MethodInfo]
     window_size: ClassVar[int] = 64
     """The number of source sentences processed in one batch; results do not depend on it."""
+    draws_ahead: ClassVar[bool] = False
+    """Whether all random numbers of a batch of requests are drawn before a model is asked: then several of one draft
+    may stand in it."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

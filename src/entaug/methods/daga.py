@@ -46,6 +46,7 @@ class LabelledTextAugmenter(TrainableAugmenter, WritingAugmenter):
     """
 
     unlisted_mentions: Literal["drop", "keep"] = "drop"
+    draws_ahead = False  # unknown words are filled when a text is read
 
     def _learn_texts(self, gold: Sequence[Sentence], scheme: str = "IOB2") -> list[Sentence]:
         """Prepare the checks of generated texts; return the sentences without tokens that look like labels."""

@@ -145,6 +145,7 @@ class WritingAugmenter(Augmenter):
     generator_: Any
     trained_: Any = None
     texts_: GeneratedTexts
+    draws_ahead = True
 
     def _plan(self, request: Request) -> TextPlan | Rejection:
         """Draw what is written for a request."""
