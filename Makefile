@@ -41,10 +41,10 @@ hashes:
 	grep -v '^torch==' constraints.txt | $(VENV)-uv/bin/uv pip compile --quiet --no-deps --generate-hashes --no-header \
 	  --no-annotate --python-version 3.11.7 - -o constraints-hashed.txt
 
-# Starter models: fetched once into the user's cache folder and checked by their sums; the last two are for tests.
+# Starter models: fetched once into the user's cache folder and checked by their sums; the last three are for tests.
 setup: $(VENV)/.installed
 	$(BIN)/entaug models prepare
-	$(BIN)/entaug models prepare tiny-bert
+	$(BIN)/entaug models prepare tiny-bert wordnet-any
 	$(BIN)/entaug models prepare multilingual-e5 || echo "multilingual-e5 is not prepared: its tests will skip"
 
 # The tests of the HTML report run in Chromium. Debian's is installed where we may; without one these tests skip.

@@ -94,7 +94,8 @@ def test_a_generator_writes_all_candidates_in_one_batch(num_candidates: int, mon
     new, rejected, together = run()
     monkeypatch.setattr(entaug.methods.EnTDA, "draws_ahead", False)
     assert run()[:2] == (new, rejected)
-    assert new and rejected
+    assert new
+    assert rejected
     one_by_one = [*sizes]
     assert sum(together) == sum(one_by_one)
     assert together == one_by_one if num_candidates == 1 else together[0] == 4 * one_by_one[0]

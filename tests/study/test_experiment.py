@@ -128,6 +128,10 @@ test = "{TEST}"
         (("sizes = [16]", 'sizes = [16]\n[corpora.options]\nscheme = "x"'), "[corpora.options]", "tag scheme"),
         (("[training]\nepochs = 1", '["training"]\n"epochs" = 0'), '"epochs"', "epochs must be"),
         (("sizes = [16]", "sizes = [99]\ntest = {rest = 50}"), "TWICE", "TOML"),
+        (('name = "mr"', 'name = "mr"\n[defaults.sr]\np = 0.1'), "[defaults.sr]", "no method is named 'sr'"),
+        (('name = "mr"', 'name = "mr"\n[defaults.mr]\nlabel = "x"'), "[defaults.mr]", "label cannot be a default"),
+        (('name = "mr"', 'name = "mr"\n[defaults.mr]\np = 7'), "[[methods]]", "p must"),
+        (("seeds = [1]", "seeds = [1]\ndefaults = 3"), "defaults", "write \\[defaults.NAME\\]"),
     ],
 )
 def test_bad_plans_are_refused_before_any_work(
@@ -146,6 +150,17 @@ def test_bad_plans_are_refused_before_any_work(
         table = where.startswith("[")
         assert table or line.split(" ", maxsplit=1)[0] in where, (where, str(caught.value))
     assert not (tmp_path / "plan").exists() or not (tmp_path / "plan" / "runs.jsonl").exists()
+
+
+def test_methods_of_one_name_share_their_defaults(encoder: Path, tmp_path: Path) -> None:
+    own = '[defaults.mr]\np = 0.3\nratios = [2]\n[[methods]]\nname = "mr"\n'
+    more = '[[methods]]\nname = "mr"\nlabel = "most"\np = 0.9\n[[methods]]\nname = "sis"\n'
+    plan = read_plan(write_plan(tmp_path, encoder, methods=own + more))
+    assert [(m.label, m.params, m.ratios) for m in plan.methods] == [
+        ("mr", {"p": 0.3}, (2,)),
+        ("most", {"p": 0.9}, (2,)),
+        ("sis", {}, (1,)),
+    ]
 
 
 @pytest.mark.parametrize(

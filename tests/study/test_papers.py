@@ -285,6 +285,9 @@ def _with_models(plan: Plan, models: dict[str, str]) -> Plan:
         known = {parameter.name for parameter in parameters(METHODS[old.name])}
         params = {**old.params, **{name: model for name, model in models.items() if name in known}}
         params |= {"max_new_tokens": 12} if "max_new_tokens" in known else {}
+        params |= {"encoder_layer": 1} if "encoder_layer" in params else {}  # the tiny encoder has two layers
+        if "filters" in params:
+            params |= {"filters": f"consistency:tagger=linear:encoder={models['encoder']};steps=1"}
         if "tagger" in known:
             params |= {"tagger": f"linear:encoder={models['encoder']};steps=1", "num_attention_layers": 2}
         return replace(old, params=params)

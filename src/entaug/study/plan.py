@@ -488,6 +488,7 @@ class _PlanReader:
         with self.lines.at("training", values=own if isinstance(own, dict) else ()):
             training = read_training(own, ScaledTraining())
         tables = {name: list(self.tables(name)) for name in _TABLES}
+        tables["methods"] = self.with_defaults(tables["methods"])
         with self.lines.at("", values=self.data):
             plan = self.construct(Plan, "the plan", self.data, partial(self.lines.at, ""), training=training)
         with self.lines.at(""):
@@ -519,6 +520,21 @@ class _PlanReader:
             if not isinstance(given, list) or not all(isinstance(table, dict) for table in given):
                 raise InputError(f"{name} must be tables", remedy=f"write [[{name}]]")
         yield from map(dict, given)
+
+    def with_defaults(self, methods: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Give methods the values that ``[defaults.NAME]`` has for all of their name."""
+        defaults = self.data.pop("defaults", {})
+        names = {str(table.get("name")) for table in methods}
+        with self.lines.at("defaults"):
+            if not isinstance(defaults, dict) or not all(isinstance(table, dict) for table in defaults.values()):
+                raise InputError("defaults must be tables", remedy="write [defaults.NAME], with the name of a method")
+        for name, table in defaults.items():
+            with self.lines.at(f"defaults.{name}"):
+                if name not in names:
+                    raise InputError(f"no method is named {name!r}", remedy="name one, or leave its defaults out")
+                if taken := {"name", "label"} & table.keys():
+                    raise ParameterError(f"{min(taken)} cannot be a default", remedy="give it to each method")
+        return [{**defaults.get(str(table.get("name")), {}), **table} for table in methods]
 
     def construct(self, cls: type[T], name: str, given: Mapping[str, Any], at: _Place, **defaults: Any) -> T:
         """Construct a table; if it takes parameters of something else, these are the keys that it does not define."""
