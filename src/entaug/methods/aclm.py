@@ -139,7 +139,8 @@ class ACLM(GenerativeAugmenter, PromptedAugmenter):
     Label tokens can represent only flat mentions. Sentences without mentions have no template.
 
     Args:
-        keywords: how keywords are selected: by ``"attention"``; ``"random"``, the same number; or ``"none"``.
+        keywords: how keywords are selected: by ``"attention"``; ``"random"``, as many as one mention
+            selects; or ``"none"``.
         keyword_ratio: the share of the words outside mentions that become keywords for each mention, rounded up
             (starter: 0.7; paper: 0.3).
         keep_function_words: whether templates also keep stop words, punctuation and the first word, so that sentences
