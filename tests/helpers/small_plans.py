@@ -54,6 +54,7 @@ def _smallest_corpus(corpus: CorpusPlan, size: int) -> CorpusPlan:
         max_test=None if corpus.folds else HELD_OUT,
         folds=corpus.folds and 2,
         sizes=(size,),
+        subset_ids=None,
         subset="progressive",
         subset_seed=corpus.subset_seeds[0],
         missing_types="allow",  # a few sentences rarely have all types

@@ -103,8 +103,9 @@ def compute_attentions(
         summed = sum(layer.float().sum(dim=1) for layer in out.attentions[-layers:])
         for i, matrix in zip(batch, summed.cpu().numpy(), strict=True):
             number, row, word_of = parts[i]
-            positions = [position for position, word in enumerate(word_of) if word >= 0]
-            words = np.array([word_of[position] for position in positions])
+            of_word = np.array(word_of, np.intp)
+            positions = np.flatnonzero(of_word >= 0)  # none if the tokenizer has no token for any word
+            words = of_word[positions]
             between_words = matrix[: len(row), : len(row)][np.ix_(positions, positions)]
             np.add.at(matrices[number], np.ix_(words, words), between_words)
 
