@@ -152,7 +152,6 @@ if hasattr(os, "register_at_fork"):
 def draw(method: Augmenter, drafts: Iterable[Draft]) -> None:
     """Generate drafts until each is accepted, finally rejected, or out of attempts."""
     pending = []
-    ahead = method.draws_ahead and method.candidates > 1
     for draft in drafts:
         rejection = rejection_for(draft.source, method.info)
         if rejection:
@@ -162,9 +161,7 @@ def draw(method: Augmenter, drafts: Iterable[Draft]) -> None:
     chosen = pending if method.candidates > 1 else []
     limit = method.attempts + method.candidates - 1
     while pending:
-        # What is wanted in any case is drawn in one batch: a model that writes takes many small steps for each.
-        counts = [min(method.candidates - len(d.candidates), limit - d.attempts) if ahead else 1 for d in pending]
-        drawn = [d for n in range(max(counts)) for d, count in zip(pending, counts, strict=True) if n < count]
+        drawn = _drawn_ahead(pending, method.candidates, limit) if method.draws_ahead else pending
         with _computing:
             results = method.draft([draft.request() for draft in drawn])
             refused: list[Sentence | None] = [None] * len(drawn)
@@ -187,7 +184,7 @@ def draw(method: Augmenter, drafts: Iterable[Draft]) -> None:
             reason = draft.take(result, is_candidate=bool(chosen))
             if reason is not None and (sentence is not None or not draft.candidates):
                 draft.rejections.append((sentence, reason))
-            is_complete = reason is None and len(draft.candidates) == (method.candidates if chosen else 0)
+            is_complete = draft.sentence is not None or len(draft.candidates) == method.candidates
             draft.has_ended = is_complete or (reason is not None and reason.final)
         pending = [draft for draft in pending if not draft.has_ended and draft.attempts < limit]
     if chosen:
@@ -195,6 +192,13 @@ def draw(method: Augmenter, drafts: Iterable[Draft]) -> None:
             scores = method.score([(draft.source, list(draft.candidates.values())) for draft in chosen])
         for draft, of_draft in zip(chosen, scores, strict=True):
             draft.choose(of_draft)
+
+
+def _drawn_ahead(pending: Sequence[Draft], num_candidates: int, limit: int) -> list[Draft]:
+    """Drafts as often as they need an attempt in any case, one round after the other."""
+    # A model that writes takes many small steps for a batch, however large it is.
+    counts = [min(num_candidates - len(draft.candidates), limit - draft.attempts) for draft in pending]
+    return [d for n in range(max(counts)) for d, count in zip(pending, counts, strict=True) if n < count]
 
 
 class Run:

@@ -104,7 +104,7 @@ def compute_attentions(
         for i, matrix in zip(batch, summed.cpu().numpy(), strict=True):
             number, row, word_of = parts[i]
             of_word = np.array(word_of, np.intp)
-            positions = np.flatnonzero(of_word >= 0)  # none if the tokenizer has no token for any word
+            positions = np.flatnonzero(of_word >= 0)  # none in a part with special tokens alone
             words = of_word[positions]
             between_words = matrix[: len(row), : len(row)][np.ix_(positions, positions)]
             np.add.at(matrices[number], np.ix_(words, words), between_words)
