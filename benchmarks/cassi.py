@@ -10,6 +10,8 @@
 - speed: augmentations a second beside a pipeline as the authors built theirs: one pair after the other, all candidates,
   one row a sub-word with the head computed at every place, in fp32.
 - whole: everything, loading and parsing included, for both scorers, with where the time goes.
+- specificity: all candidates scored. How the score goes with rare words (their mean inverse document frequency in the
+  training file) and with mentions, by rank correlation within a pair; and what selections of the best five prefer.
 - growth: pairing alone, exact and with the shortlist; how many of the exact ten best the shortlist has.
 """
 
@@ -22,12 +24,15 @@ import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
+from scipy.stats import spearmanr
 
 import entaug
 from counting import Counted
@@ -47,6 +52,7 @@ CORPORA = {"wnut17": "wnut17/wnut17train.conll", "crossner-ai": "crossner/ai/tra
 SEEN = {"wnut17": 100}  # sentences that the spreads were read off
 LARGE = "multiconer-v1/15000/en_train.conll"
 CONFIDENCES = (4.0, _CONFIDENCE, 1.5)  # deviations between intervals; the second is that of the method
+STARTER: dict[str, Any] = {"encoder": "minilm", "encoder_layer": 4, "dependency_parser": "en_core_web_sm"}
 Row = tuple[str, ...]
 PAPER: dict[str, Any] = {"candidates": 1, "require_mention": False, "min_similarity": 0}
 """The selection of the paper, among all exchanges of the same form."""
@@ -231,6 +237,42 @@ def growth(sizes: list[int]) -> Iterator[Row]:
         )
 
 
+def specificity(counts: dict[str, int]) -> Iterator[Row]:
+    """Score, rarity of words and share of mentions of what is selected, and how they correlate."""
+    lm = TransformersMaskedLM(model_path("mpnet-mlm"), device="cpu")
+    yield ("corpus", "selection", "LM score", "mean IDF", "words in mentions", "J-score")
+    for name, count in counts.items():
+        documents = [{word.lower() for word in s.tokens} for s in entaug.read(DATA / CORPORA[name])]
+        frequency = Counter(chain.from_iterable(documents))
+        sentences = gold(name, count)
+        cassi = CASSI(preset="paper", masked_lm=lm, **STARTER).fit(sentences)
+        selected: dict[str, list[NDArray[np.float64]]] = defaultdict(list)
+        correlations = []
+        for pair, contest in contests_of(cassi, sentences):
+            candidates = [candidate.sentence for candidate in pair.candidates]
+            if len(candidates) <= cassi.top_k:
+                continue
+            scores = entaug.metrics.pseudo_log_likelihood(list(contest.texts), lm) / np.array(contest.words)
+            rarity = [
+                np.mean([np.log(len(documents) / max(1, frequency[word.lower()])) for word in candidate.tokens])
+                for candidate in candidates
+            ]
+            mentioned = [len({i for m in c.mentions for i in m.positions()}) / len(c) for c in candidates]
+            values = np.array([scores, rarity, mentioned, contest.preferences]).T
+            best = np.argsort(-scores)[: cassi.top_k]
+            selected["best LM score"].append(values[best[0]])
+            selected["best J-score of the five likeliest"].append(values[max(best, key=lambda i: values[i, 3])])
+            selected["mean of the five likeliest"].append(values[best].mean(0))
+            selected["mean of all"].append(values.mean(0))
+            correlations.append([spearmanr(scores, one).statistic for one in (rarity, mentioned)])
+        for way, rows_ in selected.items():
+            score, rare, share, preference = np.mean(rows_, 0)
+            yield (name, way, f"{score:.2f}", f"{rare:.2f}", f"{share:.1%}", f"{preference:.3f}")
+        rho = np.nanmean(correlations, 0)
+        told = f"rank correlation with the LM score, mean of {len(correlations)} pairs"
+        yield (name, told, "", f"{rho[0]:+.2f}", f"{rho[1]:+.2f}", "")
+
+
 def table(made: Iterator[Row]) -> list[str]:
     """Markdown, printed as it comes."""
     lines = []
@@ -245,7 +287,7 @@ def table(made: Iterator[Row]) -> list[str]:
 def main() -> None:
     """Measure and write."""
     parser = argparse.ArgumentParser()
-    parts = ["rows", "speed", "whole", "growth"]
+    parts = ["rows", "speed", "whole", "specificity", "growth"]
     parser.add_argument("--only", nargs="+", choices=parts, default=parts)
     parser.add_argument("--sentences", type=int, default=200)
     parser.add_argument("--ai-sentences", type=int, default=200)
@@ -263,6 +305,7 @@ def main() -> None:
         ),
         "speed": ("Beside the authors' way of scoring", lambda: speed(args.sentences, args.few)),
         "whole": ("The whole method, 3 copies", lambda: whole(counts, 3)),
+        "specificity": ("Specificity", lambda: specificity(counts)),
         "growth": ("Pairing of more sentences", lambda: growth(args.sizes)),
     }
     given = " ".join(sys.argv[1:])

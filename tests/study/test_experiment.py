@@ -128,7 +128,7 @@ test = "{TEST}"
         (("sizes = [16]", 'sizes = [16]\n[corpora.options]\nscheme = "x"'), "[corpora.options]", "tag scheme"),
         (("[training]\nepochs = 1", '["training"]\n"epochs" = 0'), '"epochs"', "epochs must be"),
         (("sizes = [16]", "sizes = [99]\ntest = {rest = 50}"), "TWICE", "TOML"),
-        (('name = "mr"', 'name = "mr"\n[defaults.sr]\np = 0.1'), "[defaults.sr]", "no method is named 'sr'"),
+        (('name = "mr"', 'name = "mr"\n[defaults.sr]\np = 0.1'), "[defaults.sr]", "unknown method of the plan 'sr'"),
         (('name = "mr"', 'name = "mr"\n[defaults.mr]\nlabel = "x"'), "[defaults.mr]", "label cannot be a default"),
         (('name = "mr"', 'name = "mr"\n[defaults.mr]\np = 7'), "[[methods]]", "p must"),
         (("seeds = [1]", "seeds = [1]\ndefaults = 3"), "defaults", "write \\[defaults.NAME\\]"),

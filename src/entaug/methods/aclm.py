@@ -139,8 +139,8 @@ class ACLM(GenerativeAugmenter, PromptedAugmenter):
     Label tokens can represent only flat mentions. Sentences without mentions have no template.
 
     Args:
-        keywords: how keywords are selected: by ``"attention"``; ``"random"``, as many as one mention
-            selects; or ``"none"``.
+        keywords: how keywords are selected: by ``"attention"``; at ``"random"``, as many for each
+            mention; or ``"none"``.
         keyword_ratio: the share of the words outside mentions that become keywords for each mention, rounded up
             (starter: 0.7; paper: 0.3).
         keep_function_words: whether templates also keep stop words, punctuation and the first word, so that sentences
@@ -268,7 +268,8 @@ class ACLM(GenerativeAugmenter, PromptedAugmenter):
             templates = []
             for s in usable:
                 words, rng = self._candidates(s), streams.stream(s.fingerprint().hex(), 1)
-                templates.append(Template(s, tuple(sorted(rng.sample(words, min(len(words), self._num_keywords(s)))))))
+                count = min(len(words), self._num_keywords(s))
+                templates.append(Template(s, tuple(sorted({i for _ in s.mentions for i in rng.sample(words, count)}))))
             return templates
         if not hasattr(self.tagger_, "attentions"):
             raise ParameterError(

@@ -531,7 +531,7 @@ class _PlanReader:
         for name, table in defaults.items():
             with self.lines.at(f"defaults.{name}"):
                 if name not in names:
-                    raise InputError(f"no method is named {name!r}", remedy="name one, or leave its defaults out")
+                    raise UnknownNameError("method of the plan", name, names)
                 if taken := {"name", "label"} & table.keys():
                     raise ParameterError(f"{min(taken)} cannot be a default", remedy="give it to each method")
         return [{**defaults.get(str(table.get("name")), {}), **table} for table in methods]
