@@ -32,7 +32,6 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.stats import spearmanr
 
 import entaug
 from counting import Counted
@@ -46,6 +45,7 @@ from entaug.methods import CASSI
 from entaug.methods.base import Request
 from entaug.methods.cassi import _CONFIDENCE, ScoreForecaster, rank_partners
 from entaug.metrics.likelihood import CandidateSet, select_best
+from models import spearman
 
 DATA = Path(os.environ.get("ENTAUG_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 CORPORA = {"wnut17": "wnut17/wnut17train.conll", "crossner-ai": "crossner/ai/train.txt"}
@@ -71,6 +71,14 @@ def contests_of(cassi: CASSI, sentences: list[Sentence]) -> list[tuple[Any, Cand
         if hasattr(pair, "candidates"):
             found.append((pair, cassi._candidate_set(pair)))  # noqa: SLF001
     return found
+
+
+def brute_force(contest: CandidateSet, lm: Any, top_k: int) -> tuple[NDArray[np.float64], list[int], int]:
+    """The scores of all candidates, the likeliest of them, best first, and the one selected."""
+    scores = entaug.metrics.pseudo_log_likelihood(list(contest.texts), lm) / np.array(contest.words)
+    likeliest = sorted(range(len(scores)), key=lambda i: (-scores[i], i))[:top_k]
+    wanted = contest.preferences or []
+    return scores, likeliest, min(likeliest, key=lambda i: (-wanted[i], i))
 
 
 def forecast(lm: Any, work: list[tuple[Any, CandidateSet]]) -> list[CandidateSet]:
@@ -104,10 +112,7 @@ def rows(counts: dict[str, int], brute: int) -> Iterator[Row]:
             yield (name, way, f"{lm.rows / n:.0f}", f"{lm.rows / every:.1%}", told)
         alike = 0
         for contest, proved in list(zip(contests, chosen["all computed"], strict=True))[:brute]:
-            values = entaug.metrics.pseudo_log_likelihood(list(contest.texts), lm) / np.array(contest.words)
-            top = sorted(range(len(values)), key=lambda i: (-values[i], i))[: cassi.top_k]
-            wanted = contest.preferences or []
-            alike += min(top, key=lambda i: (-wanted[i], i)) == proved
+            alike += brute_force(contest, lm, cassi.top_k)[2] == proved
         yield (name, f"brute force on {brute} pairs", "", "", f"{alike} of {brute} as with all computed")
 
 
@@ -243,7 +248,7 @@ def specificity(counts: dict[str, int]) -> Iterator[Row]:
     yield ("corpus", "selection", "LM score", "mean IDF", "words in mentions", "J-score")
     for name, count in counts.items():
         documents = [{word.lower() for word in s.tokens} for s in entaug.read(DATA / CORPORA[name])]
-        frequency = Counter(chain.from_iterable(documents))
+        idf = {word: np.log(len(documents) / n) for word, n in Counter(chain.from_iterable(documents)).items()}
         sentences = gold(name, count)
         cassi = CASSI(preset="paper", masked_lm=lm, **STARTER).fit(sentences)
         selected: dict[str, list[NDArray[np.float64]]] = defaultdict(list)
@@ -252,23 +257,19 @@ def specificity(counts: dict[str, int]) -> Iterator[Row]:
             candidates = [candidate.sentence for candidate in pair.candidates]
             if len(candidates) <= cassi.top_k:
                 continue
-            scores = entaug.metrics.pseudo_log_likelihood(list(contest.texts), lm) / np.array(contest.words)
-            rarity = [
-                np.mean([np.log(len(documents) / max(1, frequency[word.lower()])) for word in candidate.tokens])
-                for candidate in candidates
-            ]
-            mentioned = [len({i for m in c.mentions for i in m.positions()}) / len(c) for c in candidates]
+            scores, likeliest, chosen = brute_force(contest, lm, cassi.top_k)
+            rarity = [np.mean([idf[word.lower()] for word in candidate.tokens]) for candidate in candidates]
+            mentioned = [1 - np.mean(candidate.outside_mask()) for candidate in candidates]
             values = np.array([scores, rarity, mentioned, contest.preferences]).T
-            best = np.argsort(-scores)[: cassi.top_k]
-            selected["best LM score"].append(values[best[0]])
-            selected["best J-score of the five likeliest"].append(values[max(best, key=lambda i: values[i, 3])])
-            selected["mean of the five likeliest"].append(values[best].mean(0))
+            selected["best LM score"].append(values[likeliest[0]])
+            selected["best J-score of the five likeliest"].append(values[chosen])
+            selected["mean of the five likeliest"].append(values[likeliest].mean(0))
             selected["mean of all"].append(values.mean(0))
-            correlations.append([spearmanr(scores, one).statistic for one in (rarity, mentioned)])
-        for way, rows_ in selected.items():
-            score, rare, share, preference = np.mean(rows_, 0)
+            correlations.append([spearman(scores, one) for one in (rarity, mentioned)])
+        for way, of_pairs in selected.items():
+            score, rare, share, preference = np.mean(of_pairs, 0)
             yield (name, way, f"{score:.2f}", f"{rare:.2f}", f"{share:.1%}", f"{preference:.3f}")
-        rho = np.nanmean(correlations, 0)
+        rho = np.nanmean(correlations, 0)  # without a mention in any candidate there is no correlation
         told = f"rank correlation with the LM score, mean of {len(correlations)} pairs"
         yield (name, told, "", f"{rho[0]:+.2f}", f"{rho[1]:+.2f}", "")
 
