@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,10 +20,10 @@ from entaug.metrics.span_f1 import MatchCounts, Scores
 from entaug.report.comparison import Setting, compare_arms
 from entaug.report.markdown import corpus_tables, markdown_report
 from entaug.study.data import prepare_splits
-from entaug.study.engine import _execution_order
+from entaug.study.engine import _Execution, _execution_order
 from entaug.study.plan import read_plan
-from entaug.study.records import RunRecord, read_run_records
-from entaug.study.runs import execute_run
+from entaug.study.records import RecordStore, RunRecord, read_run_records
+from entaug.study.runs import RunSpec, execute_run, make_sentences
 from entaug.study.schedule import Schedule
 from helpers import tiny
 from helpers.small_plans import smallest_plan
@@ -386,6 +387,30 @@ def test_the_first_tagger_is_complete_on_all_corpora_before_the_next_one(schedul
     runs = schedule_of(corpus("a") + corpus("b"), top=top, rest=tagger + method).runs
     order = [(run.tagger.label, run.arm, run.split.corpus.name) for run in _execution_order(runs)]
     assert order == [(t, arm, c) for t in ("linear", "bilstm-crf") for arm in ("gold", "mr") for c in ("a", "b")]
+
+
+def test_no_process_waits_for_sentences_that_another_one_makes(schedule_of: Any) -> None:
+    class Pool:
+        def __init__(self) -> None:
+            self.submitted: list[RunSpec] = []
+
+        def submit(self, _: Any, run: RunSpec) -> Future[Any]:
+            self.submitted.append(run)
+            return Future()
+
+    method = '[[methods]]\nname = "mr"\nratios = [1, 2]\n'
+    schedule = schedule_of(corpus(), top='seeds = [1, 2]\nbaselines = ["gold"]', rest=method)
+    execution = _Execution(schedule.plan, schedule, RecordStore(schedule.plan.output), 6, lambda _: None, lambda: None)
+    execution.futures, execution.failures = {}, {}
+    pool: Any = Pool()
+    execution._submit(pool)
+    arms = [("gold", 0), ("mr", 1)]
+    assert [(run.seed, run.arm, run.ratio) for run in pool.submitted] == [(s, *arm) for s in (1, 2) for arm in arms]
+    make_sentences(pool.submitted[1], pool.submitted[1].parts[0])
+    execution._submit(pool)
+    assert [(run.seed, run.arm, run.ratio) for run in pool.submitted[4:]] == [(1, "mr", 2)]
+    for _, claim in execution.futures.values():
+        claim.close()
 
 
 # ---------------------------------------------------------------------------------------------------- named sentences

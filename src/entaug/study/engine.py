@@ -31,7 +31,7 @@ from entaug.methods.shared.generative import GenerativeAugmenter
 from entaug.study.data import DataSplit, prepare_splits
 from entaug.study.plan import MethodPlan, Plan, TaggerPlan, read_plan
 from entaug.study.records import RECORDS_FILE, RecordStore, RunRecord
-from entaug.study.runs import RunSpec, execute_run, make_sentences, sentences_file
+from entaug.study.runs import RunSpec, execute_run, make_sentences, missing_sentences, sentences_file
 from entaug.study.schedule import Schedule, Selection
 from entaug.study.tables import write_tables
 from entaug.study.times import seconds_left
@@ -303,11 +303,15 @@ class _Execution:
         """Begin runs as long as there are idle processes; return whether others execute some, or just did."""
         is_shared = False
         in_work = {run.key for run, _ in self.futures.values()}
+        in_making = {file for run, _ in self.futures.values() for file in missing_sentences(run)}
         for run in _execution_order(self.schedule.selected):
             if len(self.futures) >= self.jobs:
                 break
             if run.key in self.store.records or run.key in self.failures or run.key in in_work:
                 continue
+            missing = missing_sentences(run)
+            if not in_making.isdisjoint(missing):
+                continue  # it would only wait for them
             if (claim := try_claim(self.plan.output / run.key)) is None:
                 is_shared = True
                 continue
@@ -317,6 +321,7 @@ class _Execution:
                 is_shared = True  # what it was chosen for may have new runs
                 continue
             in_work.add(run.key)
+            in_making.update(missing)
             with interrupts_blocked():
                 self.futures[pool.submit(execute_run, run)] = run, claim
         return is_shared

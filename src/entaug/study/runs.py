@@ -328,6 +328,12 @@ def _make_once(target: Path, make: Callable[[Path], object]) -> Path:
     return target
 
 
+def missing_sentences(run: RunSpec) -> set[Path]:
+    """The files of augmented sentences that the run makes because they are not there yet."""
+    files = {sentences_file(run, part) for part in run.parts if part.makes_sentences}
+    return {file for file in files if not file.exists()}
+
+
 def drop_intermediate(folder: Path, split: DataSplit) -> None:
     """Delete the taggers and sentences that the runs of a split share, once all of them are finished."""
     for path in folder.glob(f"*/{split.train.stem}.*"):
