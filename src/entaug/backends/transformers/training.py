@@ -462,6 +462,8 @@ class FineTunable(TrainableModel, TorchBackend, Generic[Example]):
         self.tokenizer = self._load_tokenizer()
         self.new_tokens = new_tokens
         self.model = self._trainable_model(self.dtype if self.adapters else torch.float32)
+        if self.device.type == "cpu":  # where the backward pass of the fused attention is slow
+            self.model.set_attn_implementation("eager")
 
         def rows(epoch: int) -> list[Row]:
             converted = [self._row(example) for example in (examples(epoch) if callable(examples) else examples)]
