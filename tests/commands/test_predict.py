@@ -129,6 +129,9 @@ def test_errors(text: Path, tagger: FakeTagger) -> None:
         entaug.predict(tagger, text, text.with_name("train.conll"), train=text.with_name("train.conll"), force=True)
     with pytest.raises(InputError, match=r"gone\.txt: no such file"):
         entaug.predict(tagger, [text, text.with_name("gone.txt")], out)
+    with pytest.raises(InputError, match=r'no such file; check the path, or in Python give text itself as \[\{"text"'):
+        entaug.predict(tagger, ["Ada left Rome."])
+    assert len(entaug.predict(tagger, [{"text": "Ada left Rome."}])) == 1
     with pytest.raises(ParameterError, match="no text is given"):
         entaug.predict(tagger, [], out)
     with pytest.raises(ParameterError, match=r"labels of spacy:en_core_web_sm must be mapped to yours; .*--train"):

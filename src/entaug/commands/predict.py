@@ -83,7 +83,8 @@ def predict(
         tagger: the folder of a trained tagger; a model of another library, see `entaug.evaluate`; or a trained
             tagger.
         text: a file or several: plain text (one sentence a line, or running text), a folder of it, one token a line,
-            JSON lines with ``text`` or ``tokens``, or a file in any labelled format, whose labels are dropped.
+            JSON lines with ``text`` or ``tokens``, or a file in any labelled format, whose labels are dropped. In
+            Python, also sentences or dictionaries, such as ``[{"text": "Ada left Rome."}]``.
         output: the file to write, or ``"-"`` for standard output. In Python, None to return the sentences.
         train: the training file: running text is tokenised as it is, and the labels of a model of another library are
             mapped to its labels; None to tokenise by the rules of spaCy.
@@ -180,7 +181,8 @@ def _paths_of(text: Any) -> list[Path]:
         raise ParameterError("a text is named twice", remedy="name each file once")
     for path in paths:
         if str(path) != STDIN and not path.exists():  # before any sentence is labelled
-            raise InputError("no such file", path=str(path), remedy="check the path")
+            text_itself = ', or in Python give text itself as [{"text": "..."}]' if " " in str(path) else ""
+            raise InputError("no such file", path=str(path), remedy=f"check the path{text_itself}")
     return paths
 
 
