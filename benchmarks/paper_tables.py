@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 import sys
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from entaug.files.atomic import atomic_file
 from entaug.metrics.tables import as_markdown
 from entaug.report.markdown import report_parts
 from entaug.report.plan_tables import plan_tables
-from entaug.study.records import read_run_records
+from entaug.study.records import RunRecord, read_run_records
 from entaug.study.tables import TablePlan
 
 PAPERS = Path(__file__).parent / "papers"
@@ -56,15 +57,24 @@ def tables_of(plan: Path) -> list[TablePlan]:
 
 
 def _twin(twin: str) -> str:
-    records = PAPERS / twin / "runs.jsonl"
+    file = PAPERS / twin / "runs.jsonl"
     lines = [f"<!-- twin: {twin} -->", ""]
-    if records.is_file():
-        lines += [f"Figures of the twin, `{twin}.toml`:", ""]
-        for setting, tables in report_parts(read_run_records([records.parent])).tables.items():
+    if file.is_file():
+        records = read_run_records([file.parent])
+        lines += [f"Figures of {'a former' if _is_former(twin, records) else 'the'} twin, `{twin}.toml`:", ""]
+        for setting, tables in report_parts(records).tables.items():
             lines += [f"{setting}", "", as_markdown(tables).strip(), ""]
     else:
         lines += ["The twin has not been run yet, except for its smallest form.", ""]
     return "\n".join([*lines, "<!-- end -->", ""])
+
+
+def _is_former(twin: str, records: Sequence[RunRecord]) -> bool:
+    """Whether records are of an earlier form of a twin, with other corpora, sizes or seeds."""
+    plan = tomllib.loads((PAPERS / f"{twin}.toml").read_text(encoding="utf-8"))
+    sizes = {corpus["name"]: corpus.get("sizes") for corpus in plan["corpora"]}
+    is_known = [record.corpus in sizes and record.size in (sizes[record.corpus] or [record.size]) for record in records]
+    return not all(is_known) or {record.seed for record in records} != set(plan["seeds"])
 
 
 def main() -> int:

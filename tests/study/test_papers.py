@@ -235,7 +235,7 @@ VERDICTS = ("held", "not held", "undecided", "not tested yet", "not testable her
 def test_claims_have_a_verdict_and_a_record_that_exists() -> None:
     page = PAPERS / "claims.md"
     text = page.read_text(encoding="utf-8")
-    rows = re.findall(r"(?m)^\| (.+) \| (.+) \| (.+) \| (.+) \|$", text.partition("## What the papers misprint")[0])
+    rows = re.findall(r"(?m)^\| (.+) \| (.+) \| (.+) \| (.+) \|$", text.partition("## Misprints in the papers")[0])
     claims = [row for row in rows if row[1] not in ("in the paper", "---")]
     assert len(claims) == 80
     for claim, _, verdict, record in claims:
