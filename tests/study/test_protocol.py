@@ -15,6 +15,7 @@ import entaug
 from conftest import EXAMPLE
 from entaug import Mention, Sentence
 from entaug.errors import EntaugError
+from entaug.files.locks import lock
 from entaug.formats import read
 from entaug.metrics.span_f1 import MatchCounts, Scores
 from entaug.report.comparison import Setting, compare_arms
@@ -23,7 +24,7 @@ from entaug.study.data import prepare_splits
 from entaug.study.engine import _Execution, _execution_order
 from entaug.study.plan import read_plan
 from entaug.study.records import RecordStore, RunRecord, read_run_records
-from entaug.study.runs import RunSpec, execute_run, make_sentences
+from entaug.study.runs import RunSpec, execute_run, make_sentences, sentences_file
 from entaug.study.schedule import Schedule
 from helpers import tiny
 from helpers.small_plans import smallest_plan
@@ -406,8 +407,11 @@ def test_no_process_waits_for_sentences_that_another_one_makes(schedule_of: Any)
     execution._submit(pool)
     arms = [("gold", 0), ("mr", 1)]
     assert [(run.seed, run.arm, run.ratio) for run in pool.submitted] == [(s, *arm) for s in (1, 2) for arm in arms]
-    make_sentences(pool.submitted[1], pool.submitted[1].parts[0])
-    execution._submit(pool)
+    [part] = pool.submitted[1].parts
+    make_sentences(pool.submitted[1], part)
+    with lock(sentences_file(pool.submitted[3], part)):
+        execution.futures.popitem()[1][1].close()  # now another process makes them
+        assert execution._submit(pool)
     assert [(run.seed, run.arm, run.ratio) for run in pool.submitted[4:]] == [(1, "mr", 2)]
     for _, claim in execution.futures.values():
         claim.close()

@@ -31,6 +31,22 @@ def lock(target: Path, on_wait: Callable[[], object] = lambda: None) -> Iterator
         yield
 
 
+def is_locked(target: Path) -> bool:
+    """Whether a process writes a file or folder under `lock`."""
+    from filelock import FileLock, Timeout
+
+    path = target.parent / f".{target.name}.lock"
+    if not path.exists():
+        return False
+    file_lock = FileLock(path)
+    try:
+        file_lock.acquire(timeout=0)
+    except Timeout:
+        return True
+    with _released(file_lock):  # left by a process that was killed
+        return False
+
+
 @contextlib.contextmanager
 def claim(target: Path) -> Iterator[None]:
     """Like `lock`, but fail at once where another process writes the target."""

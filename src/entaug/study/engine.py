@@ -25,7 +25,7 @@ from entaug.backends.language_check import note_on_encoder
 from entaug.backends.processes import interrupts_blocked, process_pool
 from entaug.core.progress import in_notebook, notebook_line, shown_time
 from entaug.errors import EntaugError, OutputError
-from entaug.files.locks import lock, try_claim
+from entaug.files.locks import is_locked, lock, try_claim
 from entaug.formats import read
 from entaug.methods.shared.generative import GenerativeAugmenter
 from entaug.study.data import DataSplit, prepare_splits
@@ -310,8 +310,9 @@ class _Execution:
             if run.key in self.store.records or run.key in self.failures or run.key in in_work:
                 continue
             missing = missing_sentences(run)
-            if not in_making.isdisjoint(missing):
-                continue  # it would only wait for them
+            if not in_making.isdisjoint(missing) or any(map(is_locked, missing)):
+                is_shared = True  # it would only wait for them
+                continue
             if (claim := try_claim(self.plan.output / run.key)) is None:
                 is_shared = True
                 continue
