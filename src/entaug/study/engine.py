@@ -193,10 +193,9 @@ def _check_requirements(schedule: Schedule) -> list[str]:
     used: dict[str, tuple[MethodPlan, dict[str, DataSplit]]] = {}
     for run in schedule.selected:
         taggers.setdefault(repr((run.tagger.name, run.tagger.params)), run.tagger)
-        for method in run.parts:
-            if method.makes_sentences and not sentences_file(run, method).exists():
-                of_method = used.setdefault(repr((method.name, method.params)), (method, {}))
-                of_method[1].setdefault(f"{run.split.corpus.name}: {method.label}", run.split)
+        for method, _ in missing_sentences(run):
+            of_method = used.setdefault(repr((method.name, method.params)), (method, {}))
+            of_method[1].setdefault(f"{run.split.corpus.name}: {method.label}", run.split)
     labels = [tagger.label for tagger in plan.taggers]
     for tagger in taggers.values():
         with plan.lines.at("taggers", labels.index(tagger.label), tagger.params):
@@ -303,13 +302,13 @@ class _Execution:
         """Begin runs as long as there are idle processes; return whether others execute some, or just did."""
         is_shared = False
         in_work = {run.key for run, _ in self.futures.values()}
-        in_making = {file for run, _ in self.futures.values() for file in missing_sentences(run)}
+        in_making = {file for run, _ in self.futures.values() for _, file in missing_sentences(run)}
         for run in _execution_order(self.schedule.selected):
             if len(self.futures) >= self.jobs:
                 break
             if run.key in self.store.records or run.key in self.failures or run.key in in_work:
                 continue
-            missing = missing_sentences(run)
+            missing = {file for _, file in missing_sentences(run)}
             if not in_making.isdisjoint(missing) or any(map(is_locked, missing)):
                 is_shared = True  # it would only wait for them
                 continue

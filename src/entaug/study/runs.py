@@ -328,10 +328,10 @@ def _make_once(target: Path, make: Callable[[Path], object]) -> Path:
     return target
 
 
-def missing_sentences(run: RunSpec) -> set[Path]:
-    """The files of augmented sentences that the run makes because they are not there yet."""
-    files = {sentences_file(run, part) for part in run.parts if part.makes_sentences}
-    return {file for file in files if not file.exists()}
+def missing_sentences(run: RunSpec) -> list[tuple[MethodPlan, Path]]:
+    """The methods of a run whose augmented sentences are not there yet, and the files of these."""
+    files = [(part, sentences_file(run, part)) for part in run.parts if part.makes_sentences]
+    return [(part, file) for part, file in files if not file.exists()]
 
 
 def drop_intermediate(folder: Path, split: DataSplit) -> None:

@@ -32,6 +32,7 @@ from entaug.backends.transformers.base import (
     model_name,
     quiet,
     shuffled_batches,
+    unfuse_attention,
 )
 from entaug.backends.transformers.encoder import compute_attentions
 from entaug.backends.transformers.masked_lm import TransformersMaskedLM
@@ -143,8 +144,7 @@ class NeuralTagger(Configurable, abc.ABC):
         model_type = ""
         if isinstance(encoder, Encoder):
             model_type = encoder.model.config.model_type
-            if device.type == "cpu":  # where the backward pass of the fused attention is slow
-                encoder.model.set_attn_implementation("eager")
+            unfuse_attention(encoder.model, device)
         self._dtype = choose_device(self.device, self.precision, model_type=model_type)[1]
         self._decoder = self.build_decoder(encoder.size).to(device)
 

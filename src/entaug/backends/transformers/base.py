@@ -113,6 +113,12 @@ def load_model(cls: Any, folder: Path, *, fault: str = "", remedy: str = "", **o
     return model
 
 
+def unfuse_attention(model: Any, device: torch.device) -> None:
+    """Prepare a model for training: on a CPU the backward pass of the fused attention is slow."""
+    if device.type == "cpu":
+        model.set_attn_implementation("eager")
+
+
 def load_tokenizer(folder: Path, **options: Any) -> Any:
     """Load the tokenizer of a model."""
     tokenizer = load_pretrained(transformers.AutoTokenizer, folder, **options)

@@ -27,7 +27,14 @@ from safetensors.torch import load_file, save_file
 from entaug.backends.compute import trim_heap
 from entaug.backends.config import BaseTrainingConfig, TrainingConfig, TrainingProgress
 from entaug.backends.models.catalogue import file_digest
-from entaug.backends.transformers.base import TorchBackend, load_model, quiet, release_memory, shuffled_batches
+from entaug.backends.transformers.base import (
+    TorchBackend,
+    load_model,
+    quiet,
+    release_memory,
+    shuffled_batches,
+    unfuse_attention,
+)
 from entaug.errors import EntaugError, InputError, ParameterError, one_line
 from entaug.files.atomic import atomic_folder
 
@@ -462,8 +469,7 @@ class FineTunable(TrainableModel, TorchBackend, Generic[Example]):
         self.tokenizer = self._load_tokenizer()
         self.new_tokens = new_tokens
         self.model = self._trainable_model(self.dtype if self.adapters else torch.float32)
-        if self.device.type == "cpu":  # where the backward pass of the fused attention is slow
-            self.model.set_attn_implementation("eager")
+        unfuse_attention(self.model, self.device)
 
         def rows(epoch: int) -> list[Row]:
             converted = [self._row(example) for example in (examples(epoch) if callable(examples) else examples)]
