@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 @contextlib.contextmanager
 def lock(target: Path, on_wait: Callable[[], object] = lambda: None) -> Iterator[None]:
     """Let one process at a time write a file or folder."""
-    # The lock file `.NAME.lock` stands beside the target and is removed by its holder. A process that waited notices
-    # that the file it has locked is gone and locks a new one.
+    # The lock file is removed by its holder. A process that waited notices that the file it has locked is gone and
+    # locks a new one.
     from filelock import FileLock, Timeout
 
-    file_lock = FileLock(target.parent / f".{target.name}.lock", poll_interval=0.1)
+    file_lock = FileLock(_lock_file(target), poll_interval=0.1)
     try:
         file_lock.acquire(timeout=0)
     except Timeout:
@@ -35,7 +35,7 @@ def is_locked(target: Path) -> bool:
     """Whether a process writes a file or folder under `lock`."""
     from filelock import FileLock, Timeout
 
-    path = target.parent / f".{target.name}.lock"
+    path = _lock_file(target)
     if not path.exists():
         return False
     file_lock = FileLock(path)
@@ -53,7 +53,7 @@ def claim(target: Path) -> Iterator[None]:
     # It is independent of `lock`: who holds that may claim the target.
     from filelock import FileLock, Timeout
 
-    path = target.parent / f".{target.name}.writing.lock"
+    path = _lock_file(target, ".writing")
     holder = ""
     with contextlib.suppress(OSError, UnicodeDecodeError):
         holder = path.read_text(encoding="ascii")
@@ -79,6 +79,10 @@ def try_claim(target: Path) -> contextlib.ExitStack | None:
     except OutputError:
         return None
     return stack
+
+
+def _lock_file(target: Path, kind: str = "") -> Path:
+    return target.parent / f".{target.name}{kind}.lock"
 
 
 @contextlib.contextmanager
