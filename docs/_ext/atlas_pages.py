@@ -58,7 +58,7 @@ def number_of_runs() -> int:
 
 
 def atlas_table(runs: Path = ATLAS / "runs" / RECORDS_FILE) -> str:
-    """Which part has been run; the methods by corpus and tagger; and what cannot be run.
+    """Which part has been run; the methods on all corpora, and by corpus and tagger; and what cannot be run.
 
     Args:
         runs: the records.
@@ -73,7 +73,7 @@ def atlas_table(runs: Path = ATLAS / "runs" / RECORDS_FILE) -> str:
         of_taggers = [_row(setting, arms) for setting, arms in by_corpus[name]]
         rows += [(f"`{name}`: {kind}", *row) for row in of_taggers or [("not run yet", *["-"] * 4)]]
     head = ("your corpus is like", "tagger", "F1 of gold alone", "helps", "hurts", "no verdict: largest gains")
-    return "\n".join([_part(values), table(head, rows), *_overall(results), "Not run, and why:\n", _not_run()])
+    return "\n".join([_part(values), *_overall(results), table(head, rows), "Not run, and why:\n", _not_run()])
 
 
 def _part(values: Sequence[dict[str, Any]]) -> str:
@@ -130,6 +130,7 @@ def _overall(results: Mapping[Setting, Sequence[ArmResult]]) -> Iterator[str]:
             ("tagger", "method", "mean gain", "95 % interval", "corpora", "helps on", "hurts on"),
             [row for _, row in sorted(rows, key=lambda item: (item[1][0], item[0]))],
         )
+        yield "By corpus:\n"
 
 
 def _not_run() -> str:
