@@ -414,6 +414,25 @@ def test_markers_before_words_can_be_read(folders: dict[str, Path], kind: str) -
 
 
 @EACH_KIND
+def test_the_words_of_a_new_token_are_not_written_in_its_place(folders: dict[str, Path], kind: str) -> None:
+    pairs = [(a, f"<B-X> {a} <B-X> {b}") for a in ("red", "blue") for b in ("red", "blue")]
+    learned = made(folders, kind).fit(pairs, TUNING, new_tokens={"<B-X>": "green"})
+    parts = learned.untrained_ids
+    assert parts
+    assert set(parts) <= {id_ for row in learned.encode(["green", " green"]) for id_ in row}
+
+    def scores(required: str, *text: int) -> torch.Tensor:
+        phrases = [[learned.vocabulary.phrases([required])]]
+        [constraint] = learned.vocabulary.constraints(phrases, [], DecodingConfig(), 0)
+        return constraint.constrain([text], [0], torch.zeros(1, len(learned.tokenizer)))[0]
+
+    assert scores("red")[parts].isneginf().all()
+    [green] = learned.vocabulary.phrases(["green"])
+    for i, id_ in enumerate(green.spaced):
+        assert scores("green", *green.spaced[:i])[id_].isfinite(), "it may be written where it is required"
+
+
+@EACH_KIND
 def test_a_word_may_stand_behind_a_piece_but_no_letters_may(folders: dict[str, Path], kind: str) -> None:
     generator = made(folders, kind)
     glues = generator.vocabulary.joining

@@ -50,6 +50,12 @@ def test_a_mention_that_is_labelled_elsewhere_is_missing() -> None:
     assert finding.reason == '"machine translation" is labelled TASK 2 times elsewhere, and 0 times unlabelled'
 
 
+def test_the_last_word_of_a_sentence_counts_once() -> None:
+    # "machine" at the end is no place of the longer "machine translation".
+    one = found("[machine translation]TASK", "a [machine]TOOL", "my machine", "a machine too")[0]
+    assert one.reason == '"machine" is unlabelled 2 times elsewhere, and 0 times labelled TOOL'
+
+
 def test_words_that_are_mostly_unlabelled_are_a_spurious_mention() -> None:
     [finding] = found("the [party]ORG", *["a party"] * 3)
     assert (finding.place, finding.kind, finding.given) == (0, "spurious", Mention("ORG", [(1, 2)]))

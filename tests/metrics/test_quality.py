@@ -89,7 +89,7 @@ def test_the_masked_score_is_the_pseudo_log_likelihood_by_words() -> None:
 def test_equal_texts_are_asked_once_and_order_changes_nothing() -> None:
     rng = Random(5)
     texts = [[rng.choice("abcdefgh") for _ in range(rng.randint(1, 6))] for _ in range(40)]
-    gold = [sentence(" ".join(text), (rng.choice("XY"), 0, 1)) for text in texts]
+    gold = [sentence(" ".join(text).capitalize(), (rng.choice("XY"), 0, 1)) for text in texts]
     pairs = [AugmentedPair(rng.choice(gold), rng.choice(gold)) for _ in range(700)]
     lm = Scripted({"a": -2.0})
     models: dict[str, Any] = {"causal_lm": lm, "masked_lm": FakeMaskedLM(), "encoder": FakeEncoder()}
@@ -241,6 +241,25 @@ def test_self_bertscore_of_many_is_of_a_sample_and_says_so() -> None:
 # --------------------------------------------------------------------------------------------------- labels and length
 
 
+def test_unlabelled_mentions_are_places_of_names_of_gold_without_a_label() -> None:
+    gold = [
+        sentence("Rome and Boston", ("LOC", 0, 1), ("LOC", 2, 3)),
+        sentence("at Boston University", ("ORG", 1, 3)),
+        sentence("May sang", ("PER", 0, 1)),
+        Sentence("in May".split()),
+    ]
+    made = [
+        sentence("Rome saw Rome and Boston University", ("LOC", 0, 1)),  # Rome, Boston University and Boston
+        sentence("Rome in May", ("ORG", 0, 1)),  # another label is a label; half of the places of May have none
+        Sentence("nothing".split()),
+    ]
+    assert of("unlabelled_mentions", [AugmentedPair(one) for one in made], gold) == (0.6, [0.75, 0.0, None])
+    own = measure_corpus(
+        AugmentedCorpus([gold[0], gold[0], Sentence(["Rome"])]), measures=["unlabelled_mentions"], **NO_MODELS
+    )
+    assert own[0].values == {"unlabelled_mentions": 0.2}
+
+
 def test_shift_of_labels() -> None:
     gold = [sentence("a b", ("X", 0, 1), ("Y", 1, 2))]
     made = [AugmentedPair(sentence("a b", ("X", 0, 1))), AugmentedPair(sentence("a b", ("X", 1, 2)))]
@@ -277,6 +296,7 @@ def test_nothing_one_sentence_no_mentions_and_no_source_have_notes_where_they_ha
         *("source_lm_difference", "diversity_e", "diversity_n", "diversity_l", "new_words", "similarity"),
         *("near_source", "length_difference", "self_bertscore", "label_distance", "label_variation"),
         *("unseen_mentions", "unseen_mentions_distinct", "unseen_contexts", "unseen_contexts_distinct"),
+        "unlabelled_mentions",
     }
     told = " ".join(lone.notes)
     assert all(name in told for name in undefined)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import groupby, pairwise
@@ -19,6 +19,7 @@ from entaug.backends.resolve import check_name, preparing_command, resolve, reso
 from entaug.core.data import Sentence
 from entaug.core.languages import LanguageProfile, language_name
 from entaug.core.mentions import Mention, Span
+from entaug.core.phrases import Phrases, known_mentions
 from entaug.core.words import is_word, label_in_words, stop_words
 from entaug.filters.base import Filter
 
@@ -77,22 +78,6 @@ def is_shouted(tokens: Iterable[str]) -> bool:
     return len(words) > 1 and 2 * sum(word.isupper() for word in words) > len(words)
 
 
-def _by_first_word(mentions: Iterable[tuple[str, ...]]) -> dict[str, list[tuple[str, ...]]]:
-    by_first: defaultdict[str, list[tuple[str, ...]]] = defaultdict(list)
-    for words in sorted(mentions):
-        by_first[words[0]].append(words)
-    return dict(by_first)
-
-
-def _occurrences(tokens: Sequence[str], by_first: Mapping[str, Sequence[tuple[str, ...]]]) -> Iterator[Span]:
-    """Where mentions, listed by their first words, stand in a text, without regard to case."""
-    folded = _folded(tokens)
-    for start, first in enumerate(folded):
-        for words in by_first.get(first, ()):
-            if folded[start : start + len(words)] == words:
-                yield start, start + len(words)
-
-
 def _folded(tokens: Iterable[str]) -> tuple[str, ...]:
     return tuple([token.casefold() for token in tokens])
 
@@ -127,8 +112,7 @@ class NameEvidence:
         for sentence in gold:
             self._add(sentence)
         self.labels = sorted(self._capitalised)
-        self._by_first = _by_first_word(self._mentions)
-        self._drop_ambiguous_mentions(gold)
+        self._known = known_mentions(gold, str.casefold)
         self.learn((), None)
 
     def learn(self, sample: Sequence[Sentence], recognizer: EntityRecognizer | None) -> None:
@@ -204,25 +188,12 @@ class NameEvidence:
             if one.end == other.start:
                 self.adjacent_labels.add((one.label, other.label))
 
-    def _drop_ambiguous_mentions(self, gold: Sequence[Sentence]) -> None:
-        """Forget mentions whose words are more often no mention, so that they need no label."""
-        unlabelled: Counter[tuple[str, ...]] = Counter()
-        for sentence in gold:
-            spans = [(mention.start, mention.end) for mention in sentence.mentions]
-            for start, end in _occurrences(sentence.tokens, self._by_first):
-                if not any(a <= start and end <= b for a, b in spans):
-                    unlabelled[_folded(sentence.tokens[start:end])] += 1
-        self._by_first = {
-            first: [words for words in sequences if self._mentions[words].total() > unlabelled[words]]
-            for first, sequences in self._by_first.items()
-        }
-
     # ------------------------------------------------------------------------------------------------------- mentions
 
     def known_spans(self, tokens: Sequence[str]) -> Iterator[Span]:
         """Find known mentions in a text, overlapping ones included."""
         # A single word in another case than in the corpus counts only where the corpus does not have it as a word.
-        for start, end in _occurrences(tokens, self._by_first):
+        for start, end in self._known.find(_folded(tokens)):
             words = tuple(tokens[start:end])
             if len(words) > 1 or words in self._as_written or not self.is_ordinary(words[0].lower()):
                 yield start, end
@@ -584,7 +555,7 @@ class UncasedNames:
         places = {i for i, word in enumerate(_folded(tokens)) if self._is_name(word)}
         spans = [(start, end) for start, end, _ in (recognition.entities if recognition else ())]
         places.update(i for start, end in spans if not places.isdisjoint(range(start, end)) for i in range(start, end))
-        places.update(i for start, end in _occurrences(tokens, self._by_first) for i in range(start, end))
+        places.update(i for start, end in self._phrases.find(_folded(tokens)) for i in range(start, end))
         return places
 
     def _is_name(self, word: str) -> bool:
@@ -598,8 +569,8 @@ class UncasedNames:
         return {word for word, n in self._inside.items() if n > self._outside[word] and word not in self._stop_words}
 
     @cached_property
-    def _by_first(self) -> dict[str, list[tuple[str, ...]]]:
-        return _by_first_word(self._mentions)
+    def _phrases(self) -> Phrases:
+        return Phrases(self._mentions)
 
 
 Faults = Iterator[tuple[str, ...]]

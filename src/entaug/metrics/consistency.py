@@ -7,7 +7,7 @@ places that are labelled as is given.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
@@ -15,6 +15,7 @@ from typing import NamedTuple, Protocol
 from entaug.core.changes import Change
 from entaug.core.data import Sentence
 from entaug.core.mentions import Mention, Span, contiguous_mention
+from entaug.core.phrases import Phrases
 from entaug.errors import InputError
 
 KINDS = ("missing", "spurious", "type", "boundary", "type and boundary")
@@ -183,7 +184,6 @@ class Usages:
 
     def __init__(self, sentences: Sequence[Sentence]) -> None:
         self._are_nested = not all(sentence.is_flat for sentence in sentences)
-        self._lengths: defaultdict[str, set[int]] = defaultdict(set)  # of the forms that begin with a word
         self._patterns: dict[tuple[str, ...], Counter[_Pattern]] = {}
         self._inside: Counter[tuple[str, str, int]] = Counter()
         self._beside: Counter[tuple[str, str, int]] = Counter()
@@ -191,19 +191,19 @@ class Usages:
             for mention in sentence.mentions:
                 if mention.is_contiguous:
                     form = sentence.mention_tokens(mention)
-                    self._lengths[form[0]].add(len(form))
                     self._patterns[form] = Counter()
                     for word, side, is_inside in _edges(sentence.tokens, mention):
                         (self._inside if is_inside else self._beside)[mention.label, word, side] += 1
+        self._forms = Phrases(self._patterns)
         for sentence in sentences:
-            for start, end in self._occurrences(sentence.tokens):
+            for start, end in self._forms.find(sentence.tokens):
                 pattern = self._pattern(sentence, start, end)
                 if pattern is not None:
                     self._patterns[sentence.tokens[start:end]][pattern] += 1
 
     def changes(self, sentence: Sentence) -> Iterator[Change]:
         """Yield what is labelled otherwise at other places."""
-        for start, end in self._occurrences(sentence.tokens):
+        for start, end in self._forms.find(sentence.tokens):
             own = self._pattern(sentence, start, end)
             for pattern in self._patterns[sentence.tokens[start:end]] if own is not None else ():
                 given, suggested = set(own or ()).difference(pattern), set(pattern).difference(own or ())
@@ -263,13 +263,6 @@ class Usages:
                 inside, beside = self._inside[key], self._beside[key]
                 found.append(Usage(inside, beside - own) if is_wider else Usage(beside, inside - own))
         return min(found, key=lambda usage: usage.suggested / (sum(usage) + 1), default=Usage())
-
-    def _occurrences(self, tokens: tuple[str, ...]) -> Iterator[Span]:
-        """The places of all pieces of text that are a mention anywhere."""
-        for start, word in enumerate(tokens):
-            for length in sorted(self._lengths.get(word, ())):
-                if tokens[start : start + length] in self._patterns:
-                    yield start, start + length
 
     def _pattern(self, sentence: Sentence, start: int, end: int) -> _Pattern | None:
         """The labels of a piece of text; None where a mention goes beyond it."""

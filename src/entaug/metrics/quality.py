@@ -197,7 +197,7 @@ _NAMES = (
     ),
     *("unseen_mentions", "unseen_mentions_distinct", "unseen_contexts", "unseen_contexts_distinct"),
     *("type_token_ratio", "distinct_1", "distinct_2", "self_bertscore", "self_bertscore_with_gold"),
-    *("label_distance", "label_variation", "mentions", "length", "length_difference"),
+    *("unlabelled_mentions", "label_distance", "label_variation", "mentions", "length", "length_difference"),
 )
 
 MEASURES: Registry[Measure] = Registry(

@@ -335,6 +335,8 @@ class OutputVocabulary:
         """Create the constraints of the texts of a batch."""
         constraints: list[TokenConstraint] = []
         if required is not None:
+            # Where a new token is likely but not allowed, so are the parts of the words that its embedding began with.
+            forbidden = [*forbidden, *(Phrase((id_,), (id_,), (id_,)) for id_ in self._backend.untrained_ids)]
             ends = (self.end_id, self.end_marks, self.joining, self.is_opening)
             constraints.append(
                 PhraseConstraint(

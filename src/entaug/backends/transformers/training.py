@@ -406,7 +406,7 @@ def _checksum(config: Mapping[str, Any], weights: Path) -> str:
 class FineTunable(TrainableModel, TorchBackend, Generic[Example]):
     """Base of the backends on transformers that can be fine-tuned."""
 
-    saved = ("adapters", "new_tokens", "max_target_length")
+    saved = ("adapters", "new_tokens", "untrained_ids", "max_target_length")
     task: str | None = None  # the name that peft has for it
 
     def __init__(self, name: str | Path, *, adapters: bool | None = None, **options: Any) -> None:
@@ -414,6 +414,7 @@ class FineTunable(TrainableModel, TorchBackend, Generic[Example]):
         TorchBackend.__init__(self, name, **options)
         self.adapters = self.device.type == "cpu" if adapters is None else adapters
         self.new_tokens: dict[str, str] = {}
+        self.untrained_ids: list[int] = []  # parts of the words of new tokens that no training text has
         self.max_target_length: int | None = None
 
     @property
@@ -476,6 +477,9 @@ class FineTunable(TrainableModel, TorchBackend, Generic[Example]):
             if not epoch:
                 lengths = (sum(label != IGNORED for label in labels) for _, labels in converted)
                 self.max_target_length = max(lengths, default=None)
+                words = sorted({word for text in new_tokens.values() for word in text.split()})
+                parts = {id_ for row in self.encode([*words, *(f" {word}" for word in words)]) for id_ in row}
+                self.untrained_ids = sorted(parts.difference(*(ids for row in converted for ids in row)))
             return converted
 
         self._fine_tune(

@@ -13,7 +13,7 @@ is guessed: tokens are matched, each occurrence is used once, and ambiguous text
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from itertools import groupby, pairwise
@@ -24,6 +24,7 @@ from entaug.core.alignment import CorpusTokenizer, detokenize
 from entaug.core.data import Provenance, Sentence
 from entaug.core.edits import Edit
 from entaug.core.mentions import Mention, Span
+from entaug.core.phrases import known_mentions
 from entaug.core.spacing import WIDE, infer_spaces
 from entaug.errors import TagError
 
@@ -205,27 +206,16 @@ def _group(sentence: Sentence, covered: list[int], members: list[Mention]) -> Me
 class KnownMentions:
     """The mentions of a corpus, which must not occur without a label in generated text."""
 
-    # Token sequences that occur more often outside mentions than as a mention are left out. At the beginning of a
-    # sentence a word may be capitalised.
+    # At the beginning of a sentence a word may be capitalised.
 
     def __init__(self, corpus: Iterable[Sentence]) -> None:
         gold = list(corpus)
-        as_mention: Counter[tuple[str, ...]] = Counter()
         self._labels: defaultdict[tuple[str, ...], set[str]] = defaultdict(set)
         for sentence in gold:
             for mention in sentence.mentions:
                 if mention.is_contiguous:
-                    tokens = sentence.tokens[mention.start : mention.end]
-                    as_mention[tokens] += 1
-                    self._labels[tokens].add(mention.label)
-        self._by_first = _by_first_token(as_mention)
-        outside: Counter[tuple[str, ...]] = Counter()
-        for sentence in gold:
-            covered = [set(mention.positions()) for mention in sentence.mentions]
-            for start, end, tokens in self._occurrences(sentence.tokens):
-                if not any(positions.issuperset(range(start, end)) for positions in covered):
-                    outside[tokens] += 1
-        self._by_first = _by_first_token(tokens for tokens, count in as_mention.items() if count >= outside[tokens])
+                    self._labels[sentence.mention_tokens(mention)].add(mention.label)
+        self._phrases = known_mentions(gold)
 
     def label(self, tokens: tuple[str, ...]) -> str | None:
         """Return the label of a mention."""
@@ -234,34 +224,21 @@ class KnownMentions:
 
     def texts(self) -> list[str]:
         """Return all mentions as running text."""
-        texts = {detokenize(tokens) for sequences in self._by_first.values() for tokens in sequences}
+        texts = {detokenize(tokens) for tokens in self._phrases}
         return sorted(texts | {text[:1].upper() + text[1:] for text in texts})
 
     def find(self, tokens: Sequence[str]) -> Iterator[Span]:
         """Find all occurrences in a text, overlapping ones included."""
-        for start, end, _ in self._occurrences(tokens):
-            yield start, end
-
-    def _occurrences(self, tokens: Sequence[str]) -> Iterator[tuple[int, int, tuple[str, ...]]]:
-        for start, token in enumerate(tokens):
-            firsts = [token]
+        for start in range(len(tokens)):
+            texts = [tokens]
             if not start or _SENTENCE_ENDS.issuperset(tokens[start - 1]):
-                firsts = list(dict.fromkeys((token, *_uncapitalised((token,)))))
-            for first in firsts:
-                for known in self._by_first.get(first, ()):
-                    if (first, *tokens[start + 1 : start + len(known)]) == known:
-                        yield start, start + len(known), known
+                texts.append((*tokens[:start], *_uncapitalised(tokens[start:])))
+            for end in sorted({end for text in texts for end in self._phrases.ends(text, start)}):
+                yield start, end
 
 
-def _uncapitalised(tokens: tuple[str, ...]) -> tuple[str, ...]:
+def _uncapitalised(tokens: Sequence[str]) -> tuple[str, ...]:
     return (tokens[0][:1].lower() + tokens[0][1:], *tokens[1:])
-
-
-def _by_first_token(sequences: Iterable[tuple[str, ...]]) -> dict[str, list[tuple[str, ...]]]:
-    by_first: defaultdict[str, list[tuple[str, ...]]] = defaultdict(list)
-    for tokens in sequences:
-        by_first[tokens[0]].append(tokens)
-    return dict(by_first)
 
 
 def match_mentions(
