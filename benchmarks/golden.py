@@ -31,7 +31,7 @@ import json
 import platform
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
 from hashlib import blake2b
 from importlib import metadata
@@ -779,6 +779,15 @@ def comparable(path: Path = GOLDEN) -> str | None:
     return f"recorded with other versions: {', '.join(others)}" if others else None
 
 
+def stamped(record: Mapping[str, Any], written: Iterable[str], dependent: Iterable[str]) -> dict[str, Any]:
+    """A record with this environment; if it is another one, all that depends on it must be written."""
+    here = environment()
+    left = (record["cases"].keys() & set(dependent)).difference(written)
+    if left and any(record.get(name) != value for name, value in here.items()):
+        sys.exit(f"recorded on another machine or with other versions: write these too: {', '.join(sorted(left))}")
+    return {**record, **here, "commit": commit(), "cases": record["cases"]}
+
+
 def store(record: Mapping[str, Any], order: Sequence[str], path: Path = GOLDEN) -> None:
     """Write a record, one case a line."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -870,11 +879,7 @@ def main() -> int:
     if args.check and any(case.kind == "models" for case in chosen) and (why := comparable()):
         print(f"what models make may differ for no fault of the code: {why}")
     if args.write and any(case.kind == "models" for case in chosen):  # fast cases are the same everywhere
-        here = environment()
-        kept = {case.name for case in CASES if case.kind == "models"} & record["cases"].keys()
-        if {name: record.get(name) for name in here} != here and not kept <= {case.name for case in chosen}:
-            sys.exit("the cases of models that are recorded are of another machine or other versions: write them all")
-        record = {**record, **here, "commit": commit(), "cases": record["cases"]}
+        record = stamped(record, [case.name for case in chosen], [case.name for case in CASES if case.kind == "models"])
     faulty = 0
     total = time.monotonic()
     for case in chosen:

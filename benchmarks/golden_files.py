@@ -38,7 +38,7 @@ from entaug.formats.files import FORMATS, find_format, open_file
 from entaug.metrics.likelihood import log_likelihood
 from entaug.study.engine import run_experiment
 from entaug.taggers.base import TaggerTrainingConfig, create_tagger
-from golden import ROOT, SEED, commit, corpus, digest, environment, recorded, store
+from golden import ROOT, SEED, corpus, digest, environment, recorded, stamped, store
 from helpers import fakes
 
 GOLDEN = ROOT / "tests" / "golden" / "files.json"
@@ -570,6 +570,10 @@ def main() -> int:
     chosen = [name for name in chosen if not (args.fast and PARTS[name].kind == "models")]
     print(f"entaug {entaug.__version__} of {Path(entaug.__file__).parent}", flush=True)
     record = recorded(GOLDEN)
+    if args.write and any(map(comparable, chosen)):  # other parts are the same everywhere
+        record = stamped(
+            record, chosen, [name for name, part in PARTS.items() if part.kind == "models" or part.libraries]
+        )
     faulty = 0
     for name in chosen:
         begun = time.monotonic()
@@ -579,7 +583,7 @@ def main() -> int:
         told = f"{time.monotonic() - begun:7.1f} s  {name}: {len(new)} entries"
         print("\n      ".join([told, *found]), flush=True)
         if args.write:
-            record = {**environment(), "commit": commit(), "cases": {**record["cases"], name: new}}
+            record = {**record, "cases": {**record["cases"], name: new}}
             store(record, list(PARTS), GOLDEN)
     if args.check:
         print(f"{faulty} parts differ" if faulty else "nothing differs")
