@@ -237,6 +237,16 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
     assert rows(text, "sis")[0][6:10] == ["-", "-", "-", "-"]
 
 
+def test_runs_of_several_devices_are_told(tmp_path: Path) -> None:
+    on = [{"environment": {"device": device}} for device in ("cpu (x86_64)", "cuda (H100)")]
+    same = [*seeds("gold-steps", 2, [6, 6], **on[0]), *seeds("lwtr", 2, [7, 7], **on[0])]
+    others = seeds("mr", 2, [4, 4], **on[1])
+    text = told(tmp_path, [*same, *others])
+    assert rows(text, "lwtr")[0][-1] == "helps"
+    note = "compared between devices, cpu (x86_64) and cuda (H100): part of a difference may be theirs"
+    assert rows(text, "mr")[0][-1] == f"hurts; {note}"
+
+
 def test_leaks_one_seed_and_replaced_runs(tmp_path: Path) -> None:
     records = [record("gold-steps", 1, 1, 5), record("lwtr", 1, 1, 3), record("lwtr", 1, 1, 7) | {"key": "other"}]
     records[-1]["leaks"] = {"dev": 0, "test": 1200}

@@ -34,7 +34,7 @@ from entaug.study.data import prepare_splits
 from entaug.study.engine import run_error, run_experiment
 from entaug.study.plan import copies_for, patience_ratios, read_plan
 from entaug.study.records import RecordStore, RunRecord, read_run_records
-from entaug.study.runs import RunSpec, execute_run
+from entaug.study.runs import RunSpec, current_environment, execute_run
 from entaug.study.schedule import Schedule
 from helpers import tiny
 from helpers.counting import wait_until
@@ -460,6 +460,18 @@ def test_records_survive_half_a_line_and_a_change_of_plan(encoder: Path, tmp_pat
     assert len((folder / "runs.jsonl").read_text().splitlines()) == len(fewer)
     assert len((folder / "other-runs.jsonl").read_text().splitlines()) == len(schedule.runs) - len(fewer)
     assert len(RecordStore(folder).records) == len(schedule.runs)
+
+
+def test_records_of_another_device_are_told_before_runs_are_added(encoder: Path, tmp_path: Path) -> None:
+    plan = write_plan(tmp_path, encoder, "seeds = [1]")
+    [first, *_] = schedule_of(tmp_path, encoder, "seeds = [1]").runs
+    elsewhere = {**current_environment(), "device": "cuda (H100)"}
+    RecordStore(tmp_path / "plan").append(replace(f1_record(first, 0.5), environment=elsewhere), 1.0)
+    notes: list[str] = []
+    run_experiment(plan, jobs=1, report=notes.append)
+    assert [note.partition(";")[0] for note in notes] == [
+        f"the records are of device {current_environment()['device']} and cuda (H100)"
+    ]
 
 
 def test_lines_that_are_no_records_are_passed_over(encoder: Path, tmp_path: Path) -> None:

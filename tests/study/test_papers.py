@@ -6,6 +6,7 @@ import importlib
 import json
 import re
 import sys
+from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -20,6 +21,7 @@ from entaug.methods import METHODS
 from entaug.report.plan_tables import misprints
 from entaug.study.data import prepare_splits
 from entaug.study.plan import MethodPlan, Plan, TaggerPlan, read_plan
+from entaug.study.records import read_run_records
 from entaug.study.runs import execute_run
 from entaug.study.schedule import Schedule
 from entaug.study.tables import AVERAGE
@@ -227,6 +229,14 @@ def test_pages_of_papers_hold_their_tables_and_the_records_of_their_twins(paper_
         assert paper_tables.with_results(text) == text, f"{path.name}: run python benchmarks/paper_tables.py"
         mentioned |= set(re.findall(r"<!-- (?:twin|paper): (\S+) -->", text))
     assert mentioned == {name_of(path).removesuffix(".toml") for path in (*TWINS, *WHOLE)}
+
+
+def test_runs_that_are_compared_are_of_one_device() -> None:
+    devices: dict[tuple[object, ...], set[object]] = defaultdict(set)
+    for path in TWINS:
+        for record in read_run_records([path.with_suffix("")]):
+            devices[path.stem, *record.labels[:3]].add(record.environment.get("device"))
+    assert {place: some for place, some in devices.items() if len(some) > 1} == {}
 
 
 VERDICTS = ("held", "not held", "undecided", "not tested yet", "not testable here")

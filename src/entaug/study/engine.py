@@ -30,8 +30,15 @@ from entaug.formats import read
 from entaug.methods.shared.generative import GenerativeAugmenter
 from entaug.study.data import DataSplit, prepare_splits
 from entaug.study.plan import MethodPlan, Plan, TaggerPlan, read_plan
-from entaug.study.records import RECORDS_FILE, RecordStore, RunRecord
-from entaug.study.runs import RunSpec, execute_run, make_sentences, missing_sentences, sentences_file
+from entaug.study.records import RECORDS_FILE, RecordStore, RunRecord, differing_environments
+from entaug.study.runs import (
+    RunSpec,
+    current_environment,
+    execute_run,
+    make_sentences,
+    missing_sentences,
+    sentences_file,
+)
 from entaug.study.schedule import Schedule, Selection
 from entaug.study.tables import write_tables
 from entaug.study.times import seconds_left
@@ -179,6 +186,10 @@ def run_experiment(
         return replace(state, seconds_left=seconds_left(schedule.selected, store.seconds, jobs, report))
     for note in _check_requirements(schedule):
         report(note)
+    if any(run.key not in store.records for run in schedule.selected):
+        environments = [record.environment for record in store.records.values()]
+        for note in differing_environments([*environments, current_environment()] if environments else ()):
+            report(note)
     plan.output.mkdir(parents=True, exist_ok=True)
     if sentences_only:
         return _make_all_sentences(schedule, jobs, progress)

@@ -15,7 +15,7 @@ from entaug.metrics.span_f1 import MatchCounts, Scores, score
 from entaug.study.data import prepare_splits, short_hash
 from entaug.study.engine import advance, sort_records
 from entaug.study.plan import Plan
-from entaug.study.records import RECORDS_FILE, RecordStore, RunRecord, records_of
+from entaug.study.records import RECORDS_FILE, RecordStore, RunRecord, differing_environments, records_of
 from entaug.study.runs import RunSpec
 from entaug.study.schedule import Schedule
 from entaug.study.tables import write_tables
@@ -54,7 +54,7 @@ def merge_records(plan: Plan, paths: Iterable[str | Path], *, check_only: bool =
     advance(schedule, store)  # what dev chose is among them
     _Check(schedule).all(others)
     notes = [note for record in others if (note := _deviation(store.records[record.key], record))]
-    notes += _other_environments(store.records.values())
+    notes += differing_environments(record.environment for record in store.records.values())
     added = store.records.keys() - own
     if not check_only:
         plan.output.mkdir(parents=True, exist_ok=True)
@@ -77,17 +77,6 @@ def _deviation(known: RunRecord, other: RunRecord) -> str:
         return ""
     there = f"{other.path}:{other.line}"
     return f"{_name(known)}: F1 {100 * theirs:.1f} in {there}, {100 * ours:.1f} before, which is kept"
-
-
-def _other_environments(records: Iterable[RunRecord]) -> list[str]:
-    """A note on each library of which the records have several versions."""
-    versions: dict[str, set[str]] = {"torch": set(), "transformers": set()}
-    for record in records:
-        for name, known in versions.items():
-            if name in record.environment:
-                known.add(str(record.environment[name]))
-    several = {name: known for name, known in versions.items() if len(known) > 1}
-    return [f"the records are of {name} {' and '.join(sorted(known))}" for name, known in several.items()]
 
 
 class _Check:

@@ -33,6 +33,8 @@ _BEGINNING = 64  # bytes of a line by which it is recognised: its key is among t
 _RATIO = "amount"
 """The key of the ratio in files: it is part of the configurations by which runs are known."""
 
+_OTHER_DEVICE = "; the same run differs by some points of F1 between devices: compare runs of one device only"
+
 LeakCounts = Annotated[
     Mapping[str, int], Check(lambda counts: all(type(n) is int for n in counts.values()), "integers by name")
 ]
@@ -137,6 +139,20 @@ class RunRecord:
         except (ParameterError, InputError) as error:
             message = error.message
         raise InputError(message, path=path, line=line, remedy=_REMEDY) from None
+
+
+def differing_environments(environments: Iterable[Mapping[str, Any]]) -> list[str]:
+    """A note on each of device, precision and libraries in which the environments of runs differ."""
+    known: dict[str, set[str]] = {name: set() for name in ("device", "precision", "torch", "transformers")}
+    for environment in environments:
+        for name, values in known.items():
+            if name in environment:
+                values.add(str(environment[name]))
+    return [
+        f"the records are of {name} {' and '.join(sorted(values))}{_OTHER_DEVICE if name == 'device' else ''}"
+        for name, values in known.items()
+        if len(values) > 1
+    ]
 
 
 def is_run_record(value: object) -> bool:

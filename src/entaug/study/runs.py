@@ -204,7 +204,7 @@ def execute_run(run: RunSpec, progress: TrainingProgress | None = None) -> tuple
         search=run.search,
         new_in_test=count_shared(new, (s for test in tests.values() for s in test)) if run.method else 0,
         config=run.config(),
-        environment=_environment(),
+        environment=current_environment(),
     )
     return record, _clock() - start
 
@@ -385,7 +385,7 @@ def _gold_tagger(
     return load_tagger(folder)
 
 
-def _environment() -> dict[str, Any]:
+def current_environment() -> dict[str, Any]:
     """Versions and device of the computation."""
     import torch
     import transformers
