@@ -20,7 +20,7 @@ from entaug.backends.config import DecodingConfig, TrainingConfig
 from entaug.backends.protocols import Generator
 from entaug.backends.transformers import decoding as processors
 from entaug.backends.transformers import training
-from entaug.backends.transformers.constraints import NewTokens, Phrase, PhraseConstraint
+from entaug.backends.transformers.constraints import Phrase, PhraseConstraint
 from entaug.backends.transformers.decoding import DiversityPenalty
 from entaug.backends.transformers.generator import (
     CausalGenerator,
@@ -430,24 +430,6 @@ def test_the_words_of_a_new_token_are_not_written_in_its_place(folders: dict[str
     [green] = learned.vocabulary.phrases(["green"])
     for i, id_ in enumerate(green.spaced):
         assert scores("green", *green.spaced[:i])[id_].isfinite(), "it may be written where it is required"
-
-
-def test_a_new_token_that_is_not_allowed_gives_its_likelihood_to_what_is_required() -> None:
-    label, near, other, first = range(2, 6)
-    new = NewTokens(torch.tensor([label]), torch.tensor([near]))
-    phrase = Phrase((first,), (first,), (first,))
-    forbidden = [Phrase((label,), (label,), (label,))]
-    constraint = PhraseConstraint([[[phrase]]], 1, 0, 0, [0], [], lambda _: False, forbidden, new_tokens=new)
-
-    def changed(**scores: float) -> dict[str, float]:
-        raw = torch.tensor([[-9.0, -9.0, scores["label"], scores["near"], 1.0, scores["first"]]])
-        after = constraint.constrain([[other]], [0], raw)[0].tolist()
-        return {"label": after[label], "near": after[near], "other": after[other], "first": after[first]}
-
-    no = -math.inf
-    assert changed(label=4.0, near=3.0, first=-5.0) == {"label": no, "near": no, "other": 1.0, "first": 4.0}
-    assert changed(label=4.0, near=5.0, first=7.0)["near"] == 5.0, "likelier than the label token"
-    assert changed(label=-4.0, near=3.0, first=2.0) == {"label": no, "near": 3.0, "other": 1.0, "first": 2.5}
 
 
 @EACH_KIND

@@ -21,29 +21,16 @@ Changes = NDArray[np.float32]
 
 _NGRAM = 4  # an n-gram of so many tokens occurs once in a text
 _GAP_BEFORE_END = 10  # tokens after the last phrase before the end becomes likelier
-_NEAREST = 0.002  # share of the vocabulary that is nearest to a new token
 _IMPOSSIBLE = float("-inf")
 _SENTENCE_END = re.compile(r"['\"”’)\]]*[.!?…。！？؟।]+['\"”’)\]]*")  # noqa: RUF001
 _OPENING = frozenset("([{\"'“‘«„")  # noqa: RUF001  (no space after them)
 
 
-class NewTokens(NamedTuple):
-    """Tokens that were added to a model, and those whose output vectors are nearest to one of theirs."""
-
-    ids: torch.Tensor
-    nearest: torch.Tensor
-
-
 class TokenConstraint(transformers.LogitsProcessor, abc.ABC):
     """Changes the scores of the next tokens by the texts so far."""
 
-    # Where a new token is likely but not allowed, so are the tokens that are nearest to it, as its vector began as the
-    # mean of some and is moved by few training texts. They are not written in its place ("begin" for "<B-PER>"): its
-    # likelihood goes to what is required next, such as the next mention.
-
-    def __init__(self, num_before_text: int, new_tokens: NewTokens | None = None) -> None:
+    def __init__(self, num_before_text: int) -> None:
         self._num_before_text = num_before_text
-        self._new_tokens = new_tokens
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
         return self.constrain(input_ids[:, self._num_before_text :].tolist(), range(len(scores)), scores)
@@ -52,30 +39,13 @@ class TokenConstraint(transformers.LogitsProcessor, abc.ABC):
         """Change the scores of some rows."""
         # What is to change is collected for all rows first: on a GPU each change of its own would cost a copy.
         changes = np.zeros(scores.shape, np.float32)
-        wanted = [self._change(own, row, ids) for own, row, ids in zip(changes, rows, texts, strict=True)]
-        changed = scores + torch.from_numpy(changes).to(scores.device)
-        return _redirect(self._new_tokens, scores, changed, wanted) if self._new_tokens else changed
+        for own, row, ids in zip(changes, rows, texts, strict=True):
+            self._change(own, row, ids)
+        return scores + torch.from_numpy(changes).to(scores.device)
 
     @abc.abstractmethod
-    def _change(self, changes: Changes, row: int, ids: Sequence[int]) -> Collection[int]:
-        """Fill in what is added to the scores of a row with a text; return the tokens that are required next."""
-
-
-def _redirect(
-    new_tokens: NewTokens, scores: torch.Tensor, changed: torch.Tensor, required: Sequence[Collection[int]]
-) -> torch.Tensor:
-    """Give the likelihood of new tokens that are not allowed to those that are required next in each row."""
-    ids, nearest = new_tokens
-    refused = scores[:, ids].masked_fill(changed[:, ids] > _IMPOSSIBLE, _IMPOSSIBLE).amax(1)
-    without = changed[:, nearest].masked_fill(scores[:, nearest] < refused[:, None], _IMPOSSIBLE)
-    redirected = changed.index_copy(1, nearest, without)
-    pairs = [(row, id_) for row, some in enumerate(required) for id_ in some]
-    if pairs:
-        rows, tokens = torch.tensor(pairs, device=scores.device).T
-        own = changed[rows, tokens]
-        best = torch.full_like(refused, _IMPOSSIBLE).scatter_reduce(0, rows, own, "amax")
-        redirected[rows, tokens] = own + (refused - best).clamp(min=0).nan_to_num(0.0, posinf=0.0)[rows]
-    return redirected
+    def _change(self, changes: Changes, row: int, ids: Sequence[int]) -> None:
+        """Fill in what is added to the scores of a row with a text."""
 
 
 class MarkerConstraint(TokenConstraint):
@@ -90,14 +60,13 @@ class MarkerConstraint(TokenConstraint):
         num_before_text: int,
         word_starts: Sequence[int],
         joining: Sequence[int],
-        new_tokens: NewTokens | None = None,
     ) -> None:
-        super().__init__(num_before_text, new_tokens)
+        super().__init__(num_before_text)
         self._rules = rules
         self._word_starts = word_starts
         self._joining = set(joining)
 
-    def _change(self, changes: Changes, row: int, ids: Sequence[int]) -> Collection[int]:
+    def _change(self, changes: Changes, row: int, ids: Sequence[int]) -> None:
         del row
         possible = self.possible_markers(ids)
         if possible is None:
@@ -105,7 +74,6 @@ class MarkerConstraint(TokenConstraint):
             changes[self._word_starts] = 0
         else:
             changes[[marker for marker in self._rules if marker not in possible]] = _IMPOSSIBLE
-        return ()
 
     def possible_markers(self, ids: Sequence[int]) -> set[int] | None:
         """The markers that may follow a text."""
@@ -164,9 +132,8 @@ class PhraseConstraint(TokenConstraint):
         boost: float = 0.5,
         *,
         is_first: bool = False,
-        new_tokens: NewTokens | None = None,
     ) -> None:
-        super().__init__(num_before_text, new_tokens)
+        super().__init__(num_before_text)
         self._required = required
         self._num_beams = num_beams
         self._end_id, self._end_marks, self._end_mark_ids = end_id, end_marks, frozenset(end_marks)
@@ -182,17 +149,17 @@ class PhraseConstraint(TokenConstraint):
                 middle.setdefault(ids[:half], set()).add(ids[half])
         self._longest_half = max((len(half) for middle in self._forbidden_middle for half in middle), default=-1)
 
-    def _change(self, changes: Changes, row: int, ids: Sequence[int]) -> Collection[int]:
+    def _change(self, changes: Changes, row: int, ids: Sequence[int]) -> None:
         required = self._required[row // self._num_beams]
         if self._is_first and required and not ids:
             changes[:] = _IMPOSSIBLE
             changes[required[0][0].bare[0]] = 0
-            return (required[0][0].bare[0],)
+            return
         state = self.progress(required, ids)
         if state.next_ids and not state.is_complete:
             changes[:] = _IMPOSSIBLE
             changes[[*state.next_ids]] = 0
-            return state.next_ids
+            return
         changes[[*(state.blocked_ids | self._blocked_anywhere(ids))]] = _IMPOSSIBLE
         if state.first_ids:
             changes[self._end_marks] = _IMPOSSIBLE
@@ -205,7 +172,6 @@ class PhraseConstraint(TokenConstraint):
         if state.is_complete:
             changes[self._joining] = _IMPOSSIBLE
         changes[[*state.next_ids]] = 0
-        return state.first_ids | state.next_ids
 
     def _blocked_anywhere(self, ids: Sequence[int]) -> set[int]:
         """The tokens that would continue a forbidden phrase or repeat an n-gram."""
@@ -341,19 +307,6 @@ class OutputVocabulary:
         )
         return texts
 
-    @cached_property
-    def new_tokens(self) -> NewTokens | None:
-        """The tokens that were added to the model; None if there are none, or no output layer."""
-        layer = self._backend.model.get_output_embeddings()
-        ids = self._tokenizer.convert_tokens_to_ids([*self._backend.new_tokens])
-        if layer is None or not ids:
-            return None
-        vectors = torch.nn.functional.normalize(layer.weight.float(), dim=1)
-        new = torch.tensor(ids, device=vectors.device)
-        cosines = (vectors[new] @ vectors.T).index_fill_(1, new, -1)
-        nearest = cosines.topk(max(1, int(_NEAREST * cosines.shape[1]))).indices.flatten().tolist()
-        return NewTokens(new, torch.tensor(sorted(set(nearest)), device=vectors.device))
-
     def until_end(self, row: list[int]) -> tuple[list[int], bool]:
         """Remove the end of a text and what follows."""
         length = next((i for i, id_ in enumerate(row) if id_ in self.stop_ids), len(row))
@@ -382,18 +335,12 @@ class OutputVocabulary:
         """Create the constraints of the texts of a batch."""
         constraints: list[TokenConstraint] = []
         if required is not None:
-            # The words of new tokens are not written in pieces that no training text has.
+            # Where a new token is likely but not allowed, so are the parts of the words that its embedding began with.
             forbidden = [*forbidden, *(Phrase((id_,), (id_,), (id_,)) for id_ in self._backend.untrained_ids)]
             ends = (self.end_id, self.end_marks, self.joining, self.is_opening)
             constraints.append(
                 PhraseConstraint(
-                    required,
-                    config.num_beams,
-                    num_before_text,
-                    *ends,
-                    forbidden,
-                    is_first=config.begins_with_required,
-                    new_tokens=self.new_tokens,
+                    required, config.num_beams, num_before_text, *ends, forbidden, is_first=config.begins_with_required
                 )
             )
         if config.marker_rules:
@@ -410,4 +357,4 @@ class OutputVocabulary:
         }
         texts = enumerate(self.texts)
         word_starts = [i for i, text in texts if text[:1] == " " and text.strip() and i not in rules]
-        return MarkerConstraint(rules, num_before_text, word_starts, self.joining, self.new_tokens)
+        return MarkerConstraint(rules, num_before_text, word_starts, self.joining)
