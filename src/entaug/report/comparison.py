@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from entaug.errors import InputError
 from entaug.metrics.significance import Difference, paired_bootstrap
-from entaug.study.records import RunRecord
+from entaug.study.records import RunRecord, several_values
 
 GOLD, GOLD_STEPS, DUPLICATE = "gold", "gold-steps", "duplicate"
 BASELINES = (GOLD, GOLD_STEPS, DUPLICATE)
@@ -164,10 +164,9 @@ def _difference(
         problem = "gold-steps took another number of steps" if shared else "no gold-steps run to compare with"
         return None, None, [problem]
     notes = [] if len(comparable) == len(runs) else [f"compared on {len(comparable)} of {len(runs)} seeds"]
-    environments = [of[seed].environment for of in (runs, base) for seed in comparable]
-    devices = {str(environment["device"]) for environment in environments if "device" in environment}
-    if len(devices) > 1:
-        notes.append(f"compared between devices, {' and '.join(sorted(devices))}: part of a difference may be theirs")
+    environments = (of[seed].environment for of in (runs, base) for seed in comparable)
+    if devices := several_values(environments).get("device"):
+        notes.append(f"compared between devices, {' and '.join(devices)}: part of a difference may be theirs")
     sentences = ([of[seed].test.sentences for seed in comparable] for of in (runs, base))
     base_f1 = fmean(base[seed].test.micro.f1 for seed in comparable)
     return paired_bootstrap(*sentences, samples=samples), base_f1, notes

@@ -186,13 +186,13 @@ def run_experiment(
         return replace(state, seconds_left=seconds_left(schedule.selected, store.seconds, jobs, report))
     for note in _check_requirements(schedule):
         report(note)
-    if any(run.key not in store.records for run in schedule.selected):
-        environments = [record.environment for record in store.records.values()]
-        for note in differing_environments([*environments, current_environment()] if environments else ()):
-            report(note)
     plan.output.mkdir(parents=True, exist_ok=True)
     if sentences_only:
         return _make_all_sentences(schedule, jobs, progress)
+    if store.records and any(run.key not in store.records for run in schedule.selected):
+        known = (record.environment for record in store.records.values())
+        for note in differing_environments([*known, current_environment()]):
+            report(note)
     write_tables(plan.output, plan.tables)
     return _Execution(plan, schedule, store, jobs, progress, on_wait).run()
 

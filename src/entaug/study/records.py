@@ -141,17 +141,21 @@ class RunRecord:
         raise InputError(message, path=path, line=line, remedy=_REMEDY) from None
 
 
-def differing_environments(environments: Iterable[Mapping[str, Any]]) -> list[str]:
-    """A note on each of device, precision and libraries in which the environments of runs differ."""
+def several_values(environments: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
+    """The values of device, precision and libraries in which the environments of runs differ."""
     known: dict[str, set[str]] = {name: set() for name in ("device", "precision", "torch", "transformers")}
     for environment in environments:
         for name, values in known.items():
             if name in environment:
                 values.add(str(environment[name]))
+    return {name: sorted(values) for name, values in known.items() if len(values) > 1}
+
+
+def differing_environments(environments: Iterable[Mapping[str, Any]]) -> list[str]:
+    """A note on each of device, precision and libraries in which the environments of runs differ."""
     return [
-        f"the records are of {name} {' and '.join(sorted(values))}{_OTHER_DEVICE if name == 'device' else ''}"
-        for name, values in known.items()
-        if len(values) > 1
+        f"the records are of {name} {' and '.join(values)}{_OTHER_DEVICE if name == 'device' else ''}"
+        for name, values in several_values(environments).items()
     ]
 
 
