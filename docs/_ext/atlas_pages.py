@@ -83,13 +83,16 @@ def _part(values: Sequence[dict[str, Any]]) -> str:
         return ", ".join(dict.fromkeys(str(value[key]) for value in values))
 
     arms = Counter(value["arm"] for value in values if value["arm"] in METHODS)
-    devices = ", ".join(dict.fromkeys(str(value["environment"].get("device", "-")) for value in values))
+    devices: dict[str, dict[str, None]] = {}  # with the corpora computed on each, if there are several
+    for value in values:
+        devices.setdefault(str(value["environment"].get("device", "-")), {})[value["corpus"]] = None
+    computed = (f"{name} for {', '.join(corpora)}" if len(devices) > 1 else name for name, corpora in devices.items())
     done = f"**{len(values):,} of {number_of_runs():,} runs**"
     if not values:
         return f"This page covers {done}.\n"
     parts = [f"taggers {names('tagger')}", f"seeds {names('seed')}", f"corpora {names('corpus')}"]
     parts.append(f"methods {', '.join(f'`{arm}` ({number} runs)' for arm, number in arms.items()) or 'none'}")
-    parts.append(f"computed on {devices}")
+    parts.append(f"computed on {' and '.join(computed)}")
     return f"This page covers {done}: {'; '.join(parts)}.\n"
 
 

@@ -233,9 +233,9 @@ def test_pages_of_papers_hold_their_tables_and_the_records_of_their_twins(paper_
 
 def test_runs_that_are_compared_are_of_one_device() -> None:
     devices: dict[tuple[object, ...], set[object]] = defaultdict(set)
-    for path in TWINS:
-        for record in read_run_records([path.with_suffix("")]):
-            devices[path.stem, *record.labels[:3]].add(record.environment.get("device"))
+    for folder in (*(path.with_suffix("") for path in TWINS), PAPERS.parent / "atlas" / "runs"):
+        for record in read_run_records([folder]):
+            devices[folder, *record.labels[:3]].add(record.environment.get("device"))
     assert {place: some for place, some in devices.items() if len(some) > 1} == {}
 
 
