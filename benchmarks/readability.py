@@ -91,6 +91,7 @@ CORPORA = {
 }
 KINDS = tuple(dict.fromkeys(corpus.kind for corpus in CORPORA.values()))
 
+PAPER = {"preset": "paper", "copies": 1}
 ARMS: dict[str, tuple[str, dict[str, Any]]] = {
     "mr": ("mr", {}),
     "mr, best of 8": ("mr", {"candidates": 8}),
@@ -110,6 +111,22 @@ ARMS: dict[str, tuple[str, dict[str, Any]]] = {
     "entda": ("entda", {}),
     "mulda": ("mulda", {}),
     "aclm": ("aclm", {}),
+    "mr, paper": ("mr", PAPER),
+    "sr, paper": ("sr", PAPER),
+    "lm, paper": ("lm", {**PAPER, "masked_lm": "mpnet-mlm"}),
+    "bt, paper": ("bt", {**PAPER, "translator": "pt"}),
+    "cr, paper": ("cr", {**PAPER, "constituency_parser": "projected"}),
+    "cassi, paper": (
+        "cassi",
+        {
+            **PAPER,
+            "encoder": "minilm",
+            "encoder_layer": 4,
+            "exact": False,
+            "masked_lm": "mpnet-mlm",
+            "dependency_parser": "en_core_web_sm",
+        },
+    ),
 }
 """The methods with the parameters that are not the default. `gal`, `selftrain` and `rewrite` are left out: they need
 text of one's own, or a server with a language model, and what they write is as good as that."""

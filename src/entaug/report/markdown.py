@@ -253,7 +253,8 @@ def _probability(p_value: float | None) -> str:
 
 def _interval(difference: Difference) -> str:
     caution = f" ({difference.caution})" if difference.caution else ""
-    return f"{_points(difference.low)} to {_points(difference.high)}{caution}"
+    low, high = (f"{100 * end + 0.0:+.1f}" for end in (difference.low, difference.high))  # -0.0 lies below zero
+    return f"{low} to {high}{caution}"
 
 
 def _mean_and_deviation(values: Sequence[float]) -> str:
