@@ -73,8 +73,9 @@ def _is_former(twin: str, records: Sequence[RunRecord]) -> bool:
     """Whether records are of an earlier form of a twin, with other corpora, sizes or seeds."""
     plan = tomllib.loads((PAPERS / f"{twin}.toml").read_text(encoding="utf-8"))
     sizes = {corpus["name"]: corpus.get("sizes") for corpus in plan["corpora"]}
-    is_known = [record.corpus in sizes and record.size in (sizes[record.corpus] or [record.size]) for record in records]
-    return not all(is_known) or {record.seed for record in records} != set(plan["seeds"])
+    corpora = [record.corpus.partition(" on ")[0] for record in records]  # en-ewt on da
+    known = (c in sizes and r.size in (sizes[c] or [r.size]) for c, r in zip(corpora, records, strict=True))
+    return not all(known) or {record.seed for record in records} != set(plan["seeds"])
 
 
 def main() -> int:
