@@ -24,9 +24,9 @@ from entaug.files.locks import try_claim
 from entaug.formats import read
 from entaug.metrics.span_f1 import MatchCounts, Scores
 from entaug.study.data import prepare_splits
-from entaug.study.engine import advance, run_experiment
+from entaug.study.engine import StudyProgress, advance, run_experiment
 from entaug.study.plan import read_plan
-from entaug.study.records import RecordStore, RunRecord
+from entaug.study.records import RecordStore, RunRecord, read_run_records
 from entaug.study.runs import RunSpec
 from entaug.study.schedule import Schedule, Selection
 from entaug.study.times import seconds_left, seconds_per_step
@@ -121,6 +121,20 @@ def test_processes_share_the_runs_of_a_plan(plan: Path, in_threads: Any) -> None
     assert run_experiment(plan, jobs=1).by_others == 0
     assert (plan.with_suffix("") / "runs.jsonl").read_bytes() == shared
     assert not list(plan.with_suffix("").glob(".*.lock"))
+
+
+def test_an_interrupted_experiment_has_the_records_of_all_arms_that_share_a_run(plan: Path, in_threads: Any) -> None:
+    plan.write_text(plan.read_text(encoding="utf-8").replace("epochs = 1", "steps = 1"), encoding="utf-8")
+    in_threads(lambda run: (record_of(run), 0.5))
+
+    def interrupt(state: StudyProgress) -> None:
+        if state.runs_done:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_experiment(plan, jobs=1, progress=interrupt)
+    arms = {record.arm for record in read_run_records([plan.with_suffix("")])}
+    assert arms == {"gold", "gold-steps"}
 
 
 def test_runs_that_follow_from_a_record_of_another_process_are_executed(

@@ -255,6 +255,7 @@ def sort_records(schedule: Schedule, store: RecordStore) -> None:
     """Bring the records into the order of the plan, and give them its labels."""
     # In which order runs were added depended on which were finished first.
     schedule = schedule.fresh()
+    store.refresh()  # what others finished meanwhile is kept
     advance(schedule, store)
     store.sort([(run.key, {**run.labels(), "chosen": run.key in schedule.chosen}) for run in schedule.runs])
 
@@ -276,14 +277,14 @@ class _Execution:
         self.failures: dict[str, tuple[RunSpec, BaseException]] = {}
         self.futures: dict[Future[tuple[RunRecord, float]], tuple[RunSpec, ExitStack]] = {}
         self.start = _clock()
-        self.sort()
+        with lock(self.plan.output / RECORDS_FILE, self.on_wait):
+            sort_records(self.schedule, self.store)
         try:
             with process_pool(self.jobs, self.plan.threads) as pool:
                 self._execute(pool)
         finally:
             for _, claim in self.futures.values():
                 claim.close()
-        self.sort()
         if self.failures:  # the other runs were executed
             failed, *others = self.failures.values()
             failure = run_error(*failed)
@@ -348,17 +349,12 @@ class _Execution:
                 if (error := future.exception()) is None:
                     with lock(self.plan.output / RECORDS_FILE):
                         self.store.append(*future.result())
+                        sort_records(self.schedule, self.store)  # arms that share the run have their records at once
                     self.own.add(run.key)
                     continue
             self.failures[run.key] = run, error
             if isinstance(error, BrokenProcessPool):
                 raise run_error(run, error) from error
-
-    def sort(self) -> None:
-        """Bring the records into the order of the plan."""
-        with lock(self.plan.output / RECORDS_FILE, self.on_wait):
-            self.store.refresh()
-            sort_records(self.schedule, self.store)
 
     def state(self) -> StudyProgress:
         others = self.store.records.keys() - self.previous - self.own

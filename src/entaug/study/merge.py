@@ -60,7 +60,6 @@ def merge_records(plan: Plan, paths: Iterable[str | Path], *, check_only: bool =
         plan.output.mkdir(parents=True, exist_ok=True)
         write_tables(plan.output, plan.tables)
         with lock(plan.output / RECORDS_FILE):
-            store.refresh()  # what was finished here meanwhile is kept
             sort_records(schedule, store)
     return MergedRecords(len(added), len({record.key for record in others}) - len(added), tuple(dict.fromkeys(notes)))
 

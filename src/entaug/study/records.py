@@ -256,7 +256,7 @@ def _pooled_folds(records: Iterable[RunRecord]) -> Iterator[RunRecord]:
 
 
 class RecordStore:
-    """The records of a study on disk: appended one by one, sorted at the end."""
+    """The records of a study on disk: appended one by one, and sorted."""
 
     # Faulty lines are ignored, so that their runs are repeated. Several processes may share the records, if they hold
     # the lock of `RECORDS_FILE` while they append or sort.
