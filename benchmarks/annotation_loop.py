@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import os
 import platform
 import time
 import warnings
@@ -36,8 +35,8 @@ from entaug import Sentence, score
 from entaug.taggers.base import ConfiguredTagger, configure_tagger
 from entaug.taggers.encoders import LowerLayers
 from entaug.teacher.label import label_sentences, most_informative
+from places import DATA
 
-DATA = Path(os.environ.get("ENTAUG_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 RESULTS = Path(__file__).parent / "results"
 FOLDER, PAGE = RESULTS / "annotation-loop", RESULTS / "annotation-loop.md"
 MARK = "<!-- tables -->"  # in the page: what follows is written by this script

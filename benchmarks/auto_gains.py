@@ -105,11 +105,12 @@ def main() -> None:
             for record in records:
                 store.append(record, seconds)
             gold, _, with_auto = (record.test.micro.f1 * 100 for record in records)
-            chosen = records[-1].config["result"]
+            result = records[-1].config["result"]
+            expected = result["chosen"]["expected"] if result["chosen"] else None
             print(
                 f"{records[-1].corpus}, {records[-1].size}, seed {records[-1].seed}: gold {gold:.1f}, auto "
-                f"{with_auto:.1f} ({with_auto - gold:+.1f}) with {chosen['recipe']}, "
-                f"expected {chosen['expected_gain']}, {seconds:.0f} s",
+                f"{with_auto:.1f} ({with_auto - gold:+.1f}) with {result['recipe']}, "
+                f"expected {expected}, {seconds:.0f} s",
                 flush=True,
             )
 

@@ -4,9 +4,9 @@
 
 - rows: one copy. Brute force computes every sub-word of every distinct candidate. Proof and intervals need fewer; the
   rows for the sentences themselves, which the intervals are made from, are counted. Picks are compared with the proof,
-  which is what computing everything gives (tests/test_cassi.py), and with brute force itself on the first few. A row
-  that two ways ask for is computed once and counted for both. On WNUT-17 the first 100 sentences are left out: the
-  spreads of the intervals were read off them.
+  which is what computing everything gives (tests/methods/test_cassi.py), and with brute force itself on the first few.
+  A row that two ways ask for is computed once and counted for both. On WNUT-17 the first 100 sentences are left out:
+  the spreads of the intervals were read off them.
 - speed: augmentations a second beside a pipeline as the authors built theirs: one pair after the other, all candidates,
   one row a sub-word with the head computed at every place, in fp32.
 - whole: everything, loading and parsing included, for both scorers, with where the time goes.
@@ -18,12 +18,11 @@
 from __future__ import annotations
 
 import argparse
-import os
 import platform
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from random import Random
@@ -32,9 +31,9 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.stats import spearmanr
 
 import entaug
-from counting import Counted
 from entaug import Sentence
 from entaug.backends.models.catalogue import model_path
 from entaug.backends.resolve import resolve
@@ -45,9 +44,8 @@ from entaug.methods import CASSI
 from entaug.methods.base import Request
 from entaug.methods.cassi import _CONFIDENCE, ScoreForecaster, rank_partners
 from entaug.metrics.likelihood import CandidateSet, select_best
-from models import spearman
+from places import DATA
 
-DATA = Path(os.environ.get("ENTAUG_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 CORPORA = {"wnut17": "wnut17/wnut17train.conll", "crossner-ai": "crossner/ai/train.txt"}
 SEEN = {"wnut17": 100}  # sentences that the spreads were read off
 LARGE = "multiconer-v1/15000/en_train.conll"
@@ -56,6 +54,33 @@ STARTER: dict[str, Any] = {"encoder": "minilm", "encoder_layer": 4, "dependency_
 Row = tuple[str, ...]
 PAPER: dict[str, Any] = {"candidates": 1, "require_mention": False, "min_similarity": 0}
 """The selection of the paper, among all exchanges of the same form."""
+
+
+class Counted:
+    """A masked language model that counts the places it is asked for, and computes none of them twice."""
+
+    def __init__(self, lm: TransformersMaskedLM) -> None:
+        self.lm = lm
+        self.name = lm.name
+        self.fill = lm.fill
+        self.token_offsets = lm.token_offsets
+        self.rows = 0
+        self._known: dict[tuple[str, int], float] = {}
+
+    def token_log_probs(self, requests: Sequence[tuple[str, Sequence[int] | None]]) -> list[NDArray[np.float32]]:
+        """As the model counted for."""
+        known = self._known
+        lengths = map(len, self.token_offsets([text for text, _ in requests]))
+        wanted = [
+            (text, list(range(length)) if places is None else list(places))
+            for (text, places), length in zip(requests, lengths, strict=True)
+        ]
+        self.rows += sum(len(places) for _, places in wanted)
+        new = [(text, [p for p in places if (text, p) not in known]) for text, places in wanted]
+        new = [(text, places) for text, places in new if places]
+        for (text, places), values in zip(new, self.lm.token_log_probs(new), strict=True):
+            known.update(zip([(text, p) for p in places], values.tolist(), strict=True))
+        return [np.array([known[text, p] for p in places], np.float32) for text, places in wanted]
 
 
 def gold(name: str, count: int) -> list[Sentence]:
@@ -89,7 +114,7 @@ def forecast(lm: Any, work: list[tuple[Any, CandidateSet]]) -> list[CandidateSet
 
 def rows(counts: dict[str, int], brute: int) -> Iterator[Row]:
     """Rows and picks."""
-    lm = Counted(TransformersMaskedLM(model_path("mpnet-mlm"), device="cpu"), remembers=True)
+    lm = Counted(TransformersMaskedLM(model_path("mpnet-mlm"), device="cpu"))
     yield ("corpus", "way", "rows an augmentation", "of brute force", "picks")
     for name, count in counts.items():
         sentences = gold(name, count)
@@ -265,7 +290,7 @@ def specificity(counts: dict[str, int]) -> Iterator[Row]:
             selected["best J-score of the five likeliest"].append(values[chosen])
             selected["mean of the five likeliest"].append(values[likeliest].mean(0))
             selected["mean of all"].append(values.mean(0))
-            correlations.append([spearman(scores, one) for one in (rarity, mentioned)])
+            correlations.append([spearmanr(scores, one).statistic for one in (rarity, mentioned)])
         for way, of_pairs in selected.items():
             score, rare, share, preference = np.mean(of_pairs, 0)
             yield (name, way, f"{score:.2f}", f"{rare:.2f}", f"{share:.1%}", f"{preference:.3f}")

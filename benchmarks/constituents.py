@@ -9,7 +9,6 @@ one agrees with one of the other where category and range are the same; next to 
 from __future__ import annotations
 
 import argparse
-import os
 import platform
 import time
 from collections.abc import Sequence
@@ -21,8 +20,8 @@ from entaug.backends.protocols import Constituent
 from entaug.backends.resolve import resolve
 from entaug.methods.constituents import CATEGORIES
 from link_grammar import LinkGrammar
+from places import DATA
 
-DATA = Path(os.environ.get("ENTAUG_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 CORPORA = {"crossner-politics": "crossner/politics/train.txt", "wnut17": "wnut17/wnut17train.conll"}
 LONGEST = 40  # tokens: of longer sentences link-grammar hardly finishes one
 

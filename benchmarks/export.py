@@ -3,8 +3,7 @@
     python benchmarks/export.py
 
 A MiniLM `linear` tagger is trained on 500 sentences of each corpus, exported to ONNX and to transformers, and predicts
-up to 1,000 test sentences. Times are CPU times of predicting, the median of three turns in which all take part. The
-corpora are those of ``ENTAUG_DATA``.
+up to 1,000 test sentences. Times are CPU times of predicting, the median of three turns in which all take part.
 """
 
 from __future__ import annotations
@@ -25,9 +24,9 @@ import entaug
 from entaug.commands.export import export
 from entaug.taggers.base import TaggerTrainingConfig, create_tagger, load_tagger
 from entaug.taggers.pretrained.huggingface import HuggingFaceTagger
-from tagger_speed import machine
+from places import DATA
+from records import environment
 
-DATA = Path(os.environ["ENTAUG_DATA"])
 CORPORA = {
     "ncbi-disease": ("ncbi-disease/train.tsv", "ncbi-disease/test.tsv"),
     "wnut17": ("wnut17/wnut17train.conll", "wnut17/emerging.test.annotated"),
@@ -58,7 +57,7 @@ def argmax_differences(tagger: Any, folder: Path, sentences: list[Any]) -> tuple
 def main() -> None:
     """Print a table."""
     torch.set_num_threads(1)
-    print(f"{machine()}, one thread\n")
+    print(environment(1) + "\n")
     print(
         "| corpus | test sentences | F1 torch | F1 fp32 | F1 int8 | fp32, times as fast | int8, times as fast | "
         "likeliest tags no valid sequence | of the others different |"

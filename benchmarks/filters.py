@@ -9,7 +9,6 @@ Each method makes one sentence of each source, unfiltered, and each filter then 
 from __future__ import annotations
 
 import argparse
-import os
 import platform
 from collections import Counter
 from collections.abc import Sequence
@@ -20,8 +19,8 @@ from random import Random
 import entaug
 from entaug.filters import FILTERS, Filter, create_filters
 from entaug.formats.augmented import pair_with_sources
+from places import DATA
 
-DATA = Path(os.environ.get("ENTAUG_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 CORPORA = {
     "CrossNER-ai": ("crossner/ai/train.txt", ("crossner/ai/dev.txt", "crossner/ai/test.txt")),
     "WNUT-17": ("wnut17/wnut17train.conll", ("wnut17/emerging.dev.conll", "wnut17/emerging.test.annotated")),
@@ -52,15 +51,6 @@ def sentences(name: str, count: int) -> list[entaug.Sentence]:
     return list(islice((s for s in entaug.read(DATA / CORPORA[name][0]) if s.mentions), count))
 
 
-def marked(sentence: entaug.Sentence) -> str:
-    """A sentence to be read: flat mentions in brackets."""
-    words = list(sentence.tokens)
-    for mention in sentence.mentions:
-        words[mention.start] = f"[{words[mention.start]}"
-        words[mention.end - 1] += f"]{mention.label}"
-    return " ".join(words)
-
-
 def show(
     made: Sequence[entaug.Sentence],
     sources: Sequence[entaug.Sentence | None],
@@ -74,8 +64,8 @@ def show(
         print(f"== {'kept' if kept else 'refused'}: {len(chosen)}")
         for i in sorted(rng.sample(chosen, min(count, len(chosen)))):
             source = sources[i]
-            before = marked(source) if source is not None else "-"
-            print(f"\n  ({verdicts[i] or 'kept'})\n  {before}\n  {marked(made[i])}")
+            before = source or "-"
+            print(f"\n  ({verdicts[i] or 'kept'})\n  {before}\n  {made[i]}")
 
 
 def share(verdicts: Sequence[str | None]) -> str:

@@ -13,7 +13,6 @@ Both as `entaug quality` has them.
 from __future__ import annotations
 
 import argparse
-import os
 import platform
 import resource
 import time
@@ -30,8 +29,8 @@ from entaug.backends.transformers.causal_lm import TransformersCausalLM
 from entaug.formats.augmented import AugmentedPair
 from entaug.methods import ACLM, EnTDA, MentionReplacement
 from entaug.methods.base import Augmenter
+from places import DATA
 
-DATA = Path(os.environ.get("ENTAUG_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 CORPORA = {
     "crossner-ai": ("crossner/ai/train.txt", 100),
     "genia-nested": ("genia/nested-jsonl/train.jsonl", 200),
@@ -54,11 +53,11 @@ def gold(name: str, count: int | None) -> list[Sentence]:
     return [s for s, _ in zip(sentences, range(count or usual), strict=False)]
 
 
-def measure(name: str, count: int | None, options: dict[str, Any], lm: TransformersCausalLM) -> Iterator[str]:
+def measure(name: str, count: int | None, lm: TransformersCausalLM) -> Iterator[str]:
     """One run, as lines of Markdown; some of what was made is shown."""
     corpus, cls, params = RUNS[name]
     sentences = gold(corpus, count)
-    method = cls(**{**params, **options})
+    method = cls(**params)
     begun = time.monotonic()
     method.fit(sentences)
     fitted = time.monotonic() - begun
@@ -98,19 +97,8 @@ def measure(name: str, count: int | None, options: dict[str, Any], lm: Transform
     )
     yield ""
     for sentence in made[:: max(1, len(made) // 10)][:10]:
-        yield f"    {marked(sentence)}"
+        yield f"    {sentence}"
     yield ""
-
-
-def marked(sentence: Sentence) -> str:
-    """A sentence with its mentions in brackets."""
-    opens: dict[int, str] = {}
-    closes: dict[int, str] = {}
-    for mention in sentence.mentions:
-        for start, end in mention.spans:
-            opens[start] = opens.get(start, "") + "["
-            closes[end - 1] = f"]{mention.label}" + closes.get(end - 1, "")
-    return " ".join(f"{opens.get(i, '')}{t}{closes.get(i, '')}" for i, t in enumerate(sentence.tokens))
 
 
 def main() -> None:
@@ -118,13 +106,8 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--only", nargs="+", choices=list(RUNS), default=list(RUNS))
     parser.add_argument("--sentences", type=int)
-    parser.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE", help="parameters of the methods")
     parser.add_argument("--write", type=Path)
     args = parser.parse_args()
-    options: dict[str, Any] = {}
-    for part in args.set:
-        name, _, value = part.partition("=")
-        options[name] = int(value) if value.isdigit() else float(value) if value.replace(".", "").isdigit() else value
     lm = TransformersCausalLM(model_path("smollm2"), device="cpu")
     lines = [
         "# EnTDA and ACLM with the starter generator",
@@ -134,7 +117,7 @@ def main() -> None:
         "",
     ]
     for name in args.only:
-        for line in measure(name, args.sentences, options, lm):
+        for line in measure(name, args.sentences, lm):
             print(line, flush=True)
             lines.append(line)
     if args.write:

@@ -23,7 +23,8 @@ from entaug.backends.models import catalogue as models
 from entaug.backends.transformers import training
 from entaug.backends.transformers.generator import CausalGenerator
 from entaug.core.alignment import detokenize
-from models import DATA, ROOT, compare, remark, sentences
+from models import compare, remark, sentences
+from places import DATA, ROOT
 from records import Measurement
 from speed import augmented
 

@@ -724,11 +724,6 @@ def digest(sentence: entaug.Sentence) -> str:
     return blake2b(content.encode(), digest_size=8).hexdigest()
 
 
-def find(name: str) -> Case:
-    """A case by its name."""
-    return next(case for case in CASES if case.name == name)
-
-
 # ----------------------------------------------------------------------------------------------------------- the record
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import os
 import platform
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -23,9 +24,8 @@ from random import Random
 
 import entaug
 from entaug import Sentence
+from places import DATA, ROOT
 
-ROOT = Path(__file__).parent.parent
-DATA = Path(os.environ.get("ENTAUG_DATA", ROOT.parent / "shared" / "data"))
 COMMANDS = {
     "check": "check {gold}",
     "convert": "convert {gold} {out}.jsonl",
@@ -129,7 +129,7 @@ def main() -> None:
         f"    entaug {COMMANDS[command].format(gold='N.conll', half='N-half.conll', out='N')}" for command in args.only
     ]
     others = [command for command in COMMANDS if command not in args.only]
-    only = f" --only {' '.join(args.only)}" if others else ""
+    only = f" --only {shlex.join(args.only)}" if others else ""
     page = [
         "# Time and memory by number of sentences",
         "",

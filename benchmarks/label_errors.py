@@ -18,7 +18,6 @@ import argparse
 import contextlib
 import itertools
 import json
-import os
 import tempfile
 import time
 import warnings
@@ -43,8 +42,8 @@ from entaug.metrics.consistency import Judge, Usage, Usages
 from entaug.taggers.base import TaggerTrainingConfig, create_tagger
 from entaug.teacher.audit import create_judges
 from entaug.teacher.train import TeacherParameters
+from places import DATA
 
-DATA = Path(os.environ.get("ENTAUG_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 RESULTS = Path(__file__).parent / "results"
 KINDS = ("boundary", "type", "missing", "spurious")
 

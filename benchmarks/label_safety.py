@@ -1,7 +1,7 @@
 """Outputs of the methods whose words come from a model, without and with the label guard, to count wrong labels by eye.
 
     .venv/bin/python benchmarks/label_safety.py news tweets --sheets FOLDER
-    .venv/bin/python benchmarks/label_safety.py --count FOLDER --write benchmarks/results/label-safety.md
+    .venv/bin/python benchmarks/label_safety.py --count FOLDER
 
 The first command fits each method to sentences of a corpus that have mentions, records the first draft for each (what
 the method gives without the guard) and the sentence that passes the guard, and writes 15 of each to a sheet: lines of
@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import random
 import time
 from collections import Counter
@@ -28,8 +27,8 @@ import entaug
 from entaug import Sentence
 from entaug.methods import create_augmenter
 from entaug.methods.types import Rejection, Request
+from places import DATA
 
-DATA = Path(os.environ.get("ENTAUG_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 CORPORA = {
     "news": "uner/en_ewt/en_ewt-ud-test.iob2",
     "news-dev": "uner/en_ewt/en_ewt-ud-dev.iob2",
@@ -64,15 +63,9 @@ def gold(corpus: str, count: int, draw: int | None = None) -> list[Sentence]:
 
 
 def _of_news(path: Path) -> list[Sentence]:
-    """The sentences of newsgroups and weblogs: blocks with their id in a comment, and tags in the third column."""
-    sentences = []
-    for block in path.read_text("utf-8").split("\n\n"):
-        lines = block.split("\n")
-        name = next((line for line in lines if line.startswith("# sent_id")), "").rpartition("= ")[2]
-        rows = [line.split("\t") for line in lines if line and not line.startswith("#")]
-        if rows and name.startswith(NEWS):
-            sentences.append(Sentence.from_iob([row[1] for row in rows], [row[2] for row in rows]))
-    return sentences
+    """The sentences of newsgroups and weblogs, without anything else that the file says of them."""
+    found = entaug.read(path, repair=True)
+    return [Sentence(s.tokens, s.mentions) for s in found if (s.id or "").startswith(NEWS)]
 
 
 def outputs(method: str, sentences: Sequence[Sentence], **params: Any) -> tuple[list[Sentence], list[Sentence], str]:
@@ -178,15 +171,11 @@ def main() -> None:
     parser.add_argument("--shown", type=int, default=15)
     parser.add_argument("--draw", type=int)
     parser.add_argument("--count", type=Path)
-    parser.add_argument("--write", type=Path)
     args = parser.parse_args()
     for corpus in args.corpora:
         write_sheets(corpus, args.methods, args.sheets, args.sentences, args.shown, args.draw)
     if args.count:
-        text = "\n".join(table(args.count)) + "\n"
-        if args.write:
-            args.write.write_text(text, "utf-8")
-        print(text)
+        print(*table(args.count), sep="\n")
 
 
 if __name__ == "__main__":

@@ -41,7 +41,8 @@ from entaug.backends.soft_labels import TagProbabilities, tags_of
 from entaug.core.words import stop_words
 from entaug.taggers.base import TaggerTrainingConfig, create_tagger
 from entaug.taggers.sources.joining import Joiner, labels_of
-from label_errors import DATA, MARK, RESULTS, add_record, confusable_labels, is_wordy, records_of
+from label_errors import MARK, RESULTS, add_record, confusable_labels, is_wordy, records_of
+from places import DATA
 from records import machine, versions
 
 GOLD, TEXT = 100, 2000

@@ -1,7 +1,7 @@
 """How often the language guard refuses text: by corpus, by the number of sentences, as it is and in capitals.
 
 Run it as ``python benchmarks/language_guard.py FOLDER > benchmarks/results/language-guard.md``, with the folder of the
-corpora (see benchmarks/README.md). No text is printed.
+corpora. No text is printed.
 """
 
 from __future__ import annotations

@@ -25,15 +25,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-DATA = Path(os.environ.get("ENTAUG_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
+from places import DATA
+
 CORPORA = {
     "crossner-ai": "crossner/ai/train.txt",
     "multiconer-en": "multiconer-v1/15000/en_train.conll",
     "ncbi-disease": "ncbi-disease/train.tsv",
 }
-OPTIONS: dict[str, dict[str, Any]] = {}
-"""What is not the default."""
-
 
 MEASURED = {
     "perplexity": "perplexity",
@@ -59,7 +57,7 @@ def measure(name: str, corpus: str, sentences: int, copies: int) -> dict[str, An
     record: dict[str, Any] = {"method": name}
     pairs = [entaug.formats.AugmentedPair(s) for s in gold]
     if name != "gold":
-        method = entaug.create_augmenter(name, copies=copies, **OPTIONS.get(name, {}))
+        method = entaug.create_augmenter(name, copies=copies)
         begun = time.monotonic()
         method.fit(gold)
         fitted = time.monotonic()
@@ -76,7 +74,7 @@ def measure(name: str, corpus: str, sentences: int, copies: int) -> dict[str, An
             "learning": fitted - begun,
             "making": time.monotonic() - fitted,
             "memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
-            "examples": [shown(s) for s in made[:: max(1, len(made) // 20)][:20]],
+            "examples": [str(s) for s in made[:: max(1, len(made) // 20)][:20]],
         }
     lm = TransformersCausalLM(model_path("smollm2"), device="cpu")
     quality = entaug.metrics.measure_quality(pairs, gold, measures=list(MEASURED.values()), causal_lm=lm)
@@ -84,17 +82,6 @@ def measure(name: str, corpus: str, sentences: int, copies: int) -> dict[str, An
         value = quality.values[one]
         record[column] = 100 * value if value is not None and MEASURES[one].unit == "share" else value
     return record
-
-
-def shown(sentence: Any) -> str:
-    """A sentence with its mentions in brackets."""
-    opens: dict[int, str] = {}
-    closes: dict[int, str] = {}
-    for mention in sentence.mentions:
-        for start, end in mention.spans:
-            opens[start] = opens.get(start, "") + "["
-            closes[end - 1] = f"]{mention.label}" + closes.get(end - 1, "")
-    return " ".join(f"{opens.get(i, '')}{t}{closes.get(i, '')}" for i, t in enumerate(sentence.tokens))
 
 
 COLUMNS = (
@@ -117,12 +104,11 @@ def table(records: dict[str, dict[str, Any]], corpus: str, sentences: int, copie
 
     import entaug
 
-    unusual = ", ".join(f"{name}: {options}" for name, options in OPTIONS.items())
     lines = [
         "# Every method on the same sentences",
         "",
         f"`benchmarks/methods.py`: {corpus}, the first {sentences} sentences with mentions, {copies} copies, seed 0,",
-        f"defaults{f' ({unusual})' if unusual else ''}.",
+        "defaults.",
         f"{platform.machine()}, one thread; Python {platform.python_version()}, torch {torch.__version__},",
         f"entaug {entaug.__version__}. What the columns mean stands at the head of the script; times are seconds.",
         "",

@@ -8,7 +8,6 @@ Both sides have as many cores as threads. Sentences are from real corpora where 
 
 from __future__ import annotations
 
-import os
 import random
 import sys
 import tempfile
@@ -20,6 +19,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 import torch
+from scipy.stats import kendalltau, spearmanr
 
 import entaug
 from entaug import Sentence
@@ -28,11 +28,10 @@ from entaug.backends.protocols import RoundTrip
 from entaug.backends.transformers.encoder import TransformersEncoder
 from entaug.backends.transformers.masked_lm import TransformersMaskedLM
 from entaug.core.alignment import detokenize
+from places import DATA, ROOT
 from records import Measurement
 from suite import RUNS, Peers
 
-ROOT = Path(__file__).parent.parent
-DATA = Path(os.environ.get("ENTAUG_DATA", ROOT.parent / "shared" / "data"))
 T = TypeVar("T")
 Row = Measurement
 
@@ -112,7 +111,7 @@ def pll(peers: Peers, quick: bool) -> Iterator[Row]:
         fp32, bf16 = found["fp32"] / words, found["bf16"] / words
         yield remark(
             f"PLL per word, {name}, bf16, ranking of sentences",
-            f"Spearman {spearman(fp32, bf16):.4f}, Kendall {kendall(fp32, bf16):.4f}",
+            f"Spearman {spearmanr(fp32, bf16).statistic:.4f}, Kendall {kendalltau(fp32, bf16).statistic:.4f}",
             "",
             f"with fp32; largest difference of sums {np.abs(found['fp32'] - found['bf16']).max():.2f} nats",
         )
@@ -132,8 +131,8 @@ def ranking(gold: list[Sentence], lm: TransformersMaskedLM, half: TransformersMa
     alike, ordered, top = [], [], []
     for group in groups.values():
         a, b = (entaug.metrics.pseudo_log_likelihood(group, model, per_word=True) for model in (lm, half))
-        alike.append(spearman(a, b))
-        ordered.append(kendall(a, b))
+        alike.append(spearmanr(a, b).statistic)
+        ordered.append(kendalltau(a, b).statistic)
         top.append(len(set(np.argsort(-a)[:5]) & set(np.argsort(-b)[:5])) / 5)
     count = sum(map(len, groups.values()))
     yield remark(
@@ -142,24 +141,6 @@ def ranking(gold: list[Sentence], lm: TransformersMaskedLM, half: TransformersMa
         "",
         f"with fp32; {count} variants of {len(groups)} sentences by `lwtr` and `mr`",
     )
-
-
-def ranks(values: Any) -> Any:
-    """The rank of each value; equal ones share the mean of theirs."""
-    _, group, sizes = np.unique(values, return_inverse=True, return_counts=True)
-    return (np.cumsum(sizes) - (sizes + 1) / 2)[group]
-
-
-def spearman(a: Any, b: Any) -> float:
-    """Rank correlation."""
-    return float(np.corrcoef(ranks(a), ranks(b))[0, 1])
-
-
-def kendall(a: Any, b: Any) -> float:
-    """Pairs in the same order less those in the other, as a share (tau-b)."""
-    upper = np.triu_indices(len(a), 1)
-    x, y = (np.sign(np.subtract.outer(v, v))[upper] for v in (np.asarray(a), np.asarray(b)))
-    return float((x * y).sum() / np.sqrt((x * x).sum() * (y * y).sum()))
 
 
 # ----------------------------------------------------------------------------------------------------------- BERTScore
@@ -209,7 +190,7 @@ def bertscore(peers: Peers, quick: bool) -> Iterator[Row]:
             pairs / seconds,
             pairs / theirs["seconds"],
             corpus,
-            f"Spearman with fp32 {spearman(scores[upper], halved[upper]):.4f}",
+            f"Spearman with fp32 {spearmanr(scores[upper], halved[upper]).statistic:.4f}",
         )
 
 

@@ -29,6 +29,7 @@ from entaug.taggers.base import TaggerTrainingConfig, create_tagger
 
 UNER = {"da": "da_ddt", "hr": "hr_set"}
 MULTICONER = ("bn", "de", "en", "es", "hi", "ko", "nl", "tr", "zh")  # the development part of Russian is damaged
+MARK = "<!-- tables -->"  # in the page: what follows is written by this script
 SENTENCES, STEPS, BATCH_SIZE, TEST = 200, 500, 8, 500
 SETTINGS = (("minilm", 2e-4), ("multilingual-e5", 1e-4), ("multilingual-e5", 2e-4), ("multilingual-e5", 5e-5))
 
@@ -102,7 +103,9 @@ def main() -> None:
     versions = ", ".join(f"{name} {version(name)}" for name in ("entaug", "torch", "transformers"))
     seeds = ", ".join(map(str, sorted({r["seed"] for r in records})))
     about = f"{platform.machine()}, Python {platform.python_version()}, {versions}; seeds {seeds}"
-    args.output.with_suffix(".md").write_text(f"{page(records)}\n\n{about}\n")
+    written = args.output.with_suffix(".md")
+    notes = written.read_text("utf-8").partition(MARK)[0] if written.exists() else ""
+    written.write_text(f"{notes}{MARK}\n\n{page(records)}\n\n{about}\n", "utf-8")
 
 
 if __name__ == "__main__":

@@ -4,14 +4,11 @@
     python benchmarks/paper_tables.py
 
 The figures of a paper are those of the plan; if the plan has been run, ours stand before them.
-
-With ``--check`` nothing is written, and the exit code says whether the pages are up to date.
 """
 
 from __future__ import annotations
 
 import re
-import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -21,7 +18,7 @@ from entaug.files.atomic import atomic_file
 from entaug.metrics.tables import as_markdown
 from entaug.report.markdown import report_parts
 from entaug.report.plan_tables import plan_tables
-from entaug.study.records import RECORDS_FILE, read_run_records, records_of
+from entaug.study.records import read_run_records, records_of
 from entaug.study.tables import TablePlan
 
 PAPERS = Path(__file__).parent / "papers"
@@ -72,28 +69,20 @@ def _is_former(twin: str) -> bool:
     """Whether records are of an earlier form of a twin, with other corpora, sizes or seeds."""
     plan = tomllib.loads((PAPERS / f"{twin}.toml").read_text(encoding="utf-8"))
     sizes = {corpus["name"]: corpus.get("sizes") for corpus in plan["corpora"]}
-    records = records_of(PAPERS / twin / RECORDS_FILE)
+    records = records_of(PAPERS / twin)
     known = (r.corpus in sizes and r.size in (sizes[r.corpus] or [r.size]) for r in records)
     return not all(known) or {record.seed for record in records} != set(plan["seeds"])
 
 
-def main() -> int:
-    """Write or check all pages.
-
-    Returns:
-        The exit code.
-    """
-    stale = []
+def main() -> None:
+    """Write all pages anew, and print the names of those that change."""
     for path in sorted(PAPERS.glob("*.md")):
         text = path.read_text(encoding="utf-8")
-        if with_results(text) != text:
-            stale.append(path)
-            if "--check" not in sys.argv:
-                with atomic_file(path) as out:
-                    out.write(with_results(text).encode())
-    print(*(path.name for path in stale))
-    return int("--check" in sys.argv and bool(stale))
+        if (new := with_results(text)) != text:
+            print(path.name)
+            with atomic_file(path) as out:
+                out.write(new.encode())
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

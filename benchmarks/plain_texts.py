@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import platform
 import subprocess
 import sys
@@ -27,8 +26,8 @@ import entaug
 from entaug.core.data import Sentence
 from entaug.formats.files import open_file
 from entaug.formats.text import _load_pipeline
+from places import DATA
 
-DATA = Path(os.environ.get("ENTAUG_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 CORPORA = (
     "crossner/*/*.txt",
     "wnut17/*.*",

@@ -35,10 +35,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from places import DATA
+
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is imported: sums depend on the number of threads
 
 HERE = Path(__file__).resolve().parent
-DATA = Path(os.environ.get("ENTAUG_DATA", HERE.parents[1] / "shared" / "data"))
 RECORDS = HERE / "results" / "readability.jsonl"
 PAGE = HERE / "results" / "readability.md"
 WORK = Path(tempfile.gettempdir()) / "entaug-readability"

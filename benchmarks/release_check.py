@@ -41,7 +41,7 @@ from entaug.errors import MissingExtraError
 from entaug.methods import METHODS
 from entaug.filters import FILTERS
 from entaug.formats import FORMATS
-from entaug.metrics.quality.registry import MEASURES
+from entaug.metrics.quality import MEASURES
 from entaug.taggers.base import TAGGERS
 loaded, missing = 0, set()
 for registry in (METHODS, FILTERS, FORMATS, MEASURES, TAGGERS):

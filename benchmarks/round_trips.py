@@ -11,7 +11,6 @@ Speed is sentences a second on one core, the best of the files of at least five 
 from __future__ import annotations
 
 import argparse
-import os
 import platform
 import sys
 import tempfile
@@ -25,11 +24,11 @@ from entaug.errors import LossError
 from entaug.formats.base import ReadReport
 from entaug.formats.buffered import BufferedFormat
 from entaug.formats.files import FORMATS, find_format, open_file, target
+from places import DATA
 
 TESTS = Path(__file__).resolve().parents[1] / "tests"
 sys.path[:0] = [str(TESTS), str(TESTS / "formats")]
 
-DATA = Path(os.environ.get("ENTAUG_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 _LARGE = 5000
 # These carry texts alone: the same means the same letters and mentions there.
 WITHOUT_TOKENS = ("bioc", "brat", "chat", "pubtator")

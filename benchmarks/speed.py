@@ -22,10 +22,9 @@ from typing import Any
 import entaug
 from entaug.methods.base import Augmenter
 from entaug.methods.combined import CombinedAugmenter
+from places import DATA, ROOT
 from records import Measurement
 
-ROOT = Path(__file__).parent.parent
-DATA = Path(os.environ.get("ENTAUG_DATA", ROOT.parent / "shared" / "data"))
 BARS = {
     "mr": 20_000,
     "sis": 20_000,

@@ -7,10 +7,7 @@ Usage::
 
     git worktree add --detach BASELINE 122e09c
     python benchmarks/tagger_speed.py speed BASELINE/src --steps 60
-    python benchmarks/tagger_speed.py f1 BASELINE/src --steps 300 --seeds 3
     python benchmarks/tagger_speed.py layers                 # of this version, with fewer layers of MPNet trained
-
-The corpora are those of ``ENTAUG_DATA``.
 """
 
 from __future__ import annotations
@@ -18,22 +15,22 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import statistics
 import subprocess
 import sys
 import time
-from importlib.metadata import version
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from places import DATA, ROOT
+from records import environment
+
 CORPORA = {
-    "crossner-ai": ("crossner/ai/train.txt", "crossner/ai/test.txt"),
-    "ncbi-disease": ("ncbi-disease/train.tsv", "ncbi-disease/test.tsv"),
+    "crossner-ai": "crossner/ai/train.txt",
+    "ncbi-disease": "ncbi-disease/train.tsv",
 }
 SENTENCES = 100
-SOURCES = Path(__file__).resolve().parents[1] / "src"
 
 
 def work(corpus: str, batch_size: int, steps: int, seed: int, block: int) -> None:
@@ -44,28 +41,23 @@ def work(corpus: str, batch_size: int, steps: int, seed: int, block: int) -> Non
     from entaug.taggers.base import TaggerTrainingConfig, create_tagger
 
     torch.set_num_threads(1)
-    data = Path(os.environ["ENTAUG_DATA"])
-    train, test = (list(entaug.read(data / name)) for name in CORPORA[corpus])
+    train = list(entaug.read(DATA / CORPORA[corpus]))
     begun = [0.0]
     times: list[float] = []
 
     def progress(done: int, total: int, loss: float) -> None:
         del loss
         times.append(time.process_time() - begun[0])
-        if block and done % block == 0 and done < total:
+        if done % block == 0 and done < total:
             _wait(times)
         begun[0] = time.process_time()
 
     tagger: Any = create_tagger("linear", device="cpu", precision="bf16")
     config = TaggerTrainingConfig(steps=steps, batch_size=batch_size, seed=seed)
-    if block:
-        _wait(times)
+    _wait(times)
     begun[0] = time.process_time()
     tagger.fit(train[:SENTENCES], config=config, progress=progress)
-    result: dict[str, Any] = {"times": times, "loss": tagger.history_.losses[-1]}
-    if not block:
-        result["f1"] = entaug.score(test, tagger.predict(test)).micro.f1
-    print(json.dumps(result), flush=True)
+    print(json.dumps({"times": times}), flush=True)
 
 
 def _wait(times: list[float]) -> None:
@@ -99,20 +91,9 @@ def take_turns(versions: dict[str, Path], corpus: str, batch_size: int, steps: i
     return results
 
 
-def machine() -> str:
-    """The processor and the versions that matter."""
-    names = [
-        line.partition(":")[2].strip()
-        for line in Path("/proc/cpuinfo").read_text().splitlines()
-        if "model name" in line
-    ]
-    versions = ", ".join(f"{name} {version(name)}" for name in ("torch", "transformers", "numpy"))
-    return f"{names[0] if names else platform.processor()}, Python {platform.python_version()}, {versions}"
-
-
 def measure_speed(versions: dict[str, Path], steps: int, batch_sizes: list[int]) -> None:
     """Print a table of steps per second."""
-    print(machine() + "\n")
+    print(environment(1) + "\n")
     print("| corpus | batch | steps/s before | steps/s now | ratio |")
     print("|---|---|---|---|---|")
     for corpus in CORPORA:
@@ -124,21 +105,6 @@ def measure_speed(versions: dict[str, Path], steps: int, batch_sizes: list[int])
             )
 
 
-def measure_f1(versions: dict[str, Path], steps: int, seeds: int) -> None:
-    """Print a table of test F1 by seed."""
-    print(machine() + "\n")
-    print("| corpus | version | F1 of each seed | mean |")
-    print("|---|---|---|---|")
-    for corpus in CORPORA:
-        for name, sources in versions.items():
-            scores = []
-            for seed in range(seeds):
-                out, _ = start(sources, corpus, 16, steps, seed, 0).communicate()
-                scores.append(100 * json.loads(out.splitlines()[-1])["f1"])
-            each = ", ".join(f"{score:.1f}" for score in scores)
-            print(f"| {corpus}-{SENTENCES} | {name} | {each} | {statistics.fmean(scores):.1f} |", flush=True)
-
-
 def measure_layers() -> None:
     """Print a table of the time of a step in the first and the third epoch, by the number of trained layers."""
     import torch
@@ -147,7 +113,7 @@ def measure_layers() -> None:
     from entaug.taggers.base import TaggerTrainingConfig, create_tagger
 
     torch.set_num_threads(1)
-    train = list(entaug.read(Path(os.environ["ENTAUG_DATA"]) / CORPORA["crossner-ai"][0]))[:SENTENCES]
+    train = list(entaug.read(DATA / CORPORA["crossner-ai"]))[:SENTENCES]
     in_epoch = -(-len(train) // 8)
     medians: dict[int | None, tuple[float, float]] = {}
     for layers in (None, 6, 4, 0):
@@ -159,7 +125,7 @@ def measure_layers() -> None:
         )
         times = [after - before for before, after in pairwise(clock)][1:]  # without the first, which warms up
         medians[layers] = statistics.median(times[: in_epoch - 1]), statistics.median(times[2 * in_epoch :])
-    print(machine() + "\n")
+    print(environment(1) + "\n")
     print("| trained layers of 12 | first epoch, times as fast | third epoch, times as fast |")
     print("|---|---|---|")
     for layers, own in medians.items():
@@ -176,17 +142,13 @@ def main() -> None:
         work(sys.argv[2], *map(int, sys.argv[3:]))
         return
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["speed", "f1"])
+    parser.add_argument("what", choices=["speed"])
     parser.add_argument("baseline", type=Path, help="the sources of the version before")
     parser.add_argument("--steps", type=int, default=60)
-    parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--batch-sizes", type=int, nargs="+", default=[8, 16])
     args = parser.parse_args()
-    versions = {"before": args.baseline.resolve(), "now": SOURCES}
-    if args.what == "speed":
-        measure_speed(versions, args.steps, args.batch_sizes)
-    else:
-        measure_f1(versions, args.steps, args.seeds)
+    versions = {"before": args.baseline.resolve(), "now": ROOT / "src"}
+    measure_speed(versions, args.steps, args.batch_sizes)
 
 
 if __name__ == "__main__":

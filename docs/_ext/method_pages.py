@@ -6,7 +6,6 @@ import re
 import tomllib
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
-from pathlib import Path
 
 import entaug
 from entaug.commands.list import describe_labels, describe_needs
@@ -26,7 +25,6 @@ __all__ = [
     "measurements",
     "method_pages",
     "readme_table",
-    "recorded_files",
     "select_examples",
     "verdicts",
 ]
@@ -347,8 +345,3 @@ def first_example() -> str:
     """One sentence before and after augmentation, for the first page."""
     shown, _ = examples("mr")
     return _shown(shown[:1])
-
-
-def recorded_files() -> list[Path]:
-    """The files of recorded examples."""
-    return sorted(RECORDED.glob("*.jsonl"))

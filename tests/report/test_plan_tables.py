@@ -162,6 +162,7 @@ def test_tables_of_a_plan_reach_its_report(tmp_path: Path) -> None:
         ('"lwtr", [1', '"lwtr p=0.1", [1', "unknown arm of a row: 'lwtr p=0.1'"),
         ('[8, "gold", 1.0, 2.0, 1.5]', '[8, "gold", 1.0, 2.0]', "row 1 has 2 figures for 3 columns"),
         ('[8, "gold", 1.0, 2.0, 1.5]', "[8]", "row 1 is not a list with an arm"),
+        ('[8, "gold", 1.0, 2.0, 1.5]', "[]", "row 1 is not a list with an arm"),
         ('[8, "gold", 1.0, 2.0, 1.5]', '["gold", 1.0, 2.0, 1.5]', "the row of gold has no size"),
         ('[8, "gold", 1.0, 2.0, 1.5]', '[8, "gold", "1.0", 2.0, 1.5]', "row 1 has '1.0' in place of a figure"),
         ('[8, "gold", 1.0, 2.0, 1.5]', '[8, 8, "gold", 1.0, 2.0]', "row 1 has 8 in place of an arm"),

@@ -341,7 +341,7 @@ def test_sizes_form_a_ladder() -> None:
 
 
 def test_rounds_go_through_all_parts_before_they_repeat() -> None:
-    rounds = Rounds(3, [1, 2], repeats=2)
+    rounds = Rounds(3, repeats=2)
     assert list(rounds) == [(0, 0), (1, 0), (2, 0), (0, 1), (1, 1), (2, 1)]
     assert rounds.done_of(2) == [1, 1]
     assert rounds.done_of(4) == [2, 1, 1]

@@ -245,6 +245,15 @@ def test_where_nothing_helps_gold_alone_is_trained(files: Path, monkeypatch: pyt
     assert json.loads((files / "out" / "tagger" / "tagger.json").read_text())["state"][1] == 0.5
 
 
+def test_a_chosen_recipe_may_add_no_sentence(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = sys.modules["entaug.study.auto"]
+    train_run: Any = module.train_run
+    monkeypatch.setattr(module, "train_run", lambda *given, **named: (train_run(*given, **named)[0], []))
+    summary = run(files, recipes=["mr"])
+    assert (summary.recipe, summary.augmented) == ("mr", 0)
+    assert entaug.read(files / "out" / "train.jsonl") == entaug.read(files / "train.conll")
+
+
 def test_what_to_do_next() -> None:
     def advice(**values: Any) -> str:
         return AutoSummary("train.conll", "out", 60, **values).lines()[-1]

@@ -131,6 +131,10 @@ def test_folds_take_the_place_of_a_test_set(schedule_of: Any, tmp_path: Path) ->
     assert (joined.fold, joined.size) == (None, 18)
     assert joined.test.sentences == tuple(counts for record in records for counts in record.test.sentences)
     assert sum(joined.test.sentences, MatchCounts()) == joined.test.micro
+    # An older file of a part of the folds leaves the whole as it is.
+    older = tmp_path / "older.jsonl"
+    older.write_text("\n".join(lines[:1]))
+    assert read_run_records([tmp_path, older]) == [joined]
     # A run that lacks a fold is missing.
     (tmp_path / "runs.jsonl").write_text("\n".join(lines[:2]))
     assert read_run_records([tmp_path]) == []
@@ -325,7 +329,7 @@ def test_the_smallest_plan_keeps_parameters_by_corpus(schedule_of: Any, tmp_path
         (corpus(test="{ rest = 10, other = 3 }"), "", "other"),
         (corpus("a") + corpus("b") + MIX.replace('"b"]', '"c"]'), "", "unknown corpora 'c'"),
         (corpus("a") + corpus("b") + MIX + "sizes = [3]\n", "", "so it takes no sizes"),
-        (corpus("a", sizes="[8, 16]") + corpus("b") + MIX, "", "other numbers of sizes"),
+        (corpus("a", sizes="[8, 16]") + corpus("b") + MIX, "", "differ in the number of sizes"),
         ('[[corpora]]\nname = "a"\n', "", "a corpus needs train"),
         (corpus(), '[[methods]]\nname = "mr"\ngrid = { nothing = [1] }\n', "nothing"),
         (corpus(), '[[methods]]\nname = "mr"\ngrid = { p = 3 }\n', "grid must be lists of values by name"),

@@ -24,7 +24,7 @@ from entaug.files.locks import try_claim
 from entaug.formats import read
 from entaug.metrics.span_f1 import MatchCounts, Scores
 from entaug.study.data import prepare_splits
-from entaug.study.engine import StudyProgress, advance, run_experiment
+from entaug.study.engine import StudyProgress, run_experiment
 from entaug.study.plan import read_plan
 from entaug.study.records import RecordStore, RunRecord, read_run_records
 from entaug.study.runs import RunSpec
@@ -146,7 +146,7 @@ def test_runs_that_follow_from_a_record_of_another_process_are_executed(
 
     def claim_of_a_finished_run(path: Path) -> Any:
         """Let another process finish a run just before it is claimed."""
-        advance(schedule, others)
+        schedule.advance(others.records)
         [run, *_] = [run for run in schedule.runs if run.key == path.name]
         others.append(record_of(run), 0.5)
         return try_claim(path)
@@ -265,6 +265,18 @@ def test_the_time_is_that_of_the_steps_that_were_taken(plan: Path) -> None:
     left = sum(steps for key, steps in keys.items() if key not in known)
     assert seconds_left(runs, known, 2, pytest.fail) == pytest.approx(rate * left / 2)
     assert seconds_left(runs, dict.fromkeys(keys, 3.0), 2, pytest.fail) == 0
+    *others, last = keys
+    known = dict.fromkeys(others, 3.0)  # one run is left, for which one process is enough
+    rate = 3.0 * len(others) / sum(keys[key] for key in others)
+    assert seconds_left(runs, known, 4, pytest.fail) == pytest.approx(rate * keys[last])
+
+
+def test_runs_of_other_machines_are_not_left(plan: Path, in_threads: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    in_threads(lambda run: (record_of(run), 0.5))
+    run_experiment(plan)
+    (plan.with_suffix("") / "times.jsonl").unlink()
+    monkeypatch.setattr("entaug.study.times.seconds_per_step", pytest.fail)
+    assert run_experiment(plan, check_only=True).seconds_left == 0
 
 
 class SteadyTagger:

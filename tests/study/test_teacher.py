@@ -19,7 +19,7 @@ from entaug.study.data import prepare_splits
 from entaug.study.engine import _check_requirements
 from entaug.study.plan import read_plan
 from entaug.study.runs import RunSpec, _new_sentences, execute_run
-from entaug.study.schedule import Schedule
+from entaug.study.schedule import Schedule, Selection
 from entaug.taggers.base import load_tagger
 from helpers import tiny
 
@@ -150,7 +150,9 @@ def test_unlabelled_sentences_are_never_those_of_train_or_test(encoder: Path, tm
         ('schedule = "staged"', 'schedule = "stages"', "schedule must be"),
         ("gold_learning_rate", "gold_lerning_rate", "did you mean 'gold_learning_rate'"),
         ('labels = "teacher-hard"', 'labels = "techer"', "labels must be"),
+        ("ratios = [2]", 'ratios = "patience"', "mr soft has the ratio 'patience'"),
         ("size = 2", "size = 0", "size must be"),
+        ("size = 2", 'by_corpus = { toy = { encoder = "x" } }', "is the same on all corpora"),
         ("size = 2", "sized = 2", "sized"),
         ("size = 2", 'seeds = "mine"', "seeds must be"),
         ("rest = 20", "rest = 20000", "unlabelled asks for 20,000 sentences"),
@@ -172,6 +174,27 @@ def test_faulty_arms_are_refused(old: str, new: str, message: str, encoder: Path
 def test_requirements_of_arms_without_an_augmenter(encoder: Path, tmp_path: Path) -> None:
     plan: Any = read_plan(write_plan(tmp_path, encoder))
     assert _check_requirements(Schedule(plan, prepare_splits(plan))) == []
+
+
+def test_models_of_teachers_are_looked_for_before_any_run(encoder: Path, tmp_path: Path) -> None:
+    plan = write_plan(tmp_path, encoder)
+    missing = f'[[teachers]]\nencoder = "{tmp_path / "none"}"'
+    plan.write_text(plan.read_text().replace("[[teachers]]", missing, 1))
+    parsed: Any = read_plan(plan)
+    with pytest.raises(EntaugError, match="none") as caught:
+        _check_requirements(Schedule(parsed, prepare_splits(parsed)))
+    assert caught.value.line == plan.read_text().splitlines().index(missing.splitlines()[1]) + 1
+
+
+def test_a_teacher_is_selected_by_its_label(encoder: Path, tmp_path: Path) -> None:
+    plan = write_plan(tmp_path, encoder)
+    plan.write_text(plan.read_text().replace("size = 2", 'label = "large"', 1))
+    parsed = read_plan(plan)
+    splits = prepare_splits(parsed)
+    selected = Schedule(parsed, splits, Selection.of(["method=large"], parsed)).selected
+    assert {run.arm for run in selected} == {"gold", "large"}
+    with pytest.raises(EntaugError, match="unknown method 'ensemble'"):
+        Selection.of(["method=ensemble"], parsed)
 
 
 def test_a_teacher_may_be_another_tagger_that_all_runs_share(encoder: Path, tmp_path: Path) -> None:

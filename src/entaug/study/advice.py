@@ -102,7 +102,7 @@ class Advice:
 
     @property
     def first_by_hand(self) -> Measure | None:
-        """The same among what you have to work for yourself."""
+        """The first measure in this order that takes work of yours and promises a gain."""
         return next((one for one in self.ordered if one.your_minutes and one.gain), None)
 
     def what_to_do(self) -> str:

@@ -32,7 +32,7 @@ from entaug.formats.exchange import CorpusData, CorpusFiles, takes_data
 from entaug.formats.file_job import check_apart, check_output, require_mentions, write_text
 from entaug.formats.unlabelled import read_unlabelled
 from entaug.metrics.consistency import SUSPICIOUS, find_label_errors
-from entaug.metrics.learning_curve import CurvePrior, LearningCurve
+from entaug.metrics.learning_curve import CurvePrior, LearningCurve, fit_learning_curve
 from entaug.metrics.significance import paired_bootstrap
 from entaug.metrics.span_f1 import Scores
 from entaug.metrics.tables import Heading, as_markdown
@@ -59,7 +59,6 @@ from entaug.study.curves import (
     curve_parts,
     curve_sizes,
     dev_part,
-    fit_curve,
     makespan,
 )
 from entaug.study.data import short_hash
@@ -209,6 +208,7 @@ def advise(
             list_measure(file),
             cleaning_measure(file, len(find_label_errors(gold, min_score=SUSPICIOUS))),
         ]
+        suggest = f"entaug suggest {file} --unlabelled {texts} --number {more} -o next.json --to label-studio"
         advice = Advice(
             input=str(train),
             output=None if output is None else str(output),
@@ -220,7 +220,7 @@ def advise(
             curve=curve_rows(curve, len(gold), more),
             measures=measures,
             next_sentences=advisor.suggest(text) if text is not None else (),
-            next_command=_suggest_command(file, texts, more) if unlabelled else "",
+            next_command=suggest if unlabelled else "",
             notes=[*advisor.notes, *(text.notes if text is not None else ())],
         )
     advice = replace(advice, seconds=time.monotonic() - begun)
@@ -256,10 +256,6 @@ def _runs_folder(runs: str | Path | None, output: str | Path | None, stack: cont
     return folder
 
 
-def _suggest_command(train: str, unlabelled: str, number: int) -> str:
-    return f"entaug suggest {train} --unlabelled {unlabelled} --number {number} -o next.json --to label-studio"
-
-
 def _page(advice: Advice, output: str | Path) -> str:
     """The page in the format of the output."""
     title = f"Advice on {Path(advice.input).name}"
@@ -281,7 +277,7 @@ class _Advisor:
         self.budget = budget
         self.notes = note_on_encoder(create_tagger(tagger.name, encoder=tagger.encoder), gold)
         self.sizes = self._choose_sizes()
-        self.rounds = Rounds(len(runs.parts), self.sizes, _REPEATS)
+        self.rounds = Rounds(len(runs.parts), _REPEATS)
         self.num_done = 0
 
     def _choose_sizes(self) -> list[int]:
@@ -370,7 +366,9 @@ class _Advisor:
 
     def curve(self) -> LearningCurve:
         """Fit the curve of what is finished."""
-        return fit_curve(self.runs, self.rounds, self.num_done, self.tagger)
+        done = self.rounds.done_of(self.num_done)
+        counts = [self.runs.counts(part, self.sizes, self.tagger, times) for part, times in enumerate(done)]
+        return fit_learning_curve(self.sizes, counts, trainings=done)
 
     def measure_larger(self, larger: CurveTagger) -> Measured | None:
         """The gain of another encoder at the largest size; None if it is not measured."""

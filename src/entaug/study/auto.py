@@ -633,7 +633,7 @@ class _Search:
             tagger, new = train_run(spec, progress=self.counter.training(f"final training: {recipe.name}"))
             write_part(self.folder, "added", new)
             tagger.save(folder)
-        return list(read(added)), folder
+        return list(read(added)) if added.stat().st_size else [], folder  # a method may return nothing
 
 
 def _train_without_gold(

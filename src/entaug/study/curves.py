@@ -15,7 +15,6 @@ from entaug.backends.processes import interrupts_blocked, process_pool
 from entaug.core.data import Sentence
 from entaug.core.folds import folds
 from entaug.errors import EntaugError, InputError
-from entaug.metrics.learning_curve import CurvePrior, LearningCurve, fit_learning_curve
 from entaug.study.choice import GOLD, TEACHER, TEACHER_SIZE
 from entaug.study.data import DataSplit, write_part
 from entaug.study.engine import ProgressCallback, StudyProgress, finished, run_error
@@ -238,7 +237,6 @@ class Rounds:
     """The trainings of a curve in the order in which they are made: all sizes of a part, and part by part."""
 
     parts: int
-    sizes: Sequence[int]
     repeats: int = 1
 
     def __iter__(self) -> Iterator[tuple[int, int]]:
@@ -249,12 +247,3 @@ class Rounds:
         """The number of trainings of a size that each part has after some rounds; parts without any are left out."""
         whole, rest = divmod(number, self.parts)
         return [times for times in (whole + (part < rest) for part in range(self.parts)) if times]
-
-
-def fit_curve(
-    runs: CurveRuns, rounds: Rounds, number: int, tagger: CurveTagger, prior: CurvePrior | None = None
-) -> LearningCurve:
-    """Fit the curve of the first rounds."""
-    done = rounds.done_of(number)
-    counts = [runs.counts(part, rounds.sizes, tagger, times) for part, times in enumerate(done)]
-    return fit_learning_curve(rounds.sizes, counts, trainings=done, prior=prior)

@@ -107,7 +107,7 @@ class _CorpusSplitter:
         """The splits of a mixed corpus: of each size and subset seed, those of its members together."""
         seeds = {tuple(dict.fromkeys(split.subset_seed for split in splits)) for splits in members}
         if len(seeds) > 1 or len(set(map(len, members))) > 1:
-            message = f"the corpora of {self.corpus.name} have other numbers of sizes, or other subset seeds"
+            message = f"the corpora of {self.corpus.name} differ in the number of sizes, or in their subset seeds"
             raise self.error("mix", message, "give them the same subset_seed, and as many sizes")
         if any(split.fold for splits in members for split in splits):
             raise self.error("mix", f"the corpora of {self.corpus.name} have folds", "give them test sets instead")

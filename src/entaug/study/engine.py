@@ -181,9 +181,11 @@ def run_experiment(
     jobs = jobs or default_jobs(plan.threads)
     store = RecordStore(plan.output)
     if check_only:
-        advance(schedule, store)
+        schedule.advance(store.records)
         state = _progress(schedule, store.records, set(store.records), 0.0)
-        return replace(state, seconds_left=seconds_left(schedule.selected, store.seconds, jobs, report))
+        # Records of other machines have no times: their runs are neither left, nor do they tell how long others take.
+        runs = [run for run in schedule.selected if run.key in store.seconds or run.key not in store.records]
+        return replace(state, seconds_left=seconds_left(runs, store.seconds, jobs, report))
     for note in _check_requirements(schedule):
         report(note)
     plan.output.mkdir(parents=True, exist_ok=True)
@@ -200,16 +202,19 @@ def run_experiment(
 def _check_requirements(schedule: Schedule) -> list[str]:
     """Load every model once, so that missing ones are reported before any run; return notes on languages."""
     plan = schedule.plan
-    taggers: dict[str, TaggerPlan] = {}
+    taggers: dict[str, tuple[str, int, TaggerPlan]] = {}  # each with its place in the plan
+    labels = [tagger.label for tagger in plan.taggers]
     used: dict[str, tuple[MethodPlan, dict[str, DataSplit]]] = {}
     for run in schedule.selected:
-        taggers.setdefault(repr((run.tagger.name, run.tagger.params)), run.tagger)
+        teachers = filter(None, (run.own_teacher, *map(run.teacher_of, run.parts)))
+        own = [("teachers", plan.teachers.index(one), one.tagger) for one in teachers if one.tagger]
+        for place in (("taggers", labels.index(run.tagger.label), run.tagger), *own):
+            taggers.setdefault(repr((place[2].name, place[2].params)), place)
         for method, _ in missing_sentences(run):
             of_method = used.setdefault(repr((method.name, method.params)), (method, {}))
             of_method[1].setdefault(f"{run.split.corpus.name}: {method.label}", run.split)
-    labels = [tagger.label for tagger in plan.taggers]
-    for tagger in taggers.values():
-        with plan.lines.at("taggers", labels.index(tagger.label), tagger.params):
+    for table, number, tagger in taggers.values():
+        with plan.lines.at(table, number, tagger.params):
             tagger.create().check_requirements()
     notes: list[str] = []
     for method, splits in used.values():
@@ -243,20 +248,12 @@ def _make_all_sentences(schedule: Schedule, jobs: int, progress: ProgressCallbac
     return state
 
 
-def advance(schedule: Schedule, store: RecordStore) -> None:
-    """Make all choices on dev for which the runs are finished."""
-    number_of_runs = -1
-    while number_of_runs != len(schedule.runs):
-        number_of_runs = len(schedule.runs)
-        schedule.advance(store.records)
-
-
 def sort_records(schedule: Schedule, store: RecordStore) -> None:
     """Bring the records into the order of the plan, and give them its labels."""
     # In which order runs were added depended on which were finished first.
     schedule = schedule.fresh()
     store.refresh()  # what others finished meanwhile is kept
-    advance(schedule, store)
+    schedule.advance(store.records)
     store.sort([(run.key, {**run.labels(), "chosen": run.key in schedule.chosen}) for run in schedule.runs])
 
 
@@ -298,7 +295,7 @@ class _Execution:
         shown = (-1, -1)
         while True:
             self.store.refresh()
-            advance(self.schedule, self.store)
+            self.schedule.advance(self.store.records)
             is_shared = self._submit(pool)
             if shown != (len(self.store.records), len(self.schedule.runs)):
                 shown = len(self.store.records), len(self.schedule.runs)

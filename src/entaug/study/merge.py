@@ -13,7 +13,7 @@ from entaug.files.locks import lock
 from entaug.formats import read
 from entaug.metrics.span_f1 import MatchCounts, Scores, score
 from entaug.study.data import prepare_splits, short_hash
-from entaug.study.engine import advance, sort_records
+from entaug.study.engine import sort_records
 from entaug.study.plan import Plan
 from entaug.study.records import RECORDS_FILE, RecordStore, RunRecord, differing_environments, records_of
 from entaug.study.runs import RunSpec
@@ -44,14 +44,14 @@ class MergedRecords:
 def merge_records(plan: Plan, paths: Iterable[str | Path], *, check_only: bool = False) -> MergedRecords:
     """Add records of other machines to those of a plan; of one that does not fit, none is added."""
     others: list[RunRecord] = []
-    for path in map(Path, paths):
-        others += records_of(path / RECORDS_FILE if path.is_dir() else path)
+    for path in paths:
+        others += records_of(path)
     schedule = Schedule(plan, prepare_splits(plan))
     store = RecordStore(plan.output)
     own = set(store.records)
     for record in others:
         store.records.setdefault(record.key, record)  # the first is kept
-    advance(schedule, store)  # what dev chose is among them
+    schedule.advance(store.records)  # what dev chose is among them
     _Check(schedule).all(others)
     notes = [note for record in others if (note := _deviation(store.records[record.key], record))]
     notes += differing_environments(record.environment for record in store.records.values())

@@ -454,6 +454,12 @@ def read_plan(path: str | Path) -> Plan:
             for name in given:
                 if name not in known:
                     raise UnknownNameError(kind, str(name), known)
+    without_ratio = {method.label for method in plan.methods if method.ratios == PATIENCE}
+    for method in plan.methods:
+        if found := without_ratio.intersection(method.combine):
+            with plan.lines.at("methods", method.table, key="combine"):
+                message = f"{min(found)} has the ratio {PATIENCE!r}, and is combined with others by its own ratio"
+                raise InputError(message, remedy="give it ratios = [1]")
     for i, corpus in enumerate(plan.corpora):
         with plan.lines.at("corpora", i, key=""):
             _check_needs(plan, corpus)
@@ -586,6 +592,8 @@ class _PlanReader:
                     "a teacher has either sources or taggers", parameter="sources", remedy="leave one out"
                 )
             own["sources"] = self.resolve(own["sources"])
+        if "by_corpus" in table:
+            raise ParameterError("a teacher is the same on all corpora", parameter="by_corpus", remedy="leave it out")
         if table:
             own["tagger"] = self.tagger({"name": "linear", **table}, training, at)
         return construct(TeacherPlan, "a teacher", own)

@@ -189,16 +189,16 @@ def read_run_records(paths: Iterable[str | Path]) -> list[RunRecord]:
     """
     records: dict[Any, RunRecord] = {}
     for path in paths:
-        file = Path(path, RECORDS_FILE) if Path(path).is_dir() else Path(path)
-        for record in itertools.chain.from_iterable(map(_by_test, records_of(file))):
+        for record in _pooled_folds(itertools.chain.from_iterable(map(_by_test, records_of(path)))):
             # Arms, methods and corpora may share a run, each under its own labels.
             records.pop((record.key, *record.labels), None)
             records[record.key, *record.labels] = record
-    return list(_pooled_folds(records.values()))
+    return list(records.values())
 
 
-def records_of(file: Path) -> list[RunRecord]:
-    """The records of a file, one for each line."""
+def records_of(path: str | Path) -> list[RunRecord]:
+    """The records of a file, or of that of a folder, one for each line."""
+    file = Path(path, RECORDS_FILE) if Path(path).is_dir() else Path(path)
     records = []
     try:
         lines = file.read_bytes().split(b"\n")
@@ -239,7 +239,7 @@ def _pooled_folds(records: Iterable[RunRecord]) -> Iterator[RunRecord]:
             yield record
         else:
             number, count = record.fold
-            folds[record.path, record.labels, count][number] = record
+            folds[record.labels, count][number] = record
     for (*_, count), by_number in folds.items():
         some = [by_number[number] for number in sorted(by_number)]
         if len(some) == count:

@@ -46,11 +46,13 @@ class Selection:
     @classmethod
     def of(cls, texts: Sequence[str], plan: Plan) -> Selection:
         """The selection by texts of the form ``corpus=NAME``."""
+        arms = [name for name in plan.baselines if name != ENSEMBLE]
+        arms += [teacher.label for teacher in plan.teachers if ENSEMBLE in plan.baselines]
         known: dict[str, Sequence[object]] = {
             "corpus": [corpus.name for corpus in plan.corpora],
             "size": [],  # known when the corpora are read
             "tagger": [tagger.label for tagger in plan.taggers],
-            "method": [*plan.baselines, *(name for m in plan.methods for name in (m.label, m.group) if name)],
+            "method": [*arms, *(name for m in plan.methods for name in (m.label, m.group) if name)],
             "seed": list(plan.seeds),
         }
         names: dict[str, set[str]] = defaultdict(set)
@@ -119,7 +121,7 @@ class Schedule:
         for size in sorted(self.selection.names.get("size", set()) - sizes):
             raise UnknownNameError("size", size, sizes)
         if self.runs and not self.selected:
-            raise InputError("no run of the plan is what --only asks for", remedy="ask for less at once")
+            raise InputError("no run of the plan is what --only asks for", remedy="leave out one --only")
 
     @property
     def runs(self) -> list[RunSpec]:
@@ -136,7 +138,13 @@ class Schedule:
         return self.selection.of_runs(self.runs)
 
     def advance(self, records: Mapping[str, RunRecord]) -> None:
-        """Make the choices for which the runs are finished, and add the runs that follow."""
+        """Make all choices for which the runs are finished, and add the runs that follow."""
+        number_of_runs = -1
+        while number_of_runs != len(self._runs):
+            number_of_runs = len(self._runs)
+            self._choose(records)
+
+    def _choose(self, records: Mapping[str, RunRecord]) -> None:
         searches, self._searches = self._searches, []
         for search in searches:
             if any(run.key not in records for _, runs in search.tried for run in runs):

@@ -79,7 +79,7 @@ _ROW = "a row has a size where corpora have several, an arm, and a figure for ea
 
 
 def _fault_of(row: Any, width: int) -> str:
-    if not isinstance(row, list | tuple) or len(row) < 1 + (type(row[0]) is int):
+    if not isinstance(row, list | tuple) or not row or (len(row) == 1 and type(row[0]) is int):
         return "is not a list with an arm"
     arm, *figures = row[1:] if type(row[0]) is int else row
     if not isinstance(arm, str):

@@ -59,10 +59,11 @@ def seconds_left(
     for run in {run.key: run for run in runs}.values():
         groups[repr((run.tagger.name, run.tagger.params, run.training.batch_size))].append(run)
     sizes: dict[Path, int] = {}
-    total = 0.0
+    total, num_left = 0.0, 0
     for some in groups.values():
         done = [run for run in some if run.key in seconds]
         left = [run for run in some if run.key not in seconds]
+        num_left += len(left)
         if not left:
             continue
         if done:
@@ -78,7 +79,7 @@ def seconds_left(
             report(f"no estimate of the time, because {largest.tagger.label} cannot be tried: {error.message}")
             return None
         total += SLOWER * rate * sum(_steps_and_predictions(run, sizes) for run in left)
-    return total / min(jobs, max(1, len(runs)))
+    return total / min(jobs, max(1, num_left))
 
 
 def _steps_and_predictions(run: RunSpec, sizes: dict[Path, int]) -> float:
