@@ -54,7 +54,6 @@ class Recipe:
     schedule: Literal["shuffled", "mixed", "staged"] = "staged"
     copies: int = 5
     cost: float = 1.0
-    replaces_text: bool = False
     sources: bool = False
     regularised: bool = False
 
@@ -105,7 +104,6 @@ class Recipe:
 # benchmarks/results/larger-encoder.md), so its values are those of "self". The others are not measured; their values
 # are guesses from the most similar ones. They matter where the measurement is noisy, or missing. How good sources of
 # labels are is theirs: "sources" has that of "self".
-_GENERATED: dict[str, Any] = {"copies": 10, "cost": 6, "replaces_text": True}
 RECIPES: dict[str, Recipe] = {
     recipe.name: recipe
     for recipe in (
@@ -123,7 +121,7 @@ RECIPES: dict[str, Recipe] = {
         Recipe(name="self-hard", prior_gain=2.0, unlabelled=True),
         Recipe(name="self+mr", prior_gain=2.0, method="mr", unlabelled=True, soft=True),
         Recipe(name="self-mixed", prior_gain=1.5, unlabelled=True, soft=True, schedule="mixed"),
-        Recipe(name="gal", prior_gain=1.5, prior_gain_larger=4.0, method="gal", soft=True, **_GENERATED),
+        Recipe(name="gal", prior_gain=1.5, prior_gain_larger=4.0, method="gal", soft=True, copies=10, cost=6),
         Recipe(name="mr", prior_gain=1.0, method="mr", schedule="shuffled", copies=3),
         Recipe(name="sis", prior_gain=0.0, method="sis", schedule="shuffled", copies=3),
         Recipe(name="mr-soft", prior_gain=0.0, method="mr", soft=True),
@@ -152,7 +150,7 @@ def applicable_recipes(
     for recipe in RECIPES.values():
         if names is None:
             # Soft labels take the place of hard ones, and unlabelled text that of generated text.
-            is_wanted = not (recipe.replaces_text and has_unlabelled)
+            is_wanted = not (recipe.name == "gal" and has_unlabelled)
             is_wanted &= not (recipe.name == "self-hard" and has_probabilities)
             is_wanted &= has_sources or not recipe.sources
             is_wanted &= can_regularise or not recipe.regularised

@@ -10,9 +10,10 @@ from typing import Any
 from entaug.core.changes import Change, changed
 from entaug.core.data import Sentence
 from entaug.core.mentions import Mention
+from entaug.formats.augmented import AugmentedCorpus
 from entaug.metrics.consistency import Finding
 from entaug.report.html.examples import ReportData, encode_sentence, safe_json
-from entaug.report.html.page import SCRIPTS, render_page
+from entaug.report.html.page import SCRIPTS, corpus_counts, render_page
 
 _SCORES = (
     ("suspicion", "One minus the share of the evidence that is in favour of the label as it is."),
@@ -24,20 +25,13 @@ def render_audit_page(
     sentences: Sequence[Sentence], findings: Sequence[Finding], *, title: str, notes: Sequence[str] = ()
 ) -> str:
     """Render the page of findings, in their order."""
-    mentions = Counter(mention.label for sentence in sentences for mention in sentence.mentions)
     return render_page(
         "page.html",
         styles=["page.css"],
         scripts=SCRIPTS,
         title=title,
         data=_data(sentences, findings),
-        counts={
-            "gold": len(sentences),
-            "types": len(mentions),
-            "mentions": mentions.total(),
-            "accepted": 0,
-            "rejected": 0,
-        },
+        counts=corpus_counts(AugmentedCorpus(list(sentences))),
         audit={"kinds": Counter(finding.kind for finding in findings).most_common(), "size": len(findings)},
         methods=[],
         measures=[],

@@ -249,11 +249,6 @@ function examples(data, digest) {
   // What gets the focus is scrolled to a place below the bar.
   new ResizeObserver(() => $("feed").style.setProperty("--covered", `${covered()}px`)).observe($("bar"));
 
-  function count() {
-    const n = shown.length;
-    $("count").textContent = `${whole.format(n)} of ${whole.format(pairs.length)} shown`;
-  }
-
   function decided() {
     const { accept, reject, correct } = review.counts();
     const [judged, total] = [review.decisions.size, review.total].map(whole.format);
@@ -343,7 +338,7 @@ function examples(data, digest) {
     if (within) scrollBy({ top: $("feed").getBoundingClientRect().top - covered() - 8, behavior: "instant" });
     feed.root.querySelector(".nothing")?.remove();
     if (!shown.length) feed.root.append(element("p", "nothing", "No example matches. Change the search or clear the filters."));
-    count();
+    $("count").textContent = `${whole.format(shown.length)} of ${whole.format(pairs.length)} shown`;
   }
 
   function choices() {

@@ -112,7 +112,7 @@ def render_html_report(
         scripts=SCRIPTS,
         title=title,
         data=report_data(shown, _score_columns(qualities, corpus, places)),
-        counts=_counts(corpus),
+        counts=corpus_counts(corpus),
         audit=None,
         methods=[_describe_method(name, pairs, signs[name]) for name, pairs in corpus.methods.items()],
         measures=_measure_rows(qualities),
@@ -156,7 +156,8 @@ def _experiments(records: Sequence[RunRecord], **options: Any) -> dict[str, Any]
     }
 
 
-def _counts(corpus: AugmentedCorpus) -> dict[str, int]:
+def corpus_counts(corpus: AugmentedCorpus) -> dict[str, int]:
+    """What the head of a page says of the size of its corpus."""
     pairs = [pair for pairs in corpus.methods.values() for pair in pairs]
     labels = Counter(mention.label for sentence in corpus.gold for mention in sentence.mentions)
     accepted = sum(pair.rejection is None for pair in pairs)

@@ -82,9 +82,7 @@ def label_plot(corpus: AugmentedCorpus) -> Plot | None:
     total = sum(methods.values(), gold)
     if not total or not methods:
         return None
-    labels = sorted(total, key=lambda label: (label not in gold, -gold[label], label))
-    if not gold:
-        labels.sort(key=lambda label: -total[label])
+    labels = sorted(total, key=lambda label: (-(gold or total)[label], label))
     shown = labels if len(labels) <= _MAX_LABELS else labels[: _MAX_LABELS - 1]
     # Methods differ in their colour, and in their symbol, which everybody can see.
     signs = method_marks(corpus)

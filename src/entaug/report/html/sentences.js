@@ -24,16 +24,10 @@ function lanesOf(mentions) {
   ordered.sort((a, b) => (a.end - a.start) - (b.end - b.start) || a.start - b.start);
   const lanes = [];
   for (const one of ordered) {
-    one.lane = lanes.findIndex((lane) => lane.every((other) => other.end <= one.start || one.end <= other.start));
     // A mention must be below every mention inside it.
-    const held = ordered.filter((o) => o.lane !== undefined && o !== one && one.start <= o.start && o.end <= one.end);
-    const least = Math.max(-1, ...held.map((o) => o.lane)) + 1;
-    if (one.lane < least) {
-      one.lane = -1;
-      for (let lane = least; lane < lanes.length && one.lane < 0; lane += 1) {
-        if (lanes[lane].every((other) => other.end <= one.start || one.end <= other.start)) one.lane = lane;
-      }
-    }
+    const least = 1 + lanes.findLastIndex((lane) => lane.some((o) => one.start <= o.start && o.end <= one.end));
+    const isFree = (lane) => lane.every((other) => other.end <= one.start || one.end <= other.start);
+    one.lane = lanes.findIndex((lane, number) => number >= least && isFree(lane));
     if (one.lane < 0) one.lane = lanes.push([]) - 1;
     lanes[one.lane].push(one);
   }
