@@ -32,9 +32,9 @@ def escape_control_characters(text: str, keep: str = "") -> str:
     return _CONTROL.sub(lambda m: m[0] if m[0] in keep else m[0].encode("unicode_escape").decode(), text)
 
 
-def one_line(reason: object, length: int = 200) -> str:
+def one_line(reason: object) -> str:
     """The beginning of the message of another library's error, on one line, for our own."""
-    return " ".join(str(reason).split())[:length]
+    return " ".join(str(reason).split())[:200]
 
 
 class EntaugError(Exception):

@@ -457,7 +457,8 @@ def test_the_command_line(source: Path, cache: Path, capsys: pytest.CaptureFixtu
     assert main(["models", "verify"]) == 2
     assert main(["models", "prepare", "--offline"]) == 2
     assert main(["models", "verify", "--for", "sr"]) == 2
-    assert capsys.readouterr().err.count("\n") == 4
+    assert main(["models", "verify", "--source", str(source)]) == 2
+    assert capsys.readouterr().err.count("\n") == 5
 
 
 def test_what_the_label_guard_uses_is_prepared_with_a_method() -> None:

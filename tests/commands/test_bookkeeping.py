@@ -99,6 +99,13 @@ def test_the_path_by_other_formats(
         assert plain(final) == plain(reviewed)
 
 
+def test_content_that_would_be_lost_has_its_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = ['{"tokens":["Ada"]}', '{"tokens":["sang"],"note":"x"}', '{"tokens":["Bo"]}']
+    (tmp_path / "in.jsonl").write_text("\n".join(lines))
+    assert main(["convert", str(tmp_path / "in.jsonl"), str(tmp_path / "out.conll")]) == 2
+    assert "in.jsonl:2: CoNLL columns cannot store field 'note' (once)" in capsys.readouterr().err
+
+
 def test_brat_to_conll_by_a_review(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "gold").mkdir()
     entaug.write(

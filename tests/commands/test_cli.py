@@ -498,6 +498,20 @@ def test_output_that_exists(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     )
 
 
+def test_predictions_may_be_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["convert", TRAIN, str(tmp_path / "brat"), "--to", "brat", "--allow-loss", "tokens"]) == 0
+    assert main(["convert", str(tmp_path / "brat"), str(tmp_path / "gold.jsonl")]) == 0
+    capsys.readouterr()
+    assert main(["evaluate", str(tmp_path / "gold.jsonl"), str(tmp_path / "brat"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["micro"]["f1"] == 1
+
+
+def test_lists_as_json_are_written_to_the_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", "methods", "mr", "--json", "-o", str(tmp_path / "mr.json")]) == 0
+    assert capsys.readouterr().out == ""
+    assert json.loads((tmp_path / "mr.json").read_text())["name"] == "mr"
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
 def test_unwritable_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "locked"

@@ -102,7 +102,8 @@ def test_the_list_of_the_command_is_one_for_mr(train: Path, capsys: pytest.Captu
         assert main([*command, "--label", "PER"]) == 3, "an output that exists is kept"
         assert main([*command, "--label", "PER", "--force", "--json", "--seed", "2"]) == 0
         assert json.loads(capsys.readouterr().out)["usage"]["output_tokens"] > 0
-        assert main([*command, "--label", "PER", "--force", "--held-out", "dev.conll"]) == 0
+        twice = ["--label", "PER", "--label", "PER"]
+        assert main([*command, *twice, "--force", "--held-out", "dev.conll"]) == 0
         assert main([*command, "--label", "PRE", "--force"]) == 2
         assert "did you mean 'PER'?" in capsys.readouterr().err
     records = [json.loads(line) for line in Path("new.jsonl").read_text().splitlines()]

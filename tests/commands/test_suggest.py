@@ -106,6 +106,7 @@ def test_conll_and_counts(train: Path) -> None:
     assert (summary.gold, summary.text, summary.suggested, summary.skipped) == (1, 5, 2, 1)
     assert summary.mentions == {"PER": 1}
     assert list(summary.notes) == ["a remark"]
+    assert summary.lost == {"field 'suggestion'": 2, "id": 2}
     assert [s.mentions for s in entaug.read(train.with_name("out.conll"))][1] == ()
 
 

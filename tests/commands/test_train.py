@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from conftest import EXAMPLE
 from entaug.backends.soft_labels import TagProbabilities
 from entaug.commands.main import main
 from entaug.core.data import Sentence
+from entaug.core.mentions import Mention
 from entaug.errors import InputError
 from entaug.study.plan import TaggerPlan
 from entaug.taggers.base import TaggerTrainingConfig, load_tagger
@@ -76,6 +78,33 @@ def test_augmented_files_of_several_formats_are_joined_without_gold(files: Path)
     assert [s.tokens for s in tagger.augmented] == [s.tokens for s in (*NEW, *GOLD[:3])]
     assert summary.soft_labels == 3
     assert summary.to_dict()["augmented"] == len(NEW) + 3
+
+
+def test_rejected_sentences_are_not_trained_on(files: Path) -> None:
+    first, *others = NEW
+    assert first.provenance
+    refused = first.with_(provenance=replace(first.provenance, rejected="duplicates"))
+    entaug.write([refused, *others], files / "some.jsonl")
+    notes: list[str] = []
+    tagger, summary = _fit(files, "gold.conll", augmented=[files / "some.jsonl"], report=notes.append)
+    assert [s.tokens for s in tagger.augmented] == [s.tokens for s in others]
+    assert summary.augmented == len(others)
+    assert notes == ["1 rejected sentence not used: filters or a review refused them"]
+
+
+def test_nested_mentions_name_the_file_and_a_tagger_that_learns_them(
+    files: Path, bert: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nested = Sentence(["Bank", "of", "Rome"], [Mention("ORG", [(0, 3)]), Mention("LOC", [(2, 3)])])
+    entaug.write([nested], files / "nested.jsonl")
+    command = ["train", str(files / "nested.jsonl"), "-o", str(files / "new"), "--encoder", bert, *ARGUMENTS]
+    assert main(command) == 2
+    said = capsys.readouterr().err
+    assert "nested.jsonl: a nested mention" in said
+    assert "--tagger w2ner" in said
+    with pytest.raises(SystemExit):
+        main(["train", "--tagger", "linear", "--help"])
+    assert "--overlap" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

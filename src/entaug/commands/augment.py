@@ -137,7 +137,7 @@ def _show(args: argparse.Namespace, summary: AugmentSummary | PartSummary) -> It
         sources = f"{summary.sources:,} of {quantity(summary.of_sources, 'sentence')}"
         drafts = quantity(summary.drafts, "new sentence")
         yield f"part {summary.part}: {sources}, {drafts} ({summary.seconds:.1f} s)"
-        yield f"wrote {summary.output}; when all are written: entaug merge {args.output}"
+        yield f"wrote {summary.output}; when all are written: entaug merge {args.output} -o FILE"
         return
     for example in summary.examples if sys.stderr.isatty() else ():
         yield f"  before  {example.source}\n  after   {example.sentence}\n"

@@ -208,7 +208,7 @@ _SHARED: dict[str, dict[str, Any]] = {
     "output": {"flags": ("-o", "--output"), "default": "-"},
     "as_json": {"flags": ("--json",)},
     "gold": {"action": Once},
-    "review": {"action": Once, "flags": ("--apply-review",)},
+    "review": {"action": Once, "flags": ("--apply-review",), "metavar": "FILE"},
     "jobs": {"metavar": "N"},
     "recipes": _NAMES,
     "measures": _NAMES,

@@ -64,12 +64,16 @@ def convert(
     with job.open() as (source, target_file):
         summary.from_format, summary.to_format = source.dialect.describe(), target_file.dialect.describe()
         reading = ReadReport(repair=job.repair)
-        with target_file.writer(force=job.force) as writer, locate_losses(source, reading):
-            for sentence in read_sentences(source, reading, "converting", progress):
-                summary.counts.add(sentence)
-                summary.lost.update(target_file.lost(sentence))
-                writer.write(sentence)
-            reading.notes.update(job.settle_losses(summary.lost, target_file))
+        lines: dict[str, int | None] = {}  # where each kind of content was first lost
+        with target_file.writer(force=job.force) as writer:
+            with locate_losses(source, reading):
+                for sentence in read_sentences(source, reading, "converting", progress):
+                    summary.counts.add(sentence)
+                    for name in target_file.lost(sentence):
+                        summary.lost[name] += 1
+                        lines.setdefault(name, reading.line or None)
+                    writer.write(sentence)
+            reading.notes.update(job.settle_losses(summary.lost, target_file, lines))
     return summary.finish(reading)
 
 

@@ -19,6 +19,7 @@ from entaug.formats import read
 from entaug.formats.exchange import CorpusData, takes_data
 from entaug.formats.file_job import FileJob, FileOptions, require_mentions
 from entaug.metrics.span_f1 import Scores, score, score_table
+from entaug.taggers.base import CONFIG_FILE
 
 
 @takes_data("gold", "predicted", "train")
@@ -64,12 +65,13 @@ def evaluate(
         1.0
     """
     if (predicted is None) == (tagger is None):
-        raise ParameterError("give a file of predictions, or a tagger", remedy="for example --tagger FOLDER")
+        message = "give a file of predictions, or a tagger" + ("" if predicted is None else ", not both")
+        raise ParameterError(message, remedy="for example --tagger FOLDER")
     job = FileJob(gold, **files)
     gold_corpus = read(gold, job.from_format, repair=job.repair, **job.read_options)
     require_mentions(gold_corpus, gold, "to score predictions by")
     training = read(train, job.from_format, repair=job.repair, **job.read_options) if train is not None else None
-    if predicted is None or Path(predicted).is_dir():
+    if predicted is None or Path(predicted, CONFIG_FILE).is_file():
         name = str(tagger) if predicted is None else str(Path(predicted).absolute())
         predictions: Sequence[Sentence] = load_trained_tagger(name, gold_corpus, report).predict(gold_corpus)
         return score(gold_corpus, predictions, training)

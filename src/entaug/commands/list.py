@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal, NamedTuple
@@ -12,11 +13,12 @@ from entaug.backends.prompts import PLACEHOLDERS, prompt_text
 from entaug.commands.command import Command, parameter_help
 from entaug.commands.models import methods_using
 from entaug.commands.options import FORCE
-from entaug.commands.output import print_json, print_note
+from entaug.commands.output import print_note
 from entaug.config.params import Parameter, parameters
 from entaug.config.presets import Preset, preset_rows, section
 from entaug.config.registry import Registry
 from entaug.errors import ParameterError, UnknownNameError
+from entaug.files.json_text import json_text
 from entaug.filters import FILTERS, Filter
 from entaug.formats.file_job import write_text
 from entaug.formats.files import FORMATS, find_format
@@ -84,10 +86,8 @@ def _list(
             remedy = "for example entaug list methods aclm --preset paper"
             raise ParameterError("--preset needs a method", remedy=remedy)
         lines, record = _preset_lines(METHODS[name], preset), [row._asdict() for row in _rows(METHODS[name], preset)]
-    if as_json:
-        print_json(record)
-    else:
-        write_text("".join(f"{line}\n" for line in lines), output, force=force)
+    text = json_text(record, indent=True) + "\n" if as_json else "".join(f"{line}\n" for line in lines)
+    write_text(text, output, force=force)
     for problem in listed.registry.problems() if name is None and listed.registry is not None else ():
         print_note(problem)
 
@@ -109,7 +109,7 @@ def _overview(listed: _Kind) -> Iterator[str]:
 
 def _described(cls: type) -> str:
     """The description of a class, without its parameters."""
-    return (cls.__doc__ or "").partition("Args:")[0].strip()
+    return inspect.cleandoc(cls.__doc__ or "").partition("Args:")[0].strip()
 
 
 def _parameter_lines(given: Iterable[Parameter]) -> Iterator[str]:

@@ -163,7 +163,7 @@ def build_parser(name: str | None = None, argv: Sequence[str] = ()) -> argparse.
         parser.epilog = _EXIT_CODES
     else:
         for action in parser._actions:  # noqa: SLF001
-            if action.dest in _RARE:
+            if action.dest in _RARE and (name, action.dest) != ("train", "overlap"):  # there it is of the tagger
                 action.help = argparse.SUPPRESS
     parser.usage = " ".join([parser.prog, *_needed(parser), "[options]"])
     parser.set_defaults(run=command.run)

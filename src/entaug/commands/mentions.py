@@ -120,8 +120,9 @@ def mentions(
     excluded = list(held_out)
     results: list[NewMentions] = []
     settings: dict[str, Any] = {"rounds": rounds, "temperature": temperature, "seed": seed, "held_out": excluded}
-    for done, label in enumerate(labels or known):
-        progress(f"asking for {label}", done, len(labels or known))
+    wanted = list(dict.fromkeys(labels)) or known
+    for done, label in enumerate(wanted):
+        progress(f"asking for {label}", done, len(wanted))
         results.append(write_mentions(model, text, corpus, label, number, **settings))
     for new in results:
         summary.written[new.label] = len(new.texts)

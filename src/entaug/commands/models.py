@@ -42,8 +42,9 @@ def models(
         source: prepare: use the packages in this folder.
         offline: prepare: do not use the network.
     """
-    if method and action != "prepare":
-        raise ParameterError("--for is an option of prepare")
+    for option, given in (("--for", method), ("--source", source), ("--offline", offline)):
+        if given and action != "prepare":
+            raise ParameterError(f"{option} is an option of prepare")
     if action == "verify":
         verify_models(names, report=print_message)
     elif action == "bom":

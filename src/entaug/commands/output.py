@@ -6,14 +6,11 @@ import contextlib
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from entaug.core.changes import CORRECTED
 from entaug.errors import InputWarning, escape_control_characters
 from entaug.files.json_text import json_text
-
-if TYPE_CHECKING:
-    pass
 
 _MAX_NOTES = 20
 

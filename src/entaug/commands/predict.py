@@ -146,7 +146,9 @@ def predict(
             for sentence, (soft, confidence) in zip(trained.predict(window), labelled, strict=True):
                 layout = soft.layout if probabilities else {}
                 meta = {"confidence": round(confidence, 4)}
-                writer.write(sentence.with_(layout=layout, meta=meta))
+                written = sentence.with_(layout=layout, meta=meta)
+                summary.lost.update(target_file.lost(written))
+                writer.write(written)
                 summary.mentions.update(mention.label for mention in sentence.mentions)
                 summary.tokens += len(sentence)
                 total += confidence
@@ -155,6 +157,7 @@ def predict(
             window = list(islice(sentences, _WINDOW))
     notes += [note for note in getattr(trained, "notes", ()) if note not in notes]  # of sources of labels
     notes += note_layouts(reader.layouts)
+    notes += FileJob(allow_loss=["all"]).settle_losses(summary.lost, target_file)
     if reader.languages and not gold:
         names = " and ".join(map(language_name, sorted(reader.languages)))
         note = f"the text was tokenised by the rules of spaCy for {names}"

@@ -178,7 +178,8 @@ def write_report(
 
 
 def _lengths(text: str) -> tuple[int, ...]:
-    lengths = tuple(int(part) for part in text.split(",")) if text.replace(",", "").isdecimal() else ()
+    parts = text.split(",")
+    lengths = tuple(map(int, parts)) if all(part.isdecimal() for part in parts) else ()
     if not lengths or lengths[0] < 1 or any(a >= b for a, b in pairwise(lengths)):
         raise argparse.ArgumentTypeError(f"{text!r} is not a list of increasing lengths, such as 10,20,30")
     return lengths

@@ -130,10 +130,12 @@ def suggest(
         ]
         with target_file.writer(force=job.force) as writer:
             for sentence in suggested:
+                summary.lost.update(target_file.lost(sentence))
                 writer.write(sentence)
+        notes = FileJob(allow_loss=["all"]).settle_losses(summary.lost, target_file)
     summary.to_format, summary.gold, summary.suggested = target_file.dialect.describe(), len(gold), len(suggested)
     summary.mentions.update(mention.label for sentence in suggested for mention in sentence.mentions)
-    return summary.finish(reading, [*unlabelled.notes, *trained.notes])
+    return summary.finish(reading, [*unlabelled.notes, *trained.notes, *notes])
 
 
 def _label(

@@ -17,7 +17,7 @@ from entaug.commands.output import quantity
 from entaug.config.params import construct, parameters
 from entaug.core.data import Sentence
 from entaug.core.progress import Progress, no_progress
-from entaug.errors import InputError, OutputError, ParameterError
+from entaug.errors import InputError, LossError, OutputError, ParameterError
 from entaug.files.atomic import check_new_folder, output_error
 from entaug.formats import read
 from entaug.formats.exchange import CorpusData, CorpusFiles, takes_data
@@ -125,6 +125,10 @@ def train(
     known = {(sentence.tokens, sentence.mentions) for sentence in gold}
     for corpus in job.read(*augmented):
         new += [s for s in corpus if s.provenance or (s.tokens, s.mentions) not in known]
+    rejected = [s for s in (*gold, *new) if s.provenance and s.provenance.rejected]
+    if rejected:
+        report(f"{quantity(len(rejected), 'rejected sentence')} not used: filters or a review refused them")
+        gold, new = ([s for s in some if not (s.provenance and s.provenance.rejected)] for some in (gold, new))
     if config.schedule != "shuffled" and not new:
         remedy = "name them with --augmented, or train on what augment wrote as JSON lines or with --provenance"
         raise InputError(
@@ -138,7 +142,12 @@ def train(
     def show_loss(done: int, total: int, loss: float) -> None:
         progress(f"training, loss {loss:.3f}", done, total)
 
-    tagger.fit(gold, dev_gold, config, None if progress is no_progress else show_loss, new)
+    try:
+        tagger.fit(gold, dev_gold, config, None if progress is no_progress else show_loss, new)
+    except LossError as error:
+        error.path = str(input)
+        error.remedy = "train --tagger w2ner, which learns all mentions, or choose: --overlap outermost or innermost"
+        raise
     tagger.save(output)
     summary.tagger = str(getattr(tagger, "name", type(tagger).__name__))
     summary.labels = list(getattr(tagger, "labels_", ()))

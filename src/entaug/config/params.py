@@ -52,10 +52,10 @@ class Check:
     expected: str
 
 
-def some_of(choices: Sequence[str], separator: str = "+") -> Check:
-    """Constraint on a string: one or more names from a fixed list, joined by a separator."""
-    expected = f"one or more of {separator.join(choices)}"
-    return Check(lambda text: {name.strip() for name in text.split(separator)} <= set(choices), expected)
+def some_of(choices: Sequence[str]) -> Check:
+    """Constraint on a string: one or more names from a fixed list, joined by "+"."""
+    expected = f"one or more of {'+'.join(choices)}"
+    return Check(lambda text: {name.strip() for name in text.split("+")} <= set(choices), expected)
 
 
 PositiveInt = Annotated[int, Ge(1)]

@@ -13,7 +13,7 @@ from entaug.errors import EntaugError, InputError, ParameterError
 from entaug.files.streams import decode_text, read_bytes
 
 
-def read_toml(path: Path, remedy: str = "correct it") -> tuple[dict[str, Any], TomlLines]:
+def read_toml(path: Path, remedy: str) -> tuple[dict[str, Any], TomlLines]:
     """Read a file, and the lines of its keys."""
     text = decode_text(read_bytes(path), path).removeprefix("\ufeff")
     try:

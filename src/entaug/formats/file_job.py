@@ -141,7 +141,9 @@ class FileJob:
         """Read files that go with the input, by the options of the input."""
         return read_each(paths, self.from_format, repair=self.repair, beside=True, **self.read_options)
 
-    def settle_losses(self, lost: Counter[str], target_file: CorpusFile) -> list[str]:
+    def settle_losses(
+        self, lost: Counter[str], target_file: CorpusFile, lines: Mapping[str, int | None] | None = None
+    ) -> list[str]:
         """Raise an error for content of the user that would be lost without permission, and take bookkeeping out."""
         note = note_on_bookkeeping(lost, target_file.format.title, target_file.dialect)
         for name in [name for name in lost if name.startswith(BOOKKEEPING)]:
@@ -153,7 +155,8 @@ class FileJob:
             more = f" and {len(rejected) - 5} more" if len(rejected) > 5 else ""
             needed = ",".join(sorted({kinds[name] for name in rejected} | set(self.allow_loss)))
             remedy = f"pass --allow-loss {needed} to drop it, or choose another format"
-            raise LossError(f"{target_file.format.title} cannot store {shown}{more}", remedy=remedy)
+            message = f"{target_file.format.title} cannot store {shown}{more}"
+            raise LossError(message, path=str(self.input), line=(lines or {}).get(rejected[0]), remedy=remedy)
         return [note] if note else []
 
 
