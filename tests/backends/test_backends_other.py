@@ -226,6 +226,7 @@ def test_damaged_vectors_are_said(tmp_path: Path) -> None:
     np.save(pickled / "vectors.npy", np.array([[{}]], object), allow_pickle=True)
     (tmp_path / "bad.txt").write_text("a 1 2\nb 1 x\n")
     (tmp_path / "words.txt").write_text("hello\n")
+    (tmp_path / "nothing.vec").touch()
     for name, message in {
         "empty": "No such file",
         "short": "words.txt has 1 words and vectors.npy 2 rows",
@@ -234,6 +235,7 @@ def test_damaged_vectors_are_said(tmp_path: Path) -> None:
         "pickled": "holds no word vectors",
         "bad.txt": r"bad.txt:2: is not a word and 2 numbers",
         "words.txt": r"words.txt:1: is not a word and its numbers",
+        "nothing.vec": "holds no word vectors",
     }.items():
         with pytest.raises(MissingModelError, match=message):
             resolve("word_vectors", tmp_path / name)

@@ -430,6 +430,18 @@ def test_the_key_is_sent_to_the_named_server_alone_and_never_written(
     assert not any(b"sk-" in file.read_bytes() for file in files)
 
 
+def test_a_key_may_end_in_a_line_end_and_has_no_other_characters(monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving() as server:
+        monkeypatch.setenv("ENTAUG_API_KEY", "sk-very-secret\r\n")
+        ChatServer(f"{server.url}#tiny").answer(requests(1))
+        for wrong in ("schlüssel", "sk-very\nsecret"):
+            monkeypatch.setenv("ENTAUG_API_KEY", wrong)
+            with pytest.raises(ParameterError, match="ENTAUG_API_KEY holds characters") as caught:
+                ChatServer(f"{server.url}#tiny").answer(requests(2))
+            assert wrong not in str(caught.value)
+    assert [headers["authorization"] for headers in server.headers] == ["Bearer sk-very-secret"]
+
+
 def test_openai_needs_a_key() -> None:
     with pytest.raises(ParameterError, match="ENTAUG_API_KEY"):
         ChatServer("https://api.openai.com/v1#some-model").answer(requests(1))
@@ -444,7 +456,14 @@ def test_the_only_model_needs_no_name() -> None:
 
 @pytest.mark.parametrize(
     "address",
-    ["http://me:secret@host/v1#m", "https://host/v1?key=secret#m", "http://", "ftp://host/v1", "http://h:x/v1"],
+    [
+        "http://me:secret@host/v1#m",
+        "https://host/v1?key=secret#m",
+        "http://",
+        "ftp://host/v1",
+        "http://h:x/v1",
+        "http://münchen..de/v1#m",
+    ],
 )
 def test_addresses_with_secrets_or_faults_are_refused_without_repeating_them(address: str) -> None:
     with pytest.raises(ParameterError) as caught:

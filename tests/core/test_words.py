@@ -124,6 +124,13 @@ def test_words_of_scripts_without_spaces_are_not_guessed() -> None:
     assert not CorpusTokenizer([["He", "met", "東京", "."]]).divides_unspaced_text
 
 
+def test_a_piece_is_split_at_all_its_marks() -> None:
+    tokenizer = CorpusTokenizer([["either", "/", "or"], ["well", "-", "known"]])
+    assert tokenizer("up-to/date") == ["up", "-", "to", "/", "date"]
+    assert tokenizer("-5/6 up--to/date up-/to") == ["-5", "/", "6", "up--to", "/", "date", "up-/to"]
+    assert CorpusTokenizer([["either", "/", "or"]])("up-to/date") == ["up-to", "/", "date"]
+
+
 def test_marks_at_the_end_of_words_stay_where_the_corpus_keeps_them() -> None:
     assert CorpusTokenizer([["वे", "आए", "।"]])("वे गए।") == ["वे", "गए", "।"]
     assert CorpusTokenizer([["वे", "आए।"], ["ठीक", "है।"]])("वे गए।") == ["वे", "गए।"]

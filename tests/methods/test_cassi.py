@@ -31,7 +31,6 @@ from entaug.methods.cassi import (
     j_score,
     rank_partners,
 )
-from entaug.methods.types import DUPLICATE
 from entaug.metrics.likelihood import CandidateSet, count_words, select_best, select_best_left_to_right
 from helpers.cassi_reference import choose, one_mask_at_a_time
 from helpers.fakes import FakeCausalLM, FakeDependencyParser, FakeEncoder, FakeMaskedLM
@@ -424,7 +423,24 @@ def test_without_a_scorer_each_attempt_is_the_next_exchange_in_the_frame_of_the_
     # Each of the two is a partner of the other, as each keeps its own frame.
     assert texts[:2] == ["Bo reads books", "Ada reads Rome"]
     assert texts[3:5] == ["Ada sees Rome", "Bo sees books"]
-    assert texts[2] == texts[5] == DUPLICATE.reason, "no third exchange"
+    assert texts[2] == texts[5] == "no other exchange"
+
+
+@pytest.mark.parametrize("selection", ["jscore", "best", "random"])
+def test_without_a_scorer_no_attempt_repeats_another(selection: str) -> None:
+    for seed in range(10):
+        cassi = worked(scorer=None, selection=selection, seed=seed)
+        rng = Random(seed)
+        made = [cassi._rewrite_batch([Request(GOLD[0], rng, 1, attempt)])[0] for attempt in (0, 1)]
+        texts = {" ".join(one.tokens) for one in made if isinstance(one, Sentence)}
+        assert texts == {"Bo reads books", "Ada reads Rome"}
+
+
+def test_what_a_filter_refuses_does_not_count_as_made_before() -> None:
+    cassi = worked(filters="mentions:match_words=true")
+    assert not list(cassi.augment(GOLD))
+    assert cassi.statistics_.missing["no other exchange"] == 1
+    assert "made before" not in cassi.statistics_.rejected
 
 
 def test_subtrees_without_a_mention_stay() -> None:

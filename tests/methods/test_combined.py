@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from conftest import EXAMPLE
 from entaug import Mention, Sentence
 from entaug.errors import ParameterError, UnknownNameError
 from entaug.methods import MentionReplacement, ShuffleWithinSegments
+from entaug.methods.augment import augment_file
 from entaug.methods.base import Augmenter
 from entaug.methods.combined import CombinedAugmenter, parse_methods
 
@@ -79,6 +81,15 @@ def test_each_method_contributes_what_it_makes_alone() -> None:
 def test_sources_stay_together_and_methods_in_order() -> None:
     made = list(parse_methods("mr:p=1.0+sis:p=1.0", max_attempts=50).fit(GOLD).augment(GOLD))
     assert [s.id for s in made] == ["a/mr-0-1", "a/sis-0-1", "b/mr-0-1", "b/sis-0-1"]
+
+
+def test_a_file_leaves_its_counts_with_all(tmp_path: Path) -> None:
+    combined = parse_methods("mr+sis")
+    assert isinstance(combined, CombinedAugmenter)
+    summary = augment_file(EXAMPLE / "train.conll", tmp_path / "new.conll", combined)
+    assert summary.statistics.accepted
+    assert combined.statistics_ is summary.statistics
+    assert all(one.statistics_ is summary.statistics for one in combined.augmenters)
 
 
 def test_augment_in_one_line() -> None:

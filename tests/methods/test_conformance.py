@@ -257,6 +257,10 @@ def test_draws_anew_each_epoch_on_line(name: str) -> None:
         with pytest.raises(ParameterError, match="same sentences in every epoch"):
             entaug.OnlineDataset(gold, make(name).fit(gold))
         return
+    if hasattr(METHODS[name], "unlabelled"):
+        with pytest.raises(ParameterError, match="none for further epochs"):
+            entaug.OnlineDataset(gold, make(name).fit(gold))
+        return
     data = entaug.OnlineDataset(gold, make(name).fit(gold))
     assert len(data) == 2 * len(gold)
     assert list(data)[: len(gold)] == gold

@@ -202,6 +202,11 @@ class TestReplacement:
         assert of_ana == {"Ana flew to Oslo | B-PER O O B-LOC"}
         assert of_bo == {"yesterday he lives in Rome now | O O O O B-LOC O"}
 
+    def test_spaces_around_categories_are_no_part_of_them(self) -> None:
+        spaced = made([self.ana, self.bo], self.parser, categories=" VP + PP ")
+        assert spaced == made([self.ana, self.bo], self.parser, categories="VP+PP")
+        assert all(spaced)
+
     def test_the_phrase_drawn_is_the_one_that_comes(self) -> None:
         # The public code takes any phrase of the sentence that it drew; and single tokens at the ends get lost.
         [of_ana, _] = made([self.ana, self.bo], self.parser, categories="NP")

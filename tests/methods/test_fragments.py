@@ -269,6 +269,16 @@ def test_crop_of_other_languages_leaves_phrases_alone_that_a_verb_may_demand() -
     assert cropped(arguments.replace("RELATION", "obl"), english=False) == {"Ana geeft Bo het boek ."}
 
 
+def test_crop_drops_second_clauses_with_a_conjunction_below_their_verb() -> None:
+    clause = "Ana|nsubj|1|PROPN canta|root|1|VERB y|cc|4|CCONJ Bo|nsubj|4|PROPN baila|conj|1|VERB .|punct|1|PUNCT"
+    assert cropped(clause, english=False) == {"Ana canta ."}
+    verb = "Ana|nsubj|1|PROPN canta|root|1|VERB canciones|obj|1|NOUN y|cc|4|CCONJ baila|conj|1|VERB .|punct|1|PUNCT"
+    assert cropped(verb, english=False) == {"Ana canta canciones ."}
+    assert cropped(verb.replace("y|cc|4|CCONJ", "hoy|advmod|1|ADV"), english=False) == set(), "no conjunction"
+    comma = verb.replace("y|cc|4|CCONJ", ",|punct|4|PUNCT")
+    assert cropped(comma, english=False) == {"Ana canta canciones ."}
+
+
 def test_rotate_moves_adjuncts_with_their_commas_and_capitals() -> None:
     assert rotated(TIMES) == {
         "In May , the choir sang songs in Rome .",

@@ -10,7 +10,7 @@ import pytest
 import entaug
 from entaug import Mention, Sentence
 from entaug.backends.config import DecodingConfig
-from entaug.errors import ParameterError
+from entaug.errors import InputError, ParameterError
 from entaug.methods.gal import GAL
 from entaug.teacher import Relabeller
 from helpers.fakes import FakeGenerator, FakeInstructModel, FakeTagger
@@ -111,6 +111,17 @@ def test_without_a_teacher_it_says_so() -> None:
     [new] = method.augment(GOLD[:1])
     assert not new.mentions
     assert method.notes() == ["there is no teacher, so the new sentences have no labels"]
+
+
+def test_the_signature_has_the_number_of_examples() -> None:
+    one, five = (GAL(generator=Recorder(NEW), teacher=None, num_examples=number).load() for number in (1, 5))
+    assert "num_examples=5" in five.signature
+    assert one.signature != five.signature
+
+
+def test_a_corpus_without_sentences_has_no_mentions() -> None:
+    with pytest.raises(InputError, match="no mentions, which gal needs"):
+        GAL(generator=Recorder(NEW), teacher=None).fit([])
 
 
 def test_an_instruct_model_is_asked_by_a_prompt() -> None:

@@ -416,6 +416,22 @@ def test_bt_asks_nothing_twice() -> None:
     assert nothing.statistics_.missing == {"the translation changes nothing that may be changed": 1}
 
 
+def test_bt_judges_a_sentence_anew_that_has_other_spaces() -> None:
+    class Asked(FakeCausalLM):
+        def token_log_probs(self, texts: Sequence[str]) -> list[NDArray[float32]]:
+            asked.update(texts)
+            return [array([0.0]) for _ in texts]
+
+    asked: set[str] = set()
+    words, mentions = "Oslo saw many trains".split(), [Mention("LOC", [(0, 1)])]
+    trip = by({"Oslo saw many trains": "Oslo saw many coaches"})
+    judges: dict[str, Any] = {"encoder": OddOneOut(), "causal_lm": Asked(), "dependency_parser": None}
+    method = Backtranslation(translator=trip, p=1.0, **judges).fit([Sentence(words, mentions)])
+    for spaces in ((" ", " ", " ", ""), (" ", " ", "", "")):
+        assert list(method.augment([Sentence(words, mentions, spaces=spaces)]))
+    assert asked >= {"Oslo saw many coaches", "Oslo saw manycoaches"}
+
+
 def test_bt_wants_stop_words_alone_to_gain() -> None:
     class LikesIn(FakeCausalLM):
         gain = 0.0

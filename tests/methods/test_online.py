@@ -60,6 +60,19 @@ def test_epochs_that_are_none_are_refused(epoch: Any) -> None:
         dataset().set_epoch(epoch)
 
 
+@pytest.mark.parametrize("name", ["crop", "rotate"])
+def test_finitely_many_variants_come_again_in_later_epochs(name: str) -> None:
+    gold = [Sentence("Ada sings songs of love in Rome .".split())]
+    options: dict[str, Any] = {"crop": {"drop": "roles"}, "rotate": {"order": "free"}}[name]
+    method = create_augmenter(name, dependency_parser=FakeDependencyParser(), copies=2, **options).fit(gold)
+    variants = {one.tokens for one in method.augment(gold)}
+    assert len(variants) == 2
+    data = OnlineDataset(gold, method, keep_gold=False)
+    epochs = [[one.tokens for one in data.set_epoch(epoch)] for epoch in range(20)]
+    assert all(one != other and gold[0].tokens not in (one, other) for one, other in epochs)
+    assert {tuple(epoch) for epoch in epochs} != {tuple(epochs[0])}
+
+
 @pytest.mark.parametrize("name", ["lm", "crop", "mr"])
 def test_several_threads_may_use_one_augmenter(name: str, tmp_path_factory: pytest.TempPathFactory) -> None:
     gold = list(entaug.read(EXAMPLE / "train.conll"))[:12]

@@ -206,8 +206,17 @@ def test_refusals() -> None:
         SelfTraining(unlabelled=GOLD, ensemble_member="lineer").load()
     assert entaug.methods.METHODS["pseudo-labels"] is entaug.methods.METHODS["self-training"] is SelfTraining
     method = SelfTraining(unlabelled=text("So what"), tagger=FakeTagger()).fit(GOLD)
-    with pytest.raises(ParameterError, match="set copies"):
+    with pytest.raises(ParameterError, match="once, so it has none for further epochs; augment once, before training"):
         entaug.OnlineDataset(GOLD, method)
+
+
+def test_sources_are_found_by_content() -> None:
+    gold = [Sentence(one.tokens, one.mentions) for one in GOLD]
+    method = SelfTraining(unlabelled=text("So what", "Bo left"), tagger=FakeTagger()).fit(gold)
+    renamed = [Sentence(one.tokens, one.mentions, id=f"new:{i}") for i, one in enumerate(GOLD)]
+    assert [s.tokens for s in method.augment(renamed)] == [s.tokens for s in method.augment(gold)]
+    other = Sentence("Something else".split(), id="g1")
+    assert not list(SelfTraining(unlabelled=text("So what"), tagger=FakeTagger()).fit(GOLD).augment([other]))
 
 
 @pytest.mark.parametrize("name", ["new.jsonl", "new.parquet"])

@@ -18,13 +18,15 @@ pytest.importorskip("torch")
 
 import entaug
 from conftest import EXAMPLE
-from entaug import Sentence
-from entaug.errors import InputError, OutputError
-from entaug.serving.label_studio import LabelStudio, parse_config, project_number
+from entaug import Mention, Sentence
+from entaug.backends.compute import compute_settings, use_compute_settings
+from entaug.commands.serve import serve
+from entaug.errors import InputError, OutputError, ParameterError
+from entaug.serving.label_studio import KEY_VARIABLE, LabelStudio, parse_config, project_number
 from entaug.serving.server import MAX_BODY, AnnotationServer
-from entaug.serving.service import AnnotationService, ServiceOptions
+from entaug.serving.service import AnnotationService, ServiceOptions, _TaggerSpec
 from entaug.serving.versions import MORE, Version, Versions
-from entaug.taggers.base import TaggerTrainingConfig, create_tagger
+from entaug.taggers.base import TaggerTrainingConfig, create_tagger, overlap_of, write_config
 from helpers.counting import wait_until
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -214,6 +216,8 @@ def test_requests_that_are_refused(tagger: Path, tmp_path: Path, labels: list[st
             ("POST", "/setup", b"[" * 100_000): (400, "not JSON"),
             ("POST", "/setup", b'{"project": "x"}'): (400, "no number of a project"),
             ("POST", "/setup", b'{"project": "1", "schema": "<View>"}'): (400, "not XML"),
+            ("POST", "/setup", b'{"schema": "\\ud800"}'): (400, "not JSON"),
+            ("POST", "/setup", b'{"project": "' + b"1" * 5000 + b'"}'): (400, "no number of a project"),
             ("POST", "/predict", b'{"tasks": 3}'): (400, "no list of tasks"),
             ("POST", "/webhook", b'{"action": "START_TRAINING"}'): (400, "cannot train"),
         }
@@ -226,6 +230,7 @@ def test_requests_that_are_refused(tagger: Path, tmp_path: Path, labels: list[st
         bad = {"tasks": [{"id": 5, "data": {"text": "a"}}], "label_config": config(*labels)}
         assert "task 5: no string 'sentence'" in ask(server, "POST", "/predict", bad)[1]["error"]
         assert ask(server, "POST", "/predict", bad, **{"Content-Length": str(MAX_BODY + 1)})[0] == 413
+        assert ask(server, "POST", "/predict", bad, **{"Content-Length": "1" * 5000})[0] == 413
         assert ask(server, "POST", "/predict", b"{}", **{"Content-Length": "-1"})[0] == 411
         assert ask(server, "POST", "/webhook", good, **{"Content-Type": "text/plain"})[0] == 415
         assert ask(server, "POST", "/webhook", {"action": "LABEL_LINK_CREATED"}) == (201, {"status": "ok"})
@@ -240,6 +245,28 @@ def test_a_password(tagger: Path, tmp_path: Path) -> None:
         assert ask(server, "GET", "/health", Authorization=f"Basic {wrong}")[0] == 401
         assert ask(server, "GET", "/health", Authorization=f"Basic {right}")[0] == 200
         assert ask(server, "POST", "/webhook", {"action": "TASKS_CREATED"})[0] == 201
+
+
+def test_a_tagger_that_cannot_be_trained_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = tmp_path / "names.txt"
+    names.write_text("Ada\n")
+    with pytest.raises(ParameterError, match=r"names\.txt=PER is not trained, and a server trains taggers"):
+        AnnotationService(f"lists:{names}=PER", tmp_path, ServiceOptions())
+    write_config(tmp_path, {"tagger": "onnx", "params": {}})
+    monkeypatch.setattr("entaug.serving.service.load_tagger", lambda _: object())
+    with pytest.raises(ParameterError, match="holds an exported tagger, which is not trained"):
+        AnnotationService(tmp_path, tmp_path, ServiceOptions(studio=Studio()))
+    AnnotationService(tmp_path, tmp_path, ServiceOptions())
+
+
+@pytest.mark.parametrize("key", ["geheim\nx", "schlüssel"])
+def test_a_key_with_odd_characters_is_refused_without_repeating_it(
+    key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(KEY_VARIABLE, key)
+    with pytest.raises(ParameterError, match=KEY_VARIABLE) as caught:
+        serve("linear", tmp_path, label_studio="http://localhost:1")
+    assert key not in str(caught.value)
 
 
 def test_a_port_that_is_taken(tagger: Path, tmp_path: Path) -> None:
@@ -345,6 +372,77 @@ def test_a_training_that_fails_is_reported_and_serving_goes_on(
         assert ask(server, "POST", "/predict", predicting)[0] == 200
     assert any(line.startswith("failed: ") for line in told)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["project.json"], "nothing half-written"
+
+
+@pytest.mark.parametrize("unanswered", ["project", "export"])
+def test_the_wish_to_train_waits_for_label_studio(
+    unanswered: str, tmp_path: Path, labels: list[str], gold: list[Sentence], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trained: list[int] = []
+    asked: list[int] = []
+
+    class Counting(Studio):
+        def project(self, project: int) -> dict[str, Any]:
+            asked.append(project)
+            return super().project(project)
+
+    studio = Counting(tasks=[task(0, gold[0], annotated=True)], xml=config(*labels))
+    monkeypatch.setattr("entaug.serving.service._TaggerSpec.of", lambda _: (_TaggerSpec("linear"), None))
+    service = AnnotationService("linear", tmp_path, ServiceOptions(studio=studio))
+    monkeypatch.setattr(service, "_train", lambda sentences, *_: trained.append(len(sentences)))
+    answer = getattr(studio, unanswered)
+
+    def refuse(_: int) -> Any:
+        raise InputError("cannot be reached")
+
+    with serving(service) as server:
+        ask(server, "POST", "/setup", {"project": "1.2", "schema": config(*labels)})
+        wait_until(lambda: asked)  # because of the setup; what follows is because of the wish
+        monkeypatch.setattr(studio, unanswered, refuse)
+        ask(server, "POST", "/webhook", {"action": "START_TRAINING"})
+        wait_until(lambda: service.failure)
+        monkeypatch.setattr(studio, unanswered, answer)
+        assert not trained
+        ask(server, "POST", "/webhook", {"action": "ANNOTATION_CREATED"})
+        wait_until(lambda: trained)
+    assert trained == [1]
+
+
+def test_settings_of_the_caller_hold_in_requests_and_in_training(
+    tagger: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: dict[str, Any] = {}
+
+    def see(where: str) -> dict[str, Any]:
+        seen[where] = compute_settings().any_language
+        return {}
+
+    with use_compute_settings(any_language=True):
+        service = AnnotationService(tagger, tmp_path, ServiceOptions())
+    monkeypatch.setattr(service, "status", lambda: see("request"))
+    monkeypatch.setattr(service, "_work_once", lambda **_: see("training"))
+    with serving(service) as server:
+        ask(server, "GET", "/health")
+        service.train()
+        wait_until(lambda: len(seen) == 2)
+    assert seen == {"request": True, "training": True}
+
+
+@pytest.mark.parametrize("text", ["linear", "bilstm-crf:steps=7", "ensemble:size=2;steps=7"])
+def test_a_flat_tagger_learns_the_outer_one_of_overlapping_regions(text: str) -> None:
+    nested = Sentence("Bank of Rome".split(), [Mention("ORG", [(0, 3)]), Mention("LOC", [(2, 3)])])
+    flat = nested.with_(mentions=nested.mentions[:1])
+    for sentences, overlap in (([flat, nested], "outermost"), ([flat], "error")):
+        made = _TaggerSpec(text).for_sentences(sentences).create()
+        assert overlap_of(made.tagger.name if ":" in text else made.name, made.get_params()) == overlap
+        if ":" in text:
+            assert made.config.steps == 7
+
+
+def test_other_taggers_of_overlapping_regions_stay_as_they_are() -> None:
+    nested = Sentence("Bank of Rome".split(), [Mention("ORG", [(0, 3)]), Mention("LOC", [(2, 3)])])
+    for spec in (_TaggerSpec("w2ner:steps=7"), _TaggerSpec(name="linear", params={"overlap": "innermost"})):
+        assert spec.for_sentences([nested]).create().get_params() == spec.create().get_params()
 
 
 def test_a_server_that_ends_ends_its_training(tiny_bert: Path, tmp_path: Path, gold: list[Sentence]) -> None:

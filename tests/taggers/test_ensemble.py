@@ -88,6 +88,19 @@ def test_a_saved_ensemble_gives_the_same(ensemble: EnsembleTagger, tmp_path: Pat
         load_tagger(tmp_path / "saved")
 
 
+def test_an_interrupted_training_leaves_no_members(params: dict[str, Any]) -> None:
+    def interrupt(done: int, total: int, _: float) -> None:
+        if done > total / 2:
+            raise KeyboardInterrupt
+
+    few = TaggerTrainingConfig(steps=1)
+    ensemble = EnsembleTagger(size=2, params=params).fit(GOLD, config=few)
+    with pytest.raises(KeyboardInterrupt):
+        ensemble.fit(GOLD, config=few, progress=interrupt)
+    with pytest.raises(ParameterError, match="not trained"):
+        ensemble.predict(GOLD)
+
+
 def test_what_cannot_be_is_refused(params: dict[str, Any], tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match="ensemble cannot consist"):
         EnsembleTagger(member="ensemble")

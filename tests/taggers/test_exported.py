@@ -21,8 +21,9 @@ from conftest import EXAMPLE
 from entaug.core.data import Sentence
 from entaug.errors import ParameterError
 from entaug.taggers import spacy_component
-from entaug.taggers.base import TaggerTrainingConfig, create_tagger, load_tagger
+from entaug.taggers.base import TaggerTrainingConfig, create_tagger, load_tagger, read_config
 from entaug.taggers.export import export_huggingface, export_onnx, export_spacy
+from entaug.teacher.relabel import Relabeller
 from helpers import tiny
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -121,10 +122,24 @@ def test_onnx_predicts_the_same_and_int8_nearly(name: str, params: Any, bert: Pa
     same = [one.mentions == other.mentions for one, other in zip(int8.predict(MORE), own, strict=True)]
     assert np.mean(same) > 0.8
     assert (tmp_path / "onnx" / "model.int8.onnx").stat().st_size < (tmp_path / "onnx" / "model.onnx").stat().st_size
+    assert int8.device == "cpu", "where the scores are, also on a machine with a GPU"
     with pytest.raises(ParameterError, match="an exported tagger is not trained"):
         int8.fit(GOLD)
     with pytest.raises(ParameterError, match="an exported tagger is not saved"):
         int8.save(tmp_path / "x")
+
+
+def test_an_exported_tagger_is_a_teacher(bert: Path, tmp_path: Path) -> None:
+    pytest.importorskip("onnxscript")
+    pytest.importorskip("onnxruntime")
+    tagger: Any = create_tagger("linear", encoder=str(bert), device="cpu", precision="fp32")
+    tagger.fit(GOLD, config=TaggerTrainingConfig(steps=1))
+    folder = tmp_path / "onnx"
+    folder.mkdir()
+    export_onnx(tagger, folder)
+    teacher = Relabeller(tagger=str(folder)).fit(GOLD)
+    assert len(teacher.relabel(GOLD[:2])) == 2
+    assert f"@{read_config(folder)['sum'][:12]}:" in teacher.signature
 
 
 def test_spacy_loads_the_pipeline(bert: Path, tmp_path: Path) -> None:

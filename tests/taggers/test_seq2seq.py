@@ -13,6 +13,7 @@ import torch
 
 import entaug
 from conftest import EXAMPLE
+from entaug.backends.resolve import resolve
 from entaug.backends.soft_labels import TagProbabilities
 from entaug.core.data import Sentence
 from entaug.core.mentions import Mention
@@ -342,3 +343,8 @@ def test_what_cannot_be_is_refused(trained: Any) -> None:
         Seq2SeqTagger().predict_with_confidences(GOLD)
     with pytest.raises(ParameterError, match="representation"):
         create_tagger("seq2seq", representation="sentence")
+
+
+def test_its_name_may_have_parameters() -> None:
+    tagger = resolve("tagger", "seq2seq:encoder=a/b;steps=7")
+    assert (tagger.encoder, tagger.config.steps) == ("a/b", 7)

@@ -274,6 +274,13 @@ def test_only_exact_words_of_the_sentence_count() -> None:
     assert any(NOT_THERE in note for note in tagger.notes)
 
 
+def test_what_was_measured_is_told_after_each_answer() -> None:
+    tagger, _ = prompted(lambda _: "NONE")
+    [measured] = [note for note in tagger.notes if "measured labels" in note]
+    tagger.opinions([Sentence(["Bo"])])
+    assert measured in tagger.notes
+
+
 def test_a_second_question_decides_where_the_model_is_unsure() -> None:
     asked: list[str] = []
 

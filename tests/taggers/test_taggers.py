@@ -424,6 +424,16 @@ def test_what_lower_layers_compute_is_kept(trained: int, bert: Path, vectors: Pa
         assert all(torch.allclose(value, other[key], atol=1e-4) for key, value in made_with[0].items())
 
 
+def test_upper_layers_are_trained_on_after_an_error_in_a_pass(bert: Path) -> None:
+    encoder = Encoder(str(bert), trained_layers=1)
+    lower: Any = encoder._lower
+    [layer] = lower.upper
+    layer.train()
+    with pytest.raises(MemoryError), lower._evaluating():
+        raise MemoryError
+    assert layer.training
+
+
 # ------------------------------------------------------------------------------------------------------- regularisation
 
 
@@ -537,6 +547,21 @@ def test_mentions_that_tags_cannot_carry_are_refused_or_left_out(name: str, bert
         made(name, bert, vectors).fit(MIXED, config=TaggerTrainingConfig(steps=1))
     outer = made(name, bert, vectors, overlap="outermost").fit(MIXED, config=TaggerTrainingConfig(steps=1))
     assert outer.labels_ == ["ADR", "PART"]
+
+
+def test_a_training_that_fails_or_is_interrupted_leaves_an_untrained_tagger(bert: Path, vectors: Path) -> None:
+    few = TaggerTrainingConfig(steps=2)
+
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    tagger = made("linear", bert, vectors)
+    for sentences, progress, error in ((MIXED, None, LossError), (GOLD, interrupt, KeyboardInterrupt)):
+        with pytest.raises(error):
+            tagger.fit(sentences, config=few, progress=progress)
+        with pytest.raises(ParameterError, match="this linear tagger is not trained"):
+            tagger.predict(GOLD)
+    assert len(tagger.fit(GOLD, config=few).predict(GOLD)) == len(GOLD)
 
 
 def test_what_cannot_be_is_refused(bert: Path, tmp_path: Path) -> None:

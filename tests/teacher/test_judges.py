@@ -142,6 +142,7 @@ def test_one_that_is_trained_is_asked_about_all() -> None:
     tagger = Recorder().fit(CORPUS)
     judges, _ = ask_teachers(CORPUS, lambda: Teacher(tagger, is_trained=True))
     assert len(judges) == len(tagger.asked) == 7
+    assert ask_teachers([], lambda: Teacher(tagger, is_trained=True)) == ([], [])
 
 
 def test_too_little_to_learn_from() -> None:

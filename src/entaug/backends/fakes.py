@@ -151,10 +151,10 @@ class FakeTagger:
         return [s.with_(mentions=known[s.tokens].mentions if s.tokens in known else ()) for s in sentences]
 
     def tag_probabilities(self, sentences: Iterable[Sentence]) -> list[TagProbabilities]:
-        from entaug.backends.soft_labels import TagProbabilities
+        from entaug.backends.soft_labels import TagProbabilities, tags_of
 
         labels = sorted({mention.label for sentence in self._known.values() for mention in sentence.mentions})
-        names = ["O", *(f"{prefix}-{label}" for label in labels for prefix in "BI")]
+        names = tags_of(labels)
         results = []
         for sentence in self.predict(sentences):
             rows = [[float(name == tag) + 0.1 / len(names) for name in names] for tag in sentence.iob()]

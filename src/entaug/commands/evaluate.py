@@ -75,7 +75,12 @@ def evaluate(
         name = str(tagger) if predicted is None else str(Path(predicted).absolute())
         predictions: Sequence[Sentence] = load_trained_tagger(name, gold_corpus, report).predict(gold_corpus)
         return score(gold_corpus, predictions, training)
-    predictions = read(predicted, job.from_format, repair=job.repair, **job.read_options)
+    try:
+        predictions = read(predicted, job.from_format, repair=job.repair, **job.read_options)
+    except InputError as error:
+        if Path(predicted).is_dir():
+            error.message += " and holds no tagger"
+        raise
     try:
         return score(gold_corpus, predictions, training)
     except InputError as error:

@@ -101,6 +101,7 @@ def serve(
         ...
         entaug.errors.ParameterError: every must be an integer of at least 1, not 0
     """
+    from entaug.backends.chat.settings import key_variable
     from entaug.serving.label_studio import KEY_VARIABLE, LabelStudio
     from entaug.serving.server import AnnotationServer
     from entaug.serving.service import AnnotationService, ServiceOptions
@@ -113,8 +114,8 @@ def serve(
     if label_studio is not None:
         if not label_studio.startswith(("http://", "https://")):
             raise ParameterError(f"{label_studio!r} is no address", remedy="for example http://localhost:8080")
-        key = os.environ.get(KEY_VARIABLE, "")
-        if not key:
+        key = key_variable(KEY_VARIABLE)
+        if key is None:
             remedy = f"set {KEY_VARIABLE} to an access token from the account page of Label Studio"
             raise ParameterError("the key of Label Studio is not given", remedy=remedy)
         studio = LabelStudio(label_studio, key)

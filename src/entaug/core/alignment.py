@@ -121,7 +121,10 @@ class CorpusTokenizer:
                 ends["."] += 1
         self._splits_characters = num_characters > _MIN_CHARACTERS * (num_characters + num_words)
         self.divides_unspaced_text = not self._splits_characters and num_characters + num_words > num_tokens / 2
-        self._splits_inside = {mark for mark in self._INNER if between[mark] > inside[mark] and mark != "."}
+        marks = "".join(mark for mark in self._INNER if between[mark] > inside[mark] and mark != ".")
+        # Not at a mark at an end, which is part of a number ("-5/6", "'90s-style"), nor at one beside another.
+        of_marks = re.escape(marks)
+        self._inner = re.compile(f"(?<=[^{of_marks}])([{of_marks}])(?=[^{of_marks}])") if marks else None
         self._keeps_at_end = {mark for mark, count in ends.items() if count > single[mark]}
         self._keeps_at_start = {mark for mark, count in starts.items() if count > single[mark]}
         # Contractions: "do n't", or "don't".
@@ -187,12 +190,7 @@ class CorpusTokenizer:
             clitic = CLITIC.search(piece)
             if clitic and clitic.end() == len(piece) and clitic.start() > 0:
                 return [*self._split(piece[: clitic.start()]), piece[clitic.start() :]]
-        for mark in self._splits_inside:
-            if mark in piece[1:-1]:
-                parts = re.split(f"({re.escape(mark)})", piece)
-                if all(parts):
-                    return parts
-        return [piece]
+        return self._inner.split(piece) if self._inner else [piece]
 
 
 def _characters(piece: str) -> Iterator[str]:

@@ -15,13 +15,6 @@ _SHOWN = 10  # sentences, in a notebook
 _MADE_KEY = re.compile(r"[0-9a-f]{16}(-[1-9]\d*)?")
 
 
-def sentence_key(sentence: Sentence, occurrence: int) -> str:
-    """Return the key of a sentence of a corpus."""
-    if sentence.id is not None:
-        return sentence.id
-    return _made_key(sentence.fingerprint_number(), occurrence)
-
-
 def _made_key(fingerprint: int, occurrence: int) -> str:
     return f"{fingerprint:016x}" if occurrence == 1 else f"{fingerprint:016x}-{occurrence}"
 

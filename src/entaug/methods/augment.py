@@ -164,7 +164,7 @@ def augment_file(
                 if not allow_empty:
                     check_any(summary, writer, has_rejected=has_rejected)
                 break
-    for one in getattr(augmenter, "augmenters", [augmenter]):
+    for one in (augmenter, *getattr(augmenter, "augmenters", ())):
         one.statistics_ = summary.statistics
     summary.seconds = time.monotonic() - begun
     return summary

@@ -276,8 +276,9 @@ class Backtranslation(Augmenter):
     def _rewrite_whole(self, requests: Sequence[Request]) -> list[Sentence | Rejection]:
         plans = [self._plan_whole(request.sentence, request.rng) for request in requests]
         self._translate([query for plan in plans for _, query in plan])
-        keys = [_Key(r.sentence.tokens, r.sentence.mentions, plan) for r, plan in zip(requests, plans, strict=True)]
-        self._find_changes(dict(zip(keys, (request.sentence for request in requests), strict=True)))
+        sentences = [request.sentence for request in requests]
+        keys = [_Key(s.tokens, s.mentions, s.spaces, plan) for s, plan in zip(sentences, plans, strict=True)]
+        self._find_changes(dict(zip(keys, sentences, strict=True)))
         return [self._draw_changes(request, self._changes[key]) for request, key in zip(requests, keys, strict=True)]
 
     def _plan_whole(self, sentence: Sentence, rng: Random) -> _Plan:
@@ -409,6 +410,7 @@ class _Key(NamedTuple):
 
     tokens: tuple[str, ...]
     mentions: tuple[Mention, ...]
+    spaces: tuple[str, ...] | None
     plan: _Plan
 
 

@@ -166,8 +166,8 @@ def draw(method: Augmenter, drafts: Iterable[Draft]) -> None:
             results = method.draft([draft.request() for draft in drawn])
             refused: list[Sentence | None] = [None] * len(drawn)
             for is_used, check in (
-                (method.has_teacher, method.apply_teacher),
-                (method.has_filters, method.apply_filters),
+                (method.teacher_, method.apply_teacher),
+                (method.filters_, method.apply_filters),
             ):
                 if is_used:
                     # Only new sentences are relabelled and filtered.
@@ -658,16 +658,6 @@ class Augmenter(Component, abc.ABC):
         scorer = [create_scorer(self.choice)] if self.candidates > 1 else []
         parts = [*guard, *create_filters(self.filters), *scorer, create_relabeller(self.teacher)]
         return super().kinds_by_default.union(*(part.kinds_by_default for part in parts if part is not None))
-
-    @property
-    def has_teacher(self) -> bool:
-        """Whether augmented sentences are relabelled."""
-        return getattr(self, "teacher_", None) is not None
-
-    @property
-    def has_filters(self) -> bool:
-        """Whether augmented sentences are filtered."""
-        return bool(getattr(self, "filters_", ()))
 
     def draft(self, requests: Sequence[Request]) -> Sequence[Sentence | Rejection]:
         """Generate a new version of a sentence for each request.

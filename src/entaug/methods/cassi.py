@@ -51,7 +51,6 @@ from entaug.methods.shared.span_exchange import (
     labels_within,
     unnamed_words,
 )
-from entaug.methods.types import DUPLICATE
 from entaug.metrics.bertscore import bertscore_among, nearest_neighbors, pairwise_bertscore
 from entaug.metrics.likelihood import CandidateSet, Selection, select_best, select_best_left_to_right
 
@@ -375,7 +374,7 @@ class ScoreForecaster:
 _TOO_SHORT = Rejection("shorter than the minimum", final=True)
 _NO_PARTNER = Rejection("no partner is left for an exchange", final=True)
 _NO_SUBTREE = Rejection("no subject or object subtree, and no mention that can be replaced", final=True)
-_ONLY_OUTCOME = DUPLICATE._replace(final=True)
+_ONLY_OUTCOME = Rejection("no other exchange", final=True)
 
 # Two candidates are taken to differ if their intervals of this many standard deviations do not overlap. Of 55 pairs of
 # three corpora 2.5 gave 54 selections that 4 gave, for two thirds of the rows of the model; 1.5 gave 51.
@@ -650,6 +649,9 @@ class CASSI(Augmenter):
 
     def _next_exchange(self, request: Request, index: int, partners: Sequence[int]) -> Sentence | Rejection:
         """Return the exchange that comes next, for the choice among `candidates`; the nearest partner comes first."""
+        if self.selection != "jscore":  # one order for all attempts, so that none repeats another
+            streams = Streams(self.seed, f"{self.name} order")
+            request = request._replace(rng=streams.stream(request.sentence.key, request.copy))
         left = request.attempt
         for partner in partners:
             sources = self.pool_[index].sentence, self.pool_[partner].sentence

@@ -147,7 +147,7 @@ class ConstituencyReplacement(Augmenter):
 
     def _phrases(self, sentences: Sequence[Sentence]) -> list[_Phrases]:
         """Return the exchangeable ranges of each sentence, with their categories."""
-        categories = set(self.categories.split("+"))
+        categories = set(map(str.strip, self.categories.split("+")))
         parses = self.constituency_parser_.parse([s.tokens for s in sentences])
         phrase_lists = []
         for sentence, parse in zip(sentences, parses, strict=True):

@@ -145,8 +145,10 @@ class _VariantAugmenter(Augmenter):
             return made
         variants = list(dict.fromkeys(made))
         self._stream(sentence, 0).shuffle(variants)
-        index = request.copy - 1 + request.attempt * self.copies
-        return variants[index] if index < len(variants) else _NO_VARIANT
+        # Online augmentation numbers copies on from epoch to epoch; each epoch begins with another variant.
+        epoch, copy = divmod(request.copy - 1, self.copies)
+        index = copy + request.attempt * self.copies
+        return variants[(index + epoch * self.copies) % len(variants)] if index < len(variants) else _NO_VARIANT
 
     def _is_prose(self, sentence: Sentence) -> bool:
         is_whole = not self._needs_final_mark or has_final_mark(sentence.tokens)

@@ -44,6 +44,7 @@ class GAL(PromptedAugmenter):
             ``http://HOST:PORT/v1#MODEL`` for a model behind a server with an OpenAI-compatible interface, or
             ``FILE.gguf``.
         top_k: the number of most likely sub-words to sample from.
+        num_examples: the number of training sentences in each prompt, the source included, whatever the generator.
         max_similarity: the similarity to a training sentence in the prompt, as a share of common words, from which on
             texts are rejected.
         teacher: the teacher, with ``labels=teacher``; see `Augmenter`. With none, the sentences have no labels.
@@ -95,6 +96,9 @@ class GAL(PromptedAugmenter):
                 remedy="give labels=teacher",
             )
 
+    def get_params(self, *, loaded: bool = False) -> dict[str, Any]:
+        return {**super().get_params(loaded=loaded), "num_examples": self.num_examples}  # of any generator
+
     # -------------------------------------------------------------------------------------------------------------- fit
 
     def _fit(self, corpus: Iterable[Sentence]) -> None:
@@ -102,7 +106,7 @@ class GAL(PromptedAugmenter):
         self.texts_ = GeneratedTexts(gold, (s.mention_tokens(m) for s in gold for m in s.mentions if m.is_contiguous))
         self._examples = gold
         lengths = [len(sentence) for sentence in gold]
-        self._shortest, self._longest = min(lengths), _MAX_LENGTH_RATIO * max(lengths)
+        self._shortest, self._longest = min(lengths, default=0), _MAX_LENGTH_RATIO * max(lengths, default=0)
         self._streams = Streams(self.seed, f"{self.name} examples")
 
     # ---------------------------------------------------------------------------------------------------------- augment

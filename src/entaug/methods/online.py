@@ -27,7 +27,7 @@ class OnlineDataset(Sequence[Sentence]):
         epoch: the first epoch.
 
     Raises:
-        ParameterError: the augmenter is not fitted, or generates the same sentences in every epoch.
+        ParameterError: the augmenter is not fitted, or has no other sentences for further epochs.
 
     Example:
         >>> from entaug.methods.shuffling import ShuffleWithinSegments
@@ -51,9 +51,10 @@ class OnlineDataset(Sequence[Sentence]):
                 f"{augmenter.name} generates the same sentences in every epoch",
                 remedy="augment once, before training: augmenter.augment(corpus)",
             )
-        if augmenter.copies is None:
+        if hasattr(augmenter, "unlabelled"):  # a text that is soon at its end
             raise ParameterError(
-                f"{augmenter.name} has no number of sentences for each source", remedy="set copies, for example to 1"
+                f"{augmenter.name} takes each sentence of the unlabelled text once, so it has none for further epochs",
+                remedy="augment once, before training: augmenter.augment(corpus)",
             )
         augmenter.check_ready()
         self._corpus = corpus

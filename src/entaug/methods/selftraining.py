@@ -120,7 +120,7 @@ class SelfTraining(TeacherParameters, Augmenter):
 
     def _fit(self, corpus: Iterable[Sentence]) -> None:
         gold = distinct_sentences(corpus)
-        self._positions = {sentence.key: i for i, sentence in enumerate(gold)}
+        self._positions = {sentence.fingerprint(): i for i, sentence in enumerate(gold)}
         self.selected_: list[PseudoLabelled] = []
         if not any(sentence.mentions for sentence in gold):
             return  # the base class raises the error
@@ -169,7 +169,7 @@ class SelfTraining(TeacherParameters, Augmenter):
     def copies_of(self, source: Sentence) -> int:
         if self.copies is not None:
             return self.copies
-        position = self._positions.get(source.key)
+        position = self._positions.get(source.fingerprint())
         if position is None:
             return 1
         return len(range(position, len(self.selected_), len(self._positions)))
@@ -179,7 +179,7 @@ class SelfTraining(TeacherParameters, Augmenter):
 
     def _take(self, request: Request) -> Sentence | Rejection:
         """Return the sentence of the text for a source and copy; the selection is dealt out to the sources in turn."""
-        position = self._positions.get(request.sentence.key)
+        position = self._positions.get(request.sentence.fingerprint())
         if position is None:
             return NOT_SEEN
         index = position + (request.copy - 1) * len(self._positions)

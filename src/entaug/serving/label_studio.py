@@ -16,6 +16,7 @@ from entaug.formats.label_studio import LabelStudioDialect
 KEY_VARIABLE = "LABEL_STUDIO_API_KEY"
 """The environment variable with the key, as other ML backends call it."""
 _TIMEOUT = 120.0  # seconds: exports of large projects take a while
+_MOST_DIGITS = 18  # of a number of a project
 _BATCH = 200  # predictions in one request
 
 
@@ -125,7 +126,7 @@ def project_number(project: Any) -> int:
     if isinstance(project, Mapping):
         project = project.get("id")
     head = str(project).partition(".")[0]
-    if not head.isdecimal():
+    if not head.isdecimal() or len(head) > _MOST_DIGITS:
         raise InputError(f"no number of a project: {project!r:.60}", remedy="connect from a project of Label Studio")
     return int(head)
 

@@ -9,11 +9,14 @@ from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+import orjson
+
 from entaug.errors import EntaugError, OutputError, one_line
 from entaug.serving.service import AnnotationService, NotReadyError
 
 MAX_BODY = 64 << 20
 """The size of a request, in bytes."""
+_MOST_DIGITS = 18  # of a length; `int` takes no more than some thousands
 _SECONDS = 60.0  # that a client may take to send what it announced
 
 
@@ -30,6 +33,11 @@ class AnnotationServer(ThreadingHTTPServer):
         except (OSError, OverflowError) as error:
             where = f"{host}:{port}"
             raise OutputError(f"cannot listen ({one_line(error)})", path=where, remedy="name another port") from None
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Answer a request, with the settings of the service."""
+        # Settings such as the device are context variables, and a new thread begins with an empty context.
+        self.service.context.copy().run(super().process_request_thread, request, client_address)
 
     @property
     def url(self) -> str:
@@ -107,14 +115,14 @@ class _Handler(BaseHTTPRequestHandler):
         length = self.headers.get("Content-Length", "")
         if not length.isascii() or not length.isdecimal():
             raise _RequestError(411, "the length of the body must be given")
-        if int(length) > MAX_BODY:
+        if len(length) > _MOST_DIGITS or int(length) > MAX_BODY:
             raise _RequestError(413, f"the body is larger than {MAX_BODY:,} bytes; send fewer tasks at once")
         content = self.rfile.read(int(length))
         if len(content) < int(length):
             raise _RequestError(400, "the body ended early")
         try:
-            body = json.loads(content)
-        except (ValueError, RecursionError) as error:
+            body = orjson.loads(content)  # which takes no half of a surrogate pair
+        except orjson.JSONDecodeError as error:
             raise _RequestError(400, f"the body is not JSON ({one_line(error)})") from None
         if not isinstance(body, dict):
             raise _RequestError(400, "the body must be a JSON object")

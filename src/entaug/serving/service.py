@@ -9,8 +9,9 @@ import shutil
 import tempfile
 import threading
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import wait
+from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -19,10 +20,10 @@ from typing import Any, Literal
 from entaug.backends.processes import interrupts_blocked, process_pool
 from entaug.backends.protocols import Tagger
 from entaug.backends.resolve import is_alias, resolve
-from entaug.config.params import PositiveInt
+from entaug.config.params import PositiveInt, parameters
 from entaug.core.data import Sentence
 from entaug.core.tags import Overlap
-from entaug.errors import EntaugError, InputError, one_line
+from entaug.errors import EntaugError, InputError, ParameterError, one_line
 from entaug.files.atomic import atomic_file
 from entaug.formats import read
 from entaug.formats.base import ReadReport
@@ -38,7 +39,15 @@ from entaug.serving.label_studio import (
     project_number,
 )
 from entaug.serving.versions import Version, Versions, digest_of
-from entaug.taggers.base import create_tagger, load_tagger, overlap_of, read_config, with_overlap
+from entaug.taggers.base import (
+    TAGGERS,
+    ConfiguredTagger,
+    create_tagger,
+    load_tagger,
+    overlap_of,
+    read_config,
+    with_overlap,
+)
 from entaug.teacher.label import PseudoLabelled, label_sentences, most_informative
 
 _FIRST = 200  # of the tasks, those among which no two are alike
@@ -104,17 +113,24 @@ class AnnotationService:
         self.options = options
         self.folder = folder
         self.versions = Versions(folder)
+        self.context = copy_context()  # whose settings hold in all threads: the device, for example
         self._spec, self._first = _TaggerSpec.of(tagger)
+        if options.studio is not None and self._spec.name and self._spec.name not in TAGGERS:
+            remedy = "name the folder of the tagger that it was made of"
+            raise ParameterError(f"{tagger} holds an exported tagger, which is not trained", remedy=remedy)
         self._language = options.language or (running_text_language(options.gold) if options.gold else "en")
         self._tokenize = corpus_tokenizer(options.gold, self._language) if options.gold else None
         self._served: Served | None = None
         self._predicting = threading.Lock()  # tokenizers cannot be used by two threads
         self._state = _read_state(folder / _STATE)
         self._wake = threading.Event()
+        self._wishing = threading.Lock()
         self._is_forced = self._is_closed = self.is_training = False
         self._has_new_tasks = True
         self.failure = ""
-        self._thread = threading.Thread(target=self._work, name="training", daemon=True)
+        self._thread = threading.Thread(
+            target=self.context.copy().run, args=(self._work,), name="training", daemon=True
+        )
 
     def start(self) -> None:
         """Load the latest tagger, and begin to train where that is due."""
@@ -188,13 +204,15 @@ class AnnotationService:
                 raise InputError(what, remedy=f"start with --label-studio URL, and the key in {KEY_VARIABLE}")
             self.train()
         elif action in _NEWS:
-            self._has_new_tasks |= action == "TASKS_CREATED"
+            if action == "TASKS_CREATED":
+                self._has_new_tasks = True
             self._wake.set()
         return {"status": "ok"}
 
     def train(self) -> None:
         """Train as soon as no training is running, if there is anything new."""
-        self._is_forced = True
+        with self._wishing:
+            self._is_forced = True
         self._wake.set()
 
     # ---------------------------------------------------------------------------------------------------- predictions
@@ -260,7 +278,8 @@ class AnnotationService:
             self._wake.clear()
             if self._is_closed:
                 return
-            is_forced, self._is_forced = self._is_forced, False
+            with self._wishing:
+                is_forced, self._is_forced = self._is_forced, False
             try:
                 self._work_once(is_forced=is_forced)
             except _ClosedError:
@@ -278,15 +297,29 @@ class AnnotationService:
             if is_forced:
                 self._train_if_new(self.options.gold, 0)
             return
-        project, latest = studio.project(number), self.versions.latest
+        latest = self.versions.latest
+        with self._kept_wish(is_forced=is_forced):
+            project = studio.project(number)
         config, count = _cached_config(str(project["label_config"])), int(project["num_tasks_with_annotations"])
         if is_forced or count - (latest.tasks if latest else 0) >= self.options.every:
-            annotated = self._annotated(list(annotated_tasks(studio.export(number))), config)
+            with self._kept_wish(is_forced=is_forced):
+                tasks = studio.export(number)
+            annotated = self._annotated(list(annotated_tasks(tasks)), config)
             self._train_if_new([*self.options.gold, *annotated], count)
         self._send_predictions(studio, number, config)
         # Connecting sets another one, and Label Studio orders tasks by the one that is set.
         if self._served is not None and project.get("model_version") != self._served.name:
             studio.show_version(number, self._served.name)
+
+    @contextlib.contextmanager
+    def _kept_wish(self, *, is_forced: bool) -> Iterator[None]:
+        """Keep the wish to train for the next news where Label Studio does not answer."""
+        try:
+            yield
+        except Exception:
+            with self._wishing:
+                self._is_forced |= is_forced
+            raise
 
     def _train_if_new(self, sentences: Sequence[Sentence], tasks: int) -> None:
         digest, latest = digest_of(sentences), self.versions.latest
@@ -382,12 +415,17 @@ class _TaggerSpec:
     text: str = ""
     name: str = ""
     params: Mapping[str, Any] = field(default_factory=dict)
+    is_flat: bool = True  # whether no mentions overlap; of those that do, a flat tagger learns the longest
 
     @classmethod
     def of(cls, tagger: str | Path) -> tuple[_TaggerSpec, Served | None]:
         """The tagger that is meant, and itself if it is a folder with a trained one."""
         if is_alias("tagger", str(tagger)):
-            resolve("tagger", str(tagger)).check_requirements()
+            named = resolve("tagger", str(tagger))
+            if not hasattr(named, "save"):
+                remedy = "name one that is trained, such as linear, bilstm-crf or w2ner, or a folder"
+                raise ParameterError(f"{tagger} is not trained, and a server trains taggers", remedy=remedy)
+            named.check_requirements()
             return cls(text=str(tagger)), None
         trained = load_tagger(tagger)
         config = read_config(Path(tagger))
@@ -395,15 +433,20 @@ class _TaggerSpec:
         return cls(name=str(config["tagger"]), params=dict(config["params"])), served
 
     def for_sentences(self, sentences: Sequence[Sentence]) -> _TaggerSpec:
-        """The tagger for these sentences, of whose mentions a flat one learns the longest where some overlap."""
-        is_flat = all(sentence.is_flat for sentence in sentences)
-        if is_flat or self.text or overlap_of(self.name, self.params) != "error":
-            return self
-        return replace(self, params=with_overlap(self.name, self.params, _FLAT))
+        """The tagger for these sentences."""
+        return replace(self, is_flat=all(sentence.is_flat for sentence in sentences))
 
     def create(self) -> Any:
         """Create the tagger, untrained."""
-        return resolve("tagger", self.text) if self.text else create_tagger(self.name, **self.params)
+        tagger: Any = resolve("tagger", self.text) if self.text else create_tagger(self.name, **self.params)
+        own = tagger.tagger if isinstance(tagger, ConfiguredTagger) else tagger
+        if self.is_flat or own.name not in TAGGERS:
+            return tagger
+        params = {parameter.name: getattr(own, parameter.name) for parameter in parameters(TAGGERS[own.name])}
+        if overlap_of(own.name, params) != "error":
+            return tagger
+        new = create_tagger(own.name, **with_overlap(own.name, params, _FLAT))
+        return new if tagger is own else ConfiguredTagger(tagger.name, new, tagger.config)
 
 
 def train_tagger(spec: _TaggerSpec, gold: Sequence[Sentence], dev: Sequence[Sentence], folder: Path) -> list[list[int]]:

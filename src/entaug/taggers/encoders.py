@@ -35,6 +35,7 @@ Result = TypeVar("Result")
 _LEARNING_RATE = 2e-4  # the default peak learning rate of small encoders
 _LAYERS, _WIDTH = 6, 384  # of MiniLM, up to which an encoder is small
 _CHARACTER_FEATURES = 50
+_SUB_WORDS = 4096  # of a batch in which no weights are trained
 _MAX_CHARACTERS = 30  # of a longer word the first and the last half of as many
 
 
@@ -312,9 +313,11 @@ class LowerLayers:
         modes = [layer.training for layer in self.upper]
         for layer in self.upper:
             layer.eval()
-        yield
-        for layer, mode in zip(self.upper, modes, strict=True):
-            layer.train(mode)
+        try:
+            yield
+        finally:
+            for layer, mode in zip(self.upper, modes, strict=True):
+                layer.train(mode)
 
     def _upper_states(self, model: Any, ids: torch.Tensor, mask: torch.Tensor, lower: torch.Tensor) -> torch.Tensor:
         """Compute the output of the model from the input of the first upper layer."""
@@ -431,9 +434,8 @@ def in_batches(
     sentences: Sequence[Sentence],
     compute: Callable[[list[Sentence], Any], Iterable[Result]],
     dtype: torch.dtype,
-    budget: int = 4096,
 ) -> list[Result]:
-    """A result for each sentence; `compute` gets the sentences of a batch, of so many sub-words, and their vectors."""
+    """A result for each sentence; `compute` gets the sentences of a batch and their vectors."""
     prepared: list[Any] = [encoder.prepare(sentence.tokens) for sentence in sentences]
     results: dict[int, Result] = {}
 
@@ -444,7 +446,7 @@ def in_batches(
     encoder.eval()
     device = next(encoder.parameters()).device.type
     with torch.inference_mode(), torch.autocast(device, dtype=dtype, enabled=dtype is not torch.float32):
-        Batcher(budget).run([encoder.length(one) for one in prepared], compute_batch)
+        Batcher(_SUB_WORDS).run([encoder.length(one) for one in prepared], compute_batch)
     return [results[i] for i in range(len(sentences))]
 
 

@@ -115,6 +115,7 @@ class EnsembleTagger(Configurable):
         config = config or self._training_config()
         train, augmented, dev = list(train), list(augmented), None if dev is None else list(dev)
         self.members_ = []
+        members: list[TrainableTagger] = []
         for number in range(self.size):
 
             def share(step: int, total: int, loss: float, before: int = number) -> None:
@@ -122,7 +123,8 @@ class EnsembleTagger(Configurable):
                     progress(before * total + step, self.size * total, loss)
 
             member_config = replace(config, seed=config.seed + number)
-            self.members_.append(self._new_member().fit(train, dev, member_config, share, augmented))
+            members.append(self._new_member().fit(train, dev, member_config, share, augmented))
+        self.members_ = members
         return self
 
     def tag_probabilities(self, sentences: Iterable[Sentence]) -> list[TagProbabilities]:

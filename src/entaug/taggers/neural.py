@@ -123,20 +123,24 @@ class NeuralTagger(Configurable, abc.ABC):
         if config.consistency and not hasattr(self.decoder_class, "log_marginals"):
             raise ParameterError(f"{self.name} gives no probabilities to tags", parameter="consistency")
         self.labels_ = labels
-        device, _ = choose_device(self.device, self.precision)
-        with isolated_random_state(device):
-            torch.manual_seed(config.seed)
-            with self._pretrained(sentences, config):
-                self._build(self.build_encoder(gold), device)
-            if config.learning_rate is None:
-                config = replace(config, learning_rate=self._encoder.default_learning_rate)
-            prepared = [self._encoder.prepare(sentence.tokens) for sentence in sentences]
-            self._encoder.shrink([*prepared, *(self._encoder.prepare(sentence.tokens) for sentence in evaluated)])
-            try:
-                self.history_ = self._train(sentences, len(gold), prepared, evaluated, config, progress)
-            finally:
-                self._encoder.unshrink()
-        self._set_evaluation_mode()
+        try:
+            device, _ = choose_device(self.device, self.precision)
+            with isolated_random_state(device):
+                torch.manual_seed(config.seed)
+                with self._pretrained(sentences, config):
+                    self._build(self.build_encoder(gold), device)
+                if config.learning_rate is None:
+                    config = replace(config, learning_rate=self._encoder.default_learning_rate)
+                prepared = [self._encoder.prepare(sentence.tokens) for sentence in sentences]
+                self._encoder.shrink([*prepared, *(self._encoder.prepare(sentence.tokens) for sentence in evaluated)])
+                try:
+                    self.history_ = self._train(sentences, len(gold), prepared, evaluated, config, progress)
+                finally:
+                    self._encoder.unshrink()
+            self._set_evaluation_mode()
+        except BaseException:
+            self.labels_ = []  # with labels it would count as trained, and predict at random
+            raise
         return self
 
     def _build(self, encoder: Any, device: torch.device) -> None:

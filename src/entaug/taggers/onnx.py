@@ -65,6 +65,7 @@ class OnnxTagger(EncoderTagger):
 
     crf: bool = False
     quantized: bool = True
+    device: str | None = "cpu"  # where the scores are
     overlap: Overlap = "error"
 
     def fit(self, *_: Any, **__: Any) -> Self:

@@ -38,6 +38,7 @@ Representation = Literal["word", "bpe", "span"]
 _T5_FAMILY = frozenset({"t5", "mt5", "umt5", "longt5"})
 _MAX_POSITIONS = 1024  # of a new decoder
 _END = 0  # numbers of outputs: the end, the labels from 1, the sub-words
+_MIXTURE = 0.5  # the share of a sub-word's vector in what pointers are compared with
 _IMPOSSIBLE = -1e9  # a logit; minus infinity would give gradients that are not numbers
 
 
@@ -262,14 +263,12 @@ class PointerDecoder(torch.nn.Module):
         decoder: torch.nn.Module | None = None,
         scale: float = 1.0,
         dropout: float = 0.3,
-        mixture: float = 0.5,
     ) -> None:
         super().__init__()
         size = initial.shape[1]
         self.labels = list(labels)
         self.representation = representation
         self.scale = scale
-        self.mixture = mixture
         self.symbols = torch.nn.Parameter(initial.detach().clone())
         self.mlp = torch.nn.Sequential(
             torch.nn.Linear(size, size), torch.nn.Dropout(dropout), torch.nn.ReLU(), torch.nn.Linear(size, size)
@@ -416,8 +415,8 @@ class PointerDecoder(torch.nn.Module):
 
     def _memory(self, source: EncodedSentences) -> torch.Tensor:
         """Memory that the states of the decoder are multiplied with for pointers (sentences, sub-words, size)."""
-        embeddings = (1 - self.mixture) * self.dropout(source.embeddings)
-        memory: torch.Tensor = self.mixture * self.mlp(source.states).float() + embeddings
+        embeddings = (1 - _MIXTURE) * self.dropout(source.embeddings)
+        memory: torch.Tensor = _MIXTURE * self.mlp(source.states).float() + embeddings
         return memory
 
     def _scores(self, states: torch.Tensor, memory: torch.Tensor) -> torch.Tensor:

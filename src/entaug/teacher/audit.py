@@ -126,6 +126,8 @@ def _answers(tagger: Any, sentences: Sequence[Sentence], *, is_flat: bool) -> Se
 
 def create_judges(sentences: Sequence[Sentence], answers: Sequence[Any]) -> list[TagJudge | MentionJudge]:
     """Create the judges of sentences from the answers of teachers: soft labels, or sentences with mentions."""
+    if not answers:
+        return []
     if hasattr(answers[0], "tags"):
         return [TagJudge(one) for one in _balanced(sentences, answers)]
     if not hasattr(answers[0], "cells"):

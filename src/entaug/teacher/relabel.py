@@ -176,7 +176,7 @@ class Relabeller(Component):
         self._unjudged: set[str] = set()
         self._encoder_notes: list[str] = []
         tagger: Any = self.tagger_
-        self._digest = _digest(tagger) if _is_trained(self.tagger, tagger) else ""
+        self._digest = _digest(self.tagger, tagger) if _is_trained(self.tagger, tagger) else ""
 
     def fit(self, gold: Iterable[Sentence]) -> Self:
         """Train the teacher, unless it is trained already, and learn which labels there are.
@@ -191,6 +191,8 @@ class Relabeller(Component):
             InputError: there are no mentions, or ones that the teacher cannot label.
             ParameterError: `labels` needs probabilities of tags, and the teacher gives none.
         """
+        from entaug.backends.soft_labels import tags_of
+
         self.load()
         gold = list(gold)
         key = blake2b(b"".join(sentence.fingerprint() for sentence in gold), digest_size=16).hexdigest()
@@ -204,7 +206,7 @@ class Relabeller(Component):
             self._trained: Tagger = self.tagger_ if self._digest else self.tagger_.fit(gold)
         except LossError:
             raise self._flat_only() from None
-        self._tags = ("O", *(f"{prefix}-{label}" for label in labels for prefix in "BI"))
+        self._tags = tuple(tags_of(labels))
         self._is_flat = all(sentence.is_flat for sentence in gold)
         self._check_teacher(gold, labels)
         self._is_fitted, self._gold = True, key
@@ -370,8 +372,12 @@ def _is_trained(given: Tagger | str, tagger: Any) -> bool:
     return not is_alias("tagger", given) if isinstance(given, str) else bool(getattr(tagger, "labels_", None))
 
 
-def _digest(tagger: Any) -> str:
+def _digest(given: Tagger | str, tagger: Any) -> str:
     """A digest of a trained tagger, by which the output of one is told from that of another."""
+    from entaug.taggers.base import EXPORTED, read_config
+
+    if isinstance(given, str) and tagger.name in EXPORTED:  # it cannot be saved
+        return str(read_config(Path(given))["sum"])[:12]
     digest = blake2b(digest_size=6)
     with TemporaryDirectory() as folder:
         tagger.save(Path(folder, "tagger"))

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from entaug.backends.chat.client import Failure, create_client, exchange, invalid_answer, retry_delay, run
-from entaug.backends.chat.settings import RequestSettings, request_settings
+from entaug.backends.chat.settings import RequestSettings, key_variable, request_settings
 from entaug.backends.compute import compute_settings
 from entaug.backends.instruct import INCOMPLETE, Answer, ChatRequest, Usage
 from entaug.backends.models.catalogue import cache_dir
@@ -26,7 +26,7 @@ from entaug.errors import EntaugError, MissingModelError, OutputError, Parameter
 API_KEY = "ENTAUG_API_KEY"
 """The environment variable with the API key; for OpenAI's own server also ``OPENAI_API_KEY``."""
 
-_OPENAI_HOST = "api.openai.com"
+_OPENAI_HOST, _OPENAI_KEY = "api.openai.com", "OPENAI_API_KEY"
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 # Models that think aloud before they answer.
 _THOUGHTS_BEGIN = re.compile(r"<think(?:ing)?>")
@@ -50,7 +50,8 @@ def parse_address(address: str) -> tuple[str, str | None]:
     try:
         parts = urlsplit(url)
         host, _port = parts.hostname, parts.port
-    except ValueError:
+        httpx.URL(url)  # which refuses some that `urlsplit` takes
+    except (ValueError, httpx.InvalidURL):
         host = None
     if not host or parts.scheme not in ("http", "https"):
         raise ParameterError("the address of a model has the form http://HOST:PORT/v1#MODEL", parameter="generator")
@@ -211,12 +212,12 @@ class ChatServer:
     # ------------------------------------------------------------------------------------------------------- the client
 
     def _secrets(self) -> list[str]:
-        return [key for key in (os.environ.get(API_KEY), os.environ.get("OPENAI_API_KEY")) if key]
+        return [key for key in (os.environ.get(name, "").strip() for name in (API_KEY, _OPENAI_KEY)) if key]
 
     def _client(self) -> httpx.AsyncClient:
-        key = os.environ.get(API_KEY)
+        key = key_variable(API_KEY)
         if self._host == _OPENAI_HOST:
-            key = key or os.environ.get("OPENAI_API_KEY")
+            key = key or key_variable(_OPENAI_KEY)
             if not key:
                 raise ParameterError(
                     f"{_OPENAI_HOST} needs an API key", remedy=f"set the environment variable {API_KEY}"

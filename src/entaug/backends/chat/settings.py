@@ -16,6 +16,7 @@ from typing import Annotated, Any
 from annotated_types import Interval
 
 from entaug.config.params import NonNegativeInt, PositiveFloat, parameters, validate
+from entaug.errors import ParameterError
 
 Concurrency = Annotated[int, Interval(ge=1, le=1000)]
 
@@ -54,6 +55,16 @@ def request_settings() -> RequestSettings:
             text = os.environ.get(f"ENTAUG_LLM_{parameter.name.upper()}")
             missing[parameter.name] = parameter.parse(text) if text else _DEFAULTS.get(parameter.name)
     return replace(active, **missing)
+
+
+def key_variable(variable: str) -> str | None:
+    """The key in an environment variable, without the line end that files have."""
+    key = os.environ.get(variable, "").strip()
+    if not (key.isascii() and key.isprintable()):
+        # The key itself is not repeated.
+        remedy = "set it to the key alone"
+        raise ParameterError(f"{variable} holds characters that no key has", remedy=remedy)
+    return key or None
 
 
 @contextlib.contextmanager

@@ -14,6 +14,7 @@ from entaug.errors import MissingModelError, one_line
 
 _VECTORS, _WORDS = "vectors.npy", "words.txt"
 _TEXT = (".txt", ".vec")
+_REMEDY = f"name a folder with {_VECTORS} and {_WORDS}, or a file *.txt or *.vec"
 
 
 class StaticWordVectors:
@@ -31,8 +32,7 @@ class StaticWordVectors:
             words, self._vectors = _from_text(path)
             files = [path]
         else:
-            known = f"a folder with {_VECTORS} and {_WORDS}, or a file *.txt or *.vec"
-            raise MissingModelError("holds no word vectors", path=str(path), remedy=f"name {known}")
+            raise MissingModelError("holds no word vectors", path=str(path), remedy=_REMEDY)
         # Of a repeated word the first row counts, as in other readers of these files.
         self._rows = dict(zip(reversed(words), range(len(words) - 1, -1, -1), strict=True))
         self.name = f"{path.stem if path.is_file() else path.name}@{digest(files)}"
@@ -101,6 +101,8 @@ def _from_text(file: Path) -> tuple[list[str], NDArray[np.float32]]:
                 problem = f"is not a word and {size} numbers" if size > 0 else "is not a word and its numbers"
                 raise MissingModelError(problem, path=str(file), line=number, remedy="correct or remove the line")
             rows.append(row)
+    if not rows:
+        raise MissingModelError("holds no word vectors", path=str(file), remedy=_REMEDY)
     return words, np.array(rows, np.float32).reshape(len(rows), size)
 
 

@@ -49,7 +49,7 @@ _FITS_BACK = 0.4
 UNSEEN = 0.25
 # A synonym in the next wider or narrower sense fits by half.
 _NEAR = 0.5
-# A synonym is seen this often, and at least this often for each use of the word.
+# A synonym is seen this often, and at least this often for each use of the word, in any sense.
 _USUAL, _AS_USUAL = 3, 0.02
 # WordNet's usage domains whose words are left out.
 _LEFT_OUT = frozenset(
@@ -402,8 +402,6 @@ def inflect(parts: list[str], pos: str, tags: frozenset[str]) -> str | None:
 _DOMINANT, _FIRST = 0.7, 0.5
 # A synonym is seen this often in this sense, and at least this often for each use of the word in it.
 _SEEN, _AS_SEEN = 2, 0.1
-# A synonym is seen this often, and at least this often for each use of the word, in any sense.
-_USUAL, _AS_USUAL = 3, 0.02
 
 
 _Synonyms = Callable[[Database, str, str], Iterable[tuple[str, int]]]

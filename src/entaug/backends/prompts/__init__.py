@@ -82,15 +82,23 @@ def read_prompt(path: str | Path, purpose: str) -> Prompt:
     known = PLACEHOLDERS[purpose]
     used = {match[1] for part in texts.values() for match in _PLACEHOLDER.finditer(str(part))}
     shown = ", ".join(f"{{{name}}}" for name in known)
-    problems = [(f"has the unknown key {name!r}", name) for name in table if name not in _PARTS]
+    problems = [
+        (f"has the unknown key {name!r}", rf"""^\s*\[*\s*["']?{re.escape(name)}["']?\s*[=.\]]""")
+        for name in table
+        if name not in _PARTS
+    ]
     if not all(isinstance(part, str) for part in texts.values()) or not texts["user"].strip():
         problems.append(('needs a text named "user"', ""))
-    problems += [(f"has the unknown placeholder {{{n}}} (there are: {shown})", n) for n in sorted(used - set(known))]
+    problems += [
+        (f"has the unknown placeholder {{{n}}} (there are: {shown})", re.escape(f"{{{n}}}"))
+        for n in sorted(used - set(known))
+    ]
     problems += [
         (f"lacks the placeholder {{{n}}}", "") for n, is_needed in known.items() if is_needed and n not in used
     ]
     for problem, place in problems:
-        line = next((number for number, line in enumerate(text.splitlines(), 1) if place and place in line), None)
+        lines = enumerate(text.splitlines(), 1)
+        line = next((number for number, line in lines if place and re.search(place, line)), None)
         raise InputError(problem, path=str(path), line=line, remedy=remedy)
     return Prompt(path.stem, texts["system"].strip(), texts["user"].strip())
 

@@ -38,6 +38,7 @@ _ENUMERATOR = re.compile(r"(?:[A-Za-z]|[ivx]+|\d+)\b")
 _SUBJECTS = SUBJECTS | {"expl"}
 _AUXILIARIES = frozenset({"aux", "auxpass", "cop"})
 _CONJUNCTS = frozenset({"conj", "cj"})
+_CONJUNCTIONS = frozenset({"cc", "cd"})
 _RELATIVE_CLAUSES = frozenset({"relcl", "acl", "rc"})
 _APPOSITIONS = frozenset({"appos", "app"})
 _PREPOSITIONAL = frozenset({"prep", "obl", "agent"})
@@ -295,10 +296,15 @@ def _last_clauses(s: _Statement) -> Iterator[Span]:
         if s.names[token] not in _CONJUNCTS or span is None or not head < span[0] or head not in s.verbs:
             continue
         start, end = span
-        coordinator = start - 1
+        # In Universal Dependencies the conjunction is a child of the second verb, elsewhere one of the first.
+        coordinator = start if s.names[start] in _CONJUNCTIONS else start - 1
         is_last = end >= s.end or s.tokens[end] in {";", ")", "]"}
         is_pair = not _FIRST_COORDINATORS.isdisjoint(s.lower[:coordinator])
-        if not is_last or is_pair or (s.is_english and s.lower[coordinator] not in _COORDINATORS):
+        if s.is_english:
+            is_joined = s.lower[coordinator] in _COORDINATORS
+        else:
+            is_joined = s.names[coordinator] in _CONJUNCTIONS or s.tokens[coordinator] == ","
+        if not is_last or is_pair or not is_joined:
             continue
         # What stands behind the second verb may belong to the first as well ("cloned and sequenced the gene").
         is_whole = bool(s.children(token, _SUBJECTS)) or any(

@@ -264,7 +264,7 @@ def match_mentions(
     if unlisted is None:
         return UNLISTED
     return unlisted + [
-        Mention(name, _merge_adjacent((positions[a], positions[b - 1] + 1) for a, b in spans))
+        Mention(name, [(positions[a], positions[b - 1] + 1) for a, b in spans])
         for group, positions in zip(listed, matches, strict=True)
         for name, spans in group.mentions
     ]
@@ -338,17 +338,6 @@ def _starts(tokens: Sequence[str], fragment: tuple[str, ...]) -> Iterator[int]:
             or (tokens[start] == capitalised and (not start or _SENTENCE_ENDS.issuperset(tokens[start - 1])))
         ):
             yield start
-
-
-def _merge_adjacent(spans: Iterable[Span]) -> tuple[Span, ...]:
-    """Merge adjacent ranges."""
-    merged: list[Span] = []
-    for start, end in spans:
-        if merged and merged[-1][1] == start:
-            merged[-1] = merged[-1][0], end
-        else:
-            merged.append((start, end))
-    return tuple(merged)
 
 
 class GeneratedTexts:

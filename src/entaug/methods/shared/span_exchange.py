@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from entaug.backends.protocols import Encoder
 from entaug.core.alignment import detokenize
@@ -15,9 +14,6 @@ from entaug.core.spacing import infer_spaces, is_word_character
 from entaug.core.words import is_word
 from entaug.methods.shared.text_vectors import TextVectors
 from entaug.metrics.likelihood import CandidateSet, count_words
-
-if TYPE_CHECKING:
-    pass
 
 _SENTENCE_ENDS = frozenset(".!?…")
 _DIGITS = 3  # of a similarity: kernels may round further ones differently for other batches

@@ -138,15 +138,6 @@ def keeping_structure(
     return [word for word, parse in zip(words, parses, strict=True) if is_alike_in_tree(before, parse, position)]
 
 
-def keeps_tree(parser: DependencyParser, tokens: Sequence[str], new: Sequence[str]) -> bool:
-    """Whether a sentence has the structure of another one, with other words of the same parts of speech and forms."""
-    if len(tokens) != len(new):
-        return False
-    before, after = parser.parse([tokens, new])
-    changed = (i for i, (one, other) in enumerate(zip(tokens, new, strict=True)) if one != other)
-    return all(is_alike_in_tree(before, after, i) for i in changed)
-
-
 def is_alike_in_tree(before: Parse, after: Parse, position: int) -> bool:
     """Whether another word at a position has the part of speech, the form and the place in the tree of the first."""
     return (

@@ -157,7 +157,7 @@ def _experiments(records: Sequence[RunRecord], **options: Any) -> dict[str, Any]
 
 
 def corpus_counts(corpus: AugmentedCorpus) -> dict[str, int]:
-    """What the head of a page says of the size of its corpus."""
+    """The size of a corpus, for the head of a page."""
     pairs = [pair for pairs in corpus.methods.values() for pair in pairs]
     labels = Counter(mention.label for sentence in corpus.gold for mention in sentence.mentions)
     accepted = sum(pair.rejection is None for pair in pairs)

@@ -80,7 +80,9 @@ class PromptedTagger(SourceTagger):
         augmented: Iterable[Sentence] = (),
     ) -> Self:
         self._gold = sorted(train, key=lambda sentence: sentence.fingerprint())
-        return super().fit(self._gold, dev, config, progress, augmented)
+        super().fit(self._gold, dev, config, progress, augmented)
+        self._measured = self.notes
+        return self
 
     # --------------------------------------------------------------------------------------------------------- asking
 
