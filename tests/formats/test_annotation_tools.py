@@ -130,6 +130,13 @@ def test_doccano_with_numbers_of_labels(tmp_path: Path) -> None:
         entaug.read(path)
 
 
+def test_doccano_with_an_id_that_is_no_name(tmp_path: Path) -> None:
+    record = {"text": "Ada sang", "label": [[0, 3, "PER"]]}
+    path = put(tmp_path, "a.jsonl", {"id": None, **record}, {"id": 1.5, **record})
+    with pytest.raises(InputError, match=r"a\.jsonl:2: 'id' must be a string, not 1\.5"):
+        entaug.read(path, "doccano")
+
+
 def test_doccano_without_tokens(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     odd = Sentence(["New York", "is", "n't", "A.B"], [Mention("LOC", [(0, 1)])])
@@ -224,6 +231,15 @@ def test_prodigy_answers(tmp_path: Path) -> None:
         entaug.read(put(tmp_path, "c.jsonl", records[1]))
     with pytest.raises(ParameterError, match="answers must be one of 'accept', 'all'"):
         entaug.read(path, answers="reject")
+
+
+def test_an_answer_that_prodigy_files_are_read_without_is_a_loss(tmp_path: Path) -> None:
+    sentence = Sentence(["Ada"], [Mention("PER", [(0, 1)])], meta={"answer": "42"})
+    format_ = find_format("prodigy")
+    assert format_.lost(sentence, format_.dialect()) == ["field 'answer'"]
+    assert format_.lost(sentence, format_.dialect(answers="all")) == []
+    entaug.write([sentence], tmp_path / "a.jsonl", "prodigy")
+    assert entaug.read(tmp_path / "a.jsonl", "prodigy")[0].mentions == sentence.mentions
 
 
 def suggested(start: int, end: int, answer: str, label: str = "PER", **more: Any) -> dict[str, Any]:

@@ -316,3 +316,10 @@ def test_what_is_read_without_a_note_is_what_stands_there(tmp_path: Path, text: 
     assert isinstance(file.dialect, ConllDialect)
     is_runs = file.dialect.separator == "runs"
     assert cells("".join(map(file.encode, sentences)), is_runs=is_runs) == cells(text, is_runs=is_runs)
+
+
+@pytest.mark.parametrize("value", ["[]", "5", "null", '"lwtr"'])
+def test_a_comment_that_only_begins_like_provenance_is_a_comment(tmp_path: Path, value: str) -> None:
+    comment = f"# entaug = {value}"
+    [sentence] = entaug.read(put(tmp_path, "a.conll", f"{comment}\nAda B-PER\nsang O\n"))
+    assert (sentence.provenance, sentence.fields["comments"]) == (None, [comment])

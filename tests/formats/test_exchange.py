@@ -107,6 +107,7 @@ def test_a_dataset_is_a_corpus() -> None:
         ([("Ada", "PER")], r"item 1 is \('Ada', 'PER'\)"),
         ([(["Ada"], ["O"]), {"Ada"}], "item 2 is {'Ada'}"),
         ([(["Ada"], ["O"]), ADA], "all of one kind; item 2 is Sentence"),
+        ([(["Ada"], ["O"]), ("Ada sang", [5])], r"item 2 is \('Ada sang', \[5\]\)"),
         ({"train": [ADA], "test": [ADA]}, r"not a dict; give one of its parts \(train, test\)"),
         ({ADA}, "are wanted, not {Sentence"),
         (spacy.blank("en")("Ada sang"), "not Token; give a list of documents"),
@@ -146,6 +147,14 @@ def test_notes_on_data_in_memory_name_no_temporary_file() -> None:
 def test_errors_name_the_item() -> None:
     with pytest.raises(InputError, match=r"^the data:2: "):
         as_corpus([(["Ada"], ["O"]), (["Ada", "sang"], ["B-PER"])])
+
+
+def test_values_without_a_json_form_are_named_by_their_item() -> None:
+    columns = {"tokens": [["Ada"], ["sang"]], "ner_tags": [["O"], ["O"]], "day": [None, pd.Timestamp("2024-05-01")]}
+    with pytest.raises(InputError, match=r"^item 2 cannot be written as JSON \(.*Timestamp\); make it text"):
+        from_pandas(pd.DataFrame(columns, dtype=object))
+    with pytest.raises(InputError, match=r"^item 1 cannot be written as JSON \(.*complex\)"):
+        as_corpus([{"tokens": ["Ada"], "entities": [], "x": 1j}])
 
 
 def test_functions_of_files_take_what_is_in_memory() -> None:

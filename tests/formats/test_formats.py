@@ -16,7 +16,7 @@ from entaug.core.data import Sentence, split_fields
 from entaug.core.mentions import Mention
 from entaug.core.tags import SCHEMES
 from entaug.errors import EntaugError, InputError, LossError, OutputError, ParameterError, TagError, UnknownNameError
-from entaug.formats.base import NO_MENTION, ReadReport
+from entaug.formats.base import ENTITY_FIELDS, NO_MENTION, ReadReport
 from entaug.formats.files import open_file, target
 from helpers.strategies import TEXT, sentences
 
@@ -267,9 +267,10 @@ def test_fields_of_an_entity_never_replace_its_label_or_place(tmp_path: Path) ->
         ["a"], [Mention("X", [(0, 1)])], **split_fields({"_entity_fields": [{"start": 9, "type": "no", "n": 1}]})
     )
     entaug.write([spoilt, spoilt.with_fields({"_entity_fields": 7, "tokens": 7})], tmp_path / "b.jsonl")
+    record = {"tokens": ["a"], "entities": [{"start": 0, "end": 1, "type": "X"}]}
     assert [json.loads(line) for line in (tmp_path / "b.jsonl").read_text().splitlines()] == [
-        {"tokens": ["a"], "entities": [{"start": 0, "end": 1, "type": "X", "n": 1}]},
-        {"tokens": ["a"], "entities": [{"start": 0, "end": 1, "type": "X"}], "_entity_fields": 7},
+        {**record, "_entity_fields": [{"start": 9, "type": "no", "n": 1}]},
+        {**record, "_entity_fields": 7},
     ]
 
 
@@ -468,3 +469,49 @@ def test_losses_are_of_known_kinds(tmp_path: Path) -> None:
     entaug.write(entaug.read(path), folder, "brat")
     with pytest.raises(OutputError, match="is inside an input; inputs are never overwritten; name"):
         entaug.convert(folder, folder / "c.jsonl")
+
+
+@pytest.mark.parametrize("field", ["type", "label", "start", "end", "spans", "entity"])
+@pytest.mark.parametrize("label", ["type", "label", "entity"])
+@pytest.mark.parametrize("name", ["jsonl", "json"])
+def test_json_keeps_fields_of_mentions_whatever_their_names(tmp_path: Path, name: str, field: str, label: str) -> None:
+    fields = [{field: "DATE", "tid": "t1"}, {}]
+    mentions = [Mention("TIMEX3", [(0, 1)]), Mention("PER", [(1, 2)])]
+    sentence = Sentence(["Monday", "Ada"], mentions, layout={ENTITY_FIELDS: fields})
+    entaug.write([sentence], tmp_path / "a.json", name, label=label)
+    assert list(entaug.read(tmp_path / "a.json", name)) == [sentence]
+
+
+def test_an_attribute_named_type_comes_through_json_lines(tmp_path: Path) -> None:
+    path = put(tmp_path, "a.xml", '<PER>Ada</PER> came <TIMEX3 tid="t1" type="DATE">Monday</TIMEX3>\n')
+    entaug.write(entaug.read(path, "inline", attribute=""), tmp_path / "b.jsonl")
+    [sentence] = entaug.read(tmp_path / "b.jsonl")
+    assert str(sentence) == "[Ada]PER came [Monday]TIMEX3"
+    assert sentence.layout == {ENTITY_FIELDS: [{}, {"tid": "t1", "type": "DATE"}]}
+
+
+@pytest.mark.parametrize("text", ["A headline", "Ada  sang", 5])
+@pytest.mark.parametrize("name", ["jsonl", "json", "parquet"])
+def test_a_field_named_text_is_kept_beside_white_space(tmp_path: Path, name: str, text: Any) -> None:
+    sentence = Sentence(["Ada", "sang"], spaces=["  ", ""], meta={"_before": " "}, layout={"text": text})
+    entaug.write([sentence], tmp_path / f"a.{name}", name)
+    assert list(entaug.read(tmp_path / f"a.{name}", name)) == [sentence]
+
+
+@pytest.mark.parametrize("spaces", [["x", ""], [" "], [1, ""], "  ", None])
+def test_a_field_that_is_no_white_space_of_tokens_stays_a_field(tmp_path: Path, spaces: Any) -> None:
+    record = {"text": "Ada  sang", "tokens": ["Ada", "sang"], "entities": [], "_spaces": spaces}
+    [sentence] = entaug.read(put(tmp_path, "a.jsonl", json.dumps(record) + "\n"))
+    assert (sentence.spaces, sentence.fields) == (("  ", ""), {"_spaces": spaces})
+
+
+@pytest.mark.parametrize("name", ["entities", "tokens"])
+def test_a_column_of_strings_may_have_the_name_of_labels_or_tokens(tmp_path: Path, name: str) -> None:
+    tokens = "tokens" if name == "entities" else "words"
+    record = {tokens: ["Ada", "sang"], "ner_tags": ["B-PER", "O"], name: ["person", "none"]}
+    options: dict[str, Any] = {} if name == "entities" else {"token_field": "words"}
+    path = put(tmp_path, "a.jsonl", json.dumps(record) + "\n")
+    [sentence] = entaug.read(path, **options)
+    assert (str(sentence), dict(sentence.columns)) == ("[Ada]PER sang", {name: ("person", "none")})
+    entaug.write([sentence], tmp_path / "b.jsonl", like=path, **options)
+    assert list(entaug.read(tmp_path / "b.jsonl", **options)) == [sentence]

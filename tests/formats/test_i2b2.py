@@ -155,3 +155,13 @@ def test_what_the_format_cannot_store(tmp_path: Path) -> None:
     with pytest.raises(LossError, match="cannot store id"):
         entaug.convert(tmp_path / "x.jsonl", tmp_path / "out", to_format="i2b2")
     assert not (tmp_path / "out").exists()
+
+
+def test_a_concept_that_is_given_twice_is_named_by_its_line(tmp_path: Path) -> None:
+    twice = CONCEPTS + CONCEPTS.splitlines()[0] + "\n"
+    path = put(tmp_path, concepts=twice)
+    with pytest.raises(InputError, match=r"record-13\.con:3: mention problem .* is given twice"):
+        entaug.read(path)
+    reading = ReadReport(repair=True)
+    assert list(open_file(path).sentences(reading))[1].mentions == SECOND.mentions
+    assert reading.repaired == {"mention that was given twice dropped": 1}

@@ -14,7 +14,7 @@ from conftest import examples
 from entaug.core.data import Sentence
 from entaug.core.mentions import Mention
 from entaug.errors import EntaugError, InputError, LossError
-from entaug.formats.base import ReadReport
+from entaug.formats.base import ENTITY_FIELDS, ReadReport
 from entaug.formats.files import find_format, open_file
 from entaug.methods import create_augmenter
 from entaug.methods.augment import augment_file
@@ -251,3 +251,12 @@ def test_nothing_but_clear_errors_whatever_the_bytes(tmp_path: Path, cut: int, b
             entaug.read(path, "inline")
         except EntaugError as error:
             assert "\n" not in str(error)  # noqa: PT017
+
+
+def test_a_field_named_as_the_attribute_of_labels_is_a_loss(tmp_path: Path) -> None:
+    fields = [{"TYPE": "x", "tid": "t1"}]
+    sentence = Sentence(["Ada", "sang"], [Mention("PER", [(0, 1)])], layout={ENTITY_FIELDS: fields})
+    inline = find_format("inline")
+    assert inline.lost(sentence, inline.dialect(attribute="TYPE")) == ["fields of mentions"]
+    entaug.write([sentence], tmp_path / "a.xml", "inline", attribute="TYPE", unit="line")
+    assert (tmp_path / "a.xml").read_text() == '<ENAMEX TYPE="PER" tid="t1">Ada</ENAMEX> sang\n'

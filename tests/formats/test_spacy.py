@@ -425,6 +425,8 @@ def test_tuples_that_say_their_words(tmp_path: Path) -> None:
         "ids",
         "provenance",
         "fields",
+        "field 'id' of mentions",
+        "field 'kb_id' of mentions",
     ]
     # Without words a mention may end up within a token.
     bare = SpacyJson().dialect(form="tuples", words=False)
@@ -554,6 +556,34 @@ def test_damaged_json(tmp_path: Path, form: str) -> None:
     path = tmp_path / "bad.json"
     entaug.write([FULL, Sentence(["a", "b"], [Mention("X", [(0, 2)])])], path, format="spacy-json", form=form)
     assert faults(path.read_bytes(), path, 1000) > 200
+
+
+def test_a_field_of_a_mention_named_label_is_a_loss_and_the_label_stays(tmp_path: Path) -> None:
+    given = {"tokens": ["Ada", "sang"], "entities": [{"start": 0, "end": 1, "type": "PER", "label": "Ada L."}]}
+    (tmp_path / "a.jsonl").write_text(json.dumps(given) + "\n")
+    options: dict[str, Any] = {"to_format": "spacy-json"}
+    with pytest.raises(LossError, match="cannot store field 'label' of mentions"):
+        entaug.convert(tmp_path / "a.jsonl", tmp_path / "b.json", **options)
+    entaug.convert(tmp_path / "a.jsonl", tmp_path / "b.json", allow_loss=["field"], **options)
+    assert json.loads((tmp_path / "b.json").read_text())[0]["ents"] == [{"start": 0, "end": 3, "label": "PER"}]
+
+
+def test_fields_of_sentences_that_spacy_would_take_for_its_own_are_losses(tmp_path: Path) -> None:
+    fields = {"ents": [], "sents": 3, "spans": "none", "topic": "song"}
+    sentence = Sentence(["Ada", "sang"], [Mention("PER", [(0, 1)])], meta=fields)
+    for place in ("ents", "spans"):
+        lost = SpacyJson().lost(sentence, SpacyJson().dialect(mentions=place))
+        assert lost == ["field 'ents'", "field 'sents'", "field 'spans'"]
+        entaug.write([sentence], tmp_path / "a.json", "spacy-json", mentions=place)
+        [read] = entaug.read(tmp_path / "a.json", "spacy-json")
+        assert (read.mentions, read.meta) == (sentence.mentions, {"topic": "song"})
+
+
+def test_tuples_keep_the_links_of_mentions_in_a_group_alone() -> None:
+    sentence = Sentence(["Ada"], [Mention("PER", [(0, 1)])], layout={ENTITY_FIELDS: [{"kb_id": "Q7259", "x": 1}]})
+    for place, lost in (("ents", ["kb_id", "x"]), ("spans", ["x"])):
+        dialect = SpacyJson().dialect(form="tuples", mentions=place)
+        assert SpacyJson().lost(sentence, dialect) == [f"field {name!r} of mentions" for name in lost]
 
 
 # -------------------------------------------------------------------------------------------------------- real corpora

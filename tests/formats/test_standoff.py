@@ -19,7 +19,7 @@ from entaug.commands.main import main
 from entaug.core.data import Sentence
 from entaug.core.mentions import Mention
 from entaug.errors import EntaugError, InputError, LossError, OutputError
-from entaug.formats.base import ReadReport
+from entaug.formats.base import ENTITY_FIELDS, ReadReport
 from entaug.formats.files import FORMATS, find_format, open_file
 from entaug.methods.augment import augment_file
 from helpers.strategies import sentences
@@ -355,6 +355,23 @@ def test_the_library_bioc_reads_bioc_as_we_write_it(tmp_path: Path) -> None:
         assert found == OF_BIOC
 
 
+def test_faults_of_bioc_json_have_their_places(tmp_path: Path) -> None:
+    def document(id_: int = 1, **of_second: Any) -> str:
+        annotations = [
+            {"infons": {"type": "PER"}, "text": word, "locations": [{"offset": at, "length": 3}], **more}
+            for word, at, more in (("Ada", 0, {"line": 3}), ("Bob", 4, of_second))
+        ]
+        return json.dumps({"id": id_, "passages": [{"offset": 0, "text": "Ada Bob", "annotations": annotations}]})
+
+    for more in ({}, {"line": "x"}, {"line": 4}):
+        assert len(entaug.read(put(tmp_path / "a.json", document(**more)), "bioc")[0].mentions) == 2
+    path = put(tmp_path / "a.jsonl", f"{document(1)}\n{document(2)}\n{{\n")
+    with pytest.raises(InputError, match=r"a\.jsonl:3: not JSON"):
+        entaug.read(path, "bioc")
+    with pytest.raises(InputError, match=r"a\.jsonl:3: a number where an object"):
+        entaug.read(put(path, f"{document(1)}\n{document(2)}\n5\n"), "bioc")
+
+
 # -------------------------------------------------------------------------------------------------------------- WebAnno
 
 ENTITIES = "de.tudarmstadt.ukp.dkpro.core.api.ner.type.NamedEntity"
@@ -555,6 +572,26 @@ def test_faults_of_cas(tmp_path: Path) -> None:
         entaug.read(tmp_path / "b.zip")
 
 
+@pytest.mark.parametrize("type_", ["NamedEntity", "Token", "Sentence"])
+@pytest.mark.parametrize("name", ["begin", "end"])
+def test_offsets_of_a_cas_are_whole_numbers(tmp_path: Path, type_: str, name: str) -> None:
+    path = tmp_path / "a.json"
+    entaug.write([Sentence(["Ada"], [Mention("PER", [(0, 1)])])], path, "cas")
+    content = json.loads(path.read_text())
+    [changed] = [one for one in content["%FEATURE_STRUCTURES"] if one["%TYPE"].endswith(f".{type_}")]
+    changed[name] = str(changed[name])
+    with pytest.raises(InputError, match=r"a\.json: .*offsets must be whole numbers"):
+        entaug.read(put(path, json.dumps(content)), "cas", split="sentences")
+
+
+def test_an_attribute_that_is_no_feature_of_a_cas_is_a_loss(tmp_path: Path) -> None:
+    path = put(tmp_path / "a.xml", '<ENAMEX TYPE="PER">Ada</ENAMEX> came <TIMEX TYPE="DATE">Monday</TIMEX>\n')
+    with pytest.raises(LossError, match="cannot store field '_tag' of mentions"):
+        entaug.convert(path, tmp_path / "b.json", to_format="cas")
+    entaug.convert(path, tmp_path / "b.json", to_format="cas", allow_loss=["field"])
+    assert surfaces(entaug.read(tmp_path / "b.json")) == [("PER", "Ada"), ("DATE", "Monday")]
+
+
 # ---------------------------------------------------------------------------------------------------------- all of them
 
 
@@ -615,6 +652,31 @@ def test_nothing_but_clear_errors_whatever_the_bytes(tmp_path: Path, name: str, 
         entaug.write(corpus, tmp_path / f"b{path.suffix}", name, like=path)
     except EntaugError as error:
         assert "\n" not in str(error)  # noqa: PT017
+
+
+@pytest.mark.parametrize(
+    ("name", "fields", "kept", "lost"),
+    [
+        ("pubtator", {"identifier": 5, "further": ["x"]}, {"identifier": "5", "further": ["x"]}, []),
+        ("pubtator", {"identifier": [5], "further": "x"}, {}, ["further", "identifier"]),
+        ("bioc", {"id": 7, "type": "x", "note": 2.5}, {"id": "7", "note": "2.5"}, ["type"]),
+        ("webanno", {"identifier": 5, "value": "x"}, {}, ["identifier", "value"]),
+        ("webanno", {"identifier": "Q5"}, {"identifier": "Q5"}, []),
+        ("cas", {"identifier": "Q5", "empty": "", "_x": "y"}, {"identifier": "Q5"}, ["_x", "empty"]),
+    ],
+)
+def test_fields_of_mentions_are_written_or_named(
+    tmp_path: Path, name: str, fields: dict[str, Any], kept: dict[str, Any], lost: list[str]
+) -> None:
+    sentence = Sentence(["Ada", "sang"], [Mention("PER", [(0, 1)])], layout={ENTITY_FIELDS: [fields]})
+    written = find_format(name)
+    assert written.lost(sentence, written.dialect()) == [f"field {one!r} of mentions" for one in lost]
+    path = tmp_path / f"a{written.extensions[0]}"
+    entaug.write([sentence], path, name)
+    [read] = entaug.read(path, name)
+    assert read.mentions == sentence.mentions
+    found = read.layout.get(ENTITY_FIELDS, [{}])[0]
+    assert {one: found[one] for one in found if one in fields} == kept
 
 
 # ----------------------------------------------------------------------------------------------- what a file really is

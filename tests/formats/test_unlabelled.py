@@ -225,6 +225,11 @@ def test_refusals(tmp_path: Path) -> None:
         read_unlabelled([tmp_path / "latin.txt"], GOLD)
 
 
+def test_a_row_without_a_token_is_named_by_its_line(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"a\.conll:2: no token in column 1"):
+        read_text(tmp_path, "Ada\tx\n\tAda\n", "a.conll")
+
+
 def test_other_languages_and_scripts_are_told(tmp_path: Path) -> None:
     english = "the man who came to the house said that it was not the one that he had seen in the town".split()
     gold = [Sentence([*english, ",", "or", "so", "."]) for _ in range(20)]

@@ -101,8 +101,7 @@ class BioC(DocumentFormat):
         return _Reader(dialect, reading).document(as_object(record, _REMEDY))
 
     def writes_field(self, name: str, value: Any, dialect: BioCDialect) -> bool:
-        del dialect
-        return name == "id" or type(value) in (str, int, float)
+        return type(value) in ((str, int) if name == "id" else (str, int, float)) and name != dialect.label
 
     def write(self, sentences: Iterable[Sentence], path: Path, dialect: BioCDialect) -> None:
         documents = (_record(*named, dialect.label) for named in named_documents(sentences))
@@ -146,17 +145,19 @@ def _note_collection(fields: Mapping[str, Any], reading: ReadReport) -> None:
 def _json_documents(path: Path, reading: ReadReport) -> Iterator[tuple[int, Any]]:
     """Yield the documents of a JSON file with their numbers."""
     records, is_array = peek_records(path, 2)
-    if len(records) > 1 and not is_array:
-        values: Iterable[Any] = (parse_json(line) for _, line in numbered_lines(path))
-    else:
-        values = (value for _, value in read_array(path))
+    are_lines = len(records) > 1 and not is_array
+    values: Iterable[tuple[int, Any]] = numbered_lines(path, notes=reading.notes) if are_lines else read_array(path)
     number = 0
-    for value in values:
-        collection = as_object(value, _REMEDY)
-        documents = collection.get("documents", [collection])
+    for line, value in values:
+        try:
+            collection = as_object(parse_json(value) if are_lines else value, _REMEDY)
+            documents = as_objects(collection.get("documents", [collection]), "documents", _REMEDY)
+        except InputError as error:
+            error.locate(str(path), line if are_lines else None)
+            raise
         if "documents" in collection:
             _note_collection(collection, reading)
-        for document in as_objects(documents, "documents", _REMEDY):
+        for document in documents:
             number += 1
             yield number, document
 
@@ -248,7 +249,7 @@ class _Reader:
         self._by_sentences = dialect.split == "sentences"
         self._text = ""
         self._mentions: list[CharMention] = []
-        self._lines: list[int] = []
+        self._lines: list[int | None] = []
         self._starts: list[int] = []  # of passages and sentences
         self._has_sentences = False
 
@@ -268,7 +269,7 @@ class _Reader:
             str(id_) if type(id_) in (str, int) and id_ != "" else None,
             {KEPT: {"of": _digest(self._text), "passages": passages, **others}},
             sentence_starts=self._starts if self._has_sentences and self._by_sentences else None,
-            mention_lines=self._lines or None,
+            mention_lines=self._lines,
         )
 
     def _passage(self, passage: Mapping[str, Any]) -> dict[str, Any]:
@@ -309,7 +310,8 @@ class _Reader:
         labels: list[tuple[str, dict[str, Any]]] = []
         for annotation in annotations:
             infons = _object(annotation, "infons")
-            label, line = infons.pop(self._label, None), annotation.get("line")
+            label, given = infons.pop(self._label, None), annotation.get("line")
+            line = given if type(given) is int else None
             locations = as_objects(annotation.get("locations", []), "locations", _REMEDY)
             spans = [(first := _integer(one, "offset"), first + _integer(one, "length")) for one in locations]
             if type(label) is not str or not label or not spans:
@@ -320,7 +322,7 @@ class _Reader:
             quotes.append(Quote(own, _string(annotation, "text"), line))
             id_ = annotation.get("id")
             labels.append((label, infons | ({"id": id_} if type(id_) is str and id_ else {})))
-            self._lines += [line] if line is not None else []
+            self._lines.append(line)
         placed = locate_quotes(self._text[start:], quotes, self._reading)
         for spans_, (label, fields) in zip(placed, labels, strict=True):
             moved = tuple((first + start, last + start) for first, last in spans_)
@@ -366,15 +368,15 @@ def _record(name: str, document: Document, is_augmented: bool, label: str) -> di
     except (TypeError, ValueError, LookupError, AttributeError):  # an unknown document, or one edited in JSON lines
         known, infons = {}, {}
         passages, parts = _passages([{"offset": 0, "infons": {}, "length": len(text)}], text)
-    ids = {own for mention in document.mentions if type(own := mention.fields.get("id")) is str}
+    ids = {own for mention in document.mentions if type(own := _id_of(mention)) is str}
     free = (f"T{number}" for number in range(1, len(ids) + len(document.mentions) + 1) if f"T{number}" not in ids)
     used: set[str] = set()
     for mention in document.mentions:
         first, last = mention.spans[0][0], mention.spans[-1][1]
         holding = (own for own in parts if own[0] <= first and last <= own[0] + own[1])
         start, _, part = next(holding, min(parts, key=lambda own: (own[0] > first, -own[0])))
-        wanted = mention.fields.get("id")
-        id_ = wanted if type(wanted) is str and wanted not in used else next(free)
+        wanted = _id_of(mention)
+        id_ = wanted if wanted is not None and wanted not in used else next(free)
         used.add(id_)
         further = {n: v for n, v in mention.fields.items() if type(v) in (str, int, float) and n not in ("id", label)}
         annotation = {
@@ -386,6 +388,12 @@ def _record(name: str, document: Document, is_augmented: bool, label: str) -> di
         part["annotations"].append(annotation)
     others = without(known, ("of", "passages", "infons"))
     return {"id": name, "infons": infons, **others, "passages": passages, "relations": []}
+
+
+def _id_of(mention: CharMention) -> str | None:
+    """The id of an annotation as it is written."""
+    own = mention.fields.get("id")
+    return str(own) if type(own) in (str, int) and own != "" else None
 
 
 def _passages(kept: list[Any], text: str) -> tuple[list[dict[str, Any]], list[tuple[int, int, dict[str, Any]]]]:

@@ -102,7 +102,7 @@ class CasFormat(DocumentFormat):
 
     def writes_field(self, name: str, value: Any, dialect: CasDialect) -> bool:
         reserved = ("begin", "end", "sofa", "self", "type", dialect.feature)
-        return type(value) is str and name.isidentifier() and name not in reserved
+        return type(value) is str and value != "" and name.isidentifier() and name[:1] != "_" and name not in reserved
 
     def writes_id(self, sentence: Sentence) -> bool:
         del sentence
@@ -229,7 +229,7 @@ def _document(name: str, cas: Any, dialect: CasDialect, reading: ReadReport) -> 
             short = other.rpartition(".")[2]
             reading.notes[f"type {short} of a CAS not read; another type is read with --layout layer=NAME"] += 1
     mentions = []
-    for one in cas.select(layer) if layer else ():
+    for one in _annotations(cas, names, layer or ""):
         fields = {f.name: one.get(f.name) for f in one.type.all_features if f.name not in ("begin", "end", "sofa")}
         label = fields.pop(dialect.feature, None)
         if type(label) is not str or not label or one.begin == one.end:
@@ -251,7 +251,16 @@ def _document(name: str, cas: Any, dialect: CasDialect, reading: ReadReport) -> 
 
 def _spans(cas: Any, names: Iterable[str], type_name: str) -> list[Span]:
     """The characters of the annotations of a type, in order."""
-    return sorted({(one.begin, one.end) for one in cas.select(type_name)}) if type_name in names else []
+    return sorted({(one.begin, one.end) for one in _annotations(cas, names, type_name)})
+
+
+def _annotations(cas: Any, names: Iterable[str], type_name: str) -> Iterator[Any]:
+    """Yield the annotations of a type, of which the library does not check the offsets."""
+    for one in cas.select(type_name) if type_name in names else ():
+        if type(one.begin) is not int or type(one.end) is not int:
+            what = f"offsets must be whole numbers, not {one.begin!r:.40} and {one.end!r:.40}"
+            raise InputError(what, remedy=_REMEDY)
+        yield one
 
 
 def _are_tokens(spans: list[Span], text: str) -> bool:

@@ -33,6 +33,7 @@ from entaug.formats.text_records import (
 )
 from entaug.formats.token_records import (
     add_other_fields,
+    check_id,
     entity_fields,
     is_entity,
     note_no_labels,
@@ -123,7 +124,9 @@ class Doccano(TextLines):
             raise InputError(what, remedy="export the project as JSONL with text labels, which has them under 'label'")
         spans = token_spans(record.get("tokens"), text, reading)
         fields = without(record, (key, field) if spans is None else (key, field, "tokens"))
-        return Document(text, [parse_mention(label) for label in labels], pop_id(fields), fields, token_spans=spans)
+        id_ = pop_id(fields)
+        check_id(fields)
+        return Document(text, [parse_mention(label) for label in labels], id_, fields, token_spans=spans)
 
     def dump(self, sentence: Sentence, dialect: DoccanoDialect) -> str:
         self.check_contiguous(sentence)

@@ -21,7 +21,7 @@ from entaug.files.streams import check_characters, is_kind, read_line_chunks
 from entaug.formats.base import BEFORE, ENTITY_FIELDS, ReadReport
 from entaug.formats.buffered import BufferedFormat
 from entaug.formats.records import read_records
-from entaug.formats.text import DOCUMENT, Document, SegmentationOptions, join_sentences, retokenized
+from entaug.formats.text import CHAR_RANGES, DOCUMENT, Document, SegmentationOptions, join_sentences, retokenized
 from entaug.formats.text_records import cut_record, layout_text
 from entaug.formats.token_records import entity_fields
 
@@ -133,8 +133,8 @@ class StandoffFormat(BufferedFormat):
         """The parts of a sentence that are not written; also ids, fields of mentions, and tokens."""
         written = {f"field {name!r}" for name in (BEFORE, DOCUMENT, ENTITY_FIELDS, *self.kept_fields)}
         lost = [name for name in super().lost(sentence, dialect) if name not in written]
-        fields = ((name, value) for own in entity_fields(sentence) for name, value in own.items() if name[:1] != "_")
-        others = {name for name, value in fields if not self.writes_field(name, value, dialect)}
+        fields = (pair for own in entity_fields(sentence) for pair in own.items())
+        others = {n for n, value in fields if n != CHAR_RANGES and not self.writes_field(n, value, dialect)}
         lost += [f"field {name!r} of mentions" for name in sorted(others)]
         lost += ["id"] * (sentence.id is not None and DOCUMENT not in sentence.fields and not self.writes_id(sentence))
         is_retokenised = not self.has_tokens and self.as_stored(sentence, dialect).tokens != sentence.tokens

@@ -107,11 +107,15 @@ def _as_row(item: object, number: int) -> Mapping[Any, Any]:
         first, second = item
         if isinstance(first, str):
             spans = second.get("entities") if isinstance(second, Mapping) else second
-            if isinstance(spans, (tuple, list)) and all(len(span) == _SPANS for span in spans):
+            if isinstance(spans, (tuple, list)) and all(map(_is_span, spans)):
                 return {"text": first, "label": spans}
         elif all(hasattr(part, "__len__") and not isinstance(part, (str, Mapping)) for part in item):
             return {"tokens": first, "ner_tags": second}
     raise ParameterError(f"{_WANTED} are wanted, all of one kind; item {number} is {item!r:.60}")
+
+
+def _is_span(value: Any) -> bool:
+    return hasattr(value, "__len__") and len(value) == _SPANS
 
 
 def takes_data(
@@ -316,7 +320,13 @@ def from_spacy(docs: Iterable[Any], *, repair: bool = False, **options: Any) -> 
 
 def _write_rows(rows: Iterable[Mapping[Any, Any]], file: Path) -> None:
     """Write objects as JSON lines."""
-    file.write_bytes(b"".join(orjson.dumps(row, default=_as_list) + b"\n" for row in rows))
+    with file.open("wb") as out:
+        for number, row in enumerate(rows, start=1):
+            try:
+                out.write(orjson.dumps(row, default=_as_list) + b"\n")
+            except TypeError as error:
+                what = f"item {number} cannot be written as JSON ({error})"
+                raise InputError(what, remedy="make it text or a number, or leave it out") from None
 
 
 def _as_list(array: Any) -> Any:

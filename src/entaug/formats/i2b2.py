@@ -74,23 +74,21 @@ class I2b2(DocumentFolder):
     ) -> Iterator[Sentence]:
         del dialect
         lines = [[token for token in _BETWEEN.split(line) if token] for _, line in checked_lines(text, reading.notes)]
-        mentions: defaultdict[int, list[tuple[Mention, None]]] = defaultdict(list)
+        mentions: defaultdict[int, dict[Mention, None]] = defaultdict(dict)
         for number, concept in checked_lines(annotations, reading.notes):
             if not concept.strip():
                 continue
             try:
                 line, mention = _parse_concept(concept.strip(), lines, reading)
+                if mention is not None:
+                    mentions[line] = unique_mentions([*mentions[line].items(), (mention, None)], reading)
             except InputError as error:
                 error.locate(str(annotations), number)
                 reading.fault(error)
-                continue
-            if mention is not None:
-                mentions[line].append((mention, None))
         offset = 0
         for number, tokens in enumerate(lines, start=1):
             if tokens:
-                found = unique_mentions(mentions[number], reading)
-                yield Sentence(tokens, found, f"{name}:{number}").with_fields({DOCUMENT: [name, offset]})
+                yield Sentence(tokens, mentions[number], f"{name}:{number}").with_fields({DOCUMENT: [name, offset]})
             offset += sum(map(len, tokens)) + max(1, len(tokens))
 
     def check(self, sentence: Sentence, dialect: I2b2Dialect) -> None:

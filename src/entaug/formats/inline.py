@@ -37,7 +37,7 @@ from entaug.formats.buffered import BufferedFormat
 from entaug.formats.records import numbered_lines, read_records
 from entaug.formats.text import DOCUMENT, CharMention, Document, SegmentationOptions, split_document
 from entaug.formats.text_records import char_spans
-from entaug.formats.token_records import entity_fields
+from entaug.formats.token_records import entity_fields, without
 
 _WORD = re.compile(r"\S+")
 _STRUCTURE = (
@@ -161,7 +161,7 @@ class Inline(BufferedFormat):
         if sentence.spaces is not None and _text(sentence, dialect)[0] != sentence.text:
             lost.append("text")
         attributes = [(name, value) for fields in entity_fields(sentence) for name, value in fields.items()]
-        are_kept = all(_NAME.fullmatch(n) and type(v) is str for n, v in attributes)
+        are_kept = all(_NAME.fullmatch(n) and type(v) is str and n != dialect.attribute for n, v in attributes)
         return lost + ["fields of mentions"] * (bool(attributes) and not are_kept)
 
     def write(self, sentences: Iterable[Sentence], path: Path, dialect: InlineDialect) -> None:
@@ -416,7 +416,7 @@ def _tags(label: str, fields: Mapping[str, Any], dialect: InlineDialect, subject
     name = label
     if dialect.attribute:
         name = attributes.pop(_TAG_FIELD, dialect.element)
-        attributes = {dialect.attribute: label, **attributes}
+        attributes = {dialect.attribute: label, **without(attributes, (dialect.attribute,))}
     structure = {part.lower() for part in (*dialect.structure, dialect.root)}
     if (
         _NO_XML.search("".join((label, *attributes.values())))

@@ -33,7 +33,9 @@ from entaug.formats.records import (
     to_json,
 )
 from entaug.formats.token_records import (
+    LABEL_NAMES,
     POSITION_FIELDS,
+    SPACES,
     RecordLayout,
     are_entities,
     detect_fields,
@@ -114,9 +116,13 @@ class Jsonl(BaseFormat):
         fields = sentence.fields
         if sentence.id is not None:
             record["id"] = sentence.id
-        before = "" if sentence.spaces is None else before_of(sentence)
+        before = ""
         if sentence.spaces is not None:
-            record["text"] = before + sentence.text
+            if "text" in fields:  # a field, not the text of the tokens
+                record[SPACES] = sentence.spaces
+            else:
+                before = before_of(sentence)
+                record["text"] = before + sentence.text
         record[dialect.token_field] = sentence.tokens
         entities: list[Any] = []
         if tag_field := dialect.tags:
@@ -132,7 +138,7 @@ class Jsonl(BaseFormat):
         for name, value in fields.items():
             if name == BEFORE and before:
                 continue  # part of the text
-            if name == ENTITY_FIELDS and not tag_field and value is further:
+            if name == ENTITY_FIELDS and not tag_field and value is further and not _are_misread(further, dialect):
                 if dialect.entities == "lists":
                     continue  # named by `lost`
                 for entity, own in zip(entities, further, strict=True):
@@ -177,13 +183,19 @@ def detect_layout(lines: Iterable[Any], dialect: JsonlDialect, options: Mapping[
     return detected | detect_fields(sample, options)
 
 
+def _are_misread(further: Sequence[Mapping[str, Any]], dialect: JsonlDialect) -> bool:
+    """Whether a further field of a mention would be read as its label or place in an entity."""
+    label = dialect.label
+    preferred = LABEL_NAMES[: LABEL_NAMES.index(label)] if label in LABEL_NAMES else LABEL_NAMES
+    taken = {*POSITION_FIELDS, *preferred, *(() if label == "label" else (label,))}  # see `_add_fields` on `label`
+    return dialect.entities != "lists" and not all(taken.isdisjoint(own) for own in further)
+
+
 def _add_fields(entity: dict[str, Any], fields: Mapping[str, Any], label: str) -> None:
-    """Add further fields to an entity; its label and position do not change."""
+    """Add further fields to an entity."""
     if label == "label" and "label" in fields:  # the entity had both fields; `type` was the label of the mention
         entity["type"] = entity.pop("label")
-    for name, value in fields.items():
-        if name not in POSITION_FIELDS:
-            entity.setdefault(name, value)
+    entity.update(fields)
 
 
 def _tags(sentence: Sentence, dialect: JsonlDialect) -> Sequence[Any]:

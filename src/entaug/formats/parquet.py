@@ -28,11 +28,12 @@ from entaug.core.tags import Overlap
 from entaug.errors import InputError, LossError, MissingExtraError, ParameterError
 from entaug.files.atomic import atomic_file
 from entaug.files.streams import read_beginning, read_bytes
-from entaug.formats.base import ENTITY_FIELDS, FormatCapabilities, ReadReport, are_columns, note_lines, warn_of_notes
+from entaug.formats.base import ENTITY_FIELDS, FormatCapabilities, ReadReport, note_lines, warn_of_notes
 from entaug.formats.buffered import BufferedFormat
 from entaug.formats.records import TOKEN_NAMES, no_sentences, read_records, several_parts
 from entaug.formats.token_records import (
     RESERVED,
+    SPACES,
     RecordLayout,
     are_tags,
     as_list_of_objects,
@@ -427,6 +428,9 @@ def _parse(row: dict[str, Any], layout: RecordLayout, reading: ReadReport) -> Se
     record = {name: value for name, value in row.items() if value is not None and value == value}  # noqa: PLR0124 - NaN
     others = _fields_of_json(record.pop(JSON_COLUMN, None))
     record |= {name: others.pop(name) for name in ("columns", ENTITY_FIELDS) if name in others}
+    if type(others.get(SPACES)) is list:  # the column of texts holds the text of the tokens all the same
+        record[SPACES] = others.pop(SPACES)
+        record.pop("text", None)
     entities = as_list_of_objects(record.get(layout.entity_field))
     if isinstance(entities, list):  # of structures: a field that one lacks is None
         record[layout.entity_field] = [
@@ -434,9 +438,6 @@ def _parse(row: dict[str, Any], layout: RecordLayout, reading: ReadReport) -> Se
             for entity in entities
         ]
     sentence = parse_record(record, layout, reading, is_own=False)
-    if are_columns({"": others.get("_spaces")}, len(sentence)):
-        spaces = tuple(others.pop("_spaces"))
-        sentence = sentence.with_(spaces=spaces).with_fields(without(sentence.fields, ("text",)))
     return sentence.with_fields({**sentence.fields, **others}) if others else sentence
 
 
@@ -519,7 +520,7 @@ def _text(sentence: Sentence, other: dict[str, Any]) -> str | None:
         text = sentence.fields.get("text")  # a field, not the text of the tokens
         return text if isinstance(text, str) else None
     if align_spaces(sentence.tokens, sentence.text) != sentence.spaces:
-        other["_spaces"] = list(sentence.spaces)
+        other[SPACES] = list(sentence.spaces)
     return sentence.text
 
 

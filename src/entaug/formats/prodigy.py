@@ -144,6 +144,9 @@ class Prodigy(TextLines):
         mentions = [_mention(span) for span in spans or ()]
         return Document(text, mentions, pop_id(fields), fields, token_spans=_words(tokens, text, reading))
 
+    def lost(self, sentence: Sentence, dialect: ProdigyDialect) -> list[str]:
+        return super().lost(sentence, dialect) + ["field 'answer'"] * _hides(sentence, dialect)
+
     def dump(self, sentence: Sentence, dialect: ProdigyDialect) -> str:
         self.check_contiguous(sentence)
         layout_text(sentence)  # white space in tokens
@@ -172,8 +175,13 @@ class Prodigy(TextLines):
             }
             for start, end, label, fields in words.mentions
         ]
-        add_other_fields(sentence, record, _OF_SOURCE)
+        add_other_fields(sentence, record, _OF_SOURCE, ("answer",) * _hides(sentence, dialect))
         return to_json(record, sentence.key).decode() + "\n"
+
+
+def _hides(sentence: Sentence, dialect: ProdigyDialect) -> bool:
+    """Whether the record of a sentence would be left out in reading for its answer."""
+    return dialect.answers == "accept" and sentence.fields.get("answer", "accept") != "accept"
 
 
 def _left_out(answer: Any) -> str:

@@ -38,7 +38,6 @@ _LINE_END = re.compile(r"[\r\n]")
 _NOT_IN_COLUMNS = re.compile(r"[\t\r\n\0]")
 _NO_IDENTIFIER = "-"
 _MOST_COLUMNS = 7  # with the names of a composite mention; more are two lines that were joined
-_OF_MENTION = ("identifier", "further")
 _REMEDY = "write PMID, start, end, words, label and identifier with tabs between them"
 
 
@@ -87,8 +86,8 @@ class PubTator(DocumentFormat):
         return document._replace(text=_LINE_END.sub(" ", document.text))
 
     def writes_field(self, name: str, value: Any, dialect: PubTatorDialect) -> bool:
-        del value, dialect
-        return name in _OF_MENTION
+        del dialect
+        return (name == "identifier" and type(value) in (str, int)) or (name == "further" and type(value) is list)
 
     def writes_id(self, sentence: Sentence) -> bool:
         return _ID.fullmatch(sentence.id or "") is not None
@@ -173,7 +172,7 @@ def _lines(name: str, document: Document, is_augmented: bool) -> Iterator[str]:
         start, end = mention.spans[0][0], mention.spans[-1][1]
         words = _NOT_IN_COLUMNS.sub(" ", document.text[start:end])
         identifier, further = mention.fields.get("identifier"), mention.fields.get("further")
-        others = [identifier if type(identifier) is str else _NO_IDENTIFIER]
+        others = [str(identifier) if type(identifier) in (str, int) else _NO_IDENTIFIER]
         others += further if type(further) is list else []
         yield "\t".join([name, str(start), str(end), words, mention.label, *map(_column, others)])
     relations = document.fields.get(RELATIONS)

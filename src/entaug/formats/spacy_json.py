@@ -46,11 +46,13 @@ from entaug.formats.text import (
     split_document,
 )
 from entaug.formats.text_records import TextOptions, decide_offsets, parse_mention
-from entaug.formats.token_records import decode_tags, pop_columns, pop_id, without
+from entaug.formats.token_records import decode_tags, entity_fields, pop_columns, pop_id, without
 
 _OF_WORDS = frozenset(("tags", "pos", "lemmas", "morphs", "deps", "heads", "sent_starts", "ids", "brackets", "links"))
 _ANNOTATIONS = _OF_WORDS | {"cats", "spans"}
 """Names that spaCy accepts in tuples in addition to ``entities``; it raises an error for any other name."""
+_OF_MENTION = ("start", "end", "label")
+_OF_DOC = ("text", "tokens", "ents", "sents")
 _REMEDY = "write it as spaCy does"
 _HEAD_SIZE = 1 << 21  # bytes in which the first record must end to be recognised
 
@@ -148,11 +150,18 @@ class SpacyJson(SpacyFormat):
 
     def lost(self, sentence: Sentence, dialect: SpacyJsonDialect) -> list[str]:
         lost = ["trees of augmented sentences"] * has_stale_tree(sentence)
-        if dialect.form == "tuples":
+        spans = sentence.fields.get("spans")
+        of_mentions = {name for fields in entity_fields(sentence) for name in fields}
+        if dialect.form == "docs":
+            lost += [f"field {name!r}" for name in _OF_DOC if name in sentence.fields]
+            lost += ["field 'spans'"] * (spans is not None and not isinstance(spans, dict))
+            of_mentions.intersection_update(_OF_MENTION)
+        else:
+            of_mentions -= {"kb_id"} if dialect.group is not None else set()
             lost += ["columns"] * bool(sentence.columns) + ["ids"] * (sentence.id is not None)
             others = sentence.fields.keys() - _ANNOTATIONS - {"entaug", BEFORE, DOCUMENT, ENTITY_FIELDS}
             lost += ["provenance"] * (sentence.provenance is not None) + ["fields"] * bool(others)
-        return lost
+        return lost + [f"field {name!r} of mentions" for name in sorted(of_mentions)]
 
 
 # ----------------------------------------------------------------------------------------------------------- detection
@@ -236,7 +245,7 @@ def _parse(record: Any, number: int, dialect: SpacyJsonDialect, reading: ReadRep
     else:
         mentions = _mentions(entities, "ents" if form == "docs" else "entities")
     mentions = _select_mentions(mentions, entities is not None, fields, dialect, reading)
-    meta = without(fields, ("text", "tokens", "ents", "sents") if form == "docs" else ("entities", "words", "spaces"))
+    meta = without(fields, _OF_DOC if form == "docs" else ("entities", "words", "spaces"))
     spans = [span for span in words if text[slice(*span)].strip()] if words else None
     document = in_characters(Document(text, mentions, id_, meta, token_spans=spans), unit)
     sentences = split_document(document, dialect, reading) if spans or text.strip() else []
@@ -360,7 +369,7 @@ def _to_doc(sentence: Sentence, dialect: SpacyJsonDialect) -> dict[str, Any]:
         record["id"] = sentence.id
     if words.other_columns:
         record["columns"] = words.other_columns
-    return record | without(sentence.fields, {ENTITY_FIELDS, BEFORE, *record})
+    return record | without(sentence.fields, {ENTITY_FIELDS, BEFORE, "spans", *_OF_DOC, *record})
 
 
 def _span(
@@ -368,7 +377,7 @@ def _span(
 ) -> dict[str, Any]:
     """The object of a mention, given the characters of each word."""
     start, end = count(words[mention.start][0]), count(words[mention.end - 1][1])
-    return {"start": start, "end": end, "label": mention.label, **default, **mention.fields}
+    return {"start": start, "end": end, "label": mention.label, **default, **without(mention.fields, _OF_MENTION)}
 
 
 def _to_tuple(sentence: Sentence, dialect: SpacyJsonDialect) -> list[Any]:

@@ -58,7 +58,7 @@ class Document(NamedTuple):
     fields: Mapping[str, Any] = _EMPTY
     tokens: Sequence[str] | None = None
     sentence_starts: Sequence[int] | None = None
-    mention_lines: Sequence[int] | None = None
+    mention_lines: Sequence[int | None] | None = None
     token_spans: Sequence[Span] | None = None
 
 

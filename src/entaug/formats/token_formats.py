@@ -15,6 +15,7 @@ from entaug.formats.buffered import BufferedFormat
 from entaug.formats.records import NO_CHOICE, as_object, peek_records, read_given
 from entaug.formats.token_records import (
     add_other_fields,
+    check_id,
     check_tokens,
     entity_fields,
     note_no_labels,
@@ -68,8 +69,7 @@ class TokenRecords(BufferedFormat):
         mentions = unique_mentions(given, reading)
         meta = without(record, (self.token_field, "ner"))
         id_ = pop_id(meta)
-        if meta.get("id") is not None:
-            raise InputError(f"'id' must be a string, not {meta['id']!r}", remedy="correct it")
+        check_id(meta)
         if any(mentions.values()):
             meta[ENTITY_FIELDS] = list(mentions.values())
         columns, spaces = pop_columns(meta, len(tokens)), pop_spaces(meta, tokens)

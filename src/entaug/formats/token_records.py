@@ -22,10 +22,13 @@ _TAG_NAMES = ("ner_tags", "ner", "ner_labels", "tags", "labels", "ner_tag", "tag
 _ENTITY_NAMES = ("entities", "mentions", "spans", "entity_mentions", "annotations", "ner", "labels", "label")
 RESERVED = frozenset((*TOKEN_NAMES, *_TAG_NAMES, *_ENTITY_NAMES))
 """Names of fields that may be taken for fields of tokens or labels."""
-_LABEL_NAMES = ("type", "label", "entity_type", "entity_group", "entity", "tag")
+LABEL_NAMES = ("type", "label", "entity_type", "entity_group", "entity", "tag")
+"""Names of the fields of an entity that may hold its label; the first that is there does."""
 _SENTENCE_FIELDS = frozenset(("tokens", "entities", "id", "text", "columns"))
 POSITION_FIELDS = frozenset(("start", "end", "spans"))
 """Names of the fields of an entity that hold its place."""
+SPACES = "_spaces"
+"""Field of a sentence: the white space after each token, where the field ``text`` is another text."""
 _SAMPLE = 5000  # values
 _EXAMPLE = 'write {"tokens": [...], "entities": [...]}'
 _NAME_NUMBERS = "give them in order, such as --layout names=O,B-PER,I-PER"
@@ -165,14 +168,14 @@ def _ends(records: Sequence[Mapping[str, Any]], tokens: str, name: str) -> str:
 
 def label_name(entity: Mapping[str, Any]) -> str:
     """The name of the field of an entity that holds its label."""
-    return next((name for name in _LABEL_NAMES if entity.get(name) is not None), "label")
+    return next((name for name in LABEL_NAMES if entity.get(name) is not None), "label")
 
 
 def is_entity(value: Any) -> bool:
     """Whether a value has the form of an entity: an object, or a list of start, end and label."""
     if isinstance(value, dict):
         has_place = "spans" in value or {"start", "end"} <= value.keys()
-        return has_place and not value.keys().isdisjoint(_LABEL_NAMES)
+        return has_place and not value.keys().isdisjoint(LABEL_NAMES)
     return type(value) is list and len(value) == 3 and type(value[0]) is type(value[1]) is int and type(value[2]) is str
 
 
@@ -225,7 +228,11 @@ def parse_record(record: Any, layout: RecordLayout, reading: ReadReport, *, is_o
     if columns is not None and not are_columns(columns, len(tokens)):
         fields["columns"], columns = columns, None
     spaces = None
-    if text is not None:
+    given = fields.get(SPACES)
+    if given is not None and are_columns({"": given}, len(tokens)) and not "".join(given).strip():
+        spaces = tuple(fields.pop(SPACES))
+        fields |= {} if text is None else {"text": text}
+    elif text is not None:
         spaces, before = _parse_spaces(tokens, text)
         fields |= {BEFORE: before} if before else {}
         fields |= {"text": text} if spaces is None else {}
@@ -248,7 +255,7 @@ def _in_own_form(record: Mapping[str, Any], layout: RecordLayout, reading: ReadR
     if type(tokens) is not list:
         raise _no_tokens(record, layout.token_field)
     source: str | None = None
-    if layout.is_auto and "entities" in own:
+    if layout.is_auto and "entities" in own and "entities" not in layout.columns:
         source = "entities"
     elif (tag_field := layout.tags) and (own.get(tag_field) is not None or not layout.is_auto):
         source = tag_field
@@ -271,14 +278,14 @@ def _in_own_form(record: Mapping[str, Any], layout: RecordLayout, reading: ReadR
             entities = [_with_next_token(entity) for entity in entities]
         elif not layout.ends and entities:
             reading.notes[_ASSUMED_ENDS.format(source)] += 1
-    for name, value in (("tokens", tokens), ("entities", entities)):
-        if name in own:
-            reading.notes[f"field {name!r} left out, as tokens or labels are in another field"] += 1
-        own[name] = value
     of_tokens = {name: own[name] for name in layout.columns if are_columns({name: own.get(name)}, len(tokens))}
     if of_tokens and are_columns(own.get("columns", {}), len(tokens)):
         own = without(own, of_tokens)
         own["columns"] = {**own.get("columns", {}), **of_tokens}
+    for name, value in (("tokens", tokens), ("entities", entities)):
+        if name in own:
+            reading.notes[f"field {name!r} left out, as tokens or labels are in another field"] += 1
+        own[name] = value
     return own
 
 
@@ -368,6 +375,12 @@ def _further_fields(entity: Any) -> dict[str, Any]:
 def pop_id(fields: dict[str, Any]) -> str | None:
     """Remove the id from the fields of a record and return it."""
     return str(fields.pop("id")) if type(fields.get("id")) in (str, int) else None
+
+
+def check_id(fields: Mapping[str, Any]) -> None:
+    """Check that the fields of a record without its id, see `pop_id`, hold none that is no string or integer."""
+    if fields.get("id") is not None:
+        raise InputError(f"'id' must be a string, not {fields['id']!r:.80}", remedy="correct it")
 
 
 def pop_columns(fields: dict[str, Any], n: int) -> dict[str, tuple[str, ...]]:

@@ -307,7 +307,7 @@ class _Reader:
                 remedy = "save its text as .txt, one sentence or paragraph a line"
                 raise InputError(f"{suffix} files are not read", path=str(path), remedy=remedy) from None
             if suffix in find_format("conll").extensions:
-                yield from _token_rows(list(_lines(path)), escape_control_characters(path.name))
+                yield from _token_rows(list(_lines(path)), path)
             else:
                 yield from self._read_text(path, escape_control_characters(path.name))
             return
@@ -322,7 +322,7 @@ class _Reader:
         lines = list(_lines(path))
         if _are_tokens([line.text for line in lines]):
             self._layouts["one token a line"] += 1
-            yield from _token_rows(lines, name)
+            yield from _token_rows(lines, path)
         else:
             yield from self._split_text(lines, name)
 
@@ -416,8 +416,9 @@ def _fields(record: Any) -> Any:
 # ----------------------------------------------------------------------------------------------------------------- rows
 
 
-def _token_rows(lines: Sequence[_Line], name: str) -> Iterator[Sentence]:
+def _token_rows(lines: Sequence[_Line], path: Path) -> Iterator[Sentence]:
     """Read one token a line; of several columns the first, or the second where the first numbers the tokens."""
+    name = escape_control_characters(path.name)
     rows = [(number, text.split("\t") if "\t" in text else text.split()) for number, text in lines]
     rows = [(number, [] if _is_comment(cells) else cells) for number, cells in rows]
     numbered = [len(cells) > 1 and bool(_TOKEN_NUMBER.fullmatch(cells[0])) for _, cells in rows if any(cells)]
@@ -430,6 +431,8 @@ def _token_rows(lines: Sequence[_Line], name: str) -> Iterator[Sentence]:
                 continue
             first = first or number
             tokens.append(cells[column].strip())
+            if not tokens[-1]:
+                raise InputError(f"no token in column {column + 1}", path=str(path), line=number, remedy="correct it")
         elif tokens:
             yield Sentence(tokens, id=f"{name}:{first}")
             tokens, first = [], 0

@@ -146,8 +146,7 @@ class WebAnno(DocumentFormat):
                 raise LossError(what, path=f"sentence {sentence.key}", remedy=remedy)
 
     def writes_field(self, name: str, value: Any, dialect: WebAnnoDialect) -> bool:
-        del value
-        return name in dialect.features.split("|")
+        return type(value) is str and name != dialect.feature and name in dialect.features.split("|")
 
     def writes_id(self, sentence: Sentence) -> bool:
         return sentence.id is not None and _is_id(sentence.id)

@@ -372,7 +372,7 @@ def _parse_comments(comments: Sequence[str]) -> tuple[str | None, str | None, Pr
             try:
                 provenance = Provenance.from_dict(orjson.loads(line[len(PROVENANCE_COMMENT) :]))
                 continue
-            except (orjson.JSONDecodeError, TypeError, ValueError):
+            except (orjson.JSONDecodeError, TypeError, ValueError, AttributeError):
                 pass  # a comment of another program
         kept.append(line)
     return id_, text, provenance, kept
