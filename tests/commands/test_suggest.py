@@ -112,8 +112,11 @@ def test_conll_and_counts(train: Path) -> None:
 
 def test_refusals(train: Path) -> None:
     teacher = TeacherParameters(tagger=Unsure())
-    with pytest.raises(ParameterError, match="number must be at least 1"):
+    with pytest.raises(ParameterError, match="number must be an integer of at least 1"):
         entaug.suggest(train, TEXT, train.with_name("o.jsonl"), number=0, teacher=teacher)
+    strategy: Any = "luck"
+    with pytest.raises(ParameterError, match="strategy must be"):
+        entaug.suggest(train, TEXT, train.with_name("o.jsonl"), strategy=strategy, teacher=teacher)
     with pytest.raises(OutputError, match="is an input"):
         entaug.suggest(train, TEXT, train, teacher=teacher)
     with pytest.raises(InputError, match="no sentence of the text has 9 tokens"):

@@ -14,7 +14,7 @@ from entaug.backends.protocols import Tagger
 from entaug.commands.command import Command, FileSummary
 from entaug.commands.options import COMPUTING, FORCE, JSON, LOSSES, READING, WRITING
 from entaug.commands.output import label_lines, quantity
-from entaug.config.params import PositiveInt, Probability
+from entaug.config.params import PositiveInt, Probability, check_arguments
 from entaug.core.changes import Change
 from entaug.core.data import Sentence
 from entaug.core.progress import Progress, no_progress
@@ -139,6 +139,7 @@ def audit(
         >>> print(summary.first[0])
         0.78 type: [Rome]PER had -> LOC; "Rome" is labelled LOC 3 times elsewhere, and 0 times labelled PER
     """
+    check_arguments(audit, {"folds": folds, "min_score": min_score, "number": number})
     job = FileJob(input, output, **files)
     if review is not None:
         if html is not None:

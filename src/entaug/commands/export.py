@@ -9,6 +9,7 @@ from typing import Literal
 
 from entaug.commands.command import Command, FileSummary
 from entaug.commands.options import COMPUTING, JSON
+from entaug.config.params import check_arguments
 from entaug.files.atomic import atomic_folder, check_new_folder
 from entaug.formats import read
 from entaug.report.cards import AutoResult, TrainingData, data_card, model_card
@@ -63,6 +64,7 @@ def export(
         ...
         entaug.errors.InputError: no-tagger: no such folder; check the path
     """
+    check_arguments(export, {"to": to})
     folder, output = Path(input), Path(output)
     auto = AutoResult.read(folder)
     if auto is not None:

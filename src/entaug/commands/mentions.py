@@ -17,6 +17,7 @@ from entaug.backends.resolve import resolve
 from entaug.commands.command import Command, FileSummary, OptionGroup
 from entaug.commands.options import FORCE, JSON, READING, REQUESTS, add_held_out_option, held_out_sentences
 from entaug.commands.output import quantity
+from entaug.config.params import PositiveInt, check_arguments
 from entaug.core.data import Sentence
 from entaug.core.progress import Progress, no_progress
 from entaug.errors import EntaugError, ParameterError, UnknownNameError
@@ -52,8 +53,8 @@ def mentions(
     generator: str | InstructModel,
     *,
     labels: Sequence[str] = (),
-    number: int = 100,
-    rounds: int = 5,
+    number: PositiveInt = 100,
+    rounds: PositiveInt = 5,
     temperature: float = 0.8,
     seed: int = 0,
     prompt: str | Path | None = None,
@@ -100,6 +101,7 @@ def mentions(
         >>> (folder / "new.jsonl").read_text().splitlines()
         ['{"mention":"Bo","label":"PER"}', '{"mention":"Eve","label":"PER"}']
     """
+    check_arguments(mentions, {"number": number, "rounds": rounds})
     job = FileJob(input, output, **files)
     job.check(folders=False)
     text = packaged_prompt("mentions") if prompt is None else read_prompt(prompt, "mentions")

@@ -14,7 +14,7 @@ from entaug.backends.resolve import is_alias
 from entaug.commands.command import Command, Summary
 from entaug.commands.options import COMPUTING
 from entaug.commands.output import print_message
-from entaug.config.params import Check, PositiveInt, parameters_of
+from entaug.config.params import Check, PositiveInt, check_arguments
 from entaug.core.progress import no_progress
 from entaug.errors import OutputError, ParameterError
 from entaug.files.atomic import output_error
@@ -106,10 +106,7 @@ def serve(
     from entaug.serving.server import AnnotationServer
     from entaug.serving.service import AnnotationService, ServiceOptions
 
-    given = {"every": every, "split": split, "port": port}
-    for parameter in parameters_of(serve):
-        if parameter.name in given:
-            parameter.check(given[parameter.name])
+    check_arguments(serve, {"every": every, "split": split, "port": port})
     studio = None
     if label_studio is not None:
         if not label_studio.startswith(("http://", "https://")):

@@ -21,11 +21,11 @@ from entaug.commands.options import (
     read_unlabelled_options,
 )
 from entaug.commands.output import label_lines, quantity
-from entaug.config.params import PositiveInt, Probability
+from entaug.config.params import PositiveInt, Probability, check_arguments
 from entaug.core.corpus import UnlabelledText
 from entaug.core.data import Sentence
 from entaug.core.progress import Progress, no_progress
-from entaug.errors import InputError, ParameterError
+from entaug.errors import InputError
 from entaug.formats.base import ReadReport
 from entaug.formats.exchange import CorpusData, takes_data
 from entaug.formats.file_job import FileJob, FileOptions, check_apart, read_sentences, require_mentions
@@ -107,8 +107,8 @@ def suggest(
         >>> suggest(folder / "train.conll", text, folder / "tasks.jsonl", teacher=teacher).suggested
         1
     """
-    if number < 1 or not 0 <= max_similarity <= 1:
-        raise ParameterError("number must be at least 1, and max_similarity from 0 to 1")
+    given = {"number": number, "strategy": strategy, "max_similarity": max_similarity, "min_tokens": min_tokens}
+    check_arguments(suggest, given)
     summary = SuggestSummary(input=str(input), output=str(output), text=len(unlabelled))
     job = FileJob(input, output, **files)
     job.check(folders=False)

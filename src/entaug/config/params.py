@@ -265,6 +265,13 @@ def parameters_of(function: Callable[..., Any]) -> tuple[Parameter, ...]:
     return parameters(cls)
 
 
+def check_arguments(function: Callable[..., Any], given: Mapping[str, Any]) -> None:
+    """Check arguments of a call against the annotations of the function."""
+    for parameter in parameters_of(function):
+        if parameter.name in given:
+            parameter.check(given[parameter.name])
+
+
 def _same(value: T) -> T:
     return value
 

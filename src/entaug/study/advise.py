@@ -19,7 +19,7 @@ import orjson
 from entaug._version import __version__
 from entaug.backends.language_check import note_on_encoder
 from entaug.backends.processes import number_of_processes
-from entaug.config.params import Check, PositiveFloat, PositiveInt, parameters_of
+from entaug.config.params import Check, PositiveFloat, PositiveInt, check_arguments
 from entaug.core.corpus import UnlabelledText
 from entaug.core.data import Sentence
 from entaug.core.folds import FEWEST, content_key
@@ -160,9 +160,8 @@ def advise(
         ...
         entaug.errors.ParameterError: folds must be an integer of at least 2, not 1
     """
-    begun, given = time.monotonic(), locals()
-    for parameter in parameters_of(advise):
-        parameter.check(given[parameter.name])
+    check_arguments(advise, locals())
+    begun = time.monotonic()
     if output is not None:
         check_apart([output], [train, *unlabelled, *([] if dev is None else [dev])])
         check_output(output, train, force=force)

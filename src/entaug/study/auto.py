@@ -16,7 +16,7 @@ import orjson
 from entaug._version import __version__
 from entaug.backends.compute import compute_settings
 from entaug.backends.language_check import note_on_encoder
-from entaug.config.params import Check, PositiveFloat, PositiveInt, parameters_of
+from entaug.config.params import Check, PositiveFloat, PositiveInt, check_arguments, parameters_of
 from entaug.config.toml_lines import read_toml
 from entaug.core.data import Provenance, Sentence
 from entaug.core.folds import FEWEST, content_key, folds
@@ -149,8 +149,7 @@ def auto(
         entaug.errors.ParameterError: folds must be an integer of at least 2, or 0, or none, not 1
     """
     begun, given = time.monotonic(), locals()
-    for parameter in parameters_of(auto):
-        parameter.check(given[parameter.name])
+    check_arguments(auto, given)
     arguments = {name: _plain(given[name]) for name in given if name not in (*_NOT_IN_PLANS, "begun")}
     output = Path(output)
     check_new_folder(output)
