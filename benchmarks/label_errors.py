@@ -42,7 +42,7 @@ from entaug.metrics.consistency import Judge, Usage, Usages
 from entaug.taggers.base import TaggerTrainingConfig, create_tagger
 from entaug.teacher.audit import create_judges
 from entaug.teacher.train import TeacherParameters
-from places import DATA
+from places import DATA, write_tables
 
 RESULTS = Path(__file__).parent / "results"
 KINDS = ("boundary", "type", "missing", "spurious")
@@ -84,7 +84,6 @@ CORPORA = {
     "ewt": Source(("uner/en_ewt/en_ewt-ud-dev.iob2",), "uner/en_ewt/en_ewt-ud-test.iob2", 1500),
     "multiconer-en": Source(("multiconer-v1/500/en_sample_train.conll",), "multiconer-v1/15000/en_dev.conll", 500),
 }
-MARK = "<!-- tables -->"  # in the page: what follows is written by this script
 DEVELOPED_ON = ("crossner-politics", "wnut17")
 
 
@@ -549,8 +548,7 @@ def main() -> None:
     results = RESULTS / "label-errors"
     if args.part == "report":
         tables = page(records_of(results / "find.jsonl"), records_of(results / "clean.jsonl"))
-        notes = (RESULTS / "label-errors.md").read_text("utf-8").partition(MARK)[0]
-        (RESULTS / "label-errors.md").write_text(f"{notes}{MARK}\n\n{tables}", "utf-8")
+        write_tables(RESULTS / "label-errors.md", tables)
         return
     for rate in (percent / 100 for percent in args.rates):
         for name in args.corpora:

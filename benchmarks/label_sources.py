@@ -41,8 +41,8 @@ from entaug.backends.soft_labels import TagProbabilities, tags_of
 from entaug.core.words import stop_words
 from entaug.taggers.base import TaggerTrainingConfig, create_tagger
 from entaug.taggers.sources.joining import Joiner, labels_of
-from label_errors import MARK, RESULTS, add_record, confusable_labels, is_wordy, records_of
-from places import DATA
+from label_errors import RESULTS, add_record, confusable_labels, is_wordy, records_of
+from places import DATA, write_tables
 from records import machine, versions
 
 GOLD, TEXT = 100, 2000
@@ -432,9 +432,8 @@ def main() -> None:
     args = parser.parse_args()
     results = RESULTS / "label-sources"
     if args.part == "report":
-        notes = (RESULTS / "label-sources.md").read_text("utf-8").partition(MARK)[0]
         tables = page(records_of(results / "join.jsonl"), records_of(results / "train.jsonl"))
-        (RESULTS / "label-sources.md").write_text(f"{notes}{MARK}\n\n{tables}", "utf-8")
+        write_tables(RESULTS / "label-sources.md", tables)
         return
     names = METHODS if args.part == "join" else args.arms
     make = join if args.part == "join" else train

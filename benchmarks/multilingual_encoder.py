@@ -26,10 +26,10 @@ import entaug
 from entaug.core.languages import language_name
 from entaug.metrics.span_f1 import score
 from entaug.taggers.base import TaggerTrainingConfig, create_tagger
+from places import write_tables
 
 UNER = {"da": "da_ddt", "hr": "hr_set"}
 MULTICONER = ("bn", "de", "en", "es", "hi", "ko", "nl", "tr", "zh")  # the development part of Russian is damaged
-MARK = "<!-- tables -->"  # in the page: what follows is written by this script
 SENTENCES, STEPS, BATCH_SIZE, TEST = 200, 500, 8, 500
 SETTINGS = (("minilm", 2e-4), ("multilingual-e5", 1e-4), ("multilingual-e5", 2e-4), ("multilingual-e5", 5e-5))
 
@@ -103,9 +103,7 @@ def main() -> None:
     versions = ", ".join(f"{name} {version(name)}" for name in ("entaug", "torch", "transformers"))
     seeds = ", ".join(map(str, sorted({r["seed"] for r in records})))
     about = f"{platform.machine()}, Python {platform.python_version()}, {versions}; seeds {seeds}"
-    written = args.output.with_suffix(".md")
-    notes = written.read_text("utf-8").partition(MARK)[0] if written.exists() else ""
-    written.write_text(f"{notes}{MARK}\n\n{page(records)}\n\n{about}\n", "utf-8")
+    write_tables(args.output.with_suffix(".md"), f"{page(records)}\n\n{about}\n")
 
 
 if __name__ == "__main__":

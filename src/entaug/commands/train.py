@@ -125,10 +125,10 @@ def train(
     known = {(sentence.tokens, sentence.mentions) for sentence in gold}
     for corpus in job.read(*augmented):
         new += [s for s in corpus if s.provenance or (s.tokens, s.mentions) not in known]
-    rejected = [s for s in (*gold, *new) if s.provenance and s.provenance.rejected]
-    if rejected:
-        report(f"{quantity(len(rejected), 'rejected sentence')} not used: filters or a review refused them")
-        gold, new = ([s for s in some if not (s.provenance and s.provenance.rejected)] for some in (gold, new))
+    kept = [[s for s in some if not (s.provenance and s.provenance.rejected)] for some in (gold, new)]
+    if rejected := len(gold) + len(new) - sum(map(len, kept)):
+        report(f"{quantity(rejected, 'rejected sentence')} not used: filters or a review refused them")
+        gold, new = kept
     if config.schedule != "shuffled" and not new:
         remedy = "name them with --augmented, or train on what augment wrote as JSON lines or with --provenance"
         raise InputError(

@@ -124,24 +124,35 @@ class NeuralTagger(Configurable, abc.ABC):
             raise ParameterError(f"{self.name} gives no probabilities to tags", parameter="consistency")
         self.labels_ = labels
         try:
-            device, _ = choose_device(self.device, self.precision)
-            with isolated_random_state(device):
-                torch.manual_seed(config.seed)
-                with self._pretrained(sentences, config):
-                    self._build(self.build_encoder(gold), device)
-                if config.learning_rate is None:
-                    config = replace(config, learning_rate=self._encoder.default_learning_rate)
-                prepared = [self._encoder.prepare(sentence.tokens) for sentence in sentences]
-                self._encoder.shrink([*prepared, *(self._encoder.prepare(sentence.tokens) for sentence in evaluated)])
-                try:
-                    self.history_ = self._train(sentences, len(gold), prepared, evaluated, config, progress)
-                finally:
-                    self._encoder.unshrink()
-            self._set_evaluation_mode()
+            self._learn(gold, sentences, evaluated, config, progress)
         except BaseException:
             self.labels_ = []  # with labels it would count as trained, and predict at random
             raise
         return self
+
+    def _learn(
+        self,
+        gold: list[Sentence],
+        sentences: list[Sentence],
+        evaluated: list[Sentence],
+        config: TaggerTrainingConfig,
+        progress: TrainingProgress | None,
+    ) -> None:
+        """Build the tagger for the labels, and train it."""
+        device, _ = choose_device(self.device, self.precision)
+        with isolated_random_state(device):
+            torch.manual_seed(config.seed)
+            with self._pretrained(sentences, config):
+                self._build(self.build_encoder(gold), device)
+            if config.learning_rate is None:
+                config = replace(config, learning_rate=self._encoder.default_learning_rate)
+            prepared = [self._encoder.prepare(sentence.tokens) for sentence in sentences]
+            self._encoder.shrink([*prepared, *(self._encoder.prepare(sentence.tokens) for sentence in evaluated)])
+            try:
+                self.history_ = self._train(sentences, len(gold), prepared, evaluated, config, progress)
+            finally:
+                self._encoder.unshrink()
+        self._set_evaluation_mode()
 
     def _build(self, encoder: Any, device: torch.device) -> None:
         self._encoder = encoder.to(device)
