@@ -66,14 +66,14 @@ def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path
 def no_starter_sources(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is known of names comes from no model that happens to be prepared here, but in tests with models."""
     if "models" not in request.keywords:
-        from entaug.backends.resolve import resolve_prepared
+        from entaug.backends.resolve import resolve_starter
 
-        def without_models(kind: str, name: str) -> Any:
-            return resolve_prepared(kind, name) if kind == "dependency_parser" else None
+        def without_models(kind: str) -> Any:
+            return resolve_starter(kind) if kind == "dependency_parser" else None
 
-        monkeypatch.setattr("entaug.filters.label_guard.resolve_prepared", lambda *_: None)
-        monkeypatch.setattr("entaug.methods.synonyms.resolve_prepared", without_models)
-        monkeypatch.setattr("entaug.methods.shared.word_choice.resolve_prepared", without_models)
+        monkeypatch.setattr("entaug.filters.label_guard.resolve_starter", lambda *_: None)
+        monkeypatch.setattr("entaug.methods.synonyms.resolve_starter", without_models)
+        monkeypatch.setattr("entaug.methods.shared.word_choice.resolve_starter", without_models)
 
 
 @contextlib.contextmanager

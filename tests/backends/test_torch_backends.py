@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import random
 import shutil
@@ -16,6 +17,7 @@ from safetensors.torch import load_file, save_file
 
 import entaug
 from conftest import EXAMPLE
+from entaug.backends.compute import use_compute_settings
 from entaug.backends.protocols import CausalLM, Encoder, MaskedLM
 from entaug.backends.resolve import resolve
 from entaug.backends.transformers.base import Batcher, choose_device, model_name
@@ -349,6 +351,31 @@ def test_names_that_lead_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         resolve("encoder", str(tmp_path))
     with pytest.raises(MissingModelError, match="neither a folder nor a name"):
         resolve("encoder", f"{tmp_path}/not/there/at all")
+
+
+def test_a_download_that_was_interrupted_goes_on(
+    tiny_model: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+    whole, downloads = tiny_model("bert"), 0
+
+    def snapshot_download(name: str, *, local_files_only: bool = False, **_: Any) -> str:
+        nonlocal downloads
+        if not local_files_only:
+            downloads += 1
+            shutil.copytree(whole, tmp_path, dirs_exist_ok=True)
+        return str(tmp_path)
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", snapshot_download)
+    shutil.copy(whole / "config.json", tmp_path)
+    with use_compute_settings(offline=True), pytest.raises(MissingModelError, match=r"holds no \*.safetensors"):
+        resolve("masked_lm", "someone/bert")
+    for _ in range(2):
+        assert resolve("masked_lm", "someone/bert").fill([("a", None)], 1)
+    index = {"weight_map": {"a": "model.safetensors", "b": "model-00002-of-00002.safetensors"}}
+    (tmp_path / "model.safetensors.index.json").write_text(json.dumps(index))
+    resolve("masked_lm", "someone/bert")
+    assert downloads == 2, "once for all that is missing, and again for a shard"
 
 
 @pytest.mark.parametrize("changed", ["tokenizer.json", "tokenizer_config.json", "config.json", "model.safetensors"])

@@ -409,7 +409,7 @@ def test_what_another_run_left_is_not_mixed_in(tmp_path: Path, capsys: pytest.Ca
     with pytest.raises(KeyboardInterrupt):
         augment_file(gold, out, create_augmenter("sis", seed=1), progress=progress)
     said = fails(capsys, 3, "augment", str(gold), "-m", "sis", "--seed", "2", "-o", str(out))
-    assert "left by an interrupted run with other input or options" in said
+    assert "left by an interrupted run with other input, options or models" in said
     assert main(["augment", str(gold), "-m", "sis", "--seed", "2", "-o", str(out), "--force"]) == 0
     assert sorted(p.name for p in tmp_path.iterdir()) == ["big.conll", "out.conll"]
 

@@ -174,7 +174,7 @@ def test_a_filtered_run_that_is_interrupted_goes_on_to_the_same_bytes(tmp_path: 
     with pytest.raises(KeyboardInterrupt):
         augment_file(gold, tmp_path / "out.conll", method(held), progress=stopping(600))
     # The same held-out sentences in another order are the same run; others are not.
-    with pytest.raises(OutputError, match="with other input or options"):
+    with pytest.raises(OutputError, match="with other input, options or models"):
         augment_file(gold, tmp_path / "out.conll", method(held[1:]))
     summary = augment_file(gold, tmp_path / "out.conll", method(held[::-1]))
     assert summary.resumed_at > 0

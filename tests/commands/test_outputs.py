@@ -27,8 +27,9 @@ from entaug.formats.buffered import BufferedFormat
 from entaug.formats.files import FORMATS, find_format
 from entaug.methods import create_augmenter
 from entaug.methods.augment import AugmentSummary, augment_file
-from helpers.command_line import fails, files_of
+from helpers.command_line import fails, files_of, interrupt_after
 from helpers.counting import wait_until
+from helpers.faked_methods import make
 
 TRAIN = EXAMPLE / "train.conll"
 NEEDS_PIPES = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
@@ -104,7 +105,7 @@ def test_a_kill_before_any_progress_needs_no_force(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", code], check=False)
     assert done.returncode == -signal.SIGKILL
     assert (tmp_path / "out.conll.partial").exists()
-    with pytest.raises(OutputError, match="left by an interrupted run with other input or options; repeat that run"):
+    with pytest.raises(OutputError, match="left by an interrupted run with other input, options or models; repeat"):
         augment_file(TRAIN, out, create_augmenter("sis", seed=5))
     assert augment_file(TRAIN, out, create_augmenter("sis")).resumed_at == 0
     assert out.read_bytes() == wanted
@@ -179,6 +180,21 @@ def test_what_was_changed_since_the_interruption_is_not_gone_on_with(
     assert "pass --force to drop it" in said
     assert main([*argv, "--force"]) == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["gold.jsonl", "out.jsonl"]
+
+
+@pytest.mark.parametrize("kind", ["word_cases", "dependency_parser"])
+def test_a_run_is_not_gone_on_with_by_models_that_were_prepared_since(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.setattr(checkpoints, "_CHECKPOINT_SECONDS", 0.0)
+    with pytest.raises(KeyboardInterrupt):
+        augment_file(
+            TRAIN, tmp_path / "out.jsonl", make("lm", guard=True, dependency_parser="auto"), progress=interrupt_after(1)
+        )
+    assert (tmp_path / "out.jsonl.partial").exists()
+    monkeypatch.setattr("entaug.backends.component.is_starter_prepared", kind.__eq__)
+    with pytest.raises(OutputError, match="with other input, options or models"):
+        augment_file(TRAIN, tmp_path / "out.jsonl", make("lm", guard=True, dependency_parser="auto"))
 
 
 # -------------------------------------------------------------------------------------------------- no ordinary input

@@ -111,7 +111,7 @@ def test_an_interrupted_run_goes_on(tmp_path: Path, inline: None, monkeypatch: p
         on_ray(gold, out, create_augmenter("mr"), progress=interrupt_after(200))
     for options in ({"only_new": True}, {"method": "sis"}):
         method = create_augmenter(str(options.pop("method", "mr")))
-        with pytest.raises(OutputError, match="was left by an interrupted run with other input or options; repeat"):
+        with pytest.raises(OutputError, match="left by an interrupted run with other input, options or models; repeat"):
             on_ray(gold, out, method, **options)
     assert on_ray(gold, out, create_augmenter("mr")).resumed_at >= 200
     assert out.read_bytes() == (tmp_path / "whole.conll").read_bytes()

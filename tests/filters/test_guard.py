@@ -294,6 +294,13 @@ def test_two_known_names_are_no_mention_unless_the_type_has_such() -> None:
     assert reason("we saw [Haus Tor]PER and", gold=single) == "a mention of two names"
 
 
+def test_what_a_recogniser_sees_in_the_source_as_well_is_no_fault() -> None:
+    names = dict.fromkeys(["Ada Byron", "Bo", "Cy Dee", "Eve", "Dan", "Fay", "Sarajevo"], "PERSON")
+    text, found = "Sarajevo and [Bo]PER left .", {"entity_recognizer": FakeEntityRecognizer(names)}
+    assert reason(text, "Sarajevo and [Bo]PER came .", **found) is None
+    assert reason(text, "[Eve]PER and [Bo]PER left .", **found) == "a name without a label"
+
+
 class _Wide(FakeEntityRecognizer):
     """A recogniser of one entity of several words."""
 

@@ -200,8 +200,9 @@ def test_refusals() -> None:
         SelfTraining(unlabelled=GOLD, tagger="ensembel")
     with pytest.raises(InputError, match="all 2 sentences of the unlabelled text are training sentences"):
         SelfTraining(unlabelled=GOLD, tagger=FakeTagger()).fit(GOLD)
-    with pytest.raises(ParameterError, match="parameters of an ensemble"):
-        SelfTraining(unlabelled=GOLD, tagger="linear", ensemble_steps=3).load()
+    for option in ({"ensemble_steps": 3}, {"ensemble_member": "w2ner"}, {"ensemble_size": 5}):
+        with pytest.raises(ParameterError, match=f"the tagger linear has no {next(iter(option))}, which is a param"):
+            SelfTraining(unlabelled=GOLD, tagger="linear", **option).load()
     with pytest.raises(EntaugError, match="unknown tagger"):
         SelfTraining(unlabelled=GOLD, ensemble_member="lineer").load()
     assert entaug.methods.METHODS["pseudo-labels"] is entaug.methods.METHODS["self-training"] is SelfTraining

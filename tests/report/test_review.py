@@ -167,7 +167,7 @@ def test_a_run_under_another_review_is_not_gone_on_with(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         augment_file(TRAIN, tmp_path / "out.conll", entaug.create_augmenter("sis"), progress=stop)
     review = decisions(tmp_path / "r.json", (Sentence(["never", "made"]), "reject"))
-    with pytest.raises(OutputError, match="left by an interrupted run with other input or options"):
+    with pytest.raises(OutputError, match="left by an interrupted run with other input, options or models"):
         augment_file(TRAIN, tmp_path / "out.conll", entaug.create_augmenter("sis"), review=review)
 
 

@@ -460,6 +460,10 @@ def test_hostile_input(tmp_path: Path) -> None:
         with pytest.raises(error, match=re.escape(message)):
             entaug.create_augmenter("mr", teacher=text)
     assert create_relabeller("none") is None
+    for tagger in ("linear:encoder=mpnet", "linear:encoder=mpnet;steps=5"):
+        for text, labels in ((tagger, "method"), (f"{tagger}:labels=mean", "mean")):
+            made = create_relabeller(text)
+            assert (made.tagger, made.labels) == (tagger, labels)  # type: ignore[union-attr]
     assert create_relabeller("labels=mean").spec.startswith("ensemble:labels=mean")  # type: ignore[union-attr]
     with pytest.raises(InputError, match="holds no tagger"):
         Relabeller(tagger=str(tmp_path)).load()

@@ -8,9 +8,10 @@ from functools import partial
 from typing import Any, ClassVar, Self
 
 from entaug.backends.language_check import LoadedModel, check_languages
-from entaug.backends.resolve import BACKENDS, resolve
+from entaug.backends.resolve import BACKENDS, STARTERS, is_starter_prepared, resolve
 from entaug.config.params import Configurable, Parameter, parameters
 from entaug.core.data import Sentence
+from entaug.core.words import AUTO
 from entaug.errors import EntaugError, MissingExtraError, MissingModelError
 
 _TRAINED = frozenset({"tagger", "token_lm"})
@@ -133,7 +134,13 @@ class Component(Configurable, _KnowsGivenParameters):
     @property
     def kinds_by_default(self) -> set[str]:
         """The kinds of backends that are used with the present parameters, also those of ``"auto"`` if prepared."""
-        return {kind for kind in self._backend_kinds if self._uses_backend(kind) or getattr(self, kind) == "auto"}
+        return {kind for kind in self._backend_kinds if self._uses_backend(kind) or getattr(self, kind) == AUTO}
+
+    @property
+    def starters(self) -> set[str]:
+        """The starter models on this machine that ``"auto"`` can stand for, which the corpus decides in `fit`."""
+        kinds = (kind for kind in self._backend_kinds if getattr(self, kind) == AUTO)
+        return {STARTERS[kind] for kind in kinds if is_starter_prepared(kind)}
 
     def model_notes(self) -> list[str]:
         """Return what loaded models have to say to the user, for example which labels those of a tagger stand for.

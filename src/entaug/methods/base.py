@@ -659,6 +659,10 @@ class Augmenter(Component, abc.ABC):
         parts = [*guard, *create_filters(self.filters), *scorer, create_relabeller(self.teacher)]
         return super().kinds_by_default.union(*(part.kinds_by_default for part in parts if part is not None))
 
+    @property
+    def starters(self) -> set[str]:
+        return super().starters.union(*(filter_.starters for filter_ in self.filters_))
+
     def draft(self, requests: Sequence[Request]) -> Sequence[Sentence | Rejection]:
         """Generate a new version of a sentence for each request.
 

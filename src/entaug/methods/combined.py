@@ -68,6 +68,11 @@ class CombinedAugmenter:
         return " + ".join(augmenter.signature for augmenter in self.augmenters)
 
     @property
+    def starters(self) -> set[str]:
+        """The starter models on this machine that the methods may use."""
+        return set().union(*(augmenter.starters for augmenter in self.augmenters))
+
+    @property
     def filters_(self) -> list[Filter]:
         """The filters of all methods, once they are loaded."""
         return [filter_ for augmenter in self.augmenters for filter_ in augmenter.filters_]

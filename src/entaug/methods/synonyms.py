@@ -9,7 +9,7 @@ from random import Random
 from typing import Any, ClassVar, Literal, NamedTuple
 
 from entaug.backends.protocols import CausalLM, ContextLexicon, DependencyParser, Lexicon, MaskedLM, Parse, SenseLexicon
-from entaug.backends.resolve import preparing_command, resolve_prepared
+from entaug.backends.resolve import STARTERS, is_starter_prepared, preparing_command, resolve_starter
 from entaug.config.params import NonNegativeFloat, Probability
 from entaug.config.presets import ONLY_IF_SET, read_presets
 from entaug.core.alignment import detokenize_with_gaps
@@ -25,7 +25,6 @@ from entaug.methods.shared.prose_detection import NOT_PROSE, SentenceKinds
 from entaug.methods.shared.word_choice import (
     MAX_GAIN,
     NUM_EXPECTED,
-    STARTERS,
     draw_index,
     expected_words,
     fits_article,
@@ -39,7 +38,6 @@ from entaug.methods.shared.word_choice import (
 )
 
 _NO_SYNONYM = Rejection("no word with a suitable synonym", final=True)
-_STARTER_CASES = "smollm2"
 _NUM_PREDICTIONS = 100
 _MIN_LOG_PROB = -7.0  # of a synonym where the model sees the original
 _Synonyms = tuple[tuple[str, ...], ...]
@@ -129,11 +127,11 @@ class SynonymReplacement(Augmenter):
     )
 
     def _uses_backend(self, kind: str) -> bool:
-        return kind not in STARTERS or getattr(self, kind) not in (None, AUTO)
+        return getattr(self, kind) not in (None, AUTO)
 
     def _load(self) -> None:
         super()._load()
-        for kind in STARTERS:
+        for kind in self._backend_kinds:
             if not self._uses_backend(kind):
                 wanted = getattr(self, kind) == AUTO and self.lexicon_.knows_tags
                 setattr(self, f"{kind}_", load_starter(kind, self.lexicon_.language) if wanted else None)
@@ -151,7 +149,11 @@ class SynonymReplacement(Augmenter):
         self._uncased_names = UncasedNames()
         self._kinds = SentenceKinds(self._uncased_names.observe(corpus))
         if self._uncased_names.is_needed and self.lexicon_.language == "en":
-            self._uncased_names.use_list(resolve_prepared("word_cases", _STARTER_CASES))
+            self._uncased_names.use_list(resolve_starter("word_cases"))
+
+    @property
+    def starters(self) -> set[str]:
+        return super().starters | ({STARTERS["word_cases"]} if is_starter_prepared("word_cases") else set())
 
     def get_params(self, *, loaded: bool = False) -> dict[str, Any]:
         params = super().get_params(loaded=loaded)
@@ -165,7 +167,7 @@ class SynonymReplacement(Augmenter):
             notes += missing_starters(self, self.lexicon_.language)
         names = self._uncased_names
         if names.is_needed and names.list_name is None and self.lexicon_.language == "en" and self.senses == "usual":
-            command = preparing_command("word_cases", _STARTER_CASES)
+            command = preparing_command("word_cases")
             notes.append(
                 f"the corpus has no capitals, so mentions alone tell which words are names; for a list run: {command}"
             )

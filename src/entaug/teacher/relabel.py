@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from hashlib import blake2b
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,7 +15,7 @@ from entaug.backends.component import Component
 from entaug.backends.language_check import note_on_encoder
 from entaug.backends.protocols import Tagger
 from entaug.backends.resolve import check_name, is_alias
-from entaug.config.params import Probability, construct, parse_assignments
+from entaug.config.params import Probability, construct, parameters, parse_assignments
 from entaug.core.data import Provenance, Sentence
 from entaug.core.mentions import Mention
 from entaug.errors import EntaugError, InputError, LossError, ParameterError
@@ -354,8 +354,10 @@ def create_relabeller(teacher: str | Relabeller | None) -> Relabeller | None:
     if teacher is None or isinstance(teacher, Relabeller):
         return teacher
     name, _, assignments = teacher.strip().rpartition(":")
-    if not re.match(r"\w+=", assignments):  # a name without parameters
-        name, assignments = teacher.strip(), ""
+    first, is_assigned, _ = assignments.partition("=")
+    known = [parameter.name for parameter in parameters(Relabeller)]
+    if not is_assigned or not first.isidentifier() or (":" not in name and not get_close_matches(first, known)):
+        name, assignments = teacher.strip(), ""  # a tagger, perhaps with parameters of its own
     if name in ("", "none") and not assignments:
         return None
     values = parse_assignments(Relabeller, "the teacher", filter(None, assignments.split(",")))

@@ -11,7 +11,7 @@ from annotated_types import Ge
 from entaug.backends.language_check import note_on_encoder
 from entaug.backends.protocols import Tagger
 from entaug.backends.resolve import BACKENDS, Backend, is_alias, resolve
-from entaug.config.params import Configurable, PositiveInt
+from entaug.config.params import Configurable, PositiveInt, parameters
 from entaug.core.data import Sentence
 from entaug.errors import ParameterError
 
@@ -50,9 +50,10 @@ class TeacherParameters(Configurable):
         registry = BACKENDS["tagger"].registry
         is_new = isinstance(self.tagger, str) and is_alias("tagger", self.tagger)
         if not is_new or self.tagger != _ENSEMBLE:
-            if self.ensemble_encoder is not None or self.ensemble_steps is not None:
+            options = [p for p in parameters(type(self)) if p.name.startswith(f"{_ENSEMBLE}_")]
+            if given := [p.name for p in options if getattr(self, p.name) != p.default]:
                 raise ParameterError(
-                    "ensemble_encoder and ensemble_steps are parameters of an ensemble",
+                    f"the tagger {self.tagger} has no {given[0]}, which is a parameter of an ensemble",
                     remedy='set tagger to "ensemble", or give a tagger with its parameters',
                 )
             is_folder = isinstance(self.tagger, str) and not is_new

@@ -67,7 +67,9 @@ def _from_hub(name: str) -> Path:
     tried = f"the model {name!r} is not on this machine: there is no such folder, nor one in {constants.HF_HUB_CACHE}"
     remedy = "give a folder, run without --offline, or see: entaug list models"
     try:
-        return Path(snapshot_download(name, local_files_only=True))
+        folder = Path(snapshot_download(name, local_files_only=True))
+        if compute_settings().offline or _is_whole(folder):
+            return folder
     except HFValidationError:
         message = f"{name!r} is neither a folder nor a name on the hub"
         raise MissingModelError(message, remedy="see: entaug list models") from None
@@ -80,6 +82,17 @@ def _from_hub(name: str) -> Path:
     except OSError as error:  # those of requests are
         message = f"{tried}; {constants.ENDPOINT} answers: {one_line(error)}"
         raise MissingModelError(message, remedy="check the name and the network, give a folder") from None
+
+
+def _is_whole(folder: Path) -> bool:
+    """Whether a folder in the cache of the hub has all weights, which an interrupted download or a tokenizer lack."""
+    shards = {
+        shard
+        for index in folder.glob("*.safetensors.index.json")
+        for shard in json.loads(index.read_bytes()).get("weight_map", {}).values()
+    }
+    has_weights = any(any(folder.glob(pattern)) for pattern in ("*.safetensors", "*.bin"))
+    return has_weights and all((folder / shard).exists() for shard in shards)
 
 
 def load_pretrained(cls: Any, folder: Path, **options: Any) -> Any:

@@ -11,13 +11,10 @@ from typing import Any
 from entaug.backends.component import Component
 from entaug.backends.dependency_trees import base_relations
 from entaug.backends.protocols import CausalLM, DependencyParser, MaskedText, Parse
-from entaug.backends.resolve import preparing_command, resolve_prepared
+from entaug.backends.resolve import STARTERS, preparing_command, resolve_starter
 from entaug.core.alignment import detokenize, detokenize_with_gaps
 from entaug.core.words import AUTO, takes_an
 from entaug.metrics.likelihood import variant_log_probs
-
-STARTERS = {"dependency_parser": "en_core_web_sm", "masked_lm": "mpnet-mlm", "causal_lm": "smollm2"}
-"""The starter models that stand for ``"auto"``, for English."""
 
 CONTENT_TAGS = frozenset({"NOUN", "VERB", "ADJ", "ADV"})
 """Universal tags of words that others can stand for; adverbs in part."""
@@ -43,7 +40,7 @@ _ENDING = 3  # letters of an ending
 
 def load_starter(kind: str, language: str | None) -> Any:
     """Return the starter model for a language if there is one that is ready to use."""
-    return resolve_prepared(kind, STARTERS[kind]) if language == "en" else None
+    return resolve_starter(kind) if language == "en" else None
 
 
 def missing_starters(method: Component, language: str | None) -> list[str]:
@@ -52,8 +49,8 @@ def missing_starters(method: Component, language: str | None) -> list[str]:
         return []
     return [
         f"without a {kind.replace('_', ' ').replace(' lm', ' LM')}, which makes sentences better: run: "
-        f"{preparing_command(kind, model)}"
-        for kind, model in STARTERS.items()
+        f"{preparing_command(kind)}"
+        for kind in STARTERS
         if getattr(method, kind, None) == AUTO and getattr(method, f"{kind}_") is None
     ]
 
