@@ -186,6 +186,9 @@ def test_refusals(corpus: Path) -> None:
     with pytest.raises(LossError, match="cannot store field 'audit'"):
         audited(corpus, "out.conll")
     assert not corpus.with_name("out.conll").exists()
+    entaug.write([*CORPUS, sentence("so it is .", ("X", 0, 2), ("Y", 1, 3))], corpus.with_name("nested.jsonl"))
+    with pytest.raises(LossError, match=rf"nested\.jsonl:{len(CORPUS) + 1}: "):
+        audited(corpus.with_name("nested.jsonl"), "out.conll", allow_loss=["field"])
     with pytest.raises(OutputError, match="is an input"):
         entaug.audit(corpus, corpus, teacher="none", force=True)
     with pytest.raises(ParameterError, match="must be a file of its own"):

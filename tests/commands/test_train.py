@@ -70,6 +70,16 @@ def test_a_file_of_both_kinds_is_split_by_provenance_where_it_matters(files: Pat
     (files / "tagger").rmdir()
     tagger, summary = _fit(files, "both.jsonl", "shuffled")
     assert (len(tagger.gold), tagger.augmented, summary.augmented) == (len(GOLD) + len(NEW), [], 0)
+    types = f"{len(LABELS)} type{'s' if len(LABELS) > 1 else ''}"
+    assert [*summary.count_lines()] == [f"recorder: {len(GOLD) + len(NEW)} sentences, {types}"], "it has no history"
+
+
+def test_folders_above_the_tagger_are_made_when_it_is_saved(files: Path) -> None:
+    with pytest.raises(InputError, match=r"nothing\.conll"):
+        entaug.train(files / "nothing.conll", files / "some" / "where" / "tagger")
+    assert not (files / "some").exists()
+    entaug.train(files / "gold.conll", files / "some" / "where" / "tagger", Recorder())  # type: ignore[arg-type]
+    assert (files / "some" / "where" / "tagger").is_dir()
 
 
 def test_augmented_files_of_several_formats_are_joined_without_gold(files: Path) -> None:

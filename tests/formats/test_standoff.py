@@ -288,6 +288,13 @@ def test_what_bioc_does_not_keep_is_noted(tmp_path: Path) -> None:
         "annotation without an infon type left out": 1,
     }
     assert surfaces(entaug.read(path, label="identifier")) == [("D1", "Quillin")]
+    identifier = '<infon key="identifier">D1</infon>\n'
+    corpus, notes = notes_of(put(tmp_path / "b.xml", BIOC.replace(identifier, identifier * 2)))
+    assert notes == {"infon of BioC replaced by a later one of the same key": 1}
+    corpus, notes = notes_of(put(tmp_path / "c.xml", BIOC.replace("identifier", "id")))
+    assert notes == {"infon id left out beside the id of its annotation": 1}
+    entaug.convert(tmp_path / "c.xml", tmp_path / "d.xml")
+    assert (tmp_path / "d.xml").read_text() == BIOC.replace(identifier, "")
 
 
 def test_offsets_of_bioc_in_bytes(tmp_path: Path) -> None:

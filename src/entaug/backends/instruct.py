@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, runtime_checkable
 
@@ -94,6 +95,25 @@ class Usage:
             return
         self.input_tokens += tokens[0]
         self.output_tokens += tokens[1]
+
+    def add(self, other: Usage) -> None:
+        """Add the counts of another process.
+
+        Args:
+            other: its counts.
+        """
+        for name, count in vars(other).items():
+            setattr(self, name, getattr(self, name) + count)
+
+    def take(self) -> Usage:
+        """Return the counts so far, and begin anew.
+
+        Returns:
+            The counts.
+        """
+        taken = copy(self)
+        vars(self).update(vars(Usage()))
+        return taken
 
     def describe(self) -> list[str]:
         """Return the counts as lines for the summary of a run."""

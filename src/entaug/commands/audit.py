@@ -24,7 +24,7 @@ from entaug.formats.base import ReadReport
 from entaug.formats.bookkeeping import without_bookkeeping
 from entaug.formats.corpus_file import CorpusFile
 from entaug.formats.exchange import CorpusData, takes_data
-from entaug.formats.file_job import FileJob, FileOptions, read_sentences, require_mentions, write_text
+from entaug.formats.file_job import FileJob, FileOptions, locate_losses, read_sentences, require_mentions, write_text
 from entaug.metrics.consistency import SUSPICIOUS, Finding, find_label_errors, hull
 from entaug.report.html.audit import render_audit_page
 from entaug.report.html.page import template_environment
@@ -154,16 +154,17 @@ def audit(
     summary = AuditSummary(input=str(input), output=str(output), page="" if html is None else str(html))
     with job.open() as (source, target_file):
         reading = ReadReport(repair=job.repair)
-        corpus = list(read_sentences(source, reading, progress=progress))
+        corpus: list[Sentence] = []
+        with locate_losses(source, reading):
+            for sentence in read_sentences(source, reading, progress=progress):
+                corpus.append(sentence)
+                task = _task(sentence, [], 1, target_file)
+                summary.lost.update(target_file.lost(task))
+                if not sentence.is_flat:  # a format that cannot store such mentions says so before any training
+                    target_file.encode(task)
         require_mentions(corpus, input, "to compare")
         summary.from_format, summary.to_format = source.dialect.describe(), target_file.dialect.describe()
-        summary.lost.update(
-            name for sentence in corpus for name in target_file.lost(_task(sentence, [], 1, target_file))
-        )
         notes = job.settle_losses(summary.lost, target_file)
-        for sentence in corpus:
-            if not sentence.is_flat:  # a format that cannot store such mentions says so before any training
-                target_file.encode(_task(sentence, [], 1, target_file))
         judges = None
         if teacher != "none":
             named = teacher if teacher != "auto" else default_tagger(corpus)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -17,8 +16,8 @@ from entaug.commands.output import quantity
 from entaug.config.params import construct, parameters
 from entaug.core.data import Sentence
 from entaug.core.progress import Progress, no_progress
-from entaug.errors import InputError, LossError, OutputError, ParameterError
-from entaug.files.atomic import check_new_folder, output_error
+from entaug.errors import InputError, LossError, ParameterError
+from entaug.files.atomic import check_new_folder
 from entaug.formats import read
 from entaug.formats.exchange import CorpusData, CorpusFiles, takes_data
 from entaug.formats.file_job import FileJob, FileOptions, require_mentions
@@ -55,8 +54,9 @@ class TrainSummary(FileSummary):
         kinds += [f"{self.soft_labels} with soft labels"] if self.soft_labels else []
         of_these = f" ({', '.join(kinds)})" if kinds else ""
         sentences, types = quantity(self.sentences, "sentence"), quantity(len(self.labels), "type")
-        steps, loss = quantity(self.history.steps, "step"), self.history.losses[-1]
-        yield f"{self.tagger}: {sentences}{of_these}, {types}, {steps}, loss {loss:.3f}"
+        losses = self.history.losses  # none of a tagger of the user's own that keeps no history
+        course = f", {quantity(self.history.steps, 'step')}, loss {losses[-1]:.3f}" if losses else ""
+        yield f"{self.tagger}: {sentences}{of_these}, {types}{course}"
         if best := self.history.best_epoch:
             yield f"selected epoch {best} of {len(self.history.dev_f1)}, the best on the dev sentences"
         if self.dev:
@@ -114,7 +114,7 @@ def train(
     """
     summary = TrainSummary(input=str(input), output=str(output))
     output = Path(output)
-    _check_output_folder(output)  # check before the training, which may take an hour
+    check_new_folder(output)  # check before the training, which may take an hour
     config = config or TaggerTrainingConfig()
     job = FileJob(input, **files)
     tagger = TAGGERS[tagger]() if isinstance(tagger, str) else tagger
@@ -148,6 +148,7 @@ def train(
         error.path = str(input)
         error.remedy = "train --tagger w2ner, which learns all mentions, or choose: --overlap outermost or innermost"
         raise
+    output.parent.mkdir(parents=True, exist_ok=True)
     tagger.save(output)
     summary.tagger = str(getattr(tagger, "name", type(tagger).__name__))
     summary.labels = list(getattr(tagger, "labels_", ()))
@@ -185,16 +186,6 @@ def _check_soft_labels(gold: list[Sentence], augmented: list[Sentence]) -> int:
                 f"{message} (in {beginning!r})", remedy="use a teacher that was trained on these sentences"
             )
     return number
-
-
-def _check_output_folder(folder: Path) -> None:
-    check_new_folder(folder)
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise output_error(folder.parent, error) from None
-    if not os.access(folder.parent, os.W_OK):
-        raise OutputError("cannot be written", path=str(folder), remedy="name another folder")
 
 
 def _add_options(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:

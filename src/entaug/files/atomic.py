@@ -202,8 +202,13 @@ def atomic_folder(path: Path, before_replacing: Callable[[Path], object] | None 
 
 
 def check_new_folder(path: Path) -> None:
-    """Check that a folder is new or empty, and not the current one, which cannot be replaced."""
+    """Check that a folder is new or empty and can be written, and not the current one, which cannot be replaced."""
     if path.exists() and path.samefile("."):
         raise OutputError("is the current folder", path=str(path), remedy="name a new one in it")
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise OutputError("is there already", path=str(path), remedy="name a folder that is new or empty")
+    above = next(folder for folder in path.absolute().parents if folder.exists())
+    if not above.is_dir():
+        raise output_error(path, OSError(errno.ENOTDIR, os.strerror(errno.ENOTDIR)))
+    if not os.access(above, os.W_OK):
+        raise OutputError("cannot be written", path=str(path), remedy="name another folder")

@@ -231,7 +231,10 @@ class _XmlDocuments:
         if tag == "document":
             self._done.append((element.line, element.fields))
         elif tag == "infon":
-            parent.setdefault("infons", {})[element.key] = "".join(element.text)
+            infons = parent.setdefault("infons", {})
+            if element.key in infons:
+                self._reading.notes["infon of BioC replaced by a later one of the same key"] += 1
+            infons[element.key] = "".join(element.text)
         elif tag in _MANY:
             parent.setdefault(f"{tag}s", []).append({"line": element.line, **element.fields})
         else:
@@ -321,7 +324,10 @@ class _Reader:
             own = tuple((first - offset, last - offset) for first, last in sorted(spans))
             quotes.append(Quote(own, _string(annotation, "text"), line))
             id_ = annotation.get("id")
-            labels.append((label, infons | ({"id": id_} if type(id_) is str and id_ else {})))
+            has_id = type(id_) is str and id_ != ""
+            if has_id and "id" in infons:
+                self._reading.notes["infon id left out beside the id of its annotation"] += 1
+            labels.append((label, infons | ({"id": id_} if has_id else {})))
             self._lines.append(line)
         placed = locate_quotes(self._text[start:], quotes, self._reading)
         for spans_, (label, fields) in zip(placed, labels, strict=True):

@@ -260,6 +260,9 @@ class Work:
                 remedy = "install the same version and models on all machines, and name one --precision for all of them"
                 raise EntaugError(f"a worker has {here}, and the first process {there}", remedy=remedy)
 
+        for model in instruct_models(self.augmenter):
+            model.usage.take()  # what the first process had asked before
+
         def noticed() -> Iterator[Sentence]:
             for sentence in self.sentences:
                 notice_id(sentence, self.taken)
@@ -309,10 +312,11 @@ def signature_before_fit(augmenter: Augmenter | CombinedAugmenter) -> str:
     return "|".join([augmenter.signature, *sorted(augmenter.starters)])
 
 
-def draw_block(work: Work, block: Block | None) -> tuple[list[str], list[Drawn]]:
-    """Return the notes of the fitted method and what it drew; None to fit it only."""
+def draw_block(work: Work, block: Block | None) -> tuple[list[str], list[Drawn], list[Usage]]:
+    """Return the notes of the fitted method, what it drew and what its models were asked; None to fit it only."""
     work.fit_here()
-    return work.notes or [], list(work.draw(block)) if block else []
+    drawn = list(work.draw(block)) if block else []
+    return work.notes or [], drawn, [model.usage.take() for model in instruct_models(work.augmenter)]
 
 
 def notice_id(sentence: Sentence, taken: set[str]) -> None:
@@ -476,7 +480,9 @@ class Augmentation:
             for first in range(start - start % size, stop, size)
         )
         is_first = True
-        for notes, drawn in self.executor.map(draw_block, self.work, blocks):
+        for notes, drawn, usage in self.executor.map(draw_block, self.work, blocks):
+            for model, used in zip(instruct_models(self.augmenter), usage, strict=True):
+                model.usage.add(used)
             if is_first:
                 self.notes[:0], is_first = notes, False
             yield from drawn
