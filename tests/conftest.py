@@ -62,6 +62,12 @@ def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path
     return get
 
 
+@pytest.fixture(scope="session")
+def bert(tiny_model: Callable[[str], Path]) -> Path:
+    """The folder of a tiny BERT, which tests share and leave as it is."""
+    return tiny_model("bert")
+
+
 @pytest.fixture(autouse=True)
 def no_starter_sources(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is known of names comes from no model that happens to be prepared here, but in tests with models."""

@@ -27,17 +27,7 @@ FLOORS = (
 )
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 HEAVY = {"torch", "spacy", "transformers", "nltk", "numpy", "lemminflect", "rich", "sklearn", "stopwordsiso", "usearch"}
-HEAVY |= {
-    "httpx",
-    "datasets",
-    "pyarrow",
-    "srsly",
-    "rapidfuzz",
-    "matplotlib",
-    "jinja2",
-    "scipy",
-    "filelock",
-}
+HEAVY |= {"httpx", "datasets", "pyarrow", "srsly", "rapidfuzz", "matplotlib", "jinja2", "scipy", "filelock"}
 MODULES = sorted(SRC.rglob("*.py"))
 
 

@@ -52,12 +52,7 @@ class EntaugError(Exception):
     """
 
     def __init__(
-        self,
-        message: str,
-        *,
-        path: str | None = None,
-        line: int | None = None,
-        remedy: str | None = None,
+        self, message: str, *, path: str | None = None, line: int | None = None, remedy: str | None = None
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -138,10 +133,7 @@ class MissingExtraError(EntaugError, ImportError):
     """An optional package is not installed."""
 
     def __init__(self, package: str, extra: str) -> None:
-        super().__init__(
-            f"the package {package!r} is not installed",
-            remedy=f"run: pip install 'entaug[{extra}]'",
-        )
+        super().__init__(f"the package {package!r} is not installed", remedy=f"run: pip install 'entaug[{extra}]'")
 
 
 class MissingModelError(EntaugError):

@@ -45,10 +45,7 @@ BACKENDS = {
     "Encoder": ["fakes.FakeEncoder", "transformers.encoder.TransformersEncoder"],
     "Lexicon": ["fakes.FakeLexicon"],
     "MaskedLM": ["fakes.FakeMaskedLM", "transformers.masked_lm.TransformersMaskedLM"],
-    "Translator": [
-        "fakes.FakeTranslator",
-        "translation.transformers.TransformersTranslator",
-    ],
+    "Translator": ["fakes.FakeTranslator", "translation.transformers.TransformersTranslator"],
     "WordVectors": ["fakes.FakeWordVectors"],
 }
 

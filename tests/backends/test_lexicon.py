@@ -457,6 +457,8 @@ def test_sr_chooses_the_sense_by_context() -> None:
         ("shore", "store", True),
         ("house", "home", False),
         ("film", "movie", False),
+        ("to", "town", False),
+        ("--", "car", False),
     ],
 )
 def test_spellings_of_a_word(one: str, other: str, same: bool) -> None:

@@ -55,13 +55,7 @@ def model(request: pytest.FixtureRequest) -> Any:
 def sampled(model: Any, inputs: list[list[int]], batch_size: int, first: int = 0) -> list[tuple[list[int], bool]]:
     sampler = GumbelTopK([[first + i] for i in range(len(inputs))], 40, 1.0)
     texts = sample_texts(
-        model,
-        inputs,
-        sampler,
-        max_new_tokens=20,
-        stop_ids=STOP_IDS,
-        suppressed_ids=SUPPRESSED,
-        batch_size=batch_size,
+        model, inputs, sampler, max_new_tokens=20, stop_ids=STOP_IDS, suppressed_ids=SUPPRESSED, batch_size=batch_size
     )
     return [(text.ids, text.has_ended) for text in texts]
 

@@ -60,11 +60,7 @@ def drawn_corpus(rng: Random, *, flat: bool, gaps: bool, size: int = 8) -> list[
 
     @hypothesis.seed(rng.randrange(2**31))
     @hypothesis.settings(
-        max_examples=6,
-        phases=[Phase.generate],
-        database=None,
-        deadline=None,
-        suppress_health_check=list(HealthCheck),
+        max_examples=6, phases=[Phase.generate], database=None, deadline=None, suppress_health_check=list(HealthCheck)
     )
     @hypothesis.given(
         st.lists(

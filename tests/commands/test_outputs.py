@@ -157,13 +157,8 @@ def test_what_was_changed_since_the_interruption_is_not_gone_on_with(
     gold = tmp_path / "gold.jsonl"
     gold.write_bytes(b"\n".join(records(600, "X")))
     argv = ["augment", str(gold), "-m", "sis", "-o", str(tmp_path / "out.jsonl")]
-
-    def progress(stage: str, done: int, total: int | None) -> None:
-        if stage == "augmenting":
-            raise KeyboardInterrupt
-
     with pytest.raises(KeyboardInterrupt):
-        augment_file(gold, tmp_path / "out.jsonl", create_augmenter("sis"), progress=progress)
+        augment_file(gold, tmp_path / "out.jsonl", create_augmenter("sis"), progress=interrupt_after(0))
     partial, note = tmp_path / "out.jsonl.partial", tmp_path / "out.jsonl.partial.json"
     content = orjson.loads(note.read_bytes())
     if what == "text":
@@ -300,12 +295,8 @@ def test_names_that_are_too_long(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 
 def stopped_and_gone_on(gold: Path, out: Path, method: str, **options: Any) -> AugmentSummary:
-    def progress(what: str, done: int, total: int | None) -> None:
-        if what == "augmenting":
-            raise KeyboardInterrupt
-
     with pytest.raises(KeyboardInterrupt):
-        augment_file(gold, out, create_augmenter(method), progress=progress, **options)
+        augment_file(gold, out, create_augmenter(method), progress=interrupt_after(0), **options)
     return augment_file(gold, out, create_augmenter(method), **options)
 
 

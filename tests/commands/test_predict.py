@@ -187,15 +187,7 @@ def test_the_command_predicts_what_evaluate_scores(
     assert all(field in s.layout for s in labelled)
 
 
-ODD_NAMES = [
-    "b\udcff.txt",
-    "b\udcff.jsonl",
-    "b\udcff.conll",
-    "caf\udce9/b.txt",
-    "a\nb.txt",
-    "a\x1b[31m.txt",
-    "é'.txt",
-]
+ODD_NAMES = ["b\udcff.txt", "b\udcff.jsonl", "b\udcff.conll", "caf\udce9/b.txt", "a\nb.txt", "a\x1b[31m.txt", "é'.txt"]
 
 
 @pytest.mark.parametrize("name", ODD_NAMES)

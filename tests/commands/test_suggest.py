@@ -16,6 +16,7 @@ from entaug.backends.soft_labels import TagProbabilities
 from entaug.commands.main import main
 from entaug.core.corpus import UnlabelledText
 from entaug.errors import InputError, OutputError, ParameterError
+from entaug.teacher.label import PseudoLabelled, most_informative
 from entaug.teacher.train import TeacherParameters
 from helpers.fakes import FakeTagger
 
@@ -68,6 +69,9 @@ def test_the_least_sure_first_and_no_two_alike(train: Path) -> None:
     assert new[0].meta["suggestion"] == {"rank": 1, "score": 0.4376, "confidence": 0.5624}
     assert new[0].provenance is None, "it will be a gold sentence"
     assert TagProbabilities.from_sentence(new[0]) is not None
+    alike = [PseudoLabelled(Sentence("the very same words again".split(), id=str(i)), 0.5) for i in range(3)]
+    assert [len(most_informative(alike, number, strategy="random")[0]) for number in (1, 9)] == [1, 1]
+    assert [most_informative(alike, number, strategy="random")[1] for number in (1, 9)] == [0, 2], "passed over"
     everything = suggested(train, max_similarity=1.0, min_tokens=1)
     assert len(everything) == 5
     assert {s.id for s in everything[:3]} == {"t:1", "t:2", "t:5"}

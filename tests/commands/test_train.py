@@ -19,7 +19,8 @@ from entaug.errors import InputError
 from entaug.study.plan import TaggerPlan
 from entaug.taggers.base import TaggerTrainingConfig, load_tagger
 from entaug.taggers.relations import RelationProbabilities
-from helpers import tiny
+
+pytest.importorskip("torch")
 
 GOLD = list(entaug.read(EXAMPLE / "train.conll"))[:8]
 NEW = entaug.augment(GOLD, "mr", copies=1, p=1.0, seed=1)
@@ -39,11 +40,6 @@ class Recorder:
 
     def save(self, folder: Path) -> None:
         folder.mkdir()
-
-
-@pytest.fixture(scope="module")
-def bert(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return str(tiny.save(tmp_path_factory.mktemp("encoder") / "bert", "bert"))
 
 
 @pytest.fixture
@@ -103,11 +99,11 @@ def test_rejected_sentences_are_not_trained_on(files: Path) -> None:
 
 
 def test_nested_mentions_name_the_file_and_a_tagger_that_learns_them(
-    files: Path, bert: str, capsys: pytest.CaptureFixture[str]
+    files: Path, bert: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     nested = Sentence(["Bank", "of", "Rome"], [Mention("ORG", [(0, 3)]), Mention("LOC", [(2, 3)])])
     entaug.write([nested], files / "nested.jsonl")
-    command = ["train", str(files / "nested.jsonl"), "-o", str(files / "new"), "--encoder", bert, *ARGUMENTS]
+    command = ["train", str(files / "nested.jsonl"), "-o", str(files / "new"), "--encoder", str(bert), *ARGUMENTS]
     assert main(command) == 2
     said = capsys.readouterr().err
     assert "nested.jsonl: a nested mention" in said
@@ -141,9 +137,9 @@ def test_what_cannot_be_trained_on_is_told(files: Path, name: str, augmented: li
     assert not (files / "tagger").exists()
 
 
-def test_train_on_the_command_line(files: Path, bert: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_train_on_the_command_line(files: Path, bert: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = files / "tagger"
-    train = ["train", str(files / "gold.conll"), "-o", str(folder), "--encoder", bert, *ARGUMENTS]
+    train = ["train", str(files / "gold.conll"), "-o", str(folder), "--encoder", str(bert), *ARGUMENTS]
     train += ["--augmented", str(files / "new.jsonl"), str(files / "soft.jsonl"), "--schedule", "staged"]
     assert main([*train, "--first-stage", "0.5", "--gold-share", "0.25", "--gold-learning-rate", "1e-4"]) == 0
     told = json.loads(capsys.readouterr().out)
@@ -160,13 +156,13 @@ def test_options_without_effect_are_told(option: str, files: Path, capsys: pytes
     assert "--schedule" in error
 
 
-def test_an_ensemble_on_the_command_line(files: Path, bert: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_ensemble_on_the_command_line(files: Path, bert: Path, capsys: pytest.CaptureFixture[str]) -> None:
     train = ["train", str(files / "gold.conll"), "-o", str(files / "tagger"), "--tagger", "ensemble", "--size", "2"]
-    train += ["--member", "bilstm-crf", "--encoder", bert, "--hidden", "8", "--dropout", "0.2", *ARGUMENTS]
+    train += ["--member", "bilstm-crf", "--encoder", str(bert), "--hidden", "8", "--dropout", "0.2", *ARGUMENTS]
     assert main(train) == 0
     ensemble: Any = load_tagger(files / "tagger")
     assert [type(member).name for member in ensemble.members_] == ["bilstm-crf"] * 2
-    assert ensemble.params == {"encoder": bert, "hidden": 8, "dropout": 0.2}
+    assert ensemble.params == {"encoder": str(bert), "hidden": 8, "dropout": 0.2}
     capsys.readouterr()
     assert main(["train", "x", "-o", "y", "--tagger", "ensemble", "--member", "lineal"]) == 2
     assert "linear" in capsys.readouterr().err

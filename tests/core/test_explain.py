@@ -13,10 +13,7 @@ from entaug.core.data import Provenance
 from entaug.core.explain import Origins, explain
 from entaug.formats.augmented import AugmentedPair
 from entaug.methods import METHODS
-
-
-def sentence(text: str, *mentions: tuple[str, int, int], **more: Any) -> Sentence:
-    return Sentence(text.split(), [Mention(label, [(start, end)]) for label, start, end in mentions], **more)
+from helpers.sentences import sentence
 
 
 def made(text: str, /, *mentions: tuple[str, int, int], method: str = "mr", **details: Any) -> Sentence:

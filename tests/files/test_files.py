@@ -132,13 +132,7 @@ def test_lines_are_those_of_the_whole_text_whatever_the_blocks(tmp_path: Path, m
     for size in range(1, 30):
         monkeypatch.setattr(streams, "_BLOCK", size)
         chunks = list(read_line_chunks(path))
-        assert [line.rstrip("\r") for _, lines in chunks for line in lines] == [
-            "a",
-            "",
-            "bücher",
-            "",
-            "last one",
-        ]
+        assert [line.rstrip("\r") for _, lines in chunks for line in lines] == ["a", "", "bücher", "", "last one"]
         assert [number for number, _ in chunks] == [
             1 + sum(len(ls) for _, ls in chunks[:i]) for i in range(len(chunks))
         ]

@@ -229,11 +229,7 @@ def test_leakage_by_equality_nearness_and_runs() -> None:
         words("Bo left Rome too"),  # "left rome" is in gold
         words("nothing of it"),
     ]
-    exact, near, run = (
-        "duplicate of a held-out sentence",
-        "near-duplicate of a held-out sentence",
-        "shares an n-gram",
-    )
+    exact, near, run = ("duplicate of a held-out sentence", "near-duplicate of a held-out sentence", "shares an n-gram")
     run += " with a held-out sentence"
     none = [None] * 5
     assert Leakage(held_out=held, threshold=None).fit(gold).judge(made, none) == [exact, None, None, None, None]
@@ -340,10 +336,7 @@ def test_each_filter_with_each_method(name: str, by: str, monkeypatch: pytest.Mo
 
 
 def test_what_writes_from_nothing_has_no_source_that_it_could_be_judged_by() -> None:
-    gold = [
-        words("Ada sings", PER),
-        words("Rome burns", [Mention("LOC", [(0, 1)])]),
-    ]
+    gold = [words("Ada sings", PER), words("Rome burns", [Mention("LOC", [(0, 1)])])]
     seen: list[Sentence | None] = []
 
     class Watching(Validity):

@@ -98,6 +98,8 @@ CLEAN = "a court told [Bo]PER to pay [Ada Byron]PER in [Rome]LOC ."
         ("people met [Bo]PER | [Rome]LOC", "traces of a prompt or of markup"),
         ("people met [Bo]PER <mask> there", "traces of a prompt or of markup"),
         ("people met [Bo]PER ( citation needed ) .", "traces of a prompt or of markup"),
+        ("people met [Bo]PER there B-PER", "traces of a prompt or of markup"),
+        ("E-mail told [Bo]PER to pay .", None),
         ("people met [Bo]PER there there .", "repeated words"),
         ("banks , banks , old banks met [Bo]PER .", "repeated words"),
         ("they left it , and they left it , with [Bo]PER .", "repeated words"),
@@ -220,7 +222,9 @@ def test_lm_offers_no_names_outside_mentions() -> None:
 
 def test_melm_fills_fit_the_type() -> None:
     method = create_augmenter("melm", candidates=1, masked_lm=FakeMaskedLM(["made", "rome", "gil", "court"]), copies=2)
-    for sentence in method.fit(GOLD).augment(GOLD):
+    new = list(method.fit(GOLD).augment(GOLD))
+    assert any(sentence.mentions for sentence in new)
+    for sentence in new:
         for mention in sentence.mentions:
             words = sentence.mention_tokens(mention)
             assert not {"made", "court"} & {word.lower() for word in words}
@@ -296,9 +300,9 @@ def test_two_known_names_are_no_mention_unless_the_type_has_such() -> None:
 
 def test_what_a_recogniser_sees_in_the_source_as_well_is_no_fault() -> None:
     names = dict.fromkeys(["Ada Byron", "Bo", "Cy Dee", "Eve", "Dan", "Fay", "Sarajevo"], "PERSON")
-    text, found = "Sarajevo and [Bo]PER left .", {"entity_recognizer": FakeEntityRecognizer(names)}
-    assert reason(text, "Sarajevo and [Bo]PER came .", **found) is None
-    assert reason(text, "[Eve]PER and [Bo]PER left .", **found) == "a name without a label"
+    text, recognizer = "Sarajevo and [Bo]PER left .", FakeEntityRecognizer(names)
+    assert reason(text, "Sarajevo and [Bo]PER came .", entity_recognizer=recognizer) is None
+    assert reason(text, "[Eve]PER and [Bo]PER left .", entity_recognizer=recognizer) == "a name without a label"
 
 
 class _Wide(FakeEntityRecognizer):
@@ -562,7 +566,9 @@ def test_methods_without_a_model_have_the_same_bytes() -> None:
     for name in ("mr", "sis", "lwtr"):
         one, other = (create_augmenter(name, guard=guard, seed=2).fit(GOLD) for guard in (None, False))
         assert one.signature == other.signature
-        assert [str(s) for s in one.augment(GOLD)] == [str(s) for s in other.augment(GOLD)]
+        made = [str(s) for s in one.augment(GOLD)]
+        assert made == [str(s) for s in other.augment(GOLD)]
+        assert made
 
 
 def test_text_form_and_names() -> None:

@@ -678,6 +678,22 @@ def test_what_they_cannot_carry_is_refused(tmp_path: Path, name: str) -> None:
     assert not (tmp_path / "a.json").exists()
 
 
+@pytest.mark.parametrize(
+    ("name", "options", "names"),
+    [
+        ("doccano", {"objects": True}, ["end", "end_offset", "label", "start", "start_offset"]),
+        ("prodigy", {}, ["end", "label", "start", "token_end", "token_start"]),
+    ],
+)
+def test_fields_of_mentions_with_names_of_the_format_are_losses(
+    name: str, options: dict[str, Any], names: list[str]
+) -> None:
+    fields = [dict.fromkeys([*names, "note"], 1)]
+    sentence = Sentence(["Ada"], [Mention("PER", [(0, 1)])], layout={ENTITY_FIELDS: fields})
+    found = find_format(name)
+    assert found.lost(sentence, found.dialect(**options)) == [f"field {one!r} of mentions" for one in names]
+
+
 def test_tokens_that_a_text_would_hide_are_refused(tmp_path: Path) -> None:
     hidden = Sentence(["a", " ", "b"], spaces=(" ", "", ""))
     for name in ("doccano", "prodigy", "label-studio"):

@@ -209,8 +209,7 @@ def test_nested_round_trip(tmp_path: Path, corpus: list[Sentence], scheme: str, 
 
 def test_outer_mentions_stand_first_and_too_many_levels_are_refused(tmp_path: Path) -> None:
     s = Sentence(
-        list("abcde"),
-        [Mention("O", [(0, 4)]), Mention("M", [(1, 4)]), Mention("I", [(1, 2)]), Mention("J", [(4, 5)])],
+        list("abcde"), [Mention("O", [(0, 4)]), Mention("M", [(1, 4)]), Mention("I", [(1, 2)]), Mention("J", [(4, 5)])]
     )
     to = target(tmp_path / "a.conll", tag_columns="1,2,3")
     assert to.format.dump(s, to.dialect) == (

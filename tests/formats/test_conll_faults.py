@@ -127,6 +127,7 @@ JOINED = {
         '{"tokenized_text":["Vera"],"ner":[[0,0,"PER"]]}\n',
         '{"tokenized_text":["Bonn"],"ner":[[0,0,"LOC"]]}\n',
     ),
+    "inline.sgml": ("<PER>Vera</PER> sang\n", "<LOC>Bonn</LOC> fell\n"),
     "bartner.txt": ("Vera sang\n0,0 PER\n\n", "Bonn fell\n0,0 LOC\n\n"),
 }
 

@@ -197,8 +197,7 @@ def test_mr_never_brings_a_mention_without_what_it_holds(corpora: Path) -> None:
 
 @pytest.mark.parametrize("method", ["lwtr", "mr", "sis"])
 @pytest.mark.parametrize(
-    "name",
-    ["wnut17/wnut17train.conll", "genia/nested-jsonl/dev.jsonl", "genia/discontinuous-jsonl/dev.jsonl"],
+    "name", ["wnut17/wnut17train.conll", "genia/nested-jsonl/dev.jsonl", "genia/discontinuous-jsonl/dev.jsonl"]
 )
 def test_augmented_files_are_valid(corpora: Path, tmp_path: Path, method: str, name: str) -> None:
     out = tmp_path / f"out{Path(name).suffix}"

@@ -270,6 +270,15 @@ def test_a_field_that_is_named_like_one_of_ours(tmp_path: Path, name: str, other
     assert [s.tokens for s in entaug.read(tmp_path / "out", name)] == [ADA.tokens]
 
 
+@pytest.mark.parametrize("name", ["w2ner", "gliner"])
+def test_a_field_with_another_text_than_that_of_the_words_is_a_loss(name: str) -> None:
+    format_ = find_format(name)
+    for text, lost in (("Ada sang", []), ("Ada  sang", ["text"]), ("Bo", ["text"])):
+        sentence = Sentence(["Ada", "sang"], spaces=(" ", ""), meta={"text": text})
+        assert format_.lost(sentence, format_.dialect()) == lost
+        assert format_.lost(sentence.with_(spaces=None), format_.dialect()) == []
+
+
 def test_notes_of_tokens_of_another_text(tmp_path: Path) -> None:
     pytest.importorskip("spacy")
     records = [

@@ -317,12 +317,7 @@ FAULTY: dict[str, tuple[str, str | bytes, int | None, str]] = {
     "one column": ("a.conll", "Ada\nleft\n", 1, "no column holds tags"),
     "empty token": ("a.conll", "Ada\tB-PER\n\tO\n", 2, "the token is empty"),
     "mixed schemes": ("a.conll", table("a/I-X", "b/I-X", "c/O d/B-X"), 6, "B-X where IOB1 has I-X"),
-    "same sent_id": (
-        "a.conll",
-        "# sent_id = x\na\tB-X\n\n# sent_id = x\nb\tO\n",
-        5,
-        "id 'x' is that of line 2 too",
-    ),
+    "same sent_id": ("a.conll", "# sent_id = x\na\tB-X\n\n# sent_id = x\nb\tO\n", 5, "id 'x' is that of line 2 too"),
     "empty": ("a.conll", "", None, "no sentence in it"),
     "blank": ("a.jsonl", "\n \n", None, "no sentence in it"),
     "not UTF-8": ("a.conll", b"Ada\tO\nJos\xe9\tO\n", 2, "not UTF-8 (byte 0xe9)"),

@@ -146,6 +146,8 @@ def test_what_the_format_cannot_store(tmp_path: Path) -> None:
     for bad, message in (
         (Sentence(["a b"]), "holds white space"),
         (Sentence(["a\0b"]), "holds a NUL character"),
+        (Sentence(["\ufeffa"]), r"holds the character '\\ufeff'"),
+        (Sentence(["a\ud800"]), r"holds the character '\\ud800'"),
         (Sentence(["a"], [Mention('x"y', [(0, 1)])]), "holds a quotation mark or a line end"),
         (Sentence(["a", "b", "c"], [Mention("x", [(0, 1), (2, 3)])]), "discontinuous"),
     ):

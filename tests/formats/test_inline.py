@@ -45,11 +45,7 @@ def test_tags_in_lines(tmp_path: Path, name: str) -> None:
     path = put(tmp_path, name, gzip.compress(LINES.encode()) if name.endswith(".gz") else LINES)
     assert open_file(path).format.name == "inline"
     corpus = list(entaug.read(path))
-    assert [str(s) for s in corpus] == [
-        "[Mira Quill]PER ran .",
-        "[R & D [Rome]LOC]ORG , a < b , café",
-        "No one .",
-    ]
+    assert [str(s) for s in corpus] == ["[Mira Quill]PER ran .", "[R & D [Rome]LOC]ORG , a < b , café", "No one ."]
     assert all(s.spaces is None for s in corpus)
     out = tmp_path / f"out{path.suffix}"
     entaug.write(corpus, out, like=path)
@@ -193,6 +189,8 @@ def test_what_cannot_be_written_is_refused(tmp_path: Path) -> None:
     ):
         with pytest.raises(LossError, match=message):
             entaug.write([sentence], tmp_path / "a.xml", "inline")
+    with pytest.raises(LossError, match=r"the id 'x\\x01' holds a control character"):
+        entaug.write([Sentence(words, id="x\x01")], tmp_path / "a.xml", "inline", ids=True)
     full = Sentence(words, id="x", spaces=("", " ", ""), columns={"pos": words}, meta={"doc": "d"})
     assert open_file(put(tmp_path, "b.txt", LINES)).lost(full) == ["column 'pos'", "field 'doc'", "id", "text"]
 

@@ -71,10 +71,7 @@ def test_w2ner_by_hand(tmp_path: Path) -> None:
 
 
 @settings(max_examples=examples(300))
-@given(
-    st.lists(sentences(words=TEXT, labels=LABELS), min_size=1, max_size=4),
-    st.sampled_from([".json", ".json.gz"]),
-)
+@given(st.lists(sentences(words=TEXT, labels=LABELS), min_size=1, max_size=4), st.sampled_from([".json", ".json.gz"]))
 def test_w2ner_round_trip(tmp_path: Path, corpus: list[Sentence], extension: str) -> None:
     path = tmp_path / f"a{extension}"
     corpus = [

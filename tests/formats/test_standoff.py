@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from conftest import examples
 from entaug.commands.main import main
 from entaug.core.data import Sentence
 from entaug.core.mentions import Mention
-from entaug.errors import EntaugError, InputError, LossError, OutputError
+from entaug.errors import EntaugError, InputError, LossError, MissingExtraError, OutputError
 from entaug.formats.base import ENTITY_FIELDS, ReadReport
 from entaug.formats.files import FORMATS, find_format, open_file
 from entaug.methods.augment import augment_file
@@ -577,6 +578,12 @@ def test_faults_of_cas(tmp_path: Path) -> None:
         archive.writestr("b.txt", "Ada")
     with pytest.raises(InputError, match=r"b\.zip: is a zip archive, not UIMA CAS; unpack it"):
         entaug.read(tmp_path / "b.zip")
+
+
+def test_the_missing_library_of_cas_is_no_fault_of_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cassis", None)
+    with pytest.raises(MissingExtraError, match=r"entaug\[cas\]"):
+        entaug.read(put(tmp_path / "a.json", '{"%TYPES": {}}'), "cas")
 
 
 @pytest.mark.parametrize("type_", ["NamedEntity", "Token", "Sentence"])

@@ -242,6 +242,19 @@ def test_faults_by_hand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert not (tmp_path / "f.csv").exists()
 
 
+@pytest.mark.parametrize(
+    ("column", "options", "message"),
+    [
+        ("词", {"encoding": "latin-1"}, "'词' is no character of latin-1; pass --to-layout encoding=utf-8"),
+        ("a,b", {"quoted": False}, "'a,b' holds a separator .* pass --to-layout quoted=true"),
+    ],
+)
+def test_headings_are_checked_like_cells(tmp_path: Path, column: str, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(LossError, match=message):
+        entaug.write([Sentence(["Ada"], columns={column: ("x",)})], tmp_path / "a.csv", **options)
+    assert not (tmp_path / "a.csv").exists()
+
+
 def test_what_is_assumed_is_noted(tmp_path: Path) -> None:
     pytest.importorskip("spacy")
     one = put(tmp_path, "a.csv", "word,tag\nMira,B-PER\nran,O\n")

@@ -56,10 +56,7 @@ GIVEN: dict[str, dict[str, Any]] = {
     "cassi": {"min_similarity": 0, "require_mention": False},
     "cr": {"min_similarity": 0, "same_form": False},
     "crop": {"drop": "roles"},  # of the trees of the fake; tests/methods/test_fragments.py has real ones
-    "gal": {
-        "generator": FakeInstructModel(answer=backwards),
-        "teacher": None,
-    },
+    "gal": {"generator": FakeInstructModel(answer=backwards), "teacher": None},
     "bt": {"whole_sentence": False},  # what fakes write paraphrases nothing
     "lm": {"show_source": False, "dependency_parser": None, "causal_lm": None, "p": 1.0},  # fakes know few words
     "rewrite": {"generator": FakeInstructModel()},

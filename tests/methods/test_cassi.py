@@ -636,7 +636,9 @@ def test_adjacent_mentions_of_one_type_stay_apart() -> None:
         "Cy/PROPN/dep/1 Di/PROPN/nsubj/2 rest/VERB/ROOT/2 here/ADV/advmod/2",
     )
     of_one, of_other = map(find_subtrees, trees.parse([one.tokens, other.tokens]))
-    for candidate in exchange_candidates(one, other, of_one, of_other):
+    candidates = list(exchange_candidates(one, other, of_one, of_other))
+    assert candidates
+    for candidate in candidates:
         tags = candidate.sentence.iob()
         assert [t for t in tags if t != "O"] == ["B-PER"] * len([t for t in tags if t != "O"])
 

@@ -359,6 +359,8 @@ class TestReplacement:
         assert "we saw Oslo" in result(*names, min_similarity=0.4)
         assert "we saw Gas" not in result(*names, min_similarity=0.4), "unlike"
         assert result("Bonn", "Gas", min_similarity=0.6) == set(), "none is similar enough"
+        many = ["Gas"] * 30 + ["Oslo"]
+        assert "we saw Oslo" in result(*many, min_similarity=0.4), "a draw of some donors is not the last"
 
     def test_refusals(self) -> None:
         for options in (

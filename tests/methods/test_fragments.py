@@ -121,7 +121,9 @@ def test_brackets_are_closed() -> None:
     tags = "PROPN PUNCT DET NOUN PUNCT VERB PROPN"
     trees = Trees({bare: ((5, 5, 3, 5, 5, 5, 5), "nsubj punct det dobj punct ROOT dobj", tags)})
     for method in (Crop(copies=20, drop="roles", dependency_parser=trees), Rotate(copies=20, dependency_parser=trees)):
-        for words in all_of(method, bare):
+        found = all_of(method, bare)
+        assert found
+        for words in found:
             assert words.count("(") == words.count(")"), words
 
 
@@ -280,10 +282,7 @@ def test_crop_drops_second_clauses_with_a_conjunction_below_their_verb() -> None
 
 
 def test_rotate_moves_adjuncts_with_their_commas_and_capitals() -> None:
-    assert rotated(TIMES) == {
-        "In May , the choir sang songs in Rome .",
-        "The choir sang songs in May in Rome .",
-    }
+    assert rotated(TIMES) == {"In May , the choir sang songs in Rome .", "The choir sang songs in May in Rome ."}
     assert rotated(LEADING) == {"Ana opened the letter after the guests left ."}
     assert rotated(PRONOUN) == set(), "she may be Ana"
     back = "Ana opened the letter after the guests left ."

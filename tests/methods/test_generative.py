@@ -196,11 +196,7 @@ def test_flat_marking(text: str, items: list[MentionGroup], wanted: Any) -> None
 def test_nested_marking_with_repeated_words() -> None:
     site, factor = group_mentions(NESTED)
     found = match_mentions("NF-kappa B sees the NF-kappa B site".split(), [site, factor])
-    assert found == [
-        Mention("DNA", [(4, 7)]),
-        Mention("protein", [(4, 6)]),
-        Mention("protein", [(0, 2)]),
-    ]
+    assert found == [Mention("DNA", [(4, 7)]), Mention("protein", [(4, 6)]), Mention("protein", [(0, 2)])]
     assert match_mentions("the NF-kappa B site".split(), [site, factor]) == MISSING
     assert match_mentions("NF-kappa B and NF-kappa B site and NF-kappa B".split(), [site, factor]) == AMBIGUOUS
 
@@ -329,7 +325,7 @@ def test_entda_by_hand() -> None:
     class Written(FakeGenerator):
         def generate(self, inputs: Any, *_: Any) -> list[list[str]]:
             texts = {
-                "PER: Bo": ["Bo knows Rome", "Bo sleeps.", "Ada sleeps, Bo too"],  # known by heart; good; Ada unlisted
+                "PER: Bo": ["Bo knows Rome", "Bo sleeps.", "Ada sleeps, Bo too"]  # known by heart; good; Ada unlisted
             }
             return [texts[text] for text in inputs]
 

@@ -29,15 +29,12 @@ from entaug.methods.shared.donors import (
 )
 from helpers.counting import count_lines
 from helpers.fakes import FakeEncoder
+from helpers.sentences import sentence
 from helpers.strategies import sentences
 
 CITIES = ("Rome", "Oslo", "Bonn", "Ulm", "Kiel")
 # Half of the words are as frequent as function words are.
 NOUNS = ("troops", "banks", "films", "ships", "teams", "towns", "books", "roads")
-
-
-def sentence(text: str, *mentions: tuple[str, int, int], **more: Any) -> Sentence:
-    return Sentence(text.split(), [Mention(label, [(s, e)]) for label, s, e in mentions], **more)
 
 
 def inserted(gold: list[Sentence], source: Sentence, **params: Any) -> set[str]:

@@ -19,7 +19,14 @@ from conftest import EXAMPLE, examples
 from entaug import Mention, Sentence
 from entaug.commands.main import main
 from entaug.errors import InputError, ParameterError, UnknownNameError
-from entaug.files.mention_lists import MAX_LENGTH, ListEntry, MentionList, mention_lists, read_mention_list
+from entaug.files.mention_lists import (
+    MAX_LENGTH,
+    ListEntry,
+    MentionList,
+    mention_lists,
+    read_mention_list,
+    relative_to_folder,
+)
 from entaug.methods import MentionReplacement
 from entaug.methods.combined import CombinedAugmenter, parse_methods
 from entaug.methods.shared.donors import CorpusCapitals, ListDonors, mention_key, style_of
@@ -263,6 +270,11 @@ def test_capitals_are_those_of_the_type(gold: list[Sentence], texts: list[str], 
     assert all("Crohn" in text for text in found if "'" in text), "a name in a disease keeps its capital"
 
 
+def test_entries_fit_the_words_beside_them() -> None:
+    gold = corpus("nurse", "engineer", frame="the man is a {} , and the son of an engineer and a nurse")
+    assert only_list(gold[:1], ["editor", "pilot", "a"], "X") == {"pilot"}
+
+
 def test_capitals_are_those_of_the_place() -> None:
     diseases = [*LOWER, Sentence(["Asthma", "is", "rare"], [Mention("X", [(0, 1)])])]
     mr = MentionReplacement(p=1.0, list_share=1.0, mentions={"X": ["brain tumour"]}).fit(diseases)
@@ -386,7 +398,7 @@ def test_donors_do_not_hold_the_corpus_or_tokenise_what_is_not_drawn() -> None:
     assert donors.size("LOC") == 5000
     assert donors.size("PER") == 0
     assert not donors._prepared
-    assert donors.draw(GOLD[0], GOLD[0].mentions[2], (), random.Random(1))
+    assert donors.draw(GOLD[0], GOLD[0].mentions[2], (), random.Random(1), lambda *_: True)
     assert len(donors._prepared) == 1
 
 
@@ -458,3 +470,12 @@ def test_lists_in_plans_are_relative_to_the_plan_and_known_by_content(tmp_path: 
     (tmp_path / "a.txt").write_bytes(b"Oslo\n\xff")
     with pytest.raises(ParameterError, match=r"plan\.toml:3: .*a\.txt:2: not UTF-8"):
         read_plan(plan('"a.txt=LOC"'))
+
+
+def test_the_name_of_a_list_in_a_plan_may_hold_a_semicolon(tmp_path: Path) -> None:
+    (tmp_path / "a;b.jsonl").write_text('{"mention": "Oslo", "label": "LOC"}')
+    assert relative_to_folder("a;b.jsonl", tmp_path) == [f"{tmp_path}/a;b.jsonl"]
+    assert relative_to_folder(["a;b.jsonl", "a.txt=X;b.txt=Y"], tmp_path) == [
+        f"{tmp_path}/{name}" for name in ("a;b.jsonl", "a.txt=X", "b.txt=Y")
+    ]
+    assert len(relative_to_folder(";".join(["file.txt=LOC"] * 40), tmp_path)) == 40  # type: ignore[arg-type]

@@ -23,12 +23,8 @@ from entaug.methods import (
 )
 from entaug.methods.base import Augmenter, Request
 from helpers.fakes import FakeLexicon
+from helpers.sentences import sentence
 from helpers.strategies import sentences
-
-
-def sentence(text: str, *mentions: tuple[str, int, int]) -> Sentence:
-    return Sentence(text.split(), [Mention(label, [(s, e)]) for label, s, e in mentions])
-
 
 GOLD = [
     sentence("Ada met Bo in Rome", ("PER", 0, 1), ("PER", 2, 3), ("LOC", 4, 5)),
@@ -53,10 +49,7 @@ def draws(augmenter: Augmenter, source: Sentence, n: int = 4000) -> Counter[tupl
 
 
 def test_lwtr_draws_tokens_of_the_same_tag_by_frequency() -> None:
-    gold = [
-        sentence("a a a b Ada", ("PER", 4, 5)),
-        sentence("b Bo Ek", ("PER", 1, 3)),
-    ]
+    gold = [sentence("a a a b Ada", ("PER", 4, 5)), sentence("b Bo Ek", ("PER", 1, 3))]
     lwtr = LabelWiseTokenReplacement(p=1.0).fit(gold)
     # By hand: O has a three times and b twice; B-PER Ada and Bo once each; I-PER Ek alone.
     assert lwtr.pools_ == {"O": (["a", "b"], [3, 5]), "B-PER": (["Ada", "Bo"], [1, 2]), "I-PER": (["Ek"], [1])}
@@ -173,10 +166,7 @@ def test_sis_keeps_adjacent_mentions_apart() -> None:
 
 
 def test_sis_stops_at_every_boundary_of_nested_and_discontinuous_mentions() -> None:
-    source = Sentence(
-        "l and r upper arm hurt badly".split(),
-        [Mention("B", [(0, 1), (3, 5)]), Mention("B", [(2, 5)])],
-    )
+    source = Sentence("l and r upper arm hurt badly".split(), [Mention("B", [(0, 1), (3, 5)]), Mention("B", [(2, 5)])])
     for tokens in draws(ShuffleWithinSegments(p=1.0), source, 200):
         assert tokens[:3] == ("l", "and", "r")
         assert set(tokens[3:5]) == {"upper", "arm"}

@@ -227,11 +227,7 @@ def test_a_preset_runs_with_other_models(name: str) -> None:
         "bt": {
             "translator": RoundTrip(FakeTranslator({"the": "o", "in": "em"}), FakeTranslator({"o": "that", "em": "at"}))
         },
-        "cassi": {
-            "encoder": FakeEncoder(),
-            "masked_lm": FakeMaskedLM(),
-            "dependency_parser": FakeDependencyParser(),
-        },
+        "cassi": {"encoder": FakeEncoder(), "masked_lm": FakeMaskedLM(), "dependency_parser": FakeDependencyParser()},
         "cr": {"constituency_parser": FakeConstituencyParser()},
         "crop": {"dependency_parser": FakeDependencyParser()},
         "daga": {"token_lm": FakeTokenLM()},

@@ -287,10 +287,7 @@ FAULTS = {
     2: Reply("half", cut=True),
     3: Reply(body=b"<html>"),
 }
-USELESS = {
-    4: Reply("Certainly, here are some ideas about nothing."),
-    5: Reply("#" * 50, finish_reason="length"),
-}
+USELESS = {4: Reply("Certainly, here are some ideas about nothing."), 5: Reply("#" * 50, finish_reason="length")}
 
 
 def troubled(body: dict[str, Any], before: int) -> Reply:

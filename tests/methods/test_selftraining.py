@@ -21,8 +21,9 @@ from entaug.methods import SelfTraining
 from entaug.taggers.base import TaggerTrainingConfig, create_tagger
 from entaug.teacher.label import PseudoLabelled, balanced, label_sentences, mask_words, ranked
 from entaug.teacher.train import Teacher
-from helpers import tiny
 from helpers.fakes import FakeTagger
+
+pytest.importorskip("torch")
 
 TAGS = ("O", "B-LOC", "I-LOC", "B-PER", "I-PER")
 GOLD = [
@@ -242,18 +243,13 @@ def test_hard_labels_and_confidence_in_conll(tmp_path: Path) -> None:
     assert [str(s) for s in entaug.read(tmp_path / "new.conll")] == ["[Bo]PER left"]
 
 
-@pytest.fixture(scope="module")
-def encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny.save(tmp_path_factory.mktemp("encoder") / "bert", "bert")
-
-
-def test_an_ensemble_on_any_encoder_gives_the_same_twice(encoder: Path) -> None:
+def test_an_ensemble_on_any_encoder_gives_the_same_twice(bert: Path) -> None:
     gold = list(entaug.read(EXAMPLE / "train.conll"))[:12]
     lines = list(entaug.read(EXAMPLE / "dev.conll"))[:8]
     options: dict[str, Any] = {
         "unlabelled": lines,
         "ensemble_size": 2,
-        "ensemble_encoder": str(encoder),
+        "ensemble_encoder": str(bert),
         "ensemble_steps": 3,
         "rounds": 2,
         "seed": 5,
@@ -268,9 +264,9 @@ def test_an_ensemble_on_any_encoder_gives_the_same_twice(encoder: Path) -> None:
     assert [one.confidence for one in other.selected_] != [one.confidence for one in method.selected_]
 
 
-def test_a_saved_tagger_as_teacher(encoder: Path, tmp_path: Path) -> None:
+def test_a_saved_tagger_as_teacher(bert: Path, tmp_path: Path) -> None:
     gold = list(entaug.read(EXAMPLE / "train.conll"))[:12]
-    tagger = create_tagger("linear", encoder=str(encoder)).fit(gold, None, TaggerTrainingConfig(steps=2))
+    tagger = create_tagger("linear", encoder=str(bert)).fit(gold, None, TaggerTrainingConfig(steps=2))
     tagger.save(tmp_path / "tagger")
     lines = text("So it goes", "The port of Oslo")
     method = SelfTraining(unlabelled=lines, tagger=str(tmp_path / "tagger")).fit(gold)
@@ -279,10 +275,10 @@ def test_a_saved_tagger_as_teacher(encoder: Path, tmp_path: Path) -> None:
         assert by_tokens[line.tokens].layout["tag_probabilities"] == soft.to_dict()
 
 
-def test_an_ensemble_for_nested_mentions(encoder: Path) -> None:
+def test_an_ensemble_for_nested_mentions(bert: Path) -> None:
     nested = [s for s in entaug.read(EXAMPLE / "nested.jsonl") if s.mentions][:6]
     assert not all(s.is_flat for s in nested)
-    options: dict[str, Any] = {"ensemble_size": 2, "ensemble_encoder": str(encoder), "ensemble_steps": 2}
+    options: dict[str, Any] = {"ensemble_size": 2, "ensemble_encoder": str(bert), "ensemble_steps": 2}
     lines = text("So it goes", "The port of Oslo")
     method = SelfTraining(unlabelled=lines, ensemble_member="w2ner", min_token_confidence=0.01, **options)
     new = list(method.fit(nested).augment(nested))

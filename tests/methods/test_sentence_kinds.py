@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from entaug import Mention, Sentence
+from entaug import Sentence
 from entaug.backends.dependency_trees import content_heads, grammatical_number, head_of, phrase_form
 from entaug.backends.protocols import Constituent, Parse
 from entaug.methods import CASSI, ConstituencyReplacement
@@ -19,6 +19,7 @@ from entaug.methods.shared.donors import frequent_words
 from entaug.methods.shared.prose_detection import NOT_PROSE, SentenceKinds
 from entaug.methods.types import RunStatistics
 from helpers.fakes import FakeConstituencyParser, FakeDependencyParser, FakeEncoder, FakeMaskedLM
+from helpers.sentences import sentence
 from helpers.strategies import sentences
 
 ENGLISH = [
@@ -32,10 +33,6 @@ GERMAN = [
     "Der Minister trat wegen des Berichts zurück , und die Partei hat Ärger .",
     "In der Nacht fiel auf den Bergen der erste Schnee , und die Straßen sind glatt .",
 ]
-
-
-def sentence(text: str, *mentions: tuple[str, int, int]) -> Sentence:
-    return Sentence(text.split(), [Mention(label, [(s, e)]) for label, s, e in mentions])
 
 
 def kinds_of(corpus: Sequence[str], *texts: str) -> list[str]:

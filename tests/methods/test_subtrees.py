@@ -12,14 +12,7 @@ from entaug.backends.protocols import Parse
 from entaug.core import tags
 from entaug.core.data import Sentence
 from entaug.core.mentions import Mention, Span
-from entaug.methods.cassi import (
-    Subtrees,
-    exchange_candidates,
-    find_subtrees,
-    j_score,
-    phrase_types,
-    strip_punctuation,
-)
+from entaug.methods.cassi import Subtrees, exchange_candidates, find_subtrees, j_score, phrase_types, strip_punctuation
 from helpers.strategies import sentences
 
 
@@ -51,11 +44,7 @@ UD = "Ana/PROPN/nsubj:pass/2 was/AUX/aux:pass/2 seen/VERB/ROOT/2 in/ADP/case/4 Z
         # The subject of a noun is none (its head is no verb).
         ("cats/NOUN/nsubj/1 friends/NOUN/ROOT/1", (), ()),
         # "What" belongs to "see" over a gap: the tree of "said" is whole, that of "see" is not one run.
-        (
-            "What/PRON/dobj/4 did/AUX/aux/2 say/VERB/ROOT/2 Ana/PROPN/nsubj/2 see/VERB/ccomp/2",
-            ((3, 4),),
-            ((0, 1),),
-        ),
+        ("What/PRON/dobj/4 did/AUX/aux/2 say/VERB/ROOT/2 Ana/PROPN/nsubj/2 see/VERB/ccomp/2", ((3, 4),), ((0, 1),)),
     ],
 )
 def test_subtrees(text: str, subjects: tuple[Span, ...], objects: tuple[Span, ...]) -> None:

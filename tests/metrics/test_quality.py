@@ -23,13 +23,10 @@ from entaug.formats.augmented import AugmentedCorpus, AugmentedPair
 from entaug.metrics.measures import MAX_SENTENCES, NEAR_DUPLICATE, context
 from entaug.metrics.quality import MEASURES, Quality, measure_corpus, measure_quality, quality_markdown, quality_table
 from helpers.fakes import FakeCausalLM, FakeEncoder
+from helpers.sentences import sentence
 
 NO_MODELS: dict[str, Any] = {"causal_lm": None, "encoder": None}
 BY_SENTENCE = ("perplexity", "lm_score", "source_lm_difference", "similarity", "new_words", "length_difference")
-
-
-def sentence(text: str, *mentions: tuple[str, int, int]) -> Sentence:
-    return Sentence(text.split(), [Mention(label, [(start, end)]) for label, start, end in mentions])
 
 
 SOURCE = sentence("Ada Byron met Bo in Rome .", ("PER", 0, 2), ("PER", 3, 4), ("LOC", 5, 6))

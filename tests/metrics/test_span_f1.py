@@ -89,10 +89,7 @@ def test_equals_seqeval_on_real_corpora(corpora: Path, name: str) -> None:
 @given(st.lists(sentences(flat=True), max_size=5), st.randoms(use_true_random=False))
 def test_equals_seqeval_on_any_flat_sentences(gold: list[Sentence], rng: Random) -> None:
     predicted = [
-        with_mentions(
-            s,
-            [Mention(rng.choice(["PER", m.label]), m.spans) for m in s.mentions if rng.random() < 0.7],
-        )
+        with_mentions(s, [Mention(rng.choice(["PER", m.label]), m.spans) for m in s.mentions if rng.random() < 0.7])
         for s in gold
     ]
     agree_with_seqeval(gold, predicted)

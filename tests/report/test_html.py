@@ -35,10 +35,7 @@ from entaug.report.html.page import read_part, render_html_report
 from entaug.report.markdown import report_parts
 from entaug.report.ratings import page as rating_page
 from entaug.study.records import read_run_records
-
-
-def sentence(text: str, *mentions: tuple[str, int, int], **more: Any) -> Sentence:
-    return Sentence(text.split(), [Mention(label, [(start, end)]) for label, start, end in mentions], **more)
+from helpers.sentences import sentence
 
 
 def told(**own: Any) -> dict[str, Any]:
@@ -121,10 +118,7 @@ def test_several_phrases_are_told_by_their_provenance() -> None:
         faulty = made.with_(**split_fields(told(method="cr", sources=["s", "two", "one"], grafts=broken)))
         assert {
             kind for _, _, kind in find_changes(AugmentedPair(faulty, sentence("a b c d e"), (two, one))).marks
-        } <= {
-            "added",
-            "moved",
-        }
+        } <= {"added", "moved"}
 
 
 # ------------------------------------------------------------------------------------------------------------- the data
@@ -347,10 +341,7 @@ def test_inputs_are_told_apart_by_looking(tmp_path: Path) -> None:
     experiments, augmented, notes = classify_inputs([runs, new, renamed, tmp_path / "empty.jsonl", begun])
     assert [Path(path).name for path in experiments] == ["runs", "records.jsonl"]
     assert [Path(path).name for path in augmented] == ["new.jsonl"]
-    assert [note.split("/")[-1] for note in notes] == [
-        "empty.jsonl is empty",
-        "begun holds no record of a run yet",
-    ]
+    assert [note.split("/")[-1] for note in notes] == ["empty.jsonl is empty", "begun holds no record of a run yet"]
     with pytest.raises(InputError, match="no such file or folder; check the path"):
         classify_inputs([tmp_path / "none"])
 

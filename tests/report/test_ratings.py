@@ -331,11 +331,7 @@ def test_files_are_merged(tmp_path: Path) -> None:
         ([HEAD, {"item": 1, "scale": "right", "rating": 1}], 2, "not rated on 'right', only on fluent, diverse"),
         ([HEAD, {"item": 2, "scale": "diverse", "rating": 1}], 2, "not rated on 'diverse', only on fluent"),
         ([HEAD, {"item": 2, "scale": ["fluent"], "rating": 1}], 2, "item 2 is not rated on ['fluent']"),
-        (
-            [HEAD, {"item": 1, "scale": "fluent", "rating": 0}],
-            2,
-            "rating must be a whole number from 1 to 5, not 0",
-        ),
+        ([HEAD, {"item": 1, "scale": "fluent", "rating": 0}], 2, "rating must be a whole number from 1 to 5, not 0"),
         ([HEAD, {"item": 1, "scale": "fluent", "rating": 6}], 2, "from 1 to 5, not 6"),
         ([HEAD, {"item": 1, "scale": "fluent", "rating": 4.5}], 2, "from 1 to 5, not 4.5"),
         ([HEAD, {"item": 1, "scale": "fluent", "rating": True}], 2, "from 1 to 5, not True"),

@@ -366,3 +366,23 @@ def test_f1_on_dev_by_ratio(tmp_path: Path) -> None:
     assert "| F1 on dev | 2N | 5N |" in text
     assert ["mr", "40.0", "80.0"] in rows(text, "mr")
     assert not any(len(row) == 3 for row in rows(text, "sr"))
+
+
+def test_plans_with_one_and_with_several_seeds_of_the_subset_are_compared(tmp_path: Path) -> None:
+    records = [
+        record(arm, ratio, 1, right, subset_seed=subset, steps=80, key=f"{arm}{subset}")
+        for arm, ratio, right in (("gold", 0, 4), ("gold-steps", 1, 5), ("mr", 1, 6))
+        for subset in (None, 0, 1)
+    ]
+    [[_, *cells]] = rows(told(tmp_path, records), "mr")
+    assert "60.0" in " ".join(cells)
+
+
+def test_a_combination_is_asked_for_what_its_methods_are_asked_for(tmp_path: Path) -> None:
+    def shortage(*amounts: float) -> bool:
+        config = {"arm": {"combine": [{"amount": amount} for amount in amounts]}}
+        made = {"gold": 100, "new": 50}
+        return "Fewer sentences than asked" in told(tmp_path, [record("both", 1, 1, 5, config=config, sentences=made)])
+
+    assert not shortage(0.25, 0.25)
+    assert shortage(0.5, 0.5)

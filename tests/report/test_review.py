@@ -26,6 +26,7 @@ from entaug.formats.augmented import read_augmented
 from entaug.methods.augment import augment_file
 from entaug.methods.base import Augmenter
 from entaug.teacher.corrections import correct
+from helpers.command_line import interrupt_after
 
 TRAIN = ROOT / "examples" / "corpus" / "train.conll"
 
@@ -73,17 +74,14 @@ def test_refused_drafts_stand_aside_with_the_reason_and_their_source(tmp_path: P
 @pytest.mark.parametrize("name", ["refused.jsonl", "refused.jsonl.gz"])
 def test_gone_on_with_it_is_the_same_to_the_byte(tmp_path: Path, name: str) -> None:
     augment_file(TRAIN, tmp_path / "whole.conll", shuffled(), rejected=tmp_path / f"whole-{name}")
-
-    def stop(what: str, done: int, total: int | None) -> None:
-        if what == "augmenting":
-            raise KeyboardInterrupt
-
     again = [TRAIN.read_bytes()] * 5  # long enough to be stopped within
     (tmp_path / "long.conll").write_bytes(b"".join(again))
     whole, long = tmp_path / "whole-long.conll", tmp_path / "long-out.conll"
     augment_file(tmp_path / "long.conll", whole, shuffled(), rejected=tmp_path / f"a-{name}")
     with pytest.raises(KeyboardInterrupt):
-        augment_file(tmp_path / "long.conll", long, shuffled(), rejected=tmp_path / f"b-{name}", progress=stop)
+        augment_file(
+            tmp_path / "long.conll", long, shuffled(), rejected=tmp_path / f"b-{name}", progress=interrupt_after(0)
+        )
     assert not (tmp_path / f"b-{name}").exists()
     with (tmp_path / f"b-{name}.partial").open("ab") as torn:
         torn.write(b"half a li")
@@ -160,12 +158,8 @@ def test_decisions_about_what_is_not_made_are_told(tmp_path: Path) -> None:
 
 
 def test_a_run_under_another_review_is_not_gone_on_with(tmp_path: Path) -> None:
-    def stop(what: str, done: int, total: int | None) -> None:
-        if what == "augmenting":
-            raise KeyboardInterrupt
-
     with pytest.raises(KeyboardInterrupt):
-        augment_file(TRAIN, tmp_path / "out.conll", entaug.create_augmenter("sis"), progress=stop)
+        augment_file(TRAIN, tmp_path / "out.conll", entaug.create_augmenter("sis"), progress=interrupt_after(0))
     review = decisions(tmp_path / "r.json", (Sentence(["never", "made"]), "reject"))
     with pytest.raises(OutputError, match="left by an interrupted run with other input, options or models"):
         augment_file(TRAIN, tmp_path / "out.conll", entaug.create_augmenter("sis"), review=review)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import base64
 import http.client
 import json
+import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -94,24 +95,19 @@ def labels(gold: list[Sentence]) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def tagger(gold: list[Sentence], tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def tagger(gold: list[Sentence], bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("tagger") / "first"
-    tagger = create_tagger("linear", encoder=str(tiny_bert))
+    tagger = create_tagger("linear", encoder=str(bert))
     config = TaggerTrainingConfig(steps=150, learning_rate=2e-3, head_learning_rate=1e-2)
     tagger.fit(gold, config=config)
     tagger.save(folder)
     return folder
 
 
-@pytest.fixture(scope="module")
-def tiny_bert(tiny_model: Callable[[str], Path]) -> Path:
-    return tiny_model("bert")
-
-
 @pytest.fixture
-def spec(tiny_bert: Path) -> str:
+def spec(bert: Path) -> str:
     """A tagger that is trained in a moment."""
-    return f"linear:encoder={tiny_bert};steps=2"
+    return f"linear:encoder={bert};steps=2"
 
 
 @contextmanager
@@ -445,14 +441,25 @@ def test_other_taggers_of_overlapping_regions_stay_as_they_are() -> None:
         assert spec.for_sentences([nested]).create().get_params() == spec.create().get_params()
 
 
-def test_a_server_that_ends_ends_its_training(tiny_bert: Path, tmp_path: Path, gold: list[Sentence]) -> None:
-    slow = f"linear:encoder={tiny_bert};steps=1000000"
+def test_a_server_that_ends_ends_its_training(bert: Path, tmp_path: Path, gold: list[Sentence]) -> None:
+    slow = f"linear:encoder={bert};steps=1000000"
     service = AnnotationService(slow, tmp_path, ServiceOptions(gold=gold))
     service.start()
     wait_until(lambda: service.is_training)
     service.close()
     assert not service.is_training
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(not socket.has_ipv6, reason="no IPv6 here")
+def test_an_address_of_six_parts() -> None:
+    service: Any = None
+    try:
+        server = AnnotationServer(service, "::1", 0)
+    except OutputError as error:
+        pytest.skip(str(error))
+    with server:
+        assert server.url == f"http://[::1]:{server.server_address[1]}"
 
 
 # --------------------------------------------------------------------------------------------------------------- advice
@@ -480,6 +487,12 @@ def test_advice_goes_on_with_the_curve(tmp_path: Path) -> None:
     flat = versions(tmp_path / "flat", (2000, 190), (4000, 190), (8000, 190))
     assert flat.advice().endswith(": enough is annotated")
     assert Versions(tmp_path / "flat").advice() == flat.advice(), "as read from the folder"
+    single = Versions(tmp_path / "single")
+    for number in (1, 2):
+        (tmp_path / "new").mkdir()
+        values: Any = {"sentences": 50 * number, "tasks": 0, "digest": f"{number:016x}", "dev": "d"}
+        single.add(Version(number=number, counts=[[1, 1, 1]], **values), tmp_path / "new")
+    assert single.advice() == "F1 100.0 with 100 sentences", "one dev sentence gives no curve"
 
 
 def test_old_taggers_are_removed_and_their_scores_stay(tmp_path: Path) -> None:

@@ -237,6 +237,9 @@ def test_dev_takes_the_place_of_folds(train: Path, tmp_path: Path) -> None:
     entaug.write(corpus(299, 400), tmp_path / "dev.conll")
     with pytest.raises(InputError, match="1 of its sentences are in"):
         ask(train, dev=tmp_path / "dev.conll")
+    entaug.write(corpus(300, 301), tmp_path / "dev.conll")
+    with pytest.raises(InputError, match=r"dev\.conll: has one sentence, and a learning curve needs two"):
+        ask(train, dev=tmp_path / "dev.conll")
 
 
 def test_the_command_prints_one_screen(
@@ -255,11 +258,7 @@ def test_the_command_prints_one_screen(
     assert main([*argv, "--json"]) == 0
     values = json.loads(capsys.readouterr().out)
     assert values["curve"][-1]["size"] == 600
-    assert {one["basis"] for one in values["measures"]} == {
-        "forecast",
-        "other corpora",
-        "not estimated",
-    }
+    assert {one["basis"] for one in values["measures"]} == {"forecast", "other corpora", "not estimated"}
 
 
 def test_input_that_is_too_little(tmp_path: Path, train: Path) -> None:

@@ -652,11 +652,6 @@ def test_the_command_says_what_to_expect(files: Path, capsys: pytest.CaptureFixt
     assert "none of the recipes can be tried" in capsys.readouterr().err
 
 
-@pytest.fixture(scope="module")
-def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny.save(tmp_path_factory.mktemp("encoder") / "bert", "bert")
-
-
 def test_with_a_real_tagger(files: Path, bert: Path) -> None:
     options: dict[str, Any] = {
         "dev": files / "dev.conll",

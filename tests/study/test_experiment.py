@@ -36,15 +36,11 @@ from entaug.study.plan import copies_for, patience_ratios, read_plan
 from entaug.study.records import RecordStore, RunRecord, read_run_records
 from entaug.study.runs import RunSpec, current_environment, execute_run
 from entaug.study.schedule import Schedule
-from helpers import tiny
 from helpers.counting import wait_until
 
+pytest.importorskip("torch")
+
 TRAIN, DEV, TEST = (EXAMPLE / f"{name}.conll" for name in ("train", "dev", "test"))
-
-
-@pytest.fixture(scope="module")
-def encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny.save(tmp_path_factory.mktemp("encoder") / "bert", "bert")
 
 
 def write_plan(folder: Path, encoder: Path, top: str = "", corpus: str = "", methods: str | None = None) -> Path:
@@ -135,9 +131,9 @@ test = "{TEST}"
     ],
 )
 def test_bad_plans_are_refused_before_any_work(
-    change: tuple[str, str], line: str, message: str, encoder: Path, tmp_path: Path
+    change: tuple[str, str], line: str, message: str, bert: Path, tmp_path: Path
 ) -> None:
-    plan = write_plan(tmp_path, encoder, "seeds = [1]")
+    plan = write_plan(tmp_path, bert, "seeds = [1]")
     text = plan.read_text()
     assert change[0] in text
     plan.write_text(text.replace(change[0], change[1], 1))
@@ -152,10 +148,10 @@ def test_bad_plans_are_refused_before_any_work(
     assert not (tmp_path / "plan").exists() or not (tmp_path / "plan" / "runs.jsonl").exists()
 
 
-def test_methods_of_one_name_share_their_defaults(encoder: Path, tmp_path: Path) -> None:
+def test_methods_of_one_name_share_their_defaults(bert: Path, tmp_path: Path) -> None:
     own = '[defaults.mr]\np = 0.3\nratios = [2]\n[[methods]]\nname = "mr"\n'
     more = '[[methods]]\nname = "mr"\nlabel = "most"\np = 0.9\n[[methods]]\nname = "sis"\n'
-    plan = read_plan(write_plan(tmp_path, encoder, methods=own + more))
+    plan = read_plan(write_plan(tmp_path, bert, methods=own + more))
     assert [(m.label, m.params, m.ratios) for m in plan.methods] == [
         ("mr", {"p": 0.3}, (2,)),
         ("most", {"p": 0.9}, (2,)),
@@ -184,8 +180,8 @@ def test_faults_have_their_line_however_toml_is_written(
     assert caught.value.line == line
 
 
-def test_names_of_corpora_differ_by_more_than_case(encoder: Path, tmp_path: Path) -> None:
-    plan = write_plan(tmp_path, encoder, corpus='[[corpora]]\nname = "Toy"')
+def test_names_of_corpora_differ_by_more_than_case(bert: Path, tmp_path: Path) -> None:
+    plan = write_plan(tmp_path, bert, corpus='[[corpora]]\nname = "Toy"')
     same = f'train = "{TRAIN}"\ntest = "{TEST}"\n'
     plan.write_text(plan.read_text().replace('name = "Toy"\n', f'name = "Toy"\n{same}'))
     with pytest.raises(EntaugError, match="'Toy' is there already, among the corpora"):
@@ -195,20 +191,20 @@ def test_names_of_corpora_differ_by_more_than_case(encoder: Path, tmp_path: Path
     assert [corpus.name for corpus in read_plan(plan).corpora] == ["toy", "gold"]
 
 
-def test_what_a_run_needs_is_looked_for_before_any_work(encoder: Path, tmp_path: Path) -> None:
-    plan = write_plan(tmp_path, encoder)
+def test_what_a_run_needs_is_looked_for_before_any_work(bert: Path, tmp_path: Path) -> None:
+    plan = write_plan(tmp_path, bert)
     text = plan.read_text()
     plan.write_text(text.replace('precision = "fp32"', 'device = "cude"'))
     with pytest.raises(ParameterError, match=r"plan.toml:9: no device 'cude' here"):
         run_experiment(plan, jobs=1)
-    plan.write_text(text.replace(str(encoder), "/no/such/folder"))
+    plan.write_text(text.replace(str(bert), "/no/such/folder"))
     with pytest.raises(MissingModelError, match=r"plan.toml:8: '/no/such/folder' is neither"):
         run_experiment(plan, jobs=1)
     assert not (tmp_path / "plan" / "runs.jsonl").exists()
 
 
-def test_a_dev_set_is_asked_for_where_something_is_chosen_by_it(encoder: Path, tmp_path: Path) -> None:
-    plan = write_plan(tmp_path, encoder, 'seeds = [1]\nratios = "patience"')
+def test_a_dev_set_is_asked_for_where_something_is_chosen_by_it(bert: Path, tmp_path: Path) -> None:
+    plan = write_plan(tmp_path, bert, 'seeds = [1]\nratios = "patience"')
     plan.write_text(plan.read_text().replace(f'dev = "{DEV}"\n', ""))
     with pytest.raises(EntaugError, match="has no dev set, and the ratio of mr is chosen by dev"):
         run_experiment(plan)
@@ -220,10 +216,10 @@ def test_a_dev_set_is_asked_for_where_something_is_chosen_by_it(encoder: Path, t
     assert len(entaug.read(cell.dev)) == 20
 
 
-def test_types_that_train_lacks_are_refused_or_allowed(encoder: Path, tmp_path: Path) -> None:
+def test_types_that_train_lacks_are_refused_or_allowed(bert: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.conll"
     other.write_text("Kent\tB-COUNTY\nis\tO\n\n")
-    plan = write_plan(tmp_path, encoder, "seeds = [1]")
+    plan = write_plan(tmp_path, bert, "seeds = [1]")
     text = plan.read_text().replace(str(TEST), str(other))
     plan.write_text(text)
     with pytest.raises(EntaugError, match=r"test of toy has types that train lacks \(COUNTY\)"):
@@ -232,8 +228,8 @@ def test_types_that_train_lacks_are_refused_or_allowed(encoder: Path, tmp_path: 
     assert len(prepare_splits(read_plan(plan))) == 1
 
 
-def test_a_dev_set_that_is_the_test_set_is_refused_unless_told(encoder: Path, tmp_path: Path) -> None:
-    plan = write_plan(tmp_path, encoder, "seeds = [1]")
+def test_a_dev_set_that_is_the_test_set_is_refused_unless_told(bert: Path, tmp_path: Path) -> None:
+    plan = write_plan(tmp_path, bert, "seeds = [1]")
     original = plan.read_text()
     test = list(entaug.read(TEST))
     # The same path; the same content in another format and order; a part of it.
@@ -259,11 +255,11 @@ def test_a_dev_set_that_is_the_test_set_is_refused_unless_told(encoder: Path, tm
     assert len(prepare_splits(read_plan(plan))) == 1
 
 
-def test_training_sentences_of_dev_and_test_are_told_dropped_or_refused(encoder: Path, tmp_path: Path) -> None:
+def test_training_sentences_of_dev_and_test_are_told_dropped_or_refused(bert: Path, tmp_path: Path) -> None:
     gold = list(entaug.read(TRAIN))
     leaky = tmp_path / "leaky.conll"
     entaug.write([*entaug.read(TEST), *gold[:3]], leaky)
-    plan = write_plan(tmp_path, encoder, "seeds = [1]", "LEAK = 1")
+    plan = write_plan(tmp_path, bert, "seeds = [1]", "LEAK = 1")
     text = plan.read_text().replace(str(TEST), str(leaky)).replace("LEAK = 1", "")
     plan.write_text(text)
     [cell] = prepare_splits(read_plan(plan))
@@ -280,8 +276,8 @@ def test_training_sentences_of_dev_and_test_are_told_dropped_or_refused(encoder:
         prepare_splits(read_plan(plan))
 
 
-def test_test_and_dev_are_drawn_from_what_no_subset_uses(encoder: Path, tmp_path: Path) -> None:
-    plan = write_plan(tmp_path, encoder, "seeds = [1]", "sizes = [10, 30]")
+def test_test_and_dev_are_drawn_from_what_no_subset_uses(bert: Path, tmp_path: Path) -> None:
+    plan = write_plan(tmp_path, bert, "seeds = [1]", "sizes = [10, 30]")
     plan.write_text(plan.read_text().replace(f'"{TEST}"', "{rest = 30}").replace(f'"{DEV}"', "{rest = 15}"))
     small, large = prepare_splits(read_plan(plan))
     assert (small.size, large.size) == (10, 30)
@@ -303,9 +299,9 @@ def schedule_of(folder: Path, encoder: Path, top: str, methods: str | None = Non
     return Schedule(plan, prepare_splits(plan))
 
 
-def test_every_arm_of_an_amount_takes_the_same_steps(encoder: Path, tmp_path: Path) -> None:
+def test_every_arm_of_an_amount_takes_the_same_steps(bert: Path, tmp_path: Path) -> None:
     methods = '[[methods]]\nname = "mr"\n[[methods]]\nname = "lwtr"\np = 0.5\nlabel = "lwtr half"\nratios = [0.5, 3]\n'
-    runs = schedule_of(tmp_path, encoder, "seeds = [1, 2]\nratios = [1]", methods).runs
+    runs = schedule_of(tmp_path, bert, "seeds = [1, 2]\nratios = [1]", methods).runs
     told = {(run.arm, run.ratio): run.steps for run in runs}
     assert told == {
         ("gold", 0): 2,  # 16 sentences, 8 a step, one epoch
@@ -323,9 +319,9 @@ def test_every_arm_of_an_amount_takes_the_same_steps(encoder: Path, tmp_path: Pa
     assert len({run.key for run in runs}) == len(runs)
 
 
-def test_what_is_added_to_gold(encoder: Path, tmp_path: Path) -> None:
+def test_what_is_added_to_gold(bert: Path, tmp_path: Path) -> None:
     methods = '[[methods]]\nname = "lwtr"\nratios = [0.5, 2]\n'
-    runs = schedule_of(tmp_path, encoder, "seeds = [4]", methods).runs
+    runs = schedule_of(tmp_path, bert, "seeds = [4]", methods).runs
     for run in runs:
         record, seconds = execute_run(run)
         assert seconds > 0
@@ -347,12 +343,12 @@ def test_what_is_added_to_gold(encoder: Path, tmp_path: Path) -> None:
 
 
 def test_runs_whose_sentences_are_made_need_no_models_of_the_method(
-    encoder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    bert: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    model = shutil.copytree(encoder, tmp_path / "model")
+    model = shutil.copytree(bert, tmp_path / "model")
     lm = f'[[methods]]\nname = "lm"\npreset = "paper"\nmasked_lm = "{model}"\n'
     methods = f'{lm}[[methods]]\nname = "lwtr"\n[[methods]]\ncombine = ["lm", "lwtr"]\nlabel = "both"\n'
-    plan = write_plan(tmp_path, encoder, "seeds = [1, 2]", methods=methods)
+    plan = write_plan(tmp_path, bert, "seeds = [1, 2]", methods=methods)
     assert main(["experiment", str(plan), "--sentences-only"]) == 0
     told = capsys.readouterr().err
     assert "3 of 4 files of sentences\n" in told
@@ -363,22 +359,22 @@ def test_runs_whose_sentences_are_made_need_no_models_of_the_method(
     assert run_experiment(plan, jobs=1).runs_done == 12
     assert {path: path.read_bytes() for path in (tmp_path / "plan" / "augmented").glob("*.jsonl")} == made
     with pytest.raises(EntaugError, match="model"):
-        run_experiment(write_plan(tmp_path, encoder, "seeds = [3]", methods=methods), sentences_only=True)
+        run_experiment(write_plan(tmp_path, bert, "seeds = [3]", methods=methods), sentences_only=True)
 
 
-def test_the_same_run_gives_the_same_record(encoder: Path, tmp_path: Path) -> None:
+def test_the_same_run_gives_the_same_record(bert: Path, tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
     found = []
     for folder in ("a", "b"):
-        run = schedule_of(tmp_path / folder, encoder, "seeds = [1]").runs[-1]
+        run = schedule_of(tmp_path / folder, bert, "seeds = [1]").runs[-1]
         found.append(json.dumps(execute_run(run)[0].to_dict()))
     assert found[0] == found[1]
 
 
-def test_keys_follow_what_matters_and_nothing_else(encoder: Path, tmp_path: Path) -> None:
+def test_keys_follow_what_matters_and_nothing_else(bert: Path, tmp_path: Path) -> None:
     def keys(top: str, methods: str, corpus: str = "sizes = [16]") -> set[str]:
-        return {run.key for run in schedule_of(tmp_path, encoder, top, methods, corpus).runs}
+        return {run.key for run in schedule_of(tmp_path, bert, top, methods, corpus).runs}
 
     base = keys("seeds = [1]", '[[methods]]\nname = "mr"\n')
     assert base == keys("seeds = [1]", '[[methods]]\nname = "mr"\nlabel = "another"\n')
@@ -388,7 +384,7 @@ def test_keys_follow_what_matters_and_nothing_else(encoder: Path, tmp_path: Path
     assert len(base & changed) == len(base) - 1  # the baselines are the same
     assert not base & keys("seeds = [1]", '[[methods]]\nname = "mr"\n', 'sizes = [16]\nsubset = "first"')
     # Gold for as many steps is one run, whichever ratios come to as many.
-    few = schedule_of(tmp_path, encoder, "seeds = [1]\nratios = [0.9, 1]", None, "sizes = [16]").runs
+    few = schedule_of(tmp_path, bert, "seeds = [1]\nratios = [0.9, 1]", None, "sizes = [16]").runs
     assert len({run.key for run in few if run.arm == "gold-steps"}) == 1
 
 
@@ -410,8 +406,8 @@ def labels_of(runs: Sequence[RunSpec]) -> list[tuple[str, dict[str, Any]]]:
     return [(run.key, run.labels()) for run in runs]
 
 
-def test_the_patience_rule_stops_after_three_amounts_that_are_no_better(encoder: Path, tmp_path: Path) -> None:
-    schedule = schedule_of(tmp_path, encoder, 'seeds = [1, 2]\nratios = "patience"')
+def test_the_patience_rule_stops_after_three_amounts_that_are_no_better(bert: Path, tmp_path: Path) -> None:
+    schedule = schedule_of(tmp_path, bert, 'seeds = [1, 2]\nratios = "patience"')
     by_ratio = {1: 0.5, 2: 0.7, 3: 0.6, 4: 0.7, 5: 0.69, 6: 0.9}
     records: dict[str, RunRecord] = {}
     tried: list[float] = []
@@ -438,8 +434,8 @@ def test_the_patience_rule_stops_after_three_amounts_that_are_no_better(encoder:
 # ------------------------------------------------------------------------------------------------------------- records
 
 
-def test_records_survive_half_a_line_and_a_change_of_plan(encoder: Path, tmp_path: Path) -> None:
-    schedule = schedule_of(tmp_path, encoder, "seeds = [1, 2]")
+def test_records_survive_half_a_line_and_a_change_of_plan(bert: Path, tmp_path: Path) -> None:
+    schedule = schedule_of(tmp_path, bert, "seeds = [1, 2]")
     folder = tmp_path / "plan"
     records = RecordStore(folder)
     for run in reversed(schedule.runs):
@@ -462,9 +458,9 @@ def test_records_survive_half_a_line_and_a_change_of_plan(encoder: Path, tmp_pat
     assert len(RecordStore(folder).records) == len(schedule.runs)
 
 
-def test_records_of_another_device_are_told_before_runs_are_added(encoder: Path, tmp_path: Path) -> None:
-    plan = write_plan(tmp_path, encoder, "seeds = [1]")
-    [first, *_] = schedule_of(tmp_path, encoder, "seeds = [1]").runs
+def test_records_of_another_device_are_told_before_runs_are_added(bert: Path, tmp_path: Path) -> None:
+    plan = write_plan(tmp_path, bert, "seeds = [1]")
+    [first, *_] = schedule_of(tmp_path, bert, "seeds = [1]").runs
     elsewhere = {**current_environment(), "device": "cuda (H100)"}
     RecordStore(tmp_path / "plan").append(replace(f1_record(first, 0.5), environment=elsewhere), 1.0)
     notes: list[str] = []
@@ -474,8 +470,8 @@ def test_records_of_another_device_are_told_before_runs_are_added(encoder: Path,
     ]
 
 
-def test_lines_that_are_no_records_are_passed_over(encoder: Path, tmp_path: Path) -> None:
-    runs = schedule_of(tmp_path, encoder, "seeds = [1]").runs
+def test_lines_that_are_no_records_are_passed_over(bert: Path, tmp_path: Path) -> None:
+    runs = schedule_of(tmp_path, bert, "seeds = [1]").runs
     record = replace(f1_record(runs[0], 0.5), dev=None)
     good = record.to_dict()
     bad = [
@@ -494,9 +490,9 @@ def test_lines_that_are_no_records_are_passed_over(encoder: Path, tmp_path: Path
 
 
 def test_a_run_that_breaks_off_is_one_line_and_finished_runs_are_kept(
-    encoder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    bert: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    plan = write_plan(tmp_path, encoder, 'seeds = [1]\nbaselines = ["gold"]')
+    plan = write_plan(tmp_path, bert, 'seeds = [1]\nbaselines = ["gold"]')
     (tmp_path / "plan").mkdir()
     (tmp_path / "plan" / "augmented").write_text("a file where a folder should be")
     assert main(["experiment", str(plan), "--jobs", "1"]) == 3
@@ -513,8 +509,8 @@ def test_a_run_that_breaks_off_is_one_line_and_finished_runs_are_kept(
     assert "plan/data: cannot be written (Not a directory); make the folder first" in capsys.readouterr().err
 
 
-def test_a_second_process_says_that_it_waits(encoder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    runs = schedule_of(tmp_path, encoder, "seeds = [1]").runs
+def test_a_second_process_says_that_it_waits(bert: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    runs = schedule_of(tmp_path, bert, "seeds = [1]").runs
     records = RecordStore(tmp_path / "plan")
     for run in runs:
         records.append(f1_record(run, 0.5), 1.0)
@@ -529,8 +525,8 @@ def test_a_second_process_says_that_it_waits(encoder: Path, tmp_path: Path, caps
     assert said[-2].startswith("4 runs done, 4 of them before")
 
 
-def test_errors_name_their_run(encoder: Path, tmp_path: Path) -> None:
-    gold, *_, new = schedule_of(tmp_path, encoder, "seeds = [7]").runs
+def test_errors_name_their_run(bert: Path, tmp_path: Path) -> None:
+    gold, *_, new = schedule_of(tmp_path, bert, "seeds = [7]").runs
     told = run_error(new, InputError("nothing to do", path="x", line=3, remedy="use another"))
     assert str(told) == "x:3: nothing to do (in the run toy, 16, linear, mr 1N, seed 7); use another"
     told = run_error(gold, ValueError("one\ntwo"))
@@ -547,8 +543,8 @@ def test_processes_for_runs_never_hear_ctrl_c() -> None:
 
 
 @pytest.mark.slow
-def test_ctrl_c_ends_an_experiment_and_all_its_processes(encoder: Path, tmp_path: Path) -> None:
-    plan = write_plan(tmp_path, encoder, "seeds = [1, 2, 3]")
+def test_ctrl_c_ends_an_experiment_and_all_its_processes(bert: Path, tmp_path: Path) -> None:
+    plan = write_plan(tmp_path, bert, "seeds = [1, 2, 3]")
     plan.write_text(plan.read_text().replace("epochs = 1", "epochs = 1000"))
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-m", "entaug", "experiment", str(plan), "--jobs", "1"]
@@ -581,8 +577,8 @@ def table_of(folder: Path) -> str:
     return markdown_report(read_run_records([folder]))
 
 
-def test_an_experiment_from_plan_to_report(encoder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    plan = write_plan(tmp_path, encoder, "seeds = [1, 2]")
+def test_an_experiment_from_plan_to_report(bert: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plan = write_plan(tmp_path, bert, "seeds = [1, 2]")
     assert main(["experiment", str(plan), "--check"]) == 0
     assert "valid; 8 runs with 28 steps" in capsys.readouterr().err
     assert not (tmp_path / "plan" / "runs.jsonl").exists()
@@ -593,7 +589,7 @@ def test_an_experiment_from_plan_to_report(encoder: Path, tmp_path: Path, capsys
     assert "8 runs done, 8 of them before" in capsys.readouterr().err
     assert (tmp_path / "plan" / "runs.jsonl").read_bytes() == first
     text = table_of(tmp_path / "plan")
-    assert "| mr |" in text.replace("mr N", "mr").replace("mr 1N", "mr") or "mr" in text
+    assert "\n| mr | 1N | 16 | " in text
     assert "toy" in text
     with pytest.raises(SystemExit) as stopped:
         main(["experiment", str(plan), "--jobs", "0"])
@@ -602,10 +598,10 @@ def test_an_experiment_from_plan_to_report(encoder: Path, tmp_path: Path, capsys
 
 
 @pytest.mark.slow
-def test_killed_at_any_moment_and_run_again_the_table_is_the_same(encoder: Path, tmp_path: Path) -> None:
+def test_killed_at_any_moment_and_run_again_the_table_is_the_same(bert: Path, tmp_path: Path) -> None:
     for name in ("whole", "killed"):
         (tmp_path / name).mkdir()
-    whole, killed = (write_plan(tmp_path / name, encoder, "seeds = [1, 2]") for name in ("whole", "killed"))
+    whole, killed = (write_plan(tmp_path / name, bert, "seeds = [1, 2]") for name in ("whole", "killed"))
     run_experiment(whole, jobs=1)
     command = [sys.executable, "-m", "entaug", "experiment", str(killed), "--jobs", "1"]
     rng = random.Random(5)
@@ -631,14 +627,14 @@ def test_killed_at_any_moment_and_run_again_the_table_is_the_same(encoder: Path,
     assert table_of(tmp_path / "whole" / "plan") == table_of(tmp_path / "killed" / "plan")
 
 
-def test_nested_corpora_need_a_tagger_that_can_or_a_choice(encoder: Path, tmp_path: Path) -> None:
+def test_nested_corpora_need_a_tagger_that_can_or_a_choice(bert: Path, tmp_path: Path) -> None:
     nested = tmp_path / "nested.jsonl"
     sentences = [
         Sentence(["the", f"city{i}", "university"], [Mention("ORG", [(0, 3)]), Mention("LOC", [(1, 2)])])
         for i in range(30)
     ]
     entaug.write(sentences, nested)
-    plan = write_plan(tmp_path, encoder, "seeds = [1]", 'sizes = [12]\noverlap = "outermost"')
+    plan = write_plan(tmp_path, bert, "seeds = [1]", 'sizes = [12]\noverlap = "outermost"')
     text = plan.read_text().replace(str(TRAIN), str(nested)).replace(f'"{DEV}"', "{rest = 6}")
     plan.write_text(text.replace(f'"{TEST}"', "{rest = 10}"))
     state = run_experiment(plan, jobs=1)
@@ -650,11 +646,11 @@ def test_nested_corpora_need_a_tagger_that_can_or_a_choice(encoder: Path, tmp_pa
 
 
 @pytest.mark.slow
-def test_a_run_that_fails_does_not_keep_the_others_from_being_done(encoder: Path, tmp_path: Path) -> None:
+def test_a_run_that_fails_does_not_keep_the_others_from_being_done(bert: Path, tmp_path: Path) -> None:
     same = tmp_path / "same.jsonl"
     entaug.write([Sentence([f"w{i}", "in", "Kent"], [Mention("LOC", [(2, 3)])]) for i in range(30)], same)
     methods = '[[methods]]\nname = "mr"\n[[methods]]\nname = "lwtr"\np = 1\n'
-    plan = write_plan(tmp_path, encoder, "seeds = [1]", "sizes = [12]", methods)
+    plan = write_plan(tmp_path, bert, "seeds = [1]", "sizes = [12]", methods)
     text = plan.read_text().replace(str(TRAIN), str(same)).replace(f'"{DEV}"', "{rest = 6}")
     plan.write_text(text.replace(f'"{TEST}"', "{rest = 10}"))
     with pytest.raises(EntaugError, match=r"\(in the run toy, 12, linear, mr 1N, seed 1\)"):

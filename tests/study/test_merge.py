@@ -6,6 +6,7 @@ import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from entaug.commands.main import main
 from entaug.errors import EntaugError, InputError, UnknownNameError
 from entaug.study.data import short_hash
 from entaug.study.engine import run_experiment
-from entaug.study.merge import merge_records
+from entaug.study.merge import _most_sentences, merge_records
 from entaug.study.plan import Plan, read_plan
 from entaug.study.records import RECORDS_FILE, RunRecord
 from helpers import tiny
@@ -263,3 +264,10 @@ def test_the_schema_accepts_real_records_and_no_others(study: Path) -> None:
         value = json.loads(json.dumps(values[0]))
         change(value)
         assert not validator.is_valid(value)
+
+
+def test_of_a_combination_each_part_is_rounded() -> None:
+    parts = {"combine": ("a", "b")}
+    run: Any = SimpleNamespace(own_teacher=None, arm="both", method=SimpleNamespace(**parts), parts=["a", "b"])
+    run.ratio_of, run.split = lambda _: 0.75, SimpleNamespace(num_gold=50)
+    assert _most_sentences(run) == 2 * 38

@@ -26,22 +26,18 @@ from entaug.study.plan import read_plan
 from entaug.study.records import RecordStore, RunRecord, read_run_records
 from entaug.study.runs import RunSpec, execute_run, make_sentences, sentences_file
 from entaug.study.schedule import Schedule
-from helpers import tiny
 from helpers.small_plans import smallest_plan
+
+pytest.importorskip("torch")
 
 TRAIN, DEV, TEST = (EXAMPLE / f"{name}.conll" for name in ("train", "dev", "test"))
 
 
-@pytest.fixture(scope="module")
-def encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny.save(tmp_path_factory.mktemp("encoder") / "bert", "bert")
-
-
 @pytest.fixture
-def schedule_of(encoder: Path, tmp_path: Path) -> Any:
+def schedule_of(bert: Path, tmp_path: Path) -> Any:
     def build(corpora: str, top: str = "seeds = [1]", training: str = "steps = 2", rest: str = "") -> Schedule:
         path = tmp_path / "plan.toml"
-        tagger = f'[[taggers]]\nname = "linear"\nencoder = "{encoder}"\nprecision = "fp32"\n'
+        tagger = f'[[taggers]]\nname = "linear"\nencoder = "{bert}"\nprecision = "fp32"\n'
         path.write_text(f"{top}\n[training]\nbatch_size = 8\n{training}\n{tagger}{corpora}\n{rest}", encoding="utf-8")
         plan = read_plan(path)
         return Schedule(plan, prepare_splits(plan))

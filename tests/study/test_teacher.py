@@ -46,11 +46,6 @@ label = "both"
 """
 
 
-@pytest.fixture(scope="module")
-def encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny.save(tmp_path_factory.mktemp("encoder") / "bert", "bert")
-
-
 def write_plan(folder: Path, encoder: Path, methods: str = METHODS, unlabelled: str | None = None) -> Path:
     plan = folder / "plan.toml"
     text = f"""
@@ -85,9 +80,9 @@ def runs_of(plan: Path) -> dict[tuple[str, int], RunSpec]:
 
 
 def test_arms_learn_from_the_teacher_and_its_taggers_are_trained_once(
-    encoder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    runs = runs_of(write_plan(tmp_path, encoder))
+    runs = runs_of(write_plan(tmp_path, bert))
     assert {arm for arm, _ in runs} == {"gold", "ensemble", "self soft", "self hard", "mr soft", "both"}
     assert {run.steps for run in runs.values()} == {3}
     assert len({run.key for run in runs.values()}) == len(runs)
@@ -105,8 +100,8 @@ def test_arms_learn_from_the_teacher_and_its_taggers_are_trained_once(
         assert again.to_dict() == records[name].to_dict()
 
 
-def test_new_sentences_have_the_labels_that_the_plan_asks_for(encoder: Path, tmp_path: Path) -> None:
-    runs = runs_of(write_plan(tmp_path, encoder))
+def test_new_sentences_have_the_labels_that_the_plan_asks_for(bert: Path, tmp_path: Path) -> None:
+    runs = runs_of(write_plan(tmp_path, bert))
     gold = list(entaug.read(runs["gold", 1].split.train))
     soft, hard, mr, both = (_new_sentences(runs[arm, 1], gold) for arm in ("self soft", "self hard", "mr soft", "both"))
     members = [load_tagger(path) for path in sorted((tmp_path / "plan" / "teachers").iterdir()) if path.is_dir()]
@@ -125,11 +120,11 @@ def test_new_sentences_have_the_labels_that_the_plan_asks_for(encoder: Path, tmp
     assert runs["gold", 1].training.schedule == runs["both", 1].training.schedule == "shuffled"
 
 
-def test_unlabelled_sentences_are_never_those_of_train_or_test(encoder: Path, tmp_path: Path) -> None:
+def test_unlabelled_sentences_are_never_those_of_train_or_test(bert: Path, tmp_path: Path) -> None:
     everything = tmp_path / "all.jsonl"
     train, test = list(entaug.read(TRAIN)), list(entaug.read(TEST))
     entaug.write([*train, *test, *train], everything)
-    run = runs_of(write_plan(tmp_path, encoder, unlabelled=f'"{everything}"'))["self soft", 1]
+    run = runs_of(write_plan(tmp_path, bert, unlabelled=f'"{everything}"'))["self soft", 1]
     assert run.split.unlabelled is not None
     unlabelled = list(entaug.read(run.split.unlabelled))
     assert run.split.test is not None
@@ -161,8 +156,8 @@ def test_unlabelled_sentences_are_never_those_of_train_or_test(encoder: Path, tm
         ("size = 2", "size = 2\n[[teachers]]\nsize = 3", "is there already, among the teachers"),
     ],
 )
-def test_faulty_arms_are_refused(old: str, new: str, message: str, encoder: Path, tmp_path: Path) -> None:
-    plan = write_plan(tmp_path, encoder)
+def test_faulty_arms_are_refused(old: str, new: str, message: str, bert: Path, tmp_path: Path) -> None:
+    plan = write_plan(tmp_path, bert)
     text = plan.read_text()
     assert old in text
     plan.write_text(text.replace(old, new, 1))
@@ -171,13 +166,13 @@ def test_faulty_arms_are_refused(old: str, new: str, message: str, encoder: Path
     assert caught.value.line
 
 
-def test_requirements_of_arms_without_an_augmenter(encoder: Path, tmp_path: Path) -> None:
-    plan: Any = read_plan(write_plan(tmp_path, encoder))
+def test_requirements_of_arms_without_an_augmenter(bert: Path, tmp_path: Path) -> None:
+    plan: Any = read_plan(write_plan(tmp_path, bert))
     assert _check_requirements(Schedule(plan, prepare_splits(plan))) == []
 
 
-def test_models_of_teachers_are_looked_for_before_any_run(encoder: Path, tmp_path: Path) -> None:
-    plan = write_plan(tmp_path, encoder)
+def test_models_of_teachers_are_looked_for_before_any_run(bert: Path, tmp_path: Path) -> None:
+    plan = write_plan(tmp_path, bert)
     missing = f'[[teachers]]\nencoder = "{tmp_path / "none"}"'
     plan.write_text(plan.read_text().replace("[[teachers]]", missing, 1))
     parsed: Any = read_plan(plan)
@@ -186,8 +181,8 @@ def test_models_of_teachers_are_looked_for_before_any_run(encoder: Path, tmp_pat
     assert caught.value.line == plan.read_text().splitlines().index(missing.splitlines()[1]) + 1
 
 
-def test_a_teacher_is_selected_by_its_label(encoder: Path, tmp_path: Path) -> None:
-    plan = write_plan(tmp_path, encoder)
+def test_a_teacher_is_selected_by_its_label(bert: Path, tmp_path: Path) -> None:
+    plan = write_plan(tmp_path, bert)
     plan.write_text(plan.read_text().replace("size = 2", 'label = "large"', 1))
     parsed = read_plan(plan)
     splits = prepare_splits(parsed)
@@ -197,8 +192,8 @@ def test_a_teacher_is_selected_by_its_label(encoder: Path, tmp_path: Path) -> No
         Selection.of(["method=ensemble"], parsed)
 
 
-def test_a_teacher_may_be_another_tagger_that_all_runs_share(encoder: Path, tmp_path: Path) -> None:
-    plan = write_plan(tmp_path, encoder)
+def test_a_teacher_may_be_another_tagger_that_all_runs_share(bert: Path, tmp_path: Path) -> None:
+    plan = write_plan(tmp_path, bert)
     larger = tiny.save(tmp_path / "larger", "bert")
     own = f'[[teachers]]\nsize = 1\nseeds = "shared"\nencoder = "{larger}"\nprecision = "fp32"\n'
     own += "training = { steps = 2 }"
@@ -212,8 +207,8 @@ def test_a_teacher_may_be_another_tagger_that_all_runs_share(encoder: Path, tmp_
     assert records["self soft", 1].config["arm"]["teacher"]["seeds"] == [1]
 
 
-def test_reports_show_a_teacher_without_recommending_it(encoder: Path, tmp_path: Path) -> None:
-    runs = runs_of(write_plan(tmp_path, encoder))
+def test_reports_show_a_teacher_without_recommending_it(bert: Path, tmp_path: Path) -> None:
+    runs = runs_of(write_plan(tmp_path, bert))
     records = [execute_run(runs[arm, seed])[0] for arm in ("gold", "ensemble") for seed in (1, 2)]
     assert [record.is_teacher for record in records] == [False, False, True, True]
     [results] = compare_arms(records).values()

@@ -39,11 +39,6 @@ def linear(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     return create_tagger("linear", encoder=str(folder), device="cpu", precision="fp32").fit(GOLD, config=CONFIG)
 
 
-@pytest.fixture(scope="module")
-def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny.save(tmp_path_factory.mktemp("encoder") / "bert", "bert")
-
-
 def argmax_tags(folder: Path, sentences: list[Sentence]) -> list[list[str]]:
     """The likeliest tag of the first sub-word of each word, by transformers alone."""
     model = transformers.AutoModelForTokenClassification.from_pretrained(folder)
@@ -127,6 +122,8 @@ def test_onnx_predicts_the_same_and_int8_nearly(name: str, params: Any, bert: Pa
         int8.fit(GOLD)
     with pytest.raises(ParameterError, match="an exported tagger is not saved"):
         int8.save(tmp_path / "x")
+    with pytest.raises(ParameterError, match="an exported tagger has no attentions"):
+        int8.attentions([["Ada", "left"]], layers=1)
 
 
 def test_an_exported_tagger_is_a_teacher(bert: Path, tmp_path: Path) -> None:
@@ -137,9 +134,10 @@ def test_an_exported_tagger_is_a_teacher(bert: Path, tmp_path: Path) -> None:
     folder = tmp_path / "onnx"
     folder.mkdir()
     export_onnx(tagger, folder)
-    teacher = Relabeller(tagger=str(folder)).fit(GOLD)
-    assert len(teacher.relabel(GOLD[:2])) == 2
-    assert f"@{read_config(folder)['sum'][:12]}:" in teacher.signature
+    for given in (str(folder), load_tagger(folder)):
+        teacher = Relabeller(tagger=given).fit(GOLD)
+        assert len(teacher.relabel(GOLD[:2])) == 2
+        assert f"@{read_config(folder)['sum'][:12]}:" in teacher.signature
 
 
 def test_spacy_loads_the_pipeline(bert: Path, tmp_path: Path) -> None:

@@ -29,21 +29,16 @@ SOFT = TagProbabilities(["O", "B-PER"], [[0.2, 0.8], [1.0, 0.0], [0.5, 0.5]], [1
 )
 
 
-@pytest.fixture(scope="module")
-def encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny.save(tmp_path_factory.mktemp("encoder"), "bert")
+@pytest.fixture
+def tokenizer(bert: Path) -> Any:
+    return transformers.AutoTokenizer.from_pretrained(bert)
 
 
 @pytest.fixture
-def tokenizer(encoder: Path) -> Any:
-    return transformers.AutoTokenizer.from_pretrained(encoder)
-
-
-@pytest.fixture
-def model(encoder: Path) -> Any:
+def model(bert: Path) -> Any:
     torch.manual_seed(1)
     cls = transformers.AutoModelForTokenClassification
-    return cls.from_pretrained(encoder, num_labels=len(TAGS), hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
+    return cls.from_pretrained(bert, num_labels=len(TAGS), hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
 
 
 @pytest.fixture(autouse=True)
@@ -134,12 +129,12 @@ def test_gradient_accumulation_changes_nothing(model: Any, tokenizer: Any, tmp_p
     assert loss == pytest.approx(expected, rel=1e-4)
 
 
-def test_training_lowers_the_loss_and_is_repeatable(encoder: Path, tokenizer: Any, tmp_path: Path) -> None:
+def test_training_lowers_the_loss_and_is_repeatable(bert: Path, tokenizer: Any, tmp_path: Path) -> None:
     losses = []
     for name in "ab":
         torch.manual_seed(2)
         cls = transformers.AutoModelForTokenClassification
-        model = cls.from_pretrained(encoder, num_labels=len(TAGS))
+        model = cls.from_pretrained(bert, num_labels=len(TAGS))
         losses.append(train(model, tmp_path / name, SoftLabelCollator(tokenizer, TAGS), [GOLD, SOFT], max_steps=8))
     assert losses[0] == losses[1]
     assert losses[0][-1] < losses[0][0] / 2

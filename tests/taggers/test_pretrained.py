@@ -22,13 +22,7 @@ from entaug.core.words import label_in_words
 from entaug.errors import InputError, MissingModelError, ParameterError
 from entaug.filters import create_filters
 from entaug.methods import create_augmenter
-from entaug.taggers.pretrained import (
-    PretrainedTagger,
-    ScoredMention,
-    parse_label_map,
-    propose_label_map,
-    split_name,
-)
+from entaug.taggers.pretrained import PretrainedTagger, ScoredMention, parse_label_map, propose_label_map, split_name
 from entaug.teacher.relabel import MentionOpinion, Relabeller, create_relabeller
 from helpers import tiny
 from helpers.command_line import fails
@@ -146,6 +140,8 @@ def test_given_maps_are_checked() -> None:
         Lookup("a@HUMAN=PER")
     with pytest.raises(ParameterError, match=r"names MISC, which the corpus does not have; the corpus has: LOC, PER"):
         Lookup("a@PERSON=MISC").fit(GOLD)
+    with pytest.raises(ParameterError, match=r"gives no label of the tagger one of the corpus; the corpus has: LOC"):
+        Lookup("a@PERSON=none").fit(GOLD)
     with pytest.raises(ParameterError, match=r"no label of the tagger stands for one of the corpus"):
         Lookup("a").fit([sentence("nothing/DRUG is here")])
     with pytest.raises(ParameterError, match="no map of labels yet"):

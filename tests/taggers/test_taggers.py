@@ -73,11 +73,6 @@ def encoder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 
 @pytest.fixture(scope="module")
-def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny.save(tmp_path_factory.mktemp("encoder") / "bert", "bert")
-
-
-@pytest.fixture(scope="module")
 def vectors(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny.word_vectors(tmp_path_factory.mktemp("vectors") / "words", GOLD)
 
@@ -674,6 +669,16 @@ def test_taggers_look_for_what_they_need(bert: Path, vectors: Path, tmp_path: Pa
     for hidden in (-1, True, 1.5, "9"):
         with pytest.raises(ParameterError, match="hidden must be"):
             create_tagger("static-bilstm-crf", hidden=hidden)
+
+
+@pytest.mark.parametrize("name", ["linear", "ensemble"])
+def test_a_trained_tagger_has_its_encoder(name: str, vectors: Path, tmp_path: Path) -> None:
+    encoder = tiny.save(tmp_path / "encoder", "bert")
+    made(name, encoder, vectors).fit(GOLD, config=TaggerTrainingConfig(steps=1)).save(tmp_path / "tagger")
+    shutil.rmtree(encoder)
+    load_tagger(tmp_path / "tagger").check_requirements()
+    with pytest.raises(MissingModelError, match="neither a folder nor a name"):
+        made(name, encoder, vectors).check_requirements()
 
 
 def test_a_place_that_cannot_be_written_is_told_before_training(bert: Path, tmp_path: Path) -> None:

@@ -71,7 +71,6 @@ class Component(Configurable, _KnowsGivenParameters):
 
     def _uses_backend(self, kind: str) -> bool:
         """Whether the backend of a field is needed with the present parameters."""
-        del kind
         return True
 
     def _models(self) -> list[LoadedModel]:

@@ -62,7 +62,6 @@ class FakeTrainable:
 
     def restore(self, folder: str | Path) -> Self:
         """Return a model with what `save` wrote."""
-        del folder
         return type(self)(self._words)
 
 
@@ -102,7 +101,6 @@ class FakeMaskedLM(FakeTrainable):
         checkpoint_dir: Path | None = None,
         progress: TrainingProgress | None = None,
     ) -> Self:
-        del new_tokens, checkpoint_dir
         return self._fit(texts, config.epochs, progress)
 
 
@@ -142,7 +140,6 @@ class FakeTagger:
     def fit(
         self, train: Iterable[Sentence], *, progress: TrainingProgress | None = None, augmented: Iterable[Sentence] = ()
     ) -> Self:
-        del progress
         self._known = {sentence.tokens: sentence for sentence in (*augmented, *train)}
         return self
 
@@ -167,5 +164,4 @@ class FakeTagger:
         return [float(s.mentions == p.mentions) for s, p in zip(sentences, predictions, strict=True)]
 
     def attentions(self, sentences: Sequence[Sequence[str]], layers: int = 4) -> list[NDArray[float32]]:
-        del layers
         return [array([[number_of(f"{a} {b}") for b in words] for a in words]) for words in sentences]

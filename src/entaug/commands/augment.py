@@ -25,14 +25,7 @@ from entaug.commands.options import (
     option_in_advance,
     read_unlabelled_options,
 )
-from entaug.commands.output import (
-    file_lines,
-    label_lines,
-    quantity,
-    rejection_lines,
-    relabelling_lines,
-    shown_path,
-)
+from entaug.commands.output import file_lines, label_lines, quantity, rejection_lines, relabelling_lines, shown_path
 from entaug.core.progress import Progress, no_progress
 from entaug.errors import ParameterError
 from entaug.files.mention_lists import mention_lists

@@ -28,7 +28,7 @@ from entaug.files.streams import is_stdout
 _LISTS = (Sequence, Iterable)
 _PLAIN = (str, Path, *_LISTS)  # types of which any text is a value
 # Parameters that are no options, or that options of `FileJob` give.
-_WITHOUT_OPTION = ("progress", "report", "on_wait", "on_error", "force")
+_WITHOUT_OPTION = ("progress", "report", "on_wait", "on_error", "force", "repair", "from_format", "read_options")
 
 
 # -------------------------------------------------------------------------------------------------------------- results

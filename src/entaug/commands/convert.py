@@ -28,11 +28,7 @@ class ConvertSummary(FileSummary):
 
 
 def convert(
-    input: str | Path,
-    output: str | Path = "-",
-    *,
-    progress: Progress = no_progress,
-    **files: Unpack[FileOptions],
+    input: str | Path, output: str | Path = "-", *, progress: Progress = no_progress, **files: Unpack[FileOptions]
 ) -> ConvertSummary:
     r"""Change the format, layout or tag scheme of a file.
 

@@ -317,11 +317,7 @@ _KINDS = {
         "To replace one: entaug list prompts NAME -o mine.toml, change it, and give --prompt mine.toml",
     ),
     "scales": _Kind(
-        packaged_scales,
-        lambda name: vars(packaged_scales()[name]),
-        _scale,
-        _both(_scale),
-        text=packaged_scales_text,
+        packaged_scales, lambda name: vars(packaged_scales()[name]), _scale, _both(_scale), text=packaged_scales_text
     ),
 }
 

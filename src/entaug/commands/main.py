@@ -20,7 +20,7 @@ from entaug._version import __version__
 from entaug.backends.chat.settings import RequestSettings, use_request_settings
 from entaug.backends.compute import ComputeSettings, use_compute_settings
 from entaug.commands.command import Command, given_parameters
-from entaug.commands.output import ExitCode, print_warnings
+from entaug.commands.output import print_warnings
 from entaug.config.registry import Registry, extra_of
 from entaug.errors import EntaugError, OutputError
 
@@ -51,6 +51,7 @@ _RARE = {
     *("warmup_ratio", "warmup_steps", "weight_decay", "max_grad_norm", "head_learning_rate", "gold_learning_rate"),
     *("pretraining_epochs", "consistency", "averaged_share"),
 }
+_BAD_INPUT, _BAD_OUTPUT, _INTERRUPTED, _BROKEN_PIPE = 2, 3, 130, 141
 _EXIT_CODES = """exit codes:
   0    success
   1    check found errors in the corpus
@@ -81,7 +82,7 @@ class _Parser(argparse.ArgumentParser):
                 self.error(f"unrecognized arguments: {option}{f'; did you mean {near[0]}?' if near else ''}")
 
     def error(self, message: str) -> NoReturn:
-        self.exit(ExitCode.BAD_INPUT, f"{self.prog}: error: {message}; see {self.prog} --help\n")
+        self.exit(_BAD_INPUT, f"{self.prog}: error: {message}; see {self.prog} --help\n")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -100,7 +101,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             return _report(error)
         is_resumable = bool(argv) and argv[0] in COMMANDS and COMMANDS[argv[0]].is_resumable
         sys.stderr.write(f"entaug: interrupted{'; run the same command again to resume' if is_resumable else ''}\n")
-        return ExitCode.INTERRUPTED
+        return _INTERRUPTED
     return code
 
 
@@ -187,7 +188,7 @@ def _report(error: BaseException) -> int:
     if isinstance(error, BrokenPipeError):
         # Python flushes standard output once more at exit: discard that.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return ExitCode.BROKEN_PIPE
+        return _BROKEN_PIPE
     if isinstance(error, OSError):
         # An OSError without a file name comes from standard output.
         if error.filename is None:
@@ -197,7 +198,7 @@ def _report(error: BaseException) -> int:
     if not isinstance(error, EntaugError):
         raise error
     sys.stderr.write(f"entaug: error: {error}\n")
-    return ExitCode.BAD_OUTPUT if isinstance(error, OutputError) else ExitCode.BAD_INPUT
+    return _BAD_OUTPUT if isinstance(error, OutputError) else _BAD_INPUT
 
 
 if __name__ == "__main__":

@@ -15,17 +15,6 @@ from entaug.files.json_text import json_text
 _MAX_NOTES = 20
 
 
-class ExitCode:
-    """Exit codes of the program."""
-
-    OK = 0
-    INVALID = 1
-    BAD_INPUT = 2
-    BAD_OUTPUT = 3
-    INTERRUPTED = 130
-    BROKEN_PIPE = 141
-
-
 def print_message(text: str) -> None:
     """Print a line on standard error."""
     sys.stderr.write(escape_control_characters(text, keep="\t\n") + "\n")

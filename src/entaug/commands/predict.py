@@ -224,8 +224,4 @@ def _language_of(file: Path) -> str:
     return running_text_language([Sentence(words)] if words else [])
 
 
-COMMAND = Command(
-    predict,
-    {"text": {"nargs": "+"}, "language": {"metavar": "CODE"}},
-    (FORCE, JSON, WRITING, COMPUTING),
-)
+COMMAND = Command(predict, {"text": {"nargs": "+"}, "language": {"metavar": "CODE"}}, (FORCE, JSON, WRITING, COMPUTING))

@@ -18,13 +18,7 @@ from entaug.errors import ParameterError
 from entaug.files.streams import STDIN
 from entaug.formats.augmented import read_augmented
 from entaug.formats.file_job import check_apart, check_output
-from entaug.metrics.quality import (
-    DEFAULT_MODELS,
-    Quality,
-    measure_corpus,
-    quality_markdown,
-    quality_table,
-)
+from entaug.metrics.quality import DEFAULT_MODELS, Quality, measure_corpus, quality_markdown, quality_table
 
 
 def quality(

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from entaug.backends.resolve import is_alias
 from entaug.commands.command import Command, Summary
@@ -17,7 +16,7 @@ from entaug.commands.output import print_message
 from entaug.config.params import Check, PositiveInt, check_arguments
 from entaug.core.progress import no_progress
 from entaug.errors import OutputError, ParameterError
-from entaug.files.atomic import output_error
+from entaug.files.atomic import make_folder
 from entaug.files.locks import claim
 from entaug.formats import read
 from entaug.formats.file_job import require_mentions
@@ -124,11 +123,7 @@ def serve(
     for sentences, file in ((gold, train), (tested, dev)):
         if file is not None:
             require_mentions(sentences, file)
-    folder = Path(output)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise output_error(folder, error) from None
+    folder = make_folder(Path(output))
     if not os.access(folder, os.W_OK):
         raise OutputError("cannot be written", path=str(folder), remedy="name another folder")
     password = os.environ.get(PASSWORD_VARIABLE, "")
@@ -151,10 +146,6 @@ def serve(
         return ServeSummary(server.url, service.model_version, service.versions.advice())
 
 
-def _values(_: argparse.Namespace) -> dict[str, Any]:
-    return {"report": print_message}
-
-
 COMMAND = Command(
     serve,
     {
@@ -165,6 +156,6 @@ COMMAND = Command(
         "language": {"metavar": "CODE"},
     },
     (COMPUTING,),
-    values=_values,
+    values=lambda _: {"report": print_message},
     progress=lambda **_: contextlib.nullcontext(no_progress),
 )

@@ -15,7 +15,7 @@ from entaug.core.corpus import Corpus
 from entaug.core.data import Sentence
 from entaug.core.progress import Progress, no_progress
 from entaug.errors import ParameterError
-from entaug.files.atomic import output_error
+from entaug.files.atomic import make_folder
 from entaug.files.streams import STDIN
 from entaug.formats.base import ReadReport
 from entaug.formats.file_job import FileJob, FileOptions, check_output, read_sentences
@@ -104,10 +104,7 @@ def subset(
         suffix = Path(name).suffix + path.name[len(name) :]
         if str(input) == STDIN:  # standard input has no extension, but the subsets need one
             suffix = source.format.extensions[0]
-        try:
-            Path(folder).mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise output_error(Path(folder), error) from None
+        make_folder(Path(folder))
         targets = {part: replace(source, path=Path(folder, f"{Path(name).stem}.{part}{suffix}")) for part in parts}
         for target_file in targets.values():
             check_output(target_file.path, input, force=job.force, folders=True)

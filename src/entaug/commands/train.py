@@ -29,11 +29,7 @@ _DEFAULT = "linear"
 _COMPUTE = ("device", "precision")  # set for all models by the options for computing
 _NESTED = ("params", "training")  # tables of an ensemble: the options of its taggers, and those of the training
 # What these options say has a meaning with these schedules only.
-_SCHEDULES = {
-    "gold_share": ("mixed", "staged"),
-    "first_stage": ("staged",),
-    "gold_learning_rate": ("staged",),
-}
+_SCHEDULES = {"gold_share": ("mixed", "staged"), "first_stage": ("staged",), "gold_learning_rate": ("staged",)}
 
 
 @dataclass(kw_only=True)

@@ -181,6 +181,14 @@ def import_object(place: str) -> Any:
         raise
 
 
+def import_extra(module: str, extra: str) -> Any:
+    """Import a module that comes with an extra."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise MissingExtraError(error.name or module, extra) from None
+
+
 def extra_of(error: ModuleNotFoundError) -> MissingExtraError | None:
     """Create an error with an install hint for a missing optional dependency."""
     missing = (error.name or "").partition(".")[0]

@@ -128,9 +128,7 @@ class CorpusTokenizer:
         self._keeps_at_end = {mark for mark, count in ends.items() if count > single[mark]}
         self._keeps_at_start = {mark for mark, count in starts.items() if count > single[mark]}
         # Contractions: "do n't", or "don't".
-        self._splits_clitics = clitics >= contractions and clitics > 0
-        if not clitics and not contractions:
-            self._splits_clitics = True
+        self._splits_clitics = clitics >= contractions
 
     def is_known(self, word: str) -> bool:
         """Whether a word occurs in the corpus, in any casing."""
@@ -154,17 +152,10 @@ class CorpusTokenizer:
                 or first in self._keeps_at_start
                 or (first in "-+.'’" and piece[1].isdigit())  # noqa: RUF001
             ):
-                if piece.startswith("...") and piece != "...":
-                    front.append("...")
-                    piece = piece[3:]
-                    continue
-                if piece == "...":
+                if piece == "..." or CLITIC.fullmatch(piece):
                     break
-                clitic = CLITIC.fullmatch(piece)
-                if clitic:
-                    break
-                front.append(piece[0])
-                piece = piece[1:]
+                front.append("..." if piece.startswith("...") else first)
+                piece = piece[len(front[-1]) :]
                 continue
             last = piece[-1]
             if piece.endswith("...") and len(piece) > 3:
@@ -180,9 +171,7 @@ class CorpusTokenizer:
                 piece = piece[:-1]
             else:
                 break
-        middle = [piece] if piece else []
-        if piece and piece not in self._known and len(piece) > 1:
-            middle = self._split_inside(piece)
+        middle = [piece] if piece in self._known else self._split_inside(piece)
         return [*front, *middle, *reversed(back)]
 
     def _split_inside(self, piece: str) -> list[str]:

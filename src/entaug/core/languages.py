@@ -17,66 +17,18 @@ _MIN_SHARE = 0.04  # share of these among all words
 _MIN_RATIO = 2.5  # how much more frequent they are than those of the given languages
 _MIN_LISTED = 0.02  # share of stop words by which a language is named
 
-LANGUAGE_NAMES = {
-    "af": "Afrikaans",
-    "ar": "Arabic",
-    "bg": "Bulgarian",
-    "bn": "Bengali",
-    "br": "Breton",
-    "ca": "Catalan",
-    "cs": "Czech",
-    "da": "Danish",
-    "de": "German",
-    "el": "Greek",
-    "en": "English",
-    "eo": "Esperanto",
-    "es": "Spanish",
-    "et": "Estonian",
-    "eu": "Basque",
-    "fa": "Persian",
-    "fi": "Finnish",
-    "fr": "French",
-    "ga": "Irish",
-    "gl": "Galician",
-    "gu": "Gujarati",
-    "ha": "Hausa",
-    "he": "Hebrew",
-    "hi": "Hindi",
-    "hr": "Croatian",
-    "hu": "Hungarian",
-    "hy": "Armenian",
-    "id": "Indonesian",
-    "it": "Italian",
-    "ja": "Japanese",
-    "ko": "Korean",
-    "ku": "Kurdish",
-    "la": "Latin",
-    "lt": "Lithuanian",
-    "lv": "Latvian",
-    "mr": "Marathi",
-    "ms": "Malay",
-    "nl": "Dutch",
-    "no": "Norwegian",
-    "pl": "Polish",
-    "pt": "Portuguese",
-    "ro": "Romanian",
-    "ru": "Russian",
-    "sk": "Slovak",
-    "sl": "Slovenian",
-    "so": "Somali",
-    "st": "Sotho",
-    "sv": "Swedish",
-    "sw": "Swahili",
-    "th": "Thai",
-    "tl": "Tagalog",
-    "tr": "Turkish",
-    "uk": "Ukrainian",
-    "ur": "Urdu",
-    "vi": "Vietnamese",
-    "yo": "Yoruba",
-    "zh": "Chinese",
-    "zu": "Zulu",
-}
+LANGUAGE_NAMES = dict(
+    pair.split("=")
+    for pair in (
+        "af=Afrikaans ar=Arabic bg=Bulgarian bn=Bengali br=Breton ca=Catalan cs=Czech da=Danish de=German el=Greek "
+        "en=English eo=Esperanto es=Spanish et=Estonian eu=Basque fa=Persian fi=Finnish fr=French ga=Irish "
+        "gl=Galician gu=Gujarati ha=Hausa he=Hebrew hi=Hindi hr=Croatian hu=Hungarian hy=Armenian id=Indonesian "
+        "it=Italian ja=Japanese ko=Korean ku=Kurdish la=Latin lt=Lithuanian lv=Latvian mr=Marathi ms=Malay nl=Dutch "
+        "no=Norwegian pl=Polish pt=Portuguese ro=Romanian ru=Russian sk=Slovak sl=Slovenian so=Somali st=Sotho "
+        "sv=Swedish sw=Swahili th=Thai tl=Tagalog tr=Turkish uk=Ukrainian ur=Urdu vi=Vietnamese yo=Yoruba "
+        "zh=Chinese zu=Zulu"
+    ).split()
+)
 """The English names of languages by ISO 639-1 code."""
 
 

@@ -10,16 +10,7 @@ from itertools import pairwise
 from entaug.core.edits import Edit
 
 _JOINING = "-/_&+#@"  # characters that continue a word
-PRINTED_FORMS = {
-    "-LRB-": "(",
-    "-RRB-": ")",
-    "-LSB-": "[",
-    "-RSB-": "]",
-    "-LCB-": "{",
-    "-RCB-": "}",
-    "``": '"',
-    "''": '"',
-}
+PRINTED_FORMS = dict(zip("-LRB- -RRB- -LSB- -RSB- -LCB- -RCB- `` ''".split(), '()[]{}""', strict=True))
 """Brackets and quotes of treebanks, with their form in printed text."""
 CLITIC = re.compile(r"(?i)(?:n['’]t|['’](?:s|re|ve|ll|d|m))")  # noqa: RUF001
 _CLOSING = frozenset((",", ".", ";", ":", "!", "?", ")", "]", "}", "%", "...", "…", "»", "”", "’", "''"))  # noqa: RUF001

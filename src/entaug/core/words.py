@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
@@ -117,6 +118,21 @@ def _is_available(language: str) -> bool:
 
 StopWords = Annotated[str, Check(_is_available, "the code of a language, several joined by +, or a file")]
 """A parameter of `stop_words`."""
+
+BRACKETS = {"(": ")", "[": "]", "{": "}", "«": "»", "“": "”", "-LRB-": "-RRB-", "``": "''"}
+"""The brackets and quotation marks that close others."""
+
+
+def is_unbalanced(words: Sequence[str]) -> bool:
+    """Whether words have an unpaired bracket or quotation mark."""
+    open_: list[str] = []
+    for word in words:
+        if word in BRACKETS:
+            open_.append(BRACKETS[word])
+        elif word in BRACKETS.values() and (not open_ or open_.pop() != word):
+            return True
+    return bool(open_) or words.count('"') % 2 == 1
+
 
 AUTO = "auto"
 StopWordsOrAuto = Annotated[

@@ -201,6 +201,15 @@ def atomic_folder(path: Path, before_replacing: Callable[[Path], object] | None 
         yield new
 
 
+def make_folder(path: Path) -> Path:
+    """Make a folder and those above it, unless they exist."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise output_error(path, error) from None
+    return path
+
+
 def check_new_folder(path: Path) -> None:
     """Check that a folder is new or empty and can be written, and not the current one, which cannot be replaced."""
     if path.exists() and path.samefile("."):

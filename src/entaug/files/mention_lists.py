@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import re
@@ -149,11 +150,11 @@ def _read(path: Path, column: str | None, label: str | None, version: tuple[int,
 def parse_specification(specification: str) -> tuple[Path, str | None, str | None]:
     """Divide the specification of a list into its parts; names of files may hold the characters that separate these."""
     place, equals, label = specification.rpartition("=")
-    if not equals or Path(specification).exists():
+    if not equals or _exists(specification):
         place, label = specification, ""
     path, column = Path(place), None
     front, colon, back = place.rpartition(":")
-    if colon and front and not path.exists() and not back.startswith(("/", "\\")):
+    if colon and front and not _exists(path) and not back.startswith(("/", "\\")):
         path, column = Path(front), back
     label, suffix = label.strip(), _suffix(path)
     shown = f"{path.name}:{column}" if column else path.name
@@ -244,8 +245,15 @@ def mention_lists(value: object) -> list[MentionList]:
     raise ParameterError(f"mentions must be {_EXPECTED}, not {value!r:.60}", parameter="mentions")
 
 
+def _exists(place: str | Path) -> bool:
+    """Whether there is such a file; several in one text may be too long for the name of one."""
+    with contextlib.suppress(OSError):
+        return Path(place).exists()
+    return False
+
+
 def _split(value: str) -> list[str]:
-    return [value] if _SEPARATOR not in value or Path(value).exists() else value.split(_SEPARATOR)
+    return [value] if _SEPARATOR not in value or _exists(value) else value.split(_SEPARATOR)
 
 
 def _texts(texts: object) -> Sequence[str]:
@@ -264,10 +272,11 @@ def describe_mention_lists(value: object) -> str | None:
 def relative_to_folder(value: object, folder: Path) -> object:
     """The lists of a parameter with paths relative to a folder, as plans have them."""
     if isinstance(value, str):
-        return [str(folder / Path(part.strip()).expanduser()) for part in value.split(_SEPARATOR)]
+        parts = [value] if _exists(folder / value) else value.split(_SEPARATOR)
+        return [str(folder / Path(part.strip()).expanduser()) for part in parts]
     if isinstance(value, list | tuple):
-        parts = [relative_to_folder(one, folder) for one in value]
-        return [item for part in parts for item in (part if isinstance(part, list) else [part])]
+        lists = [relative_to_folder(one, folder) for one in value]
+        return [item for part in lists for item in (part if isinstance(part, list) else [part])]
     return value
 
 

@@ -20,7 +20,7 @@ from entaug.core.data import Sentence
 from entaug.core.languages import LanguageProfile, language_name
 from entaug.core.mentions import Mention, Span
 from entaug.core.phrases import Phrases, known_mentions
-from entaug.core.words import AUTO, is_word, label_in_words, stop_words
+from entaug.core.words import AUTO, BRACKETS, is_unbalanced, is_word, label_in_words, stop_words
 from entaug.filters.base import Filter
 
 NOT_WORDS = ("#", "@", "http", "www.")
@@ -90,10 +90,7 @@ class NameEvidence:
     # and types whose mentions are mostly nouns.
 
     def __init__(
-        self,
-        gold: Sequence[Sentence],
-        word_cases: WordCases | None = None,
-        stop_words: frozenset[str] = frozenset(),
+        self, gold: Sequence[Sentence], word_cases: WordCases | None = None, stop_words: frozenset[str] = frozenset()
     ) -> None:
         self.stop_words = stop_words
         self._word_cases = word_cases
@@ -107,7 +104,7 @@ class NameEvidence:
         self._as_written: set[tuple[str, ...]] = set()
         self._words: defaultdict[str, Counter[str]] = defaultdict(Counter)  # words of mentions, with their labels
         self._capitalised: defaultdict[str, Counter[bool]] = defaultdict(Counter)  # of mentions, by label
-        self._edges: tuple[set[str], set[str]] = (set(), set())
+        self.edges: tuple[set[str], set[str]] = (set(), set())
         self.adjacent_labels: set[tuple[str, str]] = set()
         for sentence in gold:
             self._add(sentence)
@@ -177,8 +174,8 @@ class NameEvidence:
             folded = _folded(words)
             self._mentions[folded][mention.label] += 1
             self._as_written.add(words)
-            self._edges[0].add(folded[0])
-            self._edges[1].add(folded[-1])
+            self.edges[0].add(folded[0])
+            self.edges[1].add(folded[-1])
             for i, word in enumerate(folded):
                 self._words[word][mention.label] += 1
                 self._places[mention.label, word].add(self._place(words, i))
@@ -252,14 +249,6 @@ class NameEvidence:
     def word_labels(self, word: str) -> Counter[str]:
         """Count the labels of the mentions in which a word occurs."""
         return self._words.get(word.casefold(), Counter())
-
-    def may_begin(self, word: str) -> bool:
-        """Whether a mention of the corpus begins with a word."""
-        return word.casefold() in self._edges[0]
-
-    def may_end(self, word: str) -> bool:
-        """Whether a mention of the corpus ends with a word."""
-        return word.casefold() in self._edges[1]
 
     def capitalisation(self, label: str) -> bool | None:
         """Capitalisation of the mentions of a label."""
@@ -576,11 +565,10 @@ class UncasedNames:
 Faults = Iterator[tuple[str, ...]]
 """The words of each fault that a check finds."""
 
-_BRACKETS = {"(": ")", "[": "]", "{": "}", "«": "»", "“": "”", "-LRB-": "-RRB-", "``": "''"}
-_CLOSING_BRACKETS = frozenset(_BRACKETS.values())
 _LONGEST_ACRONYM = 5
 # What prompts, templates, markup and chat leave behind. Tokens of the corpus are never refused for it.
-_MARKS = re.compile(r"[|<>{}\\^~_]+|#{2,}|={2,}|\*{2,}|<[^ ]*>|\[/?[A-Za-z]+\]|&[a-z]+;|[BIESLU]-[A-Za-z_]+|\ufffd")
+_MARKS = re.compile(r"[|<>{}\\^~_]+|#{2,}|={2,}|\*{2,}|<[^ ]*>|\[/?[A-Za-z]+\]|&[a-z]+;|\ufffd")
+_PREFIXES = frozenset("BIESLU")  # of tags
 _PHRASES = (
     ("citation", "needed"),
     ("clarification", "needed"),
@@ -678,17 +666,6 @@ class CheckedSentence:
         return token.lower() in self.names.stop_words and not (len(token) > 1 and token.isupper())
 
 
-def _is_unbalanced(words: Sequence[str]) -> bool:
-    """Whether words have an unpaired bracket or quotation mark."""
-    open_: list[str] = []
-    for word in words:
-        if word in _BRACKETS:
-            open_.append(_BRACKETS[word])
-        elif word in _CLOSING_BRACKETS and (not open_ or open_.pop() != word):
-            return True
-    return bool(open_) or words.count('"') % 2 == 1
-
-
 # ------------------------------------------------------------------------------------------------------------- mentions
 
 
@@ -699,7 +676,7 @@ def _new_mentions(is_faulty: Callable[[CheckedSentence, Mention], bool], judged:
 
 def _has_unpaired_bracket(judged: CheckedSentence, mention: Mention) -> bool:
     """Whether a mention has an unpaired bracket."""
-    return _is_unbalanced(judged.words(mention))
+    return is_unbalanced(judged.words(mention))
 
 
 def _is_ordinary(judged: CheckedSentence, mention: Mention) -> bool:
@@ -761,8 +738,8 @@ def _has_odd_edge(judged: CheckedSentence, mention: Mention) -> bool:
     words, names = judged.words(mention), judged.names
     first, last = words[0], words[-1]
     return len(words) > 1 and (
-        (judged.is_function_word(first) and not has_capital(first) and not names.may_begin(first))
-        or (judged.is_function_word(last) and not has_capital(last) and not names.may_end(last))
+        (judged.is_function_word(first) and not has_capital(first) and first.casefold() not in names.edges[0])
+        or (judged.is_function_word(last) and not has_capital(last) and last.casefold() not in names.edges[1])
     )
 
 
@@ -855,7 +832,9 @@ def label_names(judged: CheckedSentence) -> Faults:
 def markup(judged: CheckedSentence) -> Faults:
     """Find marks of a prompt, a template, markup or chat that no training sentence has."""
     for token in judged.tokens:
-        if _MARKS.fullmatch(token) and token.casefold() not in judged.names.vocabulary:
+        prefix, _, label = token.partition("-")
+        is_mark = _MARKS.fullmatch(token) or (prefix in _PREFIXES and label in judged.names.labels)
+        if is_mark and token.casefold() not in judged.names.vocabulary:
             yield (token,)
     lower = tuple(token.lower() for token in judged.tokens)
     for phrase in _PHRASES:
@@ -878,8 +857,8 @@ def repetitions(judged: CheckedSentence) -> Faults:
 
 def unpaired_brackets(judged: CheckedSentence) -> Faults:
     """Find whether a bracket is opened and not closed, or closed and not opened."""
-    brackets = tuple(token for token in judged.tokens if token in _BRACKETS or token in _CLOSING_BRACKETS)
-    if _is_unbalanced(brackets):
+    brackets = tuple(token for token in judged.tokens if token in BRACKETS or token in BRACKETS.values())
+    if is_unbalanced(brackets):
         yield brackets
 
 

@@ -143,7 +143,6 @@ class Similarity(Filter):
             raise ParameterError(f"min_similarity must not be above max_similarity, but {low} is above {high}")
 
     def _uses_backend(self, kind: str) -> bool:
-        del kind
         return self.metric != "tokens"
 
     def _judge(self, sentences: Sequence[Sentence], sources: Sequence[Sentence | None]) -> list[str | None]:
@@ -208,7 +207,6 @@ class Consistency(Filter):
         self._trained: Tagger = self.tagger_ if is_trained else self.tagger_.fit(gold)
 
     def _judge(self, sentences: Sequence[Sentence], sources: Sequence[Sentence | None]) -> list[str | None]:
-        del sources
         if self.min_confidence is None:
             predictions = self._trained.predict(sentences)
             # A tagger of another library may have no counterpart of some labels: of these it says nothing.

@@ -11,12 +11,10 @@ from typing import Any, Literal
 
 from entaug.config.params import NonNegativeFloat, PositiveInt, Probability
 from entaug.core.data import Sentence
-from entaug.core.words import StopWords, stop_words
+from entaug.core.words import BRACKETS, StopWords, stop_words
 from entaug.errors import InputError, ParameterError
 from entaug.filters.base import Filter, HeldOut, content_digest
 from entaug.metrics.near_duplicates import NearDuplicateIndex, similarity
-
-_BRACKETS = (("(", ")"), ("[", "]"), ("{", "}"), ("-LRB-", "-RRB-"), ("``", "''"), ("“", "”"), ("«", "»"))
 
 _NO_MENTION = "no mention is left"
 _NO_WORD = "a mention without words"
@@ -113,7 +111,7 @@ def _is_odd(token: str) -> bool:
 def _count_unpaired(tokens: Sequence[str]) -> int:
     """Count unmatched brackets and quotes; a closing bracket before any opening one is unmatched."""
     count = tokens.count('"') % 2
-    for opening, closing in _BRACKETS:
+    for opening, closing in BRACKETS.items():
         open_ = 0
         for token in tokens:
             if token == opening:
@@ -301,7 +299,6 @@ class Leakage(Filter):
         return {words[i : i + n] for words in texts for i in range(len(words) - n + 1)}
 
     def _judge(self, sentences: Sequence[Sentence], sources: Sequence[Sentence | None]) -> list[str | None]:
-        del sources
         reasons = {"equal": _HELD_OUT, "near": _NEAR_HELD_OUT}
         return [
             reasons.get(found) or (_SHARED_NGRAM if self._ngrams([sentence]) & self._held_out_ngrams else None)

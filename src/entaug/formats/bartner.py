@@ -74,7 +74,6 @@ class Bartner(BaseFormat):
     def read(
         self, path: Path, dialect: BartnerDialect, reading: ReadReport, start: int = 0, stop: int | None = None
     ) -> Iterator[Sentence]:
-        del dialect
 
         def parse(number: int, lines: list[str]) -> Iterable[Sentence]:
             return _parse(number, lines, reading)
@@ -82,7 +81,6 @@ class Bartner(BaseFormat):
         return read_records(path, _threes(path, start, stop, reading.notes), parse, reading, is_whole=stop is None)
 
     def dump(self, sentence: Sentence, dialect: BartnerDialect) -> str:
-        del dialect
         for token in sentence.tokens:
             if token != token.strip() or not {" ", "\n", "\r", "\0"}.isdisjoint(token):
                 raise _loss("token", token, sentence)
@@ -177,7 +175,6 @@ class BartnerNested(BufferedFormat):
         return all(type(value) is list and set(map(type, value[:1])) <= {list} for value in lists)
 
     def sentences(self, path: Path, dialect: BartnerNestedDialect, reading: ReadReport) -> Iterator[Sentence]:
-        del dialect
 
         def parse(number: int, line: str) -> Iterator[Sentence]:
             return _sentences(as_object(parse_json(line), _DOCUMENT), number, reading)
@@ -185,7 +182,6 @@ class BartnerNested(BufferedFormat):
         return read_records(path, numbered_lines(path, notes=reading.notes), parse, reading)
 
     def write(self, sentences: Iterable[Sentence], path: Path, dialect: BartnerNestedDialect) -> None:
-        del dialect
 
         def documents() -> Iterator[list[Sentence]]:
             for group in group_by_document(sentences):
@@ -198,7 +194,6 @@ class BartnerNested(BufferedFormat):
         write_objects(path, (to_json(_record(group), group[0].key) for group in documents()), is_array=False)
 
     def check(self, sentence: Sentence, dialect: BartnerNestedDialect) -> None:
-        del dialect
         self.check_contiguous(sentence, "write the form for discontinuous mentions: --to bartner")
 
 

@@ -223,7 +223,6 @@ class BaseFormat(abc.ABC):
         Returns:
             Fields of the dialect by name; given options take precedence.
         """
-        del path, dialect, options
         return {}
 
     def detect_dialect(self, path: Path, **options: Any) -> Any:
@@ -272,7 +271,6 @@ class BaseFormat(abc.ABC):
             sample: the first of the sentences.
             given: the names of the options that are given; the others may be those of a file that was read.
         """
-        del sample, given
         return dialect
 
     @abc.abstractmethod
@@ -294,7 +292,6 @@ class BaseFormat(abc.ABC):
             sentence: the sentence.
             dialect: the dialect that it is written in.
         """
-        del dialect
         return sentence
 
     def lost(self, sentence: Sentence, dialect: Any) -> list[str]:
@@ -307,7 +304,6 @@ class BaseFormat(abc.ABC):
         Returns:
             Descriptions of columns and fields, and ``"text"`` for white space.
         """
-        del dialect
         lost = [] if self.carries.columns else [f"column {name!r}" for name in sentence.columns]
         kept = self.carries.fields
         lost += [f"field {name!r}" for name in sentence.fields if name in self.reserved_fields or not kept]

@@ -94,7 +94,6 @@ class BioC(DocumentFormat):
         return "" if _is_xml(path) else "document"
 
     def records(self, path: Path, dialect: BioCDialect, reading: ReadReport) -> Iterable[tuple[int, Any]]:
-        del dialect
         return _XmlDocuments(path, reading).read() if _is_xml(path) else _json_documents(path, reading)
 
     def parse(self, record: Any, dialect: BioCDialect, reading: ReadReport) -> Document:

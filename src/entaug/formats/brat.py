@@ -524,5 +524,4 @@ class Brat(DocumentFolder, StandoffFormat):
         return lost
 
     def write(self, sentences: Iterable[Sentence], path: Path, dialect: BratDialect) -> None:
-        del dialect
         write_documents((document_files(g, n) for n, g in enumerate(group_documents(sentences), start=1)), path)

@@ -37,7 +37,6 @@ class BufferedFormat(BaseFormat):
         Args:
             path: the folder.
         """
-        del path
         return False
 
     @abc.abstractmethod

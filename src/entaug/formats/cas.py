@@ -17,14 +17,16 @@ import warnings
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from io import BytesIO
 from itertools import pairwise
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from entaug.config.registry import import_extra
 from entaug.core.data import Sentence
 from entaug.core.mentions import Span
-from entaug.errors import InputError, LossError, MissingExtraError, OutputError
+from entaug.errors import InputError, LossError, OutputError
 from entaug.files.atomic import atomic_file
 from entaug.files.streams import read_beginning, read_bytes
 from entaug.formats.base import FormatCapabilities, ReadReport
@@ -90,11 +92,9 @@ class CasFormat(DocumentFormat):
         return [path] if types is None or not _is_xmi(path) else [path, path.with_name(types)]
 
     def unit(self, path: Path) -> str:
-        del path
         return "document"
 
     def records(self, path: Path, dialect: CasDialect, reading: ReadReport) -> Iterator[tuple[int, Any]]:
-        del dialect, reading
         return enumerate(_read_files(path), start=1)
 
     def parse(self, record: tuple[str, Any], dialect: CasDialect, reading: ReadReport) -> Document:
@@ -105,7 +105,6 @@ class CasFormat(DocumentFormat):
         return type(value) is str and value != "" and name.isidentifier() and name[:1] != "_" and name not in reserved
 
     def writes_id(self, sentence: Sentence) -> bool:
-        del sentence
         return False
 
     def write(self, sentences: Iterable[Sentence], path: Path, dialect: CasDialect) -> None:
@@ -122,13 +121,7 @@ class CasFormat(DocumentFormat):
                     archive.writestr(zipfile.ZipInfo(name), content)  # of no date, so that equal data give equal bytes
 
 
-def _cassis() -> Any:
-    """The library that reads and writes CAS."""
-    try:
-        import cassis
-    except ImportError as error:
-        raise MissingExtraError(error.name or "cassis", "cas") from None
-    return cassis
+_cassis = partial(import_extra, "cassis", "cas")
 
 
 # ------------------------------------------------------------------------------------------------------------- reading
@@ -158,7 +151,8 @@ def _read_files(path: Path) -> Iterator[tuple[str, Any]]:
         except InputError as error:
             error.locate(str(path))
             raise
-        yield path.stem, _parse(lambda: _cassis().load_cas_from_json(BytesIO(data)), path)
+        cassis = _cassis()
+        yield path.stem, _parse(lambda: cassis.load_cas_from_json(BytesIO(data)), path)
 
 
 def _read_archive(path: Path) -> Iterator[tuple[str, Any]]:

@@ -27,13 +27,7 @@ from entaug.formats.base import BEFORE, ENTITY_FIELDS, FormatCapabilities, ReadR
 from entaug.formats.buffered import BufferedFormat
 from entaug.formats.records import as_object, as_objects, parse_json, peek_records, read_given, to_json, write_objects
 from entaug.formats.text import CharMention, Document, SegmentationOptions
-from entaug.formats.text_records import (
-    char_mention,
-    char_spans,
-    cut_record,
-    layout_text,
-    token_spans,
-)
+from entaug.formats.text_records import char_mention, char_spans, cut_record, layout_text, token_spans
 from entaug.formats.token_records import pop_id
 
 _FENCE = re.compile(r"\s*```\w*\n(.*?)\n?\s*```\s*", re.DOTALL)
@@ -97,7 +91,6 @@ class Chat(BufferedFormat):
         return bool(records) and type(records[0]) is dict and _shape_of(records[0]) is not None
 
     def detect(self, path: Path, dialect: ChatDialect, options: Mapping[str, Any]) -> dict[str, Any]:
-        del dialect, options
         found, is_array = peek_records(path, _SAMPLE)
         records = [record for record in found if type(record) is dict]
         detected: dict[str, Any] = {"array": is_array}

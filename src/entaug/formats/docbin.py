@@ -16,12 +16,13 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Sized
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+from entaug.config.registry import import_extra
 from entaug.core.data import Sentence
-from entaug.errors import InputError, LossError, MissingExtraError
+from entaug.errors import InputError, LossError
 from entaug.files.atomic import atomic_file
 from entaug.files.streams import read_beginning, read_bytes
 from entaug.formats.base import BEFORE, ENTITY_FIELDS, NO_LABELS, ReadReport
@@ -119,16 +120,10 @@ class DocBinFormat(SpacyFormat):
             out.write(writer.to_bytes())
 
     def lost(self, sentence: Sentence, dialect: DocBinDialect) -> list[str]:
-        del dialect
         return ["trees of augmented sentences"] * has_stale_tree(sentence)
 
 
-def _import_spacy() -> Any:
-    try:
-        import spacy
-    except ImportError as error:
-        raise MissingExtraError(error.name or "spacy", "spacy") from None
-    return spacy
+_import_spacy = partial(import_extra, "spacy", "spacy")
 
 
 # ----------------------------------------------------------------------------------------------- documents in memory

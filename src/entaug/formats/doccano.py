@@ -43,7 +43,7 @@ from entaug.formats.token_records import (
 
 _Field = Literal["label", "labels", "entities", "annotations", "mentions", "entity_mentions", "spans", "ner"]
 _FIELDS: tuple[str, ...] = get_args(_Field)
-_OF_MENTION = ("label", "start_offset", "end_offset")
+_OF_MENTION = ("label", "start_offset", "end_offset", "start", "end")
 # Relations refer to the ids of entities, which a new text does not have.
 _OF_SOURCE = ("relations", "Comments", "comments")
 
@@ -92,7 +92,6 @@ class Doccano(TextLines):
         return None if is_empty and not {"tokens", "entities"} <= record.keys() else False
 
     def detect(self, path: Path, dialect: DoccanoDialect, options: Mapping[str, Any]) -> dict[str, Any]:
-        del dialect, options
         detected: dict[str, Any] = {}
         for record in peek_records(path, 20)[0]:
             if type(record) is not dict:
@@ -146,11 +145,11 @@ class Doccano(TextLines):
         return to_json(record, sentence.key).decode() + "\n"
 
     def lost(self, sentence: Sentence, dialect: DoccanoDialect) -> list[str]:
-        # Columns, fields whose names are in use, and, if labels are lists, fields of mentions.
-        lost = super().lost(sentence, dialect)
-        if not dialect.objects:
-            names = {name for fields in entity_fields(sentence) for name in fields}
-            lost += sorted(f"field {name!r} of mentions" for name in names)
+        # Columns, fields whose names are in use, and, if labels are lists, all fields of mentions.
+        names = {name for fields in entity_fields(sentence) for name in fields}
+        if dialect.objects:
+            names.intersection_update(_OF_MENTION)
+        lost = super().lost(sentence, dialect) + sorted(f"field {name!r} of mentions" for name in names)
         taken = {dialect.text, dialect.field, *(("tokens",) if dialect.tokens else ())}
         return lost + [f"field {name!r}" for name in sentence.fields if name in taken]
 

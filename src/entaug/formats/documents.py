@@ -91,7 +91,6 @@ class StandoffFormat(BufferedFormat):
 
     def check(self, sentence: Sentence, dialect: Any) -> None:
         """Check characters and labels; and without tokens, that mentions differ by more than white space."""
-        del dialect
         if not self.carries.discontinuous:
             self.check_contiguous(sentence)
         document = self.to_document(sentence)
@@ -121,12 +120,10 @@ class StandoffFormat(BufferedFormat):
 
     def writes_field(self, name: str, value: Any, dialect: Any) -> bool:
         """Whether a further field of a mention is written."""
-        del name, value, dialect
         return True
 
     def writes_id(self, sentence: Sentence) -> bool:
         """Whether the id of a sentence without a document is written."""
-        del sentence
         return True
 
     def lost(self, sentence: Sentence, dialect: Any) -> list[str]:
@@ -149,7 +146,6 @@ class DocumentFormat(StandoffFormat):
 
     def unit(self, path: Path) -> str | None:
         """The name of a record in messages; see `read_records`."""
-        del path
         return ""
 
     @abc.abstractmethod
@@ -189,10 +185,6 @@ class DocumentFolder(BufferedFormat):
         """Where the text of some annotations may be."""
         return [annotations.with_suffix(".txt")]
 
-    def document_name(self, name: str) -> str:
-        """The name of the document whose file of annotations has a name, both without extension."""
-        return name
-
     def recognises(self, path: Path) -> bool:
         annotations = path.with_suffix(self.extensions[0]) if path.suffix == ".txt" else path
         return holds_document(annotations, self.extensions[0], self.is_document)
@@ -212,7 +204,7 @@ class DocumentFolder(BufferedFormat):
             if walked[file].endswith(end):
                 text = next((one for one in self.texts_of(file) if one in walked), None)
                 texts.discard(text or file)
-                yield self.document_name(walked[file].removesuffix(end)), file, text
+                yield walked[file].removesuffix(end), file, text
         if texts:
             reading.notes[f"text without annotations (.txt without {end}) left out"] += len(texts)
 

@@ -58,12 +58,10 @@ class Gliner(TokenRecords):
     of_source = ("relations",)  # they name mentions by number
 
     def detect(self, path: Path, dialect: GlinerDialect, options: Mapping[str, Any]) -> dict[str, Any]:
-        del dialect, options
         is_usual = has_lines(path) == are_lines(path)
         return {} if is_usual else {"layout": "lines" if has_lines(path) else "array"}
 
     def parse_mention(self, value: Any, reading: ReadReport) -> tuple[Mention, dict[str, Any]]:
-        del reading
         if type(value) is not list or len(value) != 3:
             what = f"a mention must be [first token, last token, label], not {value!r:.80}"
             raise InputError(what, remedy=self.example)
@@ -74,7 +72,6 @@ class Gliner(TokenRecords):
         return Mention(label, ((first, last + 1),)), {}
 
     def mention_value(self, mention: Mention, fields: Mapping[str, Any]) -> Any:
-        del fields
         return mention.start, mention.end - 1, mention.label
 
     def renumbered(self, fields: Mapping[str, Any], given: list[Mention], mentions: list[Mention]) -> dict[str, Any]:
@@ -100,4 +97,4 @@ class Gliner(TokenRecords):
     def lost(self, sentence: Sentence, dialect: GlinerDialect) -> list[str]:
         lost = super().lost(sentence, dialect) + ["fields of mentions"] * (ENTITY_FIELDS in sentence.fields)
         hides_spaces = sentence.spaces is not None and align_spaces(sentence.tokens, sentence.text) != sentence.spaces
-        return lost + ["text"] * hides_spaces
+        return lost + ["text"] * (hides_spaces and "text" not in lost)

@@ -32,7 +32,7 @@ from entaug.formats.token_records import unique_mentions
 
 _CONCEPT = re.compile(r'c="(.*)" (\d{1,9}):(\d{1,9}) (\d{1,9}):(\d{1,9})\|\|t="([^"]+)"')
 _BETWEEN = re.compile("[ \t]+")
-_NOT_IN_TOKENS = re.compile("[ \t\r\n]")
+_NOT_IN_TOKENS = re.compile("[ \t\r\n\0\ufeff\ud800-\udfff]")
 _REMEDY = 'write c="words" LINE:FIRST LINE:LAST||t="label"'
 _HEAD_SIZE = 1 << 12
 _MAX_EMPTY_LINES = 1000  # before a sentence, to keep its line
@@ -66,13 +66,10 @@ class I2b2(DocumentFolder):
         name = annotations.with_suffix(".txt").name
         return [annotations.with_name(name), annotations.parent.parent / "txt" / name]
 
-    def document_name(self, name: str) -> str:
-        return re.sub(r"(^|/)concept/([^/]*)$", r"\1\2", name)
-
     def read_document(
         self, name: str, annotations: Path, text: Path, dialect: I2b2Dialect, reading: ReadReport
     ) -> Iterator[Sentence]:
-        del dialect
+        name = re.sub(r"(^|/)concept/([^/]*)$", r"\1\2", name)
         lines = [[token for token in _BETWEEN.split(line) if token] for _, line in checked_lines(text, reading.notes)]
         mentions: defaultdict[int, dict[Mention, None]] = defaultdict(dict)
         for number, concept in checked_lines(annotations, reading.notes):
@@ -92,15 +89,15 @@ class I2b2(DocumentFolder):
             offset += sum(map(len, tokens)) + max(1, len(tokens))
 
     def check(self, sentence: Sentence, dialect: I2b2Dialect) -> None:
-        del dialect
         self.check_contiguous(sentence)
         subject = f"sentence {sentence.key}"
         for token in sentence.tokens:
-            if _NOT_IN_TOKENS.search(token) or "\0" in token:
-                held = "a NUL character" if "\0" in token else "white space"
+            if found := _NOT_IN_TOKENS.search(token):
+                special = "a NUL character" if found[0] == "\0" else f"the character {found[0]!a}"
+                held = "white space" if found[0].isspace() else special
                 raise LossError(f"token {token!r} holds {held}", path=subject, remedy="write JSON lines")
         for mention in sentence.mentions:
-            if any(character in '"\r\n\0' for character in mention.label):
+            if re.search('["\r\n\0\ud800-\udfff]', mention.label):
                 what = f"the label {mention.label!r} holds a quotation mark or a line end"
                 raise LossError(what, path=subject, remedy="rename it, or write JSON lines")
 
@@ -109,7 +106,6 @@ class I2b2(DocumentFolder):
         return lost + ["id"] * (sentence.id is not None and _line_number(sentence) is None)
 
     def write(self, sentences: Iterable[Sentence], path: Path, dialect: I2b2Dialect) -> None:
-        del dialect
         documents: defaultdict[str, list[Sentence]] = defaultdict(list)
         for group in group_by_document(sentences):
             documents[_document_name(group[0])] += group

@@ -31,7 +31,7 @@ from entaug.core.spacing import infer_spaces
 from entaug.core.tags import Overlap, is_tag
 from entaug.errors import InputError, LossError
 from entaug.files.atomic import atomic_file
-from entaug.files.streams import decode_text, read_beginning, read_bytes
+from entaug.files.streams import decode_text, encode_text, read_beginning, read_bytes
 from entaug.formats.base import BEFORE, ENTITY_FIELDS, FormatCapabilities, ReadReport, before_of
 from entaug.formats.buffered import BufferedFormat
 from entaug.formats.records import numbered_lines, read_records
@@ -110,7 +110,7 @@ class Inline(BufferedFormat):
         text = read_beginning(path).decode("utf-8-sig", "replace")
         if _OTHER_FORMATS.match(text):
             return False
-        lines = [line for line in text.splitlines() if line.strip()][:_SAMPLE]
+        lines = [line.removeprefix("\ufeff") for line in text.splitlines() if line.strip()][:_SAMPLE]
         if any(is_tag(line.split()[-1]) for line in lines):
             return False
         marked = [line for line in lines if _PAIR.search(line) or _BRACKETS.search(line)]
@@ -118,7 +118,7 @@ class Inline(BufferedFormat):
 
     def detect(self, path: Path, dialect: InlineDialect, options: Mapping[str, Any]) -> dict[str, Any]:
         text = read_beginning(path, 1 << 18).decode("utf-8-sig", "replace")
-        lines = [line for line in text.splitlines() if line.strip()][:_SAMPLE]
+        lines = [line.removeprefix("\ufeff") for line in text.splitlines() if line.strip()][:_SAMPLE]
         root = _ROOT.match(text)
         is_file = _DECLARATION.match(text) is not None
         if root is not None and not is_file:
@@ -145,7 +145,7 @@ class Inline(BufferedFormat):
                 raise InputError("mentions in brackets, as [Ada](PER), which are not read", remedy=remedy)
             return _Marked(text, dialect, reading).sentences(reading)
 
-        texts: Iterable[tuple[int, str]] = numbered_lines(path)
+        texts: Iterable[tuple[int, str]] = numbered_lines(path, notes=reading.notes)
         if dialect.unit == "file":
             texts = [(1, decode_text(read_bytes(path), path).removeprefix("\ufeff"))]
         return read_records(path, texts, parse, reading)
@@ -170,7 +170,8 @@ class Inline(BufferedFormat):
             if is_file and dialect.root:
                 out.write(f"<{dialect.root}>\n".encode())
             for sentence in sentences:
-                out.write(f"{_line(self.as_stored(sentence, dialect), dialect)}\n".encode())
+                line = f"{_line(self.as_stored(sentence, dialect), dialect)}\n"
+                out.write(line.encode() if is_file else encode_text(line))
             if is_file and dialect.root:
                 out.write(f"</{dialect.root}>\n".encode())
 
@@ -380,6 +381,8 @@ def _line(sentence: Sentence, dialect: InlineDialect) -> str:
             raise LossError(f"the token {token!r} holds white space", path=subject, remedy=remedy)
         if _NO_XML.search(token) or "\r" in token:
             raise LossError(f"the token {token!r} holds a control character", path=subject, remedy="write JSON lines")
+    if dialect.ids and sentence.id is not None and _NO_XML.search(sentence.id):
+        raise LossError(f"the id {sentence.id!r} holds a control character", path=subject, remedy="write JSON lines")
     text, spans = _text(sentence, dialect)
     out: list[str] = []
     ends: list[tuple[int, str]] = []

@@ -26,12 +26,7 @@ from entaug.core.mentions import Mention
 from entaug.errors import LossError
 from entaug.files.streams import read_beginning, read_line_chunks
 from entaug.formats.base import BEFORE, ENTITY_FIELDS, BaseFormat, FormatCapabilities, ReadReport, before_of
-from entaug.formats.records import (
-    numbered_lines,
-    parse_json,
-    read_records,
-    to_json,
-)
+from entaug.formats.records import numbered_lines, parse_json, read_records, to_json
 from entaug.formats.token_records import (
     LABEL_NAMES,
     POSITION_FIELDS,

@@ -38,14 +38,7 @@ from entaug.formats.text import (
     named_documents,
     split_document,
 )
-from entaug.formats.text_records import (
-    char_mention,
-    cut_record,
-    decide_offsets,
-    layout_text,
-    numeric_id,
-    token_spans,
-)
+from entaug.formats.text_records import char_mention, cut_record, decide_offsets, layout_text, numeric_id, token_spans
 from entaug.formats.token_records import pop_id, without
 
 TASK = "_label_studio"
@@ -100,7 +93,6 @@ class LabelStudio(BufferedFormat):
         return is_array and any(_is_task(task) or _is_short_task(task) for task in tasks)
 
     def detect(self, path: Path, dialect: LabelStudioDialect, options: Mapping[str, Any]) -> dict[str, Any]:
-        del options
         detected: dict[str, Any] = {}
         tasks, is_array = peek_records(path)
         for task in filter(_is_task, tasks if is_array else ()):

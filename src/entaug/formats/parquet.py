@@ -14,6 +14,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from hashlib import blake2b
 from itertools import accumulate, chain, islice, pairwise
 from pathlib import Path
@@ -21,11 +22,12 @@ from typing import Any, Literal
 
 import orjson
 
+from entaug.config.registry import import_extra
 from entaug.core.alignment import align_spaces
 from entaug.core.corpus import Corpus
 from entaug.core.data import Sentence
 from entaug.core.tags import Overlap
-from entaug.errors import InputError, LossError, MissingExtraError, ParameterError
+from entaug.errors import InputError, LossError, ParameterError
 from entaug.files.atomic import atomic_file
 from entaug.files.streams import read_beginning, read_bytes
 from entaug.formats.base import ENTITY_FIELDS, FormatCapabilities, ReadReport, note_lines, warn_of_notes
@@ -89,12 +91,7 @@ class _Table:
     batches: Callable[[Sequence[str] | None], Iterator[Any]]
 
 
-def _pyarrow() -> Any:
-    try:
-        import pyarrow as pa
-    except ImportError as error:
-        raise MissingExtraError(error.name or "pyarrow", "datasets") from None
-    return pa
+_pyarrow = partial(import_extra, "pyarrow", "datasets")
 
 
 # ------------------------------------------------------------------------------------------------------------- formats
@@ -176,7 +173,6 @@ class Parquet(TableFormat):
         return read_beginning(path, 4) == b"PAR1"
 
     def open_table(self, path: Path, dialect: HfDialect) -> _Table:
-        del dialect
         pa = _pyarrow()
         from pyarrow import parquet
 
@@ -190,7 +186,6 @@ class Parquet(TableFormat):
         return _Table(file.schema_arrow, _features_of(file.schema_arrow), batches)
 
     def write_table(self, table: Any, path: Path, dialect: HfDialect) -> None:
-        del dialect
         from pyarrow import parquet
 
         with atomic_file(path) as out:
@@ -591,12 +586,7 @@ def _dumped(fields: dict[str, Any]) -> str:
 # --------------------------------------------------------------------------------------------------- datasets in memory
 
 
-def _datasets() -> Any:
-    try:
-        import datasets
-    except ImportError as error:
-        raise MissingExtraError(error.name or "datasets", "datasets") from None
-    return datasets
+_datasets = partial(import_extra, "datasets", "datasets")
 
 
 def from_datasets(dataset: Any, *, repair: bool = False, **options: Any) -> Any:

@@ -27,14 +27,8 @@ from entaug.formats.base import ReadReport
 from entaug.formats.records import as_object, given_records, parse_json, peek_records, to_json
 from entaug.formats.spacy_base import printed_words
 from entaug.formats.text import CHAR_RANGES, CharMention, Document, UnitDetector, counter
-from entaug.formats.text_records import (
-    TextLines,
-    TextOptions,
-    layout_text,
-    parse_mention,
-    token_spans,
-)
-from entaug.formats.token_records import add_other_fields, note_no_labels, pop_id, without
+from entaug.formats.text_records import TextLines, TextOptions, layout_text, parse_mention, token_spans
+from entaug.formats.token_records import add_other_fields, entity_fields, note_no_labels, pop_id, without
 
 _PARTIAL = (
     "text of binary records, of which only the suggested spans were judged: whether it has other mentions is unknown, "
@@ -85,7 +79,6 @@ class Prodigy(TextLines):
         return None if lists[0] == [] else False
 
     def detect(self, path: Path, dialect: ProdigyDialect, options: Mapping[str, Any]) -> dict[str, Any]:
-        del dialect, options
         for record in peek_records(path, 20)[0]:
             tokens = record.get("tokens") if type(record) is dict else None
             if type(tokens) is list and tokens and type(tokens[0]) is dict:
@@ -93,7 +86,6 @@ class Prodigy(TextLines):
         return {}
 
     def add_ranges(self, record: dict[str, Any], dialect: ProdigyDialect, detector: UnitDetector) -> None:
-        del dialect
         given = record.get("tokens") or record.get("spans")
         if type(record.get("text")) is str and type(given) is list:
             ranges = ((i.get("start"), i.get("end"), i.get("text")) for i in given if type(i) is dict)
@@ -145,7 +137,9 @@ class Prodigy(TextLines):
         return Document(text, mentions, pop_id(fields), fields, token_spans=_words(tokens, text, reading))
 
     def lost(self, sentence: Sentence, dialect: ProdigyDialect) -> list[str]:
-        return super().lost(sentence, dialect) + ["field 'answer'"] * _hides(sentence, dialect)
+        names = {name for fields in entity_fields(sentence) for name in fields}.intersection(_OF_MENTION)
+        lost = super().lost(sentence, dialect) + sorted(f"field {name!r} of mentions" for name in names)
+        return lost + ["field 'answer'"] * _hides(sentence, dialect)
 
     def dump(self, sentence: Sentence, dialect: ProdigyDialect) -> str:
         self.check_contiguous(sentence)

@@ -72,11 +72,9 @@ class PubTator(DocumentFormat):
     def records(
         self, path: Path, dialect: PubTatorDialect, reading: ReadReport
     ) -> Iterator[tuple[int, _Lines | InputError]]:
-        del dialect
         return _documents(path, reading.notes)
 
     def parse(self, record: _Lines | InputError, dialect: PubTatorDialect, reading: ReadReport) -> Document:
-        del dialect
         if isinstance(record, InputError):
             raise record
         return _parse(record, reading)
@@ -86,14 +84,12 @@ class PubTator(DocumentFormat):
         return document._replace(text=_LINE_END.sub(" ", document.text))
 
     def writes_field(self, name: str, value: Any, dialect: PubTatorDialect) -> bool:
-        del dialect
         return (name == "identifier" and type(value) in (str, int)) or (name == "further" and type(value) is list)
 
     def writes_id(self, sentence: Sentence) -> bool:
         return _ID.fullmatch(sentence.id or "") is not None
 
     def write(self, sentences: Iterable[Sentence], path: Path, dialect: PubTatorDialect) -> None:
-        del dialect
         with atomic_file(path) as out:
             for number, (name, document, is_augmented) in enumerate(named_documents(sentences, _ID.fullmatch, "")):
                 text = "\n" * bool(number) + "".join(f"{line}\n" for line in _lines(name, document, is_augmented))

@@ -26,13 +26,15 @@ import zipfile
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, time, timedelta
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
+from entaug.config.registry import import_extra
 from entaug.core.data import Sentence
 from entaug.core.tags import InvalidTag, Overlap, SchemeDetector, decode_canonical, encode_canonical, is_tag
-from entaug.errors import InputError, LossError, MissingExtraError, OutputError, TagError
+from entaug.errors import InputError, LossError, OutputError, TagError
 from entaug.files.atomic import atomic_file
 from entaug.files.streams import read_beginning, read_bytes
 from entaug.formats.base import BEFORE, ENTITY_FIELDS, FormatCapabilities, ReadReport
@@ -152,7 +154,7 @@ def _extension_of(path: Path) -> str:
     return Path(path.name.removesuffix(".gz")).suffix.lower()
 
 
-def _separator_of(path: Path) -> str:
+def _separator_of(path: Path) -> Literal["comma", "tab"]:
     """The separator of a file by its extension."""
     return "tab" if _extension_of(path) == ".tsv" else "comma"
 
@@ -345,12 +347,7 @@ def _is_workbook(path: Path) -> bool:
     )
 
 
-def _openpyxl() -> Any:
-    try:
-        import openpyxl
-    except ImportError as error:
-        raise MissingExtraError(error.name or "openpyxl", "xlsx") from None
-    return openpyxl
+_openpyxl = partial(import_extra, "openpyxl", "xlsx")
 
 
 def _workbook_rows(path: Path, sheet: str, reading: ReadReport | None) -> Iterator[tuple[int, list[str]]]:
@@ -872,7 +869,10 @@ class Table(BufferedFormat):
         if _extension_of(path) == ".xlsx":
             _write_workbook(path, rows(), dialect.sheet)
             return
-        delimiter = SEPARATORS[dialect.separator or _separator_of(path)]
+        own = replace(dialect, separator=dialect.separator or _separator_of(path))
+        for name in columns if dialect.has_heading else ():
+            _check_cell(name, own, "the heading")
+        delimiter = SEPARATORS[own.separator]
         with atomic_file(path) as out:
             text = io.TextIOWrapper(out, encoding=dialect.encoding, newline="")
             for row in rows():

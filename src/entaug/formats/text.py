@@ -450,18 +450,11 @@ def split_document(document: Document, options: SegmentationOptions, reading: Re
     inside = {i for mention, _ in aligned for i in range(mention.start + 1, mention.end)}
     bounds = [*(i for i in sorted(starts) if i not in inside), len(tokens)]
     mention_starts = [mention.start for mention, _ in aligned]
-    return [
-        _create_sentence(
-            document,
-            tokens,
-            aligned[bisect_left(mention_starts, start) : bisect_left(mention_starts, end)],
-            start,
-            end,
-            number,
-            len(bounds) - 1,
-        )
-        for number, (start, end) in enumerate(pairwise(bounds))
-    ]
+    sentences = []
+    for number, place in enumerate(pairwise(bounds)):
+        own = aligned[bisect_left(mention_starts, place[0]) : bisect_left(mention_starts, place[1])]
+        sentences.append(_create_sentence(document, tokens, own, place, number, len(bounds) - 1))
+    return sentences
 
 
 def retokenized(document: Document, options: SegmentationOptions) -> Sentence | None:
@@ -678,15 +671,10 @@ def _cut_token(token: Span, cuts: set[int]) -> list[Span]:
 
 
 def _create_sentence(
-    document: Document,
-    tokens: Sequence[Span],
-    aligned: Sequence[AlignedMention],
-    start: int,
-    end: int,
-    number: int,
-    count: int,
+    document: Document, tokens: Sequence[Span], aligned: Sequence[AlignedMention], place: Span, number: int, count: int
 ) -> Sentence:
-    """Create sentence `number` of `count` from the tokens from `start` to `end` of a document."""
+    """Create sentence `number` of `count` from a range of the tokens of a document."""
+    start, end = place
     text = document.text
     spans = tokens[start:end]
     offset = spans[0][0]

@@ -170,7 +170,6 @@ class TextLines(BaseFormat):
 
     def replaced(self, path: Path, dialect: Any, reading: ReadReport) -> Mapping[int, dict[str, Any] | None]:
         """The records that are read in place of those of a file, by line; None for one that is left out."""
-        del path, dialect, reading
         return {}
 
     def detect_dialect(self, path: Path, **options: Any) -> Any:

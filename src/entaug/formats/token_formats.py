@@ -44,6 +44,11 @@ class TokenRecords(BufferedFormat):
     def mention_value(self, mention: Mention, fields: Mapping[str, Any]) -> Any:
         """The value of a mention that is written."""
 
+    def lost(self, sentence: Sentence, dialect: Any) -> list[str]:
+        # A field with another text is written in place of the words and their white space.
+        is_other = sentence.spaces is not None and sentence.fields.get("text", sentence.text) != sentence.text
+        return super().lost(sentence, dialect) + ["text"] * is_other
+
     def recognises(self, path: Path) -> bool:
         records, _ = peek_records(path, 1)
         first = records[0] if records and type(records[0]) is dict else {}
@@ -78,7 +83,6 @@ class TokenRecords(BufferedFormat):
 
     def renumbered(self, fields: Mapping[str, Any], given: list[Mention], mentions: list[Mention]) -> dict[str, Any]:
         """The fields that refer to mentions by number, with the numbers of the sorted ones."""
-        del fields, given, mentions
         return {}
 
     def record_of(self, sentence: Sentence) -> dict[str, Any]:

@@ -17,14 +17,7 @@ from entaug.core.languages import LanguageProfile, language_name
 from entaug.core.spacing import PRINTED_FORMS, is_unspaced_script
 from entaug.errors import EntaugError, InputError, MissingExtraError, ParameterError, escape_control_characters
 from entaug.files.folders import natural_sort_key, walk_files
-from entaug.files.streams import (
-    STDIN,
-    as_path,
-    check_characters,
-    read_beginning,
-    read_line_chunks,
-    rereadable_path,
-)
+from entaug.files.streams import STDIN, as_path, check_characters, read_beginning, read_line_chunks, rereadable_path
 from entaug.formats.base import NO_LABELS, NO_MENTION, ReadReport, note_lines, warn_of_notes
 from entaug.formats.files import find_format, open_file, read_each
 from entaug.formats.records import as_object, given_records, parse_json, peek_records

@@ -69,7 +69,6 @@ class W2ner(TokenRecords):
         return {"index": mention.positions(), "type": mention.label} | without(fields, _OF_MENTION)
 
     def write(self, sentences: Iterable[Sentence], path: Path, dialect: W2nerDialect) -> None:
-        del dialect
         records = (to_json(self.record_of(sentence), sentence.key) for sentence in sentences)
         write_array(path, records, start=b"[", end=b"]\n")
 

@@ -30,7 +30,7 @@ from entaug.files.atomic import atomic_file
 from entaug.files.streams import encode_text, read_beginning
 from entaug.formats.base import FormatCapabilities, ReadReport
 from entaug.formats.documents import DocumentFormat, checked_lines
-from entaug.formats.text import CharMention, Document, SegmentationOptions, locate_tokens
+from entaug.formats.text import CharMention, Document, SegmentationOptions, counter, locate_tokens
 from entaug.formats.text_records import layout_text
 from entaug.formats.token_records import entity_fields
 
@@ -47,6 +47,7 @@ _ANNOTATION_ID = re.compile(r"(?<!\\)((?:\\\\)*)\[(\d{1,9})\]$")
 _ESCAPED = re.compile(r"\\(->|.)", re.DOTALL)
 _CONTROLS = {"t": "\t", "n": "\n", "r": "\r", "f": "\f", "b": "\b"}
 _TO_CONTROLS = {"\\": "\\\\", **{control: f"\\{letter}" for letter, control in _CONTROLS.items()}}
+_IN_TEXT = str.maketrans(_TO_CONTROLS)
 _RESERVED = re.compile(r"->|[\\\[\]|_;*\t\n\r\f\b]")
 _REMEDY = "export it anew from WebAnno or INCEpTION"
 
@@ -132,7 +133,6 @@ class WebAnno(DocumentFormat):
     def parse(
         self, record: tuple[_Parser, int, _Rows], dialect: WebAnnoDialect, reading: ReadReport
     ) -> Document | None:
-        del dialect, reading
         parser, number, rows = record
         return parser.parse(number, rows)
 
@@ -159,9 +159,9 @@ class WebAnno(DocumentFormat):
             out.write(f"{_FORMAT}.3\n{heading}\n\n".encode())
             for number, sentence in enumerate(sentences, start=1):
                 text, rows = _rows(sentence, number, offset, dialect, ids)
-                offset += _units(text) + 1
+                offset += counter(text, "utf16")(len(text)) + 1
                 named = [f"{_SENTENCE_ID}{sentence.id}"] if sentence.id is not None and _is_id(sentence.id) else []
-                texts = [f"{_TEXT}{_escape_text(line)}" for line in text.split("\n")]
+                texts = [f"{_TEXT}{line.translate(_IN_TEXT)}" for line in text.split("\n")]
                 out.write(encode_text("".join(f"{line}\n" for line in ("", *named, *texts, *rows))))
 
 
@@ -339,26 +339,16 @@ def _rows(
             for cell, name in zip(cells[i], features, strict=True):
                 value = mention.label if name and name == dialect.feature else fields.get(name)
                 cell.append((_escape(value) if type(value) is str and value else "*") + mark)
-    rows = []
+    rows, units = [], counter(text, "utf16")
     for i, (start, end) in enumerate(spans, start=1):
-        begin = offset + _units(text[:start])
-        place = f"{begin}-{begin + _units(text[start:end])}"
+        place = f"{offset + units(start)}-{offset + units(end)}"
         values = ["|".join(cell) or "_" for cell in cells[i - 1]]
-        rows.append("\t".join([f"{number}-{i}", place, _escape_text(text[start:end]), *values, ""]))
+        rows.append("\t".join([f"{number}-{i}", place, text[start:end].translate(_IN_TEXT), *values, ""]))
     return text, rows
-
-
-def _units(text: str) -> int:
-    """The UTF-16 code units of a text, in which Java counts."""
-    return len(text) + sum(character > "\uffff" for character in text)
 
 
 def _is_id(id_: str) -> bool:
     return id_ == id_.strip() != "" and not any(control in id_ for control in "\r\n\0")
-
-
-def _escape_text(text: str) -> str:
-    return "".join(_TO_CONTROLS.get(character, character) for character in text)
 
 
 def _escape(value: str) -> str:

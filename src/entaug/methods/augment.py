@@ -283,11 +283,12 @@ class Work:
         keeps_keys = self.target_file.keeps_keys
         left = _EXAMPLE_SOURCES if block.with_examples else 0
         for source, requested, results in run.results(sources, keys):
+            key = next(own_keys)
             outcomes = [self._plain(result, with_example=left > 0) for result in results]
             left -= 1
             text = ""
             if self.with_gold:
-                text = self.target_file.encode(source.with_(id=next(own_keys)) if keeps_keys else source)
+                text = self.target_file.encode(source.with_(id=key) if keeps_keys else source)
             yield Drawn(requested, outcomes, text)
 
     def _plain(self, result: Accepted | Rejected, *, with_example: bool) -> tuple[Any, ...]:

@@ -41,6 +41,7 @@ _WORD_FOR_WORD = 4  # times as far from 1 the cosine may be for a word in place 
 _CONTEXT = 4  # words on both sides of a change, with which its meaning is compared
 # Nats by which a change of stop words alone, of which the words around them choose one, has to raise the likelihood.
 _MIN_GAIN = 2.0
+_DRAWS_OF_EACH = 4  # on average of each choice of changes, until all were drawn but in rare cases
 _DIGITS = 3  # of scores: kernels may round further ones differently for other batches
 _CACHE_SIZE = 50_000  # size of the translation cache; segments repeat within a corpus and between copies
 # Artefacts of models that must not be in a translation: sub-words, masks, unknown words, special tokens.
@@ -383,7 +384,7 @@ class Backtranslation(Augmenter):
         is_fixed = len(self.translator_) == 1 and not self.do_sample
         if not changes:
             return Rejection(_NO_CHANGE, final=is_fixed)
-        if is_fixed and attempt >= 2 ** len(changes) - 1:
+        if is_fixed and attempt >= _DRAWS_OF_EACH * (2 ** len(changes) - 1):
             return _ALL_DRAWN
         drawn = [changes[place] for place in sample_positions(rng, len(changes), self.p)]
         if not drawn:

@@ -53,38 +53,25 @@ from entaug.methods.types import (
 from entaug.teacher.corrections import correct_augmented
 from entaug.teacher.relabel import Relabeller, count_changes, create_relabeller
 
-__all__ = ["NOT_SEEN", "NO_CANDIDATE", "Augmenter", "MethodInfo", "Rejection", "Request", "Run", "source_of"]
+__all__ = ["NOT_SEEN", "NO_CANDIDATE", "Augmenter", "MethodInfo", "Rejection", "Request", "Run"]
 
 _SOFT_LABELS = ("tag_probabilities", "relation_probabilities")  # the fields of soft labels in `Sentence.layout`
 
 
+@dataclass(slots=True, eq=False)
 class Draft:
     """The state of one requested augmented sentence."""
 
-    __slots__ = (
-        "attempts",
-        "candidates",
-        "copy",
-        "gold",
-        "has_ended",
-        "rejections",
-        "rng",
-        "sentence",
-        "siblings",
-        "source",
-    )
-
-    def __init__(self, source: Sentence, rng: Random, copy: int, siblings: set[Any], gold: set[int]) -> None:
-        self.source = source
-        self.rng = rng
-        self.copy = copy
-        self.siblings = siblings
-        self.gold = gold
-        self.attempts = 0
-        self.has_ended = False
-        self.sentence: Sentence | None = None
-        self.candidates: dict[Any, Sentence] = {}  # by content; with a choice among several, the others wait here
-        self.rejections: list[tuple[Sentence | None, Rejection]] = []
+    source: Sentence
+    rng: Random
+    copy: int
+    siblings: set[Any]
+    gold: set[int]
+    attempts: int = 0
+    has_ended: bool = False
+    sentence: Sentence | None = None
+    candidates: dict[Any, Sentence] = field(default_factory=dict)  # by content; with a choice among several
+    rejections: list[tuple[Sentence | None, Rejection]] = field(default_factory=list)
 
     def request(self) -> Request:
         """The request for the next attempt."""
@@ -163,35 +150,48 @@ def draw(method: Augmenter, drafts: Iterable[Draft]) -> None:
     while pending:
         drawn = _drawn_ahead(pending, method.candidates, limit) if method.draws_ahead else pending
         with _computing:
-            results = method.draft([draft.request() for draft in drawn])
+            results = list(method.draft([draft.request() for draft in drawn]))
             refused: list[Sentence | None] = [None] * len(drawn)
-            for is_used, check in (
-                (method.teacher_, method.apply_teacher),
-                (method.filters_, method.apply_filters),
-            ):
-                if is_used:
-                    # Only new sentences are relabelled and filtered.
-                    results = [
-                        r if isinstance(r, Rejection) else d.compare(r) or r
-                        for d, r in zip(drawn, results, strict=True)
-                    ]
-                    pairs = check(results, [draft.source for draft in drawn])
-                    results = [result for result, _ in pairs]
-                    refused = [before or now for before, (_, now) in zip(refused, pairs, strict=True)]
-        for draft, result, sentence in zip(drawn, results, refused, strict=True):
+            for check in [_relabelled] * (method.teacher_ is not None) + [_filtered] * bool(method.filters_):
+                # Only new sentences are relabelled and filtered.
+                results = [
+                    r if isinstance(r, Rejection) else d.compare(r) or r for d, r in zip(drawn, results, strict=True)
+                ]
+                made = {i: result for i, result in enumerate(results) if not isinstance(result, Rejection)}
+                checked = check(method, [*made.values()], [drawn[i].source for i in made])
+                for i, (sentence, fault) in zip(made, checked, strict=True):
+                    results[i] = sentence if fault is None else Rejection(fault)
+                    refused[i] = None if fault is None else sentence
+        for draft, result, refusal in zip(drawn, results, refused, strict=True):
             if draft.has_ended:
                 continue
             reason = draft.take(result, is_candidate=bool(chosen))
-            if reason is not None and (sentence is not None or not draft.candidates):
-                draft.rejections.append((sentence, reason))
+            if reason is not None and (refusal is not None or not draft.candidates):
+                draft.rejections.append((refusal, reason))
             is_complete = draft.sentence is not None or len(draft.candidates) == method.candidates
             draft.has_ended = is_complete or (reason is not None and reason.final)
         pending = [draft for draft in pending if not draft.has_ended and draft.attempts < limit]
     if chosen:
         with _computing:
-            scores = method.score([(draft.source, list(draft.candidates.values())) for draft in chosen])
+            scores = method.scorer_.scores([(draft.source, list(draft.candidates.values())) for draft in chosen])
         for draft, of_draft in zip(chosen, scores, strict=True):
             draft.choose(of_draft)
+
+
+def _relabelled(
+    method: Augmenter, drafts: Sequence[Sentence], sources: Sequence[Sentence]
+) -> Iterable[tuple[Sentence, str | None]]:
+    """New sentences with the labels that the teacher gives them, and why it refuses some."""
+    assert method.teacher_ is not None
+    return method.teacher_.relabel([_own_fields(*pair) for pair in zip(drafts, sources, strict=True)])
+
+
+def _filtered(
+    method: Augmenter, drafts: Sequence[Sentence], sources: Sequence[Sentence]
+) -> Iterable[tuple[Sentence, str | None]]:
+    """New sentences, and why the filters refuse some."""
+    known = [None] * len(drafts) if method.info.unconditioned else sources
+    return zip(drafts, apply_filters(method.filters_, drafts, known), strict=True)
 
 
 def _drawn_ahead(pending: Sequence[Draft], num_candidates: int, limit: int) -> list[Draft]:
@@ -208,11 +208,7 @@ class Run:
     # any order. Whether it repeats what another source gave is decided in order, by `RunStatistics.accept`.
 
     def __init__(
-        self,
-        methods: Sequence[Augmenter],
-        *,
-        target: OutputTarget | None = None,
-        review: Review | None = None,
+        self, methods: Sequence[Augmenter], *, target: OutputTarget | None = None, review: Review | None = None
     ) -> None:
         self.statistics = RunStatistics()
         self._target = target
@@ -450,7 +446,6 @@ class Augmenter(Component, abc.ABC):
         Returns:
             Lines of text.
         """
-        del statistics
         return []
 
     @property
@@ -516,7 +511,7 @@ class Augmenter(Component, abc.ABC):
                 not serve.
         """
         self.load()
-        source, infix, info = source_of(corpus), self.id_infix, self.info
+        source, infix, info = getattr(corpus, "source", None), self.id_infix, self.info
         self.existing_ids = set()
         self.gold_fingerprints = set()
         mentions = with_mentions = unsupported = 0
@@ -570,7 +565,6 @@ class Augmenter(Component, abc.ABC):
         Returns:
             Whether the method uses them.
         """
-        del sentences
         return False
 
     def augment(self, corpus: Iterable[Sentence]) -> Iterator[Sentence]:
@@ -634,7 +628,6 @@ class Augmenter(Component, abc.ABC):
         Returns:
             The number; `copies`, unless the method decides for each source.
         """
-        del source
         return self.copies
 
     @property
@@ -673,65 +666,6 @@ class Augmenter(Component, abc.ABC):
             For each request a sentence without id and provenance, or a rejection.
         """
         return self._rewrite_batch(requests)
-
-    def score(self, groups: Sequence[tuple[Sentence, Sequence[Sentence]]]) -> list[list[float]]:
-        """Score the candidates of sources.
-
-        Args:
-            groups: sources, each with its candidates.
-
-        Returns:
-            The scores of the candidates of each source.
-        """
-        return self.scorer_.scores(groups)
-
-    def apply_teacher(
-        self, drafts: Sequence[Sentence | Rejection], sources: Sequence[Sentence]
-    ) -> list[tuple[Sentence | Rejection, Sentence | None]]:
-        """Relabel drafts.
-
-        Args:
-            drafts: results of `draft`.
-            sources: their sources.
-
-        Returns:
-            The drafts, those that the teacher rejects as `Rejection` with the sentence.
-        """
-        results: list[tuple[Sentence | Rejection, Sentence | None]] = [(draft, None) for draft in drafts]
-        made = [
-            (i, _own_fields(draft, sources[i])) for i, draft in enumerate(drafts) if not isinstance(draft, Rejection)
-        ]
-        assert self.teacher_ is not None
-        for (i, _), relabelled in zip(made, self.teacher_.relabel([draft for _, draft in made]), strict=True):
-            sentence, reason = relabelled
-            results[i] = (sentence, None) if reason is None else (Rejection(reason), sentence)
-        return results
-
-    def apply_filters(
-        self, drafts: Sequence[Sentence | Rejection], sources: Sequence[Sentence]
-    ) -> list[tuple[Sentence | Rejection, Sentence | None]]:
-        """Filter drafts.
-
-        Args:
-            drafts: results of `draft`.
-            sources: their sources.
-
-        Returns:
-            The drafts, those that a filter rejects as `Rejection` with the sentence.
-        """
-        results: list[tuple[Sentence | Rejection, Sentence | None]] = [(draft, None) for draft in drafts]
-        made = [(i, draft) for i, draft in enumerate(drafts) if not isinstance(draft, Rejection)]
-        known = [None if self.info.unconditioned else sources[i] for i, _ in made]
-        reasons = apply_filters(self.filters_, [sentence for _, sentence in made], known)
-        for (i, sentence), reason in zip(made, reasons, strict=True):
-            if reason is not None:
-                results[i] = Rejection(reason), sentence
-        return results
-
-
-def source_of(corpus: object) -> str | None:
-    """Return the origin of a corpus, for messages."""
-    return getattr(corpus, "source", None)
 
 
 def _own_fields(draft: Sentence, source: Sentence) -> Sentence:

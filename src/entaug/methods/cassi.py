@@ -43,7 +43,6 @@ from entaug.methods.shared.span_exchange import (
     CaseAdjuster,
     DonorTokens,
     SpanSimilarity,
-    as_candidate_set,
     exchange_edit,
     has_balanced_brackets,
     is_alike,
@@ -52,7 +51,7 @@ from entaug.methods.shared.span_exchange import (
     unnamed_words,
 )
 from entaug.metrics.bertscore import bertscore_among, nearest_neighbors, pairwise_bertscore
-from entaug.metrics.likelihood import CandidateSet, Selection, select_best, select_best_left_to_right
+from entaug.metrics.likelihood import CandidateSet, Selection, count_words, select_best, select_best_left_to_right
 
 if TYPE_CHECKING:
     from numpy import float32
@@ -574,7 +573,7 @@ class CASSI(Augmenter):
         )
         self.partners_ = assign_partners(
             rankings,
-            self.copies * self._partners_per_copy,
+            self.copies * (1 if self.scorer else self.candidates),
             self._can_exchange,
             both_ways=self.scorer is None,  # the new sentences of a pair have the frame of the first
         )
@@ -602,11 +601,6 @@ class CASSI(Augmenter):
             )
             subtrees = subtrees._replace(subjects=subjects, objects=objects)
         return subtrees
-
-    @property
-    def _partners_per_copy(self) -> int:
-        """One, whose exchanges the scorer selects from; without a scorer as many as there are candidates."""
-        return 1 if self.scorer else self.candidates
 
     def _can_exchange(self, one: int, other: int) -> bool:
         """Whether an exchange between two sentences gives a new sentence."""
@@ -733,4 +727,5 @@ class CASSI(Augmenter):
             preferences = [j_score(s.tokens, one, other) for s in sentences]
         else:
             preferences = [pair.request.rng.random() for _ in sentences]
-        return as_candidate_set(sentences, preferences)
+        texts = [detokenize(s.tokens, s.spaces) for s in sentences]
+        return CandidateSet(texts, [count_words(s.tokens) for s in sentences], preferences)

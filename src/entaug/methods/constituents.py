@@ -34,6 +34,7 @@ from entaug.methods.shared.span_exchange import (
 CATEGORIES = ("NP", "VP", "PP", "ADJP", "ADVP")
 
 _NO_PHRASE = Rejection("no replaceable phrase with a mention", final=True)
+_NO_DONOR = Rejection(_NO_PHRASE.reason)  # of those that were drawn
 _MAX_DRAWS = 8  # random draws of a donor before the suitable ones are listed
 _NUM_COMPARED = 8  # suitable donors drawn at random, the most similar of which is taken
 
@@ -141,7 +142,7 @@ class ConstituencyReplacement(Augmenter):
         self.pool_: dict[str, list[_Donor]] = defaultdict(list)
         for index, (sentence, phrases) in enumerate(zip(self.gold_, self._phrases(self.gold_), strict=True)):
             for span, categories in () if self._is_left_alone(sentence) else phrases.items():
-                if not self.require_mention or _has_mention(sentence, span):
+                if not self.require_mention or labels_within(sentence, span):
                     for category in categories:
                         self.pool_[category].append(_Donor(index, span))
 
@@ -186,8 +187,10 @@ class ConstituencyReplacement(Augmenter):
         if self._is_left_alone(sentence):
             return NOT_PROSE
         own = self._index.get(sentence.fingerprint())
-        targets = [span for span in sorted(phrases) if _has_mention(sentence, span)]
-        return self._exchange(sentence, own, targets, phrases, request.rng) or _NO_PHRASE
+        targets = [span for span in sorted(phrases) if labels_within(sentence, span)]
+        is_certain = self._similarity is None and all(len(phrases[span]) == 1 for span in targets)
+        none = _NO_PHRASE if is_certain or not targets else _NO_DONOR
+        return self._exchange(sentence, own, targets, phrases, request.rng) or none
 
     def _exchange(
         self, sentence: Sentence, own: int | None, targets: list[Span], phrases: _Phrases, rng: Random
@@ -255,11 +258,6 @@ def _content(sentence: Sentence, span: Span) -> object:
     start, end = span
     mentions = [m.shift(-start) for m in sentence.mentions if start <= m.start and m.end <= end]
     return [word.lower() for word in sentence.tokens[start:end]], [(m.label, m.spans) for m in mentions]
-
-
-def _has_mention(sentence: Sentence, span: Span) -> bool:
-    """Whether a mention begins in a range."""
-    return any(span[0] <= mention.start < span[1] for mention in sentence.mentions)
 
 
 def _is_whole_sentence(sentence: Sentence, span: Span) -> bool:

@@ -220,7 +220,7 @@ class MentionReplacement(Augmenter):
         has_others = self._donors.size(place) > 1
         donor: MentionDonor | None = None
         if self._list_donors and list_size and (not has_others or rng.random() < self.list_share):
-            donor = self._list_donors.draw(sentence, place.mention, avoided, rng)
+            donor = self._list_donors.draw(sentence, place.mention, avoided, rng, self._donors.fits)
         if donor is None and has_others:
             any_shape = self.donors == "any" or attempt >= _ATTEMPTS_WITH_SHAPE
             donor = self._donors.draw(sentence, place, avoided, rng, any_shape=any_shape)

@@ -20,7 +20,6 @@ from entaug.methods.shared.generated_text import (
     label_tokens,
     label_transitions,
     parse_tagged,
-    parts_of_mentions,
     split_at_labels,
     tag_tokens,
     unwanted_labels,
@@ -104,8 +103,9 @@ class MulDA(LabelledTextAugmenter, GenerativeAugmenter):
         self._printed: dict[tuple[str, ...], tuple[str, ...]] = {}  # words of mentions as in running text, as in gold
         for sentence in gold:
             language = self._language(sentence)
-            tagged = parts_of_mentions(sentence, tag_tokens(sentence))
-            for mention, parts in zip(sentence.mentions, tagged, strict=True):
+            tagged = tag_tokens(sentence)
+            for mention in sentence.mentions:
+                parts = chain.from_iterable(tagged[mention.start : mention.end])
                 text, pool = join_parts(parts, self._markers), self._pools[language, mention.label]
                 pool += [text] if text not in pool else []
                 words = sentence.mention_tokens(mention)

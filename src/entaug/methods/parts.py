@@ -29,15 +29,7 @@ from entaug.files.streams import is_stdout, read_line_chunks
 from entaug.formats.corpus_file import CorpusFile
 from entaug.formats.file_job import FileJob, FileOptions, check_apart
 from entaug.formats.files import find_format, target
-from entaug.methods.augment import (
-    Augmentation,
-    AugmentSummary,
-    Drawn,
-    Results,
-    block_size,
-    check_any,
-    open_writer,
-)
+from entaug.methods.augment import Augmentation, AugmentSummary, Drawn, Results, block_size, check_any, open_writer
 from entaug.methods.base import Augmenter
 from entaug.methods.combined import CombinedAugmenter
 from entaug.methods.statistics import CorpusStatistics
@@ -260,10 +252,7 @@ def merge_parts(
     check_apart([output, rejected], [*inputs, *(file.path for file in files)])
     rejected_path = FileJob(files[0].path, output, force).check(rejected=rejected)
     target_file.check_target(force=force)
-    with (
-        _naming(files),
-        open_writer(output, target_file, key, force=force, rejected=rejected_path) as writer,
-    ):
+    with _naming(files), open_writer(output, target_file, key, force=force, rejected=rejected_path) as writer:
         if with_gold and writer.state is None:
             for number, file in enumerate(files, start=1):
                 sources = file.sources()

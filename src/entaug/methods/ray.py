@@ -93,10 +93,7 @@ class RayWorkers:
 
         actor, self._reference = ray.remote(_Actor), ray.put(shared)  # kept for actors that are started again
         options = actor.options(
-            num_cpus=self._pool.cpus,
-            num_gpus=self._pool.gpus,
-            max_restarts=_RESTARTS,
-            max_task_retries=_RESTARTS,
+            num_cpus=self._pool.cpus, num_gpus=self._pool.gpus, max_restarts=_RESTARTS, max_task_retries=_RESTARTS
         )
         self._actors = [
             options.remote(function, [self._reference], compute_settings()) for _ in range(self._pool.actors)

@@ -57,14 +57,6 @@ class CorpusStatistics:
         self.nested += nested
         self.discontinuous += discontinuous
 
-    def update(self, other: CorpusStatistics) -> None:
-        """Add the counts of further sentences."""
-        self.sentences += other.sentences
-        self.tokens += other.tokens
-        self.mentions.update(other.mentions)
-        self.nested += other.nested
-        self.discontinuous += other.discontinuous
-
     def to_dict(self) -> dict[str, Any]:
         """Return the counts as plain values, for JSON."""
         return {**vars(self), "mentions": dict(self.mentions)}

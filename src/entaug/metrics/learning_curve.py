@@ -67,23 +67,17 @@ _LEVEL_SD = 1.0  # of the prior of F1 itself: none
 _LEAST_SD = 1e-4  # of F1: where all sentences are alike there is no noise to divide by
 
 
+@dataclass(eq=False)
 class LearningCurve:
     """A learning curve that was fitted to F1 at some sizes; see `fit_learning_curve`."""
 
-    def __init__(
-        self,
-        sizes: Sequence[int],
-        measured: Sequence[Estimate],
-        exponents: NDArray[float64],
-        weights: NDArray[float64],
-        means: NDArray[float64],
-        covariances: NDArray[float64],
-        shared: float,
-    ) -> None:
-        self.sizes = list(sizes)
-        self.measured = list(measured)
-        self._exponents, self._weights, self._means, self._covariances = exponents, weights, means, covariances
-        self._shared = shared
+    sizes: Sequence[int]
+    measured: Sequence[Estimate]
+    _exponents: NDArray[float64]
+    _weights: NDArray[float64]
+    _means: NDArray[float64]
+    _covariances: NDArray[float64]
+    _shared: float
 
     def f1(self, size: float, *, same_sentences: bool = False) -> Estimate:
         """Estimate F1 after training on a number of sentences, on any like the tested ones, or on these very ones."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -201,23 +202,16 @@ def select_best_left_to_right(candidate_sets: Sequence[CandidateSet], n_best: in
     return [selector.selection() for selector in selectors]
 
 
+@dataclass(eq=False)
 class _Scoring:
     """The score of a text, computed sub-word by sub-word."""
 
-    def __init__(
-        self,
-        text: str,
-        words: float,
-        members: list[int],
-        expected: Sequence[float] | None,
-        spread: Sequence[float] | None,
-    ) -> None:
-        self.text = text
-        self.members = members  # indices of the candidates that have this text and this number of words
-        self._words = words
-        self._expected = expected
-        self._spread = spread
-        self._values: list[float] = []
+    text: str
+    _words: float
+    members: list[int]  # indices of the candidates that have this text and this number of words
+    _expected: Sequence[float] | None
+    _spread: Sequence[float] | None
+    _values: list[float] = field(default_factory=list, init=False)
 
     def set_length(self, length: int) -> None:
         """Set the number of sub-words, and order them, the highest spread first."""
@@ -273,11 +267,7 @@ class _Selector:
             groups.setdefault(key, []).append(i)
         self.scorings = [
             _Scoring(
-                text,
-                words,
-                members,
-                expected[members[0]] if expected else None,
-                spread[members[0]] if spread else None,
+                text, words, members, expected[members[0]] if expected else None, spread[members[0]] if spread else None
             )
             for (text, words), members in groups.items()
         ]

@@ -21,14 +21,7 @@ from entaug.core.phrases import known_mentions, unlabelled_places
 from entaug.metrics import near_duplicates
 from entaug.metrics.bertscore import pairwise_bertscore
 from entaug.metrics.likelihood import as_text, count_words
-from entaug.metrics.quality import (
-    MeasureInputs,
-    MeasureValue,
-    UndefinedError,
-    mean_over_sentences,
-    measure,
-    words,
-)
+from entaug.metrics.quality import MeasureInputs, MeasureValue, UndefinedError, mean_over_sentences, measure, words
 
 NEAR_DUPLICATE = 0.9
 """Smallest similarity of near-duplicates: one token of ten replaced."""

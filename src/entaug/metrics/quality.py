@@ -185,26 +185,15 @@ def _check(name: str, value: Any) -> None:
 
 _NAMES = (
     *("perplexity", "lm_score", "source_lm_difference", "masked_lm_score"),
-    *(
-        "diversity_e",
-        "diversity_n",
-        "diversity_l",
-        "new_words",
-        "similarity",
-        "near_source",
-        "near_gold",
-        "near_others",
-    ),
+    *("diversity_e", "diversity_n", "diversity_l", "new_words"),
+    *("similarity", "near_source", "near_gold", "near_others"),
     *("unseen_mentions", "unseen_mentions_distinct", "unseen_contexts", "unseen_contexts_distinct"),
     *("type_token_ratio", "distinct_1", "distinct_2", "self_bertscore", "self_bertscore_with_gold"),
     *("unlabelled_mentions", "label_distance", "label_variation", "mentions", "length", "length_difference"),
 )
 
 MEASURES: Registry[Measure] = Registry(
-    "measure",
-    {name: f"entaug.metrics.measures:{name}" for name in _NAMES},
-    group="entaug.measures",
-    check=_check,
+    "measure", {name: f"entaug.metrics.measures:{name}" for name in _NAMES}, group="entaug.measures", check=_check
 )
 """All measures, in the order of tables."""
 
@@ -289,11 +278,7 @@ def measure_quality(
 
 
 def measure_corpus(
-    corpus: AugmentedCorpus,
-    *,
-    measures: Sequence[str] | None = None,
-    progress: Progress = no_progress,
-    **models: Any,
+    corpus: AugmentedCorpus, *, measures: Sequence[str] | None = None, progress: Progress = no_progress, **models: Any
 ) -> list[Quality]:
     """Measure the gold sentences and each method of a corpus; see `measure_quality`."""
     groups = [_Group(name, pairs, corpus.gold) for name, pairs in corpus.methods.items()]

@@ -3,7 +3,4 @@
 from .attention import draw_attention_map
 from .markdown import markdown_report
 
-__all__ = [
-    "draw_attention_map",
-    "markdown_report",
-]
+__all__ = ["draw_attention_map", "markdown_report"]

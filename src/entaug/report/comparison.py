@@ -133,7 +133,7 @@ def _compare(records: Sequence[RunRecord], expected_seeds: set[_Seed], samples: 
     for arm in sorted(arms, key=lambda arm: arm.sort_key):
         runs = arms[arm]
         notes = []
-        if missing := sorted(expected_seeds - runs.keys(), key=lambda seed: (seed[0] or 0, seed[1])):
+        if missing := sorted(expected_seeds - runs.keys(), key=_seed_order):
             lacking = ", ".join(f"{seed}" if subset is None else f"{subset}/{seed}" for subset, seed in missing)
             notes.append(f"incomplete: {len(runs)} of {len(expected_seeds)} seeds, without {lacking}")
         is_teacher = any(run.is_teacher for run in runs.values())
@@ -141,7 +141,7 @@ def _compare(records: Sequence[RunRecord], expected_seeds: set[_Seed], samples: 
             notes.append("made no new sentence")
         gain = difference = base_f1 = None
         if arm.name != GOLD and (shared := runs.keys() & gold.keys()):
-            gain = fmean(runs[seed].test.micro.f1 - gold[seed].test.micro.f1 for seed in sorted(shared))
+            gain = fmean(runs[seed].test.micro.f1 - gold[seed].test.micro.f1 for seed in shared)
         if is_teacher:
             notes.append("a teacher, not a tagger of this setting")
         elif arm.name not in (GOLD, GOLD_STEPS):
@@ -149,16 +149,21 @@ def _compare(records: Sequence[RunRecord], expected_seeds: set[_Seed], samples: 
             # What was tried on dev and not chosen needs no run to compare with.
             not_chosen = all(run.search != "list" and not run.chosen for run in runs.values())
             notes += [] if not_chosen and difference is None else problems
-        ordered = tuple(runs[seed] for seed in sorted(runs))
+        ordered = tuple(runs[seed] for seed in sorted(runs, key=_seed_order))
         results.append(ArmResult(arm, ordered, gain, difference, base_f1, tuple(notes)))
     return results
+
+
+def _seed_order(seed: _Seed) -> tuple[int, int]:
+    """By the seed of the subset, which a plan with one subset does not name."""
+    return (-1 if seed[0] is None else seed[0]), seed[1]
 
 
 def _difference(
     runs: Mapping[_Seed, RunRecord], base: Mapping[_Seed, RunRecord], samples: int
 ) -> tuple[Difference | None, float | None, list[str]]:
     """The difference from ``gold-steps`` over seeds with equal steps, what it is over, and problems with it."""
-    shared = sorted(runs.keys() & base.keys())
+    shared = sorted(runs.keys() & base.keys(), key=_seed_order)
     comparable = [seed for seed in shared if runs[seed].steps == base[seed].steps]
     if not comparable:
         problem = "gold-steps took another number of steps" if shared else "no gold-steps run to compare with"

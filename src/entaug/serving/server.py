@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hmac
 import json
+import socket
 from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -28,6 +29,7 @@ class AnnotationServer(ThreadingHTTPServer):
     def __init__(self, service: AnnotationService, host: str, port: int, user: str = "", password: str = "") -> None:
         self.service = service
         self.authorization = "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode() if password else ""
+        self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         try:
             super().__init__((host, port), _Handler)
         except (OSError, OverflowError) as error:
@@ -43,7 +45,7 @@ class AnnotationServer(ThreadingHTTPServer):
     def url(self) -> str:
         """The address of the server."""
         host, port = self.server_address[:2]
-        return f"http://{host!s}:{port}"
+        return f"http://[{host!s}]:{port}" if ":" in str(host) else f"http://{host!s}:{port}"
 
 
 class _RequestError(Exception):

@@ -87,6 +87,8 @@ class Versions:
         text = f"F1 {100 * latest.f1:.1f} with {latest.sentences:,} sentences"
         same = {one.sentences: one for one in self._all if one.dev == latest.dev and one.sentences <= latest.sentences}
         sizes = sorted(same)
+        if len(latest.counts) < 2:  # sentences to test on
+            return text
         if len(sizes) < 2:
             return f"{text}; the next training shows what more sentences bring"
         curve = fit_learning_curve(sizes, [[same[size].counts for size in sizes]])

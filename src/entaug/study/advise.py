@@ -24,7 +24,7 @@ from entaug.core.corpus import UnlabelledText
 from entaug.core.data import Sentence
 from entaug.core.folds import FEWEST, content_key
 from entaug.errors import InputError, MissingModelError
-from entaug.files.atomic import atomic_file, output_error
+from entaug.files.atomic import atomic_file, make_folder
 from entaug.files.locks import lock
 from entaug.files.streams import is_stdout
 from entaug.formats import read
@@ -237,6 +237,8 @@ def _check_sentences(
         raise InputError(message, path=str(train), remedy="label more sentences")
     if dev is not None and file is not None:
         require_mentions(dev, file, "to test on")
+        if len(dev) == 1:
+            raise InputError("has one sentence, and a learning curve needs two", path=str(file), remedy="label more")
         keys = {content_key(sentence) for sentence in gold}
         if shared := [sentence for sentence in dev if content_key(sentence) in keys]:
             message = f"{len(shared):,} of its sentences are in {train} too, one is {' '.join(shared[0].tokens)[:60]!r}"
@@ -247,12 +249,7 @@ def _runs_folder(runs: str | Path | None, output: str | Path | None, stack: cont
     """The folder of finished trainings; a temporary one where none has a name."""
     if runs is None and (output is None or is_stdout(output)):
         return Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="entaug-")))
-    folder = Path(runs if runs is not None else f"{output}.runs")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise output_error(folder, error) from None
-    return folder
+    return make_folder(Path(runs if runs is not None else f"{output}.runs"))
 
 
 def _page(advice: Advice, output: str | Path) -> str:

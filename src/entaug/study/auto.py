@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -29,7 +30,7 @@ from entaug.errors import (
     ParameterError,
     UnknownNameError,
 )
-from entaug.files.atomic import atomic_file, check_new_folder, output_error
+from entaug.files.atomic import atomic_file, check_new_folder, make_folder, output_error
 from entaug.files.checkpoints import partial_paths
 from entaug.files.locks import lock
 from entaug.files.mention_lists import parse_specification, read_mention_list
@@ -159,10 +160,7 @@ def auto(
         created = create_tagger(arguments["tagger"], encoder=str(name))
         created.check_requirements()
         inputs.notes += note_on_encoder(created, inputs.gold)
-    try:
-        output.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise output_error(output.parent, error) from None
+    make_folder(output.parent)
     with lock(partial_paths(output)[0], on_wait):
         check_new_folder(output)  # another process may have finished it
         if train is None:
@@ -223,13 +221,12 @@ class _Inputs:
     notes: list[str] = field(default_factory=list)
 
     @property
-    def shapes(self) -> list[str]:
-        """``"nested"`` and ``"discontinuous"``, as far as the gold sentences have such mentions."""
-        shapes = {
-            "nested": any(not sentence.is_flat and len(sentence.mentions) > 1 for sentence in self.gold),
-            "discontinuous": any(not m.is_contiguous for sentence in self.gold for m in sentence.mentions),
+    def files(self) -> dict[str, str]:
+        """The digests of the files by their names, or by their paths where names are equal."""
+        names = Counter(Path(path).name for path in self.digests)
+        return {
+            path if names[Path(path).name] > 1 else Path(path).name: digest for path, digest in self.digests.items()
         }
-        return [shape for shape, is_there in shapes.items() if is_there]
 
 
 def _read_inputs(arguments: Mapping[str, Any]) -> _Inputs:
@@ -387,7 +384,7 @@ class _Search:
             gold_f1=gold_f1,
             teacher_f1=teacher_f1,
             gains=gains,
-            files={Path(name).name: digest for name, digest in self.inputs.digests.items()},
+            files=self.inputs.files,
             notes=self.notes,
         )
         self.counter.total = None
@@ -498,7 +495,7 @@ class _Search:
             names,
             has_unlabelled=bool(self.inputs.unlabelled),
             has_probabilities=self.has_probabilities,
-            shapes=self.inputs.shapes,
+            is_flat=all(sentence.is_flat for sentence in self.inputs.gold),
             available=[method for method in dict.fromkeys(methods) if method and self._is_available(method)],
             has_sources=self.arguments["sources"] is not None,
             can_regularise=getattr(tagger, "can_regularise", False),
@@ -661,7 +658,7 @@ def _train_without_gold(
         steps=steps,
         encoder=arguments["encoder"],
         unlabelled=len(inputs.unlabelled),
-        files={Path(name).name: digest for name, digest in inputs.digests.items()},
+        files=inputs.files,
         notes=[*inputs.notes, *sources.notes],
     )
     with tempfile.TemporaryDirectory() as folder:

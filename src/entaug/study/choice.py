@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from entaug.errors import ParameterError, UnknownNameError
-from entaug.methods import METHODS
 
 if TYPE_CHECKING:
     from numpy import float64
@@ -137,7 +136,7 @@ def applicable_recipes(
     *,
     has_unlabelled: bool,
     has_probabilities: bool,
-    shapes: Collection[str] = (),
+    is_flat: bool = True,
     available: Collection[str] | None = None,
     has_sources: bool = False,
     can_regularise: bool = False,
@@ -158,20 +157,17 @@ def applicable_recipes(
             is_wanted = recipe.name in names
         if not is_wanted:
             continue
-        missing = [s for s in shapes if recipe.method and not getattr(METHODS[recipe.method].info, s)]
         is_notable = names is not None
         if recipe.unlabelled and not has_unlabelled:
             reason = "it needs unlabelled text"
         elif recipe.sources and not has_sources:
             reason = "it needs sources of labels"
-        elif recipe.sources and shapes:
-            reason, is_notable = f"sources are not joined for {' or '.join(shapes)} mentions", True
+        elif recipe.sources and not is_flat:
+            reason, is_notable = "sources are not joined for nested or discontinuous mentions", True
         elif recipe.soft and not has_probabilities:
             reason = "its soft labels need a tagger that gives probabilities"
         elif recipe.regularised and not can_regularise:
             reason = "it needs a tagger that gives probabilities to tags, and an encoder that predicts masked words"
-        elif missing:
-            reason, is_notable = f"{recipe.method} does not support {' or '.join(missing)} mentions", True
         elif recipe.method and available is not None and recipe.method not in available:
             reason = f"no model of {recipe.method} for this corpus is on this machine"
             reason, is_notable = f"{reason} (entaug list methods {recipe.method})", True

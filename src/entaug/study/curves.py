@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, Self
 
-from entaug.backends.processes import interrupts_blocked, process_pool
+from entaug.backends.processes import process_pool
 from entaug.core.data import Sentence
 from entaug.core.folds import folds
 from entaug.errors import EntaugError, InputError
 from entaug.study.choice import GOLD, TEACHER, TEACHER_SIZE
 from entaug.study.data import DataSplit, write_part
-from entaug.study.engine import ProgressCallback, StudyProgress, finished, run_error
+from entaug.study.engine import ProgressCallback, StudyProgress, completed, run_error
 from entaug.study.plan import SELF_TRAINING, CorpusPlan, MethodPlan, ScaledTraining, TaggerPlan, TeacherPlan
 from entaug.study.records import RecordStore, RunRecord
 from entaug.study.runs import RunSpec, execute_run
@@ -184,17 +184,9 @@ class CurveRuns:
         elif left:
             if self._pool is None:
                 self._pool = self._stack.enter_context(process_pool(self.jobs, 1))
-            with interrupts_blocked():
-                futures: dict[Future[tuple[RunRecord, float]], RunSpec] = {
-                    self._pool.submit(execute_run, spec): spec for spec in left
-                }
-            while futures:
-                for future in finished(futures):
-                    spec = futures.pop(future)
-                    if failure := future.exception():
-                        raise run_error(spec, failure) from failure
-                    self.store.append(*future.result())
-                    self._report(phase)
+            for result in completed(self._pool, execute_run, ((spec,) for spec in left)):
+                self.store.append(*result)
+                self._report(phase)
         return [self.store.records[spec.key] for spec in specs]
 
     def counts(self, part: int, sizes: Sequence[int], tagger: CurveTagger, repeats: int = 1) -> NDArray[float64]:

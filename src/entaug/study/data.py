@@ -15,7 +15,7 @@ from entaug.core.corpus import Corpus
 from entaug.core.data import Sentence
 from entaug.core.folds import folds
 from entaug.errors import EntaugError, InputError, ParameterError, UnknownNameError
-from entaug.files.atomic import atomic_file, output_error
+from entaug.files.atomic import atomic_file, make_folder
 from entaug.formats.files import open_file, read, write
 from entaug.study.plan import PATIENCE, CorpusPlan, DrawnPart, Plan
 from entaug.study.subsets import draw, rest, select
@@ -276,11 +276,7 @@ def _distinct_plain(sentences: Iterable[Sentence], others: Iterable[Sequence[Sen
 
 def write_part(folder: Path, name: str, sentences: Sequence[Sentence]) -> Path:
     """Write a part of the data, unless a file with the same content exists, which running processes may read."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise output_error(folder, error) from None
-    path = folder / f"{name}.jsonl"
+    path = make_folder(folder) / f"{name}.jsonl"
     with tempfile.TemporaryDirectory(prefix="entaug-") as scratch:
         made = Path(scratch, path.name)
         write(sentences, made)

@@ -8,7 +8,6 @@ share the runs of one experiment: each claims a run before it executes it.
 from __future__ import annotations
 
 import contextlib
-import os
 import sys
 import time
 from collections import Counter
@@ -22,7 +21,7 @@ from typing import Any, TypeVar
 
 from entaug.backends.config import TrainingProgress
 from entaug.backends.language_check import note_on_encoder
-from entaug.backends.processes import interrupts_blocked, process_pool
+from entaug.backends.processes import available_cores, interrupts_blocked, process_pool
 from entaug.core.progress import in_notebook, notebook_line, shown_time
 from entaug.errors import EntaugError, OutputError
 from entaug.files.locks import is_locked, lock, try_claim
@@ -236,15 +235,10 @@ def _make_all_sentences(schedule: Schedule, jobs: int, progress: ProgressCallbac
     before = len(files) - len(left)
     state = StudyProgress(unit="files of sentences", runs=len(files), runs_done=before, previously_done=before)
     with process_pool(jobs, plan.threads) as pool:
-        with interrupts_blocked():
-            futures = {pool.submit(make_sentences, *one): one for one in left.values()}
-        while futures:
+        progress(state)
+        for _ in completed(pool, make_sentences, left.values()):
+            state = replace(state, runs_done=state.runs_done + 1)
             progress(state)
-            for future in finished(futures):
-                run, _ = futures.pop(future)
-                if failure := future.exception():
-                    raise run_error(run, failure) from failure
-                state = replace(state, runs_done=state.runs_done + 1)
     return state
 
 
@@ -358,13 +352,17 @@ class _Execution:
         return _progress(self.schedule, self.store.records, self.previous, _clock() - self.start, others)
 
 
-def finished(futures: Iterable[Future[T]]) -> set[Future[T]]:
-    """Wait until some are finished, and return these."""
-    done: set[Future[T]] = set()
-    # A signal may reach another thread; the main thread handles it when it wakes up.
-    while not done:
-        done, _ = wait(futures, timeout=0.5, return_when=FIRST_COMPLETED)
-    return done
+def completed(pool: ProcessPoolExecutor, function: Callable[..., T], calls: Iterable[Sequence[Any]]) -> Iterator[T]:
+    """Call a function in processes, and yield what it returns as it comes; the first argument of a call is its run."""
+    with interrupts_blocked():
+        futures = {pool.submit(function, *call): call[0] for call in calls}
+    while futures:
+        # A signal may reach another thread; the main thread handles it when it wakes up.
+        for future in wait(futures, timeout=_POLL, return_when=FIRST_COMPLETED).done:
+            run = futures.pop(future)
+            if failure := future.exception():
+                raise run_error(run, failure) from failure
+            yield future.result()
 
 
 def _execution_order(runs: Sequence[RunSpec]) -> list[RunSpec]:
@@ -428,4 +426,4 @@ def default_jobs(threads: int) -> int:
 
     if choose_device()[0].type == "cuda":
         return 1
-    return max(1, min(4, (os.cpu_count() or 1) // threads))
+    return max(1, min(4, available_cores() // threads))

@@ -173,8 +173,8 @@ def _gold_by_sentence(scores: Scores) -> list[tuple[int, int]]:
 def _most_sentences(run: RunSpec) -> int:
     if run.own_teacher or run.arm in ("gold", "gold-steps"):
         return 0
-    ratio = math.fsum(map(run.ratio_of, run.parts)) if run.method and run.method.combine else run.ratio
-    return math.ceil(ratio * run.split.num_gold)
+    ratios = map(run.ratio_of, run.parts) if run.method and run.method.combine else [run.ratio]
+    return sum(math.ceil(ratio * run.split.num_gold) for ratio in ratios)
 
 
 def _place(item: RunSpec | RunRecord) -> tuple[Any, ...]:

@@ -83,8 +83,12 @@ class RunRecord:
 
     @property
     def asked(self) -> int:
-        """The number of new sentences that the ratio stands for; of a cross-validation on average over the folds."""
-        return round(self.ratio * self.size * (1 if self.pooled is None else (self.pooled - 1) / self.pooled))
+        """The number of new sentences that the ratios stand for; of a cross-validation on average over the folds."""
+        share = 1 if self.pooled is None else (self.pooled - 1) / self.pooled
+        arm = self.config.get("arm")
+        combined = arm.get("combine") if isinstance(arm, Mapping) else None
+        ratios = [part["amount"] for part in combined] if combined else [self.ratio]
+        return sum(round(ratio * self.size * share) for ratio in ratios)
 
     @property
     def is_teacher(self) -> bool:

@@ -98,7 +98,7 @@ class EnsembleTagger(Configurable):
         return construct(TaggerTrainingConfig, "the training of an ensemble", self.training)
 
     def check_requirements(self) -> None:
-        self._new_member().check_requirements()
+        self.typical_member.check_requirements()
 
     def get_params(self) -> dict[str, Any]:
         """The parameters by name; they create the same ensemble."""

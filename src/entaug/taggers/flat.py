@@ -86,7 +86,6 @@ class LinearDecoder(TagDecoder):
 
     def loss(self, vectors: torch.Tensor, lengths: list[int], targets: list[TagTargets]) -> torch.Tensor:
         """The mean cross-entropy over the words of a batch, each with its weight."""
-        del lengths
         scores = self.linear(self.dropout(vectors)).float()
         if all(target.is_hard for target in targets):
             padded = _pad([target.values for target in targets], True, padding_value=IGNORED).to(scores.device)
@@ -102,7 +101,6 @@ class LinearDecoder(TagDecoder):
 
     def log_marginals(self, vectors: torch.Tensor, lengths: list[int]) -> torch.Tensor:
         """The log-probability of each tag of each word."""
-        del lengths
         log_probs: torch.Tensor = self.linear(vectors).float().log_softmax(-1)
         return log_probs
 

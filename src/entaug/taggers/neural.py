@@ -439,7 +439,8 @@ class EncoderTagger(NeuralTagger):
 
     def check_requirements(self) -> None:
         super().check_requirements()
-        encoder_folder(self.encoder)
+        if not self.labels_:  # a trained tagger has its encoder
+            encoder_folder(self.encoder)
 
     @property
     def can_regularise(self) -> bool:
@@ -450,7 +451,6 @@ class EncoderTagger(NeuralTagger):
         return has_head and hasattr(self.decoder_class, "log_marginals")
 
     def build_encoder(self, sentences: Sequence[Sentence]) -> Encoder:
-        del sentences
         encoder = self.encoder_class(self._folder or self.encoder, self.pooling, trained_layers=self.trained_layers)
         if self._folder:
             encoder.name = model_name(encoder_folder(self.encoder))

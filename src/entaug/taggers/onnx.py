@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
@@ -11,7 +10,6 @@ import onnxruntime
 import torch
 import transformers
 
-from entaug.core.data import Sentence
 from entaug.core.tags import Overlap
 from entaug.errors import ParameterError
 from entaug.taggers.encoders import Encoder
@@ -45,7 +43,6 @@ class _OnnxEncoder(Encoder):
 
     def __init__(self, folder: str, file: str) -> None:
         self._file = file
-        torch.nn.Module.__init__(self)
         super().__init__(folder)
         self.size = len(self.model.config.id2label)
         self._device = torch.nn.Parameter(torch.zeros(0))  # by which `in_batches` knows the device
@@ -67,21 +64,21 @@ class OnnxTagger(EncoderTagger):
     quantized: bool = True
     device: str | None = "cpu"  # where the scores are
     overlap: Overlap = "error"
+    checksum: str = field(default="", init=False, repr=False)
 
     def fit(self, *_: Any, **__: Any) -> Self:
         raise ParameterError("an exported tagger is not trained", remedy="train the one that it was made of")
 
     def save(self, folder: str | Path) -> None:
-        del folder
         raise ParameterError("an exported tagger is not saved", remedy="copy its folder")
 
-    def build_encoder(self, sentences: Sequence[Sentence]) -> Encoder:
-        del sentences
-        raise ParameterError("an exported tagger is loaded from its folder", remedy="use load_tagger")
+    def attentions(self, *_: Any, **__: Any) -> Any:
+        raise ParameterError("an exported tagger has no attentions", remedy="use the one that it was made of")
 
     def restore_encoder(self, folder: Path, config: dict[str, Any]) -> Encoder:
         encoder = _OnnxEncoder(str(folder), QUANTIZED_FILE if self.quantized else ONNX_FILE)
-        encoder.name = config["encoder"]
+        self.encoder = encoder.name = config["encoder"]
+        self.checksum = str(config["sum"])
         return encoder
 
     def build_decoder(self, size: int) -> Any:

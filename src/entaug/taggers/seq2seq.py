@@ -294,7 +294,6 @@ class PointerDecoder(torch.nn.Module):
     ) -> torch.Tensor:
         """The mean cross-entropy of the items of the sequences, with their ends."""
         # Of a sequence that is longer than the decoder takes only the beginning is learned.
-        del lengths
         log_probs, ids = self._forced(source, targets)
         return torch.nn.functional.nll_loss(log_probs.flatten(0, 1), ids.flatten(), ignore_index=IGNORED)
 
@@ -339,7 +338,6 @@ class PointerDecoder(torch.nn.Module):
 
     def decode(self, source: EncodedSentences, lengths: list[int]) -> list[tuple[Mention, ...]]:
         """The mentions of each sentence: those of the sequence whose items are each the likeliest."""
-        del lengths
         return [tuple(mentions) for mentions in self.decode_with_probabilities(source)]
 
     def decode_with_probabilities(self, source: EncodedSentences) -> list[dict[Mention, float]]:
@@ -474,7 +472,6 @@ class Seq2SeqTagger(EncoderTagger):
     dropout: Dropout = 0.3
 
     def build_decoder(self, size: int) -> PointerDecoder:
-        del size
         encoder = self._encoder
         return PointerDecoder(
             encoder.initial_symbols(self.labels_),

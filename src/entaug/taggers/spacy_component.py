@@ -65,13 +65,11 @@ class TaggerComponent:
 
     def to_disk(self, path: str | Path, exclude: Iterable[str] = ()) -> None:
         """Save the tagger."""
-        del exclude
         if self.tagger is not None:
             self.tagger.save(path)
 
     def from_disk(self, path: str | Path, exclude: Iterable[str] = ()) -> Self:
         """Load the tagger."""
-        del exclude
         self.tagger = load_tagger(path)
         return self
 

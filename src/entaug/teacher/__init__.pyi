@@ -4,8 +4,4 @@ from .audit import ask_teachers
 from .label import filter_by_confidence
 from .relabel import Relabeller
 
-__all__ = [
-    "Relabeller",
-    "ask_teachers",
-    "filter_by_confidence",
-]
+__all__ = ["Relabeller", "ask_teachers", "filter_by_confidence"]

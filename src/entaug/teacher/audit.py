@@ -83,7 +83,6 @@ class MentionJudge:
 
     def probabilities(self, sentence: Sentence, change: Change) -> tuple[float, float]:
         """Return the probabilities of both mentions; that of none is that the other one is not there."""
-        del sentence
         given, suggested = (None if mention is None else self._probability(mention) for mention in change)
         if given is None or suggested is None:
             one = (given if suggested is None else suggested) or 0.0

@@ -115,7 +115,8 @@ def most_informative(
     scores = {id(one): _score(one, strategy) for one in candidates}
     ordered = sorted(ranked(candidates, "random", seed), key=lambda one: -scores[id(one)])
     chosen = select_distinct([one.sentence for one in ordered], number, max_similarity=max_similarity)
-    passed = chosen[-1] + 1 - len(chosen) if chosen else 0
+    looked_at = chosen[-1] + 1 if len(chosen) == number else len(ordered)
+    passed = looked_at - len(chosen)
     return [(ordered[i], scores[id(ordered[i])]) for i in chosen], passed
 
 

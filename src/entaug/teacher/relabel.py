@@ -176,7 +176,7 @@ class Relabeller(Component):
         self._unjudged: set[str] = set()
         self._encoder_notes: list[str] = []
         tagger: Any = self.tagger_
-        self._digest = _digest(self.tagger, tagger) if _is_trained(self.tagger, tagger) else ""
+        self._digest = _digest(tagger) if _is_trained(self.tagger, tagger) else ""
 
     def fit(self, gold: Iterable[Sentence]) -> Self:
         """Train the teacher, unless it is trained already, and learn which labels there are.
@@ -374,12 +374,10 @@ def _is_trained(given: Tagger | str, tagger: Any) -> bool:
     return not is_alias("tagger", given) if isinstance(given, str) else bool(getattr(tagger, "labels_", None))
 
 
-def _digest(given: Tagger | str, tagger: Any) -> str:
+def _digest(tagger: Any) -> str:
     """A digest of a trained tagger, by which the output of one is told from that of another."""
-    from entaug.taggers.base import EXPORTED, read_config
-
-    if isinstance(given, str) and tagger.name in EXPORTED:  # it cannot be saved
-        return str(read_config(Path(given))["sum"])[:12]
+    if checksum := getattr(tagger, "checksum", ""):  # an exported one, which cannot be saved
+        return str(checksum)[:12]
     digest = blake2b(digest_size=6)
     with TemporaryDirectory() as folder:
         tagger.save(Path(folder, "tagger"))

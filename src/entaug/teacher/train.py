@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
 from annotated_types import Ge
@@ -50,7 +50,7 @@ class TeacherParameters(Configurable):
         registry = BACKENDS["tagger"].registry
         is_new = isinstance(self.tagger, str) and is_alias("tagger", self.tagger)
         if not is_new or self.tagger != _ENSEMBLE:
-            options = [p for p in parameters(type(self)) if p.name.startswith(f"{_ENSEMBLE}_")]
+            options = [p for p in parameters(TeacherParameters) if p.name.startswith(f"{_ENSEMBLE}_")]
             if given := [p.name for p in options if getattr(self, p.name) != p.default]:
                 raise ParameterError(
                     f"the tagger {self.tagger} has no {given[0]}, which is a parameter of an ensemble",
@@ -68,22 +68,15 @@ class TeacherParameters(Configurable):
         return Teacher(tagger, self.ensemble_steps, is_ensemble=True)
 
 
+@dataclass(eq=False)
 class Teacher:
     """A tagger that labels sentences."""
 
-    def __init__(
-        self,
-        tagger: Any,
-        steps: int | None = None,
-        *,
-        is_ensemble: bool = False,
-        is_trained: bool = False,
-    ) -> None:
-        self.tagger = tagger
-        self._steps = steps
-        self._is_ensemble = is_ensemble
-        self.is_trained = is_trained
-        self.notes: list[str] = []
+    tagger: Any
+    steps: int | None = None
+    is_ensemble: bool = field(default=False, kw_only=True)
+    is_trained: bool = field(default=False, kw_only=True)
+    notes: list[str] = field(default_factory=list, init=False)
 
     @property
     def name(self) -> str:
@@ -101,10 +94,10 @@ class Teacher:
         if self.is_trained and not augmented:
             return self
         self.notes = note_on_encoder(self.tagger, gold)
-        if self._is_ensemble:
+        if self.is_ensemble:
             from entaug.taggers.base import default_steps
 
-            steps = self._steps or default_steps(len(gold))
+            steps = self.steps or default_steps(len(gold))
             schedule = "staged" if augmented else "shuffled"
             training = {**self.tagger.training, "steps": steps, "schedule": schedule}
             self.tagger = replace(self.tagger, training=training)

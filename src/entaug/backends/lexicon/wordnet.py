@@ -53,7 +53,6 @@ class WordNetAnySense:
         self._lemmas: dict[str, list[str]] = data["lemmas"]
 
     def synonyms(self, word: str, tag: str | None = None) -> tuple[tuple[str, ...], ...]:
-        del tag
         return self.synonyms_of_any_sense(word)
 
     def synonyms_of_any_sense(self, word: str) -> tuple[tuple[str, ...], ...]:

@@ -67,7 +67,6 @@ class MarkerConstraint(TokenConstraint):
         self._joining = set(joining)
 
     def _change(self, changes: Changes, row: int, ids: Sequence[int]) -> None:
-        del row
         possible = self.possible_markers(ids)
         if possible is None:
             changes[:] = _IMPOSSIBLE

@@ -35,7 +35,6 @@ class GumbelTopK(transformers.LogitsProcessor):
         self.log_probs: list[torch.Tensor] = []
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-        del input_ids
         drawn = self.draw(scores, range(len(scores)))[:, None]
         wide = scores.float()
         self.log_probs.append(wide.gather(1, drawn)[:, 0] - wide.logsumexp(1))

@@ -128,7 +128,6 @@ class TransformersGenerator(FineTunable[tuple[str, str, str | None]], abc.ABC):
 
     def _decoder_options(self, languages: Sequence[str | None]) -> dict[str, Any]:
         """Further arguments of the model's ``generate``."""
-        del languages
         return {}
 
     # -------------------------------------------------------------------------------------------------------- training
@@ -327,7 +326,6 @@ class CausalGenerator(TransformersGenerator):
     _pads_left = True
 
     def _prompt(self, source: str, language: str | None = None) -> list[int]:
-        del language
         return [*self.prefix_ids, *self._ids(source), *self.encode(["\n"])[0]] or [self.vocabulary.end_id]
 
     def _loss(self, rows: Sequence[Row]) -> Any:
@@ -388,7 +386,6 @@ class Seq2SeqGenerator(TransformersGenerator):
         return {"decoder_input_ids": torch.tensor(rows, device=self.device)}
 
     def _num_before_text(self, ids: Any) -> int:
-        del ids
         return len(self.languages_.beginning(None, 0))
 
 

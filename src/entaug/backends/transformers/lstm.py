@@ -70,27 +70,17 @@ class LSTMTokenLM(TrainableModel):
         checkpoint_dir: Path | None = None,
         progress: TrainingProgress | None = None,
     ) -> Self:
-        trained = copy.copy(self)
-        trained._train(rows, config, checkpoint_dir, progress)  # noqa: SLF001 (its own)
-        return trained
-
-    def _train(
-        self,
-        sequences: Sequence[Sequence[str]],
-        config: TrainingConfig,
-        checkpoint_dir: Path | None,
-        progress: TrainingProgress | None,
-    ) -> None:
-        self.vocabulary = sorted({token for sequence in sequences for token in sequence})
+        self = copy.copy(self)  # noqa: PLW0642
+        self.vocabulary = sorted({token for row in rows for token in row})
         id_of = {token: i for i, token in enumerate(self.vocabulary, start=_NUM_SPECIAL)}
-        rows: list[Row] = []
-        for sequence in sequences:
-            ids = [id_of[token] for token in sequence]
-            rows.append(([_BEGIN, *ids], [*ids, _END]))
+        numbered: list[Row] = []
+        for row in rows:
+            ids = [id_of[token] for token in row]
+            numbered.append(([_BEGIN, *ids], [*ids, _END]))
         self._network = self._new_network(config.seed)
         self._fine_tune(
             self._network,
-            lambda _: rows,
+            lambda _: numbered,
             config,
             learning_rate=config.learning_rate or _LEARNING_RATE,
             dtype=torch.float32,
@@ -98,6 +88,7 @@ class LSTMTokenLM(TrainableModel):
             progress=progress,
         )
         self._use_weights()
+        return self
 
     def _fits(self, row: Row) -> bool:
         return len(row[0]) > 1

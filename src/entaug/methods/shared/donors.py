@@ -11,7 +11,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from itertools import compress
 from random import Random
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -646,13 +646,7 @@ class TrainingDonors:
         return any(len(donors) > 1 for donors in self._donors.values())
 
     def draw(
-        self,
-        sentence: Sentence,
-        place: Place,
-        avoided: Collection[str],
-        rng: Random,
-        *,
-        any_shape: bool = False,
+        self, sentence: Sentence, place: Place, avoided: Collection[str], rng: Random, *, any_shape: bool = False
     ) -> MentionDonor | None:
         """Draw a donor, never the mention itself: uniformly, or with vectors from the nearest."""
         start, end = place.mention.start, place.mention.end
@@ -672,16 +666,16 @@ class TrainingDonors:
     def _draw(
         self, group: _Group, sentence: Sentence, mention: Mention, avoided: Collection[str], rng: Random
     ) -> MentionDonor | None:
-        before, after = _use(sentence.tokens, mention)
-        words = sentence.mention_tokens(mention)
-
-        def fits(words: tuple[str, ...]) -> bool:
-            return self._shapes.takes(before, words, after)
-
+        words, fits = sentence.mention_tokens(mention), partial(self.fits, sentence, mention)
         if self._vectors is not None:
             others = [d for d in group.donors if d.words != words and d.key not in avoided and fits(d.words)]
             group = _grouped(self._vectors.nearest(sentence, mention, others))
         return _draw(group, words, avoided, rng, fits)
+
+    def fits(self, sentence: Sentence, mention: Mention, words: tuple[str, ...]) -> bool:
+        """Whether words can stand between the words beside a mention."""
+        before, after = _use(sentence.tokens, mention)
+        return not self._by_shape or self._shapes.takes(before, words, after)
 
     def draw_pair(
         self, sentence: Sentence, mention: Mention, avoided: Collection[str], rng: Random
@@ -894,7 +888,14 @@ class ListDonors:
 
     # ----------------------------------------------------------------------------------------------------------- draws
 
-    def draw(self, sentence: Sentence, mention: Mention, avoided: Collection[str], rng: Random) -> MentionDonor | None:
+    def draw(
+        self,
+        sentence: Sentence,
+        mention: Mention,
+        avoided: Collection[str],
+        rng: Random,
+        fits: Callable[[Sentence, Mention, tuple[str, ...]], bool],
+    ) -> MentionDonor | None:
         """Draw an entry for a mention, uniformly from all entries with its label."""
         n = self.size(mention.label)
         own = sentence.mention_tokens(mention)
@@ -905,7 +906,7 @@ class ListDonors:
                 words, spaces = words[1:], None if spaces is None else spaces[1:]
             words = match_casing(words, sentence.tokens, mention.start, mention.end)
             key = content_key(words)
-            if words != own and key not in avoided:
+            if words != own and key not in avoided and fits(sentence, mention, words):
                 return MentionDonor(words, (Mention(mention.label, ((0, len(words)),)),), spaces, key, name)
         return None
 

@@ -105,11 +105,6 @@ def parse_wrapped(
     return _decode(tokens, tag_sequence)
 
 
-def parts_of_mentions(sentence: Sentence, linearized: Sequence[Sequence[str]]) -> list[list[str]]:
-    """Return the parts of a linearized sentence for each mention."""
-    return [[part for parts in linearized[m.start : m.end] for part in parts] for m in sentence.mentions]
-
-
 def label_transitions(labels: Iterable[str]) -> dict[str, tuple[str, ...] | None]:
     """Return the allowed transitions between label tokens in tagged text."""
     transitions: dict[str, tuple[str, ...] | None] = {}

@@ -11,13 +11,11 @@ from entaug.core.data import Sentence
 from entaug.core.edits import Edit
 from entaug.core.mentions import Mention, Span
 from entaug.core.spacing import infer_spaces, is_word_character
-from entaug.core.words import is_word
+from entaug.core.words import BRACKETS, is_unbalanced, is_word
 from entaug.methods.shared.text_vectors import TextVectors
-from entaug.metrics.likelihood import CandidateSet, count_words
 
 _SENTENCE_ENDS = frozenset(".!?…")
 _DIGITS = 3  # of a similarity: kernels may round further ones differently for other batches
-_OPENING = {")": "(", "]": "[", "}": "{", "”": "“", "»": "«"}
 
 DonorTokens = Callable[[Sentence, Sentence, Span, Span], Sequence[str]]
 """Function of the frame, the donor, the removed and the inserted range; returns the tokens to insert."""
@@ -79,9 +77,9 @@ def is_alike(frame: Sentence, removed: Span, donor: Sentence, inserted: Span) ->
 def _is_by_brackets(tokens: Sequence[str], span: Span) -> bool:
     """Whether a range stands in brackets, or directly before them."""
     start, end = span
-    opening = set(_OPENING.values())
-    unclosed = sum(token in opening for token in tokens[:start]) - sum(token in _OPENING for token in tokens[:start])
-    return unclosed > 0 or (end < len(tokens) and tokens[end] in opening)
+    closing = set(BRACKETS.values())
+    unclosed = sum(token in BRACKETS for token in tokens[:start]) - sum(token in closing for token in tokens[:start])
+    return unclosed > 0 or (end < len(tokens) and tokens[end] in BRACKETS)
 
 
 def _words_of(sentence: Sentence, mention: Mention) -> tuple[str, ...]:
@@ -106,16 +104,8 @@ class SpanSimilarity:
 
 
 def has_balanced_brackets(tokens: Sequence[str], source: Sequence[str] = ()) -> bool:
-    """Return whether all brackets and straight quotation marks are balanced."""
-    unclosed: list[str] = []
-    for token in tokens:
-        if token in _OPENING.values():
-            unclosed.append(token)
-        elif token in _OPENING and (not unclosed or unclosed.pop() != _OPENING[token]):
-            unclosed.append(token)
-            break
-    is_balanced = not unclosed and tokens.count('"') % 2 == 0
-    return is_balanced or (bool(source) and not has_balanced_brackets(source))
+    """Return whether all brackets and quotation marks are balanced, or those of the source are not."""
+    return not is_unbalanced(tokens) or (bool(source) and is_unbalanced(source))
 
 
 class CaseAdjuster:
@@ -164,9 +154,3 @@ def _is_capitalized(sentence: Sentence, span: Span) -> bool:
     """Whether the first word of a range is capitalised."""
     words = (word for word in sentence.tokens[span[0] : span[1]] if is_word_character(word[0]))
     return next(words, "")[:1].isupper()
-
-
-def as_candidate_set(sentences: Sequence[Sentence], preferences: Sequence[float] | None = None) -> CandidateSet:
-    """Return new sentences as candidates for the selection by a language model."""
-    texts = [detokenize(s.tokens, s.spaces) for s in sentences]
-    return CandidateSet(texts, [count_words(s.tokens) for s in sentences], preferences)

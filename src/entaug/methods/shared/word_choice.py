@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 from itertools import accumulate
 from typing import Any
 
@@ -36,6 +35,7 @@ _BEFORE, _AFTER = 40, 15  # words of a sentence by which another one is judged
 _SHORT = 5  # letters of a word of which one other letter makes another word
 _JOINTS = frozenset("-/\N{HYPHEN}\N{NON-BREAKING HYPHEN}")
 _ENDING = 3  # letters of an ending
+_STEM = 3  # letters of a word that may have one
 
 
 def load_starter(kind: str, language: str | None) -> Any:
@@ -75,11 +75,15 @@ def fits_article(tokens: Sequence[str], position: int, word: str) -> bool:
 
 def is_same_word(one: str, other: str) -> bool:
     """Whether two words differ in spelling or in an ending alone: "colour", "color"; "co-operate", "cooperate"."""
+    from rapidfuzz.distance import Levenshtein
+
     one, other = sorted((_letters(one), _letters(other)), key=len)
+    if len(one) < _STEM:
+        return one == other
     if other.startswith(one) and len(other) - len(one) <= _ENDING:
         return True
     allowed = 0 if len(one) < _SHORT - 1 else 1 if len(one) <= _SHORT else 2
-    return _distance(one, other) <= allowed
+    return Levenshtein.distance(one, other) <= allowed
 
 
 def is_repeated(tokens: Iterable[str], word: str) -> bool:
@@ -96,17 +100,6 @@ def is_joined(tokens: Sequence[str], position: int) -> bool:
 
 def _letters(word: str) -> str:
     return "".join(c for c in unicodedata.normalize("NFKD", word.casefold()) if c.isalnum())
-
-
-@lru_cache(maxsize=10_000)
-def _distance(one: str, other: str) -> int:
-    """The number of letters to insert, remove or change (Levenshtein 1966)."""
-    row = list(range(len(other) + 1))
-    for i, a in enumerate(one, start=1):
-        previous, row = row, [i]
-        for j, b in enumerate(other, start=1):
-            row.append(min(previous[j] + 1, row[-1] + 1, previous[j - 1] + (a != b)))
-    return row[-1]
 
 
 def text_with_source(tokens: Sequence[str], gaps: Sequence[int], spaces: Sequence[str] | None) -> MaskedText:

@@ -94,6 +94,9 @@ def propose_label_map(
     size = sum(len(sentence.mentions) for sentence in gold)
     if given is not None:
         chosen = {label: target for label, target in given.items() if target}
+        if not chosen:
+            message = "the map of labels gives no label of the tagger one of the corpus"
+            raise ParameterError(message, remedy=f"the corpus has: {', '.join(gold_labels)}")
         unknown = sorted(set(chosen.values()) - set(gold_labels))
         if unknown:
             remedy = f"the corpus has: {', '.join(gold_labels)}"
@@ -160,9 +163,9 @@ class PretrainedTagger(abc.ABC):
     # -------------------------------------------------------------------------------------------------- for subclasses
 
     @property
-    @abc.abstractmethod
     def own_labels(self) -> list[str] | None:
         """The labels of the tagger; None if it takes any."""
+        return None
 
     @abc.abstractmethod
     def _load(self, model: str) -> None:
@@ -181,8 +184,9 @@ class PretrainedTagger(abc.ABC):
 
     def _own_map(self, labels: Sequence[str] = ()) -> Mapping[str, str]:
         """The map of labels where there are no gold sentences to measure it on."""
-        given = {label: target for label, target in (self._given_map or {}).items() if target}
-        return given or {label: label for label in self.own_labels or labels}
+        if self._given_map:
+            return {label: target for label, target in self._given_map.items() if target}
+        return {label: label for label in self.own_labels or labels}
 
     # ------------------------------------------------------------------------------------------------------- for users
 
@@ -195,7 +199,6 @@ class PretrainedTagger(abc.ABC):
         augmented: Iterable[Sentence] = (),
     ) -> Self:
         """Measure the map of labels on gold sentences."""
-        del dev, config, progress
         if list(augmented):
             raise ParameterError(
                 f"{self.name} is used as it is and cannot be trained further", remedy="use rounds=1, or another tagger"

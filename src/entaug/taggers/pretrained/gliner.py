@@ -50,10 +50,6 @@ class GLiNERTagger(PretrainedTagger):
         self.languages = card_languages(folder)
         self._asked = sorted(self._given_map or ())
 
-    @property
-    def own_labels(self) -> list[str] | None:
-        return None
-
     def _choose_labels(self, gold_labels: Sequence[str]) -> None:
         if not self._given_map:
             self._asked = sorted(set(map(label_in_words, gold_labels)))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import abc
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from entaug.core.data import Sentence
 from entaug.core.mentions import Mention
@@ -36,16 +36,3 @@ class SourceTagger(PretrainedTagger):
         )
         labels = self._own_map(sorted({m.label for s in gold for m in s.mentions} | set(numbers)))
         return LabelMap(labels, numbers, correct, sum(len(s.mentions) for s in gold), len(gold))
-
-    def _own_map(self, labels: Sequence[str] = ()) -> Mapping[str, str]:
-        return {label: label for label in self.own_labels or labels}
-
-
-def flat_mentions(mentions: Sequence[Mention]) -> list[Mention]:
-    """The contiguous mentions that overlap no longer one, and none that begins before."""
-    kept: list[Mention] = []
-    for mention in sorted(mentions, key=lambda m: (m.start - m.end, m.start, m.label)):
-        is_free = all(mention.end <= other.start or other.end <= mention.start for other in kept)
-        if mention.is_contiguous and is_free:
-            kept.append(mention)
-    return sorted(kept, key=lambda mention: mention.start)

@@ -16,13 +16,14 @@ from entaug.config.toml_lines import read_toml
 from entaug.core.data import Sentence
 from entaug.core.folds import partition
 from entaug.core.mentions import Mention
+from entaug.core.tags import flatten
 from entaug.errors import InputError, InputWarning, ParameterError
 from entaug.files.mention_lists import mention_lists, relative_to_folder
 from entaug.files.streams import read_bytes
 from entaug.metrics.span_f1 import MatchCounts
 from entaug.taggers.pretrained import PretrainedTagger
-from entaug.taggers.sources import SourceTagger, flat_mentions
-from entaug.taggers.sources.joining import Joiner, JoinSettings, labels_of
+from entaug.taggers.sources import SourceTagger
+from entaug.taggers.sources.joining import Joiner, labels_of
 from entaug.taggers.sources.lists import FileTagger
 from entaug.taggers.sources.prompted import PromptedTagger
 
@@ -94,7 +95,6 @@ class JoinedTagger:
         augmented: Iterable[Sentence] = (),
     ) -> Self:
         """Let the sources label the gold sentences; none of these need have a mention, or be there at all."""
-        del dev, config, progress
         if list(augmented):
             raise ParameterError("joined sources cannot be trained further", remedy="use rounds=1, or another tagger")
         gold = sorted(train, key=lambda sentence: sentence.fingerprint())
@@ -163,7 +163,7 @@ class JoinedTagger:
             raise InputError("no source finds a mention in the text", remedy="name other sources, or another text")
         lengths = [len(sentence) for sentence in (*gold, *sentences)]
         known: list[Sequence[Mention] | None] = [*(s.mentions for s in gold), *[None] * len(sentences)]
-        joined = Joiner(labels, JoinSettings()).join(said, lengths, known)[len(gold) :]
+        joined = Joiner(labels).join(said, lengths, known)[len(gold) :]
         mentions = [soft.mentions() for soft in joined]
         told = [note for note in self.notes if "joined labels" not in note]
         for name, one in zip(self.source_names, on_text, strict=True):
@@ -188,7 +188,7 @@ def _opinions(tagger: Any, sentences: Sequence[Sentence]) -> _Said:
     plain = [sentence.with_(mentions=()) for sentence in sentences]
     if isinstance(tagger, SourceTagger):
         return tagger.opinions(plain)
-    return [flat_mentions(sentence.mentions) for sentence in tagger.predict(plain)]
+    return [flatten(sentence.mentions, "outermost") for sentence in tagger.predict(plain)]
 
 
 def _agreement(said: _Said, right: Sequence[Sequence[Mention]], what: str) -> str:

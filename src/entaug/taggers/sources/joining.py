@@ -8,7 +8,7 @@ maximisation (Dawid and Skene 1979; Nguyen et al. 2017 for sequences), with the 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -47,31 +47,11 @@ _PRIOR = np.array(
     ]
 )
 _RIGHT_LABEL = 0.85
-
-
-@dataclass(frozen=True, kw_only=True)
-class JoinSettings:
-    """Strengths of what is assumed, in words or mentions that were seen.
-
-    Args:
-        general: of the assumption that a source is mostly right.
-        by_label: of what holds for all labels, for a single one.
-        label: of the mean confusion of labels, for a single one.
-        transition: of the transitions between states.
-        text: the weight of a sentence without gold labels in the estimates; None to choose it on gold sentences.
-        adjacent: the share of words in mentions behind which another mention begins at once, before gold is seen.
-        shared: of the assumption that two sources err independently.
-        rounds: the maximum number of rounds of expectation and maximisation.
-    """
-
-    general: float = 2.0
-    by_label: float = 10.0
-    label: float = 10.0
-    transition: float = 1.0
-    text: float | None = None
-    adjacent: float = 0.01
-    shared: float = 10.0
-    rounds: int = _ROUNDS
+# Strengths of what is assumed, in words or mentions that were seen: that a source is mostly right; what holds for all
+# labels, for a single one; the mean confusion of labels, for a single one; the transitions between states; that two
+# sources err independently.
+_GENERAL, _BY_LABEL, _LABEL, _TRANSITION, _SHARED = 2.0, 10.0, 10.0, 1.0, 10.0
+_ADJACENT = 0.01  # share of words in mentions behind which another mention begins at once, before gold is seen
 
 
 @dataclass
@@ -118,11 +98,12 @@ class _Alphabet:
 class Joiner:
     """Estimates how sources err, and joins their labels."""
 
+    # `text`: the weight of a sentence without gold labels in the estimates; None to choose it on gold sentences.
     # `tables_`: how each source errs; `weights_`: how much each source counts; `text_`: the weight of the text.
 
-    def __init__(self, labels: Sequence[str], settings: JoinSettings = JoinSettings()) -> None:
+    def __init__(self, labels: Sequence[str], text: float | None = None, rounds: int = _ROUNDS) -> None:
         self.labels = list(labels)
-        self.settings = settings
+        self.text, self.rounds = text, rounds
         self.tables_: list[SourceTable] = []
         self.weights_, self.text_ = np.ones(0), 0.0
         self._alphabet = _Alphabet(len(self.labels))
@@ -141,12 +122,7 @@ class Joiner:
         """Estimate the tables, and compute the probabilities of the tags of all sentences."""
         # `said` has the flat mentions of each source in each sentence, or None where it says nothing; `gold` those that
         # are known to be right, or None.
-        if self.settings.text is None:
-            text = self._choose_text_weight(said, lengths, gold)
-            chosen = Joiner(self.labels, replace(self.settings, text=text))
-            joined = chosen.join(said, lengths, gold)
-            self.tables_, self.weights_, self.text_ = chosen.tables_, chosen.weights_, text
-            return joined
+        self.text_ = self._choose_text_weight(said, lengths, gold) if self.text is None else self.text
         symbols = [
             [
                 np.full(length, _ABSENT) if one is None else self._alphabet.encode(one, self.labels, length)
@@ -160,7 +136,7 @@ class Joiner:
         self.weights_ = self._weights(said, gold, lengths)
         self._start(len(said))
         before = -np.inf
-        for _ in range(self.settings.rounds):
+        for _ in range(self.rounds):
             counts = self._expect(blocks)
             self._maximise(counts)
             if abs(counts.likelihood - before) < _CONVERGED * max(1, len(lengths)):
@@ -205,7 +181,7 @@ class Joiner:
         products = errors @ errors.T
         scales = np.sqrt(np.maximum(np.diag(products), 1e-9))
         shared = np.minimum(numbers[:, None], numbers)
-        correlation = np.maximum(products / scales[:, None] / scales, 0) * shared / (shared + self.settings.shared)
+        correlation = np.maximum(products / scales[:, None] / scales, 0) * shared / (shared + _SHARED)
         np.fill_diagonal(correlation, 0)
         return np.asarray(1 / (1 + correlation.sum(1)))
 
@@ -226,7 +202,7 @@ class Joiner:
             for fold in range(_FOLDS):
                 hidden = set(known[fold::_FOLDS])
                 rest = [None if i in hidden else one for i, one in enumerate(gold)]
-                joined = Joiner(self.labels, replace(self.settings, text=weight)).join(said, lengths, rest)
+                joined = Joiner(self.labels, weight, self.rounds).join(said, lengths, rest)
                 total += sum(self._loss(joined[i], gold[i] or (), lengths[i]) for i in hidden)
             losses[weight] = total
         return min(losses, key=lambda weight: losses[weight])
@@ -244,7 +220,7 @@ class Joiner:
         inside = sum(int((one[:-1] >= _FIRST).sum()) for one in known)
         is_first = np.isin(np.arange(self._num_states), np.arange(_FIRST, self._num_states, 2))
         begun = sum(int(((one[:-1] >= _FIRST) & is_first[one[1:]]).sum()) for one in known)
-        return (begun + 20 * self.settings.adjacent) / (inside + 20)
+        return (begun + 20 * _ADJACENT) / (inside + 20)
 
     def _states(self, mentions: Sequence[Mention], length: int) -> NDArray[np.int64]:
         states = np.full(length + 1, _OUTSIDE)
@@ -273,7 +249,7 @@ class Joiner:
             table = np.full((len(symbols), len(places), width), _ABSENT)
             is_word = np.zeros((len(places), width), bool)
             allowed = np.ones((len(places), width, self._num_states))
-            weights = np.full(len(places), self.settings.text or 0.0)
+            weights = np.full(len(places), self.text_)
             for row, place in enumerate(places):
                 is_word[row, : lengths[place]] = True
                 allowed[row, lengths[place] - 1, _BEFORE] = 0
@@ -298,12 +274,12 @@ class Joiner:
             np.zeros(self._num_states), np.zeros((self._num_states, self._num_states))
         )
 
-    def _label_prior(self) -> NDArray[np.float64]:
+    def _label_prior(self, right: float = _RIGHT_LABEL) -> NDArray[np.float64]:
         size = len(self.labels)
         if size == 1:
             return np.ones((1, 1))
-        prior = np.full((size, size), (1 - _RIGHT_LABEL) / (size - 1))
-        np.fill_diagonal(prior, _RIGHT_LABEL)
+        prior = np.full((size, size), (1 - right) / (size - 1))
+        np.fill_diagonal(prior, right)
         return prior
 
     def _emissions(self, table: SourceTable) -> NDArray[np.float64]:
@@ -378,7 +354,7 @@ class Joiner:
 
     def _table(self, counts: NDArray[np.float64]) -> SourceTable:
         """The table of a source from the expected numbers of its symbols in the states."""
-        alphabet, settings, size = self._alphabet, self.settings, len(self.labels)
+        alphabet, size = self._alphabet, len(self.labels)
         outcomes = np.zeros((_IN_I + 1, size, 3, 3))
         labels, spurious = np.zeros((size, size)), np.zeros(size)
         begins = alphabet.outcome == _BEGINS
@@ -386,20 +362,15 @@ class Joiner:
             np.add.at(outcomes[kind, label], (self._context(kind, label), alphabet.outcome), counts[:, state])
             given = spurious if kind < _IN_B else labels[label]
             np.add.at(given, alphabet.begun[begins], counts[begins, state])
-        general = outcomes.sum(1) + settings.general * _PRIOR
+        general = outcomes.sum(1) + _GENERAL * _PRIOR
         general /= general.sum(-1, keepdims=True)
-        outcomes += settings.by_label * general[:, None]
+        outcomes += _BY_LABEL * general[:, None]
         outcomes[:_IN_B] = general[:_IN_B, None]  # outside there is no label
         outcomes /= outcomes.sum(-1, keepdims=True)
-        prior = self._label_prior()
-        if size > 1:
-            right = np.trace(labels) + settings.label * _RIGHT_LABEL
-            share = right / (labels.sum() + settings.label)
-            prior = np.full((size, size), (1 - share) / (size - 1))
-            np.fill_diagonal(prior, share)
-        labels += settings.label * prior
+        share = (np.trace(labels) + _LABEL * _RIGHT_LABEL) / (labels.sum() + _LABEL)
+        labels += _LABEL * self._label_prior(share)
         labels /= labels.sum(1, keepdims=True)
-        spurious += settings.label / size
+        spurious += _LABEL / size
         return SourceTable(outcomes, labels, spurious / spurious.sum())
 
     def _normalised_transitions(
@@ -416,8 +387,8 @@ class Joiner:
         prior[:_BEFORE, _OUTSIDE] = prior[_FIRST:, _BEHIND] = 10
         start = allowed[_BEFORE] / len(self.labels)
         start[[_OUTSIDE, _BEFORE]] = 5, 1
-        initial = initial + self.settings.transition * start / start.sum()
-        counts = counts * allowed + self.settings.transition * prior / prior.sum(1, keepdims=True)
+        initial = initial + _TRANSITION * start / start.sum()
+        counts = counts * allowed + _TRANSITION * prior / prior.sum(1, keepdims=True)
         begins = counts[_FIRST:, _FIRST::2].sum(0)
         counts[_FIRST:, _FIRST::2] = 0
         counts /= counts.sum(1, keepdims=True)

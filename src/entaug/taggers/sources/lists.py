@@ -8,10 +8,11 @@ from pathlib import Path
 
 from entaug.core.data import Sentence
 from entaug.core.mentions import Mention
+from entaug.core.tags import flatten
 from entaug.errors import InputError
 from entaug.files.mention_lists import mention_lists
 from entaug.formats import read
-from entaug.taggers.sources import SourceTagger, flat_mentions
+from entaug.taggers.sources import SourceTagger
 
 _MOST_TOKENS = 20  # of a name
 
@@ -72,7 +73,7 @@ class FileTagger(SourceTagger):
     prefix = "file"
 
     def _load(self, model: str) -> None:
-        self._known = {s.tokens: flat_mentions(s.mentions) for s in read(model, repair=True)}
+        self._known = {s.tokens: flatten(s.mentions, "outermost") for s in read(model, repair=True)}
         digest = blake2b(digest_size=4)
         for tokens, mentions in sorted(self._known.items()):
             digest.update(repr((tokens, mentions)).encode("utf-8", "surrogatepass"))

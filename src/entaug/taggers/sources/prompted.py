@@ -16,14 +16,18 @@ from entaug.core.alignment import detokenize
 from entaug.core.data import Sentence
 from entaug.core.mentions import Mention
 from entaug.core.spacing import PRINTED_FORMS
+from entaug.core.tags import flatten
 from entaug.core.words import label_in_words
 from entaug.errors import ParameterError
-from entaug.taggers.sources import SourceTagger, flat_mentions
+from entaug.taggers.sources import SourceTagger
 
 _EXAMPLES = 4
 _MOST_TOKENS = 400  # of an answer
 _NOTHING = "NONE"
-_LINE = re.compile(r"^\s*(?:[-*•]\s+|\d+[.)]\s+)?(?P<text>.+?)\s*\|\s*(?P<label>[^|]*?)\s*(?P<unsure>\?)?\s*$")
+_QUOTES = "\"'“”"
+_LINE = re.compile(
+    r"^\s*(?:[-*•]\s+|(?P<number>\d+)(?P<mark>[.)]\s+))?(?P<text>.+?)\s*\|\s*(?P<label>[^|]*?)\s*(?P<unsure>\?)?\s*$"
+)
 
 NOT_THERE = "words that do not stand in the sentence"
 NO_LINE = "no line of the form TEXT | TYPE"
@@ -63,10 +67,6 @@ class PromptedTagger(SourceTagger):
         self._labels: list[str] = []
         self._gold: list[Sentence] = []
         self._prompts = packaged_prompt("label"), packaged_prompt("label-check")
-
-    @property
-    def own_labels(self) -> list[str] | None:
-        return None
 
     def _choose_labels(self, gold_labels: Sequence[str]) -> None:
         self._labels = sorted({*gold_labels, *self.descriptions})
@@ -115,7 +115,9 @@ class PromptedTagger(SourceTagger):
                 continue
             labels = {one.text: decided.get((i, one.text), one.label) for one in of_sentence}
             spans = _spans(sentence.tokens, labels)
-            results.append(flat_mentions([Mention(labels[text], [span]) for text, span in spans if labels[text]]))
+            results.append(
+                flatten([Mention(labels[text], [span]) for text, span in spans if labels[text]], "outermost")
+            )
         self.notes = [*self._measured, *self._told()]
         return results
 
@@ -139,14 +141,18 @@ class PromptedTagger(SourceTagger):
         """The mentions of an answer whose words stand in the sentence."""
         found: list[_Found] = []
         gold = _gold_labels(self._gold)
-        for line in filter(None, map(str.strip, answer.splitlines())):
+        for place, line in enumerate(filter(None, map(str.strip, answer.splitlines())), start=1):
             if line.strip(" .").upper() == _NOTHING:
                 continue
             if not (match := _LINE.match(line)):
                 self.rejected[NO_LINE] += 1
                 continue
-            text = match["text"].strip("\"'“”")
-            if not _spans(sentence.tokens, [text]):
+            text, bare = match["text"], match["text"].strip(_QUOTES)
+            written = [bare, text] if {text[0], text[-1]} <= set(_QUOTES) else [text, bare]
+            if match["number"] and match["number"] != str(place):  # no number of the line: "3. Liga"
+                written.insert(0, match["number"] + match["mark"] + text)
+            text = next((one for one in written if _spans(sentence.tokens, [one])), "")
+            if not text:
                 self.rejected[NOT_THERE] += 1
                 continue
             label = self._label_of(match["label"])
@@ -160,8 +166,12 @@ class PromptedTagger(SourceTagger):
 
     def _label_of(self, text: str) -> str:
         """The type that an answer names; "" for none."""
-        word = text.strip().split("\n")[0].strip(" .:\"'").casefold()
-        return next((label for label in self._labels if label.casefold() == word), "")
+        word = _word(text.strip().split("\n")[0])
+        return next((label for label in self._labels if _word(label) == word), "")
+
+
+def _word(label: str) -> str:
+    return label.strip(" .:\"'").casefold()
 
 
 def _request(prompt: Prompt, values: Mapping[str, str]) -> ChatRequest:
