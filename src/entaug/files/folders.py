@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
-from itertools import islice
+from itertools import chain, count, islice
 from pathlib import Path
 from typing import Any
 
@@ -80,16 +80,17 @@ def safe_file_name(name: str) -> str:
     return "/".join(parts)
 
 
+def unused_name(name: str, taken: Container[str], mark: str) -> str:
+    """A name, with a number behind a mark where it is taken."""
+    return next(one for one in chain([name], (f"{name}{mark}{i}" for i in count(2))) if one not in taken)
+
+
 def write_documents(documents: Iterable[tuple[str, Mapping[str, str]]], folder: Path) -> None:
     """Write a new folder with one or more files for each document."""
     folder.mkdir()
     taken: set[str] = set()
     for document, files in documents:
-        name = wanted = safe_file_name(document)
-        number = 1
-        while name in taken:
-            number += 1
-            name = f"{wanted}+{number}"
+        name = unused_name(safe_file_name(document), taken, "+")
         taken.add(name)
         for extension, content in files.items():
             file = folder / f"{name}{extension}"

@@ -16,7 +16,7 @@ import orjson
 
 from entaug.config.params import Check
 from entaug.errors import EntaugError, InputError, ParameterError, UnknownNameError
-from entaug.files.streams import decode_text, read_bytes
+from entaug.files.streams import decode_text, extension_of, read_bytes
 
 MAX_LENGTH = 300
 """The longest entry in characters: long names of chemicals pass, sentences and cells with descriptions do not."""
@@ -138,7 +138,7 @@ def _read(path: Path, column: str | None, label: str | None, version: tuple[int,
     except ValueError as error:  # a NUL character in the path
         raise InputError(f"cannot be read ({error})", path=str(path), remedy="check the path") from None
     entries: Iterator[ListEntry]
-    if _suffix(path) in _JSON_SUFFIXES:
+    if extension_of(path) in _JSON_SUFFIXES:
         entries = _json_entries(text, path)
     elif column is not None:
         entries = _column(text, path, column)
@@ -156,7 +156,7 @@ def parse_specification(specification: str) -> tuple[Path, str | None, str | Non
     front, colon, back = place.rpartition(":")
     if colon and front and not _exists(path) and not back.startswith(("/", "\\")):
         path, column = Path(front), back
-    label, suffix = label.strip(), _suffix(path)
+    label, suffix = label.strip(), extension_of(path)
     shown = f"{path.name}:{column}" if column else path.name
     if not str(place).strip():
         raise _error(specification, "names no file", f"write {_FORMS}")
@@ -173,11 +173,6 @@ def parse_specification(specification: str) -> tuple[Path, str | None, str | Non
 
 def _error(specification: str, problem: str, remedy: str) -> ParameterError:
     return ParameterError(f"mentions: {specification!r} {problem}", parameter="mentions", remedy=remedy)
-
-
-def _suffix(path: Path) -> str:
-    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
-    return suffixes[-1] if suffixes else ""
 
 
 def _json_entries(text: str, path: Path) -> Iterator[ListEntry]:
@@ -201,7 +196,7 @@ def _json_entries(text: str, path: Path) -> Iterator[ListEntry]:
 
 def _column(text: str, path: Path, column: str) -> Iterator[ListEntry]:
     first = text.split("\n", 1)[0]
-    delimiter = _TABLE_SUFFIXES.get(_suffix(path), "\t" if "\t" in first else ",")
+    delimiter = _TABLE_SUFFIXES.get(extension_of(path), "\t" if "\t" in first else ",")
     if delimiter not in first:  # semicolons where the comma is the decimal mark; tabs under the name .csv
         delimiter = next((mark for mark in ";\t," if mark in first), delimiter)
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)

@@ -269,6 +269,11 @@ def check_characters(lines: list[str], first: int, path: Path, forbidden: str = 
                 raise InputError(f"holds a {name}", path=str(path), line=number, remedy=remedy)
 
 
+def extension_of(path: Path) -> str:
+    """The extension of a file in lower case, without that of gzip; empty without one."""
+    return Path(path.name.removesuffix(".gz")).suffix.lower()
+
+
 def encode_text(text: str) -> bytes:
     """The bytes of lines in a file; a line that begins with a byte-order mark gets one besides, which reading drops."""
     # A file whose first token begins with the character of the byte-order mark gets a mark besides, which is dropped

@@ -15,6 +15,7 @@ from entaug.core.data import Provenance, Sentence
 from entaug.core.explain import explain
 from entaug.core.progress import Progress
 from entaug.errors import InputError
+from entaug.files.folders import unused_name
 from entaug.formats.base import ReadReport
 from entaug.formats.corpus_file import CorpusFile
 from entaug.formats.file_job import FileJob, read_sentences
@@ -216,11 +217,8 @@ def _add_methods(
     for (method, _), sentences in groups.items():
         is_only = sum(other == method for other, _ in groups) == 1
         stems = ", ".join(sorted({Path(path).stem for path, _ in sentences}))
-        name = base = method if method and is_only else f"{method} ({stems})".strip()
-        number = 1
-        while name in corpus.methods:
-            number += 1
-            name = f"{base} {number}"
+        base = method if method and is_only else f"{method} ({stems})".strip()
+        name = unused_name(base, corpus.methods, " ")
         pairs = [index.pair(sentence) for _, sentence in sentences]
         missing += sum(pair.source is None and bool(pair.provenance.sources) for pair in pairs)
         corpus.methods[name] = pairs

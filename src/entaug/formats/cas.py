@@ -19,7 +19,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from io import BytesIO
-from itertools import pairwise
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -32,7 +31,7 @@ from entaug.files.streams import read_beginning, read_bytes
 from entaug.formats.base import FormatCapabilities, ReadReport
 from entaug.formats.documents import DocumentFormat, DocumentOptions
 from entaug.formats.records import as_object, parse_json
-from entaug.formats.text import NOT_IN_XML, CharMention, Document, join_sentences, locate_tokens
+from entaug.formats.text import NOT_IN_XML, CharMention, Document, are_words, join_sentences, locate_tokens
 
 _ENTITIES = "de.tudarmstadt.ukp.dkpro.core.api.ner.type.NamedEntity"
 _TOKEN = "de.tudarmstadt.ukp.dkpro.core.api.segmentation.type.Token"  # noqa: S105
@@ -236,7 +235,7 @@ def _document(name: str, cas: Any, dialect: CasDialect, reading: ReadReport) -> 
     id_ = next((own for meta in metas if (own := meta.get("documentId"))), None) or name
     starts = [begin for begin, _ in _spans(cas, names, _SENTENCE)] if dialect.split == "sentences" else []
     tokens = _spans(cas, names, _TOKEN)
-    if not _are_tokens(tokens, text):
+    if not (tokens and are_words(tokens, text)):
         if tokens:
             reading.notes["tokens that leave out part of the text, or overlap: tokenised anew"] += 1
         tokens = []
@@ -255,17 +254,6 @@ def _annotations(cas: Any, names: Iterable[str], type_name: str) -> Iterator[Any
             what = f"offsets must be whole numbers, not {one.begin!r:.40} and {one.end!r:.40}"
             raise InputError(what, remedy=_REMEDY)
         yield one
-
-
-def _are_tokens(spans: list[Span], text: str) -> bool:
-    """Whether there is nothing but white space between tokens."""
-    edges = [(0, 0), *spans, (len(text), len(text))]
-    gaps = [(end, start) for (_, end), (start, _) in pairwise(edges)]
-    return (
-        bool(spans)
-        and all(a <= b and (a == b or text[a:b].isspace()) for a, b in gaps)
-        and all(a < b for a, b in spans)
-    )
 
 
 # ------------------------------------------------------------------------------------------------------------- writing

@@ -31,7 +31,7 @@ from entaug.core.spacing import infer_spaces
 from entaug.core.tags import Overlap, is_tag
 from entaug.errors import InputError, LossError
 from entaug.files.atomic import atomic_file
-from entaug.files.streams import decode_text, encode_text, read_beginning, read_bytes
+from entaug.files.streams import decode_text, encode_text, extension_of, read_beginning, read_bytes
 from entaug.formats.base import BEFORE, ENTITY_FIELDS, FormatCapabilities, ReadReport, before_of
 from entaug.formats.buffered import BufferedFormat
 from entaug.formats.records import numbered_lines, read_records
@@ -177,7 +177,7 @@ class Inline(BufferedFormat):
 
 
 def _unit_of(path: Path) -> Literal["line", "file"]:
-    return "file" if Path(path.name.removesuffix(".gz")).suffix.lower() == ".xml" else "line"
+    return "file" if extension_of(path) == ".xml" else "line"
 
 
 def _ends_with(path: Path, name: str) -> bool:

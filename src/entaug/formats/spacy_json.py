@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
@@ -39,6 +38,7 @@ from entaug.formats.text import (
     CharMention,
     Document,
     UnitDetector,
+    are_words,
     counter,
     in_characters,
     join_sentences,
@@ -201,17 +201,13 @@ def _words_in(text: str, fields: Mapping[str, Any], form: str) -> list[Span] | N
     """The characters of the words of a document or tuple, also of white space; None if they are not those of a text."""
     if form == "tuples":
         words: Any = fields.get("words")
-        are_words = isinstance(words, list) and all(isinstance(word, str) and word for word in words)
-        return locate_tokens(words, text) if are_words else None
+        is_list = isinstance(words, list) and all(isinstance(word, str) and word for word in words)
+        return locate_tokens(words, text) if is_list else None
     tokens = fields["tokens"]
     spans: list[Any] = [(token.get("start"), token.get("end")) for token in tokens if isinstance(token, dict)]
     if len(spans) < len(tokens) or not {type(place) for span in spans for place in span} <= {int}:
         return None
-    bounds = [(0, 0), *spans, (len(text), len(text))]
-    is_whole = all(0 <= start < end for start, end in spans) and all(
-        end <= start and not text[end:start].strip() for (_, end), (start, _) in pairwise(bounds)
-    )
-    return spans if is_whole else None
+    return spans if are_words(spans, text) else None
 
 
 # ------------------------------------------------------------------------------------------------------------- reading

@@ -36,7 +36,7 @@ from entaug.core.data import Sentence
 from entaug.core.tags import InvalidTag, Overlap, SchemeDetector, decode_canonical, encode_canonical, is_tag
 from entaug.errors import InputError, LossError, OutputError, TagError
 from entaug.files.atomic import atomic_file
-from entaug.files.streams import read_beginning, read_bytes
+from entaug.files.streams import extension_of, read_beginning, read_bytes
 from entaug.formats.base import BEFORE, ENTITY_FIELDS, FormatCapabilities, ReadReport
 from entaug.formats.buffered import BufferedFormat
 from entaug.formats.records import no_sentences, read_records, to_json
@@ -149,14 +149,9 @@ _ONE_LITERAL = re.compile(r"""[rbuRBU]{0,2}(?:'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\
 _JSON_FIELDS = ("entaug", DOCUMENT)  # columns that hold JSON: provenance, and the place in a document
 
 
-def _extension_of(path: Path) -> str:
-    """The extension of a file, without that of gzip."""
-    return Path(path.name.removesuffix(".gz")).suffix.lower()
-
-
 def _separator_of(path: Path) -> Literal["comma", "tab"]:
     """The separator of a file by its extension."""
-    return "tab" if _extension_of(path) == ".tsv" else "comma"
+    return "tab" if extension_of(path) == ".tsv" else "comma"
 
 
 # ------------------------------------------------------------------------------------------------- characters and rows
@@ -342,7 +337,7 @@ _FIXED_TIME = rb"\g<1>2000-01-01T00:00:00Z"  # the same table is the same bytes
 
 def _is_workbook(path: Path) -> bool:
     """Whether a file is named like a workbook, or begins like a zip archive of one."""
-    return _extension_of(path) == ".xlsx" or (
+    return extension_of(path) == ".xlsx" or (
         read_beginning(path, 4) == _ZIP and b"[Content_Types].xml" in read_beginning(path, 1 << 12)
     )
 
@@ -790,7 +785,7 @@ class Table(BufferedFormat):
         separator, cells = _first_row(text)
         if "\0" in text or data.startswith(_ZIP) or len(cells) < 2:
             return False
-        is_csv = separator != "tab" and _extension_of(path) == ".csv"
+        is_csv = separator != "tab" and extension_of(path) == ".csv"
         if any(is_tag(cell.strip()) for cell in cells):
             return is_csv
         names = set(map(_normal_name, cells))
@@ -866,7 +861,7 @@ class Table(BufferedFormat):
                     yield []
                 yield from _rows_of(sentence, id_, columns, dialect)
 
-        if _extension_of(path) == ".xlsx":
+        if extension_of(path) == ".xlsx":
             _write_workbook(path, rows(), dialect.sheet)
             return
         own = replace(dialect, separator=dialect.separator or _separator_of(path))

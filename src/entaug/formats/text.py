@@ -28,6 +28,7 @@ from entaug.core.data import Sentence, split_fields
 from entaug.core.mentions import Mention, Span
 from entaug.core.spacing import infer_spaces, is_unspaced_script, is_word_character
 from entaug.errors import InputError, LossError, MissingExtraError, ParameterError
+from entaug.files.folders import unused_name
 from entaug.formats.base import BEFORE, ENTITY_FIELDS, ReadReport, before_of
 from entaug.formats.token_records import entity_fields
 
@@ -134,6 +135,13 @@ def group_by_document(sentences: Iterable[Sentence]) -> Iterator[list[Sentence]]
     yield from groups.values()
 
 
+def are_words(spans: Sequence[Span], text: str) -> bool:
+    """Whether there is nothing but white space between the words of a text."""
+    edges = [(0, 0), *spans, (len(text), len(text))]
+    gaps = all(end <= start and not text[end:start].strip() for (_, end), (start, _) in pairwise(edges))
+    return gaps and all(start < end for start, end in spans)
+
+
 def named_documents(
     sentences: Iterable[Sentence], fits: Callable[[str], object] = bool, unnamed: str = "entaug-"
 ) -> Iterator[tuple[str, Document, bool]]:
@@ -141,11 +149,8 @@ def named_documents(
     names: set[str] = set()
     for number, group in enumerate(group_by_document(sentences), start=1):
         document = join_sentences(group)
-        name = wanted = document.id if document.id and fits(document.id) else f"{unnamed}{number}"
-        copy = 1
-        while name in names:  # augmented from the same text
-            copy += 1
-            name = f"{wanted}-{copy}"
+        wanted = document.id if document.id and fits(document.id) else f"{unnamed}{number}"
+        name = unused_name(wanted, names, "-")  # several are augmented from the same text
         names.add(name)
         yield name, document, any(sentence.provenance is not None for sentence in group)
 
