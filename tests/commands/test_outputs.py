@@ -17,6 +17,7 @@ import pytest
 
 import entaug
 from conftest import EXAMPLE
+from entaug import Mention, Sentence
 from entaug.commands.main import main
 from entaug.errors import InputError, OutputError
 from entaug.files import checkpoints
@@ -175,6 +176,26 @@ def test_what_was_changed_since_the_interruption_is_not_gone_on_with(
     assert "pass --force to drop it" in said
     assert main([*argv, "--force"]) == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["gold.jsonl", "out.jsonl"]
+
+
+def test_rejected_sentences_are_kept_beside_a_stream(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rejected = tmp_path / "rejected.jsonl"
+    argv = ["augment", str(TRAIN), "-m", "sis", "--filter", "similarity:min_similarity=1", "-o", "-"]
+    assert main([*argv, "--rejected", str(rejected)]) == 2
+    assert "generated no sentence" in capsys.readouterr().err
+    assert len(entaug.read(rejected)) > 10
+
+
+def test_repairs_are_counted_where_the_input_is_read_again(tmp_path: Path) -> None:
+    first = Sentence(["Ada", "sings"], [Mention("PER", [(0, 1)])])
+    lines = [{"tokens": ["Ada", "sings"], "tags": ["B-PER", "O"]}, {"tokens": ["in", "Oslo"], "tags": ["O", "I-LOC"]}]
+    for id_ in ("other", first.key):  # the second one is the key of the first sentence, too
+        gold = tmp_path / f"{id_}.jsonl"
+        gold.write_bytes(
+            b"".join(orjson.dumps(line | own) + b"\n" for line, own in zip(lines, ({}, {"id": id_}), strict=True))
+        )
+        summary = augment_file(gold, gold.with_suffix(".out.jsonl"), make("sis"), repair=True, allow_empty=True)
+        assert summary.repaired.total() == 1
 
 
 @pytest.mark.parametrize("kind", ["word_cases", "dependency_parser"])

@@ -78,6 +78,15 @@ def test_interrupted_parts_and_merges_go_on(tmp_path: Path, monkeypatch: pytest.
     assert sorted(p.name for p in folder.iterdir()) == [Part(n, 2).name for n in (1, 2)]
 
 
+def test_an_empty_part_has_the_notes_of_the_others(tmp_path: Path) -> None:
+    entaug.write(entaug.read(TRAIN)[:2], tmp_path / "two.conll")
+    for number in (1, 2):
+        method = create_augmenter("mr", p=1.0, mentions={"PER": ["Ina Moss"]}, list_share=1.0)
+        augment_part(tmp_path / "two.conll", tmp_path / "parts", method, Part(number, 2), jobs=2)
+    (tmp_path / "parts" / f"{Part(1, 2).name}.partial").touch()
+    assert merge_parts([tmp_path / "parts"], tmp_path / "out.conll").statistics.accepted
+
+
 def test_what_does_not_fit_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     gold, folder, out = repeated(tmp_path, 2), tmp_path / "parts", str(tmp_path / "out.conll")
     make_parts(gold, folder, "sis", 3, {})

@@ -12,6 +12,7 @@ from entaug.core.data import Provenance, Sentence, split_fields
 from entaug.core.mentions import Mention
 from entaug.errors import ParameterError
 from entaug.formats.augmented import pair_with_sources, read_augmented
+from entaug.methods.augment import augment_file
 
 GOLD = [
     Sentence(
@@ -143,3 +144,14 @@ def test_a_layout_is_of_the_files_whose_format_has_it(tmp_path: Path) -> None:
     assert pair.source is not None
     with pytest.raises(ParameterError, match="no format of these files has an option 'tag_columns'"):
         read_augmented([new], tag_columns="1,2")
+
+
+def test_a_sentence_whose_id_is_the_key_of_another_is_another(tmp_path: Path) -> None:
+    first, second = GOLD[0], GOLD[1].with_(id=GOLD[0].key)
+    gold = written(tmp_path, "gold.jsonl", [first, second])
+    augment_file(gold, tmp_path / "new.jsonl", entaug.create_augmenter("sis", seed=3), only_new=True)
+    found = read_augmented([tmp_path / "new.jsonl"], gold)
+    assert len(found.gold) == 2
+    for pair in found.methods["sis"]:
+        assert pair.source is not None
+        assert sorted(pair.augmented.tokens) == sorted(pair.source.tokens)

@@ -11,9 +11,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ from entaug.commands.main import main
 from entaug.core.data import Sentence
 from entaug.core.mentions import Mention
 from entaug.errors import EntaugError, InputError, MissingModelError, ParameterError
+from entaug.files.atomic import atomic_file
 from entaug.files.locks import lock
 from entaug.metrics.span_f1 import MatchCounts, Scores
 from entaug.report.markdown import markdown_report
@@ -456,6 +458,37 @@ def test_records_survive_half_a_line_and_a_change_of_plan(bert: Path, tmp_path: 
     assert len((folder / "runs.jsonl").read_text().splitlines()) == len(fewer)
     assert len((folder / "other-runs.jsonl").read_text().splitlines()) == len(schedule.runs) - len(fewer)
     assert len(RecordStore(folder).records) == len(schedule.runs)
+
+
+@pytest.mark.parametrize("files", [1, 2, 3])
+def test_no_record_is_lost_where_sorting_is_interrupted(
+    files: int, bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs, folder, written = schedule_of(tmp_path, bert, "seeds = [1, 2]").runs, tmp_path / "plan", 0
+    for run in runs:
+        RecordStore(folder).append(f1_record(run, 0.5), 1.0)
+    RecordStore(folder).sort(labels_of(runs[:2]))
+
+    @contextmanager
+    def atomic(path: Path) -> Iterator[Any]:
+        nonlocal written
+        with atomic_file(path) as stream:
+            yield stream
+        if (written := written + 1) == files:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("entaug.study.records.atomic_file", atomic)
+    with pytest.raises(KeyboardInterrupt):
+        RecordStore(folder).sort(labels_of(runs[1:4]))
+    assert RecordStore(folder).records.keys() == {run.key for run in runs}
+
+
+def test_a_run_whose_data_was_changed_meanwhile_has_no_record(bert: Path, tmp_path: Path) -> None:
+    run = schedule_of(tmp_path, bert, "seeds = [1]").runs[0]
+    assert run.key
+    entaug.write(list(entaug.read(run.split.train))[:-1], run.split.train)
+    with pytest.raises(InputError, match="another command has changed the data of the plan meanwhile"):
+        execute_run(run)
 
 
 def test_records_of_another_device_are_told_before_runs_are_added(bert: Path, tmp_path: Path) -> None:

@@ -64,10 +64,11 @@ class RunWriter(contextlib.AbstractContextManager["RunWriter"], abc.ABC):
 class DirectWriter(RunWriter):
     """Writes to standard output, a pipe or a device."""
 
-    def __init__(self, stream: IO[bytes], heading: str = "", rejected: IO[bytes] | None = None) -> None:
+    def __init__(self, stream: IO[bytes], heading: str = "", rejected: Path | None = None) -> None:
         super().__init__(heading)
         self._stream = stream
         self._rejected = rejected
+        self._texts = tempfile.TemporaryFile(prefix="entaug-")  # noqa: SIM115 - until the end
         self._held: IO[bytes] | None = tempfile.TemporaryFile(prefix="entaug-")  # noqa: SIM115 - until `release`
 
     def _append(self, data: bytes) -> None:
@@ -82,14 +83,21 @@ class DirectWriter(RunWriter):
             self._held = None
 
     def write_rejected(self, texts: Sequence[str]) -> None:
+        self._texts.write("".join(texts).encode())
+
+    def keep_rejected(self) -> None:
         if self._rejected is not None:
-            self._rejected.write("".join(texts).encode())
+            self._texts.seek(0)
+            with atomic_file(self._rejected) as out:
+                shutil.copyfileobj(self._texts, out)
 
     def __exit__(self, *exc: object) -> None:
         if self._held is not None:
             self._held.close()
         if exc[0] is None:
+            self.keep_rejected()
             self._stream.flush()
+        self._texts.close()
 
 
 class _PartialFile:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from entaug.core.corpus import SentenceKeys
+from entaug.core.corpus import with_keys
 from entaug.core.data import Provenance, Sentence
 from entaug.core.explain import explain
 from entaug.core.progress import Progress
@@ -183,10 +183,9 @@ class _GoldIndex:
 
     def add(self, sentences: Iterable[Sentence]) -> None:
         """Add the sentences of one file; a sentence that an earlier file has is not added again."""
-        keys = SentenceKeys()
-        for sentence in sentences:
-            key = keys.assign(sentence)
-            if key not in self._by_key:
+        sentences = list(sentences)
+        for sentence, named in zip(sentences, with_keys(sentences), strict=True):
+            if (key := str(named.id)) not in self._by_key:
                 self._by_key[key] = sentence
                 self.sentences.append(sentence)
                 if sentence.id is not None:
@@ -267,13 +266,14 @@ class PairedFile:
         )
         self.reading.notes.update(self.job.settle_losses(lost, self.target_file))
         with contextlib.ExitStack() as stack:
+            # What is entered first is moved into place last: the output, whose existence says that all is done.
+            writer = stack.enter_context(self.target_file.writer(force=self.job.force))
+            for sentence, reason in judged:
+                if reason is None:
+                    writer.write(sentence)
             if rejected is not None:
                 writer = stack.enter_context(target(rejected, "jsonl").writer())
                 for sentence, reason in judged:
                     if reason is not None:
                         provenance = replace(sentence.provenance or Provenance(), rejected=reason)
                         writer.write(sentence.with_(provenance=provenance))
-            writer = stack.enter_context(self.target_file.writer(force=self.job.force))
-            for sentence, reason in judged:
-                if reason is None:
-                    writer.write(sentence)

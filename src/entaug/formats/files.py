@@ -98,7 +98,7 @@ def _signs() -> dict[str, _Sign]:
     return signs
 
 
-def _formats_byextension_of(path: Path, *, is_read: bool = False) -> list[str]:
+def _formats_by_extension(path: Path, *, is_read: bool = False) -> list[str]:
     """The formats whose files have the extension of a path; where it is read, also those that may have it."""
     extension = extension_of(path)
     signs = _signs().items() if extension else ()
@@ -125,7 +125,7 @@ def _looks_like(path: Path) -> Callable[[_Sign], bool]:
 def _detect_format(path: Path) -> BaseFormat:
     """Detect the format of a file by its extension, or by its content if the extension is ambiguous or unknown."""
     is_folder = path.is_dir()
-    by_extension = [] if is_folder else _formats_byextension_of(path, is_read=True)
+    by_extension = [] if is_folder else _formats_by_extension(path, is_read=True)
     if len(by_extension) == 1:
         return find_format(by_extension[0])
     # Content counts for more than an extension that several formats share. CoNLL and JSON lines accept nearly any file
@@ -189,7 +189,7 @@ def open_file(path: str | Path, format: str | None = None, **options: Any) -> Co
 def target(path: str | Path, format: str | None = None, like: CorpusFile | None = None, **options: Any) -> CorpusFile:
     """Determine the format and the layout to write a file in."""
     path = as_path(path)
-    by_extension = _formats_byextension_of(path)
+    by_extension = _formats_by_extension(path)
     extension = extension_of(path)
     is_alike = like is not None and bool(extension) and extension_of(like.path) == extension
     if not format and like is not None and (is_alike or not by_extension or like.format.name in by_extension):
@@ -270,7 +270,7 @@ def read_each(
     corpora = []
     for path in paths:
         with rereadable_path(path) as readable:
-            names = _formats_byextension_of(readable, is_read=True)
+            names = _formats_by_extension(readable, is_read=True)
             own = find_format(format) if format and (not names or format in names) else _detect_format(readable)
             known = _options_of(own)
             fitting = {name: value for name, value in given.items() if name in known}

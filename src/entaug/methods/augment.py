@@ -19,7 +19,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice, tee
+from itertools import chain, islice, tee
 from math import ceil
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol, Unpack
@@ -181,6 +181,7 @@ class Input(Iterable[Sentence]):
         self.file = file
         self._repair = repair
         self._kept: list[Sentence] | None = None
+        self._reading = ReadReport()  # that of the kept sentences
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state without the sentences: each process reads them."""
@@ -192,6 +193,8 @@ class Input(Iterable[Sentence]):
     def read(self, reading: ReadReport, progress: Progress = no_progress) -> Iterator[Sentence]:
         """Read the sentences."""
         if self._kept is not None:
+            reading.repaired.update(self._reading.repaired)
+            reading.notes.update(self._reading.notes)
             yield from self._kept
             return
         sentences = read_sentences(self.file, reading, progress=progress)
@@ -202,7 +205,7 @@ class Input(Iterable[Sentence]):
         for sentence in sentences:
             kept.append(sentence)
             yield sentence
-        self._kept = kept
+        self._kept, self._reading = kept, reading
 
 
 class Block(NamedTuple):
@@ -481,7 +484,9 @@ class Augmentation:
             for first in range(start - start % size, stop, size)
         )
         is_first = True
-        for notes, drawn, usage in self.executor.map(draw_block, self.work, blocks):
+        # Without a block, as in an empty part, the method is fitted for its notes.
+        tasks = chain(blocks, () if start < stop else (None,))
+        for notes, drawn, usage in self.executor.map(draw_block, self.work, tasks):
             for model, used in zip(instruct_models(self.augmenter), usage, strict=True):
                 model.usage.add(used)
             if is_first:
@@ -636,8 +641,7 @@ def open_writer(
     with contextlib.ExitStack() as stack:
         if is_stdout(output) or is_special(Path(output)):
             stream = sys.stdout.buffer if is_stdout(output) else stack.enter_context(atomic_file(Path(output)))
-            rejected_stream = stack.enter_context(atomic_file(rejected)) if rejected else None
-            writer: RunWriter = DirectWriter(stream, target_file.heading, rejected_stream)
+            writer: RunWriter = DirectWriter(stream, target_file.heading, rejected)
         else:
             writer = CheckpointedWriter(
                 Path(output),

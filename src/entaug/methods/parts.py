@@ -172,6 +172,8 @@ def augment_part(
         key = run.key(only_new)
         with CheckpointedWriter(path, f"{key} {part}", force=job.force) as writer:
             whole = run.read("", None, copy_gold=False)
+            if job.allow_loss:
+                job.settle_losses(whole.lost.copy(), work.target_file)
             summary.of_sources = whole.before.sentences
             start, stop = part.range_of(summary.of_sources)
             summary.sources = stop - start
@@ -334,6 +336,7 @@ def _part_files(inputs: Iterable[str | Path]) -> list[_PartFile]:
     files: list[_PartFile] = []
     for path in map(Path, inputs):
         found = sorted(path.glob("part-*-of-*.jsonl*")) if path.is_dir() else [path]
+        found = [file for file in found if ".partial" not in file.suffixes]  # of a part that is not finished
         if not found:
             raise InputError("holds no part", path=str(path), remedy="name the folder that --part wrote to")
         files += map(_PartFile, found)

@@ -317,7 +317,10 @@ class RecordStore:
         ordered = [replace(self.records[key], **fields) for key, fields in labels if key in self.records]
         keys = {key for key, _ in labels}
         others = [record for key, record in sorted(self.records.items()) if key not in keys]
-        for name, records in ((_OTHERS_FILE, others), (RECORDS_FILE, ordered)):
+        files = [(RECORDS_FILE, ordered)]
+        if others or (self.folder / _OTHERS_FILE).exists():  # at no moment is a record in neither file
+            files = [(_OTHERS_FILE, others + ordered), *files, (_OTHERS_FILE, others)]
+        for name, records in files:
             if records or (self.folder / name).exists():
                 with atomic_file(self.folder / name) as stream:
                     stream.writelines(_to_line(record.to_dict()) for record in records)

@@ -17,6 +17,7 @@ from entaug.backends.compute import compute_settings
 from entaug.backends.config import TrainingProgress
 from entaug.backends.protocols import Tagger
 from entaug.core.data import Sentence
+from entaug.errors import InputError
 from entaug.files.locks import lock
 from entaug.formats import read, write
 from entaug.methods.augment import augment_file
@@ -193,6 +194,10 @@ def execute_run(run: RunSpec, progress: TrainingProgress | None = None) -> tuple
     tagger, new = train_run(run, dev, progress)
     train = list(read(run.split.train))
     scores = {name: score(test, tagger.predict(map(_bare, test)), train) for name, test in tests.items()}
+    config = run.config()
+    if short_hash(config) != run.key:  # it came with the run, whose data another command has written anew
+        message = "another command has changed the data of the plan meanwhile"
+        raise InputError(message, path=str(run.split.train), remedy="run the experiment again")
     record = RunRecord(
         key=run.key,
         **run.labels(),
@@ -203,7 +208,7 @@ def execute_run(run: RunSpec, progress: TrainingProgress | None = None) -> tuple
         dev=score(dev, tagger.predict(map(_bare, dev))) if dev else None,
         search=run.search,
         new_in_test=count_shared(new, (s for test in tests.values() for s in test)) if run.method else 0,
-        config=run.config(),
+        config=config,
         environment=current_environment(),
     )
     return record, _clock() - start

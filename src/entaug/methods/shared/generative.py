@@ -22,6 +22,8 @@ from entaug.core.data import Sentence
 from entaug.core.mentions import Mention
 from entaug.core.words import words_in
 from entaug.errors import InputError, OutputError, ParameterError
+from entaug.files.atomic import make_folder
+from entaug.files.locks import lock
 from entaug.methods.base import Augmenter
 from entaug.methods.shared.generated_text import (
     UNLISTED,
@@ -95,13 +97,14 @@ class TrainableAugmenter(Augmenter):
         folder = Path(self.checkpoint_dir)
         adapters = getattr(model, "adapters", None) if self.adapters is None else self.adapters
         identity = (model.name, adapters, config, key, markers, *([more] if more else []))
-        _claim(folder, hashlib.sha256(repr(identity).encode()).hexdigest())
-        if (folder / "learned").exists():
-            trained = model.restore(folder / "learned")
-        else:
-            trained = model.fit(data, config, checkpoint_dir=folder / "state", **options)
-            trained.save(folder / "learned")
-        shutil.rmtree(folder / "state", ignore_errors=True)  # also of a training that was killed at its very end
+        with lock(make_folder(folder.parent) / folder.name):  # one process trains, others load what it learned
+            _claim(folder, hashlib.sha256(repr(identity).encode()).hexdigest())
+            if (folder / "learned").exists():
+                trained = model.restore(folder / "learned")
+            else:
+                trained = model.fit(data, config, checkpoint_dir=folder / "state", **options)
+                trained.save(folder / "learned")
+            shutil.rmtree(folder / "state", ignore_errors=True)  # also of a training that was killed at its very end
         return trained
 
 
