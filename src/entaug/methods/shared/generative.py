@@ -304,7 +304,7 @@ class PromptedAugmenter(WritingAugmenter):
     """Base class of methods that can ask an instruct model: a model behind a server, or a GGUF file.
 
     Args:
-        prompt: with an instruct model: a file with the prompt, in place of the packaged one (``entaug prompts``).
+        prompt: with an instruct model: a file with the prompt, in place of the packaged one (``entaug list prompts``).
         num_examples: with an instruct model: the number of training sentences in each prompt.
         max_new_tokens: the maximum number of sub-words of a new sentence.
         temperature: for sampling; higher values give more variety.
