@@ -47,6 +47,7 @@ _COMPLEMENTS = (OBJECTS | {"attr", "dative", "prep", "obl", "agent", "csubj"}) -
 _CLAUSES = frozenset({"advcl", "ccomp", "parataxis", "relcl", "acl", "xcomp", "csubj"})
 _PARTS_OF_NOUNS = frozenset({"det", "amod", "compound", "nmod", "nummod", "poss", "prep", "case", "flat", "predet"})
 _NOUNS = frozenset({"NOUN", "PROPN"})
+_OF_NOUNS = frozenset({"pobj", "dobj", "nsubj", "nsubjpass"})
 _BESIDE_NAMES = _NOUNS | {"DET", "ADJ", "NUM"}
 _VERBS = frozenset({"VERB", "AUX"})
 
@@ -115,6 +116,9 @@ class _Statement:
     def _is_statement(self) -> bool:
         if self.subject is None or "?" in self.tokens or not self._is_one_sentence():
             return False
+        before = (self._ranges[self.subject] or (0, 0))[0] - 1
+        if before >= 0 and self.names[before] == "prep" and not self._children[before]:
+            return False  # what is taken for the subject belongs to it
         group = [self.root, *self.children(self.root, _AUXILIARIES)]
         finite = [v for v in group if not self.parse.features or "VerbForm=Fin" in self.parse.features[v]]
         if not finite:
@@ -169,8 +173,15 @@ class _Statement:
         """Whether a word begins a clause that a comma stands before."""
         if position >= self.end:
             return False
+        if self.lower[position] == "that" and self.names[self.heads[position]] == "ccomp":
+            return False  # the object of the verb
         is_clause = self.names[position] in _RELATIVE_CLAUSES | {"advcl"}
         return is_clause or self.tags[position] in {"CCONJ", "SCONJ"} or self.lower[position] in _RELATIVE_PRONOUNS
+
+    def closes_opening(self, end: int) -> bool:
+        """Whether an adverbial before the subject ends here, whose comma follows."""
+        opening = [c for c in self.children(self.root, _ADVERBIALS) if self.subject is not None and c < self.subject]
+        return any(span is not None and span[1] == end for span in map(self.core, opening))
 
     def is_negated(self, verb: int) -> bool:
         """Whether a verb is negated or restricted, so that an adjunct may bear the sense."""
@@ -247,8 +258,8 @@ def _adjuncts(s: _Statement) -> Iterator[Span]:
             if is_last and _is_parenthetical(s, token, span):
                 yield start - 1, end
             elif s.tokens[end : end + 1] == (",",) and _is_parenthetical(s, token, span):
-                # The comma before another clause stays.
-                yield start - 1, end + (not s.begins_clause(end + 1))
+                # The comma before another clause stays, and that behind the opening of a sentence.
+                yield start - 1, end + (not (s.begins_clause(end + 1) or s.closes_opening(end)))
         elif head in s.verbs and head < start and _is_free(s, token, span):
             yield span
 
@@ -279,7 +290,9 @@ def _is_free(s: _Statement, token: int, span: Span) -> bool:
     """Whether a clause or phrase behind its verb, without commas, is an adjunct."""
     name, head, first = s.names[token], s.heads[token], s.lower[span[0]]
     following = s.lower[span[1] : span[1] + 1]
-    if not s.has_complement(head, span) or s.is_negated(head) or following in (["than"], ["as"]):
+    if not s.has_complement(head, span) or s.is_negated(head) or following in (["than"], ["as"], [":"]):
+        return False
+    if (first, following) == ("from", ["to"]):
         return False
     if not s.is_english:
         # Universal Dependencies have "obl:arg" for what a verb demands.
@@ -294,6 +307,8 @@ def _last_clauses(s: _Statement) -> Iterator[Span]:
     for token in s.verbs:
         span, head = s.core(token), s.heads[token]
         if s.names[token] not in _CONJUNCTS or span is None or not head < span[0] or head not in s.verbs:
+            continue
+        if s.names[head] in _OF_NOUNS:  # a clause without its pronoun: "the role monocytes play"
             continue
         start, end = span
         # In Universal Dependencies the conjunction is a child of the second verb, elsewhere one of the first.
@@ -460,7 +475,7 @@ def _equated(s: _Statement) -> Iterator[Order]:
     if s.subject is None or predicate is None or s.lower[s.root] not in {"is", "was"}:
         return
     one, other = s.core(s.subject), s.core(predicate)
-    if one != (0, s.root) or other != (s.root + 1, s.end):
+    if one != (0, s.root) or other != (s.root + 1, s.end) or not s.is_closed(*other):
         return
     if s.tags[s.subject] == "PROPN" and s.lower[other[0]] == "the" and s.tags[predicate] == "NOUN":
         yield _exchange(s, one, other)
@@ -497,8 +512,8 @@ def _are_exchangeable(s: _Statement, left: int, right: int) -> bool:
 
 
 def _has_addition(s: _Statement, end: int) -> bool:
-    """Whether a bracket, an apposition or a clause follows, which may belong to what stands last."""
-    return end < s.end and s.tokens[end] in {",", *_BRACKETS}
+    """Whether a bracket, an apposition, a clause or a noun follows, which may belong to what stands last."""
+    return end < s.end and (s.tokens[end] in {",", *_BRACKETS} or s.tags[end] in _NOUNS)
 
 
 def _exchange(s: _Statement, one: Span, other: Span) -> Order:
@@ -536,6 +551,7 @@ def _stands_alone(s: _Statement, start: int, end: int) -> bool:
     """Whether nothing beside two joined names belongs to one of them: an article, an attribute, a title."""
     before, after = s.tags[max(0, start - 1) : start], s.tags[end : end + 1]
     is_apart = not s.cuts_word(start, end) and s.lower[end : end + 1] not in (["of"], [","], ["("], ["["])
+    is_apart &= not (_VERBS.issuperset(before or ".") and _VERBS.issuperset(after or "."))  # of two clauses
     return is_apart and _BESIDE_NAMES.isdisjoint(before) and (_BESIDE_NAMES - {"DET"}).isdisjoint(after)
 
 
@@ -569,7 +585,7 @@ def _own_range(s: _Statement, member: int) -> Span | None:
     """The range of a member of a coordination without the others."""
     own = [member]
     for child in s.children(member):
-        if s.names[child] in _CONJUNCTS | {"cc", "cd", "punct", "preconj"}:
+        if s.names[child] in _CONJUNCTS | {"cc", "cd", "punct", "preconj"} or s.lower[child] in _FIRST_COORDINATORS:
             continue
         span = s.subtree(child)
         if span is None or s.names[child] not in _PARTS_OF_NOUNS:

@@ -144,7 +144,8 @@ class CorpusCapitals:
         lower = word.lower()
         if word[1:] != lower[1:] or len(word) < 2 or word.endswith(_POSSESSIVES):
             return word
-        if _case_of(word) == "capital" and self._tokens[word] > self._initial[word]:  # also within sentences
+        within = self._tokens[word] - self._initial[word]  # sentences, where it has a capital as often as not
+        if _case_of(word) == "capital" and within >= max(1, self._tokens[lower]):
             return word
         return lower if habit == "lower" or (lower.islower() and lower in self._tokens) else word
 
@@ -296,6 +297,7 @@ ARTICLES = frozenset().union(*ARTICLE_FAMILIES)
 _CONTENT = "*"  # a word of content beside a mention
 _COVERED = 0.5  # the share of the running words that function words make up
 _SUFFIX = 2  # letters of a suffix
+_SUFFIXES = (5, 4, 3)  # by which words end alike
 _MIN_STEM = 3
 _MIN_PAIRS = 5  # pairs of words that show an ending
 _NEARLY_AS_OFTEN = 0.5  # an ending has at least this share of the pairs of the most frequent one
@@ -362,7 +364,7 @@ class MentionShapes:
             begins_as_function=words[0] in self._function_words,
             is_one_word=len(words) == 1,
             is_modifier=last[-_SUFFIX:] in self._modifiers.get(label, ()),
-            ending=next((e for e in self._endings if last.endswith(e) and last[: -len(e)] in self._words), ""),
+            ending=next((e for e in self._endings if last.endswith(e) and self._has_ending(last, e)), ""),
             before="",
             after="",
         )
@@ -373,15 +375,38 @@ class MentionShapes:
         return word if word in self._function_words or not word[:1].isalnum() else _CONTENT
 
     def takes(self, before: str, words: Sequence[str], after: str) -> bool:
-        """Whether words fit between two others: no repetition, and "an" before vowels in English."""
+        """Whether words fit between two others: no repetition, no two articles, and "an" before vowels in English."""
         first, before = words[0].lower(), before.lower()
         if first == before or words[-1].lower() == after.lower():
+            return False
+        if len(words) > 1 and any(first in one and before in one for one in ARTICLE_FAMILIES):
             return False
         return before not in ("a", "an") or not self._is_english or takes_an(first) == (before == "an")
 
     @cached_property
     def _words(self) -> Counter[str]:
         return _lower_case_words(self.tokens)
+
+    def _has_ending(self, word: str, ending: str) -> bool:
+        """Whether a word is another one with an ending, as far as the corpus has that one, or words that end alike."""
+        if word[: -len(ending)] in self._words:
+            return True
+        if self._is_english and word.endswith("ies") and f"{word[:-3]}y" in self._words:
+            return True
+        alike = [self._with_suffix[ending, word[-n:]] for n in _SUFFIXES if len(word) > n]
+        enough = next((counts for counts in alike if counts.total() >= _MIN_SUFFIXES), Counter[bool]())
+        return enough[True] > enough[False]
+
+    @cached_property
+    def _with_suffix(self) -> defaultdict[tuple[str, str], Counter[bool]]:
+        """By ending and suffix: how many words are others with the ending, and how many only look so."""
+        counts: defaultdict[tuple[str, str], Counter[bool]] = defaultdict(Counter)
+        for word in filter(str.isalpha, self._words):
+            for ending in self._endings:
+                for n in _SUFFIXES if word.endswith(ending) else ():
+                    if len(word) > n:
+                        counts[ending, word[-n:]][word[: -len(ending)] in self._words] += 1
+        return counts
 
     @cached_property
     def _function_words(self) -> set[str]:
@@ -577,6 +602,7 @@ class TrainingDonors:
         """Learn the mentions of sentences that pass by; after the last one they are donors."""
         capitals = CorpusCapitals(self._shapes.tokens)
         initial: list[tuple[Structure, _Content, _Use]] = []  # from the beginning of sentences
+        pairs: list[tuple[Place, tuple[str, ...], tuple[str, ...]]] = []
         for sentence in corpus:
             if self._by_shape:
                 self._shapes.add(sentence)
@@ -587,12 +613,15 @@ class TrainingDonors:
                 if self._vectors is not None:
                     self._vectors.add(sentence, place.mention)
                 if has_brackets and (short := abbreviated(sentence, place)):
-                    self._pairs[place.mention.label].add((content[0], sentence.mention_tokens(short)))
+                    pairs.append((place, content[0], sentence.mention_tokens(short)))
                 if self._by_shape and not place.mention.start:
                     initial.append((place.structure, content, _use(sentence.tokens, place.mention)))
                 else:
                     self._add(sentence, place, content)
             yield sentence
+        for place, long, abbreviation in pairs:
+            label, is_initial = place.mention.label, self._by_shape and not place.mention.start
+            self._pairs[label].add((capitals.within_sentence(long, label) if is_initial else long, abbreviation))
         for structure, content, use in initial:
             self._add_initial(structure, content, use, capitals)
         if self._vectors is not None:
@@ -674,8 +703,11 @@ class TrainingDonors:
 
     def fits(self, sentence: Sentence, mention: Mention, words: tuple[str, ...]) -> bool:
         """Whether words can stand between the words beside a mention."""
+        if not self._by_shape:
+            return True
         before, after = _use(sentence.tokens, mention)
-        return not self._by_shape or self._shapes.takes(before, words, after)
+        are_glued = [len(word) > 1 and word[0] in "-/" for word in (sentence.tokens[mention.start], words[0])]
+        return len({*are_glued}) == 1 and self._shapes.takes(before, words, after)
 
     def draw_pair(
         self, sentence: Sentence, mention: Mention, avoided: Collection[str], rng: Random
