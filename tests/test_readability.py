@@ -137,7 +137,7 @@ def test_the_readme_has_the_lower_count_of_two_readers() -> None:
     rows = rows_of("\n\n" + readability.tables(RECORDS))
     assert [reading_of(name, rows) for name in ("mr", "sr", "lm", "cr")] == ["1 of 3", "1 of 1", "-", "-"]
     better = {"method": "`mr, nearest`", "good after": "3, 2 of 3"}
-    assert reading_of("mr", [*rows, better]) == "1 of 3; nearest: 2"
+    assert reading_of("mr", [*rows, better]) == "1 of 3; 2 with `--donors nearest`"
     assert reading_of("mr", [*rows, {**better, "good after": "1, 1 of 3"}]) == "1 of 3"
 
 

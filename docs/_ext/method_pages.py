@@ -238,6 +238,7 @@ _LANGUAGES: dict[str, tuple[str, set[str]]] = {
     ),
     "English": ("English", {"lexicon"}),
 }
+_OF_VARIANTS = {"nearest": "--donors nearest", "best of 8": "--candidates 8"}
 _WRITES_LABELS = {"generator", "token_lm"}  # backends that write text whose mentions are then located
 
 
@@ -272,8 +273,10 @@ def reading_of(name: str, rows: list[dict[str, str]] | None = None) -> str:
         return "-"
     plain, total = of_arms.pop(name)
     best = max(of_arms, key=lambda arm: of_arms[arm][0], default=name)
-    more = f"; {best.partition(', ')[2]}: {of_arms[best][0]}" if best != name and of_arms[best][0] > plain else ""
-    return f"{plain} of {total}{more}"
+    if best == name or of_arms[best][0] <= plain:
+        return f"{plain} of {total}"
+    options = " ".join(_OF_VARIANTS.get(variant, variant) for variant in best.split(", ")[1:])
+    return f"{plain} of {total}; {of_arms[best][0]} with `{options}`"
 
 
 def labels_of(info: MethodInfo) -> str:
