@@ -431,8 +431,10 @@ def test_lists_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "did you mean 'PER'" in said
     assert main([*base, "--mentions", "nowhere.txt=PER"]) == 2
     assert "nowhere.txt: no such file; check the path" in capsys.readouterr().err
-    assert main([*base[:4], "-o", f"{tmp_path}/people.txt", *given_, "--force"]) == 3
-    assert "is an input" in capsys.readouterr().err
+    in_method = ["augment", base[1], "-m", f"mr:mentions={tmp_path}/people.txt=PER"]
+    for argv in ([*base[:4], *given_], in_method):
+        assert main([*argv, "-o", f"{tmp_path}/people.txt", "--force"]) == 3
+        assert "is an input" in capsys.readouterr().err
 
 
 def test_lists_in_the_text_form_of_methods(tmp_path: Path) -> None:

@@ -28,8 +28,7 @@ from entaug.commands.options import (
 from entaug.commands.output import file_lines, label_lines, quantity, rejection_lines, relabelling_lines, shown_path
 from entaug.core.progress import Progress, no_progress
 from entaug.errors import ParameterError
-from entaug.files.mention_lists import mention_lists
-from entaug.formats.file_job import FileOptions, check_apart
+from entaug.formats.file_job import FileOptions
 from entaug.methods import METHODS
 from entaug.methods.augment import AugmentSummary, augment_file
 from entaug.methods.base import Augmenter
@@ -111,8 +110,6 @@ def _add_method_options(parser: argparse.ArgumentParser, argv: Sequence[str]) ->
 def _values(args: argparse.Namespace) -> dict[str, Any]:
     """Return the augmenter that the options of the method describe."""
     cls = args.method_class
-    lists = [one.source for one in mention_lists(getattr(args, "mentions", None))]
-    check_apart([args.output, getattr(args, "rejected", None)], lists)
     values: dict[str, Any] = given_parameters(args, cls)
     filters = named_filters(args)
     values["filters"] = filters if args.filters else None  # "none" replaces those of a preset

@@ -34,6 +34,7 @@ from entaug.core.progress import Progress, no_progress
 from entaug.errors import EntaugError, InputError, ParameterError
 from entaug.files.atomic import atomic_file
 from entaug.files.checkpoints import CheckpointedWriter, DirectWriter, RunWriter
+from entaug.files.mention_lists import mention_lists
 from entaug.files.review import Review, read_review
 from entaug.files.streams import is_special, is_stdout, open_bytes
 from entaug.formats.base import ReadReport, note_lines
@@ -143,7 +144,7 @@ def augment_file(
     """
     begun = time.monotonic()
     job = FileJob(input, output, **files)
-    rejected_path = job.check([review], rejected=rejected)
+    rejected_path = job.check([review, *files_of(augmenter)], rejected=rejected)
     has_rejected = rejected_path is not None
     with Augmentation.open(job, augmenter, review, jobs, executor, address, progress) as run:
         run.work.with_rejected = has_rejected
@@ -309,6 +310,13 @@ class Work:
             changes = count_changes(sentence) + count_corrections(sentence)
         values = fingerprint, text, sentence_counts(sentence), changes, filled
         return (*values, result) if with_example else values
+
+
+def files_of(augmenter: Augmenter | CombinedAugmenter) -> Iterator[str | None]:
+    """The files that methods read besides the corpus, which are no outputs: lists of mentions and prompts."""
+    for method in getattr(augmenter, "augmenters", [augmenter]):
+        yield from (one.source for one in mention_lists(getattr(method, "mentions", None)))
+        yield getattr(method, "prompt", None)
 
 
 def signature_before_fit(augmenter: Augmenter | CombinedAugmenter) -> str:

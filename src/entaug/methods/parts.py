@@ -29,7 +29,16 @@ from entaug.files.streams import is_stdout, read_line_chunks
 from entaug.formats.corpus_file import CorpusFile
 from entaug.formats.file_job import FileJob, FileOptions, check_apart
 from entaug.formats.files import find_format, target
-from entaug.methods.augment import Augmentation, AugmentSummary, Drawn, Results, block_size, check_any, open_writer
+from entaug.methods.augment import (
+    Augmentation,
+    AugmentSummary,
+    Drawn,
+    Results,
+    block_size,
+    check_any,
+    files_of,
+    open_writer,
+)
 from entaug.methods.base import Augmenter
 from entaug.methods.combined import CombinedAugmenter
 from entaug.methods.statistics import CorpusStatistics
@@ -163,7 +172,7 @@ def augment_part(
         raise OutputError(message, path=str(folder), remedy="name a folder, in one that exists") from None
     path = Path(folder, part.name)
     job = FileJob(input, path, **files)
-    job.check([review], folders=False)
+    job.check([review, *files_of(augmenter)], folders=False)
     summary = PartSummary(str(path), str(part))
     merged = replace(job, output=path.with_name("merged"), force=True)
     with Augmentation.open(merged, augmenter, review, jobs, "local", None, progress) as run:
