@@ -27,6 +27,7 @@ from typing import Any, Literal, NamedTuple, Protocol, Unpack
 from entaug._version import __version__
 from entaug.backends.instruct import Usage
 from entaug.backends.processes import Workers, check_jobs, number_of_processes
+from entaug.config.params import parameters
 from entaug.core.corpus import Corpus, CorpusStream, SentenceKeys, is_made_key
 from entaug.core.data import Provenance, Sentence
 from entaug.core.edits import PLACEHOLDER
@@ -315,8 +316,11 @@ class Work:
 def files_of(augmenter: Augmenter | CombinedAugmenter) -> Iterator[str | None]:
     """The files that methods read besides the corpus, which are no outputs: lists of mentions and prompts."""
     for method in getattr(augmenter, "augmenters", [augmenter]):
-        yield from (one.source for one in mention_lists(getattr(method, "mentions", None)))
-        yield getattr(method, "prompt", None)
+        # `mentions` of another method is no list.
+        cls: Any = type(method)
+        files = {parameter.name for parameter in parameters(cls) if "relative" in parameter.metadata}
+        yield from (one.source for one in mention_lists(method.mentions if "mentions" in files else None))
+        yield method.prompt if "prompt" in files else None
 
 
 def signature_before_fit(augmenter: Augmenter | CombinedAugmenter) -> str:
