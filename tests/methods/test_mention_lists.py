@@ -405,6 +405,12 @@ def test_donors_do_not_hold_the_corpus_or_tokenise_what_is_not_drawn() -> None:
 # ------------------------------------------------------------------------------------------------------- command, plans
 
 
+def test_lines_that_end_with_lone_carriage_returns_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "cities.txt").write_bytes(b"Rome\rOslo\r")
+    with pytest.raises(InputError, match="lines end with lone carriage returns"):
+        mention_lists(f"{tmp_path}/cities.txt=LOC")
+
+
 def test_lists_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     train, test = EXAMPLE / "train.conll", EXAMPLE / "test.conll"
     gold = entaug.read(train)

@@ -16,7 +16,7 @@ import orjson
 
 from entaug.config.params import Check
 from entaug.errors import EntaugError, InputError, ParameterError, UnknownNameError
-from entaug.files.streams import decode_text, extension_of, read_bytes
+from entaug.files.streams import decode_text, extension_of, read_bytes, read_line_chunks
 
 MAX_LENGTH = 300
 """The longest entry in characters: long names of chemicals pass, sentences and cells with descriptions do not."""
@@ -143,7 +143,8 @@ def _read(path: Path, column: str | None, label: str | None, version: tuple[int,
     elif column is not None:
         entries = _column(text, path, column)
     else:
-        entries = (ListEntry(line, None, number) for number, line in enumerate(text.split("\n"), start=1))
+        chunks = read_line_chunks(path)
+        entries = (ListEntry(line, None, first + i) for first, lines in chunks for i, line in enumerate(lines))
     return MentionList(name, entries, label, str(path))
 
 
