@@ -17,7 +17,7 @@ from entaug.config.params import construct, parameters
 from entaug.core.data import Sentence
 from entaug.core.progress import Progress, no_progress
 from entaug.errors import InputError, LossError, ParameterError
-from entaug.files.atomic import check_new_folder
+from entaug.files.atomic import check_new_folder, make_folder
 from entaug.formats import read
 from entaug.formats.exchange import CorpusData, CorpusFiles, takes_data
 from entaug.formats.file_job import FileJob, FileOptions, require_mentions
@@ -144,7 +144,7 @@ def train(
         error.path = str(input)
         error.remedy = "train --tagger w2ner, which learns all mentions, or choose: --overlap outermost or innermost"
         raise
-    output.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(output.parent)
     tagger.save(output)
     summary.tagger = str(getattr(tagger, "name", type(tagger).__name__))
     summary.labels = list(getattr(tagger, "labels_", ()))

@@ -58,10 +58,15 @@ class SentenceKeys:
         return False
 
 
-def with_keys(sentences: Sequence[Sentence]) -> Iterator[Sentence]:
-    """Yield the sentences of a corpus; those without an id have their key as id, by which provenance names them."""
+def keys_of(sentences: Sequence[Sentence]) -> Iterator[str]:
+    """Yield the keys of the sentences of a corpus, by which provenance names them."""
     keys = SentenceKeys({sentence.id for sentence in sentences if sentence.id is not None and is_made_key(sentence.id)})
-    return (sentence.with_(id=keys.assign(sentence)) for sentence in sentences)
+    return map(keys.assign, sentences)
+
+
+def with_keys(sentences: Sequence[Sentence]) -> Iterator[Sentence]:
+    """Yield the sentences of a corpus; those without an id have their key as id."""
+    return (sentence.with_(id=key) for sentence, key in zip(sentences, keys_of(sentences), strict=True))
 
 
 class Corpus(Sequence[Sentence]):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from entaug.core.corpus import with_keys
+from entaug.core.corpus import keys_of
 from entaug.core.data import Provenance, Sentence
 from entaug.core.explain import explain
 from entaug.core.progress import Progress
@@ -184,8 +184,8 @@ class _GoldIndex:
     def add(self, sentences: Iterable[Sentence]) -> None:
         """Add the sentences of one file; a sentence that an earlier file has is not added again."""
         sentences = list(sentences)
-        for sentence, named in zip(sentences, with_keys(sentences), strict=True):
-            if (key := str(named.id)) not in self._by_key:
+        for sentence, key in zip(sentences, keys_of(sentences), strict=True):
+            if key not in self._by_key:
                 self._by_key[key] = sentence
                 self.sentences.append(sentence)
                 if sentence.id is not None:

@@ -306,6 +306,11 @@ _MIN_SUFFIXES = 3
 _DEPENDS = 2.0  # chi-square per degree of freedom from which the use depends on the suffix
 
 
+def _are_articles(one: str, other: str) -> bool:
+    """Whether two words are articles of one language, of which the second is left out."""
+    return any(one in family and other in family for family in ARTICLE_FAMILIES)
+
+
 class Shape(NamedTuple):
     """Features that a donor should share with the mention that it replaces, the most important first."""
 
@@ -379,7 +384,7 @@ class MentionShapes:
         first, before = words[0].lower(), before.lower()
         if first == before or words[-1].lower() == after.lower():
             return False
-        if len(words) > 1 and any(first in one and before in one for one in ARTICLE_FAMILIES):
+        if len(words) > 1 and _are_articles(before, first):
             return False
         return before not in ("a", "an") or not self._is_english or takes_an(first) == (before == "an")
 
@@ -934,7 +939,7 @@ class ListDonors:
         before = sentence.tokens[mention.start - 1].casefold() if mention.start else ""
         for _ in range(_LIST_DRAWS):
             words, spaces, name = self._entry(mention.label, int(rng.random() * n))
-            if len(words) > 1 and any(words[0].casefold() in one and before in one for one in ARTICLE_FAMILIES):
+            if len(words) > 1 and _are_articles(before, words[0].casefold()):
                 words, spaces = words[1:], None if spaces is None else spaces[1:]
             words = match_casing(words, sentence.tokens, mention.start, mention.end)
             key = content_key(words)
