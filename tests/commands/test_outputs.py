@@ -423,6 +423,17 @@ def test_formats_that_are_written_at_once_go_on_too(tmp_path: Path, format_name:
         augment_file(gold, "-", create_augmenter("sis"), **options)
 
 
+def test_folders_are_not_written_to_standard_output(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    entaug.write([Sentence(["Ada"], [Mention("PER", [(0, 1)])])], "gold.conll")
+    for command in (("train",), ("subset", "--sizes", "1")):
+        told = fails(capsys, 3, *command, "gold.conll", "-o", "-")
+        assert "a folder cannot be written to standard output" in told
+    assert [path.name for path in tmp_path.iterdir()] == ["gold.conll"]
+
+
 def test_a_second_run_on_the_same_output_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "out.conll"
     options: dict[str, Any] = {"force": True}

@@ -67,6 +67,15 @@ def test_all_sentences_in_the_order_of_the_text(text: Path, tagger: FakeTagger) 
     assert summary.confidence == labelled[0].meta["confidence"]
 
 
+def test_dropped_fields_are_told(text: Path, tagger: FakeTagger) -> None:
+    records = text.with_name("news.jsonl")
+    records.write_text('{"text": "Ada left.", "id": "a", "date": "May", "spans": []}\n' * 2)
+    entaug.write([GOLD[0].with_(meta={"source": "radio"})], text.with_name("gold.jsonl"))
+    summary = entaug.predict(tagger, [records, text.with_name("gold.jsonl")], out := text.with_name("out.jsonl"))
+    assert "ids and words were read, not the fields 'date', 'source': join them by the ids" in summary.notes
+    assert [s.id for s in entaug.read(out)][:2] == ["a", "a.2"]
+
+
 def test_probabilities(text: Path, tagger: FakeTagger) -> None:
     out = text.with_name("out.jsonl")
     entaug.predict(tagger, text, out, probabilities=True)

@@ -20,7 +20,7 @@ import entaug
 from conftest import examples
 from entaug.core.data import Sentence
 from entaug.core.mentions import Mention
-from entaug.errors import EntaugError, MissingExtraError
+from entaug.errors import EntaugError, InputWarning, MissingExtraError
 from entaug.formats.base import ReadReport
 from entaug.formats.buffered import BufferedFormat
 from entaug.formats.files import FORMATS, find_format, open_file
@@ -143,3 +143,12 @@ def test_damaged_files_are_read_whole_or_the_rest_is_named(tmp_path: Path, name:
         file.write_bytes(after.encode())
         found = silent_faults(name, damaged, reading.notes)
         assert not found, f"seed {seed}: {found} of\n{after}"
+
+
+def test_repairs_of_files_that_are_read_in_python_are_told(tmp_path: Path) -> None:
+    (file := tmp_path / "a.conll").write_text("Ada\tB-PER\n\nin\tO\nRome\tI-LOC\nnow\tI-PER\n")
+    wanted = "repaired: I- that continues no mention (2 times)"
+    with pytest.warns(InputWarning, match=re.escape(f"{file}: {wanted}")):
+        assert entaug.read(file, scheme="IOB2", repair=True).notes == (wanted,)
+    with pytest.warns(InputWarning, match=re.escape(f"{file}: {wanted}")):
+        assert len(list(entaug.stream(file, scheme="IOB2", repair=True))) == 2

@@ -28,8 +28,8 @@ from entaug.formats.exchange import CorpusData, takes_data
 from entaug.formats.file_job import FileJob, FileOptions
 from entaug.formats.unlabelled import (
     Tokenizer,
+    UnlabelledReading,
     corpus_tokenizer,
-    note_layouts,
     read_unlabelled_file,
     running_text_language,
     with_distinct_ids,
@@ -75,9 +75,10 @@ def predict(
 
     For example: entaug predict result/tagger news.txt -o labelled.jsonl
 
-    Every sentence is written, in the order of the text. The field ``confidence`` of a sentence is the geometric mean,
-    over its words, of the probability of the likeliest tag. In Label Studio, the labels are predictions of tasks
-    without annotations.
+    Every sentence is written, in the order of the text, with its id; sentences of one id, such as those of one text,
+    are numbered: ``a``, ``a.2``. Labels and further fields of the text are dropped. The field ``confidence`` of a
+    sentence is the geometric mean, over its words, of the probability of the likeliest tag. In Label Studio, the labels
+    are predictions of tasks without annotations.
 
     Args:
         tagger: the folder of a trained tagger; a model of another library, see `entaug.evaluate`; or a trained
@@ -156,7 +157,7 @@ def predict(
             progress("labelling", summary.sentences, None)
             window = list(islice(sentences, _WINDOW))
     notes += [note for note in getattr(trained, "notes", ()) if note not in notes]  # of sources of labels
-    notes += note_layouts(reader.layouts)
+    notes += [*reader.reading.layout_notes(), *reader.reading.field_notes()]
     notes += FileJob(allow_loss=["all"]).settle_losses(summary.lost, target_file)
     if reader.languages and not gold:
         names = " and ".join(map(language_name, sorted(reader.languages)))
@@ -197,14 +198,14 @@ class _Reader:
         self._language = language or (running_text_language(gold) if gold else None)
         self._tokenizers: dict[str, Tokenizer] = {}
         self.languages: set[str] = set()  # those whose rules were needed
-        self.layouts: Counter[str] = Counter()
+        self.reading = UnlabelledReading()
 
     def read(self, paths: Iterable[Path]) -> Iterator[Sentence]:
         """Read the sentences of the files, which have ids of their own in each file only."""
         for path in paths:
             with rereadable_path(path) as file:
                 language = self._language or _language_of(file)
-                yield from read_unlabelled_file(file, self._tokenizer(language), language, self.layouts)
+                yield from read_unlabelled_file(file, self._tokenizer(language), language, self.reading)
 
     def _tokenizer(self, language: str) -> Tokenizer:
         if language not in self._tokenizers:

@@ -203,6 +203,7 @@ def atomic_folder(path: Path, before_replacing: Callable[[Path], object] | None 
 
 def make_folder(path: Path) -> Path:
     """Make a folder and those above it, unless they exist."""
+    _refuse_stdout(path)
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -212,6 +213,7 @@ def make_folder(path: Path) -> Path:
 
 def check_new_folder(path: Path) -> None:
     """Check that a folder is new or empty and can be written, and not the current one, which cannot be replaced."""
+    _refuse_stdout(path)
     if path.exists() and path.samefile("."):
         raise OutputError("is the current folder", path=str(path), remedy="name a new one in it")
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
@@ -221,3 +223,9 @@ def check_new_folder(path: Path) -> None:
         raise output_error(path, OSError(errno.ENOTDIR, os.strerror(errno.ENOTDIR)))
     if not os.access(above, os.W_OK):
         raise OutputError("cannot be written", path=str(path), remedy="name another folder")
+
+
+def _refuse_stdout(folder: Path) -> None:
+    """Refuse to write a folder to standard output."""
+    if is_stdout(folder):
+        raise OutputError("a folder cannot be written to standard output", remedy="name a folder")

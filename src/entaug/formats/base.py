@@ -130,6 +130,10 @@ class ReadReport:
         self.repaired["id of another sentence dropped"] += 1
         return True
 
+    def lines(self) -> list[str]:
+        """Return the repairs and the notes, as lines for the user."""
+        return note_lines({**{f"repaired: {what}": count for what, count in self.repaired.items()}, **self.notes})
+
     def fault(self, error: InputError) -> None:
         """Raise an error, or report it and its further errors to `on_fault`.
 

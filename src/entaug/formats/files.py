@@ -16,7 +16,7 @@ from entaug.core.data import Sentence
 from entaug.errors import EntaugError, InputError, OutputError, ParameterError, UnknownNameError
 from entaug.files.signatures import identify
 from entaug.files.streams import as_path, extension_of, is_special, open_bytes, read_beginning, rereadable_path
-from entaug.formats.base import BaseFormat, ReadReport, note_lines, warn_of_notes
+from entaug.formats.base import BaseFormat, ReadReport, warn_of_notes
 from entaug.formats.corpus_file import CorpusFile
 
 
@@ -228,7 +228,8 @@ def read(path: str | Path, format: str | None = None, *, repair: bool = False, *
         options: options of the format; for CoNLL ``separator``, ``token_column``, ``tag_column``, ``scheme``.
 
     Returns:
-        The sentences. What was left out or assumed is in ``Corpus.notes``, and is an `entaug.errors.InputWarning` each.
+        The sentences. What was repaired, left out or assumed is in ``Corpus.notes``, and each note is an
+        `entaug.errors.InputWarning`.
 
     Raises:
         InputError: the file is invalid; the error names the line and a remedy.
@@ -251,7 +252,7 @@ def _read(opened: CorpusFile, source: str, *, repair: bool) -> Corpus:
     """Read a file into memory, and warn the caller's caller of the notes on it."""
     reading = ReadReport(repair=repair)
     sentences = tuple(opened.sentences(reading))
-    corpus = Corpus(sentences, source, note_lines(reading.notes))
+    corpus = Corpus(sentences, source, reading.lines())
     warn_of_notes(corpus.notes, source)
     return corpus
 
@@ -293,7 +294,8 @@ def stream(path: str | Path, format: str | None = None, *, repair: bool = False,
         options: see `read`.
 
     Returns:
-        The sentences; each iteration ends with an `entaug.errors.InputWarning` for what was left out or assumed.
+        The sentences; each iteration ends with an `entaug.errors.InputWarning` for what was repaired, left out or
+        assumed.
 
     Raises:
         InputError: the file is invalid; errors in sentences are raised on iteration.
@@ -310,7 +312,7 @@ def stream(path: str | Path, format: str | None = None, *, repair: bool = False,
     def sentences() -> Iterator[Sentence]:
         reading = ReadReport(repair=repair)
         yield from opened.sentences(reading)
-        warn_of_notes(note_lines(reading.notes), str(path), 2)
+        warn_of_notes(reading.lines(), str(path), 2)
 
     return CorpusStream(sentences, str(path))
 

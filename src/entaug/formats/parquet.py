@@ -30,7 +30,7 @@ from entaug.core.tags import Overlap
 from entaug.errors import InputError, LossError, ParameterError
 from entaug.files.atomic import atomic_file
 from entaug.files.streams import read_beginning, read_bytes
-from entaug.formats.base import ENTITY_FIELDS, FormatCapabilities, ReadReport, note_lines, warn_of_notes
+from entaug.formats.base import ENTITY_FIELDS, FormatCapabilities, ReadReport, warn_of_notes
 from entaug.formats.buffered import BufferedFormat
 from entaug.formats.records import TOKEN_NAMES, no_sentences, read_records, several_parts
 from entaug.formats.token_records import (
@@ -638,7 +638,7 @@ def from_datasets(dataset: Any, *, repair: bool = False, **options: Any) -> Any:
         sentences = tuple(_read_table(table, dialect, reading, None))
     except pa.ArrowException as error:
         raise InputError(f"cannot be read ({error})") from None
-    corpus = Corpus(sentences, "a dataset", note_lines(reading.notes))
+    corpus = Corpus(sentences, "a dataset", reading.lines())
     warn_of_notes(corpus.notes, "a dataset", 2)
     return corpus
 

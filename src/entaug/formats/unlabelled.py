@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise, product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,6 +28,9 @@ _SAMPLE = 300  # sentences by which text and corpus are compared
 _COMMON_WORDS = 50  # the most frequent words of the corpus, most of them function words
 _MIN_COMMON = 0.5  # share of the common words, relative to that in the corpus, below which the language is in doubt
 _MIN_SCRIPT = 0.8  # share of letters in the script of the corpus
+_SHOWN_FIELDS = 5  # in a note
+_TEXT_FIELDS = {"id", "text", "tokens", "tokenized_text"}  # of an object, which are read
+_LABEL_FIELDS = {"annotations", "entities", "label", "labels", "mentions", "ner", "ner_tags", "spans", "tags"}
 _MIN_WORDS = 100  # fewer words do not show the language
 
 
@@ -81,13 +85,13 @@ def read_unlabelled(
     language = language or running_text_language(gold)
     tokenize = corpus_tokenizer(gold, language)
     sentences: list[Sentence] = []
-    layouts: Counter[str] = Counter()
+    reading = UnlabelledReading()
     for file in files:
         with rereadable_path(file) as path:
-            sentences += read_unlabelled_file(path, tokenize, language, layouts)
+            sentences += read_unlabelled_file(path, tokenize, language, reading)
     sentences = list(with_distinct_ids(sentences))
     source = ", ".join(map(str, files))
-    notes = note_layouts(layouts)
+    notes = reading.layout_notes()
     known = {_content(sentence) for sentence in gold}
     distinct = {_content(sentence): sentence for sentence in reversed(sentences)}
     new = {content: sentence for content, sentence in reversed(distinct.items()) if content not in known}
@@ -101,14 +105,29 @@ def read_unlabelled(
     return UnlabelledText(kept, source, [*notes, *_differences(kept, gold)])
 
 
-def note_layouts(layouts: Mapping[str, int]) -> list[str]:
-    """Tell the user how plain text was read, because its layout is detected."""
-    if not layouts:
-        return []
-    shown = list(layouts)
-    if len(shown) > 1:
-        shown = [f"{layout} ({n:,} {'file' if n == 1 else 'files'})" for layout, n in layouts.items()]
-    return [f"plain text was read as {', '.join(shown)}"]
+@dataclass
+class UnlabelledReading:
+    """How unlabelled text was read: the layouts of plain text, and the further fields, which are dropped."""
+
+    layouts: Counter[str] = field(default_factory=Counter)
+    fields: Counter[str] = field(default_factory=Counter)
+
+    def layout_notes(self) -> list[str]:
+        """Tell the user how plain text was read, because its layout is detected."""
+        if not self.layouts:
+            return []
+        shown = list(self.layouts)
+        if len(shown) > 1:
+            shown = [f"{layout} ({n:,} {'file' if n == 1 else 'files'})" for layout, n in self.layouts.items()]
+        return [f"plain text was read as {', '.join(shown)}"]
+
+    def field_notes(self) -> list[str]:
+        """Tell the user which fields of the text are not written."""
+        if not self.fields:
+            return []
+        first = [repr(name) for name, _ in self.fields.most_common(_SHOWN_FIELDS)]
+        more = f" and {len(self.fields) - len(first)} more" if len(self.fields) > len(first) else ""
+        return [f"ids and words were read, not the fields {', '.join(first)}{more}: join them by the ids"]
 
 
 def _note(notes: list[str], count: int, one: str, several: str) -> None:
@@ -231,11 +250,11 @@ class _Line(NamedTuple):
 
 
 def read_unlabelled_file(
-    path: Path, tokenize: Tokenizer, language: str = "en", layouts: Counter[str] | None = None
+    path: Path, tokenize: Tokenizer, language: str = "en", reading: UnlabelledReading | None = None
 ) -> Iterator[Sentence]:
     """Read the sentences of a file or folder; labels are dropped."""
     options = SegmentationOptions(language=language, split="sentences")
-    reader = _Reader(tokenize, options, Counter() if layouts is None else layouts)
+    reader = _Reader(tokenize, options, reading or UnlabelledReading())
     yield from reader.read_folder(path) if path.is_dir() else _not_empty(reader.read_file(path), path)
 
 
@@ -263,16 +282,16 @@ def _not_empty(sentences: Iterator[Sentence], path: Path) -> Iterator[Sentence]:
 class _Reader:
     """Reads files of one tokeniser and language."""
 
-    def __init__(self, tokenize: Tokenizer, options: SegmentationOptions, layouts: Counter[str]) -> None:
+    def __init__(self, tokenize: Tokenizer, options: SegmentationOptions, reading: UnlabelledReading) -> None:
         self._tokenize = tokenize
         self._options = options
-        self._layouts = layouts
+        self._reading = reading
 
     def read_folder(self, path: Path) -> Iterator[Sentence]:
         """Read a folder of texts, or one in a labelled format."""
         files = [(name, file) for name, file in walk_files(path) if file.suffix.lower() in _TEXT_SUFFIXES]
         if not files or any(file.with_suffix(".ann").exists() for _, file in files):
-            return _read_labelled(path)  # raises an error that names the formats if it has none of them
+            return self._read_labelled(path)  # raises an error that names the formats if it has none of them
         ordered = sorted(files, key=lambda pair: natural_sort_key(pair[0]))
         return _not_empty(
             (s for name, file in ordered for s in self._read_text(file, escape_control_characters(name))), path
@@ -285,7 +304,7 @@ class _Reader:
             records, is_array = peek_records(path, 1)
             fields = _fields(records[0]) if records else None
             if is_array and (type(fields) is not dict or {"text", "tokens"}.isdisjoint(fields)):
-                return _read_labelled(path)
+                return self._read_labelled(path)
             return self._read_json(path)
         if suffix in _TEXT_SUFFIXES or not suffix:
             return self._read_text(path, escape_control_characters(path.name))
@@ -304,17 +323,30 @@ class _Reader:
             else:
                 yield from self._read_text(path, escape_control_characters(path.name))
             return
-        yield from _read_labelled(path)
+        yield from self._read_labelled(path)
+
+    def _read_labelled(self, path: Path) -> Iterator[Sentence]:
+        """Read a file in a labelled format, without its labels."""
+        reading = ReadReport(repair=True)
+        for number, sentence in enumerate(open_file(path).sentences(reading), start=1):
+            self._reading.fields.update(sentence.meta.keys())
+            yield Sentence(
+                sentence.tokens,
+                id=sentence.id or f"{escape_control_characters(path.name)}:{number}",
+                spaces=sentence.spaces,
+            )
+        kept = {note: count for note, count in reading.notes.items() if note not in (NO_LABELS, NO_MENTION)}
+        warn_of_notes(note_lines(kept), str(path))
 
     # ------------------------------------------------------------------------------------------------------ plain text
 
     def _read_text(self, path: Path, name: str) -> Iterator[Sentence]:
         if _has_tags(path):
-            yield from _read_labelled(path)
+            yield from self._read_labelled(path)
             return
         lines = list(_lines(path))
         if _are_tokens([line.text for line in lines]):
-            self._layouts["one token a line"] += 1
+            self._reading.layouts["one token a line"] += 1
             yield from _token_rows(lines, path)
         else:
             yield from self._split_text(lines, name)
@@ -327,7 +359,7 @@ class _Reader:
             lines = list(_paragraphs(lines))
         whole = is_tokenised or self._is_one_sentence_a_line([line.text for line in lines if line.text])
         layout = "one sentence a line" if whole else "running text"
-        self._layouts["one tokenised sentence a line" if is_tokenised else layout] += 1
+        self._reading.layouts["one tokenised sentence a line" if is_tokenised else layout] += 1
         for number, text in lines:
             parts = [text] if whole else self._sentences(text.replace("\t", " "))
             for part in filter(str.strip, parts):
@@ -368,6 +400,7 @@ class _Reader:
     def _read_record(self, given: Any, number: int, name: str) -> Iterator[Sentence]:
         remedy = 'write {"text": "..."} or {"tokens": [...]} on each line'
         record = as_object(given, remedy)
+        self._reading.fields.update(record.keys() - _TEXT_FIELDS - _LABEL_FIELDS)
         id_ = record.get("id")
         origin = str(id_) if type(id_) in (str, int) and id_ != "" else f"{name}:{number}"
         tokens, text = record.get("tokens", record.get("tokenized_text")), record.get("text")
@@ -384,19 +417,6 @@ class _Reader:
                     yield _sentence(part, self._tokenize, origin)
         else:
             raise InputError("no string 'text' and no list 'tokens' in the object", remedy=remedy)
-
-
-def _read_labelled(path: Path) -> Iterator[Sentence]:
-    """Read a file in a labelled format, without its labels."""
-    reading = ReadReport(repair=True)
-    for number, sentence in enumerate(open_file(path).sentences(reading), start=1):
-        yield Sentence(
-            sentence.tokens,
-            id=sentence.id or f"{escape_control_characters(path.name)}:{number}",
-            spaces=sentence.spaces,
-        )
-    kept = {note: count for note, count in reading.notes.items() if note not in (NO_LABELS, NO_MENTION)}
-    warn_of_notes(note_lines(kept), str(path))
 
 
 def _fields(record: Any) -> Any:

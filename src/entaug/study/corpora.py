@@ -20,7 +20,7 @@ from entaug.core.folds import content_key
 from entaug.errors import InputError, ParameterError, UnknownNameError, one_line
 from entaug.files.atomic import atomic_folder
 from entaug.files.streams import decode_text, read_bytes
-from entaug.formats.base import ReadReport, note_lines
+from entaug.formats.base import ReadReport
 from entaug.formats.files import read, write
 from entaug.formats.parquet import from_datasets
 from entaug.formats.releases import READERS
@@ -149,7 +149,7 @@ def _by_files(corpus: PaperCorpus, source: Path, done: Prepared) -> dict[str, li
         if corpus.reader and path.is_dir():
             report = ReadReport(repair=True)
             parts[part] = [s for _, some in READERS[corpus.reader](path, report) for s in some]
-            done.notes += _notes(report)
+            done.notes += report.lines()
         else:
             parts[part] = list(_read(path, None, done, f"{path.name}: "))
     return parts
@@ -196,7 +196,7 @@ def _documents(corpus: PaperCorpus, source: Path, done: Prepared) -> dict[str, S
     if corpus.reader in READERS:
         report = ReadReport(repair=True)
         documents = dict(READERS[corpus.reader](source, report))
-        done.notes += _notes(report)
+        done.notes += report.lines()
         if corpus.ordered:  # by sentences
             return {f"{name} {i}": [s] for name, some in documents.items() for i, s in enumerate(some)}
         return {**documents}
@@ -245,10 +245,6 @@ def _listed(
 def _stem(document: str) -> str:
     """The name of a document without its folder and the endings of its files."""
     return Path(document).name.removesuffix(".ann").removesuffix(".txt")
-
-
-def _notes(report: ReadReport) -> list[str]:
-    return note_lines({**report.repaired, **report.notes})
 
 
 def _described(corpus: PaperCorpus, done: Prepared, hub: str | None) -> str:
