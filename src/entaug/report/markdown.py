@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import Any
@@ -14,7 +14,7 @@ from entaug.errors import InputError
 from entaug.metrics.significance import ONE_SEED, Difference, mean_interval
 from entaug.metrics.span_f1 import ERROR_KINDS, MatchCounts, Scores
 from entaug.metrics.tables import Block, Heading, Table, as_markdown
-from entaug.report.comparison import BASELINES, GOLD, Arm, ArmResult, Setting, compare_arms
+from entaug.report.comparison import BASELINES, GOLD, GOLD_STEPS, Arm, ArmResult, Setting, compare_arms
 from entaug.report.plan_tables import plan_tables
 from entaug.study.records import RunRecord
 from entaug.study.tables import TablePlan
@@ -26,9 +26,8 @@ _LEGEND = (
     "One seed gives no verdict. The interval of the mean treats the settings as a sample of all settings."
 )
 
-_ARM_COLUMNS = (
-    "arm|ratio|new|F1|macro F1|over gold, equal epochs|over gold, equal steps|relative|95 % interval|p|verdict"
-)
+_EQUAL_EPOCHS = "over gold, equal epochs"
+_ARM_COLUMNS = f"arm|ratio|new|F1|macro F1|{_EQUAL_EPOCHS}|over gold, equal steps|relative|95 % interval|p|verdict"
 _PUBLISHED = (
     "Tables of the plan: F1 at equal epochs, as papers report it, of methods as dev chose them; published figures in "
     "brackets. Which differences hold at equal steps is said above and below."
@@ -196,8 +195,11 @@ def _chance(results: Results) -> list[Block]:
     return [" ".join(sentences)] if sentences else []
 
 
-def _arm_table(arms: Iterable[ArmResult]) -> Table:
-    rows = []
+def _arm_table(arms: Sequence[ArmResult]) -> Table:
+    columns, rows = _ARM_COLUMNS.split("|"), []
+    # Where the plan fixes the steps, there is no comparison at equal epochs, and gold alone is gold at equal steps.
+    has_gold = any(result.arm.name == GOLD for result in arms)
+    is_fixed = has_gold and len({record.steps for result in arms for record in result.records}) == 1 < len(arms)
     for result in arms:
         arm, difference = result.arm, result.difference
         verdict = [difference.verdict] if difference else []
@@ -216,7 +218,10 @@ def _arm_table(arms: Iterable[ArmResult]) -> Table:
                 "; ".join([*verdict, *result.notes]) or "-",
             ]
         )
-    return Table(_ARM_COLUMNS.split("|"), rows)
+    if is_fixed:
+        at = columns.index(_EQUAL_EPOCHS)
+        columns, *rows = ([*row[:at], *row[at + 1 :]] for row in (columns, *rows) if row[0] != GOLD_STEPS)
+    return Table(columns, rows)
 
 
 def _amount(result: ArmResult) -> str:
