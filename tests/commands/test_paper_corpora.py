@@ -32,11 +32,23 @@ def test_the_plans_read_what_is_written() -> None:
 
 def test_corpora_are_listed_and_described(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["data"]) == 0
-    assert "conll-en             CoNLL 2003, English (CASSI, EnTDA, ACLM)" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "conll-en             CoNLL 2003, English (CASSI, EnTDA, ACLM)" in said
+    assert all(text in said for one in paper_corpora().values() for text in (one.licence, one.address))
     assert main(["data", "ace2005"]) == 0
     said = capsys.readouterr().err
     assert "LDC2006T06" in said
     assert "LDC user agreement" in said
+    assert "train 7,606, dev 1,002, test 1,089 (published)" in said
+    assert "NAME.apf.xml with NAME.sgm (reader ace)" in said
+    assert "80:10:10, at random without lists" in said
+    assert main(["data", "mascip"]) == 0
+    assert "ner-train-fnames.txt, ner-dev-fnames.txt" in capsys.readouterr().err
+    assert main(["data", "bc2gm"]) == 0
+    said = capsys.readouterr().err
+    assert "cambridgeltl/MTL-Bioinformatics-2016" in said
+    assert "train 12,574, dev 2,519, test 5,038 (known here)" in said
+    assert all(known in said for known in paper_corpora()["bc2gm"].sums)
     with pytest.raises(UnknownNameError, match="did you mean 'wnut17'"):
         data("wnut71")
 
@@ -58,11 +70,12 @@ def test_files_of_a_corpus_become_parts(tmp_path: Path) -> None:
     assert not (tmp_path / "more").exists()
 
 
-def test_another_file_than_the_known_one_is_noted(tmp_path: Path) -> None:
-    for name in ("wnut17train.conll", "emerging.dev.conll", "emerging.test.annotated"):
-        (tmp_path / name).write_text(ROWS)
-    done = data("wnut17", tmp_path / "out", source=tmp_path)
-    assert sum("is not the file that was known here (SHA-256" in note for note in done.notes) == 3
+@pytest.mark.parametrize(("name", "known"), [("wnut17", 3), ("uner-en-ewt", 2)])
+def test_another_file_than_the_known_one_is_noted(name: str, known: int, tmp_path: Path) -> None:
+    for part in PARTS:
+        (tmp_path / getattr(paper_corpora()[name], part)[0]).write_text(ROWS)
+    done = data(name, tmp_path / "out", source=tmp_path)
+    assert sum("is not the file that was known here (SHA-256" in note for note in done.notes) == known
 
 
 def test_lists_of_documents_or_shares_divide_a_corpus(tmp_path: Path) -> None:
@@ -84,11 +97,18 @@ def test_lists_of_documents_or_shares_divide_a_corpus(tmp_path: Path) -> None:
         (lists / f"{part}.txt").write_text(names.replace(" ", "\n"))
     done = data("cadec", tmp_path / "listed", source=tmp_path / "cadec", lists=lists)
     assert done.sentences == {"train": 2, "dev": 1, "test": 1}
-    assert done.notes == ["6 of 10 documents are in no list and left out"]
+    assert done.notes[0] == "6 of 10 documents are in no list and left out"
     assert [s.tokens[1] for s in entaug.read(tmp_path / "listed" / "train.jsonl")] == ["3", "1"]
     (lists / "dev.txt").write_text("D.77")
     with pytest.raises(InputError, match=r"dev\.txt:1: no document D\.77"):
         data("cadec", tmp_path / "wrong", source=tmp_path / "cadec", lists=lists)
+
+
+def test_genia_is_divided_in_its_order_as_in_the_paper(tmp_path: Path) -> None:
+    sentences = "".join(f"<sentence>w{number}</sentence>" for number in range(18_546))
+    (tmp_path / "GENIAcorpus3.02.xml").write_text(f"<set><article>{sentences}</article></set>")
+    done = data("genia", tmp_path / "out", source=tmp_path)
+    assert (done.sentences, done.notes) == ({"train": 15_023, "dev": 1_669, "test": 1_854}, [])
 
 
 def share13(folder: Path) -> Path:
@@ -118,6 +138,8 @@ def test_lists_that_divide_nothing_are_refused(lists: dict[str, str], message: s
         (folder / f"{part}.txt").write_bytes(text.encode("utf-8", "surrogateescape"))
     with pytest.raises(InputError, match=message):  # not a division at random
         data("share13", tmp_path / "out", source=source, lists=folder)
+    with pytest.raises(InputError, match=r"no lists of documents .*--lists \(the official test documents as test"):
+        data("share13", tmp_path / "out", source=source)
     assert not (tmp_path / "out").exists()
 
 
@@ -129,15 +151,21 @@ def test_what_lists_leave_out_is_noted(tmp_path: Path) -> None:
     (folder / "test.txt").write_text("d3\n")
     done = data("share13", tmp_path / "out", source=source, lists=folder)
     assert done.sentences == {"train": 2, "test": 1}
-    assert done.notes == ["no list for dev, which is not written", "1 of 4 documents are in no list and left out"]
+    assert done.notes == [
+        "no list for dev, which is not written",
+        "1 of 4 documents are in no list and left out",
+        "train has 2 sentences; published are 8,508",
+        "test has 1 sentences; published are 9,009",
+    ]
 
 
 def test_texts_that_are_not_in_utf_8_are_named(tmp_path: Path) -> None:
     pytest.importorskip("spacy")
     source = share13(tmp_path / "share")
+    (tmp_path / "train.txt").write_text("d0\n")
     (source / "d2.text").write_bytes(b"pain \xe9")
     with pytest.raises(InputError, match=r"d2\.text:1: not UTF-8 \(byte 0xe9\); convert it first"):
-        data("share13", tmp_path / "out", source=source)
+        data("share13", tmp_path / "out", source=source, lists=tmp_path)
 
 
 def test_of_several_files_of_a_name_the_known_one_is_read(corpora: Path, tmp_path: Path) -> None:
@@ -188,8 +216,11 @@ def test_nothing_is_fetched_without_being_asked(tmp_path: Path) -> None:
         data("ace2005", tmp_path / "out", hub="known")
 
 
-@pytest.mark.parametrize("name", ["wnut17", "tdmsci", "crossner-music", "ncbi-disease"])
+@pytest.mark.parametrize(
+    "name", ["wnut17", "tdmsci", "crossner-music", "ncbi-disease", "bc2gm", "uner-hr-set", "uner-da-ddt"]
+)
 def test_real_corpora_have_the_known_sums_and_numbers(name: str, corpora: Path, tmp_path: Path) -> None:
-    done = data(name, tmp_path / "out", source=corpora / name.replace("crossner-", "crossner/"))
+    folder = corpora / name if (corpora / name).exists() else corpora / name.partition("-")[0]
+    done = data(name, tmp_path / "out", source=folder)
     assert not [note for note in done.notes if "known here" in note or "published" in note]
     assert done.sentences["train"] == paper_corpora()[name].sentences[0]

@@ -16,9 +16,10 @@ from entaug.commands.main import main
 from entaug.errors import EntaugError, InputError, UnknownNameError
 from entaug.study.data import short_hash
 from entaug.study.engine import run_experiment
-from entaug.study.merge import _most_sentences, merge_records
+from entaug.study.merge import ENVIRONMENT, _most_sentences, merge_records
 from entaug.study.plan import Plan, read_plan
 from entaug.study.records import RECORDS_FILE, RunRecord
+from entaug.study.runs import current_environment
 from helpers import tiny
 
 Change = Callable[[dict[str, Any]], object]
@@ -102,6 +103,7 @@ def test_a_run_of_two_machines_is_kept_once_and_a_large_difference_is_told(
     value = next(value for value in values_of(study) if value["arm"] == "mr")
     other = json.loads(json.dumps(value))
     set_perfect(other["test"], other["test_counts"])
+    other = RunRecord.from_dict(other).to_dict()
     other["environment"]["torch"] = "1.0"
     merge_records(plan, [handed_in(tmp_path, [value])])
     before = (plan.output / RECORDS_FILE).read_bytes()
@@ -131,6 +133,14 @@ def test_versions_of_libraries_that_differ_are_told(study: Path, plan: Plan, tmp
     second = values[1] if values[1]["key"] != values[0]["key"] else values_of(study)[-1]
     (note,) = merge_records(plan, [handed_in(tmp_path, [values[0], second])]).notes
     assert note.startswith("the records are of torch 1.0 and ")
+
+
+def test_a_record_of_before_novelty_is_merged(study: Path, plan: Plan, tmp_path: Path) -> None:
+    values = values_of(study)
+    for value in values:
+        for scores in (value["test"], value["dev"]):
+            del scores["by_novelty"], scores["errors"]
+    assert merge_records(plan, [handed_in(tmp_path, values)]).added == len({value["key"] for value in values})
 
 
 def set_config(**changes: Any) -> Change:
@@ -188,6 +198,15 @@ def swap_sentences(value: dict[str, Any]) -> None:
         (lambda value: value["test"]["by_kind"]["flat"].update(predicted=999), InputError, "do not add up"),
         (swap_sentences, InputError, "other sentences than the corpus here"),
         (lambda value: value.pop("seed"), InputError, "seed"),
+        (lambda value: value.pop("environment"), InputError, "environment"),
+        (lambda value: value["environment"].pop("torch"), InputError, "environment must have texts for python, torch"),
+        (lambda value: value["environment"].update(torch=""), InputError, "environment must have texts"),
+        (lambda value: value["environment"].update(user="x"), InputError, "environment must have texts"),
+        (lambda value: value["environment"].update(device="made up"), InputError, "device is 'made up'"),
+        (lambda value: value.update(extra=1), InputError, "not as an experiment writes it: extra 1"),
+        (lambda value: value["test"].update(extra=1), InputError, "test extra 1"),
+        (lambda value: value["test"]["micro"].update(f1=1), InputError, "test micro f1 1 instead of"),
+        (lambda value: value.pop("leaks"), InputError, "leaks None instead of"),
     ],
 )
 def test_a_record_that_does_not_fit_is_refused_with_its_line(
@@ -238,6 +257,7 @@ def test_the_schema_has_the_keys_of_records(study: Path) -> None:
     ).to_dict()
     assert set(schema["required"]) == least.keys()
     assert set(schema["properties"]) == most.keys()
+    assert set(schema["properties"]["environment"]["required"]) == set(ENVIRONMENT) == current_environment().keys()
     scores = schema["$defs"]["scores"]
     assert set(scores["properties"]) == {*most["test"], "test_counts"}
     assert set(schema["$defs"]["counts"]["required"]) == most["test"]["micro"].keys()
@@ -256,6 +276,8 @@ def test_the_schema_accepts_real_records_and_no_others(study: Path) -> None:
     changes: list[Change] = [
         lambda value: value.pop("key"),
         lambda value: value.update(extra=1),
+        lambda value: value["environment"].pop("torch"),
+        lambda value: value["environment"].update(device="made up"),
         lambda value: value["sentences"].update(new=-1),
         lambda value: value["test"]["by_type"].update(X={"correct": 1.5}),
         lambda value: value.update(seed="1"),

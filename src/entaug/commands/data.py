@@ -1,4 +1,4 @@
-"""``entaug data``: list the corpora of the papers, and prepare one from a local copy or the hub."""
+"""``entaug data``: list the corpora of the papers and of the atlas, and prepare one from a local copy or the hub."""
 
 from __future__ import annotations
 
@@ -26,19 +26,28 @@ class DataSummary(Summary):
         if len(self.corpora) > 1:
             for corpus in self.corpora:
                 yield f"{corpus.name:<20} {corpus.title} ({', '.join(corpus.papers)})"
+                yield f"{'':<20} {corpus.licence}; {corpus.address}"
             return
         [corpus] = self.corpora
         yield f"{corpus.name}: {corpus.title}; in the tables of {', '.join(corpus.papers)}"
-        yield f"  address   {corpus.address}"
-        yield f"  licence   {corpus.licence}"
-        if corpus.sentences:
-            parts = zip(PARTS, corpus.sentences, strict=False)
-            yield f"  sentences {', '.join(f'{part} {number:,}' for part, number in parts)}"
-        if corpus.split:
-            yield f"  split     {corpus.split}"
-        if files := [" or ".join(getattr(corpus, part)) for part in PARTS if getattr(corpus, part)]:
-            yield f"  files     {', '.join(files)}"
-        yield f"  plans     read benchmarks/papers/data/{corpus.folder}"
+        files = {part: " or ".join(names) for part in PARTS if (names := getattr(corpus, part))}
+        parts = zip(PARTS, corpus.sentences, strict=False)
+        sentences = ", ".join(f"{part} {number:,}" for part, number in parts if number)
+        shares = f"{':'.join(map(str, corpus.shares))}, {'in order' if corpus.ordered else 'at random without lists'}"
+        about = {
+            "address": corpus.address,
+            "repository": corpus.repository,
+            "licence": corpus.licence,
+            "sentences": f"{sentences} ({corpus.counted})" if sentences else "",
+            "release": f"{corpus.release} (reader {corpus.reader})" if corpus.release else "",
+            "files": ("or of W2NER: " if "train.json" in files.values() else "") + ", ".join(files.values()),
+            "lists": ", ".join(corpus.lists),
+            "shares": shares if corpus.shares else "",
+            "split": corpus.split,
+            "plans": f"read benchmarks/papers/data/{corpus.folder}" if corpus.folder else "",
+            **{f"SHA-256 {part}": known for part, known in zip(files, corpus.sums, strict=False)},
+        }
+        yield from (f"  {name:<13} {value}" for name, value in about.items() if value)
         yield from (f"note: {note}" for note in self.notes)
         if self.output:
             counts = ", ".join(f"{part} {number:,}" for part, number in self.sentences.items())
@@ -54,7 +63,7 @@ def data(
     hub: str | None = None,
     seed: int = 0,
 ) -> DataSummary:
-    """List the corpora of the papers, describe one, or write its parts as the plans of the papers read them.
+    """List the corpora of the papers and of the atlas, describe one, or write its parts as the plans read them.
 
     Nothing is fetched unless `hub` is given.
 

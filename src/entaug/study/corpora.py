@@ -1,4 +1,4 @@
-"""The corpora of the papers, by name: what they are, where they come from, and how a copy becomes files of plans."""
+"""The corpora of the papers and of the atlas, by name: what they are, and how a copy becomes files of plans."""
 
 from __future__ import annotations
 
@@ -33,15 +33,17 @@ _HUB_REVISION = "refs/convert/parquet"  # of datasets that once were programs
 
 @dataclass(frozen=True, kw_only=True)
 class PaperCorpus:
-    """A corpus of a paper; the fields are the keys of ``corpora.toml``."""
+    """A corpus; the fields are the keys of ``corpora.toml``."""
 
     name: str
     title: str
     papers: Sequence[str]
     address: str
     licence: str
-    folder: str
+    folder: str = ""
+    repository: str = ""
     reader: str = ""
+    release: str = ""
     train: Sequence[str] = ()
     dev: Sequence[str] = ()
     test: Sequence[str] = ()
@@ -52,6 +54,16 @@ class PaperCorpus:
     sentences: Sequence[int] = ()
     sums: Sequence[str] = ()
     hub: str = ""
+
+    @property
+    def origin(self) -> str:
+        """Where the files that are read come from."""
+        return self.repository or self.address
+
+    @property
+    def counted(self) -> str:
+        """Whose numbers of sentences these are."""
+        return "known here" if self.sums else "published"
 
 
 @dataclass(kw_only=True)
@@ -81,7 +93,7 @@ def prepare(
 ) -> Prepared:
     """Write the parts of a corpus from a copy of it, or from the hub."""
     if (source is None) == (hub is None):
-        remedy = f"get it from {corpus.address} ({corpus.licence}), and name the folder with --source"
+        remedy = f"get it from {corpus.origin} ({corpus.licence}), and name the folder with --source"
         raise ParameterError("one source is wanted: a local copy, or the hub", remedy=remedy)
     done = Prepared()
     if hub is not None:
@@ -99,7 +111,7 @@ def prepare(
             write(sentences, folder / f"{part}.jsonl")
             done.counts[part] = len(sentences)
             if expected.get(part, len(sentences)) != len(sentences):
-                done.notes.append(f"{part} has {len(sentences):,} sentences; published are {expected[part]:,}")
+                done.notes.append(f"{part} has {len(sentences):,} sentences; {corpus.counted} are {expected[part]:,}")
         (folder / SOURCE_FILE).write_text(_described(corpus, done, hub), "utf-8")
     return done
 
@@ -135,7 +147,7 @@ def _by_files(corpus: PaperCorpus, source: Path, done: Prepared) -> dict[str, li
             continue
         found = next((some for name in names if (some := list(_named(source, name)))), [])
         if not found:
-            remedy = f"name the folder of the corpus as it was distributed; see {corpus.address}"
+            remedy = f"name the folder of the corpus as it was distributed; see {corpus.origin}"
             raise InputError(f"no {' or '.join(names)} for {part}", path=str(source), remedy=remedy)
         known = next(sums, None)
         path = next((one for one in found if known and _sum(one) == known), None)
@@ -144,7 +156,7 @@ def _by_files(corpus: PaperCorpus, source: Path, done: Prepared) -> dict[str, li
             if others:
                 what = f"has several of the name {path.name}, such as {path} and {others[0]}"
                 raise InputError(what, path=str(source), remedy=f"name the folder of {corpus.title}")
-            if known is not None:
+            if known:
                 done.notes.append(f"{path.name} is not the file that was known here (SHA-256 {known[:12]}...)")
         if corpus.reader and path.is_dir():
             report = ReadReport(repair=True)
@@ -171,16 +183,16 @@ def _by_documents(
     corpus: PaperCorpus, source: Path, lists: Path | None, seed: int, done: Prepared
 ) -> dict[str, list[Sentence]]:
     """The parts that lists of documents, or shares of them, tell."""
-    documents = _documents(corpus, source, done)
-    names = dict(zip(PARTS, corpus.lists, strict=False))
+    folder, names = source, dict(zip(PARTS, corpus.lists, strict=False))
     if lists is not None:
-        source, names = lists, {part: f"{part}.txt" for part in PARTS}
-    files = {part: file for part, name in names.items() for file in [next(_named(source, name), None)] if file}
+        folder, names = lists, {part: f"{part}.txt" for part in PARTS}
+    files = {part: file for part, name in names.items() for file in [next(_named(folder, name), None)] if file}
+    if not files and (lists is not None or not corpus.shares):
+        remedy = f"name their folder with --lists{f' ({corpus.split})' * bool(corpus.split)}"
+        raise InputError(f"no lists of documents ({', '.join(names.values())})", path=str(folder), remedy=remedy)
+    documents = _documents(corpus, source, done)
     if files:
         return _listed(documents, files, done)
-    if lists is not None or not corpus.shares:
-        wanted = f" ({', '.join(names.values())})" if names else ""
-        raise InputError(f"no lists of documents{wanted}", path=str(source), remedy="name their folder with --lists")
     order = list(documents)
     if not corpus.ordered:
         Random(f"{corpus.name} {seed}").shuffle(order)
@@ -249,6 +261,6 @@ def _stem(document: str) -> str:
 
 def _described(corpus: PaperCorpus, done: Prepared, hub: str | None) -> str:
     """A page about what was written."""
-    lines: list[Any] = [f"# {corpus.title}", "", f"- from: {hub or corpus.address}", f"- licence: {corpus.licence}"]
+    lines: list[Any] = [f"# {corpus.title}", "", f"- from: {hub or corpus.origin}", f"- licence: {corpus.licence}"]
     lines += [f"- {part}: {count:,} sentences" for part, count in done.counts.items()]
     return "\n".join([*lines, *(f"- note: {note}" for note in done.notes)]) + "\n"

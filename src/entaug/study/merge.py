@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,7 @@ from entaug.metrics.span_f1 import MatchCounts, Scores, score
 from entaug.study.data import prepare_splits, short_hash
 from entaug.study.engine import sort_records
 from entaug.study.plan import Plan
-from entaug.study.records import RECORDS_FILE, RecordStore, RunRecord, differing_environments, records_of
+from entaug.study.records import RECORDS_FILE, RecordStore, RunRecord, differing_environments, lines_of
 from entaug.study.runs import RunSpec
 from entaug.study.schedule import Schedule
 from entaug.study.tables import write_tables
@@ -29,6 +30,9 @@ _REMEDIES = {
     "computed": "run the plan without --device and --precision: the environment of a record names them",
     "entaug": "run the plan with the version of this installation",
 }
+ENVIRONMENT = ("python", "torch", "transformers", "device", "precision")
+"""The keys of `current_environment`."""
+_DEVICE = re.compile(r"(cpu|cuda|mps|xpu) \(.+\)")
 _DAMAGED = "hand in the line as the experiment wrote it"
 
 
@@ -43,16 +47,15 @@ class MergedRecords:
 
 def merge_records(plan: Plan, paths: Iterable[str | Path], *, check_only: bool = False) -> MergedRecords:
     """Add records of other machines to those of a plan; of one that does not fit, none is added."""
-    others: list[RunRecord] = []
-    for path in paths:
-        others += records_of(path)
+    lines = [line for path in paths for line in lines_of(path)]
+    others = [record for record, _ in lines]
     schedule = Schedule(plan, prepare_splits(plan))
     store = RecordStore(plan.output)
     own = set(store.records)
     for record in others:
         store.records.setdefault(record.key, record)  # the first is kept
     schedule.advance(store.records)  # what dev chose is among them
-    _Check(schedule).all(others)
+    _Check(schedule).all(lines)
     notes = [note for record in others if (note := _deviation(store.records[record.key], record))]
     notes += differing_environments(record.environment for record in store.records.values())
     added = store.records.keys() - own
@@ -87,11 +90,12 @@ class _Check:
             self.runs.setdefault(run.key, []).append(run)
         self._gold: dict[Path, Scores] = {}  # of gold mentions with themselves
 
-    def all(self, records: Iterable[RunRecord]) -> None:
-        """Raise the error of the first record that is none of the plan."""
-        for record in records:
+    def all(self, lines: Iterable[tuple[RunRecord, dict[str, Any]]]) -> None:
+        """Raise the error of the first record that is none of the plan, or not as an experiment writes it."""
+        for record, value in lines:
             try:
                 self.check(record)
+                _check_line(record, value)
             except EntaugError as error:
                 error.path, error.line = record.path, record.line
                 raise
@@ -159,6 +163,21 @@ class _Check:
             yield f"{name} has other gold mentions than the corpus here"
         if has_sentences and _gold_by_sentence(scores) != _gold_by_sentence(gold):
             yield f"{name} has other sentences than the corpus here"
+
+
+def _check_line(record: RunRecord, value: dict[str, Any]) -> None:
+    """Raise an error if an experiment would not write this line: a key, a derived number or the environment differs."""
+    for scores in (value["test"], value.get("dev"), *value.get("tests", {}).values()):
+        if scores:  # these were not in the first records
+            scores.update({"by_novelty": {}, "errors": {}, **scores})
+    written, environment = record.to_dict(), record.environment
+    if value != written:
+        fault = f"the line is not as an experiment writes it: {_differing(value, written)}"
+        raise InputError(fault, remedy=_DAMAGED)
+    if environment.keys() != set(ENVIRONMENT) or not all(isinstance(one, str) and one for one in environment.values()):
+        raise InputError(f"environment must have texts for {', '.join(ENVIRONMENT)} and no others", remedy=_DAMAGED)
+    if not _DEVICE.fullmatch(environment["device"]):
+        raise InputError(f"device is {environment['device']!r}, not such as 'cpu (x86_64)'", remedy=_DAMAGED)
 
 
 def _gold_by_type(scores: Scores) -> dict[str, int]:

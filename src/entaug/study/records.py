@@ -202,6 +202,11 @@ def read_run_records(paths: Iterable[str | Path]) -> list[RunRecord]:
 
 def records_of(path: str | Path) -> list[RunRecord]:
     """The records of a file, or of that of a folder, one for each line."""
+    return [record for record, _ in lines_of(path)]
+
+
+def lines_of(path: str | Path) -> list[tuple[RunRecord, dict[str, Any]]]:
+    """The records of a file, or of that of a folder, each with the values of its line."""
     file = Path(path, RECORDS_FILE) if Path(path).is_dir() else Path(path)
     records = []
     try:
@@ -218,7 +223,7 @@ def records_of(path: str | Path) -> list[RunRecord]:
             if number == len(lines):  # incomplete: it does not end in a line feed
                 continue
             raise InputError(f"no JSON ({error})", path=str(file), line=number, remedy=_REMEDY) from None
-        records.append(RunRecord.from_dict(value, str(file), number))
+        records.append((RunRecord.from_dict(value, str(file), number), value))
     if not records:
         raise InputError("holds no record of a run", path=str(file), remedy="let the experiment make some first")
     return records
