@@ -107,7 +107,7 @@ def read_unlabelled(
 
 @dataclass
 class UnlabelledReading:
-    """How unlabelled text was read: the layouts of plain text, and the further fields, which are dropped."""
+    """Layouts of plain text that were found while reading, and further fields, which are dropped."""
 
     layouts: Counter[str] = field(default_factory=Counter)
     fields: Counter[str] = field(default_factory=Counter)
