@@ -1,11 +1,11 @@
-"""The table of the atlas: which method for which kind of corpus, from the plan and the records that there are."""
+"""The tables of the atlas: which method for which kind of corpus, from the plan and the records that there are."""
 
 from __future__ import annotations
 
 import json
 import tomllib
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from statistics import fmean
@@ -17,21 +17,14 @@ from entaug.report.comparison import ArmResult, Setting, compare_arms
 from entaug.study.records import RECORDS_FILE, read_run_records
 from page_text import ROOT, table
 
-__all__ = ["ATLAS", "KINDS", "atlas_table", "number_of_runs"]
+__all__ = ["ATLAS", "CORPORA", "atlas_table", "corpora_table", "number_of_runs", "verdicts_of_atlas"]
 
 ATLAS = ROOT / "benchmarks" / "atlas"
-KINDS = {
-    "web": "web text (blogs, mail, reviews, answers), people, places and organisations",
-    "social": "social media, six types, names that are rare or new",
-    "queries": "lower-cased short sentences and queries, six types, many titles and products",
-    "biomedical": "biomedical abstracts, one type",
-    "science": "scientific papers, three types",
-    "hr-news": "news in another language: Croatian",
-    "nested": "biomedical abstracts, nested mentions",
-    "discontinuous": "biomedical abstracts, discontinuous and nested mentions",
-}
-"""What each corpus of the atlas stands for."""
-_SHOWN = 3  # methods without a verdict, those with the largest gains
+CORPORA: dict[str, dict[str, Any]] = tomllib.loads((ATLAS / "corpora.toml").read_text("utf-8"))
+"""What each corpus of the atlas stands for, and where its files are from."""
+_TEXTS = {"nested": "genia", "discontinuous": "genia"}  # corpora with the same test sentences count once
+_BIOMEDICAL = {"biomedical", "genia"}
+_FEW = 0.3  # new sentences for each gold one, below which a method cannot be judged
 
 
 @cache
@@ -47,33 +40,95 @@ def _methods(corpus: dict[str, Any]) -> list[dict[str, Any]]:
     return [method for method in _plan()["methods"] if method["name"] in corpus.get("methods", [method["name"]])]
 
 
-def number_of_runs() -> int:
-    """The number of runs of the whole atlas, as ``--check`` counts them: gold, gold-steps by ratio, and methods."""
+def number_of_runs(*, trainings: bool = False) -> int:
+    """The number of runs of the whole atlas, as ``--check`` counts them: gold, gold-steps by ratio, and methods.
+
+    Args:
+        trainings: without gold-steps, which is gold itself, as all arms take as many steps.
+    """
     plan = _plan()
     total = 0
     for corpus in plan["corpora"]:
         ratios = {ratio for method in _methods(corpus) for ratio in method.get("ratios", plan["ratios"])}
-        total += len(_taggers(corpus)) * len(plan["seeds"]) * (1 + len(ratios) + len(_methods(corpus)))
+        total += (
+            len(_taggers(corpus)) * len(plan["seeds"]) * (1 + len(ratios) * (not trainings) + len(_methods(corpus)))
+        )
     return total
 
 
-def atlas_table(runs: Path = ATLAS / "runs" / RECORDS_FILE) -> str:
-    """Which part has been run; the methods on all corpora, and by corpus and tagger; and what cannot be run.
+def _values(runs: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in runs.read_text("utf-8").splitlines()] if runs.is_file() else []
+
+
+def _results(runs: Path) -> dict[Setting, list[ArmResult]]:
+    """The arms of each setting, in the order of the corpora."""
+    results = compare_arms(read_run_records([runs])) if _values(runs) else {}
+    return {s: results[s] for s in sorted(results, key=lambda s: list(CORPORA).index(s.corpus))}
+
+
+def _gains(arms: Sequence[ArmResult], seeds: int = 1) -> list[tuple[ArmResult, Difference]]:
+    """The methods among the arms that are compared with gold alone, with at least as many seeds."""
+    some = ((result, result.difference) for result in arms if result.arm.name in METHODS)
+    return [(result, difference) for result, difference in some if difference and difference.seeds >= seeds]
+
+
+def verdicts_of_atlas(runs: Path = ATLAS / "runs" / RECORDS_FILE) -> dict[str, tuple[str, list[int]]]:
+    """Of each method with several seeds its arm, and in how many settings it helped, of how many, and hurt.
 
     Args:
         runs: the records.
     """
-    values = [json.loads(line) for line in runs.read_text("utf-8").splitlines()] if runs.is_file() else []
-    results = compare_arms(read_run_records([runs])) if values else {}
-    by_corpus: dict[str, list[tuple[Setting, Sequence[ArmResult]]]] = {name: [] for name in KINDS}
-    for setting, arms in results.items():
-        by_corpus[setting.corpus].append((setting, arms))
+    by_method = _grouped((r.method, (r, d)) for arms in _results(runs).values() for r, d in _gains(arms, seeds=2))
+    results = {}
+    for name, some in by_method.items():
+        verdicts = [difference.verdict for _, difference in some]
+        few = f"{name}, too few to judge" if fmean(_new(result) for result, _ in some) < _FEW else name
+        results[name] = few, [verdicts.count("helps"), len(some), verdicts.count("hurts")]
+    return results
+
+
+def atlas_table(runs: Path = ATLAS / "runs" / RECORDS_FILE) -> str:
+    """Which part has been run; the methods on all corpora, and by corpus and tagger; and what is not run.
+
+    Args:
+        runs: the records.
+    """
+    values, results = _values(runs), _results(runs)
     rows = []
-    for name, kind in KINDS.items():
-        of_taggers = [_row(setting, arms) for setting, arms in by_corpus[name]]
-        rows += [(f"`{name}`: {kind}", *row) for row in of_taggers or [("not run yet", *["-"] * 4)]]
-    head = ("your corpus is like", "tagger", "F1 of gold alone", "helps", "hurts", "no verdict: largest gains")
-    return "\n".join([_part(values), *_overall(results), table(head, rows), "Not run, and why:\n", _not_run()])
+    for name, about in CORPORA.items():
+        of_taggers = [_row(setting, arms) for setting, arms in results.items() if setting.corpus == name]
+        beginning = f"`{name}`: {about['kind']}", about["language"]
+        rows += [(*beginning, *row) for row in of_taggers or [("-", "not run yet", "-", "-", "-")]]
+    head = (
+        "your corpus is like",
+        "language",
+        "gold sentences (mentions)",
+        "tagger",
+        "F1 of gold alone",
+        "helps",
+        "hurts",
+    )
+    parts = [_part(values), *_overall(results), table(head, rows), *_cells(results), _pending(values)]
+    return "\n".join([*parts, "Not run, and why:\n", _not_run()])
+
+
+def _grouped(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, list[Any]]:
+    groups: defaultdict[Any, list[Any]] = defaultdict(list)
+    for key, value in pairs:
+        groups[key].append(value)
+    return groups
+
+
+def corpora_table() -> str:
+    """Where the files of each corpus are from, and their sums."""
+    rows = []
+    for corpus in _plan()["corpora"]:
+        about = CORPORA[corpus["name"]]
+        address = f"[{about['address'].removeprefix('https://')}]({about['address']}) at {about['commit'][:8]}"
+        files = [(f"`{'/'.join(Path(corpus[part]).parts[5:])}`", f"`{about[part]}`") for part in ("train", "test")]
+        source = f"{about['corpus']}: {address}"
+        rows.append((f"`{corpus['name']}`", source, about["licence"], *files[0], *files[1]))
+    return table(("corpus", "from", "licence", "training file", "SHA-256", "test file", "SHA-256"), rows)
 
 
 def _part(values: Sequence[dict[str, Any]]) -> str:
@@ -87,7 +142,9 @@ def _part(values: Sequence[dict[str, Any]]) -> str:
     for value in values:
         devices.setdefault(str(value["environment"].get("device", "-")), {})[value["corpus"]] = None
     computed = (f"{name} for {', '.join(corpora)}" if len(devices) > 1 else name for name, corpora in devices.items())
-    done = f"**{len(values):,} of {number_of_runs():,} runs**"
+    trained = sum(value["arm"] != "gold-steps" for value in values)
+    done = f"**{trained:,} of {number_of_runs(trainings=True):,} trainings**"
+    done += f" ({len(values):,} of {number_of_runs():,} runs as `--check` counts them: `gold-steps` is `gold` here)"
     if not values:
         return f"This page covers {done}.\n"
     parts = [f"taggers {names('tagger')}", f"seeds {names('seed')}", f"corpora {names('corpus')}"]
@@ -96,44 +153,94 @@ def _part(values: Sequence[dict[str, Any]]) -> str:
     return f"This page covers {done}: {'; '.join(parts)}.\n"
 
 
+def _new(result: ArmResult) -> float:
+    """The number of new sentences for each gold one."""
+    return fmean(record.new / record.size for record in result.records)
+
+
+def _gain(result: ArmResult, difference: Difference) -> str:
+    """The gain with its interval and the number of new sentences; in bold if it helps or hurts."""
+    gain, low, high = (f"{100 * value:+.1f}" for value in (difference.gain, difference.low, difference.high))
+    bold = "**" if difference.verdict in ("helps", "hurts") else ""
+    seeds = (
+        "" if difference.seeds == len(_plan()["seeds"]) else f"; {difference.seeds} seed{'s'[: difference.seeds > 1]}"
+    )
+    few = ", too few" if _new(result) < _FEW else ""
+    return f"{bold}{gain}{bold} ({low} to {high}{seeds}; {_new(result):.2g} new{few})"
+
+
 def _row(setting: Setting, arms: Sequence[ArmResult]) -> tuple[str, ...]:
-    groups: dict[str, list[tuple[float, str]]] = {"helps": [], "hurts": [], "": []}
     gold = next((f"{100 * result.f1:.1f}" for result in arms if result.arm.name == "gold"), "-")
-    for result in arms:
-        if result.arm.name in METHODS and (difference := result.difference):
-            low, high = 100 * difference.low, 100 * difference.high
-            seeds = f"{difference.seeds} seed{'' if difference.seeds == 1 else 's'}"
-            gain = f"`{result.method}` {100 * difference.gain:+.1f} ({low:+.1f} to {high:+.1f}; {seeds})"
-            groups[difference.verdict if difference.verdict in groups else ""].append((difference.gain, gain))
-    texts = {name: [text for _, text in sorted(some, reverse=name != "hurts")] for name, some in groups.items()}
-    more = len(texts[""]) - _SHOWN
-    texts[""] = [*texts[""][:_SHOWN], *([f"{more} more"] if more > 0 else [])]
-    has_verdict = any(result.difference and result.difference.seeds > 1 for result in arms)
-    return setting.tagger, gold, *(", ".join(some) or ("none" if has_verdict else "-") for some in texts.values())
+    texts = []
+    for verdict, sign in (("helps", -1), ("hurts", 1)):
+        some = sorted((sign * d.gain, f"`{r.method}` {_gain(r, d)}") for r, d in _gains(arms) if d.verdict == verdict)
+        texts.append(", ".join(text for _, text in some) or ("none" if _gains(arms, seeds=2) else "-"))
+    tagger = next(tagger for tagger in _plan()["taggers"] if tagger["name"] == setting.tagger)
+    encoder = tagger.get("by_corpus", {}).get(setting.corpus, tagger).get("encoder")
+    named = f"{setting.tagger}, {encoder}" if encoder else setting.tagger
+    return f"{setting.size} ({CORPORA[setting.corpus]['mentions']})", named, gold, *texts
+
+
+def _cells(results: Mapping[Setting, Sequence[ArmResult]]) -> Iterator[str]:
+    """All gains, by corpus and tagger."""
+    cells = {setting: {r.method: _gain(r, d) for r, d in _gains(arms)} for setting, arms in results.items()}
+    names = [method["name"] for method in _plan()["methods"] if any(method["name"] in some for some in cells.values())]
+    if names:
+        yield f"All gains (*new*: sentences for each gold one; *too few* to judge: under {_FEW}):\n"
+        head = ("corpus", "tagger", *(f"`{name}`" for name in names))
+        rows = ((f"`{s.corpus}`", s.tagger, *(some.get(name, "-") for name in names)) for s, some in cells.items())
+        yield table(head, rows)
+
+
+def _mean(gains: Sequence[float]) -> str:
+    if len(gains) < 2:
+        return "-"
+    return f"{fmean(gains):+.1f} ({' to '.join(f'{end:+.1f}' for end in mean_interval(gains))})"
 
 
 def _overall(results: Mapping[Setting, Sequence[ArmResult]]) -> Iterator[str]:
     """The mean gain of each method over the corpora, where it was measured with several seeds on several."""
-    groups: defaultdict[tuple[str, str], list[Difference]] = defaultdict(list)
-    for setting, arms in results.items():
-        for result in arms:
-            if result.arm.name in METHODS and result.difference and result.difference.seeds > 1:
-                groups[setting.tagger, result.method].append(result.difference)
+    measured = [(setting, *gain) for setting, arms in results.items() for gain in _gains(arms, seeds=2)]
+    groups = _grouped(((s.tagger, r.method), (_TEXTS.get(s.corpus, s.corpus), r, d)) for s, r, d in measured)
+    gains = {
+        key: {text: fmean(some) for text, some in _grouped((text, 100 * d.gain) for text, _, d in group).items()}
+        for key, group in groups.items()
+    }
     rows = []
-    for (tagger, method), some in groups.items():
-        gains = [100 * difference.gain for difference in some]
-        if len(gains) > 1:
-            interval = " to ".join(f"{end:+.1f}" for end in mean_interval(gains))
-            verdicts = Counter(difference.verdict for difference in some)
-            counts = (str(len(gains)), str(verdicts["helps"]), str(verdicts["hurts"]))
-            rows.append((-fmean(gains), (tagger, f"`{method}`", f"{fmean(gains):+.1f}", interval, *counts)))
+    for (tagger, method), own in gains.items():
+        if len(own) > 1:
+            group, mr = groups[tagger, method], gains.get((tagger, "mr"), {})
+            new = [_new(result) for _, result, _ in group]
+            made = " to ".join(dict.fromkeys(f"{end:.2g}" for end in (min(new), max(new))))
+            made += ", too few" * (fmean(new) < _FEW)
+            others = _mean([gain for text, gain in own.items() if text not in _BIOMEDICAL])
+            less = "-" if method == "mr" else _mean([mr[text] - gain for text, gain in own.items() if text in mr])
+            verdicts = Counter(difference.verdict for *_, difference in group)
+            counts = (f"{verdicts[verdict]} of {len(group)}" for verdict in ("helps", "hurts"))
+            row = (tagger, f"`{method}`", made, _mean([*own.values()]), len(own), others, less, *counts)
+            rows.append((tagger, -fmean(own.values()), row))
     if rows:
-        yield "All corpora together, of methods with several seeds (the interval treats the corpora as a sample):\n"
-        yield table(
-            ("tagger", "method", "mean gain", "95 % interval", "corpora", "helps on", "hurts on"),
-            [row for _, row in sorted(rows, key=lambda item: (item[1][0], item[0]))],
-        )
-        yield "By corpus:\n"
+        yield "All corpora together, with several seeds. The intervals treat the corpora as a sample, in which"
+        yield "GENIA, the text of two of them, counts once.\n"
+        head = ("tagger", "method", "new for each gold", "mean gain", "corpora", "without biomedical text")
+        yield table((*head, "`mr` minus it", "helps in", "hurts in"), [row for *_, row in sorted(rows)])
+        found = Counter(difference.verdict for *_, difference in measured)
+        chance = f"about {0.05 * len(measured):.0f} would by chance, if no method made any difference"
+        yield f"Of {len(measured)} comparisons by corpus {found['helps']} help and {found['hurts']} hurt; {chance}."
+        yield "\nBy corpus:\n"
+
+
+def _pending(values: Sequence[dict[str, Any]]) -> str:
+    """What the plan has and no record: taggers, and methods by corpus."""
+    done = {(value["corpus"], value["arm"]) for value in values}
+    taggers = [t["name"] for t in _plan()["taggers"] if all(value["tagger"] != t["name"] for value in values)]
+    parts = [f"tagger{'s'[: len(taggers) > 1]} {', '.join(taggers)}"] if taggers else []
+    planned = _grouped((m["name"], corpus["name"]) for corpus in _plan()["corpora"] for m in _methods(corpus))
+    missing = {name: [c for c in corpora if (c, name) not in done] for name, corpora in planned.items()}
+    none = [f"`{name}`" for name, corpora in missing.items() if corpora == planned[name]]
+    parts += [f"{', '.join(none)} on any corpus"] if none else []
+    parts += [f"`{n}` on {', '.join(cs)}" for n, cs in missing.items() if cs and cs != planned[n]]
+    return f"Planned, without a run yet: {'; '.join(parts) or 'nothing'}.\n"
 
 
 def _not_run() -> str:
@@ -145,7 +252,7 @@ def _not_run() -> str:
                 reasons.setdefault((name, _reason(name, corpus)), []).append(corpus["name"])
     groups: dict[tuple[str, str], list[str]] = {}
     for (name, reason), corpora in reasons.items():
-        where = "all corpora" if len(corpora) == len(KINDS) else ", ".join(f"`{corpus}`" for corpus in corpora)
+        where = "all corpora" if len(corpora) == len(CORPORA) else ", ".join(f"`{corpus}`" for corpus in corpora)
         groups.setdefault((where, reason), []).append(f"`{name}`")
     return table(("methods", "on", "because"), [(", ".join(names), *group) for group, names in groups.items()])
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 
 import entaug
+from atlas_pages import verdicts_of_atlas
 from entaug.commands.list import describe_labels, describe_needs
 from entaug.config.params import argument_descriptions, parameters
 from entaug.core.html import versions_to_html
@@ -96,6 +97,8 @@ def verdicts() -> dict[str, list[tuple[str, str, list[int]]]]:
             name = names.get(arm, arm)
             if name in METHODS:
                 results.setdefault(name, []).append((study, arm, [int(count) for count in counts]))
+    for name, (arm, numbers) in verdicts_of_atlas().items():
+        results.setdefault(name, []).append(("atlas", arm, numbers))
     return results
 
 

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable
 from difflib import unified_diff
 
-from atlas_pages import atlas_table
+from atlas_pages import atlas_table, corpora_table
 from method_pages import choosing_tables, readme_table
 from page_text import WITH_TABLES
 from preset_pages import preset_tables
@@ -27,6 +27,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "costs": lambda: choosing_tables()["costs"],
     "gains": lambda: choosing_tables()["gains"],
     "atlas": atlas_table,
+    "corpora": corpora_table,
     "formats": formats_table,
     "models": models_table,
     "presets": preset_tables,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import tomllib
@@ -44,7 +45,7 @@ def test_every_method_is_run_where_it_works_or_is_named_with_the_reason(pages: M
     names = [method["name"] for method in plan["methods"]]
     assert sorted([*names, "rewrite"]) == sorted(METHODS)
     of_corpora = {corpus["name"]: corpus.get("methods", names) for corpus in plan["corpora"]}
-    assert list(of_corpora) == list(pages.KINDS)
+    assert list(of_corpora) == list(pages.CORPORA)
     for kind in ("nested", "discontinuous"):
         assert set(of_corpora[kind]) == {name for name in names if getattr(METHODS[name].info, kind)}
     # The tagger of selftrain is that of the plan, and the language model of daga one of the corpus itself.
@@ -71,12 +72,18 @@ def scores(correct: int) -> Scores:
 
 
 def test_the_page_says_which_part_is_run_and_gives_gains_with_intervals(pages: ModuleType, tmp_path: Path) -> None:
-    assert f"0 of {pages.number_of_runs():,} runs" in pages.atlas_table(tmp_path / "none.jsonl")
+    planned = pages.number_of_runs(trainings=True)
+    assert f"**0 of {planned:,} trainings** (0 of {pages.number_of_runs():,} runs" in pages.atlas_table(
+        tmp_path / "none.jsonl"
+    )
     runs = tmp_path / "runs.jsonl"
 
     found = {"gold": 50, "gold-steps": 50, "mr": 70, "lwtr": 30, "sis": 50}
+    new = {"mr": 500, "sis": 10}
     arms = [
-        RunRecord(arm, "web", 200, "linear", arm, 0 if arm == "gold" else 3, seed, 700, 0, scores(correct))
+        RunRecord(
+            arm, "web", 200, "linear", arm, 0 if arm == "gold" else 3, seed, 700, new.get(arm, 0), scores(correct)
+        )
         for seed in (1, 2, 3)
         for arm, correct in found.items()
     ]
@@ -85,22 +92,34 @@ def test_the_page_says_which_part_is_run_and_gives_gains_with_intervals(pages: M
     ]
     runs.write_text("".join(json.dumps(record.to_dict()) + "\n" for record in [*arms, *one_seed]))
     text = pages.atlas_table(runs)
-    part = f"**17 of {pages.number_of_runs():,} runs**: taggers linear, w2ner; seeds 1, 2, 3; corpora web, social; "
-    assert f"{part}methods `mr` (4 runs), `lwtr` (3 runs), `sis` (3 runs); computed on -." in text
-    web, social, queries = (re.findall(rf"(?m)^\| `{name}`.*$", text)[0] for name in ("web", "social", "queries"))
+    assert f"**13 of {planned:,} trainings** (17 of" in text
+    assert "taggers linear, w2ner; seeds 1, 2, 3; corpora web, social; methods `mr` (4 runs), `lwtr` (3 runs), " in text
+    by_corpus, cells = text.split("All gains")
+    web, social, queries = (re.findall(rf"(?m)^\| `{name}`.*$", by_corpus)[0] for name in ("web", "social", "queries"))
     number = r"[+-]\d+\.\d"
-    gain = rf"\({number} to {number}; 3 seeds\)"
-    assert re.search(rf"linear \| 50.0 \| `mr` \+20.0 {gain} \| `lwtr` -20.0 {gain} \| `sis` \+0.0", web)
-    assert re.search(rf"w2ner \| - \| - \| - \| `mr` \+20.0 \({number} to {number}; 1 seed\)", social)
+    interval = f"{number} to {number}"
+    helps, hurts = rf"\*\*\+20.0\*\* \({interval}; 2.5 new\)", rf"\*\*-20.0\*\* \({interval}; 0 new, too few\)"
+    assert re.search(rf"English \| 200 \(99\) \| linear, minilm \| 50.0 \| `mr` {helps} \| `lwtr` {hurts} \|$", web)
+    assert social.endswith("| English | 200 (103) | w2ner, minilm | - | - | - |")
+    assert re.search(rf"`web` \| linear \| {helps} \| {hurts} \| \+0.0 \({interval}; 0.05 new, too few\) \|", cells)
+    assert re.search(rf"`social` \| w2ner \| \+20.0 \({interval}; 1 seed; 0 new, too few\) \| - \| - \|", cells)
+    assert "without a run yet: tagger static-bilstm-crf; `crop`" in text
+    assert "`mr` on queries, biomedical, science, hr-news, nested, discontinuous" in text
     assert "not run yet" in queries
     assert "All corpora together" not in text, "one corpus has several seeds"
 
 
 def test_the_page_has_the_mean_gains_over_corpora(pages: ModuleType, tmp_path: Path) -> None:
+    """GENIA is the text of two corpora, and counts once."""
     runs = tmp_path / "runs.jsonl"
-    found = {"web": {"gold-steps": 50, "mr": 70, "lwtr": 40}, "science": {"gold-steps": 40, "mr": 50, "lwtr": 20}}
+    found = {
+        "web": {"gold-steps": 50, "mr": 70, "lwtr": 40},
+        "science": {"gold-steps": 40, "mr": 50, "lwtr": 20},
+        "nested": {"gold-steps": 40, "mr": 50},
+        "discontinuous": {"gold-steps": 40, "mr": 80},
+    }
     records = [
-        RunRecord(arm, corpus, 100, "linear", arm, 3, seed, 700, 0, scores(correct))
+        RunRecord(arm, corpus, 100, "linear", arm, 3, seed, 700, 200, scores(correct))
         for corpus, arms in found.items()
         for seed in (1, 2)
         for arm, correct in arms.items()
@@ -108,8 +127,23 @@ def test_the_page_has_the_mean_gains_over_corpora(pages: ModuleType, tmp_path: P
     runs.write_text("".join(json.dumps(record.to_dict()) + "\n" for record in records))
     _, together = pages.atlas_table(runs).split("All corpora together")
     first, second = re.findall(r"(?m)^\| linear \|.*$", together)
-    assert re.fullmatch(r"\| linear \| `mr` \| \+15.0 \| \S+ to \S+ \| 2 \| 2 \| 0 \|", first)
-    assert re.fullmatch(r"\| linear \| `lwtr` \| -15.0 \| \S+ to \S+ \| 2 \| 0 \| 2 \|", second)
+    interval = r"\(\S+ to \S+\)"
+    others = rf"\+15.0 {interval}"
+    assert re.fullmatch(
+        rf"\| linear \| `mr` \| 2 \| \+18.3 {interval} \| 3 \| {others} \| - \| 4 of 4 \| 0 of 4 \|", first
+    )
+    less = rf"-15.0 {interval} \| 2 \| -15.0 {interval} \| \+30.0 {interval}"
+    assert re.fullmatch(rf"\| linear \| `lwtr` \| 2 \| {less} \| 0 of 2 \| 2 of 2 \|", second)
+    assert "Of 6 comparisons by corpus 4 help and 2 hurt; about 0 would by chance" in together
+    assert pages.verdicts_of_atlas(runs) == {"mr": ("mr", [4, 4, 0]), "lwtr": ("lwtr", [0, 2, 2])}
+
+
+@needs_data
+@pytest.mark.parametrize("corpus", corpora(), ids=lambda corpus: corpus["name"])
+def test_the_page_has_the_sums_of_the_files(corpus: dict[str, Any], pages: ModuleType) -> None:
+    for part in ("train", "test"):
+        content = (ATLAS / corpus[part]).read_bytes()
+        assert hashlib.sha256(content).hexdigest() == pages.CORPORA[corpus["name"]][part]
 
 
 @needs_data
@@ -120,6 +154,7 @@ def test_the_splits_are_in_the_corpora_and_not_in_their_tests(pages: ModuleType,
     assert len(Schedule(plan, splits).runs) == pages.number_of_runs()
     for split in splits:
         gold = list(read(split.train))
+        assert sum(len(s.mentions) for s in gold) == pages.CORPORA[split.corpus.name]["mentions"]
         assert count_shared(gold, (s for path in split.held_out for s in read(path))) == 0
         if split.corpus.name == "discontinuous":
             assert sum(any(len(m.spans) > 1 for m in s.mentions) for s in gold) == split.size // 2

@@ -98,7 +98,7 @@ class Recipe:
 # In the order in which a small budget tries them. Prior gains are means of the ten settings of
 # benchmarks/results/gains.md, rounded down to half a point: "self" with a larger teacher (+6.6), "self" and "self-hard"
 # (+3.0, +2.2) over three seeds, "gal" with a larger teacher with one seed (+4.3), "mr-soft" with one in two settings
-# (+0.1). "mr" (+1.4, and +0.8 in benchmarks/results/choice-study.md) and "sis" (+0.4) are those of benchmarks/atlas,
+# (+0.1). "mr" (+1.3, and +0.8 in benchmarks/results/choice-study.md) and "sis" (+0.4) are those of benchmarks/atlas,
 # with their schedule there. "self-regularised" gained more than "self" with MPNet (+2.7 and +1.6, see
 # benchmarks/results/larger-encoder.md), so its values are those of "self". The others are not measured; their values
 # are guesses from the most similar ones. They matter where the measurement is noisy, or missing. How good sources of
