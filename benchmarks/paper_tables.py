@@ -37,8 +37,11 @@ def with_results(page: str) -> str:
 def _paper(name: str) -> str:
     records = PAPERS / name / "runs.jsonl"
     results = report_parts(read_run_records([records.parent])).results if records.is_file() else {}
-    blocks = plan_tables(tables_of(PAPERS / f"{name}.toml"), results)
-    return "\n".join([f"<!-- paper: {name} -->", "", as_markdown(blocks).strip(), "", "<!-- end -->", ""])
+    tables = [
+        table for table in tables_of(PAPERS / f"{name}.toml") if results or any(any(r.figures) for r in table.cells)
+    ]
+    text = as_markdown(plan_tables(tables, results)).strip()
+    return "\n".join([f"<!-- paper: {name} -->", "", *([text, ""] if text else []), "<!-- end -->", ""])
 
 
 def tables_of(plan: Path) -> list[TablePlan]:

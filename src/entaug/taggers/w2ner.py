@@ -45,9 +45,11 @@ class GridDecoder(torch.nn.Module):
     # THW elsewhere. The loss is binary cross-entropy, with biases that start at the logit of `prior` (Lin et al. 2017,
     # "Focal Loss for Dense Object Detection"). Existing relations have the weight `weight`, and the convolutions have
     # residual connections, which helps in short trainings. With `activation="softmax"`, `weight=1` and `residual=False`
-    # the network is that of the paper, and so is the loss: the mean cross-entropy of all cells; of the relations only
-    # those that a cell can hold are possible. Time and memory grow with the square of the longest sentence: with the
-    # defaults a sentence of 200 words takes 380 MB in training and 180 MB in decoding.
+    # the loss is that of the paper: the mean cross-entropy of all cells; of the relations only those that a cell can
+    # hold are possible. The network then differs from the authors' code in the convolutions, which there have a filter
+    # for each channel (and a fourth dilation for GENIA), and in the size of the MLP, which is `channels` here and
+    # `ffnn_hid_size` there. Time and memory grow with the square of the longest sentence: with the defaults a sentence
+    # of 200 words takes 380 MB in training and 180 MB in decoding.
 
     CELLS = 1 << 16
     """Number of cells of the grid that `probabilities` computes at once."""
@@ -228,7 +230,7 @@ class W2NERTagger(EncoderTagger):
     `entaug.taggers.relations.RelationProbabilities`. Of tag probabilities it uses the weights of words alone, and
     learns the mentions.
 
-    The defaults differ from the paper: see `GridDecoder`. Its own form, for its base models, is
+    The defaults differ from the paper: see `GridDecoder`. The form nearest to its own, for its base models, is
     ``activation="softmax", residual=False, weight=1, hidden=256, channels=96, biaffine=512, dropout=0.5``.
 
     Args:

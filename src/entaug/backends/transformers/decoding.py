@@ -51,9 +51,10 @@ class GumbelTopK(transformers.LogitsProcessor):
 class DiversityPenalty(transformers.LogitsProcessor):
     """Diverse beam search: a continuation is penalised by its rank among those of its beam."""
 
-    # "EnTDA: Entity-to-Text based Data Augmentation" (Hu et al. 2023), equations 4 and 5, after Li and Jurafsky (2016):
-    # beams are compared by their log-probability minus the penalty for the rank of the last token. Beam search adds up
-    # what a processor returns, so the penalty of the last token is given back at the next step.
+    # "EnTDA: Entity-to-Text based Data Augmentation" (Hu et al. 2023), section 4.2, which refers to Vijayakumar et al.
+    # (2016). Its equations 4 and 5 are illegible in our copy; this is our reading of its words, and the formula of Li
+    # and Jurafsky (2016): beams are compared by their log-probability minus the penalty for the rank of the last token.
+    # Beam search adds up what a processor returns, so the penalty of the last token is given back at the next step.
 
     def __init__(self, num_beams: int, diversity_penalty: float) -> None:
         self._num_beams = num_beams
