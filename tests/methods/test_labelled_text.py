@@ -212,9 +212,13 @@ def test_daga_fills_placeholders_under_their_tag() -> None:
     assert made.tokens[2] in {"12", "3"}
     assert made.tokens[3] in {"men", "in", ".", "times"}
     assert made.fields["entaug"] == {"unconditioned": True}
-    kept = judged(DAGA(token_lm=FakeTokenLM(), unknown_tokens="keep").fit([ANA, BO]), "<B-LOC>", "<unk>", "saw")
+    keeps = DAGA(token_lm=FakeTokenLM(), unknown_tokens="keep").fit([ANA, BO])
+    assert isinstance(keeps.trained_, FakeTokenLM)
+    assert {token for row in keeps.trained_._rows for token in row if "unk" in token} == {"<unk>"}
+    kept = judged(keeps, "<B-LOC>", "<unk>", "saw")
     assert isinstance(kept, Sentence)
     assert kept.tokens == ("<unk>", "saw")
+    assert judged(keeps, "<B-LOC>", "<unk>", "<num>") == "a word unknown to the model"
     dropped = judged(DAGA(token_lm=FakeTokenLM(), unknown_tokens="drop").fit([ANA, BO]), "<B-LOC>", "<unk>", "saw")
     assert dropped == "a word unknown to the model"
 

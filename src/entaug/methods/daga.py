@@ -81,15 +81,15 @@ class DAGA(LabelledTextAugmenter):
     """Train a small language model on the labelled sentences and sample new ones from it, labels included.
 
     Sentences are linearized: each token of a mention is preceded by its tag. A language model with one LSTM layer is
-    trained on them from scratch. Numbers are replaced by a placeholder, and words seen once by placeholders that depend
-    on capitalisation and suffix. A sampled sentence is accepted if its labels are consistent, it has a mention, and it
-    is not a sentence of the corpus.
+    trained on them from scratch. Numbers are replaced by a placeholder, and words seen once by another: by one for each
+    suffix and capitalisation where they are filled. A sampled sentence is accepted if its labels are consistent, it has
+    a mention, and it is not a sentence of the corpus.
 
     New sentences are not conditioned on a source sentence; the source only determines the position in the output.
 
     Args:
         unknown_tokens: the treatment of placeholders: ``"fill"`` each with a word that it replaced under the same tag;
-            ``"keep"`` them, as the paper does; or ``"drop"`` the sentence.
+            ``"keep"`` them, as the paper does, but for sentences of nothing else; or ``"drop"`` the sentence.
         tag_scheme: the tag scheme; see `entaug.core.tags`.
         temperature: for sampling; higher values give more variety.
         max_new_tokens: the maximum number of tokens of a sentence.
@@ -142,7 +142,7 @@ class DAGA(LabelledTextAugmenter):
     def _fit(self, corpus: Iterable[Sentence]) -> None:
         gold = self._learn_texts(distinct_sentences(corpus), self.tag_scheme)
         counts = Counter(token for s in gold for token in s.tokens)
-        self._rare = {token for token, count in counts.items() if count == 1 and not _NUMBER.fullmatch(token)}
+        self._rare = {token for token, count in counts.items() if count == 1 and not self._is_number(token)}
         suffixes = Counter(token[-2:].lower() for token in self._rare)
         self._suffixes = {suffix for suffix, count in suffixes.items() if count >= _MIN_WORDS_OF_SUFFIX}
         self._label_tokens = {label_token(tag) for s in gold for tag in s.iob(self.tag_scheme) if tag != "O"}
@@ -160,15 +160,19 @@ class DAGA(LabelledTextAugmenter):
         has_mentions = any(s.mentions for s in gold)
         self.trained_ = self._train(self.token_lm_, rows, rows) if has_mentions else None
 
+    def _is_number(self, token: str) -> bool:
+        return bool(_NUMBER.fullmatch(token)) if self.unknown_tokens == "fill" else token.isnumeric()
+
     def _placeholder(self, token: str) -> str:
         """Return the placeholder of a token in the training data, or the token itself."""
-        if _NUMBER.fullmatch(token):
+        if self._is_number(token):
             return _NUM
         if token not in self._rare:
             return token
+        if self.unknown_tokens != "fill":
+            return _UNK
         suffix = token[-2:].lower()
-        has_suffix = suffix in self._suffixes and self.unknown_tokens == "fill"
-        return f"{_UNK}{'^' if token[:1].isupper() else ''}{suffix if has_suffix else ''}"
+        return f"{_UNK}{'^' if token[:1].isupper() else ''}{suffix if suffix in self._suffixes else ''}"
 
     def _plan(self, request: Request) -> TextPlan | Rejection:
         if self.trained_ is None:
@@ -186,7 +190,7 @@ class DAGA(LabelledTextAugmenter):
         # The first word of a long name is none by itself: a placeholder is filled by its place in the mention.
         places = tags.encode(len(parsed[0]), parsed[1], _PLACES)
         filled = [self._fill(token, place, plan.basis) for token, place in zip(parsed[0], places, strict=True)]
-        if None in filled:
+        if None in filled or {*filled} <= {_UNK, _NUM}:
             return _UNKNOWN_WORD
         return self._labelled(plan.source, ([token for token in filled if token], parsed[1]))
 

@@ -36,8 +36,8 @@ class GAL(PromptedAugmenter):
     text in self-training where there is none, and pays most with a teacher that is better than the tagger to be
     trained, for example one with a larger encoder.
 
-    The paper fine-tunes a language model on unlabelled text of the task and samples from it without a prompt. Here the
-    prompt takes the place of fine-tuning, which a few hundred sentences are too few for.
+    The paper fine-tunes a language model on unlabelled text of the task, or prompts a large one with a few examples,
+    as here: a few hundred sentences are too few to fine-tune on.
 
     Args:
         generator: a `Generator` or its name (starter: smollm2); or an `entaug.backends.instruct.InstructModel`,

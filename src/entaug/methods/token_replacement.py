@@ -27,7 +27,7 @@ class LabelWiseTokenReplacement(Augmenter):
 
     Args:
         p: the probability of replacing each token; at least one is replaced.
-        stop_words: words that are not replaced: a language code, or a path to a word list.
+        stop_words: words that neither are replaced nor replace others: a language code, or a path to a word list.
 
     Example:
         >>> from entaug.core.data import Mention
@@ -53,14 +53,15 @@ class LabelWiseTokenReplacement(Augmenter):
 
     def _fit(self, corpus: Iterable[Sentence]) -> None:
         counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        stop = stop_words(self.stop_words)
         for sentence in corpus:
             for token, tag in zip(sentence.tokens, position_tags(len(sentence), sentence.mentions), strict=True):
-                counts[tag][token] += 1
+                counts[tag][token] += token.lower() not in stop
         # Sorted, so that the order of the corpus does not matter; cumulated, so that sampling is a binary search.
         self.pools_ = {
             tag: (tokens, list(accumulate(of_tag[token] for token in tokens)))
             for tag, of_tag in counts.items()
-            for tokens in [sorted(of_tag)]
+            if (tokens := sorted(+of_tag))
         }
 
     def _rewrite(self, sentence: Sentence, rng: Random) -> Sentence | Rejection:
