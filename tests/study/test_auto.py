@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, ClassVar
+from zlib import crc32
 
 import pytest
 
@@ -180,6 +181,16 @@ def test_a_recipe_that_helps_is_chosen_and_its_result_is_whole(files: Path) -> N
     [predicted] = tagger.predict([corpus(300, 301)[0].with_(mentions=())])
     assert predicted.tokens[1] == "saw"
     assert "expect" in (files / "out" / "report.html").read_text()
+
+
+def test_a_second_repetition_with_the_same_results_adds_no_certainty(
+    files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # What is found depends on no seed, so repetitions differ by their folds alone.
+    monkeypatch.setattr(OracleTagger, "_finds", lambda self, token: crc32(token.encode()) % 100 < 100 * self.state_[1])
+    once, twice = (run(files, f"out{repeats}", repeats=repeats).gains for repeats in (1, 2))
+    assert once[0].measured > 20
+    assert once == twice
 
 
 def test_soft_labels_are_in_the_file_and_gold_sentences_have_none(files: Path) -> None:

@@ -20,7 +20,7 @@ from entaug.backends.language_check import note_on_encoder
 from entaug.config.params import Check, PositiveFloat, PositiveInt, check_arguments, parameters_of
 from entaug.config.toml_lines import read_toml
 from entaug.core.data import Provenance, Sentence
-from entaug.core.folds import FEWEST, content_key, folds
+from entaug.core.folds import FEWEST, content_key, folds, partition
 from entaug.errors import (
     EntaugError,
     InputError,
@@ -594,16 +594,24 @@ class _Search:
                 counts[name, member] += map(tuple, record.test.sentences)
             fold_of += [number] * len(record.test.sentences)
             drop_intermediate(self.folder, split)
-        arrays = {run: np.array(rows, np.float64) for run, rows in counts.items()}
+        order = np.argsort(self._places(size, repeat))  # that of the input, the same in all repetitions
+        arrays = {run: np.array(rows, np.float64)[order] for run, rows in counts.items()}
         gold = np.stack([array for (name, _), array in arrays.items() if name == GOLD])
         others = {name: array for (name, _), array in arrays.items() if name != GOLD}
-        return Outcome(np.array(fold_of, np.float64), gold, others)
+        return Outcome(np.array(fold_of, np.float64)[order], gold, others)
 
     def _splits(self, size: SearchSize, repeat: int) -> Iterator[DataSplit]:
         gold, dev = self.inputs.gold, self.inputs.dev
         parts = [(gold, dev)] if dev is not None else folds(gold, size.folds, self.arguments["seed"] + repeat)
         for number, (train, test) in enumerate(parts):
             yield self._split(f"gold.{repeat}-{number}", train, test)
+
+    def _places(self, size: SearchSize, repeat: int) -> list[int]:
+        """The places of the held-out sentences in the input, in the order in which `_splits` yields them."""
+        if self.inputs.dev is not None:
+            return list(range(len(self.inputs.dev)))
+        parts = partition(self.inputs.gold, size.folds, self.arguments["seed"] + repeat)
+        return [place for part in parts for place in part]
 
     # ------------------------------------------------------------------------------------------------- final training
 

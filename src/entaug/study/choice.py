@@ -1,11 +1,12 @@
 """The recipes that `entaug.auto` chooses from, with their priors, and the rule by which it chooses.
 
 The gain of a recipe is its micro-F1 on held-out sentences, over all folds together, less the mean of the gold-only
-taggers of the same folds. Two sources of noise are estimated: the sentences, by a paired bootstrap, and the training,
-by the spread of the gold-only taggers of a fold, which differ by their seeds. The gains are combined with a prior
-(normal, with the mean `Recipe.prior_gain` and the standard deviation `PRIOR_SD`, of whose variance the share
-`SHARED` is common to all recipes of a corpus): the noisier the measurement, the closer the result is to the prior, so
-that the best of several noisy gains is not taken at face value. Where nothing is measured, the prior is all there is.
+taggers of the same folds. Two sources of noise are estimated: the sentences, by a paired bootstrap that draws a
+sentence for all recipes and repetitions at once, and the training, by the spread of the gold-only taggers of a fold,
+which differ by their seeds. The gains are combined with a prior (normal, with the mean `Recipe.prior_gain` and the
+standard deviation `PRIOR_SD`, of whose variance the share `SHARED` is common to all recipes of a corpus): the noisier
+the measurement, the closer the result is to the prior, so that the best of several noisy gains is not taken at face
+value. Where nothing is measured, the prior is all there is.
 
 The recipe with the highest expected gain is taken if this gain is at least `LEAST_GAIN` and the probability of losing
 more than `TOLERATED_LOSS` is at most `RISK`; otherwise the tagger is trained on gold alone.
@@ -267,7 +268,7 @@ class Gain:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The held-out results of one repetition of the cross-validation."""
+    """The held-out results of one repetition; all repetitions have the same sentences in the same order."""
 
     folds: NDArray[float64]
     gold: NDArray[float64]
