@@ -156,6 +156,37 @@ def test_a_mixed_corpus_has_the_sentences_and_the_test_sets_of_others(schedule_o
     assert {run.split.corpus.name for run in schedule_of(only_mixed).runs} == {"both"}
 
 
+def test_the_unlabelled_text_of_a_mixture_is_that_of_its_corpora_in_turn(schedule_of: Any, tmp_path: Path) -> None:
+    gold, dev, test = (list(entaug.read(path)) for path in (TRAIN, DEV, TEST))
+    texts = {"a": gold[16:22], "b": gold[30:33]}
+    entaug.write([*test, *dev, *texts["a"]], tmp_path / "a.jsonl")  # with what the other corpus holds out
+    entaug.write([*dev, *gold[:16], *texts["b"]], tmp_path / "b.jsonl")
+    keys = {"subset": '"first"', "taggers": "[]"}
+    plan = corpus("a", test=f'"{DEV}"', unlabelled='"a.jsonl"', **keys)
+    plan += corpus("b", train=f'"{DEV}"', sizes="[8]", unlabelled='"b.jsonl"', **keys) + MIX
+    [run] = schedule_of(plan).runs
+    found = [sentence.tokens for sentence in entaug.read(run.split.unlabelled)]
+    assert found == [gold[i].tokens for i in (16, 30, 17, 31, 18, 32, 19, 20, 21)]
+
+
+def test_draws_of_a_mixture_are_of_one_size_with_and_without_leaks(schedule_of: Any, tmp_path: Path) -> None:
+    entaug.write([*entaug.read(TEST), *list(entaug.read(TRAIN))[:50]], tmp_path / "leaky.jsonl")
+    keys = {"subset_seed": "[1, 2, 3]", "taggers": "[]"}
+    plan = corpus("a", **keys) + corpus("b", train=f'"{DEV}"', test='"leaky.jsonl"', sizes="[8]", **keys) + MIX
+    splits = [run.split for run in schedule_of(plan, top='seeds = [1]\nleakage = "drop"').runs]
+    assert [split.size for split in splits] == [24, 24, 24]
+    assert len({split.num_gold for split in splits}) > 1
+
+
+def test_test_sets_that_would_be_one_file_are_refused(schedule_of: Any) -> None:
+    names = corpus(test=f'{{ "x y" = "{TEST}", "x.y" = "{DEV}" }}')
+    with pytest.raises(EntaugError, match=r"plan.toml:\d+: test x y and test x.y of toy would be one file"):
+        schedule_of(names)
+    mixture = corpus("a", test=f'{{ b = "{TEST}" }}') + corpus("a b", test=f'"{DEV}"') + MIX.replace('"b"', '"a b"')
+    with pytest.raises(EntaugError, match=r"plan.toml:\d+: test a b and test a b of both would be one file"):
+        schedule_of(mixture)
+
+
 def test_keys_of_runs_do_not_depend_on_options_that_are_not_used(schedule_of: Any) -> None:
     [run] = schedule_of(corpus()).runs
     assert "warmup_steps" not in run.config()["training"]
