@@ -23,7 +23,7 @@ from entaug.report.markdown import corpus_tables, markdown_report
 from entaug.study.data import prepare_splits
 from entaug.study.engine import _Execution, _execution_order
 from entaug.study.plan import read_plan
-from entaug.study.records import RecordStore, RunRecord, read_run_records
+from entaug.study.records import RecordStore, RunRecord, read_run_records, several_values
 from entaug.study.runs import RunSpec, execute_run, make_sentences, sentences_file
 from entaug.study.schedule import Schedule
 from helpers.small_plans import smallest_plan
@@ -109,6 +109,12 @@ def test_results_are_averaged_over_draws_of_the_gold_sentences(schedule_of: Any,
     assert partly.notes == ()  # records that were built in memory have no file that says which seeds there are
 
 
+def test_draws_of_equal_sentences_are_records_of_their_own(tmp_path: Path) -> None:
+    records = [replace(made_record("one", "gold", 16, 4), subset_seed=draw) for draw in (1, 2)]
+    write_records(tmp_path, [*records, records[0]])
+    assert [record.subset_seed for record in read_run_records([tmp_path])] == [2, 1]
+
+
 # ----------------------------------------------------------------------------------------------------- cross-validation
 
 
@@ -134,6 +140,30 @@ def test_folds_take_the_place_of_a_test_set(schedule_of: Any, tmp_path: Path) ->
     # A run that lacks a fold is missing.
     (tmp_path / "runs.jsonl").write_text("\n".join(lines[:2]))
     assert read_run_records([tmp_path]) == []
+
+
+def test_joined_folds_tell_of_all_of_them(tmp_path: Path) -> None:
+    records = [
+        replace(
+            made_record(f"{arm}{fold}", arm, 100, num_test, new=round(1.5 * (100 - num_test)) if arm == "mr" else 0),
+            fold=(fold, 3),
+            leaks={"dev": leaks},
+            environment={"torch": "2", "device": device},
+        )
+        for arm in ("gold", "mr")
+        for fold, num_test, leaks, device in ((1, 34, 0, "cpu (x)"), (2, 33, 5, "cuda (y)"), (3, 33, 4, "cpu (x)"))
+    ]
+    write_records(tmp_path, records)
+    gold, mr = read_run_records([tmp_path])
+    assert gold.leaks == mr.leaks == {"dev": 5}
+    assert gold.environment == {"torch": "2", "device": ["cpu (x)", "cuda (y)"]}
+    assert several_values([gold.environment, {"device": "cpu (x)"}]) == {"device": ["cpu (x)", "cuda (y)"]}
+    assert mr.new == mr.asked
+
+
+def test_a_method_that_makes_all_is_not_short_of_any() -> None:
+    for size, ratio, new in ((25, 1.5, 25 + 12), (25, 0.5, 12), (27, 2.5, 54 + 14)):
+        assert replace(made_record("a", "mr", size, 4, new), ratio=ratio).asked == new
 
 
 # -------------------------------------------------------------------------------------------------------- mixed corpora
@@ -246,6 +276,17 @@ def record_of(run: Any, f1: float, dev: float | None = None) -> RunRecord:
         dev=None if dev is None else scores(dev),
         search=run.search,
     )
+
+
+def made_record(key: str, arm: str, size: int, num_test: int, new: int = 0) -> RunRecord:
+    counts = (MatchCounts(1, 1, 1),) * num_test
+    scores = Scores({"X": sum(counts, MatchCounts())}, {}, {}, {}, counts)
+    ratio = 1.5 if arm == "mr" else 0.0
+    return RunRecord(key, "toy", size, "linear", arm, ratio, seed=1, steps=2, new=new, test=scores)
+
+
+def write_records(folder: Path, records: list[RunRecord]) -> None:
+    (folder / "runs.jsonl").write_text("".join(json.dumps(record.to_dict()) + "\n" for record in records))
 
 
 # -------------------------------------------------------------------------- folders, languages, parameters by corpus
