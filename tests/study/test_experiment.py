@@ -32,7 +32,7 @@ from entaug.files.atomic import atomic_file
 from entaug.files.locks import lock
 from entaug.metrics.span_f1 import MatchCounts, Scores
 from entaug.report.markdown import markdown_report
-from entaug.study.data import prepare_splits
+from entaug.study.data import count_shared, prepare_splits
 from entaug.study.engine import run_error, run_experiment
 from entaug.study.plan import copies_for, patience_ratios, read_plan
 from entaug.study.records import RecordStore, RunRecord, read_run_records
@@ -234,16 +234,18 @@ def test_a_dev_set_that_is_the_test_set_is_refused_unless_told(bert: Path, tmp_p
     plan = write_plan(tmp_path, bert, "seeds = [1]")
     original = plan.read_text()
     test = list(entaug.read(TEST))
-    # The same path; the same content in another format and order; a part of it.
-    copy, part, mixed = (tmp_path / f"{name}.jsonl" for name in ("copy", "part", "mixed"))
+    # The same path; the same content in another format and order; a part of it; more than it.
+    copy, part, more, mixed = (tmp_path / f"{name}.jsonl" for name in ("copy", "part", "more", "mixed"))
     entaug.write(test[::-1], copy)
     entaug.write(test[:5], part)
+    entaug.write([*test, *entaug.read(DEV)], more)
     entaug.write([*test[:5], *entaug.read(DEV)], mixed)
     line = original.splitlines().index(f'dev = "{DEV}"') + 1
     for path, what in (
         (TEST, "the same sentences as"),
         (copy, "the same sentences as"),
         (part, "5 sentences that are"),
+        (more, "all the sentences of"),
     ):
         plan.write_text(original.replace(str(DEV), str(path)))
         with pytest.raises(
@@ -291,6 +293,23 @@ def test_test_and_dev_are_drawn_from_what_no_subset_uses(bert: Path, tmp_path: P
     plan.write_text(plan.read_text().replace("{rest = 30}", "{rest = 300}"))
     with pytest.raises(EntaugError, match="test asks for 300 sentences, and 70 are left"):
         prepare_splits(read_plan(plan))
+
+
+def test_drawn_sets_share_no_sentence_that_the_corpus_has_twice(bert: Path, tmp_path: Path) -> None:
+    entaug.write([*entaug.read(TRAIN), *entaug.read(TRAIN)], tmp_path / "twice.jsonl")
+    plan = write_plan(tmp_path, bert, "seeds = [1]", "sizes = [10]")
+    text = plan.read_text().replace(str(TRAIN), "twice.jsonl")
+    test, dev = f'"{TEST}"', f'"{DEV}"'
+    plan.write_text(text.replace(test, "{rest = 60}").replace(dev, "{rest = 30}"))
+    [cell] = prepare_splits(read_plan(plan))
+    drawn = [list(entaug.read(path)) for path in (cell.test, cell.dev) if path]
+    assert list(map(len, drawn)) == [60, 30]
+    assert count_shared(*drawn) == 0
+    # Nor one of a given set.
+    for given, other, name in ((test, dev, "dev"), (dev, test, "test")):
+        plan.write_text(text.replace(given, f'"{TRAIN}"').replace(other, "{rest = 30}"))
+        with pytest.raises(EntaugError, match=f"{name} asks for 30 sentences, and 0 are left"):
+            prepare_splits(read_plan(plan))
 
 
 # ---------------------------------------------------------------------------------------------------------------- runs

@@ -23,7 +23,7 @@ from entaug.report.markdown import corpus_tables, markdown_report
 from entaug.study.data import prepare_splits
 from entaug.study.engine import _Execution, _execution_order
 from entaug.study.plan import read_plan
-from entaug.study.records import RecordStore, RunRecord, read_run_records
+from entaug.study.records import RecordStore, RunRecord, read_run_records, several_values
 from entaug.study.runs import RunSpec, execute_run, make_sentences, sentences_file
 from entaug.study.schedule import Schedule
 from helpers.small_plans import smallest_plan
@@ -109,6 +109,12 @@ def test_results_are_averaged_over_draws_of_the_gold_sentences(schedule_of: Any,
     assert partly.notes == ()  # records that were built in memory have no file that says which seeds there are
 
 
+def test_draws_of_equal_sentences_are_records_of_their_own(tmp_path: Path) -> None:
+    records = [replace(made_record("one", "gold", 16, 4), subset_seed=draw) for draw in (1, 2)]
+    write_records(tmp_path, [*records, records[0]])
+    assert [record.subset_seed for record in read_run_records([tmp_path])] == [2, 1]
+
+
 # ----------------------------------------------------------------------------------------------------- cross-validation
 
 
@@ -136,6 +142,30 @@ def test_folds_take_the_place_of_a_test_set(schedule_of: Any, tmp_path: Path) ->
     assert read_run_records([tmp_path]) == []
 
 
+def test_joined_folds_tell_of_all_of_them(tmp_path: Path) -> None:
+    records = [
+        replace(
+            made_record(f"{arm}{fold}", arm, 100, num_test, new=round(1.5 * (100 - num_test)) if arm == "mr" else 0),
+            fold=(fold, 3),
+            leaks={"dev": leaks},
+            environment={"torch": "2", "device": device},
+        )
+        for arm in ("gold", "mr")
+        for fold, num_test, leaks, device in ((1, 34, 0, "cpu (x)"), (2, 33, 5, "cuda (y)"), (3, 33, 4, "cpu (x)"))
+    ]
+    write_records(tmp_path, records)
+    gold, mr = read_run_records([tmp_path])
+    assert gold.leaks == mr.leaks == {"dev": 5}
+    assert gold.environment == {"torch": "2", "device": ["cpu (x)", "cuda (y)"]}
+    assert several_values([gold.environment, {"device": "cpu (x)"}]) == {"device": ["cpu (x)", "cuda (y)"]}
+    assert mr.new == mr.asked
+
+
+def test_a_method_that_makes_all_is_not_short_of_any() -> None:
+    for size, ratio, new in ((25, 1.5, 25 + 12), (25, 0.5, 12), (27, 2.5, 54 + 14)):
+        assert replace(made_record("a", "mr", size, 4, new), ratio=ratio).asked == new
+
+
 # -------------------------------------------------------------------------------------------------------- mixed corpora
 
 
@@ -154,6 +184,37 @@ def test_a_mixed_corpus_has_the_sentences_and_the_test_sets_of_others(schedule_o
     assert both.leaks["test b"] == 16  # the sentences of a are in the test set of b
     only_mixed = corpus("a", taggers="[]") + corpus("b", taggers="[]") + MIX
     assert {run.split.corpus.name for run in schedule_of(only_mixed).runs} == {"both"}
+
+
+def test_the_unlabelled_text_of_a_mixture_is_that_of_its_corpora_in_turn(schedule_of: Any, tmp_path: Path) -> None:
+    gold, dev, test = (list(entaug.read(path)) for path in (TRAIN, DEV, TEST))
+    texts = {"a": gold[16:22], "b": gold[30:33]}
+    entaug.write([*test, *dev, *texts["a"]], tmp_path / "a.jsonl")  # with what the other corpus holds out
+    entaug.write([*dev, *gold[:16], *texts["b"]], tmp_path / "b.jsonl")
+    keys = {"subset": '"first"', "taggers": "[]"}
+    plan = corpus("a", test=f'"{DEV}"', unlabelled='"a.jsonl"', **keys)
+    plan += corpus("b", train=f'"{DEV}"', sizes="[8]", unlabelled='"b.jsonl"', **keys) + MIX
+    [run] = schedule_of(plan).runs
+    found = [sentence.tokens for sentence in entaug.read(run.split.unlabelled)]
+    assert found == [gold[i].tokens for i in (16, 30, 17, 31, 18, 32, 19, 20, 21)]
+
+
+def test_draws_of_a_mixture_are_of_one_size_with_and_without_leaks(schedule_of: Any, tmp_path: Path) -> None:
+    entaug.write([*entaug.read(TEST), *list(entaug.read(TRAIN))[:50]], tmp_path / "leaky.jsonl")
+    keys = {"subset_seed": "[1, 2, 3]", "taggers": "[]"}
+    plan = corpus("a", **keys) + corpus("b", train=f'"{DEV}"', test='"leaky.jsonl"', sizes="[8]", **keys) + MIX
+    splits = [run.split for run in schedule_of(plan, top='seeds = [1]\nleakage = "drop"').runs]
+    assert [split.size for split in splits] == [24, 24, 24]
+    assert len({split.num_gold for split in splits}) > 1
+
+
+def test_test_sets_that_would_be_one_file_are_refused(schedule_of: Any) -> None:
+    names = corpus(test=f'{{ "x y" = "{TEST}", "x.y" = "{DEV}" }}')
+    with pytest.raises(EntaugError, match=r"plan.toml:\d+: test x y and test x.y of toy would be one file"):
+        schedule_of(names)
+    mixture = corpus("a", test=f'{{ b = "{TEST}" }}') + corpus("a b", test=f'"{DEV}"') + MIX.replace('"b"', '"a b"')
+    with pytest.raises(EntaugError, match=r"plan.toml:\d+: test a b and test a b of both would be one file"):
+        schedule_of(mixture)
 
 
 def test_keys_of_runs_do_not_depend_on_options_that_are_not_used(schedule_of: Any) -> None:
@@ -215,6 +276,17 @@ def record_of(run: Any, f1: float, dev: float | None = None) -> RunRecord:
         dev=None if dev is None else scores(dev),
         search=run.search,
     )
+
+
+def made_record(key: str, arm: str, size: int, num_test: int, new: int = 0) -> RunRecord:
+    counts = (MatchCounts(1, 1, 1),) * num_test
+    scores = Scores({"X": sum(counts, MatchCounts())}, {}, {}, {}, counts)
+    ratio = 1.5 if arm == "mr" else 0.0
+    return RunRecord(key, "toy", size, "linear", arm, ratio, seed=1, steps=2, new=new, test=scores)
+
+
+def write_records(folder: Path, records: list[RunRecord]) -> None:
+    (folder / "runs.jsonl").write_text("".join(json.dumps(record.to_dict()) + "\n" for record in records))
 
 
 # -------------------------------------------------------------------------- folders, languages, parameters by corpus

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -84,10 +85,11 @@ class _CorpusSplitter:
         given = {f"test {name}".strip(): list(self.read(path)) for name, path in corpus.test_files.items()}
         if isinstance(corpus.dev, Path):
             given["dev"] = list(self.read(corpus.dev))
+        self.check_names(list(given))
         self.check_dev(given)
         train = self.without_leaks(train, given)
         subsets = {(seed, size): some for seed in corpus.subset_seeds for size, some in self.draw(train, seed).items()}
-        drawn, unlabelled = self.draw_parts(rest(train, *subsets.values()))
+        drawn, unlabelled = self.draw_parts(rest(train, *subsets.values()), given)
         parts = {**given, **drawn}
         parts = {name: self.cut(part) if name.startswith("test") else part for name, part in parts.items()}
         self.check_parts(train, parts)
@@ -112,14 +114,24 @@ class _CorpusSplitter:
         if any(split.fold for splits in members for split in splits):
             raise self.error("mix", f"the corpora of {self.corpus.name} have folds", "give them test sets instead")
         for splits in zip(*members, strict=True):
-            files = zip(*((split.train, split.dev, split.unlabelled) for split in splits), strict=True)
-            train, dev, unlabelled = ([s for path in paths if path for s in read(path)] for paths in files)
+            files = ((split.train, split.dev) for split in splits)
+            train, dev = ([s for path in paths if path for s in read(path)] for paths in zip(*files, strict=True))
             parts = {"dev": dev} if all(split.dev for split in splits) else {}
-            for split in splits:
-                for name, path in split.test_files.items():
-                    parts[f"test {f'{split.corpus.name} {name}'.strip()}"] = list(read(path))
+            tests = [
+                (f"test {split.corpus.name} {name}".strip(), path)
+                for split in splits
+                for name, path in split.test_files.items()
+            ]
+            self.check_names([name for name, _ in tests])
+            parts |= {name: list(read(path)) for name, path in tests}
             train = self.without_leaks(train, parts)
-            yield self.split(train, parts, unlabelled, size=len(train), seed=splits[0].subset_seed)
+            used = [train, *parts.values()]
+            texts = (_distinct_plain(read(split.unlabelled), used) for split in splits if split.unlabelled)
+            # In turn, because ratios use the first sentences.
+            unlabelled = _distinct_plain((s for some in itertools.zip_longest(*texts) for s in some if s), [])
+            # Draws of which leaks are dropped are of one size all the same.
+            size = sum(split.size for split in splits)
+            yield self.split(train, parts, unlabelled, size=size, seed=splits[0].subset_seed)
 
     def read(self, path: Path) -> Corpus:
         options, code = dict(self.corpus.options), self.corpus.language_code
@@ -152,15 +164,18 @@ class _CorpusSplitter:
                 raise self.error("sizes", f"the {size} sentences drawn from {corpus.name} have no mentions")
         return subsets
 
-    def draw_parts(self, unused: list[Sentence]) -> tuple[dict[str, list[Sentence]], list[Sentence]]:
+    def draw_parts(self, unused: list[Sentence], given: _Parts) -> tuple[dict[str, list[Sentence]], list[Sentence]]:
         """Draw test, dev and unlabelled sentences where the plan says so."""
         # In this order, so that the former stay the same when the latter are added.
         order = list(range(len(unused)))
         Random(f"rest {self.corpus.subset_seeds[0]}").shuffle(order)
-        parts = {}
+        parts: dict[str, list[Sentence]] = {}
         for name in ("test", "dev", "unlabelled"):
             part = getattr(self.corpus, name)
             if isinstance(part, DrawnPart):
+                if name != "unlabelled":  # dev and test share no sentence, though the corpus may have it twice
+                    taken = {sentence.tokens for some in (*given.values(), *parts.values()) for sentence in some}
+                    order = [i for i in order if unused[i].tokens not in taken]
                 if part.rest > len(order):
                     message = f"{name} asks for {part.rest:,} sentences, and {len(order):,} are left unused"
                     raise self.error(name, message)
@@ -202,7 +217,7 @@ class _CorpusSplitter:
         stem = f"{name}.{size}" if seed is None else f"{name}.{size}.{seed}"
         if fold:
             stem = name = f"{stem}.fold-{fold[0]}"
-        files = {part: write_part(folder, f"{name}.{part.replace(' ', '.')}", some) for part, some in parts.items()}
+        files = {part: write_part(folder, f"{name}.{_file_name(part)}", some) for part, some in parts.items()}
         tests = {part.removeprefix("test").strip(): path for part, path in files.items() if part.startswith("test")}
         return DataSplit(
             corpus=self.corpus,
@@ -237,14 +252,22 @@ class _CorpusSplitter:
                 remedy = 'set overlap = "outermost" for the corpus, or its taggers to one that can, such as w2ner'
                 raise self.error("train", message, remedy)
 
+    def check_names(self, parts: Sequence[str]) -> None:
+        """Refuse test sets that would be written to one file."""
+        for one, other in itertools.combinations(parts, 2):
+            if _file_name(one) == _file_name(other):
+                message = f"{one} and {other} of {self.corpus.name} would be one file, {_file_name(one)}.jsonl"
+                raise self.error("mix" if self.corpus.mix else "test", message, "give one of them another name")
+
     def check_dev(self, given: _Parts) -> None:
-        """Refuse a dev set that is the test set or a part of it, under whatever name or format of the file."""
+        """Refuse a dev set that is the test set, or one within the other, under whatever name or format of the file."""
         if self.corpus.dev_in_test == "allow" or not given.get("dev"):
             return
         dev = {(s.tokens, s.mentions) for s in given["dev"]}
         for test in ({(s.tokens, s.mentions) for s in part} for name, part in given.items() if name != "dev"):
-            if dev <= test:
-                what = "the same sentences as" if dev == test else f"{len(given['dev']):,} sentences that are all in"
+            if dev <= test or test <= dev:
+                part = f"{len(given['dev']):,} sentences that are all in" if dev < test else "all the sentences of"
+                what = "the same sentences as" if dev == test else part
                 message = f"dev of {self.corpus.name} has {what} its test set, and what is selected on dev fits it"
                 remedy = 'name another dev file, draw one by dev = {rest = 300}, or set dev_in_test = "allow"'
                 raise self.error("dev", f"{message} too well", remedy)
@@ -262,6 +285,10 @@ class _CorpusSplitter:
     def error(self, key: str, message: str, remedy: str | None = None) -> InputError:
         line = self.plan.lines.line_of("corpora", self.number, key)
         return InputError(message, path=str(self.plan.lines.path), line=line, remedy=remedy or "correct the plan")
+
+
+def _file_name(part: str) -> str:
+    return part.replace(" ", ".")
 
 
 def _distinct_plain(sentences: Iterable[Sentence], others: Iterable[Sequence[Sentence]]) -> list[Sentence]:

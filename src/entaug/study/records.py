@@ -10,12 +10,14 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
+import operator
 import os
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from pathlib import Path
+from statistics import fmean
 from typing import Annotated, Any
 
 import orjson
@@ -69,7 +71,7 @@ class RunRecord:
     dev: Scores | None = None
     new_in_test: int = 0
     config: Mapping[str, Any] = field(default_factory=dict)
-    pooled: int | None = field(default=None, compare=False)
+    pooled: tuple[int, ...] = field(default=(), compare=False)  # gold sentences of the folds
     path: str | None = field(default=None, compare=False)
     line: int | None = field(default=None, compare=False)
 
@@ -79,16 +81,18 @@ class RunRecord:
     @property
     def labels(self) -> tuple[object, ...]:
         """The place of the run in a plan."""
-        return self.corpus, self.size, self.tagger, self.arm, self.ratio, self.seed
+        return self.corpus, self.size, self.tagger, self.arm, self.ratio, self.seed, self.subset_seed
 
     @property
     def asked(self) -> int:
         """The number of new sentences that the ratios stand for; of a cross-validation on average over the folds."""
-        share = 1 if self.pooled is None else (self.pooled - 1) / self.pooled
         arm = self.config.get("arm")
         combined = arm.get("combine") if isinstance(arm, Mapping) else None
         ratios = [part["amount"] for part in combined] if combined else [self.ratio]
-        return sum(round(ratio * self.size * share) for ratio in ratios)
+        # Whole copies of the gold sentences, and a part of the next one.
+        return round(
+            fmean(sum(int(r) * n + round((r - int(r)) * n) for r in ratios) for n in self.pooled or (self.size,))
+        )
 
     @property
     def is_teacher(self) -> bool:
@@ -151,7 +155,8 @@ def several_values(environments: Iterable[Mapping[str, Any]]) -> dict[str, list[
     for environment in environments:
         for name, values in known.items():
             if name in environment:
-                values.add(str(environment[name]))
+                value = environment[name]  # several of folds that were joined
+                values.update(map(str, value if isinstance(value, list) else [value]))
     return {name: sorted(values) for name, values in known.items() if len(values) > 1}
 
 
@@ -256,11 +261,13 @@ def _pooled_folds(records: Iterable[RunRecord]) -> Iterator[RunRecord]:
             yield replace(
                 some[0],
                 fold=None,
-                pooled=count,
+                pooled=tuple(record.size - len(record.test.sentences) for record in some),
                 test=reduce(Scores.__add__, (record.test for record in some)),
                 dev=reduce(Scores.__add__, dev) if dev else None,
-                new=sum(record.new for record in some) // count,
+                new=round(fmean(record.new for record in some)),
                 new_in_test=sum(record.new_in_test for record in some),
+                leaks=reduce(operator.or_, (Counter(record.leaks) for record in some)),  # the maximum of each
+                environment={**some[0].environment, **several_values(record.environment for record in some)},
             )
 
 
