@@ -377,7 +377,7 @@ def test_runs_whose_sentences_are_made_need_no_models_of_the_method(
     assert not (tmp_path / "plan" / "runs.jsonl").exists()
     shutil.rmtree(model)
     made = {path: path.read_bytes() for path in (tmp_path / "plan" / "augmented").glob("*.jsonl")}
-    assert run_experiment(plan, jobs=1).runs_done == 12
+    assert run_experiment(plan, jobs=1).runs_done == 16
     assert {path: path.read_bytes() for path in (tmp_path / "plan" / "augmented").glob("*.jsonl")} == made
     with pytest.raises(EntaugError, match="model"):
         run_experiment(write_plan(tmp_path, bert, "seeds = [3]", methods=methods), sentences_only=True)

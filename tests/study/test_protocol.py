@@ -51,6 +51,18 @@ def corpus(name: str = "toy", **keys: str) -> str:
     return "\n".join(["[[corpora]]", f'name = "{name}"', *lines, ""])
 
 
+BEST = 'training = { checkpoint = "best" }\n'
+COMBINED = """
+[[methods]]
+name = "mr"
+ratios = [2]
+[[methods]]
+name = "lwtr"
+ratios = [2]
+[[methods]]
+label = "both"
+combine = ["mr", "lwtr"]
+"""
 MIX = '[[corpora]]\nname = "both"\nmix = ["a", "b"]\nmissing_types = "allow"\n'
 
 
@@ -435,11 +447,47 @@ def test_the_smallest_plan_keeps_parameters_by_corpus(schedule_of: Any, tmp_path
             '[[methods]]\nname = "mr"\n[[methods]]\nlabel = "x"\ncombine = ["mr"]\nby_corpus = { toy = {} }\n',
             "by_corpus needs a method with parameters",
         ),
+        *(
+            (
+                corpus(),
+                f'[[methods]]\nname = "mr"\ntraining = {{ {key} = 5 }}\n',
+                f"trains with the {key} of gold-steps",
+            )
+            for key in ("epochs", "steps", "batch_size")
+        ),
+        (corpus(), f'[[methods]]\nname = "mr"\n{BEST}', "no dev set, and the epoch of mr is chosen by dev"),
+        (
+            corpus(),
+            f'[[methods]]\nname = "mr"\nlabels = "teacher"\n[[teachers]]\n{BEST}',
+            "no dev set, and the epoch of ensemble is chosen by dev",
+        ),
+        (
+            corpus(dev=f'"{DEV}"'),
+            f'[[methods]]\nname = "mr"\ntraining = {{ averaged_share = 0.2 }}\n[[taggers]]\nname = "w2ner"\n{BEST}',
+            "weights of the best epoch are not averaged",
+        ),
+        (corpus(dev=f'"{DEV}"'), COMBINED + "ratios = [1]\n", "ratios cannot be given beside combine"),
+        (corpus(dev=f'"{DEV}"'), COMBINED + 'ratios = "patience"\n', "ratios cannot be given beside combine"),
+        (corpus(), COMBINED + "p = 0.3\n", "p cannot be given beside combine"),
+        (corpus(), COMBINED.replace("2", "60"), "add up to 120, above 100"),
+        (
+            corpus(methods='["both"]'),
+            COMBINED.replace('"lwtr"\n', '"selftrain"\nlabel = "lwtr"\nlabels = "teacher"\n'),
+            "has no unlabelled sentences for lwtr",
+        ),
     ],
 )
 def test_faults_are_refused(schedule_of: Any, corpora: str, rest: str, message: str) -> None:
-    with pytest.raises(EntaugError, match=message):
+    with pytest.raises(EntaugError, match=message) as caught:
         schedule_of(corpora, rest=rest)
+    assert caught.value.line
+
+
+def test_a_combination_has_the_ratio_and_the_steps_of_its_sentences(schedule_of: Any) -> None:
+    runs = schedule_of(corpus(), top="seeds = [1]\nratios = [1, 3]", training="epochs = 10", rest=COMBINED).runs
+    assert [(run.ratio, run.steps) for run in runs if run.arm == "both"] == [(4, 100)]
+    assert [run.steps for run in runs if run.arm == "gold-steps"] == [60, 100]
+    assert {run.ratio for run in runs} == {0, 2, 4}
 
 
 # ------------------------------------------------------------------------------------------------------ order of runs

@@ -100,6 +100,23 @@ def test_arms_learn_from_the_teacher_and_its_taggers_are_trained_once(
         assert again.to_dict() == records[name].to_dict()
 
 
+def test_a_teacher_selects_its_epoch_as_the_tagger_of_the_run_does(bert: Path, tmp_path: Path) -> None:
+    plan = write_plan(tmp_path, bert)
+    plan.write_text(plan.read_text().replace("steps = 3", 'steps = 3\ncheckpoint = "best"'))
+    with pytest.raises(EntaugError, match="no dev set"):
+        read_plan(plan)
+    found = []
+    for dev in (DEV, TRAIN):
+        plan.write_text(plan.read_text().replace("[[corpora]]", f'[[corpora]]\ndev_in_test = "allow"\ndev = "{dev}"'))
+        runs = runs_of(plan)
+        for arm in ("gold", "ensemble", "self soft"):
+            execute_run(runs[arm, 1])
+        found.append({path for path in (tmp_path / "plan" / "teachers").iterdir() if path.is_dir()})
+        assert all(load_tagger(path).history_.best_epoch for path in found[-1])  # type: ignore[attr-defined]
+        plan.write_text(plan.read_text().replace(f'\ndev_in_test = "allow"\ndev = "{dev}"', ""))
+    assert [len(folders) for folders in found] == [2, 4]  # with another dev set they are others
+
+
 def test_new_sentences_have_the_labels_that_the_plan_asks_for(bert: Path, tmp_path: Path) -> None:
     runs = runs_of(write_plan(tmp_path, bert))
     gold = list(entaug.read(runs["gold", 1].split.train))

@@ -334,6 +334,9 @@ class MethodPlan(_Table):
     def _rules(self) -> Iterator[tuple[object, str, str, str]]:
         yield bool(self.name) == bool(self.combine), "name", "a method has either a name or combine", "give one of them"
         read_training(self.training, TaggerTrainingConfig())
+        for key in sorted({"batch_size", "epochs", "steps"} & self.training.keys()):
+            message = f"a method trains with the {key} of gold-steps, with which it is compared"
+            yield True, "training", message, f"give {key} in [training], or to the tagger"
         for key, remedy in _RESERVED.items():
             is_given = any(key in params for params in (self.params, *self.by_corpus.values()))
             yield is_given, key, f"{key} cannot be given here", remedy
@@ -455,11 +458,19 @@ def read_plan(path: str | Path) -> Plan:
                 if name not in known:
                     raise UnknownNameError(kind, str(name), known)
     without_ratio = {method.label for method in plan.methods if method.ratios == PATIENCE}
+    methods = []
     for method in plan.methods:
-        if found := without_ratio.intersection(method.combine):
-            with plan.lines.at("methods", method.table, key="combine"):
+        with plan.lines.at("methods", method.table, key="combine"):
+            if found := without_ratio.intersection(method.combine):
                 message = f"{min(found)} has the ratio {PATIENCE!r}, and is combined with others by its own ratio"
                 raise InputError(message, remedy="give it ratios = [1]")
+            # Methods that are combined have one ratio, the sum of their own, so that steps follow the sentences.
+            ratio = round(math.fsum(part.ratios[0] for part in plan.methods if part.label in method.combine), 6)
+            if ratio > 100:
+                message = f"the ratios of these methods add up to {ratio:g}, above 100"
+                raise InputError(message, remedy="give them lower ones")
+            methods.append(replace(method, ratios=(ratio,)) if method.combine else method)
+    plan = replace(plan, methods=tuple(methods))
     for i, corpus in enumerate(plan.corpora):
         with plan.lines.at("corpora", i, key=""):
             _check_needs(plan, corpus)
@@ -604,6 +615,9 @@ class _PlanReader:
         defaults = {"label": table.get("name"), "ratios": plan.ratios, "table": number}
         with at(values=table):
             method = self.construct(MethodPlan, "a method", table, at, **defaults).located(self.folder)
+            if method.combine and (own := table.keys() - {"combine", "label", "training"}):
+                remedy = "give it to the methods that are combined"
+                raise ParameterError(f"{min(own)} cannot be given beside combine", parameter=min(own), remedy=remedy)
             if method.makes_sentences:
                 method.create()
         with at(key="grid"):
@@ -661,7 +675,9 @@ def _check_needs(plan: Plan, corpus: CorpusPlan) -> None:
     """Check the parameters that methods have on a corpus, and that it has the sentences that they need."""
     sources = [other for other in plan.corpora if other.name in corpus.mix] or [corpus]
     used = list(filter(corpus.includes, plan.methods))
-    for method in used:
+    combined = {label for method in used for label in method.combine}
+    parts = [method for method in plan.methods if method in used or method.label in combined]
+    for method in parts:
         key = "by_corpus" if corpus.name in method.by_corpus else "language"
         with plan.lines.at("methods", method.table, key=key):
             own = method.on(corpus)
@@ -680,6 +696,15 @@ def _check_needs(plan: Plan, corpus: CorpusPlan) -> None:
                 taggers.append(tagger.on(corpus))
                 taggers[-1].create()
     by_dev = [f"the epoch of {tagger.label}" for tagger in taggers if tagger.training.checkpoint == "best"]
+    for method, tagger in itertools.product(used, taggers):
+        with plan.lines.at("methods", method.table, key="training"):
+            if read_training(method.training, tagger.training).checkpoint == "best":
+                by_dev.append(f"the epoch of {method.label}")
+    labelling = {method.teacher or plan.teachers[0].label for method in parts if method.labels != "method"}
+    for teacher in plan.teachers if taggers else ():
+        is_used = ENSEMBLE in plan.baselines or teacher.label in labelling
+        if is_used and teacher.tagger and teacher.tagger.training.checkpoint == "best":
+            by_dev.append(f"the epoch of {teacher.label}")
     by_dev += [f"the ratio of {method.label}" for method in used if method.ratios == PATIENCE]
     by_dev += [f"the cell of the grid {method.group}" for method in used if method.group]
     if by_dev and any(source.dev is None for source in sources):

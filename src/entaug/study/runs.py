@@ -97,6 +97,10 @@ class RunSpec:
         training = tagger.training.for_sentences(self.split.num_gold)
         return replace(training, steps=training.total_steps(self.split.num_gold), seed=seed)
 
+    def gold_dev(self, training: TaggerTrainingConfig) -> Path | None:
+        """The dev set by which a training on the gold sentences alone selects its epoch."""
+        return self.split.dev if training.checkpoint == "best" else None
+
     @cached_property
     def key(self) -> str:
         """Identifier of the configuration."""
@@ -139,7 +143,9 @@ class RunSpec:
         members = teacher.members(self.tagger, self.seed)
         tagger = members[0][0]
         training = self.gold_training(tagger)
+        dev = self.gold_dev(training)
         return {
+            **({"dev": file_digest(dev)} if dev else {}),
             "seeds": [seed for _, seed in members],
             "tagger": {"name": tagger.name, "params": dict(tagger.params)},
             "steps": training.steps,
@@ -226,7 +232,7 @@ def train_run(
     new = _new_sentences(run, gold)
     if run.own_teacher:
         return _teacher(run, run.own_teacher, gold, progress), new
-    if run.arm == "gold" and run.training.checkpoint == "last":
+    if run.arm == "gold":
         return _gold_tagger(run, run.tagger, run.seed, gold, progress), new
     tagger = run.tagger.create(run.split.corpus.overlap)
     return tagger.fit(gold, dev, run.training, augmented=new, progress=progress), new
@@ -371,9 +377,11 @@ def _teacher(
 def gold_folder(run: RunSpec, plan: TaggerPlan, seed: int) -> Path:
     """The folder of a tagger that is trained on the gold sentences of a run alone."""
     tagger = [plan.name, dict(plan.params), run.split.corpus.overlap]
-    training = asdict(run.gold_training(plan, seed))
-    identity = short_hash([file_digest(run.split.train), tagger, training, run.setup()])
-    return run.folder / "teachers" / f"{run.split.train.stem}.{seed}.{identity}"
+    training = run.gold_training(plan, seed)
+    identity = [file_digest(run.split.train), tagger, asdict(training), run.setup()]
+    if dev := run.gold_dev(training):
+        identity.append(file_digest(dev))
+    return run.folder / "teachers" / f"{run.split.train.stem}.{seed}.{short_hash(identity)}"
 
 
 def _gold_tagger(
@@ -385,7 +393,9 @@ def _gold_tagger(
     with lock(folder):
         if not folder.exists():
             tagger = plan.create(run.split.corpus.overlap)
-            tagger.fit(gold, None, run.gold_training(plan, seed), progress=progress).save(folder)
+            training = run.gold_training(plan, seed)
+            dev = run.gold_dev(training)
+            tagger.fit(gold, list(read(dev)) if dev else None, training, progress=progress).save(folder)
             return tagger
     return load_tagger(folder)
 
