@@ -124,8 +124,8 @@ def test_a_run_that_arms_share_stands_under_each(tmp_path: Path) -> None:
     records = [*seeds("gold", 0, [5, 5]), *seeds("gold-steps", 0.5, [5, 5]), *seeds("mr", 0.5, [7, 7])]
     for one, other in zip(records[:2], records[2:4], strict=True):
         other["key"] = one["key"]
-    text = told(tmp_path, records)
-    assert len(rows(text, "gold")) == len(rows(text, "gold-steps")) == 1
+    text = told(tmp_path, [*records, *seeds("gold-steps", 1, [5, 5], steps=480)])
+    assert (len(rows(text, "gold")), len(rows(text, "gold-steps"))) == (1, 2)
     gain = ["+20.0", "+20.0", "+40.0 %", "+20.0 to +20.0 (2 seeds only)", "< 0.001", "helps"]
     assert rows(text, "mr")[0][5:] == gain
     assert "Nothing: each arm has all seeds." in text
@@ -133,7 +133,7 @@ def test_a_run_that_arms_share_stands_under_each(tmp_path: Path) -> None:
 
 def test_amounts_that_dev_did_not_choose_miss_nothing(tmp_path: Path) -> None:
     chosen = seeds("mr", 1, [7, 7], search="patience", chosen=True)
-    records = [*seeds("gold", 0, [5, 5]), *seeds("gold-steps", 1, [5, 5]), *chosen]
+    records = [*seeds("gold", 0, [5, 5], steps=80), *seeds("gold-steps", 1, [5, 5]), *chosen]
     text = told(tmp_path, [*records, *seeds("mr", 2, [6, 6], search="patience")])
     assert "Nothing: each arm has all seeds." in text
     assert rows(text, "mr")[1][6:] == [*"-----"]
@@ -306,6 +306,55 @@ def test_no_records_missing_fields_and_other_test_sets(tmp_path: Path) -> None:
         told(tmp_path, [CELL[0], record("lwtr", 2, 1, [1, 0])])
     with pytest.raises(InputError, match="must be a JSON object"):
         told(tmp_path, [[1]])  # type: ignore[list-item]
+
+
+def test_runs_of_different_experiments_are_not_paired(tmp_path: Path) -> None:
+    config = {"train": "t1", "test": "x", "tagger": {"params": {"encoder": "minilm"}}, "threads": 1, "steps": 240}
+    one = written(tmp_path / "one", seeds("gold-steps", 1, [5, 5], config=config))
+
+    def with_other(arm: str, change: dict[str, Any], **more: Any) -> str:
+        path = written(tmp_path / "two", [record(arm, 1, 1, 7, key="k", config=config | change, **more)])
+        return markdown_report(read_run_records([one, path]))
+
+    at = r"two.runs\.jsonl:1: {} .*one.runs\.jsonl:1 of the same corpus, size and tagger label"
+    for change, title in (
+        ({"train": "t2"}, "subset"),
+        ({"test": "y"}, "test set"),
+        ({"tagger": {"params": {"encoder": "mpnet"}}}, "tagger"),
+        ({"threads": 2}, "number of threads"),
+    ):
+        with pytest.raises(InputError, match=at.format(f"is of another {title} than")):
+            with_other("mr", change)
+    # A draw has a subset of its own, and records of earlier versions have no configuration.
+    assert "| mr |" in with_other("mr", {"train": "t2"}, subset_seed=3)
+    assert rows(with_other("mr", dict.fromkeys(config)), "mr")[0][6] == "+20.0"
+    # A run replaces one that is the same.
+    assert "1 replaced by later ones" in with_other("gold-steps", {"entaug": "2"})
+    with pytest.raises(InputError, match=at.format("differs in steps from")):
+        with_other("gold-steps", {"steps": 300})
+    counts = [record("gold", 0, 1, 5)["test_counts"] | {"tokens": [n] * SENTENCES} for n in (3, 4)]
+    lengths = [record(arm, 1, 1, 5, test_counts=c) for arm, c in zip(("gold-steps", "mr"), counts, strict=True)]
+    with pytest.raises(InputError, match="has another test set"):
+        told(tmp_path, lengths)
+
+
+def test_a_corpus_with_one_draw_beside_one_with_two_misses_nothing(tmp_path: Path) -> None:
+    arms = (("gold", 0), ("gold-steps", 1), ("mr", 1))
+    draws: list[tuple[str, int | None]] = [("a", 1), ("a", 2), ("b", None)]
+    records = [
+        record(arm, ratio, seed, 5, corpus=corpus, subset_seed=draw, key=f"{arm}{corpus}{draw}{seed}")
+        for arm, ratio in arms
+        for corpus, draw in draws
+        for seed in (1, 2)
+    ]
+    assert "Nothing: each arm has all seeds." in told(tmp_path, records)
+    assert "b, 100, linear: mr 1N: incomplete: 1 of 2 seeds, without 2" in told(tmp_path, records[:-1])
+
+
+def test_gold_alone_is_gold_at_equal_steps_where_steps_are_fixed(tmp_path: Path) -> None:
+    text = told(tmp_path, [*seeds("gold", 0, [5, 5, 5]), *seeds("mr", 1, [7, 7, 7])])
+    assert "Nothing: each arm has all seeds." in text
+    assert rows(text, "mr")[0][-1] == "helps"
 
 
 def test_report_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

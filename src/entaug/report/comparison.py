@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from entaug.errors import InputError
 from entaug.metrics.significance import Difference, paired_bootstrap
@@ -20,6 +20,10 @@ GOLD, GOLD_STEPS, DUPLICATE = "gold", "gold-steps", "duplicate"
 BASELINES = (GOLD, GOLD_STEPS, DUPLICATE)
 """The arms without a method, in the order of tables."""
 
+_ALIKE = {"train": "subset", "dev": "dev set", "test": "test set", "tagger": "tagger", "threads": "number of threads"}
+"""What the configurations of runs that are compared must agree in, and what it is called."""
+_RERUN = {"entaug", "computed", "tests"}
+"""What may differ where a run replaces an earlier one."""
 
 _Seed = tuple[int | None, int]  # of the draw of the gold sentences, and of the training
 
@@ -103,30 +107,53 @@ class ArmResult:
 
 def compare_arms(records: Sequence[RunRecord], samples: int = 1000) -> dict[Setting, list[ArmResult]]:
     """Compare the arms of each setting."""
-    # A setting should have all seeds that occur in its files.
-    seeds: dict[str | None, set[_Seed]] = defaultdict(set)
+    # A setting should have all seeds that occur in its files, with each draw of its corpus.
+    seeds: dict[str | None, set[int]] = defaultdict(set)
     by_setting: dict[Setting, list[RunRecord]] = defaultdict(list)
+    draws: dict[tuple[str | None, str], set[int | None]] = defaultdict(set)
     for record in records:
-        seeds[record.path].add(_seed_of(record))
+        seeds[record.path].add(record.seed)
+        draws[record.path, record.corpus].add(record.subset_seed)
         by_setting[Setting(record.corpus, record.size, record.tagger)].append(record)
-    return {
-        setting: _compare(some, set().union(*(seeds[record.path] for record in some)), samples)
-        for setting, some in sorted(by_setting.items())
-    }
+    results = {}
+    for setting, some in sorted(by_setting.items()):
+        paths = {record.path for record in some}
+        expected = {(draw, seed) for path in paths for draw in draws[path, setting.corpus] for seed in seeds[path]}
+        results[setting] = _compare(some, expected, samples)
+    return results
+
+
+def _check(record: RunRecord, known: dict[Any, RunRecord]) -> None:
+    """Raise an error if a record cannot stand in one setting with those that are known."""
+
+    def refuse(what: str, other: RunRecord, labels: str, remedy: str) -> None:
+        message = f"{what} {other.path}:{other.line} of the same corpus, size and tagger{labels}"
+        raise InputError(message, path=record.path, line=record.line, remedy=remedy)
+
+    test, fold = record.test, record.fold and tuple(record.fold)
+    first = known.setdefault("test", record)
+    is_same = [counts.gold for counts in test.sentences] == [counts.gold for counts in first.test.sentences]
+    if not is_same or (test.lengths and first.test.lengths and test.lengths != first.test.lengths):
+        refuse("has another test set than", first, "", "report on experiments with different test sets separately")
+    for name, title in _ALIKE.items():  # each draw and fold has a subset of its own
+        if (value := record.config.get(name)) is not None:
+            first = known.setdefault((name, record.subset_seed, fold), record)
+            if value != first.config[name]:
+                remedy = "report on them separately, or give their corpora or taggers labels of their own"
+                refuse(f"is of another {title} than", first, " label", remedy)
+    first = known.setdefault((record.arm, record.ratio, _seed_of(record), fold), record)
+    shared = (record.config.keys() & first.config.keys()) - _RERUN
+    if differing := sorted(name for name in shared if record.config[name] != first.config[name]):
+        remedy = "report on them separately, or give their methods labels of their own"
+        refuse(f"differs in {', '.join(differing)} from", first, " label, arm, ratio and seed", remedy)
 
 
 def _compare(records: Sequence[RunRecord], expected_seeds: set[_Seed], samples: int) -> list[ArmResult]:
     """The results of a setting."""
-    first = records[0]
+    known: dict[Any, RunRecord] = {}
     arms: dict[Arm, dict[_Seed, RunRecord]] = defaultdict(dict)
     for record in records:
-        if [counts.gold for counts in record.test.sentences] != [counts.gold for counts in first.test.sentences]:
-            raise InputError(
-                f"has another test set than {first.path}:{first.line} of the same corpus, size and tagger",
-                path=record.path,
-                line=record.line,
-                remedy="report on experiments with different test sets separately",
-            )
+        _check(record, known)
         arms[Arm(record.arm, record.ratio)][_seed_of(record)] = record
     gold = arms.get(Arm(GOLD, 0.0), {})
     results = []
@@ -145,7 +172,10 @@ def _compare(records: Sequence[RunRecord], expected_seeds: set[_Seed], samples: 
         if is_teacher:
             notes.append("a teacher, not a tagger of this setting")
         elif arm.name not in (GOLD, GOLD_STEPS):
-            difference, base_f1, problems = _difference(runs, arms.get(Arm(GOLD_STEPS, arm.ratio), {}), samples)
+            # Where the plan fixes the steps, gold alone is gold at equal steps.
+            base = {seed: run for seed, run in gold.items() if seed in runs and run.steps == runs[seed].steps}
+            base |= arms.get(Arm(GOLD_STEPS, arm.ratio), {})
+            difference, base_f1, problems = _difference(runs, base, samples)
             # What was tried on dev and not chosen needs no run to compare with.
             not_chosen = all(run.search != "list" and not run.chosen for run in runs.values())
             notes += [] if not_chosen and difference is None else problems

@@ -75,7 +75,7 @@ def markdown_report(
         A summary of all methods, the tables of plans, a table for each setting, and notes on missing runs and leakage.
 
     Raises:
-        InputError: there is no record, or runs of one setting have different test sets.
+        InputError: there is no record, or runs of one setting have different test sets, subsets or taggers.
 
     Example:
         >>> from entaug.metrics.span_f1 import Scores
@@ -104,7 +104,7 @@ def report_parts(
         raise InputError("there are no runs to report on", remedy="name the output folder of an experiment")
     last = {(r.corpus, r.size, r.tagger, r.arm, r.ratio, r.subset_seed, r.seed): r for r in records}
     latest = list(last.values())
-    results = compare_arms(latest, samples)
+    results = compare_arms(records, samples)
     of_settings: dict[Setting, list[Table]] = {}
     for setting, arms in results.items():
         shown = of_settings[setting] = [_arm_table(arms), *_dev_table(arms)]
