@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -136,15 +137,24 @@ def paired_bootstrap(
     return Difference(gain, low, high, seeds=seeds, samples=samples, p_value=p_value)
 
 
-def mean_interval(values: Sequence[float]) -> tuple[float, float]:
-    """Return Student's 95 % confidence interval of the mean of independent values, such as gains on several corpora."""
+def mean_interval(values: Sequence[float], groups: Sequence[object] = ()) -> tuple[float, float]:
+    """Return Student's 95 % confidence interval of the mean of values, of which those of one group are not independent.
+
+    Args:
+        values: such as gains in several settings.
+        groups: what each value is of, such as the corpus; without it values are independent.
+    """
     from scipy.special import stdtrit
 
-    n = len(values)
+    mean = statistics.fmean(values)
+    sums: dict[object, float] = defaultdict(float)  # of deviations, which are independent between groups
+    for value, group in zip(values, groups or range(len(values)), strict=True):
+        sums[group] += (value - mean) / len(values)
+    n = len(sums)
     if n < 2:
         raise ParameterError("an interval needs at least two values", remedy="give more of them")
-    half_width = float(stdtrit(n - 1, 0.975)) * statistics.stdev(values) / math.sqrt(n)
-    mean = statistics.fmean(values)
+    error = math.sqrt(n / (n - 1) * math.fsum(one * one for one in sums.values()))
+    half_width = float(stdtrit(n - 1, 0.975)) * error
     return mean - half_width, mean + half_width
 
 

@@ -90,6 +90,14 @@ class ArmResult:
         return any(record.is_teacher for record in self.records)
 
     @property
+    def shares_teachers(self) -> bool:
+        """Whether teachers of several seeds have a tagger in common."""
+        members = [
+            (record.subset_seed, seed) for record in self.records for seed in _teacher_seeds(record.config.get("arm"))
+        ]
+        return len(members) > len(set(members))
+
+    @property
     def is_chosen(self) -> bool:
         """Whether this ratio was chosen on dev."""
         return any(record.chosen for record in self.records)
@@ -103,6 +111,12 @@ class ArmResult:
     def shown_difference(self) -> Difference | None:
         """The difference, if summaries show it: of what is searched on dev only what was chosen."""
         return self.difference if self.is_chosen or not self.is_searched else None
+
+
+def _teacher_seeds(arm: Any) -> set[int]:
+    """The seeds of the taggers of the teachers of an arm, by its configuration."""
+    parts = arm.get("combine", [arm]) if isinstance(arm, Mapping) else []
+    return {seed for part in parts for seed in part.get("teacher", {}).get("seeds", ())}
 
 
 def compare_arms(records: Sequence[RunRecord], samples: int = 1000) -> dict[Setting, list[ArmResult]]:
