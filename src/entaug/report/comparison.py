@@ -218,4 +218,5 @@ def _difference(
         notes.append(f"compared between devices, {' and '.join(devices)}: part of a difference may be theirs")
     sentences = ([of[seed].test.sentences for seed in comparable] for of in (runs, base))
     base_f1 = fmean(base[seed].test.micro.f1 for seed in comparable)
-    return paired_bootstrap(*sentences, samples=samples), base_f1, notes
+    draws = [draw for draw, _ in comparable]
+    return paired_bootstrap(*sentences, samples=samples, draws=draws), base_f1, notes
