@@ -159,12 +159,7 @@ def paired_bootstrap(
 
 
 def mean_interval(values: Sequence[float], groups: Sequence[object] = ()) -> tuple[float, float]:
-    """Return Student's 95 % confidence interval of the mean of values, of which those of one group are not independent.
-
-    Args:
-        values: such as gains in several settings.
-        groups: what each value is of, such as the corpus; without it values are independent.
-    """
+    """Return Student's 95 % confidence interval of a mean; values of one group (a corpus) are not independent."""
     from scipy.special import stdtrit
 
     mean = statistics.fmean(values)

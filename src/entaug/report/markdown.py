@@ -64,7 +64,7 @@ def markdown_report(
     """Format the results of experiments as Markdown.
 
     Args:
-        records: the records of runs; of several with equal setting, arm, ratio and seed the last counts.
+        records: the records of runs; of several with equal setting, arm, ratio, seed and configuration the last counts.
         by_type: whether to add tables of F1 by entity type.
         by_length: whether to add tables of F1 by number of tokens of the sentence: the last length of each bin but the
             last, for example ``(10, 20)``.
@@ -76,7 +76,8 @@ def markdown_report(
         A summary of all methods, the tables of plans, a table for each setting, and notes on missing runs and leakage.
 
     Raises:
-        InputError: there is no record, or runs of one setting have different test sets, subsets or taggers.
+        InputError: there is no record, or runs of one setting have other test sets, subsets or taggers, or those of
+            one arm and seed other configurations.
 
     Example:
         >>> from entaug.metrics.span_f1 import Scores
