@@ -383,7 +383,21 @@ def test_equally_good_systems_are_told_apart_about_once_in_twenty(seeds: int, sp
     assert 0.88 <= held <= 1
 
 
+def test_seeds_of_one_draw_are_averaged_first() -> None:
+    all_, none = [RIGHT] * 9, [WRONG] * 9
+    three = paired_bootstrap([all_, all_, none], [none] * 3)
+    nine = paired_bootstrap([one for one in (all_, all_, none) for _ in range(3)], [none] * 9, draws=list("aaabbbccc"))
+    assert (nine.gain, nine.low, nine.high) == pytest.approx((three.gain, three.low, three.high))
+    assert (nine.seeds, nine.unit, three.unit) == (3, "draws", "seeds")
+    assert paired_bootstrap([all_, none] * 2, [none] * 4, draws=[1, 1, 2, 2]).caution == "2 draws only"
+    # With one seed a draw, or one draw, nothing changes.
+    assert paired_bootstrap([all_, all_, none], [none] * 3, draws=[1, 2, 3]) == three
+    assert paired_bootstrap([all_, all_, none], [none] * 3, draws=[None] * 3) == three
+
+
 def test_what_cannot_be_paired_is_refused() -> None:
+    with pytest.raises(ParameterError, match="2 draws for 1 seeds"):
+        paired_bootstrap([[RIGHT]], [[RIGHT]], draws=[1, 2])
     with pytest.raises(ParameterError, match="1 and 2 seeds"):
         paired_bootstrap([[RIGHT]], [[RIGHT]] * 2)
     with pytest.raises(ParameterError, match="0 and 0 seeds"):

@@ -87,8 +87,29 @@ def test_parts_of_the_test_sentences_are_averaged_over_corpora() -> None:
     by_type = table([["gold", 1.0, 2.0]], "X Y", show="type", corpora=("en", "de"))
     assert shown(by_type, *records)[1] == ["gold", "40.00 (1.00)", "100.00 (2.00)"]
     by_length = table([["gold"]], "1-4 5-9 10+", show="length", corpora=("en",))
-    assert shown(by_length, *records)[1] == ["gold", "20.00", "100.00", "0.00"]
+    assert shown(by_length, *records)[1] == ["gold", "20.00", "100.00", "-"]
     assert shown(by_type, records[0])[1] == ["gold", "- (1.00)", "- (2.00)"]
+
+
+def test_a_part_that_a_corpus_lacks_is_no_zero_in_the_mean() -> None:
+    def of_type(corpus: str, **types: MatchCounts) -> RunRecord:
+        given: dict[str, Any] = {"tagger": "t", "arm": "gold", "ratio": 0.0, "seed": 1, "steps": 1, "new": 0}
+        return RunRecord(corpus, corpus=corpus, size=1, test=Scores(types, {}, {}, {}), **given)
+
+    four, wrong = MatchCounts(4, 5, 5), MatchCounts(0, 1, 0)
+    by_type = table([["gold"]], "PER LOC ORG", show="type", corpora=("a", "b"))
+    cells = shown(by_type, of_type("a", PER=four, LOC=wrong), of_type("b", LOC=four))[1]
+    assert cells == ["gold", "80.00", "80.00", "-"]
+    # Records of earlier versions have no lengths.
+    by_length = table([["gold"]], "1-4 5+", show="length", corpora=("a",))
+    assert shown(by_length, of_type("a", PER=four))[1] == ["gold", "-", "-"]
+
+
+def test_taggers_of_several_plans_are_not_averaged() -> None:
+    records = [record("en", 10, "gold", 0.2), record("en", 10, "gold", 0.6, tagger="w2ner")]
+    first, one, second, two = plan_tables([table([["gold"]], "en")], compare_arms(records))
+    assert (first, second) == ("**Table 1, linear**", "**Table 1, w2ner**")
+    assert [getattr(block, "rows", None) for block in (one, two)] == [[["gold", "60.00"]], [["gold", "80.00"]]]
 
 
 def test_only_runs_of_the_tagger_are_shown() -> None:
@@ -103,6 +124,9 @@ def test_published_averages_that_their_cells_contradict_are_named() -> None:
         "2,000, gold: the published average of 2.00 / 9.00 is not the mean of its cells, 2.00 / 3.00.",
     ]
     assert plan_tables([table(rows)], {})[-1] == misprints(table(rows))
+    # With one decimal 50.15 is 50.2, and an average of one figure is that of the first ones.
+    assert misprints(table([["gold", 50.1, 50.2, 50.2], ["mr", [50.0, 40.0], [60.0, 50.0], 55.0]])) == []
+    assert len(misprints(table([["gold", 50.1, 50.2, 50.4], ["mr", 50.1, 50.2, 50.1]]))) == 1
 
 
 # --------------------------------------------------------------------------------------------------------------- plans

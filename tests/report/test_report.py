@@ -124,8 +124,8 @@ def test_a_run_that_arms_share_stands_under_each(tmp_path: Path) -> None:
     records = [*seeds("gold", 0, [5, 5]), *seeds("gold-steps", 0.5, [5, 5]), *seeds("mr", 0.5, [7, 7])]
     for one, other in zip(records[:2], records[2:4], strict=True):
         other["key"] = one["key"]
-    text = told(tmp_path, records)
-    assert len(rows(text, "gold")) == len(rows(text, "gold-steps")) == 1
+    text = told(tmp_path, [*records, *seeds("gold-steps", 1, [5, 5], steps=480)])
+    assert (len(rows(text, "gold")), len(rows(text, "gold-steps"))) == (1, 2)
     gain = ["+20.0", "+20.0", "+40.0 %", "+20.0 to +20.0 (2 seeds only)", "< 0.001", "helps"]
     assert rows(text, "mr")[0][5:] == gain
     assert "Nothing: each arm has all seeds." in text
@@ -133,7 +133,7 @@ def test_a_run_that_arms_share_stands_under_each(tmp_path: Path) -> None:
 
 def test_amounts_that_dev_did_not_choose_miss_nothing(tmp_path: Path) -> None:
     chosen = seeds("mr", 1, [7, 7], search="patience", chosen=True)
-    records = [*seeds("gold", 0, [5, 5]), *seeds("gold-steps", 1, [5, 5]), *chosen]
+    records = [*seeds("gold", 0, [5, 5], steps=80), *seeds("gold-steps", 1, [5, 5]), *chosen]
     text = told(tmp_path, [*records, *seeds("mr", 2, [6, 6], search="patience")])
     assert "Nothing: each arm has all seeds." in text
     assert rows(text, "mr")[1][6:] == [*"-----"]
@@ -217,11 +217,15 @@ def test_advice_by_hand() -> None:
     assert recommend({toy: compared(twice, nothing)}) == [f"{keep}toy, 100, linear."]
     assert recommend({toy: compared(("sis", -5.0, 2, 1.0))}) == [f"{keep}toy, 100, linear."]
     assert recommend({ncbi: compared(helps), toy: compared(once)}) == [use, f"{wait}toy, 100, linear."]
-    # One gain in 41 comparisons is what chance alone gives, one in 39 is more.
-    many = {Setting(str(i), 100, "linear"): compared(nothing) for i in range(40)}
-    chance = "Repeat it with other seeds: chance alone shows 1 in 41 comparisons."
-    assert recommend({ncbi: compared(helps), **many})[-1] == chance
-    assert len(recommend({ncbi: compared(helps), **dict(list(many.items())[:38])})) == 2
+    # One gain or more in n comparisons has a probability of 1 - 0.975 ** n: 22 % in ten, 4.9 % in two.
+    chance = (
+        "Repeat it with other seeds: chance alone shows 1 gain or more in 10 comparisons with a probability of 22 %."
+    )
+    nine = [(f"lwtr{i}", 0.5, 3, 1.0) for i in range(9)]
+    assert recommend({ncbi: compared(helps, *nine)}) == [use, chance]
+    assert recommend({ncbi: compared(helps, nine[0])}) == [use]
+    assert "chance" in recommend({ncbi: compared(helps, *nine[:2])})[-1]
+    assert len(recommend({ncbi: compared(helps), toy: compared(helps), small: compared(*nine)})) == 2
 
 
 def test_what_is_missing_is_named(tmp_path: Path) -> None:
@@ -263,6 +267,39 @@ def test_leaks_one_seed_and_replaced_runs(tmp_path: Path) -> None:
     assert "- toy, 100, linear: lwtr 1N: 1,200 in test\n" in text
     assert "2 runs; 1 replaced by later ones." in text
     assert '- `{"python":"3.12"}`' in text
+
+
+def test_new_sentences_that_are_in_the_test_set_are_told(tmp_path: Path) -> None:
+    text = told(tmp_path, [*seeds("gold-steps", 1, [5, 5]), *seeds("mr", 1, [7, 7], new_in_test=1060)])
+    assert "- toy, 100, linear: mr 1N: 1,060 of the new ones in test\n" in text
+
+
+def test_teachers_that_share_taggers_are_told(tmp_path: Path) -> None:
+    def with_teachers(*of_seeds: list[int]) -> str:
+        arms = [{"amount": 1, "teacher": {"seeds": own}} for own in of_seeds]
+        runs = [record("soft", 1, i, 7, config={"arm": {"combine": [arm, arm]}}) for i, arm in enumerate(arms, start=1)]
+        return told(tmp_path, [*seeds("gold-steps", 1, [5] * len(runs)), *runs])
+
+    note = "Teachers of the seeds share taggers (`soft`): the interval holds for these teachers."
+    assert note in with_teachers([1, 2, 3], [2, 3, 4])
+    assert "share taggers" not in with_teachers([1], [2])
+    assert "share taggers" not in with_teachers([1, 2])
+
+
+def test_settings_of_one_corpus_are_no_sample_of_corpora(tmp_path: Path) -> None:
+    def shown(*cells: tuple[str, int, int]) -> str:
+        records = [
+            r
+            for corpus, size, right in cells
+            for more in [{"corpus": corpus, "size": size}]
+            for r in [*seeds("gold-steps", 1, [5, 5], **more), *seeds("mr", 1, [right] * 2, **more)]
+        ]
+        [[interval]] = [row[1:] for row in rows(told(tmp_path, records), "95 % interval of this mean")]
+        return interval
+
+    assert shown(("a", 100, 6), ("a", 200, 7)) == "-"
+    # Two settings of a corpus with equal gains say as much as one.
+    assert shown(("a", 100, 6), ("b", 100, 7)) == shown(*((c, n, r) for c, r in (("a", 6), ("b", 7)) for n in (1, 2)))
 
 
 def test_torn_lines_are_left_out_and_faulty_ones_named(tmp_path: Path) -> None:
@@ -308,6 +345,55 @@ def test_no_records_missing_fields_and_other_test_sets(tmp_path: Path) -> None:
         told(tmp_path, [[1]])  # type: ignore[list-item]
 
 
+def test_runs_of_different_experiments_are_not_paired(tmp_path: Path) -> None:
+    config = {"train": "t1", "test": "x", "tagger": {"params": {"encoder": "minilm"}}, "threads": 1, "steps": 240}
+    one = written(tmp_path / "one", seeds("gold-steps", 1, [5, 5], config=config))
+
+    def with_other(arm: str, change: dict[str, Any], **more: Any) -> str:
+        path = written(tmp_path / "two", [record(arm, 1, 1, 7, key="k", config=config | change, **more)])
+        return markdown_report(read_run_records([one, path]))
+
+    at = r"two.runs\.jsonl:1: {} .*one.runs\.jsonl:1 of the same corpus, size and tagger label"
+    for change, title in (
+        ({"train": "t2"}, "subset"),
+        ({"test": "y"}, "test set"),
+        ({"tagger": {"params": {"encoder": "mpnet"}}}, "tagger"),
+        ({"threads": 2}, "number of threads"),
+    ):
+        with pytest.raises(InputError, match=at.format(f"is of another {title} than")):
+            with_other("mr", change)
+    # A draw has a subset of its own, and records of earlier versions have no configuration.
+    assert "| mr |" in with_other("mr", {"train": "t2"}, subset_seed=3)
+    assert rows(with_other("mr", dict.fromkeys(config)), "mr")[0][6] == "+20.0"
+    # A run replaces one that is the same.
+    assert "1 replaced by later ones" in with_other("gold-steps", {"entaug": "2"})
+    with pytest.raises(InputError, match=at.format("differs in steps from")):
+        with_other("gold-steps", {"steps": 300})
+    counts = [record("gold", 0, 1, 5)["test_counts"] | {"tokens": [n] * SENTENCES} for n in (3, 4)]
+    lengths = [record(arm, 1, 1, 5, test_counts=c) for arm, c in zip(("gold-steps", "mr"), counts, strict=True)]
+    with pytest.raises(InputError, match="has another test set"):
+        told(tmp_path, lengths)
+
+
+def test_a_corpus_with_one_draw_beside_one_with_two_misses_nothing(tmp_path: Path) -> None:
+    arms = (("gold", 0), ("gold-steps", 1), ("mr", 1))
+    draws: list[tuple[str, int | None]] = [("a", 1), ("a", 2), ("b", None)]
+    records = [
+        record(arm, ratio, seed, 5, corpus=corpus, subset_seed=draw, key=f"{arm}{corpus}{draw}{seed}")
+        for arm, ratio in arms
+        for corpus, draw in draws
+        for seed in (1, 2)
+    ]
+    assert "Nothing: each arm has all seeds." in told(tmp_path, records)
+    assert "b, 100, linear: mr 1N: incomplete: 1 of 2 seeds, without 2" in told(tmp_path, records[:-1])
+
+
+def test_gold_alone_is_gold_at_equal_steps_where_steps_are_fixed(tmp_path: Path) -> None:
+    text = told(tmp_path, [*seeds("gold", 0, [5, 5, 5]), *seeds("mr", 1, [7, 7, 7])])
+    assert "Nothing: each arm has all seeds." in text
+    assert rows(text, "mr")[0][-1] == "helps"
+
+
 def test_report_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     one, two = written(tmp_path / "one", CELL[:6]), written(tmp_path / "two", CELL[6:])
     assert main(["report", str(one), str(two / "runs.jsonl")]) == 0
@@ -346,7 +432,10 @@ def test_f1_by_length_of_the_sentence(tmp_path: Path) -> None:
         200 * sum(counts["correct"][part]) / (sum(counts["predicted"][part]) + sum(counts["gold"][part]))
         for part in (slice(5), slice(5, None))
     )
-    assert rows(text, "gold")[-1] == ["gold", f"{short:.1f}", "0.0", f"{long:.1f}"]
+    assert rows(text, "gold")[-1] == ["gold", f"{short:.1f}", "-", f"{long:.1f}"]
+    # Nor has a type F1 that is only predicted.
+    one["test"]["by_type"]["Y"] = {"correct": 0, "predicted": 0, "gold": 0}
+    assert rows(told(tmp_path, [one], by_type=True), "gold")[-1] == ["gold", "50.0", "-"]
     one["test_counts"]["tokens"].pop()
     with pytest.raises(InputError, match="the counts of the sentences do not add up"):
         told(tmp_path, [one])

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from entaug.errors import InputError
 from entaug.metrics.significance import Difference, paired_bootstrap
@@ -20,6 +20,10 @@ GOLD, GOLD_STEPS, DUPLICATE = "gold", "gold-steps", "duplicate"
 BASELINES = (GOLD, GOLD_STEPS, DUPLICATE)
 """The arms without a method, in the order of tables."""
 
+_ALIKE = {"train": "subset", "dev": "dev set", "test": "test set", "tagger": "tagger", "threads": "number of threads"}
+"""What the configurations of runs that are compared must agree in, and what it is called."""
+_RERUN = {"entaug", "computed", "tests"}
+"""What may differ where a run replaces an earlier one."""
 
 _Seed = tuple[int | None, int]  # of the draw of the gold sentences, and of the training
 
@@ -86,6 +90,14 @@ class ArmResult:
         return any(record.is_teacher for record in self.records)
 
     @property
+    def shares_teachers(self) -> bool:
+        """Whether teachers of several seeds have a tagger in common."""
+        members = [
+            (record.subset_seed, seed) for record in self.records for seed in _teacher_seeds(record.config.get("arm"))
+        ]
+        return len(members) > len(set(members))
+
+    @property
     def is_chosen(self) -> bool:
         """Whether this ratio was chosen on dev."""
         return any(record.chosen for record in self.records)
@@ -101,32 +113,61 @@ class ArmResult:
         return self.difference if self.is_chosen or not self.is_searched else None
 
 
+def _teacher_seeds(arm: Any) -> set[int]:
+    """The seeds of the taggers of the teachers of an arm, by its configuration."""
+    parts = arm.get("combine", [arm]) if isinstance(arm, Mapping) else []
+    return {seed for part in parts for seed in part.get("teacher", {}).get("seeds", ())}
+
+
 def compare_arms(records: Sequence[RunRecord], samples: int = 1000) -> dict[Setting, list[ArmResult]]:
     """Compare the arms of each setting."""
-    # A setting should have all seeds that occur in its files.
-    seeds: dict[str | None, set[_Seed]] = defaultdict(set)
+    # A setting should have all seeds that occur in its files, with each draw of its corpus.
+    seeds: dict[str | None, set[int]] = defaultdict(set)
     by_setting: dict[Setting, list[RunRecord]] = defaultdict(list)
+    draws: dict[tuple[str | None, str], set[int | None]] = defaultdict(set)
     for record in records:
-        seeds[record.path].add(_seed_of(record))
+        seeds[record.path].add(record.seed)
+        draws[record.path, record.corpus].add(record.subset_seed)
         by_setting[Setting(record.corpus, record.size, record.tagger)].append(record)
-    return {
-        setting: _compare(some, set().union(*(seeds[record.path] for record in some)), samples)
-        for setting, some in sorted(by_setting.items())
-    }
+    results = {}
+    for setting, some in sorted(by_setting.items()):
+        paths = {record.path for record in some}
+        expected = {(draw, seed) for path in paths for draw in draws[path, setting.corpus] for seed in seeds[path]}
+        results[setting] = _compare(some, expected, samples)
+    return results
+
+
+def _check(record: RunRecord, known: dict[Any, RunRecord]) -> None:
+    """Raise an error if a record cannot stand in one setting with those that are known."""
+
+    def refuse(what: str, other: RunRecord, labels: str, remedy: str) -> None:
+        message = f"{what} {other.path}:{other.line} of the same corpus, size and tagger{labels}"
+        raise InputError(message, path=record.path, line=record.line, remedy=remedy)
+
+    test, fold = record.test, record.fold and tuple(record.fold)
+    first = known.setdefault("test", record)
+    is_same = [counts.gold for counts in test.sentences] == [counts.gold for counts in first.test.sentences]
+    if not is_same or (test.lengths and first.test.lengths and test.lengths != first.test.lengths):
+        refuse("has another test set than", first, "", "report on experiments with different test sets separately")
+    for name, title in _ALIKE.items():  # each draw and fold has a subset of its own
+        if (value := record.config.get(name)) is not None:
+            first = known.setdefault((name, record.subset_seed, fold), record)
+            if value != first.config[name]:
+                remedy = "report on them separately, or give their corpora or taggers labels of their own"
+                refuse(f"is of another {title} than", first, " label", remedy)
+    first = known.setdefault((record.arm, record.ratio, _seed_of(record), fold), record)
+    shared = (record.config.keys() & first.config.keys()) - _RERUN
+    if differing := sorted(name for name in shared if record.config[name] != first.config[name]):
+        remedy = "report on them separately, or give their methods labels of their own"
+        refuse(f"differs in {', '.join(differing)} from", first, " label, arm, ratio and seed", remedy)
 
 
 def _compare(records: Sequence[RunRecord], expected_seeds: set[_Seed], samples: int) -> list[ArmResult]:
     """The results of a setting."""
-    first = records[0]
+    known: dict[Any, RunRecord] = {}
     arms: dict[Arm, dict[_Seed, RunRecord]] = defaultdict(dict)
     for record in records:
-        if [counts.gold for counts in record.test.sentences] != [counts.gold for counts in first.test.sentences]:
-            raise InputError(
-                f"has another test set than {first.path}:{first.line} of the same corpus, size and tagger",
-                path=record.path,
-                line=record.line,
-                remedy="report on experiments with different test sets separately",
-            )
+        _check(record, known)
         arms[Arm(record.arm, record.ratio)][_seed_of(record)] = record
     gold = arms.get(Arm(GOLD, 0.0), {})
     results = []
@@ -145,7 +186,10 @@ def _compare(records: Sequence[RunRecord], expected_seeds: set[_Seed], samples: 
         if is_teacher:
             notes.append("a teacher, not a tagger of this setting")
         elif arm.name not in (GOLD, GOLD_STEPS):
-            difference, base_f1, problems = _difference(runs, arms.get(Arm(GOLD_STEPS, arm.ratio), {}), samples)
+            # Where the plan fixes the steps, gold alone is gold at equal steps.
+            base = {seed: run for seed, run in gold.items() if seed in runs and run.steps == runs[seed].steps}
+            base |= arms.get(Arm(GOLD_STEPS, arm.ratio), {})
+            difference, base_f1, problems = _difference(runs, base, samples)
             # What was tried on dev and not chosen needs no run to compare with.
             not_chosen = all(run.search != "list" and not run.chosen for run in runs.values())
             notes += [] if not_chosen and difference is None else problems
@@ -174,4 +218,5 @@ def _difference(
         notes.append(f"compared between devices, {' and '.join(devices)}: part of a difference may be theirs")
     sentences = ([of[seed].test.sentences for seed in comparable] for of in (runs, base))
     base_f1 = fmean(base[seed].test.micro.f1 for seed in comparable)
-    return paired_bootstrap(*sentences, samples=samples), base_f1, notes
+    draws = [draw for draw, _ in comparable]
+    return paired_bootstrap(*sentences, samples=samples, draws=draws), base_f1, notes

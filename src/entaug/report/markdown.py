@@ -23,7 +23,7 @@ _SIGNS = {"helps": "↑", "hurts": "↓", "no difference seen": "=", ONE_SEED: "
 _LEGEND = (
     "Gains in points of micro-F1 over gold alone with as many training steps, mean over seeds. "
     "↑ helps, ↓ hurts, = no difference seen: the 95 % interval lies above 0, below 0, or contains 0. "
-    "One seed gives no verdict. The interval of the mean treats the settings as a sample of all settings."
+    "One seed gives no verdict. The interval of the mean treats the corpora as a sample of all corpora."
 )
 
 _EQUAL_EPOCHS = "over gold, equal epochs"
@@ -35,6 +35,7 @@ _PUBLISHED = (
 _ENOUGH_SEEDS = 3  # with fewer, an interval that contains 0 decides nothing
 _SHORTAGE = 0.75  # of the sentences that a ratio asks for: with less a method has hardly more to say
 _ONE_SIDED = 0.025  # how often an interval lies above 0 where there is no effect
+_RARE = 0.05  # the probability below which so many gains are hardly chance
 
 Results = Mapping[Setting, Sequence[ArmResult]]
 Row = tuple[str, float | None]
@@ -63,7 +64,7 @@ def markdown_report(
     """Format the results of experiments as Markdown.
 
     Args:
-        records: the records of runs; of several with equal setting, arm, ratio and seed the last counts.
+        records: the records of runs; of several with equal setting, arm, ratio, seed and configuration the last counts.
         by_type: whether to add tables of F1 by entity type.
         by_length: whether to add tables of F1 by number of tokens of the sentence: the last length of each bin but the
             last, for example ``(10, 20)``.
@@ -75,7 +76,8 @@ def markdown_report(
         A summary of all methods, the tables of plans, a table for each setting, and notes on missing runs and leakage.
 
     Raises:
-        InputError: there is no record, or runs of one setting have different test sets.
+        InputError: there is no record, or runs of one setting have other test sets, subsets or taggers, or those of
+            one arm and seed other configurations.
 
     Example:
         >>> from entaug.metrics.span_f1 import Scores
@@ -104,7 +106,7 @@ def report_parts(
         raise InputError("there are no runs to report on", remedy="name the output folder of an experiment")
     last = {(r.corpus, r.size, r.tagger, r.arm, r.ratio, r.subset_seed, r.seed): r for r in records}
     latest = list(last.values())
-    results = compare_arms(latest, samples)
+    results = compare_arms(records, samples)
     of_settings: dict[Setting, list[Table]] = {}
     for setting, arms in results.items():
         shown = of_settings[setting] = [_arm_table(arms), *_dev_table(arms)]
@@ -170,8 +172,10 @@ def _summary(results: Results) -> list[Block]:
     for column in ordered:
         known = [differences[column] for differences in by_setting.values() if column in differences]
         gains = [difference.gain for difference in known]
+        corpora = [setting.corpus for setting, differences in by_setting.items() if column in differences]
         means.append(f"{_points(fmean(gains))} ({len(known)})")
-        intervals.append(" to ".join(map(_points, mean_interval(gains))) if len(gains) > 1 else "-")
+        several = len(set(corpora)) > 1
+        intervals.append(" to ".join(map(_points, mean_interval(gains, corpora))) if several else "-")
         verdicts = Counter(difference.verdict for difference in known)
         of = _count(len(known) - verdicts[ONE_SEED], "setting")
         counts.append(f"`{title(column)}` helped in {verdicts['helps']} of {of}, hurt in {verdicts['hurts']}.")
@@ -192,6 +196,10 @@ def _chance(results: Results) -> list[Block]:
         sentences.append("With one seed there is no verdict: the interval does not cover the variance of training.")
     if any(1 < difference.seeds < 5 for difference in differences):
         sentences.append("With fewer than five seeds, intervals are wide where seeds differ much.")
+    compared = (r for arms in results.values() for r in arms if r.difference and r.difference.seeds > 1)
+    if sharing := sorted({f"`{result.method}`" for result in compared if result.shares_teachers}):
+        names = ", ".join(sharing)
+        sentences.append(f"Teachers of the seeds share taggers ({names}): the interval holds for these teachers.")
     return [" ".join(sentences)] if sentences else []
 
 
@@ -284,7 +292,10 @@ def _leakage(results: Results) -> list[Block]:
     for setting, arms in results.items():
         for result in arms:
             most = {name: max(record.leaks.get(name, 0) for record in result.records) for name in ("dev", "test")}
-            if counts := " and ".join(f"{count:,} in {name}" for name, count in most.items() if count):
+            shown = [f"{count:,} in {name}" for name, count in most.items() if count]
+            if new := max(record.new_in_test for record in result.records):
+                shown.append(f"{new:,} of the new ones in test")
+            if counts := " and ".join(shown):
                 lines.append(f"{setting}: {result.arm}: {counts}")
     if not lines:
         return [Heading("Leakage"), "No training sentence occurs in dev or test."]
@@ -310,12 +321,14 @@ def _breakdown(
     order: Callable[[str], Any],
 ) -> Table:
     """F1 by the parts of scores, the mean over seeds."""
-    by_arm = [[parts(record.test) for record in result.records] for result in arms]
-    columns = sorted({name for some in by_arm for counts in some for name in counts}, key=order)
-    rows = [
-        [str(result.arm), *(f"{100 * fmean(c[name].f1 if name in c else 0.0 for c in some):.1f}" for name in columns)]
-        for result, some in zip(arms, by_arm, strict=True)
-    ]
+    # Without a gold mention there is no F1.
+    by_arm = [[{n: c.f1 for n, c in parts(r.test).items() if c.gold} for r in result.records] for result in arms]
+    names = {name for result in arms for record in result.records for name in parts(record.test)}
+    columns = sorted(names, key=lambda name: (order(name), name))
+    rows = []
+    for result, some in zip(arms, by_arm, strict=True):
+        known = [[f1[name] for f1 in some if name in f1] for name in columns]
+        rows.append([str(result.arm), *(f"{100 * fmean(values):.1f}" if values else "-" for values in known)])
     return Table([title, *columns], rows)
 
 
@@ -401,9 +414,19 @@ def recommend(results: Results) -> list[str]:
         else:
             where["Keep gold alone" if tested else "No method was compared yet"].append(str(setting))
     lines = [f"**{advice}**: {'; '.join(settings)}." for advice, settings in where.items()]
-    if 0 < num_gains <= _ONE_SIDED * num_tested:
-        lines.append(f"Repeat it with other seeds: chance alone shows {num_gains} in {num_tested} comparisons.")
+    if num_gains and (chance := _chance_of(num_gains, num_tested)) > _RARE:
+        shown = f"{_count(num_gains, 'gain')} or more in {_count(num_tested, 'comparison')}"
+        lines.append(
+            f"Repeat it with other seeds: chance alone shows {shown} with a probability of {100 * chance:.0f} %."
+        )
     return lines
+
+
+def _chance_of(gains: int, comparisons: int) -> float:
+    """The probability of so many gains or more if no method has an effect."""
+    from scipy.special import bdtrc
+
+    return float(bdtrc(gains - 1, comparisons, _ONE_SIDED))
 
 
 def _is_undecided(differences: Sequence[Difference]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from itertools import zip_longest
+from dataclasses import replace
 from statistics import fmean
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ from entaug.metrics.tables import Block, Table
 from entaug.report.comparison import ArmResult, Setting
 from entaug.study.tables import AVERAGE, Figures, Row, TablePlan
 
-_ROUNDED = 0.0101  # the most by which the rounding of a mean and of its cells makes them differ
+_ROUNDED = 1.01  # of the last digit: the most by which the rounding of a mean and of its cells makes them differ
 _NONE = "-"
 
 
@@ -21,24 +21,36 @@ def plan_tables(tables: Sequence[TablePlan], results: Mapping[Setting, Sequence[
     """The tables, each with its title, and below it the published averages that their own cells contradict."""
     # Without results they show the published figures alone.
     blocks: list[Block] = []
-    for table in tables:
-        rows = [_Cells(table, row, results).texts for row in table.cells]
-        has_sizes = any(row.size is not None for row in table.cells)
-        head = [*(["gold sentences"] if has_sizes else []), "arm", *table.columns]
-        blocks += [f"**{table.title}**", Table(head, [row if has_sizes else row[1:] for row in rows])]
-        if wrong := misprints(table):
+    for plan in tables:
+        for table in _by_tagger(plan, results):
+            rows = [_Cells(table, row, results).texts for row in table.cells]
+            has_sizes = any(row.size is not None for row in table.cells)
+            head = [*(["gold sentences"] if has_sizes else []), "arm", *table.columns]
+            blocks += [f"**{table.title}**", Table(head, [row if has_sizes else row[1:] for row in rows])]
+        if wrong := misprints(plan):
             blocks.append(wrong)
     return blocks
+
+
+def _by_tagger(table: TablePlan, results: Mapping[Setting, Sequence[ArmResult]]) -> list[TablePlan]:
+    """The table, or one for each tagger if it names none and results of several plans have others."""
+    corpora = {*table.corpora, *table.columns}
+    taggers = sorted({setting.tagger for setting in results if setting.corpus in corpora})
+    if table.tagger is not None or len(taggers) < 2:
+        return [table]
+    return [replace(table, tagger=tagger, title=f"{table.title}, {tagger}") for tagger in taggers]
 
 
 def misprints(table: TablePlan) -> list[str]:
     """The published averages that differ from the mean of their published cells, as sentences."""
     found = []
+    printed_figures = (figure for row in table.cells for figures in row.figures for figure in figures)
+    decimals = max((len(str(figure).partition(".")[2]) for figure in printed_figures), default=0)
     for row in table.cells:
         for column in _averages(table):
             printed, cells = row.figures[column.place], [row.figures[place] for place in column.over]
             mean = _mean(cells)
-            if printed and mean and any(abs(a - b) > _ROUNDED for a, b in zip_longest(printed, mean, fillvalue=0.0)):
+            if mean and any(abs(a - b) > _ROUNDED / 10**decimals for a, b in zip(printed, mean, strict=False)):
                 size = "" if row.size is None else f"{row.size:,}, "
                 message = f"{size}{row.arm}: the published average of {_text(printed)} is not the mean of its cells"
                 found.append(f"{message}, {_text(mean)}.")
@@ -93,12 +105,17 @@ class _Cells:
         return [size, self.row.arm, *cells]
 
     def _ours(self, column: str) -> Figures:
-        if self.table.is_by_part:
-            return _mean([self._of_corpus(corpus, column) for corpus in self.table.corpora])
-        return self._of_corpus(column)
+        if not self.table.is_by_part:
+            return _mean([self._figures(result) for result in self._some(column)])
+        by_corpus = [self._some(corpus) for corpus in self.table.corpora]
+        if not all(by_corpus):
+            return ()
+        # A corpus without a mention of the part has no F1 of it.
+        means = [_mean([f for f in (self._of_part(one, column) for one in some) if f]) for some in by_corpus]
+        return _mean([mean for mean in means if mean])
 
-    def _of_corpus(self, corpus: str, part: str = "") -> Figures:
-        some = [
+    def _some(self, corpus: str) -> list[ArmResult]:
+        return [
             result
             for setting, arms in self.results.items()
             if setting.corpus == corpus and self.table.tagger in (None, setting.tagger)
@@ -106,7 +123,6 @@ class _Cells:
             for result in arms
             if self._is_arm(result)
         ]
-        return _mean([self._figures(result, part) for result in some])
 
     def _is_arm(self, result: ArmResult) -> bool:
         """Whether the row is of this arm: by its name, or by name and ratio, which takes in all cells of a grid."""
@@ -114,18 +130,19 @@ class _Cells:
             return True
         return self.row.arm == result.method and (result.is_chosen or not result.is_searched)
 
-    def _figures(self, result: ArmResult, part: str) -> Figures:
+    def _figures(self, result: ArmResult) -> Figures:
         if self.table.show == "ratio":
             return (result.arm.ratio,)
-        scores = [record.test for record in result.records]
-        if self.table.is_by_part:
-            return (100 * fmean(_part_of(self.table, one, part).f1 for one in scores),)
-        return (100 * result.f1, 100 * fmean(one.macro for one in scores))[: self.num_figures]
+        return (100 * result.f1, 100 * fmean(record.test.macro for record in result.records))[: self.num_figures]
+
+    def _of_part(self, result: ArmResult, part: str) -> Figures:
+        parts = [_parts_of(self.table, record.test).get(part) for record in result.records]
+        known = [100 * counts.f1 for counts in parts if counts and counts.gold]
+        return (fmean(known),) if known else ()
 
 
-def _part_of(table: TablePlan, scores: Scores, part: str) -> MatchCounts:
-    parts = scores.by_type if table.show == "type" else scores.length_counts(table.lengths)
-    return parts.get(part, MatchCounts())
+def _parts_of(table: TablePlan, scores: Scores) -> Mapping[str, MatchCounts]:
+    return scores.by_type if table.show == "type" else scores.length_counts(table.lengths)
 
 
 def _amount(ratios: Figures) -> str:
