@@ -104,9 +104,8 @@ def report_parts(
     """The parts of `markdown_report`, which documents the arguments."""
     if not records:
         raise InputError("there are no runs to report on", remedy="name the output folder of an experiment")
-    last = {(r.corpus, r.size, r.tagger, r.arm, r.ratio, r.subset_seed, r.seed): r for r in records}
-    latest = list(last.values())
     results = compare_arms(records, samples)
+    latest = [record for arms in results.values() for result in arms for record in result.records]
     of_settings: dict[Setting, list[Table]] = {}
     for setting, arms in results.items():
         shown = of_settings[setting] = [_arm_table(arms), *_dev_table(arms)]
