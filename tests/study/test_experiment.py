@@ -34,7 +34,7 @@ from entaug.metrics.span_f1 import MatchCounts, Scores
 from entaug.report.markdown import markdown_report
 from entaug.study.data import count_shared, prepare_splits
 from entaug.study.engine import run_error, run_experiment
-from entaug.study.plan import copies_for, patience_ratios, read_plan
+from entaug.study.plan import MethodPlan, copies_for, patience_ratios, read_plan
 from entaug.study.records import RecordStore, RunRecord, read_run_records
 from entaug.study.runs import RunSpec, current_environment, execute_run
 from entaug.study.schedule import Schedule
@@ -180,6 +180,14 @@ def test_faults_have_their_line_however_toml_is_written(
     with pytest.raises(EntaugError, match=message) as caught:
         read_plan(tmp_path / "plan.toml")
     assert caught.value.line == line
+
+
+def test_the_identity_of_a_method_has_the_values_of_its_preset() -> None:
+    params = {"preset": "paper", "epochs": 2}
+    identity = MethodPlan(name="daga", label="daga", ratios=(1,), params=params).identity
+    assert identity["tag_scheme"] == "IOBES"  # of the preset
+    assert identity["epochs"] == 2  # given, 30 in the preset
+    assert "copies" not in MethodPlan(name="aclm", label="aclm", ratios=(1,), params=params).identity  # of the ratio
 
 
 def test_names_of_corpora_differ_by_more_than_case(bert: Path, tmp_path: Path) -> None:

@@ -321,10 +321,13 @@ class MethodPlan(_Table):
 
     @property
     def identity(self) -> dict[str, Any]:
-        """The parameters on which results depend: files by their content instead of their place."""
+        """The parameters on which results depend: files by their content instead of their place, presets by value."""
         known = parameters(METHODS[self.name]) if self.name in METHODS else ()
         described = {p.name: p.metadata["describe"] for p in known if "describe" in p.metadata}
-        return {name: described[name](value) if name in described else value for name, value in self.params.items()}
+        presets = METHODS[self.name].presets if self.name in METHODS else {}
+        params = {**presets.get(str(self.params.get("preset")), {}), **self.params}
+        params.pop("copies", None)  # of a preset; the ratio decides
+        return {name: described[name](value) if name in described else value for name, value in params.items()}
 
     def create(self, copies: int = 1, seed: int = 0) -> Augmenter:
         """Create the augmenter."""
