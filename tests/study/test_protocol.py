@@ -400,6 +400,7 @@ def test_the_smallest_plan_keeps_parameters_by_corpus(schedule_of: Any, tmp_path
         (corpus(subset='"first"', subset_seed="[1, 2]"), "", "the seed has no effect on the subset"),
         (corpus(subset_seed="[1, 1]"), "", "subset_seed must be a list of distinct integers"),
         (corpus(sizes="", subset_seed="[1, 2]"), "", "the seed has no effect on the subset"),
+        (corpus(sizes="[100]", subset_seed="[1, 2]"), "", "the whole of toy, so all draws are equal"),
         (corpus(folds="3"), "", "folds are tested on each other, so there is no test set"),
         (corpus(test="", folds="1"), "", "folds must be an integer of at least 2"),
         (corpus(test="", folds="17"), "", "16 sentences of toy are too few for 17 folds"),

@@ -89,6 +89,9 @@ class _CorpusSplitter:
         self.check_dev(given)
         train = self.without_leaks(train, given)
         subsets = {(seed, size): some for seed in corpus.subset_seeds for size, some in self.draw(train, seed).items()}
+        if len(corpus.subset_seeds) > 1 and any(len(subset) == len(train) for subset in subsets.values()):
+            message = f"{len(train):,} sentences are the whole of {corpus.name}, so all draws are equal"
+            raise self.error("subset_seed", message, "give one seed, or smaller sizes")
         drawn, unlabelled = self.draw_parts(rest(train, *subsets.values()), given)
         parts = {**given, **drawn}
         parts = {name: self.cut(part) if name.startswith("test") else part for name, part in parts.items()}
