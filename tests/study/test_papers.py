@@ -147,7 +147,8 @@ def test_rates_fall_with_the_number_of_training_sentences(plan_file: Path) -> No
 
 def test_every_plan_of_a_paper_has_a_small_twin() -> None:
     assert {name_of(path).removesuffix(".toml") for path in WHOLE} == {
-        name_of(path).removesuffix(".small.toml") for path in TWINS
+        *(name_of(path).removesuffix(".small.toml") for path in TWINS),
+        "cassi/figure-4",  # the twin of table 2 has its amounts
     }
     assert {path.parent.name for path in WHOLE} == {"aclm", "backtranslation", "cassi", "entda", "syntax"}
 
