@@ -23,14 +23,14 @@ from entaug.formats.base import NO_LABELS, NO_MENTION, ReadReport, note_lines, w
 from entaug.formats.files import find_format, open_file, read_each
 from entaug.formats.records import as_object, given_records, parse_json, peek_records
 from entaug.formats.text import Document, SegmentationOptions, split_document
+from entaug.formats.token_records import RESERVED
 
 _SAMPLE = 300  # sentences by which text and corpus are compared
 _COMMON_WORDS = 50  # the most frequent words of the corpus, most of them function words
 _MIN_COMMON = 0.5  # share of the common words, relative to that in the corpus, below which the language is in doubt
 _MIN_SCRIPT = 0.8  # share of letters in the script of the corpus
 _SHOWN_FIELDS = 5  # in a note
-_TEXT_FIELDS = {"id", "text", "tokens", "tokenized_text"}  # of an object, which are read
-_LABEL_FIELDS = {"annotations", "entities", "label", "labels", "mentions", "ner", "ner_tags", "spans", "tags"}
+_EXPECTED_FIELDS = {"id", "text", "tokenized_text", *RESERVED}  # of an object: those that are read, and labels
 _MIN_WORDS = 100  # fewer words do not show the language
 
 
@@ -400,7 +400,7 @@ class _Reader:
     def _read_record(self, given: Any, number: int, name: str) -> Iterator[Sentence]:
         remedy = 'write {"text": "..."} or {"tokens": [...]} on each line'
         record = as_object(given, remedy)
-        self._reading.fields.update(record.keys() - _TEXT_FIELDS - _LABEL_FIELDS)
+        self._reading.fields.update(record.keys() - _EXPECTED_FIELDS)
         id_ = record.get("id")
         origin = str(id_) if type(id_) in (str, int) and id_ != "" else f"{name}:{number}"
         tokens, text = record.get("tokens", record.get("tokenized_text")), record.get("text")
