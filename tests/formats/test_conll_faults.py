@@ -73,6 +73,14 @@ def test_repair_keeps_token_and_tag_and_counts(tmp_path: Path) -> None:
         entaug.read(put(tmp_path, "b.conll", "B-PER Vera NN\nO left VB\n\nB-LOC Bonn\n"))
 
 
+def test_repair_splits_rows_of_another_separator(tmp_path: Path) -> None:
+    path = put(tmp_path, "a.conll", "Vera\tB-PER\nleft\tO\n\n" * 900 + "in _ _ O\nBonn _ _ B-LOC\n")
+    [*_, last] = open_file(path).sentences(ReadReport(repair=True))
+    assert (last.tokens, last.iob()) == (("in", "Bonn"), ["O", "B-LOC"])
+    with pytest.raises(InputError, match=r"1 column where 2 are expected; .* or pass --repair"):
+        entaug.read(path)
+
+
 PLAIN = Sentence(["Bonn"], [Mention("LOC", [(0, 1)])])
 POS = PLAIN.with_(columns={"pos": ("NN",)})
 BOTH = PLAIN.with_(columns={"lemma": ("bonn",), "pos": ("NN",)})

@@ -185,8 +185,10 @@ class _Reader:
             raise TagError(invalid.message, path=str(self._path), line=line, remedy=invalid.remedy) from None
         except _RaggedRows:
             cells = [split_row(row, self._delimiter) for row in rows]
-            if self._reading.repair and self._is_repairable and all(len(c) > 1 and is_tag(c[-1]) for c in cells):
-                return self._without_further_columns(cells, numbers, comments)
+            if self._reading.repair and self._is_repairable:
+                spaced = [split_row(row, None) if len(c) == 1 else c for row, c in zip(rows, cells, strict=True)]
+                if all(len(c) > 1 and is_tag(c[-1]) for c in spaced):
+                    return self._without_further_columns(spaced, numbers, comments)
             raise self._ragged_rows_error(list(map(len, cells)), numbers) from None
 
     def _parse_rows(self, rows: list[str], comments: list[str]) -> Sentence:
