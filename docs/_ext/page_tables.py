@@ -14,7 +14,7 @@ from collections.abc import Callable
 from difflib import unified_diff
 
 from atlas_pages import atlas_table, corpora_table
-from method_pages import choosing_tables, readme_table
+from method_pages import choosing_tables, durations_table, readme_table
 from page_text import WITH_TABLES
 from preset_pages import preset_tables
 from reference_pages import formats_table, models_table, recipes_table
@@ -26,6 +26,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "facts": lambda: choosing_tables()["facts"],
     "costs": lambda: choosing_tables()["costs"],
     "gains": lambda: choosing_tables()["gains"],
+    "durations": durations_table,
     "atlas": atlas_table,
     "corpora": corpora_table,
     "formats": formats_table,
