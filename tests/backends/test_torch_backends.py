@@ -20,6 +20,7 @@ from conftest import EXAMPLE
 from entaug.backends.compute import use_compute_settings
 from entaug.backends.protocols import CausalLM, Encoder, MaskedLM
 from entaug.backends.resolve import resolve
+from entaug.backends.transformers import base
 from entaug.backends.transformers.base import Batcher, choose_device, model_name
 from entaug.backends.transformers.causal_lm import TransformersCausalLM
 from entaug.backends.transformers.decoding import GumbelTopK
@@ -400,13 +401,29 @@ def test_device_and_precision(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ENTAUG_PRECISION", "bf16")
     assert choose_device() == (torch.device("cpu"), torch.bfloat16)
     monkeypatch.delenv("ENTAUG_PRECISION")
-    for name in ("_is_avx512_bf16_supported", "_is_amx_tile_supported"):
-        monkeypatch.setattr(torch.cpu, name, lambda: False, raising=False)
-    assert choose_device() == (torch.device("cpu"), torch.float32)
     with pytest.raises(ParameterError, match="precision"):
         choose_device("cpu", "fp7")
     with pytest.raises(ParameterError, match="no device"):
         choose_device("toaster")
+
+
+@pytest.mark.parametrize(
+    ("instructions", "is_intel", "expected"),
+    [
+        ((), True, torch.float32),
+        (("amx_tile", "avx512_bf16"), True, torch.bfloat16),
+        (("avx512_bf16",), True, torch.float32),  # slower than fp32 there
+        (("avx512_bf16",), False, torch.bfloat16),
+    ],
+)
+def test_precision_by_what_the_processor_can(
+    monkeypatch: pytest.MonkeyPatch, instructions: tuple[str, ...], is_intel: bool, expected: torch.dtype
+) -> None:
+    monkeypatch.delenv("ENTAUG_PRECISION", raising=False)
+    for name in ("avx512_bf16", "amx_tile"):
+        monkeypatch.setattr(torch.cpu, f"_is_{name}_supported", lambda name=name: name in instructions, raising=False)
+    monkeypatch.setattr(base, "_is_intel", lambda: is_intel)
+    assert choose_device("cpu") == (torch.device("cpu"), expected)
 
 
 @pytest.mark.parametrize(

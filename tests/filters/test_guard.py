@@ -326,13 +326,13 @@ class _Asked(FakeMaskedLM):
 
     def __init__(self, words: Sequence[str]) -> None:
         super().__init__(words)
-        self.asked: list[bool] = []
+        self.asked: list[int] = []  # texts of each call
 
     def fit(self, *args: Any, **more: Any) -> Self:
         return self
 
     def fill(self, texts: Any, top_k: int, *, first_only: bool = False) -> Any:
-        self.asked.append(first_only)
+        self.asked.append(len(texts))
         return super().fill(texts, top_k, first_only=first_only)
 
 
@@ -348,13 +348,15 @@ def test_melm_makes_mentions_of_several_words_only_if_they_are_known() -> None:
     assert method.statistics_.rejected["a changed mention is not known to be one of its type"]
 
 
-@pytest.mark.parametrize(("guard", "one_by_one"), [(None, True), (False, False)])
-def test_melm_fills_one_by_one_with_the_guard_and_at_once_as_the_paper_does(
-    guard: bool | None, one_by_one: bool
+@pytest.mark.parametrize(("guard", "calls"), [(None, 2), (False, 1)])
+def test_melm_fills_mentions_word_by_word_with_the_guard_and_at_once_as_the_paper_does(
+    guard: bool | None, calls: int
 ) -> None:
     model = _Asked(["brain", "lung", "disease", "cancer"])
-    list(create_augmenter("melm", candidates=1, masked_lm=model, guard=guard).fit(SICK).augment(SICK))
-    assert {*model.asked} == {one_by_one}
+    options: dict[str, Any] = {"candidates": 1, "max_attempts": 1, "mask_ratio": 1.0, "mask_std": 0.0}
+    gold = SICK[:3]  # mentions of one and two words
+    list(create_augmenter("melm", masked_lm=model, guard=guard, **options).fit(gold).augment(gold))
+    assert model.asked == [len(gold)] * calls  # all mentions at the same time
     assert METHODS["melm"].presets["paper"]["guard"] is False
 
 

@@ -140,7 +140,7 @@ def test_the_presets_hold_what_the_papers_say() -> None:
     cassi = created("cassi", preset="paper")
     assert (cassi.top_k, cassi.exact, cassi.encoder_layer) == (5, True, 9)
     melm = MaskedEntityLM(preset="paper")
-    assert (melm.train_mask_ratio, melm.mask_ratio, melm.epochs, melm.learning_rate) == (0.7, 0.5, 20, 1e-5)
+    assert (melm.train_mask_ratio, melm.mask_ratio, melm.epochs, melm.learning_rate) == (0.7, 1.0, 20, 1e-5)
     daga = DAGA(preset="paper")
     assert (daga.unknown_tokens, daga.unlisted_mentions, daga.epochs) == ("keep", "keep", 30)
 

@@ -40,10 +40,11 @@ class MaskedEntityLM(TrainableAugmenter):
     other characters than letters (numbers, codes) are not replaced. Several copies correspond to several rounds of the
     paper.
 
-    With the label guard a changed mention must be one of its type as a whole. Words are replaced from left to right,
-    each in the sight of the words before it, by words that mentions of the type have in the same place and as the same
-    part of speech (a head by a head), or a name by a name. A changed mention of several words must be a mention of the
-    corpus, or a recogniser must see it as it sees most mentions of the type.
+    With the label guard a changed mention must be one of its type as a whole. The words of a mention are replaced from
+    left to right, each in the sight of those before it, by words that mentions of the type have in the same place and
+    as the same part of speech (a head by a head), or a name by a name, and that no other mention of the sentence has. A
+    changed mention of several words must be a mention of the corpus, or a recogniser must see it as it sees most
+    mentions of the type.
 
     (The paper masks sub-words. Here whole words are masked, because predicted sub-words rarely form a word.)
 
@@ -170,17 +171,21 @@ class MaskedEntityLM(TrainableAugmenter):
         return results
 
     def _fill(self, requests: Sequence[Request], pending: list[list[int]]) -> list[Sentence]:
-        """Fill the masked positions: all at once, or with the guard one by one, so that words fit each other."""
+        """Fill the masked positions: all at once, or with the guard those of a mention one by one, so that they fit."""
         current = [request.sentence for request in requests]
         num_predictions = self.max_rank * (_MORE if self.uses_guard else 1) + 1
         while unfinished := [i for i, positions in enumerate(pending) if positions]:
             texts = [self._gapped(current[i], pending[i]) for i in unfinished]
-            predictions = self.trained_.fill(texts, num_predictions, first_only=self.uses_guard)
-            for i, of_sentence in zip(unfinished, predictions, strict=True):
-                for candidates in of_sentence:
-                    current[i] = self._replace(current[i], pending[i].pop(0), candidates, requests[i].rng)
-                if not self.uses_guard:
-                    pending[i].clear()  # a text that is too long has fewer gaps
+            for i, of_sentence in zip(unfinished, self.trained_.fill(texts, num_predictions), strict=True):
+                positions, pending[i] = pending[i], []
+                begun: set[Mention] = set()
+                for position, candidates in zip(positions, of_sentence, strict=True):
+                    mention = _mention_at(current[i], position)
+                    if self.uses_guard and mention in begun:
+                        pending[i].append(position)
+                    else:
+                        begun.add(mention)
+                        current[i] = self._replace(current[i], position, candidates, requests[i].rng)
         return current
 
     def _sample_positions(self, sentence: Sentence, rng: Random) -> list[int]:
@@ -207,7 +212,8 @@ class MaskedEntityLM(TrainableAugmenter):
         excluded = {token.lower() for token in tokens[max(0, i - 1) : i + 2]}
         excluded |= set() if original.lower() in stop else stop
         if self.uses_guard:
-            [mention] = [mention for mention in sentence.mentions if mention.start <= i < mention.end]
+            excluded |= {tokens[j].lower() for mention in sentence.mentions for j in mention.positions()}
+            mention = _mention_at(sentence, i)
             words = tokens[mention.start : mention.end]
             keeps_type = partial(self._name_evidence.keeps_type, words, i - mention.start, label=mention.label)
             candidates = list(islice((c for c in candidates if keeps_type(new=c[0])), self.max_rank))
@@ -227,3 +233,7 @@ class MaskedEntityLM(TrainableAugmenter):
             and not names.is_known(words, mention.label)
             and not names.is_recognized(words, mention.label)
         )
+
+
+def _mention_at(sentence: Sentence, position: int) -> Mention:
+    return next(mention for mention in sentence.mentions if mention.start <= position < mention.end)

@@ -6,6 +6,7 @@ Only safetensors are loaded, never pickles, and never code that comes with a mod
 from __future__ import annotations
 
 import json
+import platform
 import re
 import sys
 import warnings
@@ -261,10 +262,20 @@ def _default_precision(device: torch.device, model_type: str) -> torch.dtype:
         has_fp16 = torch.cuda.get_device_capability(device) >= _FP16_CAPABILITY
         stays_in_range = not any(family in model_type for family in _BEYOND_FP16)
         return torch.float16 if has_fp16 and stays_in_range else torch.float32
-    # Emulated bf16 is slower than fp32, so only processors with the instructions count.
-    tests = (getattr(torch.cpu, f"_is_{name}_supported", None) for name in ("avx512_bf16", "amx_tile"))
-    has_bf16 = device.type == "cpu" and any(test() for test in tests if test is not None)
-    return torch.bfloat16 if has_bf16 else torch.float32
+    # Emulated bf16 is slower than fp32, so only processors with the instructions count: AMX, or those of AVX-512, which
+    # are four times as fast on AMD's, but slower than fp32 on Intel's where AMX is missing or hidden from a guest.
+    has_bf16 = _supports("amx_tile") or (_supports("avx512_bf16") and not _is_intel())
+    return torch.bfloat16 if device.type == "cpu" and has_bf16 else torch.float32
+
+
+def _supports(instructions: str) -> bool:
+    test = getattr(torch.cpu, f"_is_{instructions}_supported", None)
+    return test is not None and test()
+
+
+def _is_intel() -> bool:
+    info = Path("/proc/cpuinfo")
+    return "GenuineIntel" in (info.read_text("utf-8", "replace") if info.is_file() else platform.processor())
 
 
 # ------------------------------------------------------------------------------------------------------------- batches
