@@ -1,6 +1,7 @@
 """fp32 and bf16 on a processor, side by side in one run: CPU seconds of one thread, in turns, the median of each.
 
-OMP_NUM_THREADS=1 python benchmarks/precision.py > benchmarks/results/precision.md
+`OMP_NUM_THREADS=1 python benchmarks/precision.py` writes benchmarks/results/precision.md, but for the text above its
+table.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import entaug
 from entaug.backends.compute import use_compute_settings
 from entaug.backends.resolve import resolve
 from entaug.taggers.base import TaggerTrainingConfig, create_tagger
-from places import DATA
+from places import DATA, ROOT, write_tables
 from records import environment
 
 PRECISIONS = ("fp32", "bf16")
@@ -31,7 +32,6 @@ def tasks() -> dict[str, Callable[[], Any]]:
     gold = list(islice((s for s in entaug.read(DATA / "crossner/ai/train.txt") if s.mentions), 40))
     pairs = [entaug.formats.AugmentedPair(sentence) for sentence in gold]
     masked, causal = resolve("masked_lm", "mpnet-mlm"), resolve("causal_lm", "smollm2")
-    # Of another copy each time, so that nothing is trained already.
     writer = {"copies": 1, "epochs": 1, "max_attempts": 1, "candidates": 1, "guard": False}
     learned = entaug.create_augmenter("entda", **writer).fit(gold[:16])
     config = TaggerTrainingConfig(steps=20, batch_size=8, seed=0)
@@ -56,7 +56,7 @@ def _halves(sentence: entaug.Sentence) -> list[str | None]:
 
 
 def main() -> None:
-    """Measure, and print the page."""
+    """Measure, and write the page."""
     torch.set_num_threads(1)
     seconds: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
     for round_ in range(ROUNDS):
@@ -67,11 +67,15 @@ def main() -> None:
                     task()
                     seconds[name, precision].append(time.process_time() - begun)
                     print(round_, precision, name, seconds[name, precision][-1], file=sys.stderr, flush=True)
-    print(f"# fp32 and bf16 on a processor\n\n`benchmarks/precision.py`, {environment(1)}\n")
-    print("| CPU seconds, one thread | fp32 | bf16 | fp32 is so many times as fast |\n| --- | ---: | ---: | ---: |")
+    lines = [
+        f"`benchmarks/precision.py`, {environment(1)}\n",
+        "| CPU seconds, one thread | fp32 | bf16 | fp32 is so many times as fast |",
+        "| --- | ---: | ---: | ---: |",
+    ]
     for name in dict.fromkeys(name for name, _ in seconds):
         fp32, bf16 = (statistics.median(seconds[name, precision]) for precision in PRECISIONS)
-        print(f"| {name} | {fp32:.1f} | {bf16:.1f} | {bf16 / fp32:.2f} |")
+        lines.append(f"| {name} | {fp32:.1f} | {bf16:.1f} | {bf16 / fp32:.2f} |")
+    write_tables(ROOT / "benchmarks" / "results" / "precision.md", "\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

@@ -401,6 +401,9 @@ def test_device_and_precision(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ENTAUG_PRECISION", "bf16")
     assert choose_device() == (torch.device("cpu"), torch.bfloat16)
     monkeypatch.delenv("ENTAUG_PRECISION")
+    for name in ("_is_avx512_bf16_supported", "_is_amx_tile_supported"):
+        monkeypatch.setattr(torch.cpu, name, lambda: False, raising=False)
+    assert choose_device() == (torch.device("cpu"), torch.float32)
     with pytest.raises(ParameterError, match="precision"):
         choose_device("cpu", "fp7")
     with pytest.raises(ParameterError, match="no device"):

@@ -211,7 +211,7 @@ class MaskedEntityLM(TrainableAugmenter):
         # Exclude the original, the neighbouring words, and stop words, which are rarely names.
         excluded = {token.lower() for token in tokens[max(0, i - 1) : i + 2]}
         excluded |= set() if original.lower() in stop else stop
-        if self.uses_guard:
+        if self.uses_guard:  # words of other mentions as well, which may be filled at the same time
             excluded |= {tokens[j].lower() for mention in sentence.mentions for j in mention.positions()}
             mention = _mention_at(sentence, i)
             words = tokens[mention.start : mention.end]

@@ -322,10 +322,11 @@ class MethodPlan(_Table):
     @property
     def identity(self) -> dict[str, Any]:
         """The parameters on which results depend: files by their content instead of their place, presets by value."""
-        known = parameters(METHODS[self.name]) if self.name in METHODS else ()
-        described = {p.name: p.metadata["describe"] for p in known if "describe" in p.metadata}
-        presets = METHODS[self.name].presets if self.name in METHODS else {}
-        params = {**presets.get(str(self.params.get("preset")), {}), **self.params}
+        if self.name not in METHODS:
+            return dict(self.params)
+        method = METHODS[self.name]
+        described = {p.name: p.metadata["describe"] for p in parameters(method) if "describe" in p.metadata}
+        params = {**method.presets.get(str(self.params.get("preset")), {}), **self.params}
         params.pop("copies", None)  # of a preset; the ratio decides
         return {name: described[name](value) if name in described else value for name, value in params.items()}
 
