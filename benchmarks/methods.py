@@ -6,9 +6,10 @@ The measures are those of ACLM's table 3 and EnTDA's tables 5 and 6, as `entaug 
 `entaug list measures`), shares in percent. Perplexity is SmolLM2's, not fine-tuned on the data. What DAGA and MulDA
 make, which has no source, is compared with the sentence whose place it takes.
 
-Yield is what was kept of all that was drawn. Each method runs in a process of its own, so that its peak of memory is
-its own; what `--only` leaves out stays as it was in the file of records beside the table. Both that file and the one
-with twenty sentences of each method stay out of the repository: they hold what is left of the corpus's own sentences.
+Yield is what was kept of all that was drawn. Times are of the processor, so that other processes hardly change them.
+Each method runs in a process of its own, so that its peak of memory is its own; what `--only` leaves out stays as it
+was in the file of records beside the table. Both that file and the one with twenty sentences of each method stay out of
+the repository: they hold what is left of the corpus's own sentences.
 """
 
 from __future__ import annotations
@@ -58,9 +59,9 @@ def measure(name: str, corpus: str, sentences: int, copies: int) -> dict[str, An
     pairs = [entaug.formats.AugmentedPair(s) for s in gold]
     if name != "gold":
         method = entaug.create_augmenter(name, copies=copies)
-        begun = time.monotonic()
+        begun = time.process_time()
         method.fit(gold)
-        fitted = time.monotonic()
+        fitted = time.process_time()
         made = list(method.augment(gold))
         pairs = [entaug.formats.AugmentedPair(s, sources[s.fields["entaug"]["sources"][0]]) for s in made]
         tally = method.statistics_
@@ -72,7 +73,7 @@ def measure(name: str, corpus: str, sentences: int, copies: int) -> dict[str, An
             "yield": tally.accepted / max(1, drawn),
             "reasons": dict(tally.rejected.most_common()),
             "learning": fitted - begun,
-            "making": time.monotonic() - fitted,
+            "making": time.process_time() - fitted,
             "memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
             "examples": [str(s) for s in made[:: max(1, len(made) // 20)][:20]],
         }
@@ -110,7 +111,7 @@ def table(records: dict[str, dict[str, Any]], corpus: str, sentences: int, copie
         f"`benchmarks/methods.py`: {corpus}, the first {sentences} sentences with mentions, {copies} copies, seed 0,",
         "defaults.",
         f"{platform.machine()}, one thread; Python {platform.python_version()}, torch {torch.__version__},",
-        f"entaug {entaug.__version__}. What the columns mean stands at the head of the script; times are seconds.",
+        f"entaug {entaug.__version__}. What the columns mean stands at the head of the script; times are CPU seconds.",
         "",
         "| method | " + " | ".join(COLUMNS) + " |",
         "|---|" + "---:|" * len(COLUMNS),

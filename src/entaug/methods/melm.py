@@ -44,7 +44,7 @@ class MaskedEntityLM(TrainableAugmenter):
     left to right, each in the sight of those before it, by words that mentions of the type have in the same place and
     as the same part of speech (a head by a head), or a name by a name, and that no other mention of the sentence has. A
     changed mention of several words must be a mention of the corpus, or a recogniser must see it as it sees most
-    mentions of the type.
+    mentions of the type; otherwise it keeps its words.
 
     (The paper masks sub-words. Here whole words are masked, because predicted sub-words rarely form a word.)
 
@@ -164,10 +164,10 @@ class MaskedEntityLM(TrainableAugmenter):
             source = request.sentence
             if new.tokens == source.tokens:
                 results.append(_NO_FILL if positions else NO_CANDIDATE if is_known else NOT_SEEN)
-            elif self.uses_guard and any(self._is_doubtful(mention, new, source) for mention in new.mentions):
-                results.append(_DOUBTFUL)
-            else:
-                results.append(new)
+                continue
+            doubtful = [m for m in new.mentions if self.uses_guard and self._is_doubtful(m, new, source)]
+            kept = new.edit([Edit(m.start, m.end, source.tokens[m.start : m.end]) for m in doubtful])
+            results.append(_DOUBTFUL if kept.tokens == source.tokens else kept)
         return results
 
     def _fill(self, requests: Sequence[Request], pending: list[list[int]]) -> list[Sentence]:
@@ -180,12 +180,12 @@ class MaskedEntityLM(TrainableAugmenter):
                 positions, pending[i] = pending[i], []
                 begun: set[Mention] = set()
                 for position, candidates in zip(positions, of_sentence, strict=True):
-                    mention = _mention_at(current[i], position)
+                    mention = next(m for m in current[i].mentions if m.start <= position < m.end)
                     if self.uses_guard and mention in begun:
                         pending[i].append(position)
                     else:
                         begun.add(mention)
-                        current[i] = self._replace(current[i], position, candidates, requests[i].rng)
+                        current[i] = self._replace(current[i], mention, position, candidates, requests[i].rng)
         return current
 
     def _sample_positions(self, sentence: Sentence, rng: Random) -> list[int]:
@@ -205,7 +205,9 @@ class MaskedEntityLM(TrainableAugmenter):
         # Label tokens and words are separated by spaces; the rest is detokenized.
         return [*(part for text in before for part in (text + " ", None)), last]
 
-    def _replace(self, sentence: Sentence, i: int, candidates: Sequence[tuple[str, float]], rng: Random) -> Sentence:
+    def _replace(
+        self, sentence: Sentence, mention: Mention, i: int, candidates: Sequence[tuple[str, float]], rng: Random
+    ) -> Sentence:
         """Replace a word of a mention by one of the candidates, if one is suitable."""
         stop, tokens, original = stop_words(self.stop_words), sentence.tokens, sentence.tokens[i]
         # Exclude the original, the neighbouring words, and stop words, which are rarely names.
@@ -213,7 +215,6 @@ class MaskedEntityLM(TrainableAugmenter):
         excluded |= set() if original.lower() in stop else stop
         if self.uses_guard:  # words of other mentions as well, which may be filled at the same time
             excluded |= {tokens[j].lower() for mention in sentence.mentions for j in mention.positions()}
-            mention = _mention_at(sentence, i)
             words = tokens[mention.start : mention.end]
             keeps_type = partial(self._name_evidence.keeps_type, words, i - mention.start, label=mention.label)
             candidates = list(islice((c for c in candidates if keeps_type(new=c[0])), self.max_rank))
@@ -233,7 +234,3 @@ class MaskedEntityLM(TrainableAugmenter):
             and not names.is_known(words, mention.label)
             and not names.is_recognized(words, mention.label)
         )
-
-
-def _mention_at(sentence: Sentence, position: int) -> Mention:
-    return next(mention for mention in sentence.mentions if mention.start <= position < mention.end)
