@@ -1,12 +1,13 @@
-"""Speed of training the linear tagger on the CPU in bf16, beside another version of the library, in one run.
+"""Speed of training a tagger on the CPU, beside another version of the library, in one run.
 
 Each version trains in a process of its own with one thread. They take turns, a few steps at a time, so that both see
-the same machine; the time of a step is the CPU time of its process, and the figure is the median over all steps.
+the same machine; the time of a step is the CPU time of its process, and the figures are medians.
 
 Usage::
 
     git worktree add --detach BASELINE 122e09c
     python benchmarks/tagger_speed.py speed BASELINE/src --steps 60
+    python benchmarks/tagger_speed.py speed BASELINE/src --steps 320 --tagger w2ner --batch-sizes 8
     python benchmarks/tagger_speed.py layers                 # of this version, with fewer layers of MPNet trained
 """
 
@@ -19,7 +20,7 @@ import statistics
 import subprocess
 import sys
 import time
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +30,17 @@ from records import environment
 CORPORA = {
     "crossner-ai": "crossner/ai/train.txt",
     "ncbi-disease": "ncbi-disease/train.tsv",
+    "genia-discontinuous": "genia/discontinuous-jsonl/train.jsonl.gz",
 }
+TAGGERS: dict[str, tuple[list[str], dict[str, Any]]] = {
+    "linear": (["crossner-ai", "ncbi-disease"], {}),
+    "w2ner": (["genia-discontinuous"], {"head_learning_rate": 0.002}),
+}
+"""The corpora of a tagger, and settings of its training."""
 SENTENCES = 100
 
 
-def work(corpus: str, batch_size: int, steps: int, seed: int, block: int) -> None:
+def work(tagger: str, corpus: str, batch_size: int, steps: int, seed: int, block: int) -> None:
     """Train, in the process of one version; a line on standard input lets the next block of steps begin."""
     import torch
 
@@ -41,7 +48,7 @@ def work(corpus: str, batch_size: int, steps: int, seed: int, block: int) -> Non
     from entaug.taggers.base import TaggerTrainingConfig, create_tagger
 
     torch.set_num_threads(1)
-    train = list(entaug.read(DATA / CORPORA[corpus]))
+    train = list(islice(entaug.read(DATA / CORPORA[corpus]), SENTENCES))
     begun = [0.0]
     times: list[float] = []
 
@@ -52,11 +59,11 @@ def work(corpus: str, batch_size: int, steps: int, seed: int, block: int) -> Non
             _wait(times)
         begun[0] = time.process_time()
 
-    tagger: Any = create_tagger("linear", device="cpu", precision="bf16")
-    config = TaggerTrainingConfig(steps=steps, batch_size=batch_size, seed=seed)
+    made: Any = create_tagger(tagger, encoder="minilm", device="cpu")
+    config = TaggerTrainingConfig(steps=steps, batch_size=batch_size, seed=seed, **TAGGERS[tagger][1])
     _wait(times)
     begun[0] = time.process_time()
-    tagger.fit(train[:SENTENCES], config=config, progress=progress)
+    made.fit(train, config=config, progress=progress)
     print(json.dumps({"times": times}), flush=True)
 
 
@@ -72,9 +79,9 @@ def start(sources: Path, *arguments: object) -> subprocess.Popen[str]:
     return subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
-def take_turns(versions: dict[str, Path], corpus: str, batch_size: int, steps: int, block: int) -> dict[str, Any]:
+def take_turns(versions: dict[str, Path], *training: object, block: int = 5) -> dict[str, Any]:
     """Train with each version, a block of steps at a time; the results by version."""
-    processes = {name: start(sources, corpus, batch_size, steps, 0, block) for name, sources in versions.items()}
+    processes = {name: start(sources, *training, 0, block) for name, sources in versions.items()}
     results: dict[str, Any] = {}
     for process in processes.values():
         assert process.stdout is not None
@@ -91,18 +98,25 @@ def take_turns(versions: dict[str, Path], corpus: str, batch_size: int, steps: i
     return results
 
 
-def measure_speed(versions: dict[str, Path], steps: int, batch_sizes: list[int]) -> None:
-    """Print a table of steps per second."""
+def measure_speed(versions: dict[str, Path], tagger: str, steps: int, batch_sizes: list[int]) -> None:
+    """Print a table of steps per second, in the first and in the last quarter of the training."""
     print(environment(1) + "\n")
-    print("| corpus | batch | steps/s before | steps/s now | ratio |")
-    print("|---|---|---|---|---|")
-    for corpus in CORPORA:
+    print("| corpus | batch | part | steps/s before | steps/s now | ratio |")
+    print("|---|---|---|---|---|---|")
+    for corpus in TAGGERS[tagger][0]:
         for batch_size in batch_sizes:
-            results = take_turns(versions, corpus, batch_size, steps, 5)
-            before, now = (1 / statistics.median(results[name]["times"][5:]) for name in versions)
-            print(
-                f"| {corpus}-{SENTENCES} | {batch_size} | {before:.2f} | {now:.2f} | {now / before:.2f} |", flush=True
-            )
+            results = take_turns(versions, tagger, corpus, batch_size, steps)
+            for part, steps_of in {"first": slice(5, steps // 4), "last": slice(-(steps // 4), None)}.items():
+                before, now = (1 / statistics.median(results[name]["times"][steps_of]) for name in versions)
+                cells = (
+                    f"{corpus}-{SENTENCES}",
+                    batch_size,
+                    part,
+                    f"{before:.2f}",
+                    f"{now:.2f}",
+                    f"{now / before:.2f}",
+                )
+                print(f"| {' | '.join(map(str, cells))} |", flush=True)
 
 
 def measure_layers() -> None:
@@ -139,16 +153,17 @@ def main() -> None:
         measure_layers()
         return
     if sys.argv[1:2] == ["work"]:
-        work(sys.argv[2], *map(int, sys.argv[3:]))
+        work(sys.argv[2], sys.argv[3], *map(int, sys.argv[4:]))
         return
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", choices=["speed"])
     parser.add_argument("baseline", type=Path, help="the sources of the version before")
+    parser.add_argument("--tagger", choices=TAGGERS, default="linear")
     parser.add_argument("--steps", type=int, default=60)
     parser.add_argument("--batch-sizes", type=int, nargs="+", default=[8, 16])
     args = parser.parse_args()
     versions = {"before": args.baseline.resolve(), "now": ROOT / "src"}
-    measure_speed(versions, args.steps, args.batch_sizes)
+    measure_speed(versions, args.tagger, args.steps, args.batch_sizes)
 
 
 if __name__ == "__main__":

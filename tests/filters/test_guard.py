@@ -348,6 +348,13 @@ def test_melm_makes_mentions_of_several_words_only_if_they_are_known() -> None:
     assert method.statistics_.rejected["a changed mention is not known to be one of its type"]
 
 
+def test_a_mention_that_melm_cannot_change_well_keeps_its_words_and_the_others_are_changed() -> None:
+    options: dict[str, Any] = {"candidates": 1, "min_rank": 1, "mask_ratio": 1.0, "mask_std": 0.0}
+    method = create_augmenter("melm", masked_lm=_Asked(["brain", "asthma", "cancer"]), **options).fit(SICK)
+    [new] = method.augment(SICK[1:2])
+    assert [" ".join(new.mention_tokens(m)) for m in new.mentions] == ["muscular dystrophy", "lung cancer", "asthma"]
+
+
 @pytest.mark.parametrize(("guard", "calls"), [(None, 2), (False, 1)])
 def test_melm_fills_mentions_word_by_word_with_the_guard_and_at_once_as_the_paper_does(
     guard: bool | None, calls: int

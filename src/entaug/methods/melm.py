@@ -9,7 +9,7 @@ from itertools import islice
 from random import Random
 from typing import ClassVar, Literal
 
-from entaug.backends.protocols import MaskedExample, MaskedLM, TrainableMaskedLM
+from entaug.backends.protocols import MaskedExample, MaskedLM, MaskedText, TrainableMaskedLM
 from entaug.config.params import NonNegativeFloat, PositiveInt, PositiveShare, Probability
 from entaug.config.presets import read_presets
 from entaug.core.data import Sentence
@@ -26,6 +26,7 @@ from entaug.methods.shared.generative import TrainableAugmenter
 _NO_FILL = Rejection("no suitable other word")
 _DOUBTFUL = Rejection("a changed mention is not known to be one of its type")
 _MORE = 10  # multiple of `max_rank` that is predicted if words must fit the type
+_KEPT = 5000  # texts whose predictions are kept, some kilobytes each
 
 
 @dataclass(kw_only=True, eq=False)
@@ -129,6 +130,7 @@ class MaskedEntityLM(TrainableAugmenter):
         model = self.masked_lm_
         assert isinstance(model, TrainableMaskedLM)
         key = ([s.fingerprint() for s in gold], self.train_mask_ratio)
+        self._predicted: dict[tuple[str | None, ...], list[list[tuple[str, float]]]] = {}
         self.trained_: MaskedLM = self._train(model, texts, key, self.markers_) if gold else model
 
     def _training_text(self, sentence: Sentence, rng: Random) -> MaskedExample:
@@ -173,10 +175,9 @@ class MaskedEntityLM(TrainableAugmenter):
     def _fill(self, requests: Sequence[Request], pending: list[list[int]]) -> list[Sentence]:
         """Fill the masked positions: all at once, or with the guard those of a mention one by one, so that they fit."""
         current = [request.sentence for request in requests]
-        num_predictions = self.max_rank * (_MORE if self.uses_guard else 1) + 1
         while unfinished := [i for i, positions in enumerate(pending) if positions]:
             texts = [self._gapped(current[i], pending[i]) for i in unfinished]
-            for i, of_sentence in zip(unfinished, self.trained_.fill(texts, num_predictions), strict=True):
+            for i, of_sentence in zip(unfinished, self._predict(texts), strict=True):
                 positions, pending[i] = pending[i], []
                 begun: set[Mention] = set()
                 for position, candidates in zip(positions, of_sentence, strict=True):
@@ -187,6 +188,16 @@ class MaskedEntityLM(TrainableAugmenter):
                         begun.add(mention)
                         current[i] = self._replace(current[i], mention, position, candidates, requests[i].rng)
         return current
+
+    def _predict(self, texts: list[MaskedText]) -> list[list[list[tuple[str, float]]]]:
+        """Predictions for each gap of each text; the same few words of a sentence are often masked again."""
+        predicted, keys = self._predicted, [tuple(text) for text in texts]
+        if len(predicted) > _KEPT:
+            predicted.clear()
+        new = {key: text for key, text in zip(keys, texts, strict=True) if key not in predicted}
+        num_predictions = self.max_rank * (_MORE if self.uses_guard else 1) + 1
+        predicted.update(zip(new, self.trained_.fill(list(new.values()), num_predictions), strict=True))
+        return [predicted[key] for key in keys]
 
     def _sample_positions(self, sentence: Sentence, rng: Random) -> list[int]:
         """Sample the positions to mask, some of each mention."""
@@ -199,7 +210,7 @@ class MaskedEntityLM(TrainableAugmenter):
             sampled = [all_positions[rng.randrange(len(all_positions))]]
         return sorted(sampled)
 
-    def _gapped(self, sentence: Sentence, positions: Sequence[int]) -> list[str | None]:
+    def _gapped(self, sentence: Sentence, positions: Sequence[int]) -> MaskedText:
         """Return a linearized sentence with gaps at some positions."""
         *before, last = self._texts_between(sentence, positions)
         # Label tokens and words are separated by spaces; the rest is detokenized.
