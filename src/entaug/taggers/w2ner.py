@@ -23,8 +23,8 @@ from entaug.taggers.relations import NNW, THW, RelationProbabilities, relations
 
 BINS = 19
 DILATIONS = (1, 2, 3)
-# Exact GELU of large negative numbers is denormal, with which Intel processors compute many times more slowly: trainings
-# became slower and slower. This form is 0 there.
+# Exact GELU of large negative numbers is denormal, with which Intel processors compute many times more slowly, and
+# trainings became slower and slower. This form is 0 there.
 _gelu = partial(torch.nn.functional.gelu, approximate="tanh")
 _GELU = partial(torch.nn.GELU, approximate="tanh")
 _IMPOSSIBLE = -1e4  # a logit; minus infinity times a probability of 0 would not be a number
