@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from places import DATA
+from records import machine
 
 CORPORA = {
     "crossner-ai": "crossner/ai/train.txt",
@@ -55,7 +56,7 @@ def measure(name: str, corpus: str, sentences: int, copies: int) -> dict[str, An
     found = {s.key: s for s in islice((s for s in entaug.read(DATA / CORPORA[corpus]) if s.mentions), sentences)}
     gold = list(found.values())
     sources = {s.key: s for s in gold}
-    record: dict[str, Any] = {"method": name}
+    record: dict[str, Any] = {"method": name, "version": entaug.__version__}
     pairs = [entaug.formats.AugmentedPair(s) for s in gold]
     if name != "gold":
         method = entaug.create_augmenter(name, copies=copies)
@@ -96,6 +97,7 @@ COLUMNS = (
     "distinct-2",
     "learning",
     "making",
+    "version",
 )
 
 
@@ -103,15 +105,17 @@ def table(records: dict[str, dict[str, Any]], corpus: str, sentences: int, copie
     """The records as Markdown."""
     import torch
 
-    import entaug
-
+    earlier = ["Rows of 0.1.0 are of an AMD EPYC, their times those of the clock (cassi: `scorer=causal`)."]
+    if all(record["version"] != "0.1.0" for record in records.values()):
+        earlier = []
     lines = [
         "# Every method on the same sentences",
         "",
         f"`benchmarks/methods.py`: {corpus}, the first {sentences} sentences with mentions, {copies} copies, seed 0,",
         "defaults.",
-        f"{platform.machine()}, one thread; Python {platform.python_version()}, torch {torch.__version__},",
-        f"entaug {entaug.__version__}. What the columns mean stands at the head of the script; times are CPU seconds.",
+        f"{machine(1)}; Python {platform.python_version()}, torch {torch.__version__}; the last column is",
+        "the version of entaug. What the others mean stands at the head of the script; times are CPU seconds.",
+        *earlier,
         "",
         "| method | " + " | ".join(COLUMNS) + " |",
         "|---|" + "---:|" * len(COLUMNS),
@@ -122,6 +126,8 @@ def table(records: dict[str, dict[str, Any]], corpus: str, sentences: int, copie
             value = record.get(column)
             if value is None:
                 cells.append("-")
+            elif column == "version":
+                cells.append(value)
             elif column == "made":
                 cells.append(f"{value} of {record['asked']}")
             elif column == "yield":

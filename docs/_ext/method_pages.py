@@ -99,8 +99,9 @@ def durations_table() -> str:
     rows = []
     for rate, name in sorted(rates, reverse=True):
         training = _duration(float(measurements()[name]["learning"]))
-        rows.append((f"`{name}`", _rounded(rate), training, *(_duration(n / rate) for n in _MANY.values())))
-    return table(("method", "gold sentences a second", "training", *_MANY), rows)
+        durations = (_duration(n / rate) for n in _MANY.values())
+        rows.append((f"`{name}`", _rounded(rate), training, *durations, measurements()[name]["version"]))
+    return table(("method", "gold sentences a second", "training", *_MANY, "entaug"), rows)
 
 
 def _duration(seconds: float) -> str:
@@ -348,7 +349,7 @@ def choosing_tables() -> dict[str, str]:
     for field, text in argument_descriptions(MethodInfo).items():
         if field.startswith("keeps_"):
             rows.append((text.rstrip("."), methods_where(lambda info, field=field: getattr(info, field))))  # type: ignore[misc]
-    columns = ("yield", "perplexity", "diversity-E", "diversity-N", "learning", "making")
+    columns = ("made", "yield", "perplexity", "diversity-E", "diversity-N", "learning", "making", "version")
     costs = [
         (f"`{name}`" if name in METHODS else name, *(measurements()[name][column] for column in columns))
         for name in ("gold", *METHODS)
@@ -359,7 +360,8 @@ def choosing_tables() -> dict[str, str]:
         for name, studies in verdicts().items()
         for study, arm, (helped, settings, hurt) in studies
     ]
-    head = ("method", "yield", "perplexity", "new words in mentions, %", "elsewhere, %", "training, s", "augmenting, s")
+    shares = ("new words in mentions, %", "elsewhere, %")
+    head = ("method", "made", "yield", "perplexity", *shares, "training, s", "augmenting, s", "entaug")
     return {
         "facts": table(("you have", "methods"), rows),
         "costs": f"On {measured_sentences()}:\n\n{table(head, costs)}",

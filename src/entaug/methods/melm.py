@@ -101,7 +101,7 @@ class MaskedEntityLM(TrainableAugmenter):
         writes_words=True,
         wrong_labels=(3, 30),
         needs=("masked_lm",),
-        cost="fine-tuning a masked language model (minutes per hundred sentences on a CPU), then one pass per sentence",
+        cost="fine-tuning a masked language model (minutes per hundred sentences on a CPU), then seconds per sentence",
     )
 
     def _check(self) -> None:
