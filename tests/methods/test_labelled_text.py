@@ -136,7 +136,7 @@ def test_melm_guards_what_comes_in() -> None:
     [made] = method.augment([code])
     assert made.tokens[:3] == ("p53", "binds", "Eve")
     assert made.tokens[3] in {"Ana", "Binds"}, "beside Eve no second one"
-    method.trained_ = Ranked(["first", "Ana", "Byron", "of", "the"])
+    method.fit([code]).trained_ = Ranked(["first", "Ana", "Byron", "of", "the"])
     assert list(method.augment([code])) == []
     assert method.statistics_.missing == {"no suitable other word": 1}
     numbers = Sentence(["1", "2"], [Mention("X", [(0, 1)])])
