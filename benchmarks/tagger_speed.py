@@ -106,17 +106,10 @@ def measure_speed(versions: dict[str, Path], tagger: str, steps: int, batch_size
     for corpus in TAGGERS[tagger][0]:
         for batch_size in batch_sizes:
             results = take_turns(versions, tagger, corpus, batch_size, steps)
-            for part, steps_of in {"first": slice(5, steps // 4), "last": slice(-(steps // 4), None)}.items():
+            for part, steps_of in {"first": slice(5, max(6, steps // 4)), "last": slice(-(steps // 4), None)}.items():
                 before, now = (1 / statistics.median(results[name]["times"][steps_of]) for name in versions)
-                cells = (
-                    f"{corpus}-{SENTENCES}",
-                    batch_size,
-                    part,
-                    f"{before:.2f}",
-                    f"{now:.2f}",
-                    f"{now / before:.2f}",
-                )
-                print(f"| {' | '.join(map(str, cells))} |", flush=True)
+                setting = f"{corpus}-{SENTENCES} | {batch_size} | {part}"
+                print(f"| {setting} | {before:.2f} | {now:.2f} | {now / before:.2f} |", flush=True)
 
 
 def measure_layers() -> None:

@@ -15,7 +15,7 @@ import entaug
 from entaug.core.data import Sentence
 from entaug.core.mentions import Mention
 from entaug.taggers.relations import MAX_MENTIONS, NNW, THW, decode, relations
-from entaug.taggers.w2ner import GridDecoder, W2NERTagger
+from entaug.taggers.w2ner import _GELU, GridDecoder, W2NERTagger
 from helpers.counting import count_lines
 from helpers.strategies import sentences
 
@@ -344,3 +344,11 @@ def test_a_head_learns_twenty_sentences_by_heart(activation: Any) -> None:
         if step % 20 == 19 and head.decode(padded, lengths) == [one.mentions for one in gold]:
             break
     assert head.eval().decode(padded, lengths) == [one.mentions for one in gold]
+
+
+def test_activations_of_large_negative_numbers_are_zero_and_not_denormal() -> None:
+    large = torch.linspace(-40.0, -8.0, 1000, requires_grad=True)
+    _GELU(large).sum().backward()
+    assert not _GELU(large).any()
+    assert large.grad is not None
+    assert not large.grad.any()

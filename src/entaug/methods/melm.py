@@ -130,7 +130,7 @@ class MaskedEntityLM(TrainableAugmenter):
         model = self.masked_lm_
         assert isinstance(model, TrainableMaskedLM)
         key = ([s.fingerprint() for s in gold], self.train_mask_ratio)
-        self._predicted: dict[tuple[str | None, ...], list[list[tuple[str, float]]]] = {}
+        self._predicted: dict[tuple[int | str | None, ...], list[list[tuple[str, float]]]] = {}
         self.trained_: MaskedLM = self._train(model, texts, key, self.markers_) if gold else model
 
     def _training_text(self, sentence: Sentence, rng: Random) -> MaskedExample:
@@ -191,11 +191,11 @@ class MaskedEntityLM(TrainableAugmenter):
 
     def _predict(self, texts: list[MaskedText]) -> list[list[list[tuple[str, float]]]]:
         """Predictions for each gap of each text; the same few words of a sentence are often masked again."""
-        predicted, keys = self._predicted, [tuple(text) for text in texts]
+        num_predictions = self.max_rank * (_MORE if self.uses_guard else 1) + 1
+        predicted, keys = self._predicted, [(num_predictions, *text) for text in texts]
         if len(predicted) > _KEPT:
             predicted.clear()
         new = {key: text for key, text in zip(keys, texts, strict=True) if key not in predicted}
-        num_predictions = self.max_rank * (_MORE if self.uses_guard else 1) + 1
         predicted.update(zip(new, self.trained_.fill(list(new.values()), num_predictions), strict=True))
         return [predicted[key] for key in keys]
 

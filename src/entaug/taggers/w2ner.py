@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import ClassVar, Literal, NamedTuple
 
 import torch
@@ -25,8 +24,7 @@ BINS = 19
 DILATIONS = (1, 2, 3)
 # Exact GELU of large negative numbers is denormal, with which Intel processors compute many times more slowly, and
 # trainings became slower and slower. This form is 0 there.
-_gelu = partial(torch.nn.functional.gelu, approximate="tanh")
-_GELU = partial(torch.nn.GELU, approximate="tanh")
+_GELU = torch.nn.GELU(approximate="tanh")
 _IMPOSSIBLE = -1e4  # a logit; minus infinity times a probability of 0 would not be a number
 
 
@@ -81,11 +79,11 @@ class GridDecoder(torch.nn.Module):
         )
         self.of_grid = torch.nn.Sequential(
             torch.nn.Linear(len(DILATIONS) * channels, channels),
-            _GELU(),
+            _GELU,
             torch.nn.Linear(channels, num_relations, bias=False),
         )
-        self.of_rows = torch.nn.Sequential(torch.nn.Linear(wide, biaffine), _GELU())
-        self.of_columns = torch.nn.Sequential(torch.nn.Linear(wide, biaffine), _GELU())
+        self.of_rows = torch.nn.Sequential(torch.nn.Linear(wide, biaffine), _GELU)
+        self.of_columns = torch.nn.Sequential(torch.nn.Linear(wide, biaffine), _GELU)
         self.pairs = torch.nn.Parameter(torch.empty(num_relations, biaffine, biaffine))
         self.single_rows = torch.nn.Linear(biaffine, num_relations, bias=False)
         self.single_columns = torch.nn.Linear(biaffine, num_relations, bias=False)
@@ -202,13 +200,13 @@ class GridDecoder(torch.nn.Module):
         positions = torch.arange(words.shape[1], device=words.device)
         offsets = positions[None] - positions[:, None]
         embedded = self.distance(_distance_bins(offsets)) + self.region((offsets > 0).long())
-        grid = _gelu(self.reduce(pairs) + embedded)
+        grid = _GELU(self.reduce(pairs) + embedded)
         # Padding is 0, as is what a convolution reads outside the grid, so it has no influence.
         mask = (word_mask[:, None, :, None] & word_mask[:, None, None, :]).to(grid.dtype)
         grid = self.dropout_of_grid(grid.permute(0, 3, 1, 2)) * mask
         levels = []
         for convolution in self.convolutions:
-            convolved = _gelu(convolution(grid))
+            convolved = _GELU(convolution(grid))
             grid = (grid + convolved if self.residual else convolved) * mask
             levels.append(grid)
         dropped: torch.Tensor = self.dropout_of_grid(torch.cat(levels, dim=1))
