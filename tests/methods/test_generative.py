@@ -455,6 +455,8 @@ def test_dynamic_masking_hides_half_of_the_keywords_give_or_take_one() -> None:
     assert statistics.mean(shown) == pytest.approx(5, abs=0.06)
     # A normal draw of one keyword's spread, rounded: variance 1 + 1/12.
     assert statistics.pstdev(shown) == pytest.approx((13 / 12) ** 0.5, rel=0.05)
+    shown = [sum(p.startswith("w") for p in mask_keywords([template], rng, 0)) for _ in range(100)]
+    assert set(shown) == {10}  # without a mean none are masked
 
 
 # -------------------------------------------------------------------------------------------------------------- aclm

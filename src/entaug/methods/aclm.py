@@ -106,10 +106,10 @@ def select_keywords(
 
 
 def mask_keywords(templates: Sequence[Template], rng: Random, mean: float) -> list[str]:
-    """Join templates, with a normally distributed share of the keywords masked (standard deviation: one keyword)."""
+    """Join templates, with a normal share of the keywords masked (standard deviation: one keyword; none for mean 0)."""
     keywords = [(number, i) for number, template in enumerate(templates) for i in template.keywords]
     hidden: set[tuple[int, int]] = set()
-    if keywords:
+    if keywords and mean:
         share = rng.gauss(mean, 1 / len(keywords))
         count = min(len(keywords), max(0, round(share * len(keywords))))
         hidden = set(rng.sample(keywords, count))
@@ -149,7 +149,7 @@ class ACLM(GenerativeAugmenter, PromptedAugmenter):
         candidates: see `Augmenter`; texts that are drawn for each sentence, of which the best is kept.
         num_attention_layers: the number of layers, from the last, whose attentions are summed.
         mask_ratio: the mean share of keywords that are also masked (starter: 0.3; paper: 0.5); the standard deviation
-            is one keyword.
+            is one keyword; 0 for none.
         mixner_probability: the probability that a template is joined with that of a similar sentence (starter: 0,
             because the starter model rarely makes one sentence of two). (The paper draws from a normal distribution
             around 0.5 and joins above 0.7, without giving its standard deviation; 0.8, as in its code, corresponds to
