@@ -239,7 +239,7 @@ def _measured_part(name: str) -> list[str]:
 # Short words for the README and a heading for the choosing page, by the beginning of `MethodInfo.cost`.
 _COSTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "seconds": ("seconds: rules", ("rules",)),
-    "minutes": (
+    "seconds to minutes": (
         "seconds to minutes: a parser, a translator, or one model pass per word",
         ("parsing", "one pass", "two translations"),
     ),
@@ -257,8 +257,8 @@ _COSTS: dict[str, tuple[str, tuple[str, ...]]] = {
 _LANGUAGES: dict[str, tuple[str, set[str]]] = {
     "any": ("any language, no model needed", set()),
     "any with a parser": (
-        "any with a spaCy pipeline that has a parser (or your own trees)",
-        {"dependency_parser", "constituency_parser"},
+        "any with a spaCy pipeline that has a parser (or your own trees); `cassi` also needs an encoder",
+        {"dependency_parser", "constituency_parser", "encoder"},
     ),
     "any with translators": (
         "any with translators there and back, an encoder and a language model",
@@ -266,7 +266,7 @@ _LANGUAGES: dict[str, tuple[str, set[str]]] = {
     ),
     "any with a language model": (
         "any with a language model",
-        {"masked_lm", "generator", "tagger", "encoder", "token_lm", "dependency_parser"},
+        {"masked_lm", "generator", "tagger", "encoder", "token_lm"},
     ),
     "English": ("English", {"lexicon"}),
 }
