@@ -205,7 +205,10 @@ def test_a_run_is_not_gone_on_with_by_models_that_were_prepared_since(
     monkeypatch.setattr(checkpoints, "_CHECKPOINT_SECONDS", 0.0)
     with pytest.raises(KeyboardInterrupt):
         augment_file(
-            TRAIN, tmp_path / "out.jsonl", make("lm", guard=True, dependency_parser="auto"), progress=interrupt_after(1)
+            TRAIN,
+            tmp_path / "out.jsonl",
+            make("lm", guard=True, dependency_parser="auto"),
+            progress=interrupt_after(65),
         )
     assert (tmp_path / "out.jsonl.partial").exists()
     monkeypatch.setattr("entaug.backends.component.is_starter_prepared", kind.__eq__)
@@ -317,7 +320,7 @@ def test_names_that_are_too_long(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 def stopped_and_gone_on(gold: Path, out: Path, method: str, **options: Any) -> AugmentSummary:
     with pytest.raises(KeyboardInterrupt):
-        augment_file(gold, out, create_augmenter(method), progress=interrupt_after(0), **options)
+        augment_file(gold, out, create_augmenter(method), progress=interrupt_after(256), **options)
     return augment_file(gold, out, create_augmenter(method), **options)
 
 
@@ -338,6 +341,16 @@ def test_going_on_with_flattened_mentions_gives_the_same_bytes(tmp_path: Path, s
     assert summary.resumed_at >= 256
     assert summary.statistics.missing["made before"] >= 299  # one draw may have been unlucky ten times
     assert (tmp_path / "out.conll").read_bytes() == (tmp_path / "whole.conll").read_bytes()
+
+
+def test_a_slow_method_is_saved_before_many_sources_are_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("entaug.methods.augment._SECONDS", -1.0)
+    with pytest.raises(KeyboardInterrupt):
+        augment_file(TRAIN, tmp_path / "out.jsonl", create_augmenter("mr", copies=10), progress=interrupt_after(18))
+    summary = augment_file(TRAIN, tmp_path / "out.jsonl", create_augmenter("mr", copies=10))
+    assert summary.resumed_at == 20  # batches of four sources with ten copies each
+    augment_file(TRAIN, tmp_path / "whole.jsonl", create_augmenter("mr", copies=10))
+    assert (tmp_path / "out.jsonl").read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
 
 
 @pytest.mark.parametrize("name", ["out.conll", "out.jsonl"])

@@ -35,7 +35,7 @@ def interrupt_after(sentences: int) -> Callable[[str, int, int | None], None]:
     """A progress callback that interrupts a run after so many augmented sentences."""
 
     def progress(stage: str, done: int, total: int | None) -> None:
-        if stage == "augmenting" and done >= sentences:
+        if stage == "augmenting" and done >= max(1, sentences):
             raise KeyboardInterrupt
 
     return progress

@@ -50,7 +50,7 @@ from entaug.formats.file_job import (
     usage_of_models,
 )
 from entaug.formats.files import find_format
-from entaug.methods.base import Augmenter
+from entaug.methods.base import Augmenter, window_of
 from entaug.methods.combined import CombinedAugmenter
 from entaug.methods.statistics import CorpusStatistics, sentence_counts
 from entaug.methods.types import REVIEWED, Accepted, Rejected, RunStatistics
@@ -58,7 +58,8 @@ from entaug.teacher.corrections import count_corrections
 from entaug.teacher.relabel import check_soft_labels, count_changes, notes_on_soft_labels
 
 _KEPT = 16 << 20  # bytes of an input whose sentences are kept in memory between the passes
-_BATCH = 64  # source sentences between two checkpoints
+_BATCH = 64  # source sentences between two checkpoints, if these do not take long
+_SECONDS = 1.0  # after which a checkpoint does not wait for them
 _MOST_BATCHES = 16  # of a block
 _EXAMPLES = 3
 _EXAMPLE_SOURCES = 64  # of a block whose new sentences are offered as examples
@@ -158,7 +159,8 @@ def augment_file(
                 summary = run.read(output, writer, copy_gold=not only_new)
                 if job.allow_loss:  # by default everything may be lost, and the notes tell what
                     job.settle_losses(summary.lost.copy(), run.work.target_file)
-                results = Results(run.work.target_file, writer, summary, progress, with_gold=not only_new)
+                window = window_of(getattr(augmenter, "augmenters", [augmenter]))
+                results = Results(run.work.target_file, writer, summary, progress, not only_new, window)
                 results.write(run.drawn(summary.resumed_at, summary.before.sentences, summary.before.sentences))
                 results.conclude(run.work.review.counts)
                 summary.notes += augmenter.advice(summary.statistics)
@@ -548,6 +550,7 @@ class Results:
     summary: AugmentSummary
     progress: Progress
     with_gold: bool
+    window: int = _BATCH
 
     def __post_init__(self) -> None:
         summary, state = self.summary, self.writer.state
@@ -572,6 +575,9 @@ class Results:
         texts: list[str] = []
         rejected: list[str] = []
         done = first = summary.resumed_at
+        total = summary.before.sentences
+        saved = time.monotonic()
+        self.progress("augmenting", done, total)
         for done, (requested, outcomes, _) in enumerate(drawn, start=first + 1):
             statistics.sources += 1
             statistics.requested += requested
@@ -588,7 +594,9 @@ class Results:
                     summary.after.add_counts(counts)
                     self._filled.update(filled)
                     summary.examples += filter(self._is_varied, examples)
-            if not done % _BATCH:
+            is_slow = time.monotonic() - saved > _SECONDS
+            if not done % (self.window if is_slow else _BATCH):
+                saved = time.monotonic()
                 writer.write(texts)
                 writer.write_rejected(rejected)
                 texts.clear()
@@ -601,11 +609,11 @@ class Results:
                         "after": summary.after.to_dict(),
                     }
                 )
-                if not done % (4 * _BATCH):
-                    self.progress("augmenting", done, summary.before.sentences)
+                if is_slow or not done % (4 * _BATCH):
+                    self.progress("augmenting", done, total)
         writer.write(texts)
         writer.write_rejected(rejected)
-        self.progress("augmenting", done, summary.before.sentences)
+        self.progress("augmenting", done, total)
 
     def conclude(self, review: Sequence[int]) -> None:
         """Add the notes on the whole output."""

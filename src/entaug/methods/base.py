@@ -201,6 +201,12 @@ def _drawn_ahead(pending: Sequence[Draft], num_candidates: int, limit: int) -> l
     return [d for n in range(max(counts)) for d, count in zip(pending, counts, strict=True) if n < count]
 
 
+def window_of(methods: Iterable[Augmenter]) -> int:
+    """The number of source sentences processed in one batch: fewer of them if each has several copies."""
+    # Halved, so that it divides what a checkpoint ends at, and a resumed run asks models for the same batches.
+    return min(max(1, method.window_size >> ((method.copies or 1) - 1).bit_length()) for method in methods)
+
+
 class Run:
     """One pass of one or more methods over a corpus."""
 
@@ -214,7 +220,7 @@ class Run:
         self._target = target
         self._review = review
         self._methods = [_MethodRun(method) for method in methods]
-        self._window_size = min(method.window_size for method in methods)
+        self._window_size = window_of(methods)
 
     def results(
         self, sources: Iterable[Sentence], keys: Iterable[str]
@@ -378,7 +384,7 @@ class Augmenter(Component, abc.ABC):
 
     info: ClassVar[MethodInfo]
     window_size: ClassVar[int] = 64
-    """The number of source sentences processed in one batch; results do not depend on it."""
+    """The number of source sentences processed in one batch, for one copy of each; results do not depend on it."""
     draws_ahead: ClassVar[bool] = False
     """Whether all random numbers of a batch of requests are drawn before a model is asked: then several of one draft
     may stand in it."""
