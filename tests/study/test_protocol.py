@@ -286,7 +286,6 @@ def record_of(run: Any, f1: float, dev: float | None = None) -> RunRecord:
         new=1,
         test=scores(f1),
         dev=None if dev is None else scores(dev),
-        search=run.search,
     )
 
 
