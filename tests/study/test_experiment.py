@@ -487,6 +487,20 @@ def test_records_survive_half_a_line_and_a_change_of_plan(bert: Path, tmp_path: 
     assert len(RecordStore(folder).records) == len(schedule.runs)
 
 
+def test_no_record_is_lost_where_others_run_an_edited_plan(bert: Path, tmp_path: Path) -> None:
+    mine, other, third = schedule_of(tmp_path, bert, "seeds = [1, 2]").runs[:3]
+    folder = tmp_path / "plan"
+    old = RecordStore(folder)  # of a process that runs for long
+    for run in (other, third):  # what is executed by the plan of before goes to the other file
+        store = RecordStore(folder)
+        store.append(f1_record(run, 0.5), 1.0)
+        store.sort(labels_of([run]))
+    old.append(f1_record(mine, 0.5), 1.0)
+    old.refresh()
+    old.sort(labels_of([mine]))
+    assert RecordStore(folder).records.keys() == {mine.key, other.key, third.key}
+
+
 @pytest.mark.parametrize("files", [1, 2, 3])
 def test_no_record_is_lost_where_sorting_is_interrupted(
     files: int, bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

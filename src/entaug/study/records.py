@@ -326,6 +326,9 @@ class RecordStore:
 
     def sort(self, labels: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
         """Write the records of an experiment in its order and under its labels; move all others to another file."""
+        for value in _valid_lines(self.folder / _OTHERS_FILE):  # a process with another plan may have moved some there
+            if value.get("key") not in self.records:
+                self._add([value])
         ordered = [replace(self.records[key], **fields) for key, fields in labels if key in self.records]
         keys = {key for key, _ in labels}
         others = [record for key, record in sorted(self.records.items()) if key not in keys]
