@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import random
@@ -27,7 +28,7 @@ from entaug.backends.processes import interrupts_blocked
 from entaug.commands.main import main
 from entaug.core.data import Sentence
 from entaug.core.mentions import Mention
-from entaug.errors import EntaugError, InputError, MissingModelError, ParameterError
+from entaug.errors import EntaugError, InputError, MissingModelError, OutputError, ParameterError
 from entaug.files.atomic import atomic_file
 from entaug.files.locks import lock
 from entaug.metrics.span_f1 import MatchCounts, Scores
@@ -558,6 +559,19 @@ def test_lines_that_are_no_records_are_passed_over(bert: Path, tmp_path: Path) -
     ]
     (tmp_path / "plan" / "runs.jsonl").write_bytes(b"\n".join([*bad, json.dumps(good).encode(), b""]))
     assert RecordStore(tmp_path / "plan").records == {record.key: record}
+
+
+def test_a_full_disk_is_told_with_the_file_of_the_record(
+    bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [run, *_] = schedule_of(tmp_path, bert, "seeds = [1]").runs
+
+    def fail(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("entaug.study.records.os.fsync", fail)
+    with pytest.raises(OutputError, match=r"times\.jsonl: cannot be written \(No space left.*free some space"):
+        RecordStore(tmp_path / "plan").append(f1_record(run, 0.5), 1.0)
 
 
 # ------------------------------------------------------------------------------------------------------------ failures

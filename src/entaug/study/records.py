@@ -24,7 +24,7 @@ import orjson
 
 from entaug.config.params import Check, construct, parameters, validate
 from entaug.errors import InputError, ParameterError
-from entaug.files.atomic import atomic_file
+from entaug.files.atomic import atomic_file, output_error
 from entaug.metrics.span_f1 import Scores
 
 RECORDS_FILE = "runs.jsonl"
@@ -315,14 +315,10 @@ class RecordStore:
         self.seconds[record.key] = round(seconds, 2)
         time = {"key": record.key, "seconds": self.seconds[record.key]}
         for name, value in ((_TIMES_FILE, time), (RECORDS_FILE, record.to_dict())):
-            with (self.folder / name).open("ab+") as stream:
-                if stream.tell():
-                    stream.seek(-1, os.SEEK_END)
-                    if stream.read() != b"\n":  # a killed run left half a line
-                        stream.write(b"\n")
-                stream.write(_to_line(value))
-                stream.flush()
-                os.fsync(stream.fileno())
+            try:
+                _append_line(self.folder / name, _to_line(value))
+            except OSError as error:
+                raise output_error(self.folder / name, error) from None
 
     def sort(self, labels: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
         """Write the records of an experiment in its order and under its labels; move all others to another file."""
@@ -339,6 +335,17 @@ class RecordStore:
             if records or (self.folder / name).exists():
                 with atomic_file(self.folder / name) as stream:
                     stream.writelines(_to_line(record.to_dict()) for record in records)
+
+
+def _append_line(path: Path, line: bytes) -> None:
+    with path.open("ab+") as stream:
+        if stream.tell():
+            stream.seek(-1, os.SEEK_END)
+            if stream.read() != b"\n":  # a killed run left half a line
+                stream.write(b"\n")
+        stream.write(line)
+        stream.flush()
+        os.fsync(stream.fileno())
 
 
 def _to_line(value: Mapping[str, Any]) -> bytes:
