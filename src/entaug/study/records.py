@@ -21,6 +21,7 @@ from statistics import fmean
 from typing import Annotated, Any
 
 import orjson
+from annotated_types import Interval
 
 from entaug.config.params import Check, construct, parameters, validate
 from entaug.errors import InputError, ParameterError
@@ -55,7 +56,7 @@ class RunRecord:
     size: int
     tagger: str
     arm: str
-    ratio: float
+    ratio: Annotated[float, Interval(ge=0, le=100)]
     seed: int
     steps: int
     new: int
