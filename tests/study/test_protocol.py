@@ -229,6 +229,12 @@ def test_test_sets_that_would_be_one_file_are_refused(schedule_of: Any) -> None:
         schedule_of(mixture)
 
 
+def test_corpora_that_would_share_a_file_are_refused(schedule_of: Any) -> None:
+    message = "a.16 and a would both have their sentences in .*a.16.5.train.jsonl; give one of them another name"
+    with pytest.raises(EntaugError, match=message):
+        schedule_of(corpus("a", subset_seed="[5, 6]") + corpus("a.16", sizes="[5]"))
+
+
 def test_keys_of_runs_do_not_depend_on_options_that_are_not_used(schedule_of: Any) -> None:
     [run] = schedule_of(corpus()).runs
     assert "warmup_steps" not in run.config()["training"]
