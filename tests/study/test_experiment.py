@@ -123,6 +123,7 @@ test = "{TEST}"
         (('name = "mr"', f'name = "mr"\nlabel = "{"é" * 60}"'), "label", "at most 100 bytes"),
         (("sizes = [16]", 'sizes = [1.0]\nsubset = "fraction"'), "sizes", "shares"),
         (("sizes = [16]", 'sizes = [0.0001]\nsubset = "fraction"'), "sizes", "not even one"),
+        (("sizes = [16]", 'sizes = [0.2, 0.201]\nsubset = "fraction"'), "sizes", "are the same number"),
         (("sizes = [16]", 'sizes = [16]\noptions = {scheme = "x"}'), "options", "tag scheme"),
         (("sizes = [16]", 'sizes = [16]\n[corpora.options]\nscheme = "x"'), "[corpora.options]", "tag scheme"),
         (("[training]\nepochs = 1", '["training"]\n"epochs" = 0'), '"epochs"', "epochs must be"),

@@ -167,6 +167,9 @@ class _CorpusSplitter:
                 subsets = draw(corpus.subset, train, sizes, seed)
             except EntaugError as error:
                 raise self.error("sizes", error.message, error.remedy) from None
+        if len(subsets) < len(sizes):
+            message = f"of {len(train):,} sentences of {corpus.name}, several of these shares are the same number"
+            raise self.error("sizes", message, "leave out one of them")
         self.check_ratios(min(subsets))
         for size, subset in subsets.items():
             if not any(sentence.mentions for sentence in subset):
