@@ -61,6 +61,8 @@ def test_ace_has_offsets_without_tags(tmp_path: Path) -> None:
     first, second = sentences_of("ace", tmp_path)
     assert shown(first) == [("ORG", "Ask & Co"), ("PER", "Lawyers of Ask & Co")]
     assert shown(second) == [("PER", "They")]
+    (tmp_path / "a.sgm").write_text(sgm.replace("rest", "&reg"))  # no entity, for want of a semicolon
+    assert shown(sentences_of("ace", tmp_path)[1]) == [("PER", "They")]
     (tmp_path / "a.sgm").write_text(sgm.replace("Lawyers", "The lawyers"))
     with pytest.raises(InputError, match=r"a\.apf\.xml: the mention says 'Ask & Co', but the text has .*line ends"):
         sentences_of("ace", tmp_path)

@@ -38,7 +38,7 @@ def read_ace(path: Path, report: ReadReport) -> Documents:
         raw = _TAG.sub("", _text_of(file.with_name(file.name.replace(".apf.xml", ".sgm")), file))
         escapes = [match.end() for match in _ENTITY.finditer(raw)]
         shorter = [match.end() - match.start() - 1 for match in _ENTITY.finditer(raw)]
-        text, mentions = html.unescape(raw) if escapes else raw, []
+        text, mentions = _ENTITY.sub(lambda match: html.unescape(match[0]), raw), []
         for entity in _parsed(file).iter("entity"):
             for extent in entity.iterfind("entity_mention/extent/charseq"):
                 places = extent.get("START", ""), extent.get("END", "")
