@@ -83,6 +83,18 @@ def test_share_of_both_years_is_discontinuous(tmp_path: Path) -> None:
     write_files(folder, pipes__n2_DOT_pipe="n2.txt||Disease_Disorder||C1||0||4\n")
     with pytest.raises(InputError, match=r"n2\.pipe:1: no text n2"):
         sentences_of("share", folder)
+    for line in ("n1", "n1.txt|0-x,15-22|C1", "n1.txt|0-11,|C1", f"n1.txt|0-{'9' * 5000}|C1", "n1.txt||D||C1||0"):
+        write_files(folder, pipes__n2_DOT_pipe=f"\n{line}\n")
+        with pytest.raises(InputError, match=r"n2\.pipe:2: .* is no mention"):
+            sentences_of("share", folder)
+
+
+def test_different_texts_of_one_name_are_refused(tmp_path: Path) -> None:
+    folder = write_files(tmp_path, a__n1_DOT_txt="pain", b__n1_DOT_txt="pain", n1_DOT_pipe="n1|0-4|C1\n")
+    assert len(sentences_of("share", folder)) == 1
+    write_files(folder, b__n1_DOT_txt="no pain")
+    with pytest.raises(InputError, match=r"b.n1\.txt: is another text than .*a.n1\.txt, of the same name"):
+        sentences_of("share", folder)
 
 
 def test_cadec_keeps_reactions(tmp_path: Path) -> None:
@@ -141,8 +153,9 @@ def test_brackets_of_ontonotes_must_match(name: str, message: str, tmp_path: Pat
         sentences_of("ontonotes", tmp_path)
 
 
-def test_places_of_ace_are_numbers(tmp_path: Path) -> None:
-    extent = '<extent><charseq START="x" END="2">Bob</charseq></extent>'
+@pytest.mark.parametrize("place", ["x", "9" * 5000])
+def test_places_of_ace_are_numbers(place: str, tmp_path: Path) -> None:
+    extent = f'<extent><charseq START="{place}" END="2">Bob</charseq></extent>'
     xml = f'<a><entity TYPE="PER"><entity_mention>{extent}</entity_mention></entity></a>'
     write_files(tmp_path, a_DOT_sgm="<DOC>Bob ran.</DOC>", a_DOT_apf_DOT_xml=xml)
     with pytest.raises(InputError, match=r"a\.apf\.xml: the mention 'Bob' has no numbers as START and END"):

@@ -29,7 +29,8 @@ _TAG, _ENTITY = re.compile(r"<[^<>]+>"), re.compile(r"&(?:amp|lt|gt|quot|apos);"
 _GENIA_TYPES = ("protein", "DNA", "RNA", "cell_type", "cell_line")
 _NAMES = 10  # the column of names in CoNLL 2012
 _BRACKETS = "correct the brackets of column 11"
-_RANGE = re.compile(r"(\d+)-(\d+)")
+_RANGES = re.compile(r"\d{1,9}-\d{1,9}(,\d{1,9}-\d{1,9})*")
+_NUMBER = re.compile(r"\d{1,9}")
 
 
 def read_ace(path: Path, report: ReadReport) -> Documents:
@@ -42,7 +43,7 @@ def read_ace(path: Path, report: ReadReport) -> Documents:
         for entity in _parsed(file).iter("entity"):
             for extent in entity.iterfind("entity_mention/extent/charseq"):
                 places = extent.get("START", ""), extent.get("END", "")
-                if not all(map(str.isdecimal, places)):
+                if not all(map(_NUMBER.fullmatch, places)):
                     what = f"the mention {''.join(extent.itertext())[:40]!r} has no numbers as START and END"
                     raise InputError(what, path=str(file), remedy="take the file as it was distributed")
                 start, end = int(places[0]), int(places[1]) + 1  # END is within
@@ -55,16 +56,21 @@ def read_ace(path: Path, report: ReadReport) -> Documents:
 def read_share(path: Path, report: ReadReport) -> Documents:
     """ShARe/CLEF 2013 (``NAME||Disease_Disorder||CUI||start||end``) and 2014 (``NAME|start-end,start-end|CUI``)."""
     annotations = _files(path, ".pipe", ".pipe.txt")
-    texts = {file.stem: file for file in _files(path, ".text", ".txt") if file not in annotations}
+    texts: dict[str, Path] = {}
+    for file in _files(path, ".text", ".txt"):
+        if file not in annotations and _read_text(other := texts.setdefault(file.stem, file)) != _read_text(file):
+            remedy = "name the folder with one of them"
+            raise InputError(f"is another text than {other}, of the same name", path=str(file), remedy=remedy)
     found: dict[str, list[CharMention]] = {name: [] for name in texts}
     for file in annotations:
         for number, line in enumerate(_read_text(file).splitlines(), 1):
             name, *cells = line.strip().split("||" if "||" in line else "|")
-            if not cells:
+            if not line.strip():
                 continue
-            ranges = cells[2:] if "||" in line else [place for pair in _RANGE.findall(cells[0]) for place in pair]
+            is_new = bool(cells and _RANGES.fullmatch(cells[0]))
+            ranges = re.split("[-,]", cells[0]) if is_new else cells[2:]
             name = name.removesuffix(".text").removesuffix(".txt")
-            if name not in found or not ranges or len(ranges) % 2 or not all(map(str.isdecimal, ranges)):
+            if name not in found or not ranges or len(ranges) % 2 or not all(map(_NUMBER.fullmatch, ranges)):
                 what = f"no text {name}" if name not in found else f"{line[:60]!r} is no mention"
                 raise InputError(what, path=str(file), line=number, remedy="keep texts and annotations in one folder")
             places = [*map(int, ranges)]
