@@ -137,6 +137,8 @@ def test_ontonotes_has_names_in_brackets(tmp_path: Path) -> None:
     first, second = sentences_of("ontonotes", tmp_path)
     assert (first.tokens[-1], shown(first)) == (".", [("GPE", "New York"), ("PERSON", "Ada")])
     assert (second.tokens, second.id) == (("Yes",), "bc/x/00/x_0001:2")
+    write_files(tmp_path, bc__x_DOT_v4_auto_conll=row(0, "Yes", "(PERSON)") + "\n")  # predicted
+    assert len(sentences_of("ontonotes", tmp_path)) == 2
     write_files(tmp_path, bc__y_DOT_v4_gold_conll="a b c\n")
     with pytest.raises(InputError, match=r"y\.v4_gold_conll:1: 3 columns; name files of CoNLL 2012"):
         sentences_of("ontonotes", tmp_path)
@@ -144,7 +146,11 @@ def test_ontonotes_has_names_in_brackets(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("(PERSON*", ":2: the name PERSON has no end in its sentence"), ("*)", ":2: a name ends that did not begin")],
+    [
+        ("(PERSON*", ":2: the name PERSON has no end in its sentence"),
+        ("*)", ":2: a name ends that did not begin"),
+        ("B-PERSON", ":2: 'B-PERSON' has no brackets of names"),
+    ],
 )
 def test_brackets_of_ontonotes_must_match(name: str, message: str, tmp_path: Path) -> None:
     rows = ["#begin document (bc/x/00/x_0001); part 000", f"bc/x 0 0 Ada NN (TOP* - - - speaker {name} * -", ""]

@@ -130,6 +130,8 @@ def read_ontonotes(path: Path, report: ReadReport) -> Documents:
     """OntoNotes in the columns of CoNLL 2012: the names, in brackets that begin and end beside words."""
     del report
     for file in _files(path, "_conll"):
+        if file.name.endswith("auto_conll") and file.with_name(f"{file.name[:-10]}gold_conll").exists():
+            continue  # names that a program found
         sentences: list[Sentence] = []
         name, words, mentions, begun = file.name, list[str](), list[Mention](), list[tuple[str, int]]()
         for number, line in enumerate([*_read_text(file).splitlines(), ""], 1):
@@ -147,6 +149,9 @@ def read_ontonotes(path: Path, report: ReadReport) -> Documents:
                 if len(columns) <= _NAMES:
                     what, remedy = f"{len(columns)} columns", "name files of CoNLL 2012 (_gold_conll)"
                     raise InputError(what, path=str(file), line=number, remedy=remedy)
+                if re.sub(r"\([^()*]+|[*)]", "", columns[_NAMES]) not in ("", "-"):
+                    what = f"{columns[_NAMES]!r} has no brackets of names"
+                    raise InputError(what, path=str(file), line=number, remedy=_BRACKETS)
                 words.append(columns[3].removeprefix("/") if columns[3] in ("/.", "/?", "/-") else columns[3])
                 begun += [(label, len(words) - 1) for label in re.findall(r"\(([^()*]+)", columns[_NAMES])]
                 for _ in range(columns[_NAMES].count(")")):
