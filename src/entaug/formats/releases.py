@@ -12,6 +12,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Literal
 from xml.etree import ElementTree as ET
 
 from entaug.core.data import Sentence
@@ -24,7 +25,6 @@ from entaug.formats.text import CharMention, Document, SegmentationOptions, spli
 
 Documents = Iterator[tuple[str, list[Sentence]]]
 """The names of documents, with their sentences."""
-_OPTIONS = SegmentationOptions(split="sentences", misaligned="cut")
 _TAG, _ENTITY = re.compile(r"<[^<>]+>"), re.compile(r"&(?:amp|lt|gt|quot|apos);")
 _GENIA_TYPES = ("protein", "DNA", "RNA", "cell_type", "cell_line")
 _NAMES = 10  # the column of names in CoNLL 2012
@@ -92,7 +92,8 @@ def read_cadec(path: Path, report: ReadReport) -> Documents:
                 label, ranges = place.split(" ", 1)
                 spans = tuple((int(start), int(end)) for start, end in (one.split() for one in ranges.split(";")))
             except ValueError:
-                raise InputError(f"{line[:60]!r} is no mention", path=str(file), line=number) from None
+                remedy = "take the file as it was distributed"
+                raise InputError(f"{line[:60]!r} is no mention", path=str(file), line=number, remedy=remedy) from None
             if label == "ADR":
                 mentions.append(CharMention(label, spans))
         yield _cut(file.stem, text, mentions, file, report)
@@ -107,8 +108,7 @@ def read_genia(path: Path, report: ReadReport) -> Documents:
             for number, element in enumerate(article.iter("sentence"), 1):
                 mentions: list[CharMention] = []
                 text = _genia_text(element, 0, mentions)
-                whole = SegmentationOptions(split="none", misaligned="cut")
-                sentences += split_document(Document(text, mentions, f"{name}:{number}"), whole, report)
+                sentences += _cut(f"{name}:{number}", text, mentions, file, report, split="none")[1]
             yield name, sentences
 
 
@@ -199,8 +199,8 @@ def _parsed(file: Path) -> ET.Element:
         raise InputError("declares XML entities", path=str(file), remedy="take the file as it was distributed")
     try:
         return ET.fromstring(contents)  # noqa: S314 - see above
-    except ET.ParseError as error:
-        raise InputError(f"is no XML ({error})", path=str(file)) from None
+    except (ET.ParseError, LookupError, ValueError) as error:  # or an encoding that is not known
+        raise InputError(f"is no XML ({error})", path=str(file), remedy="take the file as it was distributed") from None
 
 
 def _checked(mention: CharMention, text: str, words: str, file: Path) -> CharMention:
@@ -213,12 +213,18 @@ def _checked(mention: CharMention, text: str, words: str, file: Path) -> CharMen
 
 
 def _cut(
-    name: str, text: str, mentions: Iterable[CharMention], file: Path, report: ReadReport
+    name: str,
+    text: str,
+    mentions: Iterable[CharMention],
+    file: Path,
+    report: ReadReport,
+    split: Literal["sentences", "none"] = "sentences",
 ) -> tuple[str, list[Sentence]]:
     """The sentences of a document; of mentions with the same characters and label the first."""
     unique = {(mention.label, mention.spans): mention for mention in mentions}
     try:
-        return name, split_document(Document(text, [*unique.values()], name), _OPTIONS, report)
+        options = SegmentationOptions(split=split, misaligned="cut")
+        return name, split_document(Document(text, [*unique.values()], name), options, report)
     except InputError as error:
-        error.locate(str(file))
+        error.locate(str(file), record=name)
         raise
