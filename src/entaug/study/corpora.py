@@ -207,8 +207,11 @@ def _documents(corpus: PaperCorpus, source: Path, done: Prepared) -> dict[str, S
     """The sentences of each document; where there are none, each sentence is one."""
     if corpus.reader in READERS:
         report = ReadReport(repair=True)
-        documents = dict(READERS[corpus.reader](source, report))
+        found = [*READERS[corpus.reader](source, report)]
+        documents = dict(found)
         done.notes += report.lines()
+        if double := len(found) - len(documents):
+            done.notes.append(f"{double:,} documents have the name of a later one, which is taken in their place")
         if corpus.ordered:  # by sentences
             return {f"{name} {i}": [s] for name, some in documents.items() for i, s in enumerate(some)}
         return {**documents}
