@@ -118,6 +118,13 @@ def test_documents_of_one_name_are_noted(tmp_path: Path) -> None:
     assert done.notes[0] == "1 documents have the name of a later one, which is taken in their place"
 
 
+def test_sentences_that_a_corpus_has_twice_are_kept(tmp_path: Path) -> None:
+    rows = [f"Ana\tB-PER\nide{number}\tO\n" for number in range(8)]
+    (tmp_path / "hr.conll").write_text("\n".join([*rows, *rows[:2]]))
+    done = data("reldi-hr", tmp_path / "out", source=tmp_path / "hr.conll")
+    assert sum(done.sentences.values()) == 10
+
+
 def share13(folder: Path) -> Path:
     """Four documents as the corpus is distributed."""
     folder.mkdir()
