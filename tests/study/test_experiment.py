@@ -559,7 +559,11 @@ def test_lines_that_are_no_records_are_passed_over(bert: Path, tmp_path: Path) -
         json.dumps({**good, "key": "z", "test": {"by_type": {"X": {}}}}).encode(),
     ]
     (tmp_path / "plan" / "runs.jsonl").write_bytes(b"\n".join([*bad, json.dumps(good).encode(), b""]))
-    assert RecordStore(tmp_path / "plan").records == {record.key: record}
+    for name in ("other-runs.jsonl", "times.jsonl"):
+        (tmp_path / "plan" / name).write_bytes(b'{}\n{"key": [], "seconds": 1}\n{"key": "x", "seconds": "1"}\n')
+    store = RecordStore(tmp_path / "plan")
+    store.sort(labels_of(runs))
+    assert (store.records, store.seconds) == ({record.key: record}, {})
 
 
 def test_a_full_disk_is_told_with_the_file_of_the_record(

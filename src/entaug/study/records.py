@@ -284,7 +284,8 @@ class RecordStore:
         self._last = (0, b"")  # the last line of the file of records that was read: its place and its beginning
         self._add(_valid_lines(folder / _OTHERS_FILE))
         self.refresh()
-        self.seconds: dict[str, float] = {v["key"]: v["seconds"] for v in _valid_lines(folder / _TIMES_FILE)}
+        times = ((v.get("key"), v.get("seconds")) for v in _valid_lines(folder / _TIMES_FILE))
+        self.seconds = {key: float(s) for key, s in times if isinstance(key, str) and isinstance(s, int | float)}
 
     def refresh(self) -> None:
         """Read the records that other processes have written meanwhile."""
@@ -323,9 +324,9 @@ class RecordStore:
 
     def sort(self, labels: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
         """Write the records of an experiment in its order and under its labels; move all others to another file."""
-        for value in _valid_lines(self.folder / _OTHERS_FILE):  # a process with another plan may have moved some there
-            if value.get("key") not in self.records:
-                self._add([value])
+        known = {**self.records}
+        self._add(_valid_lines(self.folder / _OTHERS_FILE))  # a process with another plan may have moved some there
+        self.records |= known
         ordered = [replace(self.records[key], **fields) for key, fields in labels if key in self.records]
         keys = {key for key, _ in labels}
         others = [record for key, record in sorted(self.records.items()) if key not in keys]
