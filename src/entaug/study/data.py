@@ -160,7 +160,7 @@ class _CorpusSplitter:
             message = f"a subset of {max(sizes):,} is larger than {corpus.name} with {len(train):,} sentences"
             raise self.error("sizes", message)
         if corpus.subset_ids:
-            named = ((int(size), corpus.ids_file(size)) for size in sizes)
+            named = ((int(size), corpus.ids_file(size)) for size in sorted(sizes))
             subsets = {size: select(train, file, size) for size, file in named if file}
         else:
             try:
