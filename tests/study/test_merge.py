@@ -232,6 +232,8 @@ def test_the_command_checks_and_merges(
     assert main(arguments) == 0
     assert f"merged into {plan.output}" in capsys.readouterr().err
     assert main(["experiment", str(tmp_path / "plan.toml"), "--merge", str(tmp_path / "none.jsonl")]) == 2
+    assert main(["experiment", str(tmp_path / "plan.toml"), "--merge", str(study / "plan"), "--only", "seed=1"]) == 2
+    assert "with merge nothing is run, so jobs, only and sentences-only have no effect" in capsys.readouterr().err
     assert "none.jsonl" in capsys.readouterr().err
 
 
