@@ -123,7 +123,7 @@ def test_genia_has_five_types_nested(tmp_path: Path) -> None:
         ('<?xml version="1.0" encoding="odd"?><set/>', r"is no XML \(unknown encoding: odd\); take the file as"),
         ('<?xml version="1.0" encoding="shift_jis"?><set/>', "is no XML .multi-byte encodings"),
         ("<set>", r"is no XML \(no element found.*take the file as it was distributed"),
-        ('<set><article><sentence>a <cons sem="G#DNA"/> b</sentence></article></set>', ":1: mention DNA .2-2. is empty"),
+        ('<set><article><sentence>a <cons sem="G#DNA"/> b</sentence></article></set>', ":1: mention DNA .2-2. is"),
     ):
         write_files(tmp_path, GENIAcorpus3_DOT_02_DOT_xml=xml)
         with pytest.raises(InputError, match=rf"GENIAcorpus3.02.xml: {message}"):

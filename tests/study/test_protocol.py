@@ -553,8 +553,9 @@ def test_a_subset_by_ids_is_that_of_the_files_whatever_else_changes(schedule_of:
         (tmp_path / f"ids.{run.split.size}.txt").write_text("\n".join(digests) + "\n", encoding="utf-8")
     named = schedule_of(corpus(sizes="[8, 16]", subset_ids='"ids.{size}.txt"', subset_seed="7")).runs
     assert [run.key for run in named] == [first.key, second.key]
-    named = schedule_of(corpus("a", sizes="[16, 8]", subset_ids='"ids.{size}.txt"') + corpus("b", sizes="[16, 8]") + MIX)
-    assert {run.split.size for run in named.runs if run.split.corpus.name == "both"} == {16, 32}  # not 8 + 16
+    members = corpus("a", sizes="[16, 8]", subset_ids='"ids.{size}.txt"') + corpus("b", sizes="[16, 8]")
+    mixed = [run.split.size for run in schedule_of(members + MIX).runs if run.split.corpus.name == "both"]
+    assert mixed == [16, 32]  # not 8 + 16
     (tmp_path / "ids.8.txt").write_text("0123456789abcdef\n", encoding="utf-8")
     with pytest.raises(EntaugError, match=r"ids.8.txt:1: the corpus has no sentence '0123456789abcdef'"):
         schedule_of(corpus(sizes="[8]", subset_ids='"ids.{size}.txt"'))
