@@ -111,6 +111,20 @@ def test_genia_is_divided_in_its_order_as_in_the_paper(tmp_path: Path) -> None:
     assert (done.sentences, done.notes) == ({"train": 15_023, "dev": 1_669, "test": 1_854}, [])
 
 
+def test_documents_of_one_name_are_noted(tmp_path: Path) -> None:
+    article = "<article><articleinfo><bibliomisc>MEDLINE:1</bibliomisc></articleinfo><sentence>a b</sentence></article>"
+    (tmp_path / "GENIAcorpus3.02.xml").write_text(f"<set>{article}{article}</set>")
+    done = data("genia", tmp_path / "out", source=tmp_path)
+    assert done.notes[0] == "1 documents have the name of a later one, which is taken in their place"
+
+
+def test_sentences_that_a_corpus_has_twice_are_kept(tmp_path: Path) -> None:
+    rows = [f"Ana\tB-PER\nide{number}\tO\n" for number in range(8)]
+    (tmp_path / "hr.conll").write_text("\n".join([*rows, *rows[:2]]))
+    done = data("reldi-hr", tmp_path / "out", source=tmp_path / "hr.conll")
+    assert sum(done.sentences.values()) == 10
+
+
 def share13(folder: Path) -> Path:
     """Four documents as the corpus is distributed."""
     folder.mkdir()

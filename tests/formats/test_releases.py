@@ -61,6 +61,8 @@ def test_ace_has_offsets_without_tags(tmp_path: Path) -> None:
     first, second = sentences_of("ace", tmp_path)
     assert shown(first) == [("ORG", "Ask & Co"), ("PER", "Lawyers of Ask & Co")]
     assert shown(second) == [("PER", "They")]
+    (tmp_path / "a.sgm").write_text(sgm.replace("rest", "&reg"))  # no entity, for want of a semicolon
+    assert shown(sentences_of("ace", tmp_path)[1]) == [("PER", "They")]
     (tmp_path / "a.sgm").write_text(sgm.replace("Lawyers", "The lawyers"))
     with pytest.raises(InputError, match=r"a\.apf\.xml: the mention says 'Ask & Co', but the text has .*line ends"):
         sentences_of("ace", tmp_path)
@@ -80,6 +82,18 @@ def test_share_of_both_years_is_discontinuous(tmp_path: Path) -> None:
         assert shown(second) == [("Disorder", "stroke")]
     write_files(folder, pipes__n2_DOT_pipe="n2.txt||Disease_Disorder||C1||0||4\n")
     with pytest.raises(InputError, match=r"n2\.pipe:1: no text n2"):
+        sentences_of("share", folder)
+    for line in ("n1", "n1.txt|0-x,15-22|C1", "n1.txt|0-11,|C1", f"n1.txt|0-{'9' * 5000}|C1", "n1.txt||D||C1||0"):
+        write_files(folder, pipes__n2_DOT_pipe=f"\n{line}\n")
+        with pytest.raises(InputError, match=r"n2\.pipe:2: .* is no mention"):
+            sentences_of("share", folder)
+
+
+def test_different_texts_of_one_name_are_refused(tmp_path: Path) -> None:
+    folder = write_files(tmp_path, a__n1_DOT_txt="pain", b__n1_DOT_txt="pain", n1_DOT_pipe="n1|0-4|C1\n")
+    assert len(sentences_of("share", folder)) == 1
+    write_files(folder, b__n1_DOT_txt="no pain")
+    with pytest.raises(InputError, match=r"b.n1\.txt: is another text than .*a.n1\.txt, of the same name"):
         sentences_of("share", folder)
 
 
@@ -105,6 +119,15 @@ def test_genia_has_five_types_nested(tmp_path: Path) -> None:
     write_files(tmp_path, GENIAcorpus3_DOT_02_DOT_xml='<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>')
     with pytest.raises(InputError, match="declares XML entities"):
         sentences_of("genia", tmp_path)
+    for xml, message in (
+        ('<?xml version="1.0" encoding="odd"?><set/>', r"is no XML \(unknown encoding: odd\); take the file as"),
+        ('<?xml version="1.0" encoding="shift_jis"?><set/>', "is no XML .multi-byte encodings"),
+        ("<set>", r"is no XML \(no element found.*take the file as it was distributed"),
+        ('<set><article><sentence>a <cons sem="G#DNA"/> b</sentence></article></set>', ":1: mention DNA .2-2. is"),
+    ):
+        write_files(tmp_path, GENIAcorpus3_DOT_02_DOT_xml=xml)
+        with pytest.raises(InputError, match=rf"GENIAcorpus3.02.xml: {message}"):
+            sentences_of("genia", tmp_path)
 
 
 def test_ontonotes_has_names_in_brackets(tmp_path: Path) -> None:
@@ -123,6 +146,8 @@ def test_ontonotes_has_names_in_brackets(tmp_path: Path) -> None:
     first, second = sentences_of("ontonotes", tmp_path)
     assert (first.tokens[-1], shown(first)) == (".", [("GPE", "New York"), ("PERSON", "Ada")])
     assert (second.tokens, second.id) == (("Yes",), "bc/x/00/x_0001:2")
+    write_files(tmp_path, bc__x_DOT_v4_auto_conll=row(0, "Yes", "(PERSON)") + "\n")  # predicted
+    assert len(sentences_of("ontonotes", tmp_path)) == 2
     write_files(tmp_path, bc__y_DOT_v4_gold_conll="a b c\n")
     with pytest.raises(InputError, match=r"y\.v4_gold_conll:1: 3 columns; name files of CoNLL 2012"):
         sentences_of("ontonotes", tmp_path)
@@ -130,7 +155,11 @@ def test_ontonotes_has_names_in_brackets(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("(PERSON*", ":2: the name PERSON has no end in its sentence"), ("*)", ":2: a name ends that did not begin")],
+    [
+        ("(PERSON*", ":2: the name PERSON has no end in its sentence"),
+        ("*)", ":2: a name ends that did not begin"),
+        ("B-PERSON", ":2: 'B-PERSON' has no brackets of names"),
+    ],
 )
 def test_brackets_of_ontonotes_must_match(name: str, message: str, tmp_path: Path) -> None:
     rows = ["#begin document (bc/x/00/x_0001); part 000", f"bc/x 0 0 Ada NN (TOP* - - - speaker {name} * -", ""]
@@ -139,8 +168,9 @@ def test_brackets_of_ontonotes_must_match(name: str, message: str, tmp_path: Pat
         sentences_of("ontonotes", tmp_path)
 
 
-def test_places_of_ace_are_numbers(tmp_path: Path) -> None:
-    extent = '<extent><charseq START="x" END="2">Bob</charseq></extent>'
+@pytest.mark.parametrize("place", ["x", "9" * 5000])
+def test_places_of_ace_are_numbers(place: str, tmp_path: Path) -> None:
+    extent = f'<extent><charseq START="{place}" END="2">Bob</charseq></extent>'
     xml = f'<a><entity TYPE="PER"><entity_mention>{extent}</entity_mention></entity></a>'
     write_files(tmp_path, a_DOT_sgm="<DOC>Bob ran.</DOC>", a_DOT_apf_DOT_xml=xml)
     with pytest.raises(InputError, match=r"a\.apf\.xml: the mention 'Bob' has no numbers as START and END"):

@@ -297,6 +297,11 @@ def test_faulty_scores_are_refused() -> None:
         Scores.from_dict(whole, {"correct": [1], "predicted": [1], "gold": [1], "tokens": [1, 1]})
     with pytest.raises(InputError, match="do not add up"):
         Scores.from_dict(whole, {"correct": [1, 1], "predicted": [1, 1], "gold": [1, 1]})
+    for count in ("1", -1, 1.5, None, True):
+        with pytest.raises(InputError, match="counts from 0"):
+            Scores.from_dict({**whole, "by_kind": {"flat": {"correct": count, "predicted": 1, "gold": 1}}})
+    with pytest.raises(InputError, match="counts from 0"):
+        Scores.from_dict(whole, "counts")  # type: ignore[arg-type]
 
 
 def test_the_table_shows_every_part() -> None:

@@ -322,6 +322,8 @@ def test_torn_lines_are_left_out_and_faulty_ones_named(tmp_path: Path) -> None:
         ({"key": None}, "key must be a string"),
         ({"sentences": {"gold": 1}}, "a record must be a JSON object with sentences"),
         ({"leaks": {"dev": "2"}}, "leaks must be integers by name"),
+        ({"amount": 1e308}, "ratio must be"),
+        ({"amount": -1}, "ratio must be"),
         ({"test": {}}, "scores need by_type"),
         ({"test_counts": {"correct": [1], "predicted": [1], "gold": [1]}}, "the counts .* do not add up"),
     ],

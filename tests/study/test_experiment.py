@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import random
@@ -27,7 +28,7 @@ from entaug.backends.processes import interrupts_blocked
 from entaug.commands.main import main
 from entaug.core.data import Sentence
 from entaug.core.mentions import Mention
-from entaug.errors import EntaugError, InputError, MissingModelError, ParameterError
+from entaug.errors import EntaugError, InputError, MissingModelError, OutputError, ParameterError
 from entaug.files.atomic import atomic_file
 from entaug.files.locks import lock
 from entaug.metrics.span_f1 import MatchCounts, Scores
@@ -122,6 +123,7 @@ test = "{TEST}"
         (('name = "mr"', f'name = "mr"\nlabel = "{"é" * 60}"'), "label", "at most 100 bytes"),
         (("sizes = [16]", 'sizes = [1.0]\nsubset = "fraction"'), "sizes", "shares"),
         (("sizes = [16]", 'sizes = [0.0001]\nsubset = "fraction"'), "sizes", "not even one"),
+        (("sizes = [16]", 'sizes = [0.2, 0.201]\nsubset = "fraction"'), "sizes", "are the same number"),
         (("sizes = [16]", 'sizes = [16]\noptions = {scheme = "x"}'), "options", "tag scheme"),
         (("sizes = [16]", 'sizes = [16]\n[corpora.options]\nscheme = "x"'), "[corpora.options]", "tag scheme"),
         (("[training]\nepochs = 1", '["training"]\n"epochs" = 0'), '"epochs"', "epochs must be"),
@@ -487,6 +489,20 @@ def test_records_survive_half_a_line_and_a_change_of_plan(bert: Path, tmp_path: 
     assert len(RecordStore(folder).records) == len(schedule.runs)
 
 
+def test_no_record_is_lost_where_others_run_an_edited_plan(bert: Path, tmp_path: Path) -> None:
+    mine, other, third = schedule_of(tmp_path, bert, "seeds = [1, 2]").runs[:3]
+    folder = tmp_path / "plan"
+    old = RecordStore(folder)  # of a process that runs for long
+    for run in (other, third):  # what is executed by the plan of before goes to the other file
+        store = RecordStore(folder)
+        store.append(f1_record(run, 0.5), 1.0)
+        store.sort(labels_of([run]))
+    old.append(f1_record(mine, 0.5), 1.0)
+    old.refresh()
+    old.sort(labels_of([mine]))
+    assert RecordStore(folder).records.keys() == {mine.key, other.key, third.key}
+
+
 @pytest.mark.parametrize("files", [1, 2, 3])
 def test_no_record_is_lost_where_sorting_is_interrupted(
     files: int, bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -543,7 +559,24 @@ def test_lines_that_are_no_records_are_passed_over(bert: Path, tmp_path: Path) -
         json.dumps({**good, "key": "z", "test": {"by_type": {"X": {}}}}).encode(),
     ]
     (tmp_path / "plan" / "runs.jsonl").write_bytes(b"\n".join([*bad, json.dumps(good).encode(), b""]))
-    assert RecordStore(tmp_path / "plan").records == {record.key: record}
+    for name in ("other-runs.jsonl", "times.jsonl"):
+        (tmp_path / "plan" / name).write_bytes(b'{}\n{"key": [], "seconds": 1}\n{"key": "x", "seconds": "1"}\n')
+    store = RecordStore(tmp_path / "plan")
+    store.sort(labels_of(runs))
+    assert (store.records, store.seconds) == ({record.key: record}, {})
+
+
+def test_a_full_disk_is_told_with_the_file_of_the_record(
+    bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [run, *_] = schedule_of(tmp_path, bert, "seeds = [1]").runs
+
+    def fail(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("entaug.study.records.os.fsync", fail)
+    with pytest.raises(OutputError, match=r"times\.jsonl: cannot be written \(No space left.*free some space"):
+        RecordStore(tmp_path / "plan").append(f1_record(run, 0.5), 1.0)
 
 
 # ------------------------------------------------------------------------------------------------------------ failures

@@ -194,7 +194,7 @@ def swap_sentences(value: dict[str, Any]) -> None:
         (lambda value: value.update(dev=None), InputError, "dev is missing"),
         (lambda value: value.pop("test_counts"), InputError, "test_counts"),
         (set_impossible, InputError, "impossible counts"),
-        (set_text, InputError, "impossible counts"),
+        (set_text, InputError, "counts from 0"),
         (lambda value: value["test"]["by_kind"]["flat"].update(predicted=999), InputError, "do not add up"),
         (swap_sentences, InputError, "other sentences than the corpus here"),
         (lambda value: value.pop("seed"), InputError, "seed"),
@@ -233,6 +233,8 @@ def test_the_command_checks_and_merges(
     assert f"merged into {plan.output}" in capsys.readouterr().err
     assert main(["experiment", str(tmp_path / "plan.toml"), "--merge", str(tmp_path / "none.jsonl")]) == 2
     assert "none.jsonl" in capsys.readouterr().err
+    assert main(["experiment", str(tmp_path / "plan.toml"), "--merge", str(study / "plan"), "--only", "seed=1"]) == 2
+    assert "with merge nothing is run, so jobs, only and sentences-only have no effect" in capsys.readouterr().err
 
 
 # -------------------------------------------------------------------------------------------------------------- schema

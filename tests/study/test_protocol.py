@@ -229,6 +229,12 @@ def test_test_sets_that_would_be_one_file_are_refused(schedule_of: Any) -> None:
         schedule_of(mixture)
 
 
+def test_corpora_that_would_share_a_file_are_refused(schedule_of: Any) -> None:
+    message = "a.16 and a would both have their sentences in .*a.16.5.train.jsonl; give one of them another name"
+    with pytest.raises(EntaugError, match=message):
+        schedule_of(corpus("a", subset_seed="[5, 6]") + corpus("a.16", sizes="[5]"))
+
+
 def test_keys_of_runs_do_not_depend_on_options_that_are_not_used(schedule_of: Any) -> None:
     [run] = schedule_of(corpus()).runs
     assert "warmup_steps" not in run.config()["training"]
@@ -286,7 +292,6 @@ def record_of(run: Any, f1: float, dev: float | None = None) -> RunRecord:
         new=1,
         test=scores(f1),
         dev=None if dev is None else scores(dev),
-        search=run.search,
     )
 
 
@@ -548,6 +553,9 @@ def test_a_subset_by_ids_is_that_of_the_files_whatever_else_changes(schedule_of:
         (tmp_path / f"ids.{run.split.size}.txt").write_text("\n".join(digests) + "\n", encoding="utf-8")
     named = schedule_of(corpus(sizes="[8, 16]", subset_ids='"ids.{size}.txt"', subset_seed="7")).runs
     assert [run.key for run in named] == [first.key, second.key]
+    members = corpus("a", sizes="[16, 8]", subset_ids='"ids.{size}.txt"') + corpus("b", sizes="[16, 8]")
+    mixed = [run.split.size for run in schedule_of(members + MIX).runs if run.split.corpus.name == "both"]
+    assert mixed == [16, 32]  # not 8 + 16
     (tmp_path / "ids.8.txt").write_text("0123456789abcdef\n", encoding="utf-8")
     with pytest.raises(EntaugError, match=r"ids.8.txt:1: the corpus has no sentence '0123456789abcdef'"):
         schedule_of(corpus(sizes="[8]", subset_ids='"ids.{size}.txt"'))

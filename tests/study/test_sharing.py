@@ -69,7 +69,7 @@ def plan(tmp_path: Path) -> Path:
 def record_of(run: RunSpec) -> RunRecord:
     counts = MatchCounts(1, 2, 2)
     scores = Scores({"X": counts}, {}, {}, {}, (counts,), (3,))
-    return RunRecord(run.key, **run.labels(), steps=run.steps, new=3, test=scores, dev=scores, search=run.search)
+    return RunRecord(run.key, **run.labels(), steps=run.steps, new=3, test=scores, dev=scores)
 
 
 Execute = Callable[[RunSpec], tuple[RunRecord, float]]
@@ -233,6 +233,14 @@ def test_parts_of_a_plan_come_together(plan: Path, in_threads: Any) -> None:
     assert executed == []
     # Ratios up to the one without a better F1 on dev in three trials were tried, and the first one chosen.
     assert len(RecordStore(plan.with_suffix("")).records) == state.runs
+
+
+def test_ratios_that_dev_chose_before_and_the_plan_now_lists_are_compared(plan: Path, in_threads: Any) -> None:
+    in_threads(lambda run: (record_of(run), 0.5))
+    run_experiment(plan, jobs=1)
+    plan.write_text(plan.read_text(encoding="utf-8").replace('ratios = "patience"', "ratios = [1]"), encoding="utf-8")
+    run_experiment(plan, jobs=1)
+    assert {record.search for record in read_run_records([plan.with_suffix("")])} == {"list"}
 
 
 @pytest.mark.parametrize(

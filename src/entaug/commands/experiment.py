@@ -11,6 +11,7 @@ from entaug.commands.options import COMPUTING
 from entaug.commands.output import print_message, quantity
 from entaug.config.params import PositiveInt
 from entaug.core.progress import shown_time
+from entaug.errors import ParameterError
 from entaug.study.engine import StudyProgress, run_experiment, show_study
 from entaug.study.merge import MergedRecords, merge_records
 from entaug.study.plan import read_plan
@@ -94,6 +95,9 @@ def experiment(
         progress: called after each run.
         report: called with notes.
     """
+    if merge and (jobs or only or sentences_only):
+        message = "with merge nothing is run, so jobs, only and sentences-only have no effect"
+        raise ParameterError(message, remedy="leave them out")
     read = read_plan(plan)
     if merge:
         return MergeSummary(str(plan), str(read.output), merge_records(read, merge, check_only=check), check)

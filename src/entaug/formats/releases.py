@@ -12,6 +12,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Literal
 from xml.etree import ElementTree as ET
 
 from entaug.core.data import Sentence
@@ -24,12 +25,12 @@ from entaug.formats.text import CharMention, Document, SegmentationOptions, spli
 
 Documents = Iterator[tuple[str, list[Sentence]]]
 """The names of documents, with their sentences."""
-_OPTIONS = SegmentationOptions(split="sentences", misaligned="cut")
 _TAG, _ENTITY = re.compile(r"<[^<>]+>"), re.compile(r"&(?:amp|lt|gt|quot|apos);")
 _GENIA_TYPES = ("protein", "DNA", "RNA", "cell_type", "cell_line")
 _NAMES = 10  # the column of names in CoNLL 2012
 _BRACKETS = "correct the brackets of column 11"
-_RANGE = re.compile(r"(\d+)-(\d+)")
+_RANGES = re.compile(r"\d{1,9}-\d{1,9}(,\d{1,9}-\d{1,9})*")
+_NUMBER = re.compile(r"\d{1,9}")
 
 
 def read_ace(path: Path, report: ReadReport) -> Documents:
@@ -38,11 +39,11 @@ def read_ace(path: Path, report: ReadReport) -> Documents:
         raw = _TAG.sub("", _text_of(file.with_name(file.name.replace(".apf.xml", ".sgm")), file))
         escapes = [match.end() for match in _ENTITY.finditer(raw)]
         shorter = [match.end() - match.start() - 1 for match in _ENTITY.finditer(raw)]
-        text, mentions = html.unescape(raw) if escapes else raw, []
+        text, mentions = _ENTITY.sub(lambda match: html.unescape(match[0]), raw), []
         for entity in _parsed(file).iter("entity"):
             for extent in entity.iterfind("entity_mention/extent/charseq"):
                 places = extent.get("START", ""), extent.get("END", "")
-                if not all(map(str.isdecimal, places)):
+                if not all(map(_NUMBER.fullmatch, places)):
                     what = f"the mention {''.join(extent.itertext())[:40]!r} has no numbers as START and END"
                     raise InputError(what, path=str(file), remedy="take the file as it was distributed")
                 start, end = int(places[0]), int(places[1]) + 1  # END is within
@@ -55,16 +56,21 @@ def read_ace(path: Path, report: ReadReport) -> Documents:
 def read_share(path: Path, report: ReadReport) -> Documents:
     """ShARe/CLEF 2013 (``NAME||Disease_Disorder||CUI||start||end``) and 2014 (``NAME|start-end,start-end|CUI``)."""
     annotations = _files(path, ".pipe", ".pipe.txt")
-    texts = {file.stem: file for file in _files(path, ".text", ".txt") if file not in annotations}
+    texts: dict[str, Path] = {}
+    for file in _files(path, ".text", ".txt"):
+        if file not in annotations and _read_text(other := texts.setdefault(file.stem, file)) != _read_text(file):
+            remedy = "name the folder with one of them"
+            raise InputError(f"is another text than {other}, of the same name", path=str(file), remedy=remedy)
     found: dict[str, list[CharMention]] = {name: [] for name in texts}
     for file in annotations:
         for number, line in enumerate(_read_text(file).splitlines(), 1):
             name, *cells = line.strip().split("||" if "||" in line else "|")
-            if not cells:
+            if not line.strip():
                 continue
-            ranges = cells[2:] if "||" in line else [place for pair in _RANGE.findall(cells[0]) for place in pair]
+            is_new = bool(cells and _RANGES.fullmatch(cells[0]))
+            ranges = re.split("[-,]", cells[0]) if is_new else cells[2:]
             name = name.removesuffix(".text").removesuffix(".txt")
-            if name not in found or not ranges or len(ranges) % 2 or not all(map(str.isdecimal, ranges)):
+            if name not in found or not ranges or len(ranges) % 2 or not all(map(_NUMBER.fullmatch, ranges)):
                 what = f"no text {name}" if name not in found else f"{line[:60]!r} is no mention"
                 raise InputError(what, path=str(file), line=number, remedy="keep texts and annotations in one folder")
             places = [*map(int, ranges)]
@@ -86,7 +92,8 @@ def read_cadec(path: Path, report: ReadReport) -> Documents:
                 label, ranges = place.split(" ", 1)
                 spans = tuple((int(start), int(end)) for start, end in (one.split() for one in ranges.split(";")))
             except ValueError:
-                raise InputError(f"{line[:60]!r} is no mention", path=str(file), line=number) from None
+                remedy = "take the file as it was distributed"
+                raise InputError(f"{line[:60]!r} is no mention", path=str(file), line=number, remedy=remedy) from None
             if label == "ADR":
                 mentions.append(CharMention(label, spans))
         yield _cut(file.stem, text, mentions, file, report)
@@ -101,8 +108,7 @@ def read_genia(path: Path, report: ReadReport) -> Documents:
             for number, element in enumerate(article.iter("sentence"), 1):
                 mentions: list[CharMention] = []
                 text = _genia_text(element, 0, mentions)
-                whole = SegmentationOptions(split="none", misaligned="cut")
-                sentences += split_document(Document(text, mentions, f"{name}:{number}"), whole, report)
+                sentences += _cut(f"{name}:{number}", text, mentions, file, report, split="none")[1]
             yield name, sentences
 
 
@@ -124,6 +130,8 @@ def read_ontonotes(path: Path, report: ReadReport) -> Documents:
     """OntoNotes in the columns of CoNLL 2012: the names, in brackets that begin and end beside words."""
     del report
     for file in _files(path, "_conll"):
+        if file.name.endswith("auto_conll") and file.with_name(f"{file.name[:-10]}gold_conll").exists():
+            continue  # names that a program found
         sentences: list[Sentence] = []
         name, words, mentions, begun = file.name, list[str](), list[Mention](), list[tuple[str, int]]()
         for number, line in enumerate([*_read_text(file).splitlines(), ""], 1):
@@ -141,6 +149,9 @@ def read_ontonotes(path: Path, report: ReadReport) -> Documents:
                 if len(columns) <= _NAMES:
                     what, remedy = f"{len(columns)} columns", "name files of CoNLL 2012 (_gold_conll)"
                     raise InputError(what, path=str(file), line=number, remedy=remedy)
+                if re.sub(r"\([^()*]+|[*)]", "", columns[_NAMES]) not in ("", "-"):
+                    what = f"{columns[_NAMES]!r} has no brackets of names"
+                    raise InputError(what, path=str(file), line=number, remedy=_BRACKETS)
                 words.append(columns[3].removeprefix("/") if columns[3] in ("/.", "/?", "/-") else columns[3])
                 begun += [(label, len(words) - 1) for label in re.findall(r"\(([^()*]+)", columns[_NAMES])]
                 for _ in range(columns[_NAMES].count(")")):
@@ -188,8 +199,8 @@ def _parsed(file: Path) -> ET.Element:
         raise InputError("declares XML entities", path=str(file), remedy="take the file as it was distributed")
     try:
         return ET.fromstring(contents)  # noqa: S314 - see above
-    except ET.ParseError as error:
-        raise InputError(f"is no XML ({error})", path=str(file)) from None
+    except (ET.ParseError, LookupError, ValueError) as error:  # or an encoding that is not known
+        raise InputError(f"is no XML ({error})", path=str(file), remedy="take the file as it was distributed") from None
 
 
 def _checked(mention: CharMention, text: str, words: str, file: Path) -> CharMention:
@@ -202,12 +213,18 @@ def _checked(mention: CharMention, text: str, words: str, file: Path) -> CharMen
 
 
 def _cut(
-    name: str, text: str, mentions: Iterable[CharMention], file: Path, report: ReadReport
+    name: str,
+    text: str,
+    mentions: Iterable[CharMention],
+    file: Path,
+    report: ReadReport,
+    split: Literal["sentences", "none"] = "sentences",
 ) -> tuple[str, list[Sentence]]:
     """The sentences of a document; of mentions with the same characters and label the first."""
     unique = {(mention.label, mention.spans): mention for mention in mentions}
     try:
-        return name, split_document(Document(text, [*unique.values()], name), _OPTIONS, report)
+        options = SegmentationOptions(split=split, misaligned="cut")
+        return name, split_document(Document(text, [*unique.values()], name), options, report)
     except InputError as error:
-        error.locate(str(file))
+        error.locate(str(file), record=name)
         raise

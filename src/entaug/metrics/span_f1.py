@@ -209,8 +209,8 @@ class Scores:
             True
         """
         counts = sentences or dict.fromkeys(_COUNTS, ())
-        lengths = tuple(counts.get("tokens", ()))
         try:
+            lengths = tuple(counts.get("tokens", ()))
             parts = {
                 name: {str(key): MatchCounts(*(c[count] for count in _COUNTS)) for key, c in scores[name].items()}
                 for name in _PARTS
@@ -220,9 +220,14 @@ class Scores:
             rows = tuple(MatchCounts(*row) for row in zip(*(counts[name] for name in _COUNTS), strict=True))
             restored = cls(**parts, errors=errors, sentences=rows, lengths=lengths)
             adds_up = sentences is None or sum(rows, MatchCounts()) == restored.micro
+            every: list[Iterable[int]] = [*(counts[name] for name in _COUNTS), lengths, errors.values()]
+            every += (some for part in parts.values() for some in part.values())
+            are_counts = all({*map(type, some)} <= {int} and min(some, default=0) >= 0 for some in every)
         except (AttributeError, LookupError, TypeError, ValueError):
-            message = f"scores need {', '.join(_PARTS)}, each with counts by name, and equally long lists for sentences"
-            raise InputError(message) from None
+            are_counts = False
+        if not are_counts:
+            message = f"scores need {', '.join(_PARTS)}, each with counts from 0, and equally long lists for sentences"
+            raise InputError(message)
         if not adds_up or len(lengths) not in (0, len(rows)):
             raise InputError("the counts of the sentences do not add up to those of the types")
         return restored

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import accumulate, groupby
+from itertools import accumulate
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -207,17 +207,19 @@ def _documents(corpus: PaperCorpus, source: Path, done: Prepared) -> dict[str, S
     """The sentences of each document; where there are none, each sentence is one."""
     if corpus.reader in READERS:
         report = ReadReport(repair=True)
-        documents = dict(READERS[corpus.reader](source, report))
+        found = [*READERS[corpus.reader](source, report)]
+        documents = dict(found)
         done.notes += report.lines()
+        if double := len(found) - len(documents):
+            done.notes.append(f"{double:,} documents have the name of a later one, which is taken in their place")
         if corpus.ordered:  # by sentences
             return {f"{name} {i}": [s] for name, some in documents.items() for i, s in enumerate(some)}
         return {**documents}
-    return {
-        str(name): list(group)
-        for name, group in groupby(
-            _read(source, corpus.reader or None, done), lambda s: s.fields.get(DOCUMENT, [s.id or content_key(s)])[0]
-        )
-    }
+    parts: dict[str, list[Sentence]] = {}
+    for sentence in _read(source, corpus.reader or None, done):
+        name = sentence.fields.get(DOCUMENT, [sentence.id or content_key(sentence)])[0]
+        parts.setdefault(str(name), []).append(sentence)
+    return {**parts}
 
 
 def _read(path: Path, form: str | None, done: Prepared, prefix: str = "") -> Corpus:

@@ -61,10 +61,16 @@ class DataSplit:
 def prepare_splits(plan: Plan) -> list[DataSplit]:
     """Read the corpora, draw the subsets, and write the files of the runs."""
     splits: dict[str, list[DataSplit]] = {}
+    owners: dict[str, str] = {}  # the corpus of each file
     for i, corpus in sorted(enumerate(plan.corpora), key=lambda item: bool(item[1].mix)):
         splitter = _CorpusSplitter(plan, i, corpus)
         members = [splits[name] for name in corpus.mix]
         splits[corpus.name] = list(splitter.mixed(members) if members else splitter.splits())
+        for split in splits[corpus.name]:
+            for path in (split.train, *split.held_out):
+                if (other := owners.setdefault(str(path).casefold(), corpus.name)) != corpus.name:
+                    message = f"{corpus.name} and {other} would both have their sentences in {path}"
+                    raise splitter.error("name", message, "give one of them another name")
     return [split for corpus in plan.corpora for split in splits[corpus.name]]
 
 
@@ -154,13 +160,16 @@ class _CorpusSplitter:
             message = f"a subset of {max(sizes):,} is larger than {corpus.name} with {len(train):,} sentences"
             raise self.error("sizes", message)
         if corpus.subset_ids:
-            named = ((int(size), corpus.ids_file(size)) for size in sizes)
+            named = ((int(size), corpus.ids_file(size)) for size in sorted(sizes))
             subsets = {size: select(train, file, size) for size, file in named if file}
         else:
             try:
                 subsets = draw(corpus.subset, train, sizes, seed)
             except EntaugError as error:
                 raise self.error("sizes", error.message, error.remedy) from None
+        if len(subsets) < len(sizes):
+            message = f"of {len(train):,} sentences of {corpus.name}, several of these shares are the same number"
+            raise self.error("sizes", message, "leave out one of them")
         self.check_ratios(min(subsets))
         for size, subset in subsets.items():
             if not any(sentence.mentions for sentence in subset):
@@ -258,7 +267,7 @@ class _CorpusSplitter:
     def check_names(self, parts: Sequence[str]) -> None:
         """Refuse test sets that would be written to one file."""
         for one, other in itertools.combinations(parts, 2):
-            if _file_name(one) == _file_name(other):
+            if _file_name(one).casefold() == _file_name(other).casefold():  # some file systems ignore case
                 message = f"{one} and {other} of {self.corpus.name} would be one file, {_file_name(one)}.jsonl"
                 raise self.error("mix" if self.corpus.mix else "test", message, "give one of them another name")
 

@@ -21,10 +21,11 @@ from statistics import fmean
 from typing import Annotated, Any
 
 import orjson
+from annotated_types import Interval
 
 from entaug.config.params import Check, construct, parameters, validate
 from entaug.errors import InputError, ParameterError
-from entaug.files.atomic import atomic_file
+from entaug.files.atomic import atomic_file, output_error
 from entaug.metrics.span_f1 import Scores
 
 RECORDS_FILE = "runs.jsonl"
@@ -55,7 +56,7 @@ class RunRecord:
     size: int
     tagger: str
     arm: str
-    ratio: float
+    ratio: Annotated[float, Interval(ge=0, le=100)]
     seed: int
     steps: int
     new: int
@@ -283,7 +284,8 @@ class RecordStore:
         self._last = (0, b"")  # the last line of the file of records that was read: its place and its beginning
         self._add(_valid_lines(folder / _OTHERS_FILE))
         self.refresh()
-        self.seconds: dict[str, float] = {v["key"]: v["seconds"] for v in _valid_lines(folder / _TIMES_FILE)}
+        times = ((v.get("key"), v.get("seconds")) for v in _valid_lines(folder / _TIMES_FILE))
+        self.seconds = {key: float(s) for key, s in times if isinstance(key, str) and isinstance(s, int | float)}
 
     def refresh(self) -> None:
         """Read the records that other processes have written meanwhile."""
@@ -315,17 +317,16 @@ class RecordStore:
         self.seconds[record.key] = round(seconds, 2)
         time = {"key": record.key, "seconds": self.seconds[record.key]}
         for name, value in ((_TIMES_FILE, time), (RECORDS_FILE, record.to_dict())):
-            with (self.folder / name).open("ab+") as stream:
-                if stream.tell():
-                    stream.seek(-1, os.SEEK_END)
-                    if stream.read() != b"\n":  # a killed run left half a line
-                        stream.write(b"\n")
-                stream.write(_to_line(value))
-                stream.flush()
-                os.fsync(stream.fileno())
+            try:
+                _append_line(self.folder / name, _to_line(value))
+            except OSError as error:
+                raise output_error(self.folder / name, error) from None
 
     def sort(self, labels: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
         """Write the records of an experiment in its order and under its labels; move all others to another file."""
+        known = {**self.records}
+        self._add(_valid_lines(self.folder / _OTHERS_FILE))  # a process with another plan may have moved some there
+        self.records |= known
         ordered = [replace(self.records[key], **fields) for key, fields in labels if key in self.records]
         keys = {key for key, _ in labels}
         others = [record for key, record in sorted(self.records.items()) if key not in keys]
@@ -336,6 +337,17 @@ class RecordStore:
             if records or (self.folder / name).exists():
                 with atomic_file(self.folder / name) as stream:
                     stream.writelines(_to_line(record.to_dict()) for record in records)
+
+
+def _append_line(path: Path, line: bytes) -> None:
+    with path.open("ab+") as stream:
+        if stream.tell():
+            stream.seek(-1, os.SEEK_END)
+            if stream.read() != b"\n":  # a killed run left half a line
+                stream.write(b"\n")
+        stream.write(line)
+        stream.flush()
+        os.fsync(stream.fileno())
 
 
 def _to_line(value: Mapping[str, Any]) -> bytes:

@@ -176,6 +176,7 @@ class RunSpec:
             "seed": self.seed,
             "subset_seed": self.split.subset_seed,
             "fold": self.split.fold,
+            "search": self.search,
             "group": self.method.group if self.method else "",
             "leaks": self.split.leaks,
         }
@@ -212,7 +213,6 @@ def execute_run(run: RunSpec, progress: TrainingProgress | None = None) -> tuple
         test=next(iter(scores.values()), score([], [])),
         tests=scores if run.split.tests else {},
         dev=score(dev, tagger.predict(map(_bare, dev))) if dev else None,
-        search=run.search,
         new_in_test=count_shared(new, (s for test in tests.values() for s in test)) if run.method else 0,
         config=config,
         environment=current_environment(),

@@ -17,6 +17,7 @@ TABLES_FILE = "tables.json"
 AVERAGE = "average"
 """The column of the mean over the columns before it, back to the last such column."""
 NO_FIGURE = "-"
+_MAX = 2**63  # JSON has no larger integers for readers, and neither infinity nor NaN
 
 Figures = tuple[float, ...]
 """The published figures of a cell: none, F1, or F1 and macro-F1."""
@@ -82,13 +83,15 @@ def _fault_of(row: Any, width: int) -> str:
     if not isinstance(row, list | tuple) or not row or (len(row) == 1 and type(row[0]) is int):
         return "is not a list with an arm"
     arm, *figures = row[1:] if type(row[0]) is int else row
+    if type(row[0]) is int and not 0 < row[0] < _MAX:
+        return f"has {row[0]} in place of a size"
     if not isinstance(arm, str):
         return f"has {arm!r} in place of an arm"
     if figures and len(figures) != width:
         return f"has {len(figures)} figures for {width} columns"
     for figure in figures:
         parts = figure if isinstance(figure, list | tuple) and len(figure) == 2 else [figure]
-        if figure != NO_FIGURE and not all(type(part) in (int, float) for part in parts):
+        if figure != NO_FIGURE and not all(type(part) in (int, float) and abs(part) < _MAX for part in parts):
             return f"has {figure!r} in place of a figure, of two for F1 and macro-F1, or of {NO_FIGURE!r}"
     return ""
 
