@@ -32,20 +32,20 @@ def test_the_plans_read_what_is_written() -> None:
 
 def test_corpora_are_listed_and_described(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["data"]) == 0
-    said = capsys.readouterr().err
+    said = capsys.readouterr().out
     assert "conll-en             CoNLL 2003, English (CASSI, EnTDA, ACLM)" in said
     assert all(text in said for one in paper_corpora().values() for text in (one.licence, one.address))
     assert main(["data", "ace2005"]) == 0
-    said = capsys.readouterr().err
+    said = capsys.readouterr().out
     assert "LDC2006T06" in said
     assert "LDC user agreement" in said
     assert "train 7,606, dev 1,002, test 1,089 (published)" in said
     assert "NAME.apf.xml with NAME.sgm (reader ace)" in said
     assert "80:10:10, at random without lists" in said
     assert main(["data", "mascip"]) == 0
-    assert "ner-train-fnames.txt, ner-dev-fnames.txt" in capsys.readouterr().err
+    assert "ner-train-fnames.txt, ner-dev-fnames.txt" in capsys.readouterr().out
     assert main(["data", "bc2gm"]) == 0
-    said = capsys.readouterr().err
+    said = capsys.readouterr().out
     assert "cambridgeltl/MTL-Bioinformatics-2016" in said
     assert "train 12,574, dev 2,519, test 5,038 (known here)" in said
     assert all(known in said for known in paper_corpora()["bc2gm"].sums)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -106,6 +108,13 @@ def data(
     return DataSummary(corpora=[corpus], output=str(output), sentences=done.counts, notes=done.notes)
 
 
+def _show(_: argparse.Namespace, summary: DataSummary) -> Iterator[str]:
+    if summary.output:
+        yield from summary.lines()
+    else:  # what was asked for
+        sys.stdout.writelines(f"{line}\n" for line in summary.lines())
+
+
 COMMAND = Command(
     data,
     {
@@ -116,4 +125,5 @@ COMMAND = Command(
         "hub": {"nargs": "?", "const": "known", "metavar": "NAME"},
     },
     (JSON,),
+    show=_show,
 )
