@@ -113,7 +113,7 @@ def table(records: dict[str, dict[str, Any]], corpus: str, sentences: int, copie
         "defaults.",
         f"{machine(1)}; Python {platform.python_version()}, torch {torch.__version__}; the last column is",
         "the version of entaug. What the others mean stands at the head of the script; times are CPU seconds.",
-        *["Rows of 0.1.0 are of an AMD EPYC, their times those of the clock (cassi: `scorer=causal`)."] * is_mixed,
+        *["Rows of 0.1.0 are of an AMD EPYC, their times those of the clock."] * is_mixed,
         "",
         "| method | " + " | ".join(COLUMNS) + " |",
         "|---|" + "---:|" * len(COLUMNS),

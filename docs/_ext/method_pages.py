@@ -243,10 +243,6 @@ _COSTS: dict[str, tuple[str, tuple[str, ...]]] = {
         "seconds to minutes: a parser, a translator, or one model pass per word",
         ("parsing", "one pass", "two translations"),
     ),
-    "seconds per sentence": (
-        "seconds a sentence, less with a GPU: a model scores many candidates",
-        ("a few hundred inputs",),
-    ),
     "requests": ("a request to a language model for each text: as fast and as expensive as that is", ("a request",)),
     "minutes of training": (
         "minutes and more, less with a GPU: a model is trained on your corpus first",
