@@ -643,14 +643,10 @@ class Results:
     def _is_varied(self, example: Accepted) -> bool:
         """Whether an example is wanted: from a new source, and its method has fewer examples than its share."""
         examples = self.summary.examples
-        methods = [_method_of(one) for one in examples]
+        *methods, own = (one.sentence.provenance and one.sentence.provenance.method for one in (*examples, example))
         share = ceil(_EXAMPLES / len(self.summary.method.split("+")))
         is_new = all(example.source is not one.source for one in examples)
-        return len(examples) < _EXAMPLES and is_new and methods.count(_method_of(example)) < share
-
-
-def _method_of(example: Accepted) -> str | None:
-    return example.sentence.provenance.method if example.sentence.provenance else None
+        return len(examples) < _EXAMPLES and is_new and methods.count(own) < share
 
 
 @contextlib.contextmanager
