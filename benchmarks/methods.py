@@ -105,7 +105,6 @@ def table(records: dict[str, dict[str, Any]], corpus: str, sentences: int, copie
     """The records as Markdown."""
     import torch
 
-    is_mixed = any(record["version"] == "0.1.0" for record in records.values())
     lines = [
         "# Every method on the same sentences",
         "",
@@ -113,7 +112,6 @@ def table(records: dict[str, dict[str, Any]], corpus: str, sentences: int, copie
         "defaults.",
         f"{machine(1)}; Python {platform.python_version()}, torch {torch.__version__}; the last column is",
         "the version of entaug. What the others mean stands at the head of the script; times are CPU seconds.",
-        *["Rows of 0.1.0 are of an AMD EPYC, their times those of the clock."] * is_mixed,
         "",
         "| method | " + " | ".join(COLUMNS) + " |",
         "|---|" + "---:|" * len(COLUMNS),
