@@ -144,7 +144,8 @@ def _part(values: Sequence[dict[str, Any]]) -> str:
     computed = (f"{name} for {', '.join(corpora)}" if len(devices) > 1 else name for name, corpora in devices.items())
     trained = sum(value["arm"] != "gold-steps" for value in values)
     done = f"**{trained:,} of {number_of_runs(trainings=True):,} trainings**"
-    done += f" (`--check` says {len(values):,} of {number_of_runs():,}: it counts `gold-steps`, here the same as `gold`, apart)"
+    done += f" (`--check` says {len(values):,} of {number_of_runs():,}:"
+    done += " it counts `gold-steps`, here the same as `gold`, apart)"
     if not values:
         return f"This page covers {done}.\n"
     parts = [f"taggers {names('tagger')}", f"seeds {names('seed')}", f"corpora {names('corpus')}"]

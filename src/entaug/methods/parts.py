@@ -39,11 +39,11 @@ from entaug.methods.augment import (
     files_of,
     open_writer,
 )
-from entaug.methods.base import Augmenter
+from entaug.methods.base import Augmenter, window_of
 from entaug.methods.combined import CombinedAugmenter
 from entaug.methods.statistics import CorpusStatistics
 
-_BATCH = 64  # sources between two checkpoints
+_BATCH = 64  # sources whose text is written at once
 _MOST = 99_999  # parts
 _PART = re.compile(r"(\d+)/(\d+)")
 _SUMMED = "sum"  # of the rest of a first line
@@ -190,7 +190,8 @@ def augment_part(
             done, summary.drafts, total = state["sources"], state["drafts"], state["sum"]
             summary.resumed_at = done
             drawn = run.drawn(start + done, stop, summary.of_sources)
-            while batch := list(islice(drawn, _BATCH)):
+            window = window_of(getattr(augmenter, "augmenters", [augmenter]))  # what comes at once
+            while batch := list(islice(drawn, window)):
                 if not done:  # only now are all notes known
                     writer.write([_first_line(part, key, whole, run)])
                 lines = [_json_line([n, [one[:5] for one in outcomes], gold]) for n, outcomes, gold in batch]
