@@ -73,9 +73,8 @@ def scores(correct: int) -> Scores:
 
 def test_the_page_says_which_part_is_run_and_gives_gains_with_intervals(pages: ModuleType, tmp_path: Path) -> None:
     planned = pages.number_of_runs(trainings=True)
-    assert f"**0 of {planned:,} trainings** (0 of {pages.number_of_runs():,} runs" in pages.atlas_table(
-        tmp_path / "none.jsonl"
-    )
+    none = pages.atlas_table(tmp_path / "none.jsonl")
+    assert f"**0 of {planned:,} trainings** (`--check` says 0 of {pages.number_of_runs():,}:" in none
     runs = tmp_path / "runs.jsonl"
 
     found = {"gold": 50, "gold-steps": 50, "mr": 70, "lwtr": 30, "sis": 50}
@@ -92,7 +91,7 @@ def test_the_page_says_which_part_is_run_and_gives_gains_with_intervals(pages: M
     ]
     runs.write_text("".join(json.dumps(record.to_dict()) + "\n" for record in [*arms, *one_seed]))
     text = pages.atlas_table(runs)
-    assert f"**13 of {planned:,} trainings** (17 of" in text
+    assert f"**13 of {planned:,} trainings** (`--check` says 17 of" in text
     assert "taggers linear, w2ner; seeds 1, 2, 3; corpora web, social; methods `mr` (4 runs), `lwtr` (3 runs), " in text
     by_corpus, cells = text.split("All gains")
     web, social, queries = (re.findall(rf"(?m)^\| `{name}`.*$", by_corpus)[0] for name in ("web", "social", "queries"))
