@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from random import Random
@@ -31,6 +32,7 @@ from entaug.methods.cassi import (
     j_score,
     rank_partners,
 )
+from entaug.methods.types import RunStatistics
 from entaug.metrics.likelihood import CandidateSet, count_words, select_best, select_best_left_to_right
 from helpers.cassi_reference import choose, one_mask_at_a_time
 from helpers.fakes import FakeCausalLM, FakeDependencyParser, FakeEncoder, FakeMaskedLM
@@ -206,6 +208,14 @@ def test_what_is_not_made_is_counted() -> None:
     }
     list(cassi.augment([Sentence(["Never", "seen"])]))
     assert cassi.statistics_.missing == {"not a sentence of the fitted corpus": 1}
+
+
+def test_advice_where_few_exchanges_have_the_same_form() -> None:
+    for same_form, told in ((True, ["2 of 3 new sentences have no exchange of the same form"]), (False, [])):
+        cassi = worked(same_form=same_form)
+        counts = RunStatistics(requested=3, accepted=1, missing=Counter({"no partner is left for an exchange": 2}))
+        assert [line.split(":")[0] for line in cassi.advice(counts)] == told
+    assert cassi.advice(RunStatistics()) == []
 
 
 def test_a_sentence_without_subtrees_gets_other_mentions() -> None:

@@ -50,6 +50,7 @@ from entaug.methods.shared.span_exchange import (
     labels_within,
     unnamed_words,
 )
+from entaug.methods.types import RunStatistics
 from entaug.metrics.bertscore import bertscore_among, nearest_neighbors, pairwise_bertscore
 from entaug.metrics.likelihood import CandidateSet, Selection, count_words, select_best, select_best_left_to_right
 
@@ -380,6 +381,9 @@ _ONLY_OUTCOME = Rejection("no other exchange", final=True)
 _CONFIDENCE = 2.5
 
 
+_MANY_ALONE = 0.5  # of the sentences that are asked for
+
+
 class _ParsedSentence(NamedTuple):
     """A sentence with its subtrees, and the part of speech of each token."""
 
@@ -700,6 +704,13 @@ class CASSI(Augmenter):
             return True
         [similarity] = self._similarity.of((frame, removed), [(donor, inserted)])
         return similarity >= self.min_similarity
+
+    def advice(self, statistics: RunStatistics) -> list[str]:
+        alone = statistics.missing[_NO_PARTNER.reason]
+        if not self.same_form or alone <= _MANY_ALONE * statistics.requested:
+            return []
+        found = f"{alone:,} of {statistics.requested:,} new sentences have no exchange of the same form"
+        return [f"{found}: more training sentences have more; same_form=false exchanges others too, and reads worse"]
 
     def _is_name(self, sentence: Sentence, position: int) -> bool:
         """Whether a word is always capitalised, by its part of speech."""
