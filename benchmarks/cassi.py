@@ -13,6 +13,9 @@
 - specificity: all candidates scored. How the score goes with rare words (their mean inverse document frequency in the
   training file) and with mentions, by rank correlation within a pair; and what selections of the best five prefer.
 - subtrees: how many mentions lie whole in a subtree of a subject, object or complement, and how many words.
+- units: whole subtrees exchanged, beside noun chunks (a subtree up to its head) and heads alone, as section 2.2 of the
+  paper compares them: nearest pairs, all candidates. How many words come from the other sentence, how many pairs of
+  neighbouring words neither sentence has, and how many pairs of all candidates are distinct.
 - growth: pairing alone, exact and with the shortlist; how many of the exact ten best the shortlist has.
 """
 
@@ -24,7 +27,7 @@ import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from itertools import chain, islice
+from itertools import chain, islice, pairwise
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -37,13 +40,22 @@ from scipy.stats import spearmanr
 import entaug
 from entaug import Sentence
 from entaug.backends.models.catalogue import model_path
+from entaug.backends.protocols import Parse
 from entaug.backends.resolve import resolve
 from entaug.backends.transformers.encoder import TransformersEncoder
 from entaug.backends.transformers.masked_lm import TransformersMaskedLM
 from entaug.core.alignment import detokenize
 from entaug.methods import CASSI
 from entaug.methods.base import Request
-from entaug.methods.cassi import _CONFIDENCE, ScoreForecaster, find_subtrees, rank_partners
+from entaug.methods.cassi import (
+    _CONFIDENCE,
+    ScoreForecaster,
+    Subtrees,
+    exchange_candidates,
+    find_subtrees,
+    head_of,
+    rank_partners,
+)
 from entaug.metrics.likelihood import CandidateSet, select_best
 from places import DATA
 
@@ -318,6 +330,43 @@ def subtrees() -> Iterator[Row]:
         yield (name, *(f"{share:.0%}" for share in shares), f"{len(lengths):,}", f"{np.mean(lengths):.1f}")
 
 
+def units(count: int = 300) -> Iterator[Row]:
+    """Subtrees, chunks and heads in the first sentences of each corpus, each with the nearest other sentence."""
+    parser, encoder = (resolve(kind, STARTER[kind]) for kind in ("dependency_parser", "encoder"))
+    yield ("corpus", "exchanged", "candidates", "words from the other", "new pairs of words", "distinct-2")
+    for name, file in {**CORPORA, "multiconer-en": LARGE}.items():
+        sentences = list(islice(entaug.read(DATA / file), count))
+        parses = parser.parse([s.tokens for s in sentences])
+        rankings = rank_partners(
+            sentences, "bertscore", encoder, layer=STARTER["encoder_layer"], stream=lambda _: Random(0)
+        )
+        nearest = [next(ranking) for ranking in rankings]
+        for unit in ("subtree", "chunk", "head"):
+            spans = [_units(parse, unit) for parse in parses]
+            bigrams: Counter[tuple[str, str]] = Counter()
+            inserted, new = [], []
+            for i, j in enumerate(nearest):
+                known = {*pairwise(sentences[i].tokens), *pairwise(sentences[j].tokens)}
+                for candidate in exchange_candidates(sentences[i], sentences[j], spans[i], spans[j]):
+                    own = list(pairwise(candidate.sentence.tokens))
+                    bigrams.update(own)
+                    new.append(len(set(own) - known))
+                    inserted.append(candidate.inserted[1] - candidate.inserted[0])
+            distinct = len(bigrams) / bigrams.total()
+            yield (name, unit, f"{len(new):,}", f"{np.mean(inserted):.1f}", f"{np.mean(new):.2f}", f"{distinct:.1%}")
+
+
+def _units(parse: Parse, unit: str) -> Subtrees:
+    """What is exchanged in a sentence."""
+
+    def part(span: tuple[int, int]) -> tuple[int, int]:
+        head = head_of(parse, span)
+        return {"subtree": span, "chunk": (span[0], head + 1), "head": (head, head + 1)}[unit]
+
+    found = find_subtrees(parse)
+    return Subtrees(*(tuple(sorted(set(map(part, spans)))) for spans in (found.subjects, found.objects)))
+
+
 def table(made: Iterator[Row]) -> list[str]:
     """Markdown, printed as it comes."""
     lines = []
@@ -332,7 +381,7 @@ def table(made: Iterator[Row]) -> list[str]:
 def main() -> None:
     """Measure and write."""
     parser = argparse.ArgumentParser()
-    parts = ["rows", "speed", "whole", "specificity", "subtrees", "growth"]
+    parts = ["rows", "speed", "whole", "specificity", "subtrees", "units", "growth"]
     parser.add_argument("--only", nargs="+", choices=parts, default=parts)
     parser.add_argument("--sentences", type=int, default=200)
     parser.add_argument("--ai-sentences", type=int, default=200)
@@ -352,6 +401,7 @@ def main() -> None:
         "whole": ("The whole method, 3 copies", lambda: whole(counts, 3)),
         "specificity": ("Specificity", lambda: specificity(counts)),
         "subtrees": ("Mentions in subtrees", subtrees),
+        "units": ("Subtrees, noun chunks and heads", units),
         "growth": ("Pairing of more sentences", lambda: growth(args.sizes)),
     }
     given = " ".join(sys.argv[1:])
