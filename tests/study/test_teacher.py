@@ -164,6 +164,7 @@ def test_unlabelled_sentences_are_never_those_of_train_or_test(bert: Path, tmp_p
         ('labels = "teacher-hard"', 'labels = "techer"', "labels must be"),
         ("ratios = [2]", 'ratios = "patience"', "mr soft has the ratio 'patience'"),
         ("size = 2", "size = 0", "size must be"),
+        ("size = 2", f"size = {10**30}", "size must be an integer from 1 to 1000, not 1000000"),
         ("size = 2", 'by_corpus = { toy = { encoder = "x" } }', "is the same on all corpora"),
         ("size = 2", "sized = 2", "sized"),
         ("size = 2", 'seeds = "mine"', "seeds must be"),

@@ -16,6 +16,8 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, cast
 
+from annotated_types import Interval
+
 from entaug.config.params import Check, Parameter, PositiveInt, construct, parameters, validate
 from entaug.config.toml_lines import TomlLines, read_toml
 from entaug.core.words import listed_languages
@@ -417,7 +419,7 @@ class TeacherPlan(_Table):
     """One teacher of a plan: taggers trained on the gold sentences of a run, or sources of labels beside them."""
 
     label: Label = ENSEMBLE
-    size: PositiveInt = 3
+    size: Annotated[int, Interval(ge=1, le=1_000)] = 3
     seeds: Literal["own", "shared"] = "own"
     tagger: TaggerPlan | None = None
     first_seed: int = 1
