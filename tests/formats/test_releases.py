@@ -116,6 +116,10 @@ def test_genia_has_five_types_nested(tmp_path: Path) -> None:
     first, second = sentences_of("genia", tmp_path)
     assert shown(first) == [("DNA", "IL-2 gene"), ("cell_line", "Jurkat"), ("protein", "IL-2")]
     assert (shown(second), first.id) == ([], "95369245:1")
+    deep = f'{"<cons>" * 3000}a <cons sem="G#DNA_x">b</cons>{"</cons>" * 3000} c'
+    write_files(tmp_path, GENIAcorpus3_DOT_02_DOT_xml=f"<set><article><sentence>{deep}</sentence></article></set>")
+    [sentence] = sentences_of("genia", tmp_path)
+    assert (sentence.tokens, shown(sentence)) == (("a", "b", "c"), [("DNA", "b")])
     write_files(tmp_path, GENIAcorpus3_DOT_02_DOT_xml='<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>')
     with pytest.raises(InputError, match="declares XML entities"):
         sentences_of("genia", tmp_path)

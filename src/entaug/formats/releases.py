@@ -107,22 +107,25 @@ def read_genia(path: Path, report: ReadReport) -> Documents:
             sentences = []
             for number, element in enumerate(article.iter("sentence"), 1):
                 mentions: list[CharMention] = []
-                text = _genia_text(element, 0, mentions)
+                text = _genia_text(element, mentions)
                 sentences += _cut(f"{name}:{number}", text, mentions, file, report, split="none")[1]
             yield name, sentences
 
 
-def _genia_text(element: ET.Element, start: int, mentions: list[CharMention]) -> str:
-    """The text of an element that begins at a character, and the mentions in it."""
-    text = element.text or ""
-    for child in element:
-        begin = start + len(text)
-        text += _genia_text(child, begin, mentions)
-        sem = child.get("sem", "").removeprefix("G#")
+def _genia_text(sentence: ET.Element, mentions: list[CharMention]) -> str:
+    """The text of a sentence, and the mentions in it."""
+    text, todo = sentence.text or "", [(child, -1) for child in reversed(sentence)]
+    while todo:  # no recursion, which a file could make too deep
+        element, begin = todo.pop()
+        if begin < 0:  # it begins here, and comes again where it ends
+            todo += [(element, len(text)), *((child, -1) for child in reversed(element))]
+            text += element.text or ""
+            continue
+        sem = element.get("sem", "").removeprefix("G#")
         label = next((name for name in _GENIA_TYPES if sem == name or sem.startswith(f"{name}_")), None)
         if label is not None:
-            mentions.append(CharMention(label, ((begin, start + len(text)),)))
-        text += child.tail or ""
+            mentions.append(CharMention(label, ((begin, len(text)),)))
+        text += element.tail or ""
     return text
 
 
