@@ -12,15 +12,15 @@ import pytest
 import entaug
 from conftest import EXAMPLE
 from entaug.backends.soft_labels import TagProbabilities
-from entaug.errors import EntaugError
+from entaug.errors import EntaugError, InputError
 from entaug.report.comparison import compare_arms
 from entaug.report.markdown import recommend
 from entaug.study.data import prepare_splits
 from entaug.study.engine import _check_requirements
 from entaug.study.plan import read_plan
-from entaug.study.runs import RunSpec, _new_sentences, execute_run
+from entaug.study.runs import RunSpec, _new_sentences, execute_run, gold_folder
 from entaug.study.schedule import Schedule, Selection
-from entaug.taggers.base import load_tagger
+from entaug.taggers.base import CONFIG_FILE, load_tagger
 from helpers import tiny
 
 TRAIN, DEV, TEST = (EXAMPLE / f"{name}.conll" for name in ("train", "dev", "test"))
@@ -98,6 +98,17 @@ def test_arms_learn_from_the_teacher_and_its_taggers_are_trained_once(
     for name in (("both", 2), ("gold", 2)):
         again = execute_run(runs[name])[0]
         assert again.to_dict() == records[name].to_dict()
+
+
+@pytest.mark.parametrize("damage", ["{", "", '{"tagger": "linear", "params": {}, "sum": "0"}'])
+def test_a_damaged_tagger_of_a_teacher_is_to_be_deleted(damage: str, bert: Path, tmp_path: Path) -> None:
+    run = runs_of(write_plan(tmp_path, bert))["gold", 1]
+    folder = gold_folder(run, run.tagger, run.seed)
+    folder.mkdir(parents=True)
+    (folder / CONFIG_FILE).write_text(damage)
+    with pytest.raises(InputError, match=r"holds .* tagger .*; delete this folder: its tagger is then") as caught:
+        execute_run(run)
+    assert caught.value.path == str(folder)
 
 
 def test_a_teacher_selects_its_epoch_as_the_tagger_of_the_run_does(bert: Path, tmp_path: Path) -> None:

@@ -401,7 +401,11 @@ def _gold_tagger(
             dev = run.gold_dev(training)
             tagger.fit(gold, list(read(dev)) if dev else None, training, progress=progress).save(folder)
             return tagger
-    return load_tagger(folder)
+    try:
+        return load_tagger(folder)
+    except InputError as error:
+        error.path, error.remedy = str(folder), "delete this folder: its tagger is then trained again"
+        raise
 
 
 def current_environment() -> dict[str, Any]:
