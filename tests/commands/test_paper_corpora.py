@@ -159,8 +159,11 @@ def test_lists_that_divide_nothing_are_refused(lists: dict[str, str], message: s
 
 def test_what_lists_leave_out_is_noted(tmp_path: Path) -> None:
     pytest.importorskip("spacy")
-    source, folder = share13(tmp_path / "share"), tmp_path / "lists"
-    folder.mkdir()
+    source = folder = share13(tmp_path / "share")
+    for name in ("README.txt", "LICENSE.txt"):  # pages about the corpus, of each of its folders, are no documents
+        (source / "more").mkdir(exist_ok=True)
+        (source / name).write_text("ShARe")
+        (source / "more" / name).write_text("ShARe, more")
     (folder / "train.txt").write_text("d0\nd1\n")
     (folder / "test.txt").write_text("d3\n")
     done = data("share13", tmp_path / "out", source=source, lists=folder)

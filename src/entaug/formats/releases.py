@@ -31,6 +31,7 @@ _NAMES = 10  # the column of names in CoNLL 2012
 _BRACKETS = "correct the brackets of column 11"
 _RANGES = re.compile(r"\d{1,9}-\d{1,9}(,\d{1,9}-\d{1,9})*")
 _NUMBER = re.compile(r"\d{1,9}")
+_NO_TEXTS = ("readme", "license", "sha256sums", "train", "dev", "test")  # pages of PhysioNet, and lists of documents
 
 
 def read_ace(path: Path, report: ReadReport) -> Documents:
@@ -58,7 +59,9 @@ def read_share(path: Path, report: ReadReport) -> Documents:
     annotations = _files(path, ".pipe", ".pipe.txt")
     texts: dict[str, Path] = {}
     for file in _files(path, ".text", ".txt"):
-        if file not in annotations and _read_text(other := texts.setdefault(file.stem, file)) != _read_text(file):
+        if file in annotations or file.stem.lower() in _NO_TEXTS:
+            continue
+        if _read_text(other := texts.setdefault(file.stem, file)) != _read_text(file):
             remedy = "name the folder with one of them"
             raise InputError(f"is another text than {other}, of the same name", path=str(file), remedy=remedy)
     found: dict[str, list[CharMention]] = {name: [] for name in texts}
