@@ -380,6 +380,9 @@ def test_runs_whose_sentences_are_made_need_no_models_of_the_method(
     lm = f'[[methods]]\nname = "lm"\npreset = "paper"\nmasked_lm = "{model}"\n'
     methods = f'{lm}[[methods]]\nname = "lwtr"\n[[methods]]\ncombine = ["lm", "lwtr"]\nlabel = "both"\n'
     plan = write_plan(tmp_path, bert, "seeds = [1, 2]", methods=methods)
+    assert main(["experiment", str(plan), "--sentences-only", "--check"]) == 0
+    assert capsys.readouterr().err == f"{plan}: valid; 4 files of sentences, 0 of them before\n"
+    assert not (tmp_path / "plan" / "augmented").exists()
     assert main(["experiment", str(plan), "--sentences-only"]) == 0
     told = capsys.readouterr().err
     assert "3 of 4 files of sentences\n" in told

@@ -32,7 +32,7 @@ class ExperimentSummary(Summary):
         state = self.state
         if self.is_sentences:
             files = f"{quantity(state.runs, 'file')} of sentences, {state.previously_done:,} of them before"
-            yield f"{files}: {self.output}/augmented"
+            yield f"{self.plan}: valid; {files}" if self.is_check else f"{files}: {self.output}/augmented"
             return
         yield from (f"leak: {warning}" for warning in state.warnings)
         if self.is_check:
@@ -107,7 +107,7 @@ def experiment(
 
     options = {"check_only": check, "sentences_only": sentences_only}
     state = run_experiment(read, jobs=jobs, only=only, progress=progress, report=report, on_wait=wait, **options)
-    return ExperimentSummary(str(plan), str(read.output), state, check, sentences_only and not check)
+    return ExperimentSummary(str(plan), str(read.output), state, check, sentences_only)
 
 
 COMMAND = Command(experiment, shared=(COMPUTING,), progress=show_study, is_resumable=True)

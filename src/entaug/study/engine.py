@@ -179,6 +179,8 @@ def run_experiment(
         report(note)
     jobs = jobs or default_jobs(plan.threads)
     store = RecordStore(plan.output)
+    if check_only and sentences_only:
+        return _sentences_to_make(schedule)[0]
     if check_only:
         schedule.advance(store.records)
         state = _progress(schedule, store.records, set(store.records), 0.0)
@@ -226,17 +228,21 @@ def _check_requirements(schedule: Schedule) -> list[str]:
     return list(dict.fromkeys(notes))
 
 
-def _make_all_sentences(schedule: Schedule, jobs: int, progress: ProgressCallback) -> StudyProgress:
-    """Make the sentences of the methods, so far as the runs are known."""
-    plan = schedule.plan
+def _sentences_to_make(schedule: Schedule) -> tuple[StudyProgress, list[tuple[RunSpec, MethodPlan]]]:
+    """The files of sentences of the methods, so far as the runs are known, and those that are not there."""
     parts = [(run, part) for run in _execution_order(schedule.selected) for part in run.parts if part.makes_sentences]
     files = {sentences_file(*one): one for one in parts}
-    left = {file: one for file, one in files.items() if not file.exists()}
+    left = [one for file, one in files.items() if not file.exists()]
     before = len(files) - len(left)
-    state = StudyProgress(unit="files of sentences", runs=len(files), runs_done=before, previously_done=before)
-    with process_pool(jobs, plan.threads) as pool:
+    return StudyProgress(unit="files of sentences", runs=len(files), runs_done=before, previously_done=before), left
+
+
+def _make_all_sentences(schedule: Schedule, jobs: int, progress: ProgressCallback) -> StudyProgress:
+    """Make the sentences of the methods, so far as the runs are known."""
+    state, left = _sentences_to_make(schedule)
+    with process_pool(jobs, schedule.plan.threads) as pool:
         progress(state)
-        for _ in completed(pool, make_sentences, left.values()):
+        for _ in completed(pool, make_sentences, left):
             state = replace(state, runs_done=state.runs_done + 1)
             progress(state)
     return state
