@@ -542,14 +542,17 @@ def test_records_of_another_device_are_told_before_runs_are_added(bert: Path, tm
     [first, *_] = schedule_of(tmp_path, bert, "seeds = [1]").runs
     elsewhere = {**current_environment(), "device": "cuda (H100)"}
     RecordStore(tmp_path / "plan").append(replace(f1_record(first, 0.5), environment=elsewhere), 1.0)
+    with (tmp_path / "plan" / "runs.jsonl").open("ab") as stream:
+        stream.write(b"{\n")
     notes: list[str] = []
     run_experiment(plan, jobs=1, report=notes.append)
     assert [note.partition(";")[0] for note in notes] == [
-        f"the records are of device {current_environment()['device']} and cuda (H100)"
+        f"the records are of device {current_environment()['device']} and cuda (H100)",
+        "damaged lines of runs.jsonl moved to damaged-runs.jsonl: 1",
     ]
 
 
-def test_lines_that_are_no_records_are_passed_over(bert: Path, tmp_path: Path) -> None:
+def test_lines_that_are_no_records_are_put_aside(bert: Path, tmp_path: Path) -> None:
     runs = schedule_of(tmp_path, bert, "seeds = [1]").runs
     record = replace(f1_record(runs[0], 0.5), dev=None)
     good = record.to_dict()
@@ -561,12 +564,18 @@ def test_lines_that_are_no_records_are_passed_over(bert: Path, tmp_path: Path) -
         json.dumps({**good, "key": "y", "dev": 3}).encode(),
         json.dumps({**good, "key": "z", "test": {"by_type": {"X": {}}}}).encode(),
     ]
-    (tmp_path / "plan" / "runs.jsonl").write_bytes(b"\n".join([*bad, json.dumps(good).encode(), b""]))
+    whole = b"\n".join([*bad, json.dumps(good).encode(), b'{"half'])  # the last one of a process that was killed
+    (tmp_path / "plan" / "runs.jsonl").write_bytes(whole)
     for name in ("other-runs.jsonl", "times.jsonl"):
         (tmp_path / "plan" / name).write_bytes(b'{}\n{"key": [], "seconds": 1}\n{"key": "x", "seconds": "1"}\n')
-    store = RecordStore(tmp_path / "plan")
-    store.sort(labels_of(runs))
-    assert (store.records, store.seconds) == ({record.key: record}, {})
+    store, other = RecordStore(tmp_path / "plan"), RecordStore(tmp_path / "plan")
+    for one in (store, other):
+        one.sort(labels_of(runs))
+        assert (one.records, one.seconds) == ({record.key: record}, {})
+    damaged = (tmp_path / "plan" / "damaged-runs.jsonl").read_bytes().splitlines()
+    aside = [*bad, b"{}", b'{"key": [], "seconds": 1}', b'{"key": "x", "seconds": "1"}']  # also of other-runs.jsonl
+    assert damaged == sorted(aside)
+    assert len((tmp_path / "plan" / "runs.jsonl").read_bytes().splitlines()) == 1
 
 
 def test_a_full_disk_is_told_with_the_file_of_the_record(

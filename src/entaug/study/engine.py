@@ -29,7 +29,7 @@ from entaug.formats import read
 from entaug.methods.shared.generative import GenerativeAugmenter
 from entaug.study.data import DataSplit, prepare_splits
 from entaug.study.plan import MethodPlan, Plan, TaggerPlan, read_plan
-from entaug.study.records import RECORDS_FILE, RecordStore, RunRecord, differing_environments
+from entaug.study.records import DAMAGED_FILE, RECORDS_FILE, RecordStore, RunRecord, differing_environments
 from entaug.study.runs import (
     RunSpec,
     current_environment,
@@ -196,6 +196,9 @@ def run_experiment(
         known = (record.environment for record in store.records.values())
         for note in differing_environments([*known, current_environment()]):
             report(note)
+    if store.damaged:
+        count = f"{len(store.damaged):,}"
+        report(f"damaged lines of {RECORDS_FILE} moved to {DAMAGED_FILE}: {count}; their runs are repeated")
     write_tables(plan.output, plan.tables)
     return _Execution(plan, schedule, store, jobs, progress, on_wait).run()
 

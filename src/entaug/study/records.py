@@ -29,6 +29,7 @@ from entaug.files.atomic import atomic_file, output_error
 from entaug.metrics.span_f1 import Scores
 
 RECORDS_FILE = "runs.jsonl"
+DAMAGED_FILE = "damaged-runs.jsonl"
 _OTHERS_FILE = "other-runs.jsonl"
 _TIMES_FILE = "times.jsonl"
 _REMEDY = "delete the line; the experiment repeats the run"
@@ -275,16 +276,17 @@ def _pooled_folds(records: Iterable[RunRecord]) -> Iterator[RunRecord]:
 class RecordStore:
     """The records of a study on disk: appended one by one, and sorted."""
 
-    # Faulty lines are ignored, so that their runs are repeated. Several processes may share the records, if they hold
-    # the lock of `RECORDS_FILE` while they append or sort.
+    # Damaged lines are put aside by `sort`, and their runs repeated. Several processes may share the records, if they
+    # hold the lock of `RECORDS_FILE` while they append or sort.
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.records: dict[str, RunRecord] = {}
+        self.damaged: set[bytes] = set()  # lines that are no records
         self._last = (0, b"")  # the last line of the file of records that was read: its place and its beginning
-        self._add(_valid_lines(folder / _OTHERS_FILE))
+        self._add(_content(folder / _OTHERS_FILE))
         self.refresh()
-        times = ((v.get("key"), v.get("seconds")) for v in _valid_lines(folder / _TIMES_FILE))
+        times = ((v.get("key"), v.get("seconds")) for v in _objects(_content(folder / _TIMES_FILE)))
         self.seconds = {key: float(s) for key, s in times if isinstance(key, str) and isinstance(s, int | float)}
 
     def refresh(self) -> None:
@@ -299,17 +301,20 @@ class RecordStore:
             if not lines.startswith(beginning):  # sorted meanwhile
                 start = stream.seek(0)
                 lines = stream.read()
-        self._add(_values(lines))
+        self._add(lines)
         end = lines.rfind(b"\n")
         if end >= 0:
             last = lines.rfind(b"\n", 0, end) + 1
             self._last = start + last, lines[last : min(end, last + _BEGINNING)]
 
-    def _add(self, values: Iterable[dict[str, Any]]) -> None:
-        for value in values:
-            with contextlib.suppress(InputError):
-                record = RunRecord.from_dict(value)
+    def _add(self, lines: bytes) -> None:
+        for line in lines.splitlines(keepends=True):
+            try:
+                record = RunRecord.from_dict(orjson.loads(line))
                 self.records[record.key] = record
+            except (ValueError, InputError):
+                if line.strip() and line.endswith((b"\n", b"\r")):  # not half a line that is being written
+                    self.damaged.add(line)
 
     def append(self, record: RunRecord, seconds: float) -> None:
         """Write a record; it is on disk when this returns."""
@@ -317,19 +322,18 @@ class RecordStore:
         self.seconds[record.key] = round(seconds, 2)
         time = {"key": record.key, "seconds": self.seconds[record.key]}
         for name, value in ((_TIMES_FILE, time), (RECORDS_FILE, record.to_dict())):
-            try:
-                _append_line(self.folder / name, _to_line(value))
-            except OSError as error:
-                raise output_error(self.folder / name, error) from None
+            _append_line(self.folder / name, _to_line(value))
 
     def sort(self, labels: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
-        """Write the records of an experiment in its order and under its labels; move all others to another file."""
+        """Write the records of an experiment in its order and under its labels; move all others to other files."""
         known = {**self.records}
-        self._add(_valid_lines(self.folder / _OTHERS_FILE))  # a process with another plan may have moved some there
+        self._add(_content(self.folder / _OTHERS_FILE))  # a process with another plan may have moved some there
         self.records |= known
         ordered = [replace(self.records[key], **fields) for key, fields in labels if key in self.records]
         keys = {key for key, _ in labels}
         others = [record for key, record in sorted(self.records.items()) if key not in keys]
+        if damaged := self.damaged.difference(_content(self.folder / DAMAGED_FILE).splitlines(keepends=True)):
+            _append_line(self.folder / DAMAGED_FILE, b"".join(sorted(damaged)))
         files = [(RECORDS_FILE, ordered)]
         if others or (self.folder / _OTHERS_FILE).exists():  # at no moment is a record in neither file
             files = [(_OTHERS_FILE, others + ordered), *files, (_OTHERS_FILE, others)]
@@ -340,25 +344,28 @@ class RecordStore:
 
 
 def _append_line(path: Path, line: bytes) -> None:
-    with path.open("ab+") as stream:
-        if stream.tell():
-            stream.seek(-1, os.SEEK_END)
-            if stream.read() != b"\n":  # a killed run left half a line
-                stream.write(b"\n")
-        stream.write(line)
-        stream.flush()
-        os.fsync(stream.fileno())
+    try:
+        with path.open("ab+") as stream:
+            if stream.tell():
+                stream.seek(-1, os.SEEK_END)
+                if stream.read() != b"\n":  # a killed run left half a line
+                    stream.write(b"\n")
+            stream.write(line)
+            stream.flush()
+            os.fsync(stream.fileno())
+    except OSError as error:
+        raise output_error(path, error) from None
 
 
 def _to_line(value: Mapping[str, Any]) -> bytes:
     return json.dumps(value, ensure_ascii=False).encode() + b"\n"
 
 
-def _valid_lines(path: Path) -> Iterator[dict[str, Any]]:
-    return _values(path.read_bytes()) if path.exists() else iter(())
+def _content(path: Path) -> bytes:
+    return path.read_bytes() if path.exists() else b""
 
 
-def _values(lines: bytes) -> Iterator[dict[str, Any]]:
+def _objects(lines: bytes) -> Iterator[dict[str, Any]]:
     for line in lines.splitlines():
         with contextlib.suppress(ValueError):
             value = orjson.loads(line)
