@@ -24,8 +24,7 @@ GOLD = [
 
 
 def settings(augmenter: Augmenter | CombinedAugmenter) -> list[tuple[str, int, int]]:
-    augmenters = augmenter.augmenters if isinstance(augmenter, CombinedAugmenter) else (augmenter,)
-    return [(one.name, one.copies, one.seed) for one in augmenters]
+    return [(one.name, one.copies, one.seed) for one in augmenter.augmenters]
 
 
 @pytest.mark.parametrize(

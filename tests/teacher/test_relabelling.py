@@ -339,7 +339,7 @@ def test_one_teacher_for_several_methods_is_trained_once() -> None:
     assert tagger.fits == 1
     assert {s.fields["entaug"]["method"] for s in made} >= {"sis", "forgetful"}
     named = parse_methods("mr+sis", teacher="ensemble:labels=mean")
-    first, second = named.augmenters  # type: ignore[union-attr]
+    first, second = named.augmenters
     assert first.teacher is second.teacher
     relabeller = Relabeller(tagger=NameTagger()).fit(GOLD)
     relabeller.fit(GOLD[:2])

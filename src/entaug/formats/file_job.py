@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypedDict
 
-from entaug.backends.instruct import InstructModel, Usage
+from entaug.backends.instruct import InstructModel
 from entaug.core.corpus import Corpus
 from entaug.core.data import Sentence
 from entaug.core.progress import Progress, no_progress
@@ -242,14 +242,8 @@ def notes_on_other_tags(source: CorpusFile) -> list[str]:
 
 def instruct_models(augmenter: Any) -> list[InstructModel]:
     """Return the instruct models of a method."""
-    methods = getattr(augmenter, "augmenters", [augmenter])
-    models = [getattr(method, "generator_", None) for method in methods]
+    models = [getattr(method, "generator_", None) for method in augmenter.augmenters]
     return [model for model in models if isinstance(model, InstructModel)]
-
-
-def usage_of_models(augmenter: Any) -> dict[str, Usage]:
-    """Return the counts of the requests to the instruct models of a method."""
-    return {model.name: model.usage for model in instruct_models(augmenter)}
 
 
 def _times(count: int) -> str:

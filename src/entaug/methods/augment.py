@@ -47,7 +47,6 @@ from entaug.formats.file_job import (
     locate_losses,
     notes_on_other_tags,
     read_sentences,
-    usage_of_models,
 )
 from entaug.formats.files import find_format
 from entaug.methods.base import Augmenter, window_of
@@ -159,16 +158,16 @@ def augment_file(
                 summary = run.read(output, writer, copy_gold=not only_new)
                 if job.allow_loss:  # by default everything may be lost, and the notes tell what
                     job.settle_losses(summary.lost.copy(), run.work.target_file)
-                window = window_of(getattr(augmenter, "augmenters", [augmenter]))
+                window = window_of(augmenter.augmenters)
                 results = Results(run.work.target_file, writer, summary, progress, not only_new, window)
                 results.write(run.drawn(summary.resumed_at, summary.before.sentences, summary.before.sentences))
                 results.conclude(run.work.review.counts)
                 summary.notes += augmenter.advice(summary.statistics)
-                summary.usage = usage_of_models(augmenter)
+                summary.usage = {model.name: model.usage for model in instruct_models(augmenter)}
                 if not allow_empty:
                     check_any(summary, writer, has_rejected=has_rejected)
                 break
-    for one in (augmenter, *getattr(augmenter, "augmenters", ())):
+    for one in (augmenter, *augmenter.augmenters):
         one.statistics_ = summary.statistics
     summary.seconds = time.monotonic() - begun
     return summary
@@ -315,9 +314,9 @@ class Work:
         return (*values, result) if with_example else values
 
 
-def files_of(augmenter: Augmenter | CombinedAugmenter) -> Iterator[str | None]:
+def files_of(augmenter: Any) -> Iterator[str | None]:
     """The files that methods read besides the corpus, which are no outputs: lists of mentions and prompts."""
-    for method in getattr(augmenter, "augmenters", [augmenter]):
+    for method in augmenter.augmenters:
         # `mentions` of another method is no list.
         cls: Any = type(method)
         files = {parameter.name for parameter in parameters(cls) if "relative" in parameter.metadata}

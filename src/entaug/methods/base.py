@@ -455,6 +455,11 @@ class Augmenter(Component, abc.ABC):
         return []
 
     @property
+    def augmenters(self) -> tuple[Augmenter, ...]:
+        """The augmenter alone, as a `CombinedAugmenter` has those that it combines."""
+        return (self,)
+
+    @property
     def signature(self) -> str:
         """Method, parameters and version, as in provenance, with the full names of loaded backends."""
         params = self.get_params(loaded=True)

@@ -269,7 +269,7 @@ def augment(corpus: Rows, method: str | Augmenter | Sequence[str | Augmenter], *
     augmenters: list[Augmenter] = []
     for item in [method] if isinstance(method, str | Augmenter) else method:
         augmenter = parse_methods(item, **parameters) if isinstance(item, str) else item
-        augmenters += augmenter.augmenters if isinstance(augmenter, CombinedAugmenter) else [augmenter]
+        augmenters += augmenter.augmenters
     combined = CombinedAugmenter(augmenters)
     new: list[Sentence] = []
     with show_progress(quiet=not in_notebook()) as progress:

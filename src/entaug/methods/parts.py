@@ -190,7 +190,7 @@ def augment_part(
             done, summary.drafts, total = state["sources"], state["drafts"], state["sum"]
             summary.resumed_at = done
             drawn = run.drawn(start + done, stop, summary.of_sources)
-            window = window_of(getattr(augmenter, "augmenters", [augmenter]))  # what comes at once
+            window = window_of(augmenter.augmenters)  # what comes at once
             while batch := list(islice(drawn, window)):
                 if not done:  # only now are all notes known
                     writer.write([_first_line(part, key, whole, run)])

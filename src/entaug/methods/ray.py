@@ -76,8 +76,7 @@ class RayWorkers:
                 for node in ray.nodes()
                 if node["Alive"]
             ]
-            methods = getattr(augmenter, "augmenters", [augmenter])
-            components = [part for method in methods for part in (method, *method.filters_, method.teacher_)]
+            components = [part for one in augmenter.augmenters for part in (one, *one.filters_, one.teacher_)]
             on_gpu = any(getattr(part, f"{kind}_", None) is not None for part in components for kind in _ON_GPU)
             device = compute_settings().device
             workers = cls(pool_for(machines, jobs, device=device, uses_models=augmenter.uses_models, on_gpu=on_gpu))
