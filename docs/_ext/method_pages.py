@@ -253,7 +253,7 @@ _COSTS: dict[str, tuple[str, tuple[str, ...]]] = {
 _LANGUAGES: dict[str, tuple[str, set[str]]] = {
     "any": ("any language, no model needed", set()),
     "any with a parser": (
-        "any with a spaCy pipeline that has a parser (or your own trees); `cassi` also needs an encoder",
+        "any with a spaCy pipeline that has a parser (or your own trees); some also need an encoder",
         {"dependency_parser", "constituency_parser", "encoder"},
     ),
     "any with translators": (

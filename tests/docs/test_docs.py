@@ -26,6 +26,7 @@ MAX_README_LINES = 100
 
 def test_generated_tables_are_up_to_date() -> None:
     """In a process of its own: what other tests of this one have registered is in no table."""
+    from method_pages import choosing_tables
     from page_tables import TABLES
     from page_text import WITH_TABLES
 
@@ -34,6 +35,8 @@ def test_generated_tables_are_up_to_date() -> None:
     assert outdated.returncode == 0, f"run: python docs/_ext/page_tables.py ({outdated.stderr})"
     texts = "".join(page.read_text("utf-8") for page in WITH_TABLES)
     assert sorted(re.findall(r"<!-- table: (\w+) -->", texts)) == sorted(TABLES)
+    kinds = [line.split(" | ")[0] for line in choosing_tables()["facts"].splitlines()]
+    assert not any(f"`{name}`" in kind for name in METHODS for kind in kinds)  # which methods those are is derived
 
 
 def test_the_pages_show_on_github_as_they_are() -> None:
