@@ -39,6 +39,7 @@ from scipy.stats import spearmanr
 
 import entaug
 from entaug import Sentence
+from entaug.backends.dependency_trees import head_of
 from entaug.backends.models.catalogue import model_path
 from entaug.backends.protocols import Parse
 from entaug.backends.resolve import resolve
@@ -53,7 +54,6 @@ from entaug.methods.cassi import (
     Subtrees,
     exchange_candidates,
     find_subtrees,
-    head_of,
     rank_partners,
 )
 from entaug.metrics.likelihood import CandidateSet, select_best
@@ -364,7 +364,8 @@ def _units(parse: Parse, unit: str) -> Subtrees:
         return {"subtree": span, "chunk": (span[0], head + 1), "head": (head, head + 1)}[unit]
 
     found = find_subtrees(parse)
-    return Subtrees(*(tuple(sorted(set(map(part, spans)))) for spans in (found.subjects, found.objects)))
+    subjects, objects = (tuple(sorted(set(map(part, spans)))) for spans in (found.subjects, found.objects))
+    return Subtrees(subjects, objects)
 
 
 def table(made: Iterator[Row]) -> list[str]:
