@@ -378,12 +378,36 @@ def test_what_constrained_decoding_allows() -> None:
     assert 6 in torch.isfinite(first(torch.tensor([[7, 4]]), torch.zeros(1, 16))).nonzero()[:, 1].tolist()
     # The longer nothing came, the likelier what is missing.
     assert insist(torch.tensor([[7, 6, 6, 6]]), torch.zeros(1, 16))[0, [1, 4, 6]].tolist() == [3.0, 3.0, 0.0]
+    # Two words may stand before a part, and not those that it replaces; letters hang on where they are likeliest.
+    after = Phrase((5,), (5,), (15,), max_gap=2, not_before=frozenset({3, 4}))
+    limited = PhraseConstraint([[[Phrase((1, 2), (1, 2), (11, 2)), after]]], 1, 1, 0, [0, 9], [8], lambda _: False)
+
+    def allowed(*said: int, likeliest: int = 6) -> set[int]:
+        scores = torch.zeros(1, 16)
+        scores[0, likeliest] = 1
+        return set(torch.isfinite(limited(torch.tensor([[7, *said]]), scores)).nonzero()[:, 1].tolist())
+
+    assert allowed(1, 2) == {i for i in range(16) if i not in (0, 3, 4, 8, 9)}
+    assert allowed(1, 2, 6, 8) == {i for i in range(16) if i not in (0, 9)}
+    assert allowed(1, 2, 6, 8, 4) == {5}
+    assert allowed(1, 2, 6, 8, 4, likeliest=8) == {5, 8}
+    # A comma stands at its word; other parts need a space before them.
+    for is_attached in (True, False):
+        comma = [Phrase((10,), (12,), (12,), is_attached)]
+        assert insist.progress([comma], [6, 12]).is_complete is is_attached
+        assert insist.progress([comma], [6, 10]).is_complete
     # A piece that begins another one is whole, and may still go on.
     both = PhraseConstraint([[piece, longer]], 1, 0, 0, [0, 9], [8], lambda _: False)
     state = both.progress([piece, longer], [6, 1, 2])
     assert (state.is_complete, set(state.next_ids), set(state.first_ids)) == (True, {3}, {1})
     assert both.progress([piece, longer], [6, 1, 2, 3]).first_ids == {1}, "it was the longer one; the other is missing"
     assert not both.progress([piece, longer], [6, 1, 2, 3, 6, 1, 2]).first_ids
+
+
+def test_marks_are_attached_to_the_word_before_them(folders: dict[str, Path]) -> None:
+    texts = [", red", "'s red", ").", "( red", ".NET red", "red", '"red"']
+    phrases = load_generator(str(folders["llama"])).vocabulary.phrases(texts)
+    assert [phrase.is_attached for phrase in phrases] == [True, True, True, False, False, False, False]
 
 
 @EACH_KIND

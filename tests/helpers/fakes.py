@@ -12,7 +12,7 @@ from typing import Self
 from numpy import float32
 from numpy.typing import NDArray
 
-from entaug.backends.config import DecodingConfig, TrainingConfig, TrainingProgress
+from entaug.backends.config import DecodingConfig, Gap, TrainingConfig, TrainingProgress
 from entaug.backends.fakes import FakeInstructModel, FakeMaskedLM, FakeTagger, FakeTrainable, array, number_of
 from entaug.backends.protocols import Constituent, Parse, Recognition, TextPairs, match_case
 from entaug.core.tags import is_tag
@@ -252,7 +252,7 @@ class FakeGenerator(FakeTrainable):
         inputs: Sequence[str],
         config: DecodingConfig = DecodingConfig(),  # noqa: B008 (immutable)
         seeds: Sequence[int] | None = None,
-        required: Sequence[Sequence[Sequence[str]]] | None = None,
+        required: Sequence[Sequence[Sequence[str | Gap]]] | None = None,
         forbidden: Sequence[str] = (),
     ) -> list[list[str]]:
         """See `Generator.generate`; required phrases must be part of the input."""

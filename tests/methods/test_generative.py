@@ -10,17 +10,27 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 import entaug
 from conftest import EXAMPLE
 from entaug import Mention, Sentence
+from entaug.backends.config import Gap
 from entaug.backends.fakes import FakeTagger
+from entaug.core.alignment import detokenize
 from entaug.errors import InputError, ParameterError, UnknownNameError
 from entaug.filters import Consistency, create_filters
 from entaug.methods import ACLM, EnTDA, MentionReplacement
 from entaug.methods.aclm import Template, mask_keywords, select_keywords
 from entaug.methods.base import NO_CANDIDATE, Rejection, Request
-from entaug.methods.entda import Listed, apply_operation, format_mention_list, list_mentions, required_phrases
+from entaug.methods.entda import (
+    Listed,
+    apply_operation,
+    format_mention_list,
+    is_whole,
+    list_mentions,
+    required_phrases,
+)
 from entaug.methods.shared.generated_text import (
     AMBIGUOUS,
     MISSING,
@@ -306,6 +316,32 @@ def test_every_sentence_is_marked_from_its_own_list_or_refused(sentence: Sentenc
         )
 
 
+@given(sentences(), st.integers(1, 3))
+def test_a_list_with_all_words_of_a_sentence_is_its_text(sentence: Sentence, context_size: int) -> None:
+    items = list_mentions(sentence, context_size)
+    if items and is_whole(items):
+        assert [required_phrases(items)[0][0]] == [detokenize(sentence.tokens)]
+
+
+def test_a_text_that_its_list_has_already_is_not_generated() -> None:
+    gold = [
+        Sentence("Bo knows Rome well".split(), [Mention("PER", [(0, 1)]), Mention("LOC", [(2, 3)])]),
+        Sentence("Ada left Oslo in late spring".split(), [Mention("PER", [(0, 1)]), Mention("LOC", [(2, 3)])]),
+    ]
+    asked: list[str] = []
+
+    class Counted(FakeGenerator):
+        def generate(self, inputs: Any, *rest: Any) -> list[list[str]]:
+            asked.extend(inputs)
+            return super().generate(inputs, *rest)
+
+    method = EnTDA(candidates=1, context_size=2, generator=Counted(), guard=False, max_attempts=1).fit(gold)
+    whole, other = list(method.augment(gold))
+    assert " ".join(whole.tokens) in ("Ada knows Rome well", "Bo knows Oslo well")
+    assert [text.endswith("in late |") for text in asked] == [True]
+    assert len(other.tokens) > len(gold[1])
+
+
 def test_a_sentence_whose_words_do_not_repeat_is_marked_exactly() -> None:
     for sentence in entaug.read(EXAMPLE / "nested.jsonl"):
         if len(set(sentence.tokens)) == len(sentence.tokens):
@@ -457,6 +493,8 @@ def test_dynamic_masking_hides_half_of_the_keywords_give_or_take_one() -> None:
     assert statistics.pstdev(shown) == pytest.approx((13 / 12) ** 0.5, rel=0.05)
     shown = [sum(p.startswith("w") for p in mask_keywords([template], rng, 0)) for _ in range(100)]
     assert set(shown) == {10}  # without a mean none are masked
+    shown = [sum(p.startswith("w") for p in mask_keywords([template], rng, 0.1, 15)) for _ in range(100)]
+    assert set(shown) == {5}, "15 words are masked, ten of which are no keywords"
 
 
 # -------------------------------------------------------------------------------------------------------------- aclm
@@ -525,6 +563,7 @@ def test_aclm_requires_the_parts_of_its_template_in_their_order() -> None:
         generator=FakeGenerator(),
         tagger=FakeTagger(),
         encoder=FakeEncoder(),
+        keep_function_words=False,
         mask_ratio=0.0,
         mixner_probability=0.0,
     ).fit(gold)
@@ -548,7 +587,8 @@ def test_templates_with_function_words() -> None:
     plan = method._plan(Request(gold[0], Random(0)))
     assert not isinstance(plan, Rejection)
     assert plan.text == "Bands of the <mask> <B-GRP> Suede <B-GRP> <mask> in <mask> ."
-    assert plan.required == [["Bands of the", "<B-GRP> Suede <B-GRP>", "in", "."]]
+    gaps = [Gap(2, ("town",)), Gap(2, ("played",)), Gap(2, ("Leeds",))]  # other words, and one more than were masked
+    assert plan.required == [["Bands of the", gaps[0], "<B-GRP> Suede <B-GRP>", gaps[1], "in", gaps[2], "."]]
     assert isinstance(method._read(plan, "Bands of the old and new <B-GRP> Suede <B-GRP> met in June."), Sentence)
     longer = method._read(plan, "Bands of the old and new city <B-GRP> Suede <B-GRP> met again in June.")
     assert longer == Rejection("longer or shorter than its template allows")

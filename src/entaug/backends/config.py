@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 from annotated_types import Interval
 
@@ -88,6 +88,18 @@ class TrainingConfig(BaseTrainingConfig):
     validation_fraction: Annotated[float, Interval(ge=0, lt=1)] = 0.1
     patience: PositiveInt = 2
     adapters: bool | None = None
+
+
+class Gap(NamedTuple):
+    """What stands between two parts of a required phrase: other words than in the sentence that is written anew.
+
+    Args:
+        max_words: maximum number of words.
+        beginnings: words with which it does not begin.
+    """
+
+    max_words: int
+    beginnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

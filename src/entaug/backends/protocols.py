@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, runtime_checkable
 
-from entaug.backends.config import DecodingConfig, TrainingConfig, TrainingProgress
+from entaug.backends.config import DecodingConfig, Gap, TrainingConfig, TrainingProgress
 from entaug.core.data import Sentence
 
 if TYPE_CHECKING:
@@ -191,7 +191,7 @@ class Generator(_Named, _Trained, Protocol):
         inputs: Sequence[str],
         config: DecodingConfig = ...,
         seeds: Sequence[int] | None = None,
-        required: Sequence[Sequence[Sequence[str]]] | None = None,
+        required: Sequence[Sequence[Sequence[str | Gap]]] | None = None,
         forbidden: Sequence[str] = (),
     ) -> list[list[str]]:
         """Generate texts for each input.
@@ -201,7 +201,8 @@ class Generator(_Named, _Trained, Protocol):
             config: the decoding.
             seeds: a seed for each input, for sampling.
             required: for each input phrases, each of one or more parts: a text does not end before it contains all of
-                them, in any order, the parts of a phrase in theirs. Only a text of maximum length may lack some.
+                them, in any order, the parts of a phrase in theirs, with what a `Gap` allows between two of them. Only
+                a text of maximum length may lack some.
             forbidden: phrases that no text contains except as part of required ones; used if `required` is given.
 
         Returns:

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, groupby
 from random import Random
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self, cast
 
+from entaug.backends.config import Gap
 from entaug.backends.protocols import Encoder, Tagger
 from entaug.config.params import PositiveInt, Probability
 from entaug.config.presets import ONLY_IF_SET, read_presets
@@ -43,13 +44,41 @@ if TYPE_CHECKING:
 
 
 MASK = "<mask>"
+
+
+class Blank(str):
+    """A mask in a template, with the words that it hides."""
+
+    __slots__ = ("words",)
+
+    words: tuple[str, ...]
+
+    def __new__(cls, words: Sequence[str]) -> Self:
+        blank = super().__new__(cls, MASK)
+        blank.words = tuple(words)
+        return blank
+
+
 _GAP = "___"  # a mask in a prompt
 
 _MENTION_LOST = Rejection("a mention of the template is missing or changed")
 _MENTION_ADDED = Rejection("a mention that is not in the template")
 _OTHER_LENGTH = Rejection("longer or shorter than its template allows")
+_MAX_LONGER = 1  # words of a gap more than were masked
 _MAX_DIFFERENCE = 2  # in words from the template's sentences, where only some content words are masked
 _HAS_LABELS = Rejection("its words look like label tokens", final=True)
+
+
+def _gap(blank: str) -> Gap:
+    """What may be written in place of the words of a mask."""
+    words = blank.words if isinstance(blank, Blank) else ()
+    return Gap(len(words) + _MAX_LONGER, tuple(detokenize([word]) for word in words[:1]))
+
+
+def _add_blank(parts: list[str], words: Sequence[str]) -> None:
+    """Add a mask, or words to the mask that is last."""
+    hidden = parts[-1].words if parts and isinstance(parts[-1], Blank) else ()
+    parts[len(parts) - bool(hidden) :] = [Blank((*hidden, *words))]
 
 
 class Template(NamedTuple):
@@ -68,8 +97,8 @@ class Template(NamedTuple):
                 parts += [label_token(tag), token, label_token(tag)]
             elif i in shown:
                 parts.append(token)
-            elif parts[-1:] != [MASK]:
-                parts.append(MASK)
+            else:
+                _add_blank(parts, [token])
         return parts
 
 
@@ -105,18 +134,23 @@ def select_keywords(
     return tuple(sorted(selected))
 
 
-def mask_keywords(templates: Sequence[Template], rng: Random, mean: float) -> list[str]:
+def mask_keywords(templates: Sequence[Template], rng: Random, mean: float, minimum: int = 0) -> list[str]:
     """Join templates, with a normal share of the keywords masked (standard deviation: one keyword; none for mean 0)."""
+    # If it is possible, at least `minimum` words are masked, keywords or not.
     keywords = [(number, i) for number, template in enumerate(templates) for i in template.keywords]
     hidden: set[tuple[int, int]] = set()
     if keywords and mean:
         share = rng.gauss(mean, 1 / len(keywords))
-        count = min(len(keywords), max(0, round(share * len(keywords))))
+        masked = sum(len(part.words) for t in templates for part in t.parts() if isinstance(part, Blank))
+        count = min(len(keywords), max(0, minimum - masked, round(share * len(keywords))))
         hidden = set(rng.sample(keywords, count))
     parts: list[str] = []
     for number, template in enumerate(templates):
         new = template.parts(i for n, i in hidden if n == number)
-        parts += new[1:] if parts[-1:] == [MASK] == new[:1] else new
+        if new and isinstance(new[0], Blank):
+            _add_blank(parts, new[0].words)
+            del new[0]
+        parts += new
     return parts
 
 
@@ -130,7 +164,8 @@ class ACLM(GenerativeAugmenter, PromptedAugmenter):
     different ones. New sentences are generated from the same templates, again with some keywords masked, and some from
     two joined templates (mixner). A text is accepted only if its label tokens are consistent, its mentions are exactly
     those of the template, and no known mention occurs in it without a label. Constrained decoding keeps the parts of
-    the template in their order.
+    the template in their order; with `keep_function_words` a mask becomes at most one word more than it hides, and
+    does not begin with the same word.
 
     An instruct model (a server or a GGUF file) is not trained: it is asked by a prompt to fill the gaps of a template,
     with templates and sentences of the corpus as examples. Its texts have no label tokens; they are accepted if they
@@ -347,11 +382,18 @@ class ACLM(GenerativeAugmenter, PromptedAugmenter):
         is_joined = rng.random() < self.mixner_probability
         if is_joined and (neighbors := self.neighbors_.get(key)):
             templates.append(self.templates_[neighbors[rng.randrange(len(neighbors))].fingerprint()])
-        parts = mask_keywords(templates, rng, self.mask_ratio)
+        # A text that keeps most words is too similar to its source.
+        length = max(len(template.sentence) for template in templates)
+        minimum = int((1 - self.max_similarity) * length) + 1 if self.keep_function_words else 0
+        parts = mask_keywords(templates, rng, self.mask_ratio, minimum)
         text = self._with_gaps(parts) if self._is_prompted else self._join(parts)
-        runs = groupby(parts, key=lambda part: part == MASK)
-        required = [[self._join(run) for is_mask, run in runs if not is_mask]]  # in the order of the template
-        return TextPlan(sentence, text, rng.getrandbits(32), required, basis=templates)
+        required: list[str | Gap] = []  # in the order of the template
+        for is_blank, run in groupby(parts, key=lambda part: isinstance(part, Blank)):
+            own = list(run)
+            required += map(_gap, own) if is_blank else [self._join(own)]
+        if not self.keep_function_words:  # what is masked may be half of a sentence
+            required = [part for part in required if isinstance(part, str)]
+        return TextPlan(sentence, text, rng.getrandbits(32), [required], basis=templates)
 
     def _decoding(self) -> dict[str, Any]:
         # With function words a template has the first word of its sentence.

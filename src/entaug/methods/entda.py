@@ -49,7 +49,7 @@ class EnTDA(GenerativeAugmenter, PromptedAugmenter):
 
     By default a list also has the words before each mention and some after it: the new sentence begins as its source
     does, with another mention, and the generator writes how it goes on. A small generator rarely writes a sensible
-    sentence from mentions alone.
+    sentence from mentions alone. A list that has all words of its sentence leaves nothing to be generated.
 
     An instruct model (a server or a GGUF file) is not trained: it is asked by a prompt with lists and sentences of the
     corpus as examples, and its texts are checked in the same way.
@@ -163,7 +163,7 @@ class EnTDA(GenerativeAugmenter, PromptedAugmenter):
             format_mention_list(items),
             request.rng.getrandbits(32),
             required_phrases(items),
-            basis=[item.group for item in items],
+            basis=items,
         )
 
     def _list(self, sentence: Sentence) -> list[Listed]:
@@ -172,9 +172,16 @@ class EnTDA(GenerativeAugmenter, PromptedAugmenter):
     def _texts(self, plans: Sequence[tuple[Sequence[Request], TextPlan]]) -> Iterable[Sequence[str | Rejection]]:
         """Return the texts for each list."""
         if not self._is_prompted:
-            return self._generate([plan for _, plan in plans]) if self.trained_ else [[] for _ in plans]
+            return self._generate_open([plan for _, plan in plans]) if self.trained_ else [[] for _ in plans]
         answers = iter(self._ask(self._query(plan, n) for batch, plan in plans for n in range(len(batch))))
         return [[next(answers) for _ in batch] for batch, _ in plans]
+
+    def _generate_open(self, plans: Sequence[TextPlan]) -> list[Sequence[str]]:
+        """Generate texts for each list; one that has all words of its sentence is its only text."""
+        is_given = [self.constrained and self.context_size > 0 and is_whole(plan.basis) for plan in plans]
+        texts = iter(self._generate([plan for plan, given in zip(plans, is_given, strict=True) if not given]))
+        given_texts = ([str(plan.required[0][0])] * self.num_beams for plan in plans)
+        return [own if given else next(texts) for own, given in zip(given_texts, is_given, strict=True)]
 
     def _decoding(self) -> dict[str, Any]:
         return {
@@ -232,7 +239,8 @@ class EnTDA(GenerativeAugmenter, PromptedAugmenter):
         tokens = self.texts_.tokenize(text)
         if not tokens:
             return UNFINISHED
-        mentions = match_mentions(tokens, plan.basis, self._known, label=self.unlisted_mentions == "label")
+        listed = [item.group for item in plan.basis]
+        mentions = match_mentions(tokens, listed, self._known, label=self.unlisted_mentions == "label")
         return self._new_sentence(plan.source, tokens, mentions, [plan.source], list=plan.text, beam=beam)
 
     def _change(self, items: list[Listed], rng: Random) -> list[Listed]:
@@ -264,6 +272,12 @@ def list_mentions(sentence: Sentence, context_size: int = 0) -> list[Listed]:
         items.append(Listed(group, tokens[before:start], tokens[end:after], not before, after == size, follows))
         last = max(last, after)
     return items
+
+
+def is_whole(items: Sequence[Listed]) -> bool:
+    """Whether a list has all words of its sentence."""
+    is_unbroken = all(item.follows for item in items[1:]) and all(len(item.group.fragments) == 1 for item in items)
+    return items[0].is_first and items[-1].is_last and is_unbroken
 
 
 def apply_operation(
@@ -309,8 +323,8 @@ def required_phrases(items: Sequence[Listed]) -> list[list[str]]:
     """Return the phrases that a text must have: those with words beside mentions in their order."""
     in_order: list[list[str]] = []
     others: list[list[str]] = []
-    for item in items:
-        if not (item.before or item.after or item.follows):
+    for item, is_followed in zip(items, [*(other.follows for other in items[1:]), False], strict=True):
+        if not (item.before or item.after or item.follows or is_followed):
             others.append(list(map(detokenize, item.group.fragments)))
             continue
         words = [*item.before, *chain.from_iterable(item.group.fragments), *item.after]

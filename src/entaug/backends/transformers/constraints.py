@@ -6,6 +6,7 @@ import abc
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,8 +14,9 @@ import torch
 import transformers
 from numpy.typing import NDArray
 
-from entaug.backends.config import DecodingConfig
-from entaug.core.spacing import continues_word, is_unspaced_script
+from entaug.backends.config import DecodingConfig, Gap
+from entaug.core.alignment import detokenize
+from entaug.core.spacing import continues_word, is_unspaced_script, is_word_character
 
 Changes = NDArray[np.float32]
 """What is added to the scores of the tokens of a vocabulary."""
@@ -90,12 +92,15 @@ class Phrase(NamedTuple):
     spaced: tuple[int, ...]
     bare: tuple[int, ...]
     capitalised: tuple[int, ...]
+    is_attached: bool = False  # whether it begins with a mark that follows a word without a space
+    max_gap: int | None = None  # the number of words that may stand before it, if it is limited
+    not_before: frozenset[int] = frozenset()  # tokens that these do not begin with
 
     def forms(self, position: int, *, is_open: bool) -> set[tuple[int, ...]]:
         """The forms in which it may be written."""
         if not position:
             return {self.spaced, self.bare, self.capitalised}
-        return {self.spaced, self.bare} if is_open else {self.spaced}
+        return {self.spaced, self.bare} if is_open or self.is_attached else {self.spaced}
 
 
 class _Progress(NamedTuple):
@@ -106,6 +111,7 @@ class _Progress(NamedTuple):
     blocked_ids: frozenset[int]
     is_complete: bool
     gap: int
+    limited: Phrase | None  # the part that is missing and limits what is written before it
 
 
 class PhraseConstraint(TokenConstraint):
@@ -116,7 +122,8 @@ class PhraseConstraint(TokenConstraint):
     # that was begun is completed, and a word ends with it. Phrases come in any order, the parts of a discontinuous one
     # in theirs; with `is_first` a text begins with the first of them. Neither a phrase that is written already nor a
     # forbidden one is written: it is stopped halfway, unless a missing phrase begins like it, as otherwise it would
-    # only be spelled differently later. No n-gram of four tokens is repeated.
+    # only be spelled differently later. No n-gram of four tokens is repeated. Before a part that limits it there are
+    # only so many words, and others than those that are replaced.
 
     def __init__(
         self,
@@ -136,7 +143,7 @@ class PhraseConstraint(TokenConstraint):
         self._required = required
         self._num_beams = num_beams
         self._end_id, self._end_marks, self._end_mark_ids = end_id, end_marks, frozenset(end_marks)
-        self._joining = joining
+        self._joining, self._joining_ids = joining, frozenset(joining)
         self._is_opening = is_opening
         self._boost = boost
         self._is_first = is_first
@@ -159,6 +166,8 @@ class PhraseConstraint(TokenConstraint):
             changes[:] = _IMPOSSIBLE
             changes[[*state.next_ids]] = 0
             return
+        if state.limited:
+            self._limit_gap(changes, row, state.limited, ids[len(ids) - state.gap :])
         changes[[*(state.blocked_ids | self._blocked_anywhere(ids))]] = _IMPOSSIBLE
         if state.first_ids:
             changes[self._end_marks] = _IMPOSSIBLE
@@ -171,6 +180,18 @@ class PhraseConstraint(TokenConstraint):
         if state.is_complete:
             changes[self._joining] = _IMPOSSIBLE
         changes[[*state.next_ids]] = 0
+
+    def constrain(self, texts: Sequence[Sequence[int]], rows: Sequence[int], scores: torch.Tensor) -> torch.Tensor:
+        self._likeliest = dict(zip(rows, scores.argmax(1).tolist(), strict=True))
+        return super().constrain(texts, rows, scores)
+
+    def _limit_gap(self, changes: Changes, row: int, part: Phrase, gap: Sequence[int]) -> None:
+        if not gap:
+            changes[[*part.not_before]] = _IMPOSSIBLE
+        elif part.max_gap is not None and sum(id_ not in self._joining_ids for id_ in gap) >= part.max_gap:
+            changes[:] = _IMPOSSIBLE
+            if self._likeliest[row] in self._joining_ids:  # else the word is complete
+                changes[self._joining] = 0
 
     def _blocked_anywhere(self, ids: Sequence[int]) -> set[int]:
         """The tokens that would continue a forbidden phrase or repeat an n-gram."""
@@ -225,6 +246,7 @@ class PhraseConstraint(TokenConstraint):
             self._blocked_parts(required, num_written, missing, ids),
             is_complete,
             gap,
+            next((part for part in missing if part.max_gap is not None), None),
         )
 
     def _is_open(self, ids: Sequence[int], position: int) -> bool:
@@ -254,6 +276,12 @@ class PhraseConstraint(TokenConstraint):
                     ):
                         blocked.add(half[-1])
         return frozenset(blocked)
+
+
+def _is_attached(text: str) -> bool:
+    first = text.split(maxsplit=1)[0] if text.strip() else ""
+    mark = first if any(map(is_word_character, first)) else first[:1]  # "'s", or the first of several marks
+    return not detokenize(["a", mark]).startswith("a ")
 
 
 class OutputVocabulary:
@@ -318,7 +346,22 @@ class OutputVocabulary:
         backend = self._backend
         forms = [form for text in texts for form in (f" {text}", text, text[:1].upper() + text[1:])]
         ids = iter(map(tuple, map(backend._ids, forms) if backend.new_tokens else backend.encode(forms)))  # noqa: SLF001
-        return [Phrase(*three) for three in zip(ids, ids, ids, strict=True)]
+        attached = map(_is_attached, texts)
+        return [Phrase(a, b, c, is_attached) for a, b, c, is_attached in zip(ids, ids, ids, attached, strict=True)]
+
+    def parts(self, parts: Sequence[str | Gap]) -> list[Phrase]:
+        """Tokenize the parts of a phrase, each with what is allowed between the one before it and it."""
+        phrases = iter(self.phrases([part for part in parts if isinstance(part, str)]))
+        limited: list[Phrase] = []
+        for before, part in pairwise(["", *parts]):
+            if isinstance(part, Gap):
+                continue
+            phrase = next(phrases)
+            if isinstance(before, Gap):
+                words = frozenset(word.spaced[0] for word in self.phrases(before.beginnings))
+                phrase = phrase._replace(max_gap=before.max_words, not_before=words)
+            limited.append(phrase)
+        return limited
 
     def is_writable(self, phrase: Phrase) -> bool:
         """Whether the model can write a phrase."""

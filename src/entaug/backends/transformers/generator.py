@@ -13,7 +13,7 @@ import torch
 import transformers
 
 from entaug.backends.compute import trim_heap
-from entaug.backends.config import DecodingConfig, TrainingConfig
+from entaug.backends.config import DecodingConfig, Gap, TrainingConfig
 from entaug.backends.protocols import TextPairs
 from entaug.backends.transformers.base import find_model, load_pretrained, quiet
 from entaug.backends.transformers.constraints import OutputVocabulary, Phrase, TokenConstraint
@@ -182,7 +182,7 @@ class TransformersGenerator(FineTunable[tuple[str, str, str | None]], abc.ABC):
         inputs: Sequence[str],
         config: DecodingConfig = DecodingConfig(),  # noqa: B008 (immutable)
         seeds: Sequence[int] | None = None,
-        required: Sequence[Sequence[Sequence[str]]] | None = None,
+        required: Sequence[Sequence[Sequence[str | Gap]]] | None = None,
         forbidden: Sequence[str] = (),
         *,
         languages: Sequence[str | None] | None = None,
@@ -194,7 +194,7 @@ class TransformersGenerator(FineTunable[tuple[str, str, str | None]], abc.ABC):
             max_new_tokens = min(max_new_tokens, 2 * self.max_target_length + 8)
         work: list[_Request] = []
         for i, (text, language) in enumerate(zip(inputs, languages or [None] * len(inputs), strict=True)):
-            phrases = None if required is None else [self.vocabulary.phrases(parts) for parts in required[i]]
+            phrases = None if required is None else [self.vocabulary.parts(parts) for parts in required[i]]
             request = _Request(i, self._prompt(text, language), language, seeds[i] if seeds else 0, phrases)
             # A phrase that cannot be written would keep a text from ending.
             is_writable = all(self.vocabulary.is_writable(part) for parts in phrases or () for part in parts)

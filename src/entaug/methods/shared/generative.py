@@ -12,7 +12,7 @@ from typing import Annotated, Any, NamedTuple, TypeVar
 
 from annotated_types import Interval
 
-from entaug.backends.config import DecodingConfig, TrainingConfig
+from entaug.backends.config import DecodingConfig, Gap, TrainingConfig
 from entaug.backends.instruct import Answer, ChatRequest, InstructModel, Message
 from entaug.backends.prompts import Prompt, PromptFile, describe_prompt, packaged_prompt, prompt_beside, read_prompt
 from entaug.backends.protocols import Generator, MultilingualGenerator
@@ -140,7 +140,7 @@ class TextPlan(NamedTuple):
     source: Sentence
     text: str
     seed: int
-    required: Sequence[Sequence[str]] = ()
+    required: Sequence[Sequence[str | Gap]] = ()
     basis: Any = None  # what a method reads the text by: templates, a list of mentions, the sentences of a prompt
 
 
