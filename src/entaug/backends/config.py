@@ -94,7 +94,7 @@ class Gap(NamedTuple):
     """What stands between two parts of a required phrase: other words than in the sentence that is written anew.
 
     Args:
-        max_words: maximum number of words.
+        max_words: maximum number of words; there is at least one.
         beginnings: words with which it does not begin.
     """
 

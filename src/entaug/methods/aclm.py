@@ -164,8 +164,8 @@ class ACLM(GenerativeAugmenter, PromptedAugmenter):
     different ones. New sentences are generated from the same templates, again with some keywords masked, and some from
     two joined templates (mixner). A text is accepted only if its label tokens are consistent, its mentions are exactly
     those of the template, and no known mention occurs in it without a label. Constrained decoding keeps the parts of
-    the template in their order; with `keep_function_words` a mask becomes at most one word more than it hides, and
-    does not begin with the same word.
+    the template in their order; with `keep_function_words` each mask becomes one or more words, at most one more than
+    it hides, the first of which is another one.
 
     An instruct model (a server or a GGUF file) is not trained: it is asked by a prompt to fill the gaps of a template,
     with templates and sentences of the corpus as examples. Its texts have no label tokens; they are accepted if they

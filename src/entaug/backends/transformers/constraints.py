@@ -123,7 +123,7 @@ class PhraseConstraint(TokenConstraint):
     # in theirs; with `is_first` a text begins with the first of them. Neither a phrase that is written already nor a
     # forbidden one is written: it is stopped halfway, unless a missing phrase begins like it, as otherwise it would
     # only be spelled differently later. No n-gram of four tokens is repeated. Before a part that limits it there are
-    # only so many words, and others than those that are replaced.
+    # only so many words, at least one, and other than those that are replaced.
 
     def __init__(
         self,
@@ -172,7 +172,7 @@ class PhraseConstraint(TokenConstraint):
         if state.first_ids:
             changes[self._end_marks] = _IMPOSSIBLE
             # A phrase may begin like the end of a sentence (".NET"), or like a forbidden phrase.
-            changes[[*state.first_ids]] = self._boost * state.gap
+            changes[[*state.first_ids]] = self._boost * state.gap if state.gap or not state.limited else _IMPOSSIBLE
         elif state.gap > _GAP_BEFORE_END:
             # What ends a sentence, and after that the end of the text.
             ends = [self._end_id] if ids and ids[-1] in self._end_mark_ids else self._end_marks
