@@ -339,6 +339,9 @@ def test_a_text_that_its_list_has_already_is_not_generated() -> None:
     whole, other = list(method.augment(gold))
     assert " ".join(whole.tokens) in ("Ada knows Rome well", "Bo knows Oslo well")
     assert [text.endswith("in late |") for text in asked] == [True]
+    assert "|" in method._unwanted
+    marked = EnTDA(generator=FakeGenerator()).fit([*gold, Sentence("a | b".split())])
+    assert "|" not in marked._unwanted
     assert len(other.tokens) > len(gold[1])
 
 

@@ -24,6 +24,7 @@ from entaug.methods.shared.generated_text import (
 )
 from entaug.methods.shared.generative import UNFINISHED, GenerativeAugmenter, PromptedAugmenter, Query, TextPlan
 
+_BREAK = "|"  # in a list: words that are not given
 _SIMILAR_SIBLING = Rejection("too similar to another text from the same list")
 
 
@@ -125,7 +126,11 @@ class EnTDA(GenerativeAugmenter, PromptedAugmenter):
             pools[group.label][group] = None
         self.pools_ = {label: list(pool) for label, pool in pools.items()}
         self._known = KnownMentions(gold) if self.unlisted_mentions != "keep" else None
-        self._unwanted = self._known.texts() if self._known and self.unlisted_mentions == "drop" else []
+        unwanted = self._known.texts() if self._known and self.unlisted_mentions == "drop" else []
+        # A small generator copies the mark that stands for words in the list.
+        if self.context_size and not any(_BREAK in token for sentence in gold for token in sentence.tokens):
+            unwanted = [*unwanted, _BREAK]
+        self._unwanted = unwanted
         fragments = [fragment for group in groups for fragment in group.fragments]
         self.texts_ = GeneratedTexts(gold, fragments)
         # Sentences are detokenized like the list, because they must contain the mentions of the list.
@@ -310,13 +315,13 @@ def format_mention_list(items: Sequence[Listed]) -> str:
     """Format a list of mentions with their types, and the words beside them, as the generator reads it."""
     parts: list[str] = []
     for item in items:
-        parts += ["|"] if not item.follows and (parts or not item.is_first) else []
+        parts += [_BREAK] if not item.follows and (parts or not item.is_first) else []
         mentions = (
             f"{label}: {' ... '.join(map(detokenize, item.group.mention_parts(index)))}"
             for index, (label, _) in enumerate(item.group.mentions)
         )
         parts += [detokenize(item.before), " & ".join(mentions), detokenize(item.after)]
-    return " ".join(filter(None, [*parts, *([] if items[-1].is_last else ["|"])]))
+    return " ".join(filter(None, [*parts, *([] if items[-1].is_last else [_BREAK])]))
 
 
 def required_phrases(items: Sequence[Listed]) -> list[list[str]]:
