@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +14,6 @@ import pytest
 import entaug
 from conftest import EXAMPLE
 from entaug import Mention, Sentence
-from entaug.backends.transformers.lstm import LSTMTokenLM
 from entaug.errors import EntaugError
 from entaug.files.locks import lock
 from entaug.formats import read
@@ -26,7 +24,7 @@ from entaug.study.data import prepare_splits
 from entaug.study.engine import _Execution, _execution_order
 from entaug.study.plan import read_plan
 from entaug.study.records import RecordStore, RunRecord, read_run_records, several_values
-from entaug.study.runs import RunSpec, drop_intermediate, execute_run, make_sentences, sentences_file
+from entaug.study.runs import RunSpec, execute_run, make_sentences, sentences_file
 from entaug.study.schedule import Schedule
 from helpers.small_plans import smallest_plan
 
@@ -543,34 +541,6 @@ def test_no_process_waits_for_sentences_that_another_one_makes(schedule_of: Any)
     assert [(run.seed, run.arm, run.ratio) for run in pool.submitted[4:]] == [(1, "mr", 2)]
     for _, claim in execution.futures.values():
         claim.close()
-
-
-def test_arms_of_one_method_share_the_model_that_they_train(schedule_of: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    trained: list[Any] = []
-    fit = LSTMTokenLM.fit
-
-    def counted(*given: Any, **named: Any) -> Any:
-        trained.append(given)
-        return fit(*given, **named)
-
-    monkeypatch.setattr(LSTMTokenLM, "fit", counted)
-    arm = '[[methods]]\nname = "daga"\nlabel = "{0}"\ntemperature = {0}\nepochs = 1\nmax_attempts = 1\nratios = [1]\n'
-
-    def made(*arms: str) -> list[bytes]:
-        schedule = schedule_of(corpus(), rest="".join(map(arm.format, arms)))
-        runs = [run for run in schedule.runs if run.method]
-        return [make_sentences(run, run.parts[0]).read_bytes() for run in runs]
-
-    both = made("0.5", "0.9")
-    assert len(trained) == 1
-    alone = schedule_of(corpus())
-    folder = alone.plan.output
-    assert len([path for path in (folder / "generators").iterdir() if path.is_dir()]) == 1
-    drop_intermediate(folder, alone.runs[0].split)
-    assert not [path for path in (folder / "generators").iterdir() if path.is_dir()]
-    shutil.rmtree(folder)
-    assert made("0.9") == both[1:], "a model of its own is the same"
-    assert not (folder / "generators").exists()
 
 
 # ---------------------------------------------------------------------------------------------------- named sentences

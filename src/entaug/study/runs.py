@@ -21,7 +21,6 @@ from entaug.errors import InputError
 from entaug.files.locks import lock
 from entaug.formats import read, write
 from entaug.methods.augment import augment_file
-from entaug.methods.shared.generative import TrainableAugmenter
 from entaug.metrics.span_f1 import score
 from entaug.study.data import DataSplit, count_shared, file_digest, short_hash
 from entaug.study.plan import PATIENCE, MethodPlan, TaggerPlan, TeacherPlan, copies_for
@@ -49,7 +48,6 @@ class RunSpec:
     folder: Path
     parts: tuple[MethodPlan, ...] = ()
     teachers: tuple[TeacherPlan, ...] = (TeacherPlan(),)
-    shares_models: bool = False  # whether other arms have its method, and perhaps train the same generator
 
     @cached_property
     def steps(self) -> int:
@@ -289,8 +287,6 @@ def make_sentences(run: RunSpec, part: MethodPlan) -> Path:
 
     def augment(target: Path) -> None:
         augmenter = part.create(copies, run.seed)
-        if run.shares_models and isinstance(augmenter, TrainableAugmenter):
-            augmenter.shared_models = run.folder / "generators" / run.split.train.stem
         # The method never learns from dev and test, but leaves out of the lists of the user what is in these.
         augmenter.hold_out(sentence for path in run.split.held_out for sentence in read(path))
         # An interrupted augmentation is resumed, with the same result.

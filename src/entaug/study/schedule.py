@@ -203,9 +203,7 @@ class Schedule:
                 if identity not in self._known:
                     own = method and method.on(split.corpus)
                     own_parts = tuple(part.on(split.corpus) for part in parts)
-                    names = [other.name for other in plan.methods]
-                    shares_models = any(names.count(part.name) > 1 for part in own_parts)
-                    known = (plan.threads, plan.output, own_parts, plan.teachers, shares_models)
+                    known = (plan.threads, plan.output, own_parts, plan.teachers)
                     self._known[identity] = RunSpec(split, tagger, arm, ratio, seed, own, *known)
                 runs.append(self._runs.setdefault(identity, self._known[identity]))
         return runs

@@ -75,8 +75,6 @@ class TrainableAugmenter(Augmenter):
     adapters: bool | None = field(default=None, metadata=ONLY_IF_SET)
     checkpoint_dir: str | None = field(default=None, metadata={"local": True})
     max_attempts: PositiveInt = 4
-    # The beginning of the names of folders, one for each training, for several methods that may train the same.
-    shared_models: Path | None = field(init=False, repr=False, default=None)
 
     def _train(
         self, model: Model, data: Any, key: object, markers: Mapping[str, str] | None = None, **more: Any
@@ -93,18 +91,14 @@ class TrainableAugmenter(Augmenter):
         )
         options = {"progress": self.progress, **more, **({} if markers is None else {"new_tokens": markers})}
         trained: Model
-        adapters = getattr(model, "adapters", None) if self.adapters is None else self.adapters
-        identity = (model.name, adapters, config, key, markers, *([more] if more else []))
-        digest = hashlib.sha256(repr(identity).encode()).hexdigest()
-        if self.checkpoint_dir is not None:
-            folder = Path(self.checkpoint_dir)
-        elif self.shared_models is not None:
-            folder = Path(f"{self.shared_models}.{digest[:16]}")
-        else:
+        if self.checkpoint_dir is None:
             trained = model.fit(data, config, **options)
             return trained
+        folder = Path(self.checkpoint_dir)
+        adapters = getattr(model, "adapters", None) if self.adapters is None else self.adapters
+        identity = (model.name, adapters, config, key, markers, *([more] if more else []))
         with lock(make_folder(folder.parent) / folder.name):  # one process trains, others load what it learned
-            _claim(folder, digest)
+            _claim(folder, hashlib.sha256(repr(identity).encode()).hexdigest())
             if (folder / "learned").exists():
                 trained = model.restore(folder / "learned")
             else:
