@@ -16,7 +16,7 @@ pytest.importorskip("torch")
 import torch
 
 from entaug import Mention, Sentence
-from entaug.backends.config import DecodingConfig, TrainingConfig
+from entaug.backends.config import DecodingConfig, Gap, TrainingConfig
 from entaug.backends.protocols import Generator
 from entaug.backends.transformers import decoding as processors
 from entaug.backends.transformers import training
@@ -380,17 +380,20 @@ def test_what_constrained_decoding_allows() -> None:
     assert insist(torch.tensor([[7, 6, 6, 6]]), torch.zeros(1, 16))[0, [1, 4, 6]].tolist() == [3.0, 3.0, 0.0]
     # Two words may stand before a part, and not those that it replaces; letters hang on where they are likeliest.
     after = Phrase((5,), (5,), (15,), max_gap=2, not_before=frozenset({3, 4}))
-    limited = PhraseConstraint([[[Phrase((1, 2), (1, 2), (11, 2)), after]]], 1, 1, 0, [0, 9], [8], lambda _: False)
+    limited = PhraseConstraint(
+        [[[Phrase((1, 2), (1, 2), (11, 2)), after]]], 1, 1, 0, [0, 9], [8], lambda _: False, pieces=[13], marks=[14]
+    )
 
     def allowed(*said: int, likeliest: int = 6) -> set[int]:
         scores = torch.zeros(1, 16)
         scores[0, likeliest] = 1
         return set(torch.isfinite(limited(torch.tensor([[7, *said]]), scores)).nonzero()[:, 1].tolist())
 
-    assert allowed(1, 2) == {i for i in range(16) if i not in (0, 3, 4, 5, 8, 9)}, "at least one word"
+    assert allowed(1, 2) == {i for i in range(16) if i not in (0, 3, 4, 5, 8, 9, 14)}, "at least one word"
     assert allowed(1, 2, 6, 8) == {i for i in range(16) if i not in (0, 9)}
     assert allowed(1, 2, 6, 8, 4) == {5}
-    assert allowed(1, 2, 6, 8, 4, likeliest=8) == {5, 8}
+    assert allowed(1, 2, 6, 8, 4, likeliest=8) == {5, 8, 13}
+    assert 6 in allowed(1, 2, 6, 8, 13, 13), "pieces of characters are no words"
     # A comma stands at its word; other parts need a space before them.
     for is_attached in (True, False):
         comma = [Phrase((10,), (12,), (12,), is_attached)]
@@ -405,9 +408,14 @@ def test_what_constrained_decoding_allows() -> None:
 
 
 def test_marks_are_attached_to_the_word_before_them(folders: dict[str, Path]) -> None:
-    texts = [", red", "'s red", ").", "( red", ".NET red", "red", '"red"']
-    phrases = load_generator(str(folders["llama"])).vocabulary.phrases(texts)
-    assert [phrase.is_attached for phrase in phrases] == [True, True, True, False, False, False, False]
+    texts = [", red", "'s red", ").", "( red", ".NET red", "red", '"red"', "n't red"]
+    vocabulary = load_generator(str(folders["llama"])).vocabulary
+    assert [phrase.is_attached for phrase in vocabulary.phrases(texts)] == [True] * 3 + [False] * 5
+    # What ends with a gap ends after one to so many words.
+    *_, end = vocabulary.parts(["red", Gap(2, ("blue", ","))])
+    assert (end.spaced, end.max_gap, vocabulary.is_writable(end)) == ((vocabulary.end_id,), 2, True)
+    [blue] = vocabulary.phrases(["blue"])
+    assert end.not_before == {blue.spaced[0]}, "no mark, which begins no word anyway"
 
 
 @EACH_KIND

@@ -86,7 +86,14 @@ def test_a_generator_writes_all_candidates_in_one_batch(num_candidates: int, mon
     def run() -> tuple[list[Sentence], Any, list[int]]:
         sizes.clear()
         choice = CandidateScorer(nearness=0, causal_lm=Alphabet())
-        options = {"operation": "replace", "choice": choice, "copies": 2, "max_attempts": 3, "guard": False}
+        options = {
+            "context_size": 0,
+            "operation": "replace",
+            "choice": choice,
+            "copies": 2,
+            "max_attempts": 3,
+            "guard": False,
+        }
         method = entaug.create_augmenter("entda", generator=Counting(), candidates=num_candidates, **options).fit(GOLD)
         new = list(method.augment(GOLD))
         return new, method.statistics_.rejected, [*sizes]

@@ -323,6 +323,21 @@ def test_a_list_with_all_words_of_a_sentence_is_its_text(sentence: Sentence, con
         assert [required_phrases(items)[0][0]] == [detokenize(sentence.tokens)]
 
 
+def test_parts_of_a_discontinuous_mention_stay_apart() -> None:
+    severe = [Mention("ADR", [(0, 1), (3, 4)])]
+    sold = Sentence("severe pain in chest Lipitor and more".split(), [*severe, Mention("DRUG", [(4, 5)])])
+    assert required_phrases(list_mentions(sold, 1)) == [["severe", "chest Lipitor and"]]
+    # Where it is replaced, the list looks like that of a whole sentence.
+    pain = Sentence("severe pain in chest".split(), severe)
+    pools = {"ADR": [MentionGroup((("headache",),), (("ADR", ((0, 1),)),))]}
+    changed = apply_operation("replace", list_mentions(pain, 1), pools, Random(0))
+    assert is_whole(changed)
+    method = EnTDA(context_size=1, generator=FakeGenerator()).fit([pain])
+    plan = method._plan(Request(pain, Random(0)))
+    assert not isinstance(plan, Rejection)
+    assert not method._is_given(plan._replace(basis=changed))
+
+
 def test_a_text_that_its_list_has_already_is_not_generated() -> None:
     gold = [
         Sentence("Bo knows Rome well".split(), [Mention("PER", [(0, 1)]), Mention("LOC", [(2, 3)])]),

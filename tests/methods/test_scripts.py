@@ -157,7 +157,7 @@ def generative_methods(language: str) -> Iterator[tuple[Augmenter, FakeGenerator
         ),
         generator,
     )
-    yield EnTDA(candidates=1, generator=generator, operation="none", max_similarity=1.0), generator
+    yield EnTDA(candidates=1, context_size=0, generator=generator, operation="none", max_similarity=1.0), generator
 
 
 @pytest.mark.parametrize("language", OWN)
@@ -276,7 +276,7 @@ def test_texts_in_chinese_words_have_spaces_only_where_the_corpus_has() -> None:
     for spaces in (None, ("", "", "", " ", "", "")):
         gold = [Sentence(words, [Mention("PER", [(0, 1)]), Mention("LOC", [(2, 3)])], spaces=spaces)]
         generator = FakeGenerator(["音乐"])
-        method = EnTDA(candidates=1, generator=generator, operation="none", max_similarity=1.0)
+        method = EnTDA(candidates=1, context_size=0, generator=generator, operation="none", max_similarity=1.0)
         [made] = method.fit(gold).augment(gold)
         assert made.tokens == (*words[:-1], "音乐", "。")
         assert made.text == ("李明 在 北京 听 Bach 音乐 。" if spaces is None else "李明在北京听 Bach 音乐。"), spaces

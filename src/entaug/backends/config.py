@@ -91,12 +91,7 @@ class TrainingConfig(BaseTrainingConfig):
 
 
 class Gap(NamedTuple):
-    """What stands between two parts of a required phrase: other words than in the sentence that is written anew.
-
-    Args:
-        max_words: maximum number of words; there is at least one.
-        beginnings: words with which it does not begin.
-    """
+    """Words beside a part of a required phrase: one to `max_words`, of which the first is none of `beginnings`."""
 
     max_words: int
     beginnings: tuple[str, ...] = ()

@@ -201,8 +201,8 @@ class Generator(_Named, _Trained, Protocol):
             config: the decoding.
             seeds: a seed for each input, for sampling.
             required: for each input phrases, each of one or more parts: a text does not end before it contains all of
-                them, in any order, the parts of a phrase in theirs, with what a `Gap` allows between two of them. Only
-                a text of maximum length may lack some.
+                them, in any order, the parts of a phrase in theirs, with what a `Gap` allows between two of them or at
+                the end (of an input with a single phrase). Only a text of maximum length may lack some.
             forbidden: phrases that no text contains except as part of required ones; used if `required` is given.
 
         Returns:

@@ -70,7 +70,7 @@ _HAS_LABELS = Rejection("its words look like label tokens", final=True)
 
 
 def _gap(blank: str) -> Gap:
-    """What may be written in place of the words of a mask."""
+    """The words that may be written in place of those of a mask."""
     words = blank.words if isinstance(blank, Blank) else ()
     return Gap(len(words) + _MAX_LONGER, tuple(detokenize([word]) for word in words[:1]))
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from random import Random
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -183,10 +182,14 @@ class EnTDA(GenerativeAugmenter, PromptedAugmenter):
 
     def _generate_open(self, plans: Sequence[TextPlan]) -> list[Sequence[str]]:
         """Generate texts for each list; one that has all words of its sentence is its only text."""
-        is_given = [self.constrained and self.context_size > 0 and is_whole(plan.basis) for plan in plans]
+        is_given = [self._is_given(plan) for plan in plans]
         texts = iter(self._generate([plan for plan, given in zip(plans, is_given, strict=True) if not given]))
-        given_texts = ([str(plan.required[0][0])] * self.num_beams for plan in plans)
+        given_texts = ([str(plan.required[0][0])] for plan in plans)
         return [own if given else next(texts) for own, given in zip(given_texts, is_given, strict=True)]
+
+    def _is_given(self, plan: TextPlan) -> bool:
+        is_alone = self.constrained and self.context_size > 0 and self.num_beams == 1
+        return is_alone and is_whole(self._list(plan.source)) and is_whole(plan.basis)
 
     def _decoding(self) -> dict[str, Any]:
         return {
@@ -332,9 +335,9 @@ def required_phrases(items: Sequence[Listed]) -> list[list[str]]:
         if not (item.before or item.after or item.follows or is_followed):
             others.append(list(map(detokenize, item.group.fragments)))
             continue
-        words = [*item.before, *chain.from_iterable(item.group.fragments), *item.after]
+        runs = [list(fragment) for fragment in item.group.fragments]
+        runs[0][:0], runs[-1][len(runs[-1]) :] = item.before, item.after
         if item.follows and in_order:
-            in_order[-1] += words
-        else:
-            in_order.append(words)
+            in_order[-1] += runs.pop(0)
+        in_order += runs
     return [*([list(map(detokenize, in_order))] if in_order else []), *others]

@@ -138,12 +138,18 @@ class PhraseConstraint(TokenConstraint):
         boost: float = 0.5,
         *,
         is_first: bool = False,
+        pieces: Collection[int] = (),
+        marks: Sequence[int] = (),
     ) -> None:
         super().__init__(num_before_text)
         self._required = required
         self._num_beams = num_beams
-        self._end_id, self._end_marks, self._end_mark_ids = end_id, end_marks, frozenset(end_marks)
-        self._joining, self._joining_ids = joining, frozenset(joining)
+        self._end_id, self._end_mark_ids = end_id, frozenset(end_marks)
+        self._continuing_ids = {*joining, *pieces}  # what goes on with a word, pieces of characters included
+        # As arrays, for there are many of them.
+        self._end_marks, self._joining, self._continuing, self._marks = (
+            np.array([*ids], dtype=np.intp) for ids in (end_marks, joining, self._continuing_ids, marks)
+        )
         self._is_opening = is_opening
         self._boost = boost
         self._is_first = is_first
@@ -188,10 +194,11 @@ class PhraseConstraint(TokenConstraint):
     def _limit_gap(self, changes: Changes, row: int, part: Phrase, gap: Sequence[int]) -> None:
         if not gap:
             changes[[*part.not_before]] = _IMPOSSIBLE
-        elif part.max_gap is not None and sum(id_ not in self._joining_ids for id_ in gap) >= part.max_gap:
+            changes[self._marks] = _IMPOSSIBLE
+        elif part.max_gap is not None and sum(id_ not in self._continuing_ids for id_ in gap) >= part.max_gap:
             changes[:] = _IMPOSSIBLE
-            if self._likeliest[row] in self._joining_ids:  # else the word is complete
-                changes[self._joining] = 0
+            if self._likeliest[row] in self._continuing_ids:  # else the word is complete
+                changes[self._continuing] = 0
 
     def _blocked_anywhere(self, ids: Sequence[int]) -> set[int]:
         """The tokens that would continue a forbidden phrase or repeat an n-gram."""
@@ -280,7 +287,9 @@ class PhraseConstraint(TokenConstraint):
 
 def _is_attached(text: str) -> bool:
     first = text.split(maxsplit=1)[0] if text.strip() else ""
-    mark = first if any(map(is_word_character, first)) else first[:1]  # "'s", or the first of several marks
+    if not first or is_word_character(first[0]):  # "n't", whose first letter may begin anything
+        return False
+    mark = first if any(map(is_word_character, first)) else first[0]  # "'s", or the first of several marks
     return not detokenize(["a", mark]).startswith("a ")
 
 
@@ -322,6 +331,21 @@ class OutputVocabulary:
         """The tokens that continue a word; none of scripts without spaces."""
         return [id_ for id_, text in enumerate(self.texts) if text and continues_word(text[0])]
 
+    @cached_property
+    def pieces(self) -> list[int]:
+        """The tokens that begin with a part of a character."""
+        return [id_ for id_, text in enumerate(self.texts) if text.startswith("\ufffd")]
+
+    @cached_property
+    def marks(self) -> list[int]:
+        """The tokens without a letter or digit, but for white space and parts of characters."""
+        texts = enumerate(self.texts)
+        return [
+            id_
+            for id_, text in texts
+            if text.strip(" ") and not any(c == "\ufffd" or is_word_character(c) for c in text)
+        ]
+
     def is_opening(self, id_: int) -> bool:
         """Whether a word may follow a token without a space."""
         last = self.texts[id_][-1:] if id_ < len(self.texts) else ""
@@ -358,14 +382,25 @@ class OutputVocabulary:
                 continue
             phrase = next(phrases)
             if isinstance(before, Gap):
-                words = frozenset(word.spaced[0] for word in self.phrases(before.beginnings))
-                phrase = phrase._replace(max_gap=before.max_words, not_before=words)
+                phrase = self._limited(phrase, before)
             limited.append(phrase)
+        if parts and isinstance(parts[-1], Gap):
+            end = (self.end_id,)
+            limited.append(self._limited(Phrase(end, end, end), parts[-1]))
         return limited
+
+    def _limited(self, phrase: Phrase, gap: Gap) -> Phrase:
+        """Return a phrase with what is allowed before it."""
+        words = self.phrases(gap.beginnings)
+        first_ids = {word.spaced[0] for word in words} | {word.bare[0] for word in words if word.is_attached}
+        # A lone space, or a part of a character, begins many other words.
+        known = frozenset(id_ for id_ in first_ids if any(map(is_word_character, self.texts[id_].strip("\ufffd"))))
+        return phrase._replace(max_gap=gap.max_words, not_before=known)
 
     def is_writable(self, phrase: Phrase) -> bool:
         """Whether the model can write a phrase."""
-        return bool(phrase.spaced) and {*self.suppressed_ids, *self.stop_ids}.isdisjoint(phrase.spaced)
+        is_end = phrase.spaced == (self.end_id,)
+        return is_end or (bool(phrase.spaced) and {*self.suppressed_ids, *self.stop_ids}.isdisjoint(phrase.spaced))
 
     def constraints(
         self,
@@ -380,11 +415,17 @@ class OutputVocabulary:
             # Where a new token is likely but not allowed, so are the parts of the words that its embedding began with.
             forbidden = [*forbidden, *(Phrase((id_,), (id_,), (id_,)) for id_ in self._backend.untrained_ids)]
             ends = (self.end_id, self.end_marks, self.joining, self.is_opening)
-            constraints.append(
-                PhraseConstraint(
-                    required, config.num_beams, num_before_text, *ends, forbidden, is_first=config.begins_with_required
-                )
+            constraint = PhraseConstraint(
+                required,
+                config.num_beams,
+                num_before_text,
+                *ends,
+                forbidden,
+                is_first=config.begins_with_required,
+                pieces=self.pieces,
+                marks=self.marks,
             )
+            constraints.append(constraint)
         if config.marker_rules:
             constraints.append(self._marker_constraint(config.marker_rules, num_before_text))
         return constraints
