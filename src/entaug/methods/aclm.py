@@ -58,6 +58,10 @@ class Blank(str):
         blank.words = tuple(words)
         return blank
 
+    def gap(self) -> Gap:
+        """The words that may be written in place of those that it hides."""
+        return Gap(len(self.words) + _MAX_LONGER, tuple(detokenize([word]) for word in self.words[:1]))
+
 
 _GAP = "___"  # a mask in a prompt
 
@@ -67,12 +71,6 @@ _OTHER_LENGTH = Rejection("longer or shorter than its template allows")
 _MAX_LONGER = 1  # words of a gap more than were masked
 _MAX_DIFFERENCE = 2  # in words from the template's sentences, where only some content words are masked
 _HAS_LABELS = Rejection("its words look like label tokens", final=True)
-
-
-def _gap(blank: str) -> Gap:
-    """The words that may be written in place of those of a mask."""
-    words = blank.words if isinstance(blank, Blank) else ()
-    return Gap(len(words) + _MAX_LONGER, tuple(detokenize([word]) for word in words[:1]))
 
 
 def _add_blank(parts: list[str], words: Sequence[str]) -> None:
@@ -141,7 +139,7 @@ def mask_keywords(templates: Sequence[Template], rng: Random, mean: float, minim
     hidden: set[tuple[int, int]] = set()
     if keywords and mean:
         share = rng.gauss(mean, 1 / len(keywords))
-        masked = sum(len(part.words) for t in templates for part in t.parts() if isinstance(part, Blank))
+        masked = sum(sum(t.sentence.outside_mask()) - len({*t.keywords, *t.function_words}) for t in templates)
         count = min(len(keywords), max(0, minimum - masked, round(share * len(keywords))))
         hidden = set(rng.sample(keywords, count))
     parts: list[str] = []
@@ -389,10 +387,10 @@ class ACLM(GenerativeAugmenter, PromptedAugmenter):
         text = self._with_gaps(parts) if self._is_prompted else self._join(parts)
         required: list[str | Gap] = []  # in the order of the template
         for is_blank, run in groupby(parts, key=lambda part: isinstance(part, Blank)):
-            own = list(run)
-            required += map(_gap, own) if is_blank else [self._join(own)]
-        if not self.keep_function_words:  # what is masked may be half of a sentence
-            required = [part for part in required if isinstance(part, str)]
+            if not is_blank:
+                required.append(self._join(run))
+            elif self.keep_function_words:  # without them what is masked may be half of a sentence
+                required += [part.gap() for part in run if isinstance(part, Blank)]
         return TextPlan(sentence, text, rng.getrandbits(32), [required], basis=templates)
 
     def _decoding(self) -> dict[str, Any]:

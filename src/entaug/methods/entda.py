@@ -184,8 +184,9 @@ class EnTDA(GenerativeAugmenter, PromptedAugmenter):
         """Generate texts for each list; one that has all words of its sentence is its only text."""
         is_given = [self._is_given(plan) for plan in plans]
         texts = iter(self._generate([plan for plan, given in zip(plans, is_given, strict=True) if not given]))
-        given_texts = ([str(plan.required[0][0])] for plan in plans)
-        return [own if given else next(texts) for own, given in zip(given_texts, is_given, strict=True)]
+        return [
+            [str(plan.required[0][0])] if given else next(texts) for plan, given in zip(plans, is_given, strict=True)
+        ]
 
     def _is_given(self, plan: TextPlan) -> bool:
         is_alone = self.constrained and self.context_size > 0 and self.num_beams == 1

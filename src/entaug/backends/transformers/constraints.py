@@ -93,7 +93,7 @@ class Phrase(NamedTuple):
     bare: tuple[int, ...]
     capitalised: tuple[int, ...]
     is_attached: bool = False  # whether it begins with a mark that follows a word without a space
-    max_gap: int | None = None  # the number of words that may stand before it, if it is limited
+    max_gap: int = 0  # the number of words that may stand before it; 0 for any
     not_before: frozenset[int] = frozenset()  # tokens that these do not begin with
 
     def forms(self, position: int, *, is_open: bool) -> set[tuple[int, ...]]:
@@ -143,6 +143,7 @@ class PhraseConstraint(TokenConstraint):
     ) -> None:
         super().__init__(num_before_text)
         self._required = required
+        self._has_gaps = any(part.max_gap for phrases in required for parts in phrases for part in parts)
         self._num_beams = num_beams
         self._end_id, self._end_mark_ids = end_id, frozenset(end_marks)
         self._continuing_ids = {*joining, *pieces}  # what goes on with a word, pieces of characters included
@@ -188,14 +189,15 @@ class PhraseConstraint(TokenConstraint):
         changes[[*state.next_ids]] = 0
 
     def constrain(self, texts: Sequence[Sequence[int]], rows: Sequence[int], scores: torch.Tensor) -> torch.Tensor:
-        self._likeliest = dict(zip(rows, scores.argmax(1).tolist(), strict=True))
+        if self._has_gaps:
+            self._likeliest = dict(zip(rows, scores.argmax(1).tolist(), strict=True))
         return super().constrain(texts, rows, scores)
 
     def _limit_gap(self, changes: Changes, row: int, part: Phrase, gap: Sequence[int]) -> None:
         if not gap:
             changes[[*part.not_before]] = _IMPOSSIBLE
             changes[self._marks] = _IMPOSSIBLE
-        elif part.max_gap is not None and sum(id_ not in self._continuing_ids for id_ in gap) >= part.max_gap:
+        elif sum(id_ not in self._continuing_ids for id_ in gap) >= part.max_gap:
             changes[:] = _IMPOSSIBLE
             if self._likeliest[row] in self._continuing_ids:  # else the word is complete
                 changes[self._continuing] = 0
@@ -253,7 +255,7 @@ class PhraseConstraint(TokenConstraint):
             self._blocked_parts(required, num_written, missing, ids),
             is_complete,
             gap,
-            next((part for part in missing if part.max_gap is not None), None),
+            next((part for part in missing if part.max_gap), None),
         )
 
     def _is_open(self, ids: Sequence[int], position: int) -> bool:
