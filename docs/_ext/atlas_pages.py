@@ -17,14 +17,16 @@ from entaug.report.comparison import ArmResult, Setting, compare_arms
 from entaug.study.records import RECORDS_FILE, read_run_records
 from page_text import ROOT, table
 
-__all__ = ["ATLAS", "CORPORA", "atlas_table", "corpora_table", "number_of_runs", "verdicts_of_atlas"]
+__all__ = ["ATLAS", "CORPORA", "atlas_table", "corpora_table", "number_of_runs", "twins_table", "verdicts_of_atlas"]
 
 ATLAS = ROOT / "benchmarks" / "atlas"
+PAPERS = ROOT / "benchmarks" / "papers"
 CORPORA: dict[str, dict[str, Any]] = tomllib.loads((ATLAS / "corpora.toml").read_text("utf-8"))
 """What each corpus of the atlas stands for, and where its files are from."""
 _TEXTS = {"nested": "genia", "discontinuous": "genia"}  # corpora with the same test sentences count once
 _BIOMEDICAL = {"biomedical", "genia"}
 _FEW = 0.3  # new sentences for each gold one, below which a method cannot be judged
+_SEEDS, _STEPS = 3, 700  # of the twins that are compared
 
 
 @cache
@@ -129,6 +131,38 @@ def corpora_table() -> str:
         source = f"{about['corpus']}: {address}"
         rows.append((f"`{corpus['name']}`", source, about["licence"], *files[0], *files[1]))
     return table(("corpus", "from", "licence", "training file", "SHA-256", "test file", "SHA-256"), rows)
+
+
+def twins_table(papers: Path = PAPERS) -> str:
+    """What each method gained in the twins of the papers' tables, where they have three seeds.
+
+    Args:
+        papers: the folder with the twins.
+    """
+    found = _grouped(_twin_gains(papers))
+    rows = []
+    for name, some in found.items():
+        gains = [100 * difference.gain for _, difference in some]
+        verdicts = Counter(difference.verdict for _, difference in some)
+        twins = ", ".join(f"`{twin}`" for twin in dict.fromkeys(twin for twin, _ in some))
+        ends = f"{min(gains):+.1f} to {max(gains):+.1f}" if len(gains) > 1 else "-"
+        counts = (f"{verdicts[verdict]} of {len(some)}" for verdict in ("helps", "hurts"))
+        rows.append((-fmean(gains), (f"`{name}`", f"{fmean(gains):+.1f}", ends, *counts, twins)))
+    head = ("method", "mean gain", "lowest to highest", "helps in", "hurts in", "twins")
+    return table(head, [row for _, row in sorted(rows)])
+
+
+def _twin_gains(papers: Path) -> Iterator[tuple[str, tuple[str, Difference]]]:
+    """The gains in the twins over gold alone for as many steps, by method; labels of teachers are left out."""
+    for plan in sorted(papers.glob("*/*.small.toml")):
+        methods = {m.get("label", m["name"]): m for m in tomllib.loads(plan.read_text("utf-8"))["methods"]}
+        twin = f"{plan.parent.name}/{plan.name.removesuffix('.small.toml')}"
+        for arms in compare_arms(read_run_records([plan.with_suffix("")])).values():
+            for result in arms:
+                method, difference = methods.get(result.method, {}), result.difference
+                is_long = min(record.steps for record in result.records) >= _STEPS and _new(result) >= _FEW
+                if difference and difference.seeds >= _SEEDS and is_long and method.get("labels") is None:
+                    yield method["name"], (twin, difference)
 
 
 def _part(values: Sequence[dict[str, Any]]) -> str:

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable
 from difflib import unified_diff
 
-from atlas_pages import atlas_table, corpora_table
+from atlas_pages import atlas_table, corpora_table, twins_table
 from method_pages import choosing_tables, durations_table, readme_table
 from page_text import WITH_TABLES
 from preset_pages import preset_tables
@@ -33,6 +33,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "models": models_table,
     "presets": preset_tables,
     "recipes": recipes_table,
+    "twins": twins_table,
 }
 _TABLE = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 

@@ -137,6 +137,36 @@ def test_the_page_has_the_mean_gains_over_corpora(pages: ModuleType, tmp_path: P
     assert pages.verdicts_of_atlas(runs) == {"mr": ("mr", [4, 4, 0]), "lwtr": ("lwtr", [0, 2, 2])}
 
 
+def test_the_twins_are_counted_by_method(pages: ModuleType, tmp_path: Path) -> None:
+    """Labels of a teacher, few seeds, few steps and few new sentences are left out."""
+    methods = [("mr", "", ""), ("mr", "often", ""), ("mr", "taught", "teacher"), ("sr", "few", "")]
+    lines = [
+        f'[[methods]]\nname = "{name}"\n'
+        + (f'label = "{label}"\n' if label else "")
+        + (f'labels = "{labels}"\n' if labels else "")
+        for name, label, labels in methods
+    ]
+    (tmp_path / "paper" / "table-1.small").mkdir(parents=True)
+    (tmp_path / "paper" / "table-1.small.toml").write_text("\n".join(lines))
+    records = [
+        RunRecord(arm, "web", 100, "linear", arm, 3, seed, steps, new, scores(correct))
+        for seed in (1, 2, 3)
+        for arm, correct, new, steps in (
+            ("gold-steps", 50, 0, 700),
+            ("mr", 70, 200, 700),
+            ("often", 40, 200, 700),
+            ("taught", 90, 200, 700),
+            ("few", 90, 20, 700),
+        )
+    ]
+    records += [replace(record, corpus="news", steps=100) for record in records]
+    records += [replace(record, corpus="social") for record in records[:10]]
+    runs = tmp_path / "paper" / "table-1.small" / "runs.jsonl"
+    runs.write_text("".join(json.dumps(record.to_dict()) + "\n" for record in records))
+    [*_, row] = pages.twins_table(tmp_path).splitlines()
+    assert row == "| `mr` | +5.0 | -10.0 to +20.0 | 1 of 2 | 1 of 2 | `paper/table-1` |"
+
+
 @needs_data
 @pytest.mark.parametrize("corpus", corpora(), ids=lambda corpus: corpus["name"])
 def test_the_page_has_the_sums_of_the_files(corpus: dict[str, Any], pages: ModuleType) -> None:
