@@ -128,6 +128,8 @@ ARMS: dict[str, tuple[str, dict[str, Any]]] = {
             "dependency_parser": "en_core_web_sm",
         },
     ),
+    "entda, paper": ("entda", {**PAPER, "generator": "smollm2", "constrained": True}),
+    "entda, paper, same lists": ("entda", {**PAPER, "generator": "smollm2", "constrained": True, "operation": "none"}),
 }
 """The methods with the parameters that are not the default. `gal`, `selftrain` and `rewrite` are left out: they need
 text of one's own, or a server with a language model, and what they write is as good as that."""
