@@ -25,7 +25,8 @@ from entaug.formats.text import CharMention, Document, SegmentationOptions, spli
 
 Documents = Iterator[tuple[str, list[Sentence]]]
 """The names of documents, with their sentences."""
-_TAG, _ENTITY = re.compile(r"<[^<>]+>"), re.compile(r"&(?:amp|lt|gt|quot|apos);")
+_TAG, _ENTITY = re.compile(r"<[^<>]+>"), re.compile(r"&(?:amp|AMP|lt|gt|quot|apos);")
+_WRAPPED = re.compile(r"(?<!\n)\n(?!\n)")
 _GENIA_TYPES = ("protein", "DNA", "RNA", "cell_type", "cell_line")
 _NAMES = 10  # the column of names in CoNLL 2012
 _BRACKETS = "correct the brackets of column 11"
@@ -36,11 +37,15 @@ _NO_TEXTS = ("readme", "license", "sha256sums", "train", "dev", "test")  # pages
 
 def read_ace(path: Path, report: ReadReport) -> Documents:
     """ACE 2004 and 2005: the extents of mentions of entities; offsets leave out tags, and count ``&amp;`` as five."""
+    # As in the papers, sentences are those of the element TEXT, and go on where one line ends and another follows.
     for file in _files(path, ".apf.xml"):
-        raw = _TAG.sub("", _text_of(file.with_name(file.name.replace(".apf.xml", ".sgm")), file))
+        sgm = _text_of(file.with_name(file.name.replace(".apf.xml", ".sgm")), file)
+        raw = _TAG.sub("", sgm)
         escapes = [match.end() for match in _ENTITY.finditer(raw)]
         shorter = [match.end() - match.start() - 1 for match in _ENTITY.finditer(raw)]
         text, mentions = _ENTITY.sub(lambda match: html.unescape(match[0]), raw), []
+        sizes = [len(_ENTITY.sub("&", _TAG.sub("", part))) for part in re.split("</?TEXT>", sgm)]
+        first, last = (sizes[0], sizes[0] + sizes[1]) if len(sizes) == 3 else (0, len(text))
         for entity in _parsed(file).iter("entity"):
             for extent in entity.iterfind("entity_mention/extent/charseq"):
                 places = extent.get("START", ""), extent.get("END", "")
@@ -49,9 +54,12 @@ def read_ace(path: Path, report: ReadReport) -> Documents:
                     raise InputError(what, path=str(file), remedy="take the file as it was distributed")
                 start, end = int(places[0]), int(places[1]) + 1  # END is within
                 start, end = (place - sum(shorter[: bisect_right(escapes, place)]) for place in (start, end))
-                mention = CharMention(entity.get("TYPE", ""), ((start, end),))
-                mentions.append(_checked(mention, text, "".join(extent.itertext()), file))
-        yield _cut(file.name.removesuffix(".apf.xml"), text, mentions, file, report)
+                _check(start, end, text, "".join(extent.itertext()), file)
+                if first <= start and end <= last:
+                    mentions.append(CharMention(entity.get("TYPE", ""), ((start - first, end - first),)))
+                else:
+                    report.notes["mention outside the element TEXT left out"] += 1
+        yield _cut(file.name.removesuffix(".apf.xml"), _WRAPPED.sub(" ", text[first:last]), mentions, file, report)
 
 
 def read_share(path: Path, report: ReadReport) -> Documents:
@@ -181,8 +189,9 @@ READERS: dict[str, Callable[[Path, ReadReport], Documents]] = {
 
 
 def _files(path: Path, *ends: str) -> list[Path]:
-    """The file, or the files below a folder with one of the endings."""
-    found = [path] if path.is_file() else [file for file in path.rglob("*") if file.name.endswith(ends)]
+    """The file, or the files below a folder with one of the endings; of several languages those of English."""
+    found = [path] if path.is_file() else [file for file in path.rglob("[!.]*") if file.name.endswith(ends)]
+    found = [file for file in found if "english" in map(str.lower, file.relative_to(path).parts)] or found
     if not found:
         remedy = "name the folder of the corpus as it was distributed"
         raise InputError(f"no file that ends in {' or '.join(ends)}", path=str(path), remedy=remedy)
@@ -209,13 +218,12 @@ def _parsed(file: Path) -> ET.Element:
         raise InputError(f"is no XML ({error})", path=str(file), remedy="take the file as it was distributed") from None
 
 
-def _checked(mention: CharMention, text: str, words: str, file: Path) -> CharMention:
-    """The mention, whose words must be those that the file says."""
-    there = "".join(text[start:end] for start, end in mention.spans)
+def _check(start: int, end: int, text: str, words: str, file: Path) -> None:
+    """Check that the words of a mention are those that the file says."""
+    there = text[start:end]
     if there.split() != words.split():
         what = f"the mention says {words[:40]!r}, but the text has {there[:40]!r}"
         raise InputError(what, path=str(file), remedy="check that the text is the right one, with its line ends")
-    return mention
 
 
 def _cut(
