@@ -78,6 +78,16 @@ def test_another_file_than_the_known_one_is_noted(name: str, known: int, tmp_pat
     assert sum("is not the file that was known here (SHA-256" in note for note in done.notes) == known
 
 
+def test_ontonotes_is_read_after_its_conversion(tmp_path: Path) -> None:
+    for part in ("train", "development", "test"):
+        (tmp_path / part).mkdir()  # with the skeletons of the columns, from which the files were made
+        (tmp_path / f"onto.{part}.ner").write_text("Ada\tNNP\t(NP*)\tB-PERSON\nsang\tVBD\t(VP*)\tO\n\n")
+    assert data("ontonotes", tmp_path / "out", source=tmp_path).sentences == {"train": 1, "dev": 1, "test": 1}
+    (tmp_path / "onto5").mkdir()
+    with pytest.raises(InputError, match=r"no onto\.train\.ner or train for train; .*make from LDC2013T19"):
+        data("ontonotes", tmp_path / "more", source=tmp_path / "onto5")
+
+
 def test_lists_of_documents_or_shares_divide_a_corpus(tmp_path: Path) -> None:
     pytest.importorskip("spacy")
     for number in range(10):

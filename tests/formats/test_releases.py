@@ -175,6 +175,8 @@ def test_ontonotes_has_names_in_brackets(tmp_path: Path) -> None:
     first, second = sentences_of("ontonotes", tmp_path)
     assert (first.tokens[-1], shown(first)) == (".", [("GPE", "New York"), ("PERSON", "Ada")])
     assert (second.tokens, second.id) == (("Yes",), "bc/x/00/x_0001:2")
+    bible = ["#begin document (pt/nt/40/nt_4001); part 000", row(0, "Joseph", "*"), ""]  # has no names
+    write_files(tmp_path, pt__x_DOT_v4_gold_conll="\n".join(bible))
     write_files(tmp_path, bc__x_DOT_v4_auto_conll=row(0, "Yes", "(PERSON)") + "\n")  # predicted
     assert len(sentences_of("ontonotes", tmp_path)) == 2
     write_files(tmp_path, bc__y_DOT_v4_gold_conll="a b c\n")

@@ -100,8 +100,7 @@ def _write_source(source: Path, corpus: PaperCorpus, size: int) -> Path:
             ]
             (source / names[0]).write_text(json.dumps(values), encoding="utf-8")
         elif names:
-            file = names[-1 if kind == "ontonotes" else 0]
-            (source / file).write_text("".join(_lines(kind, file, sentences)), encoding="utf-8")
+            (source / names[0]).write_text("".join(_lines(kind, names[0], sentences)), encoding="utf-8")
     return source
 
 

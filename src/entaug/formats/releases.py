@@ -141,7 +141,7 @@ def _genia_text(sentence: ET.Element, mentions: list[CharMention]) -> str:
 
 
 def read_ontonotes(path: Path, report: ReadReport) -> Documents:
-    """OntoNotes in the columns of CoNLL 2012: the names, in brackets that begin and end beside words."""
+    """OntoNotes in the columns of CoNLL 2012: the names, in brackets; not the New Testament, which has none."""
     del report
     for file in _files(path, "_conll"):
         if file.name.endswith("auto_conll") and file.with_name(f"{file.name[:-10]}gold_conll").exists():
@@ -175,7 +175,8 @@ def read_ontonotes(path: Path, report: ReadReport) -> Documents:
                         )
                     label, first = begun.pop()
                     mentions.append(Mention(label, [(first, len(words))]))
-        yield file.name, sentences
+        if not name.startswith("pt/"):
+            yield file.name, sentences
 
 
 READERS: dict[str, Callable[[Path, ReadReport], Documents]] = {

@@ -147,7 +147,8 @@ def _by_files(corpus: PaperCorpus, source: Path, done: Prepared) -> dict[str, li
             continue
         found = next((some for name in names if (some := list(_named(source, name)))), [])
         if not found:
-            remedy = f"name the folder of the corpus as it was distributed; see {corpus.origin}"
+            distributed = f"as it was distributed{f' ({corpus.release})' * bool(corpus.release)}"
+            remedy = f"name the folder of the corpus {distributed}; see {corpus.origin}"
             raise InputError(f"no {' or '.join(names)} for {part}", path=str(source), remedy=remedy)
         known = next(sums, None)
         path = next((one for one in found if known and _sum(one) == known), None)
