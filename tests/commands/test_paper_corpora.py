@@ -121,11 +121,22 @@ def test_genia_is_divided_in_its_order_as_in_the_paper(tmp_path: Path) -> None:
     assert (done.sentences, done.notes) == ({"train": 15_023, "dev": 1_669, "test": 1_854}, [])
 
 
-def test_documents_of_one_name_are_noted(tmp_path: Path) -> None:
+def test_the_article_that_genia_has_twice_is_kept(tmp_path: Path) -> None:
     article = "<article><articleinfo><bibliomisc>MEDLINE:1</bibliomisc></articleinfo><sentence>a b</sentence></article>"
     (tmp_path / "GENIAcorpus3.02.xml").write_text(f"<set>{article}{article}</set>")
-    done = data("genia", tmp_path / "out", source=tmp_path)
+    assert data("genia", tmp_path / "out", source=tmp_path).sentences == {"train": 2, "dev": 0, "test": 0}
+    assert [s.id for s in entaug.read(tmp_path / "out" / "train.jsonl")] == ["1:1", "1+2:1"]
+
+
+def test_documents_of_one_name_are_noted(tmp_path: Path) -> None:
+    pytest.importorskip("spacy")
+    for stage in ("adj", "timex2norm"):
+        (tmp_path / stage).mkdir()
+        (tmp_path / stage / "n.sgm").write_text(f"<DOC><TEXT>{stage}</TEXT></DOC>")
+        (tmp_path / stage / "n.apf.xml").write_text("<source_file/>")
+    done = data("ace2005", tmp_path / "out", source=tmp_path)
     assert done.notes[0] == "1 documents have the name of a later one, which is taken in their place"
+    assert [s.tokens for s in entaug.read(tmp_path / "out" / "train.jsonl")] == [("timex2norm",)]
 
 
 def test_sentences_that_a_corpus_has_twice_are_kept(tmp_path: Path) -> None:

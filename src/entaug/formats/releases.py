@@ -18,7 +18,7 @@ from xml.etree import ElementTree as ET
 from entaug.core.data import Sentence
 from entaug.core.mentions import Mention
 from entaug.errors import InputError
-from entaug.files.folders import natural_sort_key
+from entaug.files.folders import natural_sort_key, unused_name
 from entaug.files.streams import decode_text, read_bytes
 from entaug.formats.base import ReadReport
 from entaug.formats.text import CharMention, Document, SegmentationOptions, split_document
@@ -113,8 +113,11 @@ def read_cadec(path: Path, report: ReadReport) -> Documents:
 def read_genia(path: Path, report: ReadReport) -> Documents:
     """GENIA 3.02, its terms of five types; terms without a type of their own, as in coordinations, are left out."""
     for file in _files(path, "GENIAcorpus3.02.xml", "GENIAcorpus3.02p.xml", "genia.xml"):
+        names: set[str] = set()
         for article in _parsed(file).iter("article"):
             name = (article.findtext("articleinfo/bibliomisc") or "").removeprefix("MEDLINE:")
+            name = unused_name(name, names, "+")  # one article is there twice, and counted twice in the papers
+            names.add(name)
             sentences = []
             for number, element in enumerate(article.iter("sentence"), 1):
                 mentions: list[CharMention] = []
