@@ -123,11 +123,11 @@ def test_different_texts_of_one_name_are_refused(tmp_path: Path) -> None:
 
 
 def test_cadec_keeps_reactions(tmp_path: Path) -> None:
-    notes = "T1\tADR 0 4;14 18\tknee pain\n#1\tAnnotatorNotes T1\tx\nT2\tDrug 24 31\tLipitor\n"
-    write_files(tmp_path, text__A_DOT_1_DOT_txt="knee and back pain from Lipitor")
+    notes = "T1\tADR 14 18;0 4\tpain knee\n#1\tAnnotatorNotes T1\tx\nT2\tDrug 24 31\tLipitor\n"
+    write_files(tmp_path, text__A_DOT_1_DOT_txt="knee and back pain from Lipitor . Bad .\nNever")
     write_files(tmp_path, original__A_DOT_1_DOT_ann=notes)
-    [sentence] = sentences_of("cadec", tmp_path)
-    assert shown(sentence) == [("ADR", "knee pain")]
+    sentence, other = sentences_of("cadec", tmp_path)  # a line each
+    assert (shown(sentence), other.tokens) == ([("ADR", "knee pain")], ("Never",))
 
 
 def test_genia_has_five_types_nested(tmp_path: Path) -> None:

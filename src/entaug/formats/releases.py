@@ -107,7 +107,7 @@ def read_cadec(path: Path, report: ReadReport) -> Documents:
                 raise InputError(f"{line[:60]!r} is no mention", path=str(file), line=number, remedy=remedy) from None
             if label == "ADR":
                 mentions.append(CharMention(label, spans))
-        yield _cut(file.stem, text, mentions, file, report)
+        yield _cut(file.stem, text, mentions, file, report, split="lines")  # as Dai et al. (2020) count sentences
 
 
 def read_genia(path: Path, report: ReadReport) -> Documents:
@@ -236,7 +236,7 @@ def _cut(
     mentions: Iterable[CharMention],
     file: Path,
     report: ReadReport,
-    split: Literal["sentences", "none"] = "sentences",
+    split: Literal["sentences", "lines", "none"] = "sentences",
 ) -> tuple[str, list[Sentence]]:
     """The sentences of a document; of mentions with the same characters and label the first."""
     unique = {(mention.label, mention.spans): mention for mention in mentions}
