@@ -114,6 +114,15 @@ def test_share_of_both_years_is_discontinuous(tmp_path: Path) -> None:
             sentences_of("share", folder)
 
 
+def test_gold_of_share_2013_has_the_names_of_the_texts(tmp_path: Path) -> None:
+    write_files(tmp_path, ALLREPORTS__n1_DOT_txt="No stroke .", ALLREPORTS__n2_DOT_txt="Sinus rhythm .")
+    for year in ("2011", "2012"):
+        line = "n1.txt||Disease_Disorder||C1||3||9\n"
+        write_files(tmp_path, **{f"Gold_SN{year}/n1.txt": line, f"Gold_SN{year}/n2.txt": ""})
+    first, second = sentences_of("share", tmp_path)
+    assert (shown(first), shown(second)) == ([("Disorder", "stroke")], [])
+
+
 def test_different_texts_of_one_name_are_refused(tmp_path: Path) -> None:
     folder = write_files(tmp_path, a__n1_DOT_txt="pain", b__n1_DOT_txt="pain", n1_DOT_pipe="n1|0-4|C1\n")
     assert len(sentences_of("share", folder)) == 1

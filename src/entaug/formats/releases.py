@@ -64,10 +64,13 @@ def read_ace(path: Path, report: ReadReport) -> Documents:
 
 def read_share(path: Path, report: ReadReport) -> Documents:
     """ShARe/CLEF 2013 (``NAME||Disease_Disorder||CUI||start||end``) and 2014 (``NAME|start-end,start-end|CUI``)."""
-    annotations = _files(path, ".pipe", ".pipe.txt")
+    files = [file for file in _files(path, ".pipe", ".text", ".txt") if file.stem.lower() not in _NO_TEXTS]
+    # The gold standard of the test documents of 2013 is in files of their names, and in an empty one where it has none.
+    is_gold = {file: _read_text(file).startswith(f"{file.name}||") or not file.stat().st_size for file in files}
+    annotations = [file for file in files if is_gold[file] or file.name.endswith((".pipe", ".pipe.txt"))]
     texts: dict[str, Path] = {}
-    for file in _files(path, ".text", ".txt"):
-        if file in annotations or file.stem.lower() in _NO_TEXTS:
+    for file in files:
+        if file in annotations:
             continue
         if _read_text(other := texts.setdefault(file.stem, file)) != _read_text(file):
             remedy = "name the folder with one of them"
