@@ -27,7 +27,7 @@ def test_the_plans_read_what_is_written() -> None:
     }
     assert named
     assert named <= written
-    assert all(one.reader in {*READERS, "brat", ""} for one in paper_corpora().values())
+    assert all(one.reader in {*READERS, "brat", "i2b2", ""} for one in paper_corpora().values())
 
 
 def test_corpora_are_listed_and_described(capsys: pytest.CaptureFixture[str]) -> None:
@@ -86,6 +86,30 @@ def test_ontonotes_is_read_after_its_conversion(tmp_path: Path) -> None:
     (tmp_path / "onto5").mkdir()
     with pytest.raises(InputError, match=r"no onto\.train\.ner or train for train; .*make from LDC2013T19"):
         data("ontonotes", tmp_path / "more", source=tmp_path / "onto5")
+
+
+def test_the_test_documents_of_i2b2_are_in_a_folder_of_their_own(tmp_path: Path) -> None:
+    train = tmp_path / "concept_assertion_relation_training_data" / "beth"
+    test, texts = tmp_path / "reference_standard_for_test_data", tmp_path / "test_data"
+    for folder in (train / "txt", train / "concept", test / "concepts", texts):
+        folder.mkdir(parents=True)
+    for text, concepts in ((train / "txt", train / "concept"), (texts, test / "concepts")):
+        (text / "1.txt").write_text("No fever .\n")
+        (concepts / "1.con").write_text('c="fever" 1:1 1:1||t="problem"\n')
+    assert data("i2b2-2010", tmp_path / "out", source=tmp_path).sentences == {"train": 1, "test": 1}
+    [sentence] = entaug.read(tmp_path / "out" / "test.jsonl")
+    assert (sentence.id, str(sentence)) == ("1:1", "No [fever]problem .")
+    (texts / "1.txt").unlink()
+    with pytest.raises(InputError, match=r"concepts.1\.con: no 1\.txt beside it, .*put the text there"):
+        data("i2b2-2010", tmp_path / "more", source=tmp_path)
+
+
+def test_places_in_words_are_no_part_of_the_characters_of_weibo(tmp_path: Path) -> None:
+    for part in PARTS:
+        rows = "王0\tB-PER.NAM\n小1\tI-PER.NAM\n20\tO\n\n"
+        (tmp_path / f"weiboNER_2nd_conll.{part}").write_text(rows, "utf-8")
+    data("weibo", tmp_path / "out", source=tmp_path)
+    assert [str(s) for s in entaug.read(tmp_path / "out" / "dev.jsonl")] == ["[王 小]PER.NAM 2"]
 
 
 def test_lists_of_documents_or_shares_divide_a_corpus(tmp_path: Path) -> None:

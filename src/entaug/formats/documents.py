@@ -202,7 +202,8 @@ class DocumentFolder(BufferedFormat):
         texts = {file for file, name in walked.items() if name.endswith(".txt")}
         for file in sorted(walked, key=lambda file: natural_sort_key(walked[file].removesuffix(end))):
             if walked[file].endswith(end):
-                text = next((one for one in self.texts_of(file) if one in walked), None)
+                texts_of = self.texts_of(file)
+                text = next((o for o in texts_of if o in walked or (o.is_file() and path not in o.parents)), None)
                 texts.discard(text or file)
                 yield walked[file].removesuffix(end), file, text
         if texts:

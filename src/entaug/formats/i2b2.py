@@ -3,7 +3,8 @@
 The text ``NAME.txt`` has a sentence in each line, with tokens separated by white space. The file ``NAME.con`` has a
 mention in each line: ``c="chest pain" 12:3 12:4||t="problem"``, the words in lower case, the line and the first token,
 the line and the last token, and the label; lines count from 1 and tokens from 0. Both files are in one folder, or as in
-the corpus in neighbouring folders ``txt`` and ``concept``.
+the corpus in neighbouring folders ``txt`` and ``concept``, or as its test documents in ``test_data``, and ``concepts``
+in a folder beside it.
 
 The id of a sentence is the name of its document and the number of its line, ``NAME:12``. Files hold tokens, flat and
 nested mentions and nothing else. Augmented sentences are written to new documents, one for each document of the
@@ -64,12 +65,13 @@ class I2b2(DocumentFolder):
 
     def texts_of(self, annotations: Path) -> list[Path]:
         name = annotations.with_suffix(".txt").name
-        return [annotations.with_name(name), annotations.parent.parent / "txt" / name]
+        folder = annotations.parent.parent
+        return [annotations.with_name(name), folder / "txt" / name, folder.parent / "test_data" / name]
 
     def read_document(
         self, name: str, annotations: Path, text: Path, dialect: I2b2Dialect, reading: ReadReport
     ) -> Iterator[Sentence]:
-        name = re.sub(r"(^|/)concept/([^/]*)$", r"\1\2", name)
+        name = re.sub(r"(^|/)concepts?/([^/]*)$", r"\1\2", name)
         lines = [[token for token in _BETWEEN.split(line) if token] for _, line in checked_lines(text, reading.notes)]
         mentions: defaultdict[int, dict[Mention, None]] = defaultdict(dict)
         for number, concept in checked_lines(annotations, reading.notes):

@@ -50,6 +50,7 @@ class PaperCorpus:
     lists: Sequence[str] = ()
     shares: Sequence[int] = ()
     ordered: bool = False  # whether the shares are taken in the order of the corpus
+    numbered: bool = False  # whether a digit follows each character, its place in a word
     split: str = ""
     sentences: Sequence[int] = ()
     sums: Sequence[str] = ()
@@ -159,12 +160,14 @@ def _by_files(corpus: PaperCorpus, source: Path, done: Prepared) -> dict[str, li
                 raise InputError(what, path=str(source), remedy=f"name the folder of {corpus.title}")
             if known:
                 done.notes.append(f"{path.name} is not the file that was known here (SHA-256 {known[:12]}...)")
-        if corpus.reader and path.is_dir():
+        if corpus.reader in READERS and path.is_dir():
             report = ReadReport(repair=True)
             parts[part] = [s for _, some in READERS[corpus.reader](path, report) for s in some]
             done.notes += report.lines()
         else:
-            parts[part] = list(_read(path, None, done, f"{path.name}: "))
+            parts[part] = list(_read(path, (path.is_dir() and corpus.reader) or None, done, f"{path.name}: "))
+            if corpus.numbered:
+                parts[part] = [s.with_(tokens=tuple(token[0] for token in s.tokens)) for s in parts[part]]
     return parts
 
 
