@@ -90,7 +90,7 @@ def _write_source(source: Path, corpus: PaperCorpus, size: int) -> Path:
             halves = {"beth": sentences[::2], "partners": sentences[1::2]} if part == "train" else {"": sentences}
             for name, some in halves.items():
                 _write_i2b2(source / names[0] / name, some)
-        elif corpus.reader and names[0].endswith(".json"):
+        elif corpus.reader and names and names[0].endswith(".json"):
             values = [
                 {
                     "sentence": list(s.tokens),
