@@ -145,6 +145,11 @@ def test_other_second_columns_are_not_taken(tmp_path: Path, case: str) -> None:
     assert (dialect.tag_column, dialect.tag_columns, dialect.other_tag_columns) == (-1, (), (1,))
 
 
+def test_phrases_of_german_are_not_noted_as_mentions(tmp_path: Path) -> None:
+    path = put(tmp_path, "deu.train", rows(("I-NC", "I-PER"), ("I-VC", "O"), ("I-PC", "O"), ("B-NC", "O")))
+    assert entaug.read(path).notes == ()
+
+
 def test_columns_are_found_where_nesting_comes_late_and_only_the_last_are_taken(tmp_path: Path) -> None:
     plain = rows(("B-ORG", "O"), ("I-ORG", "O"), ("O", "O"), ("B-LOC", "O")) + "\n"
     path = put(tmp_path, "a.conll", plain * 500 + rows(("B-ORG", "O"), ("I-ORG", "B-LOCderiv")) + "\n")

@@ -39,7 +39,7 @@ _ATTRIBUTE_NAMES = _TAG_COLUMN_NAMES | {"NAME"}
 _MENTION_TAG = re.compile(r"(?:^|[\s=])[BIESULM][-_]\w")
 _NUMBER = re.compile(r"[0-9]+(?:[-.][0-9]+)?")
 # The labels of columns of phrases, which are no mentions.
-_PHRASES = frozenset("ADJP ADVP CONJP INTJ LST NP PNP PP PRT SBAR UCP VP".split())
+_PHRASES = frozenset("ADJP ADVP CONJP INTJ LST NC NP PC PNP PP PRT SBAR UCP VC VP".split())  # with those of German
 _MIN_CHARACTERS = 10  # fewer tokens do not show whether they are characters or words
 _MIN_NUMBERS = 10  # fewer rows do not show whether a column holds numbers of tokens, or of sentences and documents
 Rows = list[list[str]]
