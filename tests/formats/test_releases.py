@@ -168,6 +168,13 @@ def test_genia_has_five_types_nested(tmp_path: Path) -> None:
             sentences_of("genia", tmp_path)
 
 
+def test_genia_with_parts_of_speech_is_read(tmp_path: Path) -> None:
+    words = '<cons sem="G#DNA_x"><w c="NN">IL-2</w> <w c="NN">gene</w></cons> <w c="VBZ">acts</w>'
+    xml = f"<set><article><sentence>{words}</sentence></article></set>"
+    [sentence] = sentences_of("genia", write_files(tmp_path, GENIAcorpus3_DOT_02_DOT_merged_DOT_xml=xml))
+    assert (sentence.tokens, shown(sentence)) == (("IL-2", "gene", "acts"), [("DNA", "IL-2 gene")])
+
+
 def test_ontonotes_has_names_in_brackets(tmp_path: Path) -> None:
     def row(i: int, word: str, name: str) -> str:
         return f"bc/x/00/x_0001 0 {i} {word} NN (TOP* - - - speaker {name} * -"

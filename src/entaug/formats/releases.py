@@ -115,7 +115,7 @@ def read_cadec(path: Path, report: ReadReport) -> Documents:
 
 def read_genia(path: Path, report: ReadReport) -> Documents:
     """GENIA 3.02, its terms of five types; terms without a type of their own, as in coordinations, are left out."""
-    for file in _files(path, "GENIAcorpus3.02.xml", "GENIAcorpus3.02p.xml", "genia.xml"):
+    for file in _files(path, "GENIAcorpus3.02.xml", "GENIAcorpus3.02.merged.xml", "genia.xml"):
         names: set[str] = set()
         for article in _parsed(file).iter("article"):
             name = (article.findtext("articleinfo/bibliomisc") or "").removeprefix("MEDLINE:")
