@@ -42,6 +42,10 @@ def test_corpora_are_listed_and_described(capsys: pytest.CaptureFixture[str]) ->
     assert "train 7,606, dev 1,002, test 1,089 (published)" in said
     assert "NAME.apf.xml with NAME.sgm (reader ace)" in said
     assert "80:10:10, at random without lists" in said
+    assert main(["data", "reldi-hr"]) == 0
+    assert "one file: ReLDI-hr.conllu of version 2.1, http://hdl.handle.net/11356/1241; not the .vert of 2.0\n" in (
+        capsys.readouterr().out
+    )
     assert main(["data", "mascip"]) == 0
     assert "ner-train-fnames.txt, ner-dev-fnames.txt" in capsys.readouterr().out
     assert main(["data", "bc2gm"]) == 0

@@ -41,7 +41,7 @@ class DataSummary(Summary):
             "repository": corpus.repository,
             "licence": corpus.licence,
             "sentences": f"{sentences} ({corpus.counted})" if sentences else "",
-            "release": f"{corpus.release} (reader {corpus.reader})" if corpus.release else "",
+            "release": corpus.release + f" (reader {corpus.reader})" * bool(corpus.release and corpus.reader),
             "files": ("or of W2NER: " if "train.json" in files.values() else "") + ", ".join(files.values()),
             "lists": ", ".join(corpus.lists),
             "shares": shares if corpus.shares else "",
