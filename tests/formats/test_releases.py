@@ -119,8 +119,13 @@ def test_gold_of_share_2013_has_the_names_of_the_texts(tmp_path: Path) -> None:
     for year in ("2011", "2012"):
         line = "n1.txt||Disease_Disorder||C1||3||9\n"
         write_files(tmp_path, **{f"Gold_SN{year}/n1.txt": line, f"Gold_SN{year}/n2.txt": ""})
-    first, second = sentences_of("share", tmp_path)
+    report = ReadReport(repair=True)
+    first, second = (some[0] for _, some in READERS["share"](tmp_path, report))
     assert (shown(first), shown(second)) == ([("Disorder", "stroke")], [])
+    assert report.notes == {"document without a mention: check that its annotations were read": 1}
+    write_files(tmp_path / "texts", n1_DOT_txt="No stroke .")
+    with pytest.raises(InputError, match=r"texts: no file that ends in \.pipe or \.pipe\.txt"):
+        sentences_of("share", tmp_path / "texts")
 
 
 def test_different_texts_of_one_name_are_refused(tmp_path: Path) -> None:

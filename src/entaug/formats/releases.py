@@ -68,6 +68,7 @@ def read_share(path: Path, report: ReadReport) -> Documents:
     # The gold standard of the test documents of 2013 is in files of their names, and in an empty one where it has none.
     is_gold = {file: _read_text(file).startswith(f"{file.name}||") or not file.stat().st_size for file in files}
     annotations = [file for file in files if is_gold[file] or file.name.endswith((".pipe", ".pipe.txt"))]
+    annotations = annotations or _files(path, ".pipe", ".pipe.txt")  # an error
     texts: dict[str, Path] = {}
     for file in files:
         if file in annotations:
@@ -90,6 +91,8 @@ def read_share(path: Path, report: ReadReport) -> Documents:
             places = [*map(int, ranges)]
             found[name].append(CharMention("Disorder", tuple(zip(places[::2], places[1::2], strict=True))))
     for name, file in texts.items():
+        if not found[name]:
+            report.notes["document without a mention: check that its annotations were read"] += 1
         yield _cut(name, _read_text(file), found[name], file, report)
 
 
