@@ -158,13 +158,13 @@ def test_the_article_that_genia_has_twice_is_kept(tmp_path: Path) -> None:
 
 def test_documents_of_one_name_are_noted(tmp_path: Path) -> None:
     pytest.importorskip("spacy")
-    for stage in ("adj", "timex2norm"):
+    for stage in ("fp1", "fp2"):
         (tmp_path / stage).mkdir()
         (tmp_path / stage / "n.sgm").write_text(f"<DOC><TEXT>{stage}</TEXT></DOC>")
         (tmp_path / stage / "n.apf.xml").write_text("<source_file/>")
     done = data("ace2005", tmp_path / "out", source=tmp_path)
     assert done.notes[0] == "1 documents have the name of a later one, which is taken in their place"
-    assert [s.tokens for s in entaug.read(tmp_path / "out" / "train.jsonl")] == [("timex2norm",)]
+    assert [s.tokens for s in entaug.read(tmp_path / "out" / "train.jsonl")] == [("fp2",)]
 
 
 def test_sentences_that_a_corpus_has_twice_are_kept(tmp_path: Path) -> None:

@@ -82,15 +82,16 @@ def test_ace_has_the_text_proper_of_english_documents(tmp_path: Path) -> None:
     sgm = "<DOC>\n<DOCID> N1 </DOCID>\n<HEADLINE>\nBo &AMP; Co sells\n</HEADLINE>\n<TEXT>\n<P>\n"
     sgm += "Boats of Ask\n&AMP; Co are\nold.\n</P>\n<P>\nThey sank\n</P>\n</TEXT>\n</DOC>\n"
     raw = "\n N1 \n\nBo &AMP; Co sells\n\n\n\nBoats of Ask\n&AMP; Co are\nold.\n\n\nThey sank\n\n\n\n"
-    files = {"English/nw/adj/N1": (sgm, apf(raw, "Ask")), "Arabic/nw/adj/A1": ("<DOC>x</DOC>", apf("x", "x"))}
+    files = {"English/nw/fp1/N1": (sgm, apf(raw, "Ask")), "Arabic/nw/adj/A1": ("<DOC>x</DOC>", apf("x", "x"))}
+    files["English/nw/fp1/N2"] = (sgm, apf(raw, "Ask"))  # a first annotation, which was not adjudicated
     files["English/nw/timex2norm/N1"] = (sgm, apf(raw, "Ask\n&AMP; Co", "Bo &AMP; Co"))
     for name, (text, xml) in files.items():
         write_files(tmp_path, **{f"{name}.sgm": text, f"{name}.apf.xml": xml})
     (tmp_path / "English/nw/timex2norm/._N1.apf.xml").write_bytes(b"\0\5\x16\7")  # of macOS
     report = ReadReport(repair=True)
     documents = list(READERS["ace"](tmp_path, report))
-    assert [name for name, _ in documents] == ["N1", "N1"]
-    first, second = documents[1][1]
+    assert [name for name, _ in documents] == ["N1"]
+    first, second = documents[0][1]
     assert (" ".join(first.tokens), shown(first)) == ("Boats of Ask & Co are old .", [("ORG", "Ask & Co")])
     assert second.tokens == ("They", "sank")
     assert report.notes == {"mention outside the element TEXT left out": 1}
