@@ -709,6 +709,10 @@ FOREIGN = {
     "docbin": (b"x\x9c\xed\xbd", "DocBin.*--from docbin"),
     "webanno": (WEBANNO.encode(), "is WebAnno TSV 3.*; pass --from webanno"),
     "old webanno": (b"# webanno.custom.X | a\n#id=1\n1-1\tAda\tO\n", "WebAnno TSV of an old version"),
+    "WebAnno 2": (
+        b" # de.tudarmstadt.x.NamedEntity | value\n#id=1\n1-1\tAda\tB-PER\n",
+        "WebAnno TSV of an old version",
+    ),
     "pubtator": (PUBTATOR.encode(), "is PubTator, .*--from pubtator"),
     "bioc": (BIOC.encode(), "is BioC XML, .*--from bioc"),
     "xmi": (b'<?xml version="1.0"?>\n<xmi:XMI xmlns:xmi="x"/>', "is UIMA CAS XMI, .*--from cas"),
@@ -723,6 +727,14 @@ FOREIGN = {
     "spacy": (b"[paths]\ntrain = null\n", "configuration of spaCy"),
     "tagtog": (b'{"annotatable": {"parts": []}}', "tagtog"),
     "dataturks": (b'{"content": "Ada", "annotation": [{"label": ["A"], "points": [{"start": 0}]}]}', "Dataturks"),
+    "annotator": (
+        b'{"classes":["PER"],"annotations":[["Ada",{"entities":[[0,3,"PER"]]}],null]}',
+        "NER Annotator.*null",
+    ),
+    "a task": (
+        b'{"id": 1, "annotations": [{"was_cancelled": false, "result": []}]}',
+        "a task of Label Studio without an",
+    ),
 }
 
 
@@ -735,7 +747,7 @@ def test_an_error_names_what_the_file_is(tmp_path: Path, kind: str) -> None:
         entaug.read(path)
     assert str(caught.value).count(", not CoNLL columns; ") == 1
     for other in ("jsonl", "label-studio", "brat", "webanno"):
-        if kind != other:
+        if kind != other and (kind, other) != ("a task", "label-studio"):
             with pytest.raises(InputError, match=rf"is .*, not {find_format(other).title}; "):
                 entaug.read(path, other)
 
