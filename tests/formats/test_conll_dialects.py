@@ -413,6 +413,9 @@ def test_prefixed_tokens_are_refused(tmp_path: Path) -> None:
     text = "token=Ada pos=NNP tag=B-PER\ntoken=left pos=VBD tag=O\n"
     with pytest.raises(InputError, match=r"a\.conll:1: all tokens begin with 'token='; remove it"):
         entaug.read(put(tmp_path, "a.conll", text))
+    for language in ("en", "zh-min-nan", "simple"):  # WikiANN
+        with pytest.raises(InputError, match=rf"b:1: all tokens begin with '{language}:'; remove it"):
+            entaug.read(put(tmp_path, "b", f"{language}:Ada\tB-PER\n{language}:left\tO\n"))
 
 
 # ---------------------------------------------------------------------------------------------------------- characters

@@ -33,7 +33,7 @@ _SAMPLE_SIZE = 300  # sentences from which the layout is detected
 _MAX_SENTENCES = 20_000  # where these have no mention
 _TOKEN_COLUMN_NAMES = ("FORM", "TOKEN", "WORD")
 _TAG_COLUMN_NAMES = frozenset(("NE", "NER", "NERTAG", "NERTAGS", "ENTITY"))
-_TOKEN_PREFIX = re.compile(r"(?i)(?:token|form|word|text|w)[=:](?=.)")
+_TOKEN_PREFIX = re.compile(r"(?i)(?:(?:token|form|word|text|w)[=:]|(?:[a-z]{2,3}(?:-[a-z]+)*|simple):)(?=.)")  # WikiANN
 _ATTRIBUTE = re.compile(r"(?:^|\|)([A-Za-z]\w*)=([^|]+)")
 _ATTRIBUTE_NAMES = _TAG_COLUMN_NAMES | {"NAME"}
 _MENTION_TAG = re.compile(r"(?:^|[\s=])[BIESULM][-_]\w")
