@@ -589,6 +589,12 @@ def test_label_studio_of_old_and_of_nobody(tmp_path: Path) -> None:
         InputError, match=r"task 1: a region of the kind 'hypertextlabels' has no place in a plain text"
     ):
         entaug.read(put(tmp_path, "d.json", html, array=True))
+    place = {"start": "/p[1]/text()[1]", "end": "/p[1]/text()[1]", "startOffset": 0, "endOffset": 3, "labels": ["PER"]}
+    html["annotations"][1]["result"] = [{"type": "labels", "value": place}]
+    with pytest.raises(
+        InputError, match=r"'labels' has no place in a plain text; only <Text> with <Labels> can be read"
+    ):
+        entaug.read(put(tmp_path, "e.json", html, array=True))
 
 
 CONFIG = """<View><Labels name="label" toName="text"><Label value="PER"/><Label value="LOC"/></Labels>

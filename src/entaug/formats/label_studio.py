@@ -194,7 +194,13 @@ def _is_region_value(value: Any) -> bool:
 
 def _is_region(result: Any) -> bool:
     """Whether a result is a labelled range of a text."""
-    return type(result) is dict and _is_region_value(result.get("value")) and bool(result["value"]["labels"])
+    value: Any = result.get("value") if type(result) is dict else None
+    return _is_region_value(value) and bool(value["labels"]) and not _is_of_elements(value)
+
+
+def _is_of_elements(value: Any) -> bool:
+    """Whether a value is of <HyperText>, with <Labels> too: its places are paths to elements."""
+    return _is_region_value(value) and str(value["start"]).startswith("/")
 
 
 def _is_cancelled(annotation: Mapping[str, Any]) -> bool:
@@ -260,8 +266,8 @@ def _other_results(results: Iterable[dict[str, Any]], reading: ReadReport) -> li
     """The results that are no mentions, with notes on those that look like some."""
     others = [result for result in results if not _is_region(result)]
     for result in others:
-        if result.get("type") in _OTHER_REGIONS:
-            what = f"a region of the kind {result['type']!r} has no place in a plain text"
+        if result.get("type") in _OTHER_REGIONS or _is_of_elements(result.get("value")):
+            what = f"a region of the kind {result.get('type')!r} has no place in a plain text"
             raise InputError(what, remedy="only <Text> with <Labels> can be read")
         if _is_region_value(result.get("value")):  # <Labels allowEmpty>
             reading.notes["region without a label is no mention"] += 1
