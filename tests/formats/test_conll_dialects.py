@@ -418,6 +418,11 @@ def test_prefixed_tokens_are_refused(tmp_path: Path) -> None:
             entaug.read(put(tmp_path, "b", f"{language}:Ada\tB-PER\n{language}:left\tO\n"))
 
 
+def test_several_tags_in_a_cell_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"a\.conll: several tags in a cell: 'B-ORG\|U-LOC'; write nested mentions in"):
+        entaug.read(put(tmp_path, "a.conll", "Bank\tB-ORG\nRome\tB-ORG|U-LOC\nfell\tO\n"))
+
+
 # ---------------------------------------------------------------------------------------------------------- characters
 
 RESUME = (
