@@ -163,7 +163,7 @@ def test_texts_are_cut_into_sentences(tmp_path: Path) -> None:
     assert entaug.read(tmp_path / "c.json")[0].mentions == (Mention("LOC", [(4, 5)]),)
     twice = [*first, *(s.with_fields({**s.fields, "entaug": {"method": "m", "copy": 1}}) for s in first)]
     entaug.write(twice, tmp_path / "c.json", "label-studio")
-    assert [s.id for s in entaug.read(tmp_path / "c.json")] == ["5", "5-2"]
+    assert [s.id for s in entaug.read(tmp_path / "c.json")] == ["5", "5+2"]
 
 
 # -------------------------------------------------------------------------------------------------------------- Prodigy

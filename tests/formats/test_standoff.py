@@ -153,6 +153,15 @@ def test_augmented_documents_of_pubtator(tmp_path: Path) -> None:
     assert all(label in ("Chemical", "Disease") for label, _ in surfaces(entaug.read(out)))
 
 
+@pytest.mark.parametrize("name", ["pubtator", "bioc"])
+def test_a_new_document_has_no_id_of_a_sentence_of_its_source(tmp_path: Path, name: str) -> None:
+    text = "7|t|Ada sang.\n7|a|They left. They ran.\n7\t0\t3\tAda\tP\n\n8|t|Bo ran.\n8|a|\n8\t0\t2\tBo\tP\n"
+    source, path = put(tmp_path / "a.pubtator", text), tmp_path / ("b.xml" if name == "bioc" else "b.pubtator")
+    entaug.convert(source, path)
+    augment_file(path, tmp_path / f"c{path.suffix}", entaug.create_augmenter("mr", p=1.0, copies=1))
+    assert [s.id for s in entaug.read(tmp_path / f"c{path.suffix}")] == ["7-1", "7-2", "7-3", "8", "7+2", "8/mr-0-1"]
+
+
 def test_the_library_bioc_reads_pubtator_as_we_write_it(tmp_path: Path) -> None:
     pubtator = pytest.importorskip("bioc.pubtator")
     entaug.convert(put(tmp_path / "a.pubtator", PUBTATOR), tmp_path / "b.pubtator")
