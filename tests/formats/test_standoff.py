@@ -519,6 +519,11 @@ def test_cas_in_json_and_archives(tmp_path: Path) -> None:
     (tmp_path / "apart").mkdir()
     with zipfile.ZipFile(tmp_path / "b.zip") as archive:
         archive.extractall(tmp_path / "apart")
+    with zipfile.ZipFile(tmp_path / "far.zip", "w") as archive:  # not compressed, as Python writes them
+        archive.writestr("first.txt", "-" * (1 << 17))
+        for file in (tmp_path / "apart").iterdir():
+            archive.write(file, file.name)
+    assert surfaces(entaug.read(tmp_path / "far.zip")) == surfaces(gold)
     xmi = tmp_path / "apart" / "document.xmi"
     assert surfaces(entaug.read(xmi)) == surfaces(gold)
     assert open_file(xmi).source_files() == [xmi, xmi.with_name("TypeSystem.xml")]
@@ -585,7 +590,7 @@ def test_faults_of_cas(tmp_path: Path) -> None:
         entaug.read(tmp_path / "a.zip")
     with zipfile.ZipFile(tmp_path / "b.zip", "w") as archive:
         archive.writestr("b.txt", "Ada")
-    with pytest.raises(InputError, match=r"b\.zip: is a zip archive, not UIMA CAS; unpack it"):
+    with pytest.raises(InputError, match=r"b\.zip: no XMI file in it; export it anew, as UIMA CAS"):
         entaug.read(tmp_path / "b.zip")
 
 

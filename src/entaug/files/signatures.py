@@ -29,7 +29,7 @@ _KINDS: tuple[tuple[bytes, Kind], ...] = (
         Kind("an OpenDocument file", "save it as plain text or CSV"),
     ),
     (rb"(?s)PK\x03\x04.*?\.xmi", Kind("a zip archive of UIMA CAS", "pass --from cas", "cas")),
-    (rb"PK\x03\x04", Kind("a zip archive", "unpack it")),
+    (rb"PK\x03\x04", Kind("a zip archive", "unpack it", "cas")),  # which may have the XMI far behind
     (rb"\xd0\xcf\x11\xe0", Kind("a file of old Office (.doc or .xls)", "save it as plain text or CSV")),
     (rb"%PDF-", Kind("a PDF", "extract its text first: pdftotext")),
     (rb"\{\\rtf", Kind("Rich Text (RTF)", "save it as plain text, UTF-8")),
