@@ -227,7 +227,7 @@ def test_edit_in_a_gap_keeps_and_joins() -> None:
         (lambda: Sentence(["a", ""]), "token 2 is empty"),
         (lambda: Sentence("abc"), "not a string"),
         (lambda: Sentence(["a", ODD]), "must be a string"),
-        (lambda: Sentence(["a"], [Mention("X", [(0, 2)])]), "out of range: 1 tokens"),
+        (lambda: Sentence(["a"], [Mention("X", [(0, 2)])]), "out of range: 1 tokens; let spans count tokens"),
         (lambda: Sentence(["a"], [Mention("X", [(0, 1)])] * 2), "twice"),
         (lambda: Sentence(["a"], columns={"1": ()}), "0 values for 1 tokens"),
         (lambda: Mention("X", [(1, 1)]), "reversed, empty"),

@@ -98,6 +98,7 @@ def test_adjacent_mentions_of_one_type_stay_two() -> None:
         (["B-Y", "I-X"], "IOB2", "no X mention"),
         (["B-X", "E-X"], "IOB2", "unknown tag 'E-X'"),
         (["NNP"], "IOB2", "unknown tag 'NNP'"),
+        (["Tag"], "IOB2", "or remove a heading"),
         (["B"], "IOB2", "unknown tag 'B'"),
         (["B-"], "IOB2", "unknown tag 'B-'"),
         (["o"], "IOB2", "unknown tag 'o'"),

@@ -163,7 +163,7 @@ def test_texts_are_cut_into_sentences(tmp_path: Path) -> None:
     assert entaug.read(tmp_path / "c.json")[0].mentions == (Mention("LOC", [(4, 5)]),)
     twice = [*first, *(s.with_fields({**s.fields, "entaug": {"method": "m", "copy": 1}}) for s in first)]
     entaug.write(twice, tmp_path / "c.json", "label-studio")
-    assert [s.id for s in entaug.read(tmp_path / "c.json")] == ["5", "5-2"]
+    assert [s.id for s in entaug.read(tmp_path / "c.json")] == ["5", "5+2"]
 
 
 # -------------------------------------------------------------------------------------------------------------- Prodigy
@@ -564,6 +564,30 @@ def test_label_studio_several_labels(tmp_path: Path) -> None:
     assert {m.label for m in entaug.read(tmp_path / "c.json")[0].mentions} == {"B", "PER", "LOC"}
 
 
+@pytest.mark.parametrize("has_words", [True, False])
+def test_label_studio_regions_of_another_text_of_the_task(tmp_path: Path, has_words: bool) -> None:
+    def labelled(start: int, end: int, words: str, label: str, name: str) -> dict[str, Any]:
+        value = {"start": start, "end": end, "labels": [label]} | ({"text": words} if has_words else {})
+        return {"id": f"{name}{start}", "from_name": name, "to_name": name, "type": "labels", "value": value}
+
+    results = [labelled(0, 3, "Ada", "PER", "body"), labelled(0, 3, "Zoe", "DIR", "title")]
+    results.append(labelled(9, 13, "Rome", "LOC", "body"))
+    data = {"title": "Zoe speaks", "body": "Ada left Rome."}
+    path = put(tmp_path, "a.json", {"id": 1, "data": data, "annotations": [{"result": results}]}, array=True)
+    corpus = entaug.read(path)
+    assert [mention.label for mention in corpus[0].mentions] == ["PER", "LOC"]
+    assert corpus.notes == ("region of another text of its task left out (--layout to_name=title reads that one)",)
+    entaug.convert(path, tmp_path / "b.json")
+    written = orjson.loads((tmp_path / "b.json").read_bytes())[0]["annotations"][0]["result"]
+    assert {(r["to_name"], *r["value"]["labels"]) for r in written} == {
+        ("body", "PER"),
+        ("body", "LOC"),
+        ("title", "DIR"),
+    }
+    [title] = entaug.read(path, to_name="title")
+    assert (title.tokens, [mention.label for mention in title.mentions]) == (("Zoe", "speaks"), ["DIR"])
+
+
 def test_json_min_is_refused(tmp_path: Path) -> None:
     values_ = [{"start": a, "end": b, "text": TEXT_[a:b], "labels": [x]} for (a, b), x in ((ADA, "PER"), (YORK, "LOC"))]
     path = put(tmp_path, "a.json", {"body": TEXT_, "id": 3, "ner": values_, "annotator": 1}, array=True)
@@ -589,6 +613,12 @@ def test_label_studio_of_old_and_of_nobody(tmp_path: Path) -> None:
         InputError, match=r"task 1: a region of the kind 'hypertextlabels' has no place in a plain text"
     ):
         entaug.read(put(tmp_path, "d.json", html, array=True))
+    place = {"start": "/p[1]/text()[1]", "end": "/p[1]/text()[1]", "startOffset": 0, "endOffset": 3, "labels": ["PER"]}
+    html["annotations"][1]["result"] = [{"type": "labels", "value": place}]
+    with pytest.raises(
+        InputError, match=r"'labels' has no place in a plain text; only <Text> with <Labels> can be read"
+    ):
+        entaug.read(put(tmp_path, "e.json", html, array=True))
 
 
 CONFIG = """<View><Labels name="label" toName="text"><Label value="PER"/><Label value="LOC"/></Labels>

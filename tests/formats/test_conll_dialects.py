@@ -413,6 +413,14 @@ def test_prefixed_tokens_are_refused(tmp_path: Path) -> None:
     text = "token=Ada pos=NNP tag=B-PER\ntoken=left pos=VBD tag=O\n"
     with pytest.raises(InputError, match=r"a\.conll:1: all tokens begin with 'token='; remove it"):
         entaug.read(put(tmp_path, "a.conll", text))
+    for language in ("en", "zh-min-nan", "simple"):  # WikiANN
+        with pytest.raises(InputError, match=rf"b:1: all tokens begin with '{language}:'; remove it"):
+            entaug.read(put(tmp_path, "b", f"{language}:Ada\tB-PER\n{language}:left\tO\n"))
+
+
+def test_several_tags_in_a_cell_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"a\.conll: several tags in a cell: 'B-ORG\|U-LOC'; write nested mentions in"):
+        entaug.read(put(tmp_path, "a.conll", "Bank\tB-ORG\nRome\tB-ORG|U-LOC\nfell\tO\n"))
 
 
 # ---------------------------------------------------------------------------------------------------------- characters

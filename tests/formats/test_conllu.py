@@ -164,6 +164,15 @@ def test_columns_that_name_the_document_are_no_tokens(tmp_path: Path) -> None:
     assert again == text
 
 
+def test_offsets_of_characters_are_no_tokens(tmp_path: Path) -> None:
+    """As brat's anntoconll.py writes them; the first offsets became the text."""
+    rows = "B-PER\t0\t2\tBo\nO\t3\t7\tsang\nO\t8\t12\twell\n\n"
+    later = "".join(f"B-PER\t{i}0\t{i}2\tBo\nO\t{i}3\t{i}7\tsang\nO\t{i}8\t{i + 1}2\twell\n\n" for i in range(2, 5))
+    sentences, _, again = read(put(tmp_path, rows + later, "a.conll"))
+    assert [s.tokens for s in sentences] == [("Bo", "sang", "well")] * 4
+    assert again == rows + later
+
+
 # ------------------------------------------------------------------------------------------------ tags among attributes
 
 

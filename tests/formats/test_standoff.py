@@ -153,6 +153,15 @@ def test_augmented_documents_of_pubtator(tmp_path: Path) -> None:
     assert all(label in ("Chemical", "Disease") for label, _ in surfaces(entaug.read(out)))
 
 
+@pytest.mark.parametrize("name", ["pubtator", "bioc"])
+def test_a_new_document_has_no_id_of_a_sentence_of_its_source(tmp_path: Path, name: str) -> None:
+    text = "7|t|Ada sang.\n7|a|They left. They ran.\n7\t0\t3\tAda\tP\n\n8|t|Bo ran.\n8|a|\n8\t0\t2\tBo\tP\n"
+    source, path = put(tmp_path / "a.pubtator", text), tmp_path / ("b.xml" if name == "bioc" else "b.pubtator")
+    entaug.convert(source, path)
+    augment_file(path, tmp_path / f"c{path.suffix}", entaug.create_augmenter("mr", p=1.0, copies=1))
+    assert [s.id for s in entaug.read(tmp_path / f"c{path.suffix}")] == ["7-1", "7-2", "7-3", "8", "7+2", "8/mr-0-1"]
+
+
 def test_the_library_bioc_reads_pubtator_as_we_write_it(tmp_path: Path) -> None:
     pubtator = pytest.importorskip("bioc.pubtator")
     entaug.convert(put(tmp_path / "a.pubtator", PUBTATOR), tmp_path / "b.pubtator")
@@ -510,6 +519,11 @@ def test_cas_in_json_and_archives(tmp_path: Path) -> None:
     (tmp_path / "apart").mkdir()
     with zipfile.ZipFile(tmp_path / "b.zip") as archive:
         archive.extractall(tmp_path / "apart")
+    with zipfile.ZipFile(tmp_path / "far.zip", "w") as archive:  # not compressed, as Python writes them
+        archive.writestr("first.txt", "-" * (1 << 17))
+        for file in (tmp_path / "apart").iterdir():
+            archive.write(file, file.name)
+    assert surfaces(entaug.read(tmp_path / "far.zip")) == surfaces(gold)
     xmi = tmp_path / "apart" / "document.xmi"
     assert surfaces(entaug.read(xmi)) == surfaces(gold)
     assert open_file(xmi).source_files() == [xmi, xmi.with_name("TypeSystem.xml")]
@@ -576,7 +590,7 @@ def test_faults_of_cas(tmp_path: Path) -> None:
         entaug.read(tmp_path / "a.zip")
     with zipfile.ZipFile(tmp_path / "b.zip", "w") as archive:
         archive.writestr("b.txt", "Ada")
-    with pytest.raises(InputError, match=r"b\.zip: is a zip archive, not UIMA CAS; unpack it"):
+    with pytest.raises(InputError, match=r"b\.zip: no XMI file in it; export it anew, as UIMA CAS"):
         entaug.read(tmp_path / "b.zip")
 
 
@@ -709,6 +723,10 @@ FOREIGN = {
     "docbin": (b"x\x9c\xed\xbd", "DocBin.*--from docbin"),
     "webanno": (WEBANNO.encode(), "is WebAnno TSV 3.*; pass --from webanno"),
     "old webanno": (b"# webanno.custom.X | a\n#id=1\n1-1\tAda\tO\n", "WebAnno TSV of an old version"),
+    "WebAnno 2": (
+        b" # de.tudarmstadt.x.NamedEntity | value\n#id=1\n1-1\tAda\tB-PER\n",
+        "WebAnno TSV of an old version",
+    ),
     "pubtator": (PUBTATOR.encode(), "is PubTator, .*--from pubtator"),
     "bioc": (BIOC.encode(), "is BioC XML, .*--from bioc"),
     "xmi": (b'<?xml version="1.0"?>\n<xmi:XMI xmlns:xmi="x"/>', "is UIMA CAS XMI, .*--from cas"),
@@ -723,6 +741,14 @@ FOREIGN = {
     "spacy": (b"[paths]\ntrain = null\n", "configuration of spaCy"),
     "tagtog": (b'{"annotatable": {"parts": []}}', "tagtog"),
     "dataturks": (b'{"content": "Ada", "annotation": [{"label": ["A"], "points": [{"start": 0}]}]}', "Dataturks"),
+    "annotator": (
+        b'{"classes":["PER"],"annotations":[["Ada",{"entities":[[0,3,"PER"]]}],null]}',
+        "NER Annotator.*null",
+    ),
+    "a task": (
+        b'{"id": 1, "annotations": [{"was_cancelled": false, "result": []}]}',
+        "a task of Label Studio without an",
+    ),
 }
 
 
@@ -735,7 +761,7 @@ def test_an_error_names_what_the_file_is(tmp_path: Path, kind: str) -> None:
         entaug.read(path)
     assert str(caught.value).count(", not CoNLL columns; ") == 1
     for other in ("jsonl", "label-studio", "brat", "webanno"):
-        if kind != other:
+        if kind != other and (kind, other) != ("a task", "label-studio"):
             with pytest.raises(InputError, match=rf"is .*, not {find_format(other).title}; "):
                 entaug.read(path, other)
 

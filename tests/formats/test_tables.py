@@ -61,6 +61,13 @@ def notes_of(path: Path, **options: Any) -> tuple[list[Sentence], dict[str, int]
     return list(open_file(path, **options).sentences(reading)), dict(reading.notes)
 
 
+def test_a_region_of_label_studio_with_two_labels_is_two_mentions(tmp_path: Path) -> None:
+    pytest.importorskip("spacy")
+    region = '"[{""start"":0,""end"":4,""text"":""Mira"",""labels"":[""PER"",""FAN""]}]"'
+    [sentence] = entaug.read(put(tmp_path, "a.csv", f"annotation_id,id,label,text\n1,2,{region},Mira ran\n"))
+    assert {(mention.label, mention.spans) for mention in sentence.mentions} == {("PER", ((0, 1),)), ("FAN", ((0, 1),))}
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 def test_shapes_of_tables(tmp_path: Path, shape: str) -> None:
     if "offsets" in shape:

@@ -551,7 +551,8 @@ def _canonical_mentions(mentions: Iterable[Mention], length: int) -> tuple[Menti
     last = None
     for mention in ordered:
         if mention.spans[-1][1] > length:
-            raise InputError(f"span {mention.spans[-1]} of {mention.label} is out of range: {length} tokens")
+            what = f"span {mention.spans[-1]} of {mention.label} is out of range: {length} tokens"
+            raise InputError(what, remedy="let spans count tokens, not characters, up to the one after the last")
         if mention == last:
             raise InputError(f"mention {mention.label} {list(mention.spans)} is given twice")
         last = mention

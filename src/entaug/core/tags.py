@@ -105,7 +105,9 @@ def _split(tags: Sequence[str], index: int, prefixes: str) -> tuple[str, str]:
     tag = tags[index]
     prefix, dash, label = tag[:1], tag[1:2], tag[2:]
     if dash != "-" or not label or prefix not in prefixes:
-        remedy = "name its scheme with --scheme" if is_tag(tag) else "correct it, or name the tag column"
+        remedy = (
+            "name its scheme with --scheme" if is_tag(tag) else "correct it, name the tag column, or remove a heading"
+        )
         allowed = ", ".join(f"{x}-TYPE" for x in prefixes)
         raise InvalidTag(index, f"unknown tag {tag!r} (allowed: O and {allowed})", remedy)
     return prefix, label

@@ -29,7 +29,7 @@ _KINDS: tuple[tuple[bytes, Kind], ...] = (
         Kind("an OpenDocument file", "save it as plain text or CSV"),
     ),
     (rb"(?s)PK\x03\x04.*?\.xmi", Kind("a zip archive of UIMA CAS", "pass --from cas", "cas")),
-    (rb"PK\x03\x04", Kind("a zip archive", "unpack it")),
+    (rb"PK\x03\x04", Kind("a zip archive", "unpack it", "cas")),  # which may have the XMI far behind
     (rb"\xd0\xcf\x11\xe0", Kind("a file of old Office (.doc or .xls)", "save it as plain text or CSV")),
     (rb"%PDF-", Kind("a PDF", "extract its text first: pdftotext")),
     (rb"\{\\rtf", Kind("Rich Text (RTF)", "save it as plain text, UTF-8")),
@@ -38,7 +38,7 @@ _KINDS: tuple[tuple[bytes, Kind], ...] = (
     (rb"x\x9c", Kind("spaCy's DocBin, or other data of zlib", "pass --from docbin", "docbin")),
     (rb"#FORMAT=WebAnno TSV 3", Kind("WebAnno TSV 3, as of INCEpTION", "pass --from webanno", "webanno")),
     (
-        rb"#FORMAT=WebAnno|# webanno\.",
+        rb"#FORMAT=WebAnno|# (?:webanno|de\.tudarmstadt)\.",
         Kind("WebAnno TSV of an old version", "export it as WebAnno TSV 3, and pass --from webanno"),
     ),
     (rb"[^\s|]+\|t\|", Kind("PubTator", "pass --from pubtator", "pubtator")),
@@ -65,6 +65,14 @@ _KINDS: tuple[tuple[bytes, Kind], ...] = (
     (rb'(?s)\{\s*"annotatable"', Kind("ann.json of tagtog", _RECORDS)),
     (rb'(?s)\{\s*"examples"\s*:\s*\[\s*\{\s*"content"', Kind("an export of LightTag", _RECORDS)),
     (rb'(?s)\{\s*"content".*?"points"\s*:\s*\[', Kind("an export of Dataturks", _RECORDS)),
+    (
+        rb'\{\s*"classes"\s*:[^{}]*"annotations"\s*:\s*\[\s*(?:null|\[)',
+        Kind("an export of NER Annotator for spaCy", "save its list 'annotations' alone, without any null in it"),
+    ),
+    (
+        rb'(?s)\{\s*"(?:id|data|annotations|result)"(?:(?!"tokens").)*?"(?:from_name|was_cancelled)"',
+        Kind("a task of Label Studio without an array around it", "export the project as JSON", "label-studio"),
+    ),
     (rb'\{\s*"cells"\s*:', Kind("a Jupyter notebook", "name the file of the corpus")),
     (
         rb"(?:#.*\n|\s+)*+\[(?:paths|system|nlp|corpora|training)\][ \t]*\r?\n",

@@ -99,6 +99,7 @@ class LabelStudio(BufferedFormat):
             if "annotations" not in task and "completions" in task:
                 detected["annotations"] = "completions"
             data, regions = _labelled(task, replace(dialect, **detected))
+            regions = [r for r in regions if r.get("to_name") == options.get("to_name", regions[0].get("to_name"))]
             if regions:
                 names = ((name, regions[0].get(name)) for name in ("from_name", "to_name"))
                 detected |= {name: value for name, value in names if type(value) is str}
@@ -113,6 +114,7 @@ class LabelStudio(BufferedFormat):
 
         def add(task: Any, units: UnitDetector) -> None:
             data, regions = _labelled(as_object(task), dialect)
+            regions = _of_the_text(data, regions, dialect)
             text = data.get(_find_text(data, regions, dialect))
             if type(text) is str:
                 units.add(text, ((v["start"], v["end"], v.get("text")) for v in (r["value"] for r in regions)))
@@ -143,15 +145,17 @@ class LabelStudio(BufferedFormat):
         results = as_objects(annotations[index].get("result"), "result", _REMEDY)
         if others := sum(not _is_cancelled(annotation) for annotation in annotations) - 1:
             reading.notes["further annotation of a task not read"] += others
+        regions = _of_the_text(data, list(filter(_is_region, results)), dialect)
+        are_read = set(map(id, regions))
         kept = {
             "task": without(task, ("id", "data", dialect.annotations)),
             "annotation": without(annotations[index], ("result",)),
             "annotations": [None if i == index else a for i, a in enumerate(annotations)]
             if len(annotations) > 1
             else [],
-            "results": _other_results(results, reading),
+            "results": _other_results([one for one in results if id(one) not in are_read], reading),
         }
-        return _text(dict(data), list(filter(_is_region, results)), pop_id(dict(task)), kept, dialect, reading)
+        return _text(dict(data), regions, pop_id(dict(task)), kept, dialect, reading)
 
     def check(self, sentence: Sentence, dialect: LabelStudioDialect) -> None:
         super().check(sentence, dialect)
@@ -194,7 +198,13 @@ def _is_region_value(value: Any) -> bool:
 
 def _is_region(result: Any) -> bool:
     """Whether a result is a labelled range of a text."""
-    return type(result) is dict and _is_region_value(result.get("value")) and bool(result["value"]["labels"])
+    value: Any = result.get("value") if type(result) is dict else None
+    return _is_region_value(value) and bool(value["labels"]) and not _is_of_elements(value)
+
+
+def _is_of_elements(value: Any) -> bool:
+    """Whether a value is of <HyperText>, with <Labels> too: its places are paths to elements."""
+    return _is_region_value(value) and str(value["start"]).startswith("/")
 
 
 def _is_cancelled(annotation: Mapping[str, Any]) -> bool:
@@ -223,10 +233,31 @@ def _find_text(data: Mapping[str, Any], regions: Sequence[Mapping[str, Any]], di
 
 
 def _text_key(data: Mapping[str, Any], regions: Sequence[Mapping[str, Any]]) -> str | None:
-    """The key of the text: the string that contains most texts of regions; ties: ``text``, or the longest."""
+    """The key of the text: the string with most texts of regions; ties: named as in these, ``text``, or the longest."""
     texts = {k: _normalized(v) for k, v in data.items() if type(v) is str}
     words = [_normalized(word) for region in regions if type(word := region["value"].get("text")) is str]
-    return max(texts, key=lambda k: (sum(w in texts[k] for w in words), k == "text", len(texts[k])), default=None)
+    names = [region.get("to_name") for region in regions]
+    fits = {k: (sum(w in text for w in words), k in names, k == "text", len(text)) for k, text in texts.items()}
+    return max(fits, key=fits.__getitem__, default=None)
+
+
+def _of_the_text(
+    data: Mapping[str, Any], regions: Sequence[dict[str, Any]], dialect: LabelStudioDialect
+) -> list[dict[str, Any]]:
+    """The regions without those of another text of a task: they give its name, and their words are there."""
+    key = _find_text(data, regions, dialect)
+    others = [value for name, value in data.items() if name != key and type(value) is str]
+
+    def is_of(text: str, start: Any, end: Any, words: Any = None, **_: Any) -> bool:
+        there = text[start:end] if type(start) is type(end) is int and end <= len(text) else ""
+        return bool(there) and (type(words) is not str or _normalized(there) == _normalized(words))
+
+    return [
+        region
+        for region in regions
+        if region.get("to_name") in (None, dialect.to_name)
+        or not any(is_of(text, v["start"], v["end"], v.get("text")) for v in (region["value"],) for text in others)
+    ]
 
 
 def _normalized(text: str) -> str:
@@ -256,14 +287,16 @@ def regions_of(sentences: Sequence[Sentence], dialect: LabelStudioDialect) -> li
 # ------------------------------------------------------------------------------------------------------------- reading
 
 
-def _other_results(results: Iterable[dict[str, Any]], reading: ReadReport) -> list[dict[str, Any]]:
+def _other_results(others: list[dict[str, Any]], reading: ReadReport) -> list[dict[str, Any]]:
     """The results that are no mentions, with notes on those that look like some."""
-    others = [result for result in results if not _is_region(result)]
     for result in others:
-        if result.get("type") in _OTHER_REGIONS:
-            what = f"a region of the kind {result['type']!r} has no place in a plain text"
+        if result.get("type") in _OTHER_REGIONS or _is_of_elements(result.get("value")):
+            what = f"a region of the kind {result.get('type')!r} has no place in a plain text"
             raise InputError(what, remedy="only <Text> with <Labels> can be read")
-        if _is_region_value(result.get("value")):  # <Labels allowEmpty>
+        if _is_region(result):
+            option = f"--layout to_name={result.get('to_name')}"
+            reading.notes[f"region of another text of its task left out ({option} reads that one)"] += 1
+        elif _is_region_value(result.get("value")):  # <Labels allowEmpty>
             reading.notes["region without a label is no mention"] += 1
         elif result.get("type") == "labels":
             reading.notes["result of the type 'labels' without start, end or labels is no mention"] += 1

@@ -316,11 +316,11 @@ def _mentions_of(cell: str) -> list[CharMention]:
         raise InputError(f"no list of mentions: {cell!r:.60}", remedy="write [[start, end, label], ...]")
     mentions = []
     for item in value:
-        labels = item.get("labels") if isinstance(item, dict) else None
-        if isinstance(labels, list) and len(labels) == 1:
-            item = {**without(item, ("labels",)), "label": labels[0]}  # noqa: PLW2901
-        mention = parse_mention(item)
-        mentions.append(mention._replace(fields=without(mention.fields, ("text",))))
+        labels = item.get("labels") if isinstance(item, dict) else None  # of Label Studio: each is a mention
+        of_labels = labels if isinstance(labels, list) else []
+        for own in [{**without(item, ("labels",)), "label": label} for label in of_labels] or [item]:
+            mention = parse_mention(own)
+            mentions.append(mention._replace(fields=without(mention.fields, ("text",))))
     return mentions
 
 

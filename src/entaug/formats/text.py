@@ -150,7 +150,7 @@ def named_documents(
     for number, group in enumerate(group_by_document(sentences), start=1):
         document = join_sentences(group)
         wanted = document.id if document.id and fits(document.id) else f"{unnamed}{number}"
-        name = unused_name(wanted, names, "-")  # several are augmented from the same text
+        name = unused_name(wanted, names, "+")  # several are augmented from a text; its sentences are NAME-2
         names.add(name)
         yield name, document, any(sentence.provenance is not None for sentence in group)
 

@@ -33,10 +33,12 @@ _SAMPLE_SIZE = 300  # sentences from which the layout is detected
 _MAX_SENTENCES = 20_000  # where these have no mention
 _TOKEN_COLUMN_NAMES = ("FORM", "TOKEN", "WORD")
 _TAG_COLUMN_NAMES = frozenset(("NE", "NER", "NERTAG", "NERTAGS", "ENTITY"))
-_TOKEN_PREFIX = re.compile(r"(?i)(?:token|form|word|text|w)[=:](?=.)")
+_TOKEN_PREFIX = re.compile(r"(?i)(?:(?:token|form|word|text|w)[=:]|(?:[a-z]{2,3}(?:-[a-z]+)*|simple):)(?=.)")  # WikiANN
 _ATTRIBUTE = re.compile(r"(?:^|\|)([A-Za-z]\w*)=([^|]+)")
 _ATTRIBUTE_NAMES = _TAG_COLUMN_NAMES | {"NAME"}
 _MENTION_TAG = re.compile(r"(?:^|[\s=])[BIESULM][-_]\w")
+_DIGITS = re.compile(r"[0-9]{1,9}")
+_SEVERAL_TAGS = re.compile(r"[BIESULM]-[^|]+\|[BIESULM]-")
 _NUMBER = re.compile(r"[0-9]+(?:[-.][0-9]+)?")
 # The labels of columns of phrases, which are no mentions.
 _PHRASES = frozenset("ADJP ADVP CONJP INTJ LST NC NP PC PNP PP PRT SBAR UCP VC VP".split())  # with those of German
@@ -182,6 +184,9 @@ class _ColumnDetector:
         if prefix and all(row[token].startswith(prefix[0]) for row in self._rows):
             what, remedy = f"all tokens begin with {prefix[0]!r}", "remove it from the column of the tokens"
             raise InputError(what, path=str(path), line=first_row[0], remedy=remedy)
+        if several := next((row[tags[0]] for row in self._rows if _SEVERAL_TAGS.match(row[tags[0]])), ""):
+            remedy = "write nested mentions in columns of their own, each level in one, or as JSON lines"
+            raise InputError(f"several tags in a cell: {several!r:.60}", path=str(path), remedy=remedy)
         only_tags = [share == 1.0 for share in self._tag_shares]
         if self.may_be_nested:
             self.tag_candidates = [i for i in range(token + 1, num_columns) if all(only_tags[i:])]
@@ -214,12 +219,12 @@ class _ColumnDetector:
         return 1 if is_long and num_fitting >= 0.95 * len(numbers) else None
 
     def _holds_no_tokens(self, column: int) -> bool:
-        """Whether a column holds the same in all rows of a sentence (the name of its document), or numbers them."""
+        """Whether a column holds the same in all rows of a sentence (the name of its document), numbers, or offsets."""
         columns = [[row[column] for row in rows if column < len(row)] for rows in self._sentences]
         columns = [cells for cells in columns if len(cells) > 1]
         if sum(map(len, columns)) < _MIN_NUMBERS:
             return False
-        num_fitting = sum(len({*cells}) == 1 or is_numbering(cells, int(cells[0] == "1")) for cells in columns)
+        num_fitting = sum(len({*cells}) == 1 or _do_ascend(cells) for cells in columns)
         return num_fitting >= 0.95 * len(columns)
 
     def _detect_tag_columns(self, token: int | None, path: Path, first_row: tuple[int, str]) -> tuple[int, ...]:
@@ -276,6 +281,11 @@ class _ColumnDetector:
                 self._dialect = replace(self._dialect, attribute=name)
                 return True
         return False
+
+
+def _do_ascend(cells: Sequence[str]) -> bool:
+    """Whether cells are ascending numbers: those of tokens, or of their characters, as of brat's anntoconll.py."""
+    return all(_DIGITS.fullmatch(cell) for cell in cells) and all(int(a) < int(b) for a, b in pairwise(cells))
 
 
 class _NestedColumnDetector:
