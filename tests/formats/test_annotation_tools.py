@@ -570,7 +570,7 @@ def test_label_studio_regions_of_another_text_of_the_task(tmp_path: Path, has_wo
         value = {"start": start, "end": end, "labels": [label]} | ({"text": words} if has_words else {})
         return {"id": f"{name}{start}", "from_name": name, "to_name": name, "type": "labels", "value": value}
 
-    results = [labelled(0, 3, "Ada", "PER", "body"), labelled(0, 3, "Zoe", "DIR", "title")]
+    results = [labelled(0, 3, "Zoe", "DIR", "title"), labelled(0, 3, "Ada", "PER", "body")]
     results.append(labelled(9, 13, "Rome", "LOC", "body"))
     data = {"title": "Zoe speaks", "body": "Ada left Rome."}
     path = put(tmp_path, "a.json", {"id": 1, "data": data, "annotations": [{"result": results}]}, array=True)
@@ -586,6 +586,27 @@ def test_label_studio_regions_of_another_text_of_the_task(tmp_path: Path, has_wo
     }
     [title] = entaug.read(path, to_name="title")
     assert (title.tokens, [mention.label for mention in title.mentions]) == (("Zoe", "speaks"), ["DIR"])
+
+
+def test_label_studio_regions_with_other_names_of_the_same_text(tmp_path: Path) -> None:
+    def task(names: list[str], **data: str) -> dict[str, Any]:
+        places = [(0, 3, "PER"), (9, 13, "LOC")]
+        results = [
+            {
+                "from_name": "ner",
+                "to_name": name,
+                "type": "labels",
+                "value": {"start": a, "end": b, "text": data["text"][a:b], "labels": [x]},
+            }
+            for name, (a, b, x) in zip(names, places, strict=True)
+        ]
+        return {"data": data, "annotations": [{"result": results}]}
+
+    same = task(["text", "text2"], text="Ada left Rome.", raw="Ada left Rome.")
+    other = task(["t", "t"], text="Bob left Rome.", t="Bob")
+    path = put(tmp_path, "a.json", same, other, array=True)
+    corpus = entaug.read(path)
+    assert [[m.label for m in sentence.mentions] for sentence in corpus] == [["PER", "LOC"]] * 2
 
 
 def test_json_min_is_refused(tmp_path: Path) -> None:

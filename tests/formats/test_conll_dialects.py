@@ -419,8 +419,11 @@ def test_prefixed_tokens_are_refused(tmp_path: Path) -> None:
 
 
 def test_several_tags_in_a_cell_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"a\.conll: several tags in a cell: 'B-ORG\|U-LOC'; write nested mentions in"):
+    with pytest.raises(InputError, match=r"a\.conll:2: several tags in a cell: 'B-ORG\|U-LOC'; write"):
         entaug.read(put(tmp_path, "a.conll", "Bank\tB-ORG\nRome\tB-ORG|U-LOC\nfell\tO\n"))
+    long = "Ada\tB-PER\nleft\tO\n\n" * 400 + "Rome\tB-ORG|U-LOC\n"
+    with pytest.raises(InputError, match=r"b\.conll:1201: several tags in a cell"):
+        entaug.read(put(tmp_path, "b.conll", long))
 
 
 # ---------------------------------------------------------------------------------------------------------- characters

@@ -80,8 +80,8 @@ def test_ace_has_the_text_proper_of_english_documents(tmp_path: Path) -> None:
         return f'<a><entity TYPE="ORG">{mentions}</entity></a>'
 
     sgm = "<DOC>\n<DOCID> N1 </DOCID>\n<HEADLINE>\nBo &AMP; Co sells\n</HEADLINE>\n<TEXT>\n<P>\n"
-    sgm += "Boats of Ask\n&AMP; Co are\nold.\n</P>\n<P>\nThey sank\n</P>\n</TEXT>\n</DOC>\n"
-    raw = "\n N1 \n\nBo &AMP; Co sells\n\n\n\nBoats of Ask\n&AMP; Co are\nold.\n\n\nThey sank\n\n\n\n"
+    sgm += "Boats of Ask\n&AMP; Co are\nold.\n</P>\n<POSTER> Bo </POSTER>\nThey sank\n</P>\n</TEXT>\n</DOC>\n"
+    raw = "\n N1 \n\nBo &AMP; Co sells\n\n\n\nBoats of Ask\n&AMP; Co are\nold.\n\n Bo \nThey sank\n\n\n\n"
     files = {"English/nw/fp1/N1": (sgm, apf(raw, "Ask")), "Arabic/nw/adj/A1": ("<DOC>x</DOC>", apf("x", "x"))}
     files["English/nw/fp1/N2"] = (sgm, apf(raw, "Ask"))  # a first annotation, which was not adjudicated
     files["English/nw/timex2norm/N1"] = (sgm, apf(raw, "Ask\n&AMP; Co", "Bo &AMP; Co"))
@@ -91,9 +91,9 @@ def test_ace_has_the_text_proper_of_english_documents(tmp_path: Path) -> None:
     report = ReadReport(repair=True)
     documents = list(READERS["ace"](tmp_path, report))
     assert [name for name, _ in documents] == ["N1"]
-    first, second = documents[0][1]
+    first, second, third = documents[0][1]
     assert (" ".join(first.tokens), shown(first)) == ("Boats of Ask & Co are old .", [("ORG", "Ask & Co")])
-    assert second.tokens == ("They", "sank")
+    assert (second.tokens, third.tokens) == (("Bo",), ("They", "sank"))
     assert report.notes == {"mention outside the element TEXT left out": 1}
 
 
@@ -106,6 +106,8 @@ def test_share_of_both_years_is_discontinuous(tmp_path: Path) -> None:
         first, second = sentences_of("share", folder)
         assert shown(first) == [("Disorder", "Left atrium dilated")]
         assert shown(second) == [("Disorder", "stroke")]
+    write_files(folder, pipes__n1_DOT_pipe="", pipes__train_DOT_pipe=new)
+    assert len(sentences_of("share", folder)[0].mentions) == 1
     write_files(folder, pipes__n2_DOT_pipe="n2.txt||Disease_Disorder||C1||0||4\n")
     with pytest.raises(InputError, match=r"n2\.pipe:1: no text n2"):
         sentences_of("share", folder)
@@ -198,7 +200,7 @@ def test_ontonotes_has_names_in_brackets(tmp_path: Path) -> None:
     assert (first.tokens[-1], shown(first)) == (".", [("GPE", "New York"), ("PERSON", "Ada")])
     assert (second.tokens, second.id) == (("Yes",), "bc/x/00/x_0001:2")
     bible = ["#begin document (pt/nt/40/nt_4001); part 000", row(0, "Joseph", "*"), ""]  # has no names
-    write_files(tmp_path, pt__x_DOT_v4_gold_conll="\n".join(bible))
+    write_files(tmp_path, bc__x_DOT_v4_gold_conll="\n".join([*lines, *bible]))
     write_files(tmp_path, bc__x_DOT_v4_auto_conll=row(0, "Yes", "(PERSON)") + "\n")  # predicted
     assert len(sentences_of("ontonotes", tmp_path)) == 2
     write_files(tmp_path, bc__y_DOT_v4_gold_conll="a b c\n")

@@ -110,6 +110,9 @@ def _split(tags: Sequence[str], index: int, prefixes: str) -> tuple[str, str]:
         )
         allowed = ", ".join(f"{x}-TYPE" for x in prefixes)
         raise InvalidTag(index, f"unknown tag {tag!r} (allowed: O and {allowed})", remedy)
+    if any(is_tag(other) and other != "O" for other in label.split("|")[1:]):
+        remedy = "write nested mentions in columns of their own, each level in one, or as JSON lines"
+        raise InvalidTag(index, f"several tags in a cell: {tag!r:.60}", remedy)
     return prefix, label
 
 

@@ -70,7 +70,7 @@ _KINDS: tuple[tuple[bytes, Kind], ...] = (
         Kind("an export of NER Annotator for spaCy", "save its list 'annotations' alone, without any null in it"),
     ),
     (
-        rb'(?s)\{\s*"(?:id|data|annotations|result)"(?:(?!"tokens").)*?"(?:from_name|was_cancelled)"',
+        rb'(?s)\{(?=.*?"result"\s*:\s*\[)\s*"(?:id|data|annotations|result)"(?:(?!"tokens").)*?"(?:from_name|was_cancelled)"',
         Kind("a task of Label Studio without an array around it", "export the project as JSON", "label-studio"),
     ),
     (rb'\{\s*"cells"\s*:', Kind("a Jupyter notebook", "name the file of the corpus")),

@@ -167,7 +167,7 @@ def _read_archive(path: Path) -> Iterator[tuple[str, Any]]:
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError) as error:
         raise InputError(f"not a zip archive that can be read ({error})", path=str(path), remedy=_REMEDY) from None
     if not names:
-        raise InputError("no XMI file in it", path=str(path), remedy=_REMEDY)
+        raise InputError("no XMI file in it", path=str(path), remedy=f"unpack it, if it is no UIMA CAS, or {_REMEDY}")
 
 
 def _parse_xmi(name: str, files: Iterable[str], read: Callable[[str], bytes], path: Path) -> Any:

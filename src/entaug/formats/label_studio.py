@@ -16,6 +16,7 @@ Tasks that nobody has annotated may have predictions of a model. They are read a
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -95,15 +96,19 @@ class LabelStudio(BufferedFormat):
     def detect(self, path: Path, dialect: LabelStudioDialect, options: Mapping[str, Any]) -> dict[str, Any]:
         detected: dict[str, Any] = {}
         tasks, is_array = peek_records(path)
+        labelled = []
         for task in filter(_is_task, tasks if is_array else ()):
             if "annotations" not in task and "completions" in task:
                 detected["annotations"] = "completions"
-            data, regions = _labelled(task, replace(dialect, **detected))
-            regions = [r for r in regions if r.get("to_name") == options.get("to_name", regions[0].get("to_name"))]
-            if regions:
-                names = ((name, regions[0].get(name)) for name in ("from_name", "to_name"))
+            labelled.append(_labelled(task, replace(dialect, **detected)))
+        # A task may have several texts, such as its title: the one with most regions is read.
+        counts = Counter(str(region.get("to_name")) for _, regions in labelled for region in regions)
+        most = options.get("to_name") or next((name for name, _ in counts.most_common(1)), None)
+        for data, regions in labelled:
+            if of_text := [region for region in regions if str(region.get("to_name")) == most]:
+                names = ((name, of_text[0].get(name)) for name in ("from_name", "to_name"))
                 detected |= {name: value for name, value in names if type(value) is str}
-                detected["text_key"] = _text_key(data, regions) or ""
+                detected["text_key"] = _text_key(data, of_text) or ""
                 break
         return detected
 
@@ -244,20 +249,19 @@ def _text_key(data: Mapping[str, Any], regions: Sequence[Mapping[str, Any]]) -> 
 def _of_the_text(
     data: Mapping[str, Any], regions: Sequence[dict[str, Any]], dialect: LabelStudioDialect
 ) -> list[dict[str, Any]]:
-    """The regions without those of another text of a task: they give its name, and their words are there."""
+    """The regions without those of another text of a task: they give its name, and their words are there alone."""
     key = _find_text(data, regions, dialect)
-    others = [value for name, value in data.items() if name != key and type(value) is str]
+    others = {name: value for name, value in data.items() if name != key and type(value) is str}
 
-    def is_of(text: str, start: Any, end: Any, words: Any = None, **_: Any) -> bool:
-        there = text[start:end] if type(start) is type(end) is int and end <= len(text) else ""
-        return bool(there) and (type(words) is not str or _normalized(there) == _normalized(words))
+    def is_other(name: Any, /, start: Any, end: Any, words: Any = None, **_: Any) -> bool:
+        if name in (None, dialect.to_name) or not type(start) is type(end) is int:
+            return False
+        if type(words) is not str:
+            return name in others
+        is_in = [_normalized(str(text)[start:end]) == _normalized(words) for text in (data.get(key), *others.values())]
+        return not is_in[0] and any(is_in)
 
-    return [
-        region
-        for region in regions
-        if region.get("to_name") in (None, dialect.to_name)
-        or not any(is_of(text, v["start"], v["end"], v.get("text")) for v in (region["value"],) for text in others)
-    ]
+    return [region for region in regions if not is_other(region.get("to_name"), **region["value"])]
 
 
 def _normalized(text: str) -> str:

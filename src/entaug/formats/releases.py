@@ -26,7 +26,7 @@ from entaug.formats.text import CharMention, Document, SegmentationOptions, spli
 Documents = Iterator[tuple[str, list[Sentence]]]
 """The names of documents, with their sentences."""
 _TAG, _ENTITY = re.compile(r"<[^<>]+>"), re.compile(r"&(?:amp|AMP|lt|gt|quot|apos);")
-_WRAPPED = re.compile(r"(?<!\n)\n(?!\n)")
+_WRAPPED = re.compile(r"(>[ \t]*)?\n(?![ \t]*[\n<])")  # but for those beside a tag, which begins or ends something
 _GENIA_TYPES = ("protein", "DNA", "RNA", "cell_type", "cell_line")
 _NAMES = 10  # the column of names in CoNLL 2012
 _BRACKETS = "correct the brackets of column 11"
@@ -41,6 +41,7 @@ def read_ace(path: Path, report: ReadReport) -> Documents:
     files = _files(path, ".apf.xml")
     for file in [file for file in files if file.parent.name == "timex2norm"] or files:  # the last of four passes
         sgm = _text_of(file.with_name(file.name.replace(".apf.xml", ".sgm")), file)
+        sgm = _WRAPPED.sub(lambda match: match[0] if match[1] else " ", sgm)
         raw = _TAG.sub("", sgm)
         escapes = [match.end() for match in _ENTITY.finditer(raw)]
         shorter = [match.end() - match.start() - 1 for match in _ENTITY.finditer(raw)]
@@ -60,12 +61,13 @@ def read_ace(path: Path, report: ReadReport) -> Documents:
                     mentions.append(CharMention(entity.get("TYPE", ""), ((start - first, end - first),)))
                 else:
                     report.notes["mention outside the element TEXT left out"] += 1
-        yield _cut(file.name.removesuffix(".apf.xml"), _WRAPPED.sub(" ", text[first:last]), mentions, file, report)
+        yield _cut(file.name.removesuffix(".apf.xml"), text[first:last], mentions, file, report)
 
 
 def read_share(path: Path, report: ReadReport) -> Documents:
     """ShARe/CLEF 2013 (``NAME||Disease_Disorder||CUI||start||end``) and 2014 (``NAME|start-end,start-end|CUI``)."""
-    files = [file for file in _files(path, ".pipe", ".text", ".txt") if file.stem.lower() not in _NO_TEXTS]
+    files = _files(path, ".pipe", ".text", ".txt")
+    files = [file for file in files if file.suffix == ".pipe" or file.stem.lower() not in _NO_TEXTS]
     # The gold standard of the test documents of 2013 is in files of their names, and in an empty one where it has none.
     is_gold = {file: _read_text(file).startswith(f"{file.name}||") or not file.stat().st_size for file in files}
     annotations = [file for file in files if is_gold[file] or file.name.endswith((".pipe", ".pipe.txt"))]
@@ -119,7 +121,7 @@ def read_cadec(path: Path, report: ReadReport) -> Documents:
 
 def read_genia(path: Path, report: ReadReport) -> Documents:
     """GENIA 3.02, its terms of five types; terms without a type of their own, as in coordinations, are left out."""
-    for file in _files(path, "GENIAcorpus3.02.xml", "GENIAcorpus3.02.merged.xml", "genia.xml"):
+    for file in _files(path, "GENIAcorpus3.02.xml", "GENIAcorpus3.02.merged.xml", "genia.xml")[:1]:  # of the same text
         names: set[str] = set()
         for article in _parsed(file).iter("article"):
             name = (article.findtext("articleinfo/bibliomisc") or "").removeprefix("MEDLINE:")
@@ -165,7 +167,7 @@ def read_ontonotes(path: Path, report: ReadReport) -> Documents:
                 if begun:
                     what = f"the name {begun[-1][0]} has no end in its sentence"
                     raise InputError(what, path=str(file), line=number - 1, remedy=_BRACKETS)
-                if words:
+                if words and not name.startswith("pt/"):
                     sentences.append(Sentence(words, mentions, f"{name}:{len(sentences) + 1}"))
                 words, mentions = [], []
             else:
@@ -185,8 +187,7 @@ def read_ontonotes(path: Path, report: ReadReport) -> Documents:
                         )
                     label, first = begun.pop()
                     mentions.append(Mention(label, [(first, len(words))]))
-        if not name.startswith("pt/"):
-            yield file.name, sentences
+        yield file.name, sentences
 
 
 READERS: dict[str, Callable[[Path, ReadReport], Documents]] = {
@@ -201,8 +202,10 @@ READERS: dict[str, Callable[[Path, ReadReport], Documents]] = {
 
 def _files(path: Path, *ends: str) -> list[Path]:
     """The file, or the files below a folder with one of the endings; of several languages those of English."""
-    found = [path] if path.is_file() else [file for file in path.rglob("[!.]*") if file.name.endswith(ends)]
-    found = [file for file in found if "english" in map(str.lower, file.relative_to(path).parts)] or found
+    places = {file: file.relative_to(path).parts for file in path.rglob("*") if file.name.endswith(ends)}
+    places = {file: parts for file, parts in places.items() if not any(part.startswith(".") for part in parts)}
+    english = [file for file, parts in places.items() if "english" in map(str.lower, parts)]
+    found = [path] if path.is_file() else english or [*places]
     if not found:
         remedy = "name the folder of the corpus as it was distributed"
         raise InputError(f"no file that ends in {' or '.join(ends)}", path=str(path), remedy=remedy)

@@ -316,8 +316,8 @@ def _mentions_of(cell: str) -> list[CharMention]:
         raise InputError(f"no list of mentions: {cell!r:.60}", remedy="write [[start, end, label], ...]")
     mentions = []
     for item in value:
-        labels = item.get("labels") if isinstance(item, dict) else None  # of Label Studio: each is a mention
-        of_labels = labels if isinstance(labels, list) else []
+        labels = item.get("labels") if isinstance(item, dict) and "label" not in item else None
+        of_labels = labels if isinstance(labels, list) else []  # of Label Studio: each is a mention
         for own in [{**without(item, ("labels",)), "label": label} for label in of_labels] or [item]:
             mention = parse_mention(own)
             mentions.append(mention._replace(fields=without(mention.fields, ("text",))))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import tomllib
 import warnings
 from collections.abc import Iterator, Sequence
@@ -167,7 +168,9 @@ def _by_files(corpus: PaperCorpus, source: Path, done: Prepared) -> dict[str, li
         else:
             parts[part] = list(_read(path, (path.is_dir() and corpus.reader) or None, done, f"{path.name}: "))
             if corpus.numbered:
-                parts[part] = [s.with_(tokens=tuple(token[0] for token in s.tokens)) for s in parts[part]]
+                parts[part] = [
+                    s.with_(tokens=tuple(re.sub(r"(?<=.)\d$", "", token) for token in s.tokens)) for s in parts[part]
+                ]
     return parts
 
 

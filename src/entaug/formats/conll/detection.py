@@ -38,7 +38,6 @@ _ATTRIBUTE = re.compile(r"(?:^|\|)([A-Za-z]\w*)=([^|]+)")
 _ATTRIBUTE_NAMES = _TAG_COLUMN_NAMES | {"NAME"}
 _MENTION_TAG = re.compile(r"(?:^|[\s=])[BIESULM][-_]\w")
 _DIGITS = re.compile(r"[0-9]{1,9}")
-_SEVERAL_TAGS = re.compile(r"[BIESULM]-[^|]+\|[BIESULM]-")
 _NUMBER = re.compile(r"[0-9]+(?:[-.][0-9]+)?")
 # The labels of columns of phrases, which are no mentions.
 _PHRASES = frozenset("ADJP ADVP CONJP INTJ LST NC NP PC PNP PP PRT SBAR UCP VC VP".split())  # with those of German
@@ -184,9 +183,6 @@ class _ColumnDetector:
         if prefix and all(row[token].startswith(prefix[0]) for row in self._rows):
             what, remedy = f"all tokens begin with {prefix[0]!r}", "remove it from the column of the tokens"
             raise InputError(what, path=str(path), line=first_row[0], remedy=remedy)
-        if several := next((row[tags[0]] for row in self._rows if _SEVERAL_TAGS.match(row[tags[0]])), ""):
-            remedy = "write nested mentions in columns of their own, each level in one, or as JSON lines"
-            raise InputError(f"several tags in a cell: {several!r:.60}", path=str(path), remedy=remedy)
         only_tags = [share == 1.0 for share in self._tag_shares]
         if self.may_be_nested:
             self.tag_candidates = [i for i in range(token + 1, num_columns) if all(only_tags[i:])]
