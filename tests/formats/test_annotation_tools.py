@@ -604,9 +604,9 @@ def test_label_studio_regions_with_other_names_of_the_same_text(tmp_path: Path) 
 
     same = task(["text", "text2"], text="Ada left Rome.", raw="Ada left Rome.")
     other = task(["t", "t"], text="Bob left Rome.", t="Bob")
-    path = put(tmp_path, "a.json", same, other, array=True)
+    path = put(tmp_path, "a.json", same, task(["text", "text"], text="Eve left Rome."), other, array=True)
     corpus = entaug.read(path)
-    assert [[m.label for m in sentence.mentions] for sentence in corpus] == [["PER", "LOC"]] * 2
+    assert [[m.label for m in sentence.mentions] for sentence in corpus] == [["PER", "LOC"]] * 3
 
 
 def test_json_min_is_refused(tmp_path: Path) -> None:

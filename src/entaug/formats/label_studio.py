@@ -253,12 +253,12 @@ def _of_the_text(
     key = _find_text(data, regions, dialect)
     others = {name: value for name, value in data.items() if name != key and type(value) is str}
 
-    def is_other(name: Any, /, start: Any, end: Any, words: Any = None, **_: Any) -> bool:
+    def is_other(name: Any, /, start: Any, end: Any, text: Any = None, **_: Any) -> bool:
         if name in (None, dialect.to_name) or not type(start) is type(end) is int:
             return False
-        if type(words) is not str:
-            return name in others
-        is_in = [_normalized(str(text)[start:end]) == _normalized(words) for text in (data.get(key), *others.values())]
+        if type(text) is not str:
+            return type(name) is str and name in others
+        is_in = [_normalized(str(one)[start:end]) == _normalized(text) for one in (data.get(key), *others.values())]
         return not is_in[0] and any(is_in)
 
     return [region for region in regions if not is_other(region.get("to_name"), **region["value"])]
