@@ -139,15 +139,15 @@ def twins_table(papers: Path = PAPERS) -> str:
     Args:
         papers: the folder with the twins.
     """
-    found = _grouped(_twin_gains(papers))
     rows = []
-    for name, some in found.items():
+    for name, some in _grouped(_twin_gains(papers)).items():
         gains = [100 * difference.gain for _, difference in some]
         verdicts = Counter(difference.verdict for _, difference in some)
         twins = ", ".join(f"`{twin}`" for twin in dict.fromkeys(twin for twin, _ in some))
         ends = f"{min(gains):+.1f} to {max(gains):+.1f}" if len(gains) > 1 else "-"
         counts = (f"{verdicts[verdict]} of {len(some)}" for verdict in ("helps", "hurts"))
-        rows.append((-fmean(gains), (f"`{name}`", f"{fmean(gains):+.1f}", ends, *counts, twins)))
+        mean = fmean(gains)
+        rows.append((-mean, (f"`{name}`", f"{mean:+.1f}", ends, *counts, twins)))
     head = ("method", "mean gain", "lowest to highest", "helps in", "hurts in", "twins")
     return table(head, [row for _, row in sorted(rows)])
 

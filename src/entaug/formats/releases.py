@@ -66,22 +66,23 @@ def read_ace(path: Path, report: ReadReport) -> Documents:
 
 def read_share(path: Path, report: ReadReport) -> Documents:
     """ShARe/CLEF 2013 (``NAME||Disease_Disorder||CUI||start||end``) and 2014 (``NAME|start-end,start-end|CUI``)."""
-    files = _files(path, ".pipe", ".text", ".txt")
-    files = [file for file in files if file.suffix == ".pipe" or file.stem.lower() not in _NO_TEXTS]
-    # The gold standard of the test documents of 2013 is in files of their names, and in an empty one where it has none.
-    is_gold = {file: _read_text(file).startswith(f"{file.name}||") or not file.stat().st_size for file in files}
-    annotations = [file for file in files if is_gold[file] or file.name.endswith((".pipe", ".pipe.txt"))]
-    annotations = annotations or _files(path, ".pipe", ".pipe.txt")  # an error
-    texts: dict[str, Path] = {}
-    for file in files:
-        if file in annotations:
+    annotations: dict[Path, str] = {}
+    texts: dict[str, tuple[Path, str]] = {}
+    for file in _files(path, ".pipe", ".text", ".txt"):
+        if file.suffix != ".pipe" and file.stem.lower() in _NO_TEXTS:
             continue
-        if _read_text(other := texts.setdefault(file.stem, file)) != _read_text(file):
+        content = _read_text(file)
+        # The gold of the test documents of 2013 is in files of their names, and in an empty one where it has none.
+        if file.name.endswith((".pipe", ".pipe.txt")) or content.startswith(f"{file.name}||") or not content:
+            annotations[file] = content
+        elif (other := texts.setdefault(file.stem, (file, content)))[1] != content:
             remedy = "name the folder with one of them"
-            raise InputError(f"is another text than {other}, of the same name", path=str(file), remedy=remedy)
+            raise InputError(f"is another text than {other[0]}, of the same name", path=str(file), remedy=remedy)
+    if not annotations:  # an error, here or, of a single file, below
+        annotations, texts = {file: _read_text(file) for file in _files(path, ".pipe", ".pipe.txt")}, {}
     found: dict[str, list[CharMention]] = {name: [] for name in texts}
-    for file in annotations:
-        for number, line in enumerate(_read_text(file).splitlines(), 1):
+    for file, content in annotations.items():
+        for number, line in enumerate(content.splitlines(), 1):
             name, *cells = line.strip().split("||" if "||" in line else "|")
             if not line.strip():
                 continue
@@ -93,10 +94,10 @@ def read_share(path: Path, report: ReadReport) -> Documents:
                 raise InputError(what, path=str(file), line=number, remedy="keep texts and annotations in one folder")
             places = [*map(int, ranges)]
             found[name].append(CharMention("Disorder", tuple(zip(places[::2], places[1::2], strict=True))))
-    for name, file in texts.items():
+    for name, (file, text) in texts.items():
         if not found[name]:
             report.notes["document without a mention: check that its annotations were read"] += 1
-        yield _cut(name, _read_text(file), found[name], file, report)
+        yield _cut(name, text, found[name], file, report)
 
 
 def read_cadec(path: Path, report: ReadReport) -> Documents:

@@ -48,9 +48,9 @@ class EnTDA(GenerativeAugmenter, PromptedAugmenter):
     mentions are listed, changed and matched together; so are the parts of a discontinuous mention.
 
     By default a list also has the words before each mention and some after it: the new sentence begins as its source
-    does, with another mention, and the generator writes how it goes on. Read blind, 17 of 30 of
-    these were good; with mentions alone, as in the paper, 9 of 30 with its operations and 15 with unchanged lists. A
-    list that has all words of its sentence leaves nothing to be generated.
+    does, with another mention, and the generator writes how it goes on. Read blind, 17 of 30 of these were good; with
+    mentions alone, as in the paper, 9 of 30 with its operations and 15 with unchanged lists. A list that has all words
+    of its sentence leaves nothing to be generated.
 
     An instruct model (a server or a GGUF file) is not trained: it is asked by a prompt with lists and sentences of the
     corpus as examples, and its texts are checked in the same way.
