@@ -228,6 +228,16 @@ def test_advice_by_hand() -> None:
     assert len(recommend({ncbi: compared(helps), toy: compared(helps), small: compared(*nine)})) == 2
 
 
+def test_taggers_that_found_nothing_are_no_reason_to_keep_gold_alone(tmp_path: Path) -> None:
+    arms = (("gold", 0), ("gold-steps", 1), ("mr", 1))
+    runs = [one for arm, ratio in arms for one in seeds(arm, ratio, [0, 0, 0])]
+    text = told(tmp_path, runs)
+    advice = "No tagger found a mention: train for more steps, or with higher learning rates"
+    assert f"- **{advice}**: toy, 100, linear." in text
+    assert "Keep gold alone" not in text
+    assert advice not in told(tmp_path, [*runs[:-1], *seeds("mr", 1, [0, 0, 1])[-1:]])
+
+
 def test_what_is_missing_is_named(tmp_path: Path) -> None:
     records = [r for r in CELL if (r["arm"], r["seed"]) != ("lwtr", 2)]
     records += seeds("sis", 1, [7, 7, 7])

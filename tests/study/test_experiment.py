@@ -87,6 +87,7 @@ test = "{TEST}"
         (("seeds = [1]", 'seeds = [1]\nratios = "patient"'), "ratios", "patience"),
         (("epochs = 1", "epochs = 0"), "epochs", "epochs must be"),
         (("epochs = 1", "epoch = 1"), "epoch", "did you mean 'epochs'"),
+        (("epochs = 1", "epochs = 1\nsteps = 9"), "epochs", "epochs have no effect beside steps"),
         (('name = "linear"', 'name = "linaer"'), "linaer", "did you mean 'linear'"),
         (('precision = "fp32"', "hiden = 3"), "hiden", "hiden"),
         (('name = "mr"', 'name = "mrr"'), "mrr", "mrr"),
@@ -150,6 +151,16 @@ def test_bad_plans_are_refused_before_any_work(
         table = where.startswith("[")
         assert table or line.split(" ", maxsplit=1)[0] in where, (where, str(caught.value))
     assert not (tmp_path / "plan").exists() or not (tmp_path / "plan" / "runs.jsonl").exists()
+
+
+def test_epochs_of_a_tagger_take_the_place_of_common_steps(bert: Path, tmp_path: Path) -> None:
+    path = write_plan(tmp_path, bert)
+    own = 'precision = "fp32"\ntraining = {epochs = 4}\nby_corpus = {toy = {training = {steps = 7}}}'
+    path.write_text(path.read_text().replace("epochs = 1", "steps = 9").replace('precision = "fp32"', own))
+    plan = read_plan(path)
+    (tagger,) = plan.taggers
+    assert (tagger.training.steps, tagger.training.epochs) == (None, 4)
+    assert tagger.on(plan.corpora[0]).training.steps == 7
 
 
 def test_methods_of_one_name_share_their_defaults(bert: Path, tmp_path: Path) -> None:

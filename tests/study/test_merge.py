@@ -125,6 +125,7 @@ def set_perfect(test: dict[str, Any], counts: dict[str, Any]) -> None:
         for of in test[part].values():
             of |= {"correct": of["gold"], "predicted": of["gold"]}
     counts |= {"correct": counts["gold"], "predicted": counts["gold"]}
+    test["errors"] = dict.fromkeys(test["errors"], 0)
 
 
 def test_versions_of_libraries_that_differ_are_told(study: Path, plan: Plan, tmp_path: Path) -> None:
@@ -167,6 +168,15 @@ def set_text(value: dict[str, Any]) -> None:
     next(iter(value["test"]["by_kind"].values()))["gold"] = "3"
 
 
+def move_gold(part: str) -> Change:
+    """Put all mentions under one key of a part, whose counts add up all the same."""
+
+    def change(value: dict[str, Any]) -> None:
+        value["test"][part] = {next(iter(value["test"][part])): value["test"]["micro"]}
+
+    return change
+
+
 def swap_sentences(value: dict[str, Any]) -> None:
     for numbers in value["test_counts"].values():
         numbers.reverse()
@@ -197,6 +207,19 @@ def swap_sentences(value: dict[str, Any]) -> None:
         (set_text, InputError, "counts from 0"),
         (lambda value: value["test"]["by_kind"]["flat"].update(predicted=999), InputError, "do not add up"),
         (swap_sentences, InputError, "other sentences than the corpus here"),
+        (move_gold("by_mention_length"), InputError, "other gold mentions in by_mention_length than the corpus"),
+        (move_gold("by_sentence_length"), InputError, "other gold mentions in by_sentence_length than the corpus"),
+        (
+            lambda value: value["test"].update(by_kind={"<b>": value["test"]["micro"]}),
+            InputError,
+            "other gold mentions in by_kind than the corpus",
+        ),
+        (lambda value: value["test"].update(by_kind={}), InputError, "counts do not add up"),
+        (move_gold("by_novelty"), InputError, "other gold mentions in by_novelty than the corpus"),
+        (lambda value: value["test"]["errors"].update(missing=999), InputError, "errors that do not add up"),
+        (lambda value: value["test"]["errors"].update({"<b>": 0}), InputError, "errors that do not add up"),
+        (lambda value: value["dev"]["errors"].update(spurious=999), InputError, "dev has errors that do not add up"),
+        (lambda value: value.update(fold=None), InputError, "not as an experiment writes it: fold, which is none"),
         (lambda value: value.pop("seed"), InputError, "seed"),
         (lambda value: value.pop("environment"), InputError, "environment"),
         (lambda value: value["environment"].pop("torch"), InputError, "environment must have texts for python, torch"),
@@ -220,6 +243,14 @@ def test_a_record_that_does_not_fit_is_refused_with_its_line(
         merge_records(plan, [path])
     assert (caught.value.path, caught.value.line) == (str(path), number + 1)
     assert not (plan.output / RECORDS_FILE).exists()
+
+
+def test_a_file_that_was_cut_off_is_refused(study: Path, plan: Plan, tmp_path: Path) -> None:
+    path = handed_in(tmp_path, values_of(study))
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(InputError, match="no JSON") as caught:
+        merge_records(plan, [path])
+    assert caught.value.line == len(values_of(study))
 
 
 def test_the_command_checks_and_merges(

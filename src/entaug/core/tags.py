@@ -206,9 +206,10 @@ def flatten(mentions: Sequence[Mention], overlap: str) -> list[Mention]:
         for mention in mentions:
             kind = "nested" if mention.is_contiguous else "discontinuous"
             if kind == "discontinuous" or mention.start < end:
+                columns = " or several columns of tags (CoNLL: --to-tag-columns 1,2)" if kind == "nested" else ""
                 raise LossError(
                     f"a {kind} mention ({mention.label} {list(mention.spans)}) cannot be written as tags",
-                    remedy="write JSON lines, or choose which mentions to keep: --overlap outermost or innermost",
+                    remedy=f"write JSON lines{columns}, or choose which to keep: --overlap outermost or innermost",
                 )
             end = mention.end
         return list(mentions)

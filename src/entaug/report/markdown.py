@@ -400,6 +400,10 @@ def recommend(results: Results) -> list[str]:
     num_tested = num_gains = 0
     for setting, arms in results.items():
         methods = [(r, r.shown_difference) for r in arms if r.shown_difference and r.arm.name not in BASELINES]
+        runs = [record for result in arms for record in result.records]
+        if methods and runs and not any(record.test.micro.correct for record in runs):
+            where["No tagger found a mention: train for more steps, or with higher learning rates"].append(str(setting))
+            continue  # gains of 0 between such taggers say nothing of the methods
         tested = [(result, difference) for result, difference in methods if difference.seeds > 1]
         gains = [(result, difference) for result, difference in tested if difference.verdict == "helps"]
         num_tested += len(tested)

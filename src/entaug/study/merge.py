@@ -12,7 +12,7 @@ from typing import Any
 from entaug.errors import EntaugError, InputError, UnknownNameError
 from entaug.files.locks import lock
 from entaug.formats import read
-from entaug.metrics.span_f1 import MatchCounts, Scores, score
+from entaug.metrics.span_f1 import ERROR_KINDS, MatchCounts, Scores, score
 from entaug.study.data import prepare_splits, short_hash
 from entaug.study.engine import sort_records
 from entaug.study.plan import Plan
@@ -23,6 +23,7 @@ from entaug.study.tables import write_tables
 
 _TOLERANCE = 0.02
 """The difference in F1 of one run on two machines above which it is reported: more than other processors explain."""
+_PARTS = ("by_type", "by_mention_length", "by_sentence_length", "by_kind", "by_novelty")
 _PLACE = ("corpus", "size", "tagger", "arm", "ratio", "seed", "subset_seed", "fold")
 _SAME_CORPUS = "take the release of the corpus, and the subset_ids, that the plan names"
 _REMEDIES = {
@@ -47,7 +48,7 @@ class MergedRecords:
 
 def merge_records(plan: Plan, paths: Iterable[str | Path], *, check_only: bool = False) -> MergedRecords:
     """Add records of other machines to those of a plan; of one that does not fit, none is added."""
-    lines = [line for path in paths for line in lines_of(path)]
+    lines = [line for path in paths for line in lines_of(path, allow_incomplete=False)]
     others = [record for record, _ in lines]
     schedule = Schedule(plan, prepare_splits(plan))
     store = RecordStore(plan.output)
@@ -88,7 +89,7 @@ class _Check:
         self.runs: dict[str, list[RunSpec]] = {}  # gold trained for more steps is one run under several labels
         for run in schedule.runs:
             self.runs.setdefault(run.key, []).append(run)
-        self._gold: dict[Path, Scores] = {}  # of gold mentions with themselves
+        self._gold: dict[tuple[Path, Path], Scores] = {}  # of gold mentions with themselves
 
     def all(self, lines: Iterable[tuple[RunRecord, dict[str, Any]]]) -> None:
         """Raise the error of the first record that is none of the plan, or not as an experiment writes it."""
@@ -141,28 +142,34 @@ class _Check:
             yield f"its tests are {', '.join(named)}, and those of the run {', '.join(run.split.test_files)}"
             return
         for name, path in run.split.test_files.items():
-            yield from self.faults_of_scores(f"test {name}".strip(), named[name], path)
+            yield from self.faults_of_scores(f"test {name}".strip(), named[name], path, run.split.train)
         if (record.dev is None) != (run.split.dev is None):
             yield "dev is missing" if record.dev is None else "dev has scores, and the run has no dev set"
         elif record.dev and run.split.dev:
-            yield from self.faults_of_scores("dev", record.dev, run.split.dev, has_sentences=False)
+            yield from self.faults_of_scores("dev", record.dev, run.split.dev, run.split.train, has_sentences=False)
 
-    def faults_of_scores(self, name: str, scores: Scores, path: Path, *, has_sentences: bool = True) -> Iterator[str]:
-        if path not in self._gold:
+    def faults_of_scores(
+        self, name: str, scores: Scores, path: Path, train: Path, *, has_sentences: bool = True
+    ) -> Iterator[str]:
+        """The counts that no prediction of the sentences of a file could have."""
+        if (path, train) not in self._gold:
             sentences = list(read(path))
-            self._gold[path] = score(sentences, sentences)
-        gold = self._gold[path]
-        parts = (scores.by_type, scores.by_mention_length, scores.by_sentence_length, scores.by_kind, scores.by_novelty)
-        counts = [*scores.sentences, *(one for part in parts for one in part.values())]
+            self._gold[path, train] = score(sentences, sentences, read(train))
+        gold = self._gold[path, train]
+        parts = [part for part in _PARTS if part != "by_novelty" or scores.by_novelty]  # the first records have none
+        counts = [*scores.sentences, *(one for part in parts for one in getattr(scores, part).values())]
         if any(count.correct > min(count.predicted, count.gold) for count in counts):
             yield f"{name} has impossible counts: correct must be from 0 to predicted and gold"
             return
-        if any(part and sum(part.values(), MatchCounts()) != scores.micro for part in parts):
+        if any(sum(getattr(scores, part).values(), MatchCounts()) != scores.micro for part in parts):
             yield f"{name} has parts whose counts do not add up to those of the types"
-        if _gold_by_type(scores) != _gold_by_type(gold):
-            yield f"{name} has other gold mentions than the corpus here"
+        for part in parts:
+            if _gold_of(scores, part) != _gold_of(gold, part):
+                yield f"{name} has other gold mentions in {part} than the corpus here"
         if has_sentences and _gold_by_sentence(scores) != _gold_by_sentence(gold):
             yield f"{name} has other sentences than the corpus here"
+        if scores.errors and not _errors_add_up(scores):
+            yield f"{name} has errors that do not add up to the mentions that are wrong"
 
 
 def _check_line(record: RunRecord, value: dict[str, Any]) -> None:
@@ -180,8 +187,17 @@ def _check_line(record: RunRecord, value: dict[str, Any]) -> None:
         raise InputError(f"device is {environment['device']!r}, not such as 'cpu (x86_64)'", remedy=_DAMAGED)
 
 
-def _gold_by_type(scores: Scores) -> dict[str, int]:
-    return {label: counts.gold for label, counts in scores.by_type.items() if counts.gold}
+def _gold_of(scores: Scores, part: str) -> dict[str, int]:
+    """The numbers of gold mentions of a part of the scores; no key without one."""
+    return {key: counts.gold for key, counts in getattr(scores, part).items() if counts.gold}
+
+
+def _errors_add_up(scores: Scores) -> bool:
+    """Whether each gold and each predicted mention that is not correct has one error."""
+    errors, micro = scores.errors, scores.micro
+    paired = errors.get("type", 0) + errors.get("boundary", 0) + errors.get("type and boundary", 0)
+    found = (paired + errors.get("missing", 0), paired + errors.get("spurious", 0))
+    return errors.keys() == {*ERROR_KINDS} and found == (micro.gold - micro.correct, micro.predicted - micro.correct)
 
 
 def _gold_by_sentence(scores: Scores) -> list[tuple[int, int]]:
@@ -209,6 +225,8 @@ def _differing(theirs: Any, ours: Any) -> str:
     """Two values, of tables the first entry that differs."""
     if isinstance(theirs, Mapping) and isinstance(ours, Mapping):
         for name in {**ours, **theirs}:
+            if (name in theirs) != (name in ours) and theirs.get(name) is ours.get(name):
+                return f"{name}, which is none"  # null where nothing is written
             if not _equal(theirs.get(name), ours.get(name)):
                 return f"{name} {_differing(theirs.get(name), ours.get(name))}"
     return f"{str(theirs)[:60]} instead of {str(ours)[:60]}"

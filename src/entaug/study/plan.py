@@ -492,7 +492,11 @@ def read_training(table: Any, base: T) -> T:
         raise InputError("training must be a table", remedy="write training = {epochs = 20}")
     if "seed" in table:
         raise ParameterError("seed cannot be given here", parameter="seed", remedy=_RESERVED["seed"])
-    return construct(type(base), "training", {**vars(base), **table})
+    if {"epochs", "steps"} <= table.keys():
+        message = "epochs have no effect beside steps"
+        raise ParameterError(message, parameter="epochs", remedy="give one of them")
+    without = {"steps": None} if "epochs" in table else {}  # a tagger's own epochs take the place of common steps
+    return construct(type(base), "training", {**vars(base), **without, **table})
 
 
 _Place = Callable[..., AbstractContextManager[None]]  # `TomlLines.at` of a table

@@ -212,7 +212,7 @@ def records_of(path: str | Path) -> list[RunRecord]:
     return [record for record, _ in lines_of(path)]
 
 
-def lines_of(path: str | Path) -> list[tuple[RunRecord, dict[str, Any]]]:
+def lines_of(path: str | Path, *, allow_incomplete: bool = True) -> list[tuple[RunRecord, dict[str, Any]]]:
     """The records of a file, or of that of a folder, each with the values of its line."""
     file = Path(path, RECORDS_FILE) if Path(path).is_dir() else Path(path)
     records = []
@@ -227,7 +227,7 @@ def lines_of(path: str | Path) -> list[tuple[RunRecord, dict[str, Any]]]:
         try:
             value = orjson.loads(line)
         except orjson.JSONDecodeError as error:
-            if number == len(lines):  # incomplete: it does not end in a line feed
+            if allow_incomplete and number == len(lines):  # it does not end in a line feed
                 continue
             raise InputError(f"no JSON ({error})", path=str(file), line=number, remedy=_REMEDY) from None
         records.append((RunRecord.from_dict(value, str(file), number), value))
