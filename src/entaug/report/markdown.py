@@ -33,6 +33,10 @@ _PUBLISHED = (
     "brackets. Which differences hold at equal steps is said above and below."
 )
 _ENOUGH_SEEDS = 3  # with fewer, an interval that contains 0 decides nothing
+_NOTHING_MISSING = (
+    "Nothing: each arm has all seeds. Arms without any run are not known here; `entaug experiment PLAN --check` counts "
+    "what is left."
+)
 _SHORTAGE = 0.75  # of the sentences that a ratio asks for: with less a method has hardly more to say
 _ONE_SIDED = 0.025  # how often an interval lies above 0 where there is no effect
 _RARE = 0.05  # the probability below which so many gains are hardly chance
@@ -283,7 +287,7 @@ def _missing(results: Results) -> list[Block]:
         lines += [f"{setting}: {name}: nothing has been chosen on dev yet" for name in sorted(undecided)]
         if not any(result.arm.name == GOLD for result in arms):
             lines.append(f"{setting}: no gold run, so no gain at equal epochs")
-    return [Heading("Missing"), lines or "Nothing: each arm has all seeds."]
+    return [Heading("Missing"), lines or _NOTHING_MISSING]
 
 
 def _leakage(results: Results) -> list[Block]:
