@@ -120,10 +120,11 @@ class ParameterError(EntaugError, ValueError):
 class UnknownNameError(EntaugError, LookupError):
     """There is no method, format or backend of that name."""
 
-    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+    def __init__(self, kind: str, name: str, known: Iterable[str], others: Iterable[str] = ()) -> None:
         names = sorted(known)
         by_lower = {known_name.lower(): known_name for known_name in names}
         near = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.5)
+        names += others
         there_are = f"there are: {', '.join(names)}" if names else "there are none"
         remedy = f"did you mean {by_lower[near[0]]!r}? ({there_are})" if near else there_are
         super().__init__(f"unknown {kind} {name!r}", remedy=remedy)

@@ -68,7 +68,7 @@ PARAMETERS = {parameter.name: parameter for parameter in parameters(Example)}
         ("kinds", "a+c", "one or more of a+b, not 'a+c'"),
         ("word", "abcd", "a short word, not 'abcd'"),
         ("either", -1, "an integer of at least 0 or a string, not -1"),
-        ("numbers", "12", "a tuple, not '12'"),
+        ("numbers", "12", "a list, each item an integer, not '12'"),
     ],
 )
 def test_a_wrong_value_fails_in_the_constructor_and_says_what_is_expected(name: str, value: Any, expected: str) -> None:

@@ -158,7 +158,7 @@ def check_name(name_of_kind: str, value: Any) -> bool:
         raise ParameterError(f"{name!r} names no model", parameter=kind.name, remedy=f"for example {alias}:NAME")
     if alias not in kind.registry and not kind.may_load(name):
         others = ["a folder", "a name on the hub"] if kind.loader else []
-        raise UnknownNameError(kind.registry.kind, name, [*kind.registry, *others])
+        raise UnknownNameError(kind.registry.kind, name, kind.registry, others)
     return True
 
 

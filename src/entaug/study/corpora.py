@@ -97,6 +97,8 @@ def prepare(
     if (source is None) == (hub is None):
         remedy = f"get it from {corpus.origin} ({corpus.licence}), and name the folder with --source"
         raise ParameterError("one source is wanted: a local copy, or the hub", remedy=remedy)
+    if source is not None and not source.exists():
+        raise InputError("no such file or folder", path=str(source), remedy="name the corpus as it was distributed")
     done = Prepared()
     if hub is not None:
         parts = _from_hub(hub)
