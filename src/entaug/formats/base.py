@@ -167,7 +167,6 @@ class BaseFormat(abc.ABC):
         reserved_fields: names of fields of sentences that the format uses itself and does not write.
         names_documents: whether ids of sentences are names of documents, so that gold sentences get none.
         folder: whether the format reads and writes a folder.
-        is_buffered: whether its files are written as a whole: see `entaug.formats.buffered.BufferedFormat`.
     """
 
     name: str
@@ -179,7 +178,6 @@ class BaseFormat(abc.ABC):
     reserved_fields: Collection[str] = ()
     names_documents: bool = False
     folder: bool = False
-    is_buffered: bool = False
 
     @abc.abstractmethod
     def recognises(self, path: Path) -> bool:

@@ -127,7 +127,7 @@ class FileJob:
         """Determine the format and layout of the output, and check that it can be written."""
         # Predicted mentions are marked as such where the format tells them from annotations by people.
         target_file = target(self.output, self.to_format, source, **self.write_options)
-        if str(self.output).endswith("/") and not target_file.is_folder and not target_file.path.is_dir():
+        if str(self.output).endswith("/") and not target_file.format.folder and not target_file.path.is_dir():
             message = f"is the name of a folder, but {target_file.format.title} is written as a file"
             remedy = "name a file, or make the folder and name a file in it"
             raise OutputError(message, path=str(self.output), remedy=remedy)
