@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol, TypeGuard
+from typing import Any, ClassVar, Protocol, TypeGuard
 
 from entaug.core.data import Sentence
 from entaug.core.mentions import Mention
@@ -87,6 +87,17 @@ class Dialect(Protocol):
     def describe(self) -> str:
         """Return a description of the layout, for example ``"CoNLL, tabs, token in column 1, tag in 2, IOB2"``."""
         ...
+
+
+@dataclass(frozen=True)
+class OnlyDialect:
+    """Base class of the layout of a format whose files have but one."""
+
+    description: ClassVar[str]
+
+    def describe(self) -> str:
+        """Return a description of the layout."""
+        return self.description
 
 
 @dataclass
