@@ -86,7 +86,8 @@ def as_corpus(data: Rows) -> Corpus:
     if library == "pandas":
         return from_pandas(data)
     if library == "datasets":
-        return Corpus(from_datasets(data))
+        corpus: Corpus = from_datasets(data)
+        return corpus
     items = list(data)
     if all(isinstance(item, Sentence) for item in items):
         return Corpus(items, getattr(data, "source", None))
