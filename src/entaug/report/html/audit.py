@@ -21,9 +21,7 @@ _SCORES = (
 )
 
 
-def render_audit_page(
-    sentences: Sequence[Sentence], findings: Sequence[Finding], *, title: str, notes: Sequence[str] = ()
-) -> str:
+def render_audit_page(sentences: Sequence[Sentence], findings: Sequence[Finding], *, title: str) -> str:
     """Render the page of findings, in their order."""
     return render_page(
         "page.html",
@@ -38,7 +36,7 @@ def render_audit_page(
         names=[],
         plots=[],
         experiments=None,
-        notes=list(notes),
+        notes=[],
         remarks=[],
     )
 
