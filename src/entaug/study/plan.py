@@ -24,6 +24,7 @@ from entaug.core.words import listed_languages
 from entaug.errors import InputError, ParameterError, UnknownNameError
 from entaug.methods import METHODS, create_augmenter
 from entaug.methods.base import Augmenter
+from entaug.study.records import BASELINES
 from entaug.study.subsets import Strategy
 from entaug.study.tables import AVERAGE, TablePlan
 from entaug.taggers.base import TaggerTrainingConfig, TrainableTagger, create_tagger, overlap_of, with_overlap
@@ -32,8 +33,6 @@ T = TypeVar("T")
 
 PATIENCE = "patience"
 """The ratios of a method that are chosen by the patience rule."""
-BASELINES = ("gold", "gold-steps", "duplicate")
-"""The arms without a method."""
 ENSEMBLE = "ensemble"
 """The teacher itself as an arm."""
 SELF_TRAINING = "selftrain"

@@ -28,6 +28,8 @@ from entaug.errors import InputError, ParameterError
 from entaug.files.atomic import atomic_file, output_error
 from entaug.metrics.span_f1 import Scores
 
+BASELINES = ("gold", "gold-steps", "duplicate")
+"""The arms without a method."""
 RECORDS_FILE = "runs.jsonl"
 DAMAGED_FILE = "damaged-runs.jsonl"
 _OTHERS_FILE = "other-runs.jsonl"
