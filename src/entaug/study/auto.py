@@ -188,6 +188,9 @@ def read_plan_file(path: str | Path) -> dict[str, Any]:
             known[key].check(value)
     if "train" not in table and "sources" not in table:
         raise InputError("names no training file", path=str(path), remedy='add train = "FILE"')
+    with lines.at("", key=DIGESTS):
+        if not isinstance(digests, dict):
+            raise InputError(f"{DIGESTS} must be a table", remedy="remove it to use the files as they are")
     for name, digest in digests.items():
         file = path.parent / name
         if not file.exists() or file_digest(file) != digest:
