@@ -144,6 +144,12 @@ def test_notes_on_data_in_memory_name_no_temporary_file() -> None:
     assert all(str(one.message).startswith("the documents: ") for one in told)
 
 
+def test_notes_on_datasets_are_kept() -> None:
+    datasets = pytest.importorskip("datasets")
+    bytes_too = {"tokens": [["Ada", "sang"]], "ner_tags": [["B-PER", "O"]], "raw": [b"x"]}
+    assert as_corpus(datasets.Dataset.from_dict(bytes_too)).notes == ("column 'raw' of binary left out",)
+
+
 def test_errors_name_the_item() -> None:
     with pytest.raises(InputError, match=r"^the data:2: "):
         as_corpus([(["Ada"], ["O"]), (["Ada", "sang"], ["B-PER"])])

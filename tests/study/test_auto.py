@@ -596,6 +596,12 @@ def _plan(path: Path) -> dict[str, Any]:
     return read_plan_file(path)
 
 
+def test_a_plan_whose_digests_are_no_table_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "plan.toml").write_text('train = "train.conll"\ndigests = 3\n')
+    with pytest.raises(InputError, match=r"plan\.toml:2: digests must be a table"):
+        _plan(tmp_path / "plan.toml")
+
+
 def test_the_plan_keeps_how_files_are_read(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = [
         "\n".join(f"{tag} {token}" for token, tag in zip(sentence.tokens, sentence.iob(), strict=True))

@@ -205,7 +205,7 @@ def _format_record(name: str) -> dict[str, Any]:
 def _format_short(name: str) -> tuple[str, str]:
     format_ = find_format(name)
     names = [field.name for field in dataclasses.fields(format_.carries) if getattr(format_.carries, field.name)]
-    files = [*format_.extensions, *(["a folder"] if getattr(format_, "folder", False) else [])]
+    files = [*format_.extensions, *(["a folder"] if format_.folder else [])]
     stored = ", ".join(["flat mentions", *(CAPABILITIES[name] for name in names)])
     return f"{format_.title} ({', '.join(files) or 'any extension'})", f"stores {stored}"
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from entaug.core.edits import Edit
+from entaug.core.mentions import Span
 
 _JOINING = "-/_&+#@"  # characters that continue a word
 PRINTED_FORMS = dict(zip("-LRB- -RRB- -LSB- -RSB- -LCB- -RCB- `` ''".split(), '()[]{}""', strict=True))
@@ -139,6 +140,18 @@ def _boundary(left: str, right: str) -> tuple[str, str]:
 def continues_word(character: str) -> bool:
     """Return whether a character continues the word before it: word characters of scripts with spaces, and hyphens."""
     return character in _JOINING or (is_word_character(character) and not is_unspaced_script(character))
+
+
+def stripped(text: str, spans: Iterable[Span]) -> tuple[Span, ...]:
+    """Ranges of a text without the white space at their edges; none if one is white space alone."""
+    inner = []
+    for start, end in spans:
+        words = text[start:end]
+        if not words.strip():
+            return ()
+        first = start + len(words) - len(words.lstrip())
+        inner.append((first, first + len(words.strip())))
+    return tuple(inner)
 
 
 def is_word_character(character: str) -> bool:

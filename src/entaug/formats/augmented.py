@@ -139,8 +139,9 @@ def read_augmented(paths: Iterable[str | Path], gold: str | Path | None = None, 
     corpus = AugmentedCorpus()
     distinct: dict[Path, str | Path] = {}
     for path in paths:
-        if distinct.setdefault(Path(path).resolve(), path) is not path:
+        if (place := Path(path).resolve()) in distinct:
             corpus.notes.append(f"{path} is given more than once; it is read once")
+        distinct.setdefault(place, path)
     contents = [list(c) for c in read_each([*distinct.values(), *([gold] if gold is not None else [])], **options)]
     given_gold = contents.pop() if gold is not None else None
     fingerprints = None if given_gold is None else {sentence.fingerprint() for sentence in given_gold}

@@ -12,7 +12,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ from entaug.core.data import Sentence, split_fields
 from entaug.core.mentions import Mention
 from entaug.errors import InputError, LossError
 from entaug.files.streams import check_characters, read_beginning, read_line_chunks
-from entaug.formats.base import ENTITY_FIELDS, BaseFormat, FormatCapabilities, ReadReport
+from entaug.formats.base import ENTITY_FIELDS, BaseFormat, FormatCapabilities, OnlyDialect, ReadReport
 from entaug.formats.buffered import BufferedFormat
 from entaug.formats.records import (
     as_object,
@@ -42,13 +41,10 @@ _MENTION = "write the first and last token of each span, a space, and the label:
 _THREE_LINES = "write three lines a sentence: its tokens, its mentions, an empty one"
 
 
-@dataclass(frozen=True)
-class BartnerDialect:
+class BartnerDialect(OnlyDialect):
     """The only layout of BARTNER's files for discontinuous mentions."""
 
-    def describe(self) -> str:
-        """Return a description of the layout."""
-        return "BARTNER's lines of tokens and mentions"
+    description = "BARTNER's lines of tokens and mentions"
 
 
 class Bartner(BaseFormat):
@@ -149,13 +145,10 @@ def _mention(text: str) -> Mention:
 _DOCUMENT = 'write {"sentences": [[...], ...], "ners": [[[first, last, label], ...], ...]}'
 
 
-@dataclass(frozen=True)
-class BartnerNestedDialect:
+class BartnerNestedDialect(OnlyDialect):
     """The only layout of BARTNER's files for nested mentions."""
 
-    def describe(self) -> str:
-        """Return a description of the layout."""
-        return "BARTNER's JSON lines, a document a line"
+    description = "BARTNER's JSON lines, a document a line"
 
 
 class BartnerNested(BufferedFormat):

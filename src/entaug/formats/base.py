@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol, TypeGuard
+from typing import Any, ClassVar, Protocol, TypeGuard
 
 from entaug.core.data import Sentence
 from entaug.core.mentions import Mention
@@ -89,6 +89,17 @@ class Dialect(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class OnlyDialect:
+    """Base class of the layout of a format whose files have but one."""
+
+    description: ClassVar[str]
+
+    def describe(self) -> str:
+        """Return a description of the layout."""
+        return self.description
+
+
 @dataclass
 class ReadReport:
     """Options and results of reading a file.
@@ -167,7 +178,6 @@ class BaseFormat(abc.ABC):
         reserved_fields: names of fields of sentences that the format uses itself and does not write.
         names_documents: whether ids of sentences are names of documents, so that gold sentences get none.
         folder: whether the format reads and writes a folder.
-        is_buffered: whether its files are written as a whole: see `entaug.formats.buffered.BufferedFormat`.
     """
 
     name: str
@@ -179,7 +189,6 @@ class BaseFormat(abc.ABC):
     reserved_fields: Collection[str] = ()
     names_documents: bool = False
     folder: bool = False
-    is_buffered: bool = False
 
     @abc.abstractmethod
     def recognises(self, path: Path) -> bool:

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 
 from entaug.core.data import Sentence
 from entaug.core.mentions import Span
-from entaug.core.spacing import infer_spaces
+from entaug.core.spacing import infer_spaces, stripped
 from entaug.errors import InputError, LossError
 from entaug.files.folders import safe_file_name, write_documents
 from entaug.files.streams import decode_text, read_bytes
@@ -209,13 +209,8 @@ def _agrees(words: str, parts: Sequence[str]) -> bool:
 
 def to_ranges(text: str, spans: Iterable[Span]) -> tuple[Span, ...]:
     """Convert character ranges to ranges of brat, which contain no line end and no white space at their ends."""
-    ranges = []
-    for start, end in spans:
-        for line in _LINE.finditer(text, start, end):
-            if inner := line[0].strip():
-                first = line.start() + len(line[0]) - len(line[0].lstrip())
-                ranges.append((first, first + len(inner)))
-    return tuple(sorted(ranges))
+    lines = (line.span() for span in spans for line in _LINE.finditer(text, *span))
+    return tuple(sorted(inner for line in lines for inner in stripped(text, [line])))
 
 
 def place_mentions(

@@ -29,8 +29,6 @@ class BufferedFormat(BaseFormat):
     ranges given to `read` refer to these lines.
     """
 
-    is_buffered = True
-
     def replaceable(self, path: Path) -> bool:
         """Whether a folder holds only files of this format, so that a new folder may replace it.
 
@@ -106,14 +104,11 @@ class BufferedFormat(BaseFormat):
     def as_stored(self, sentence: Sentence, dialect: Any) -> Sentence:
         # With the mentions that the option `overlap` of the dialect keeps.
         overlap = getattr(dialect, "overlap", "error")
-        return sentence if overlap == "error" or sentence.is_flat else flattened(sentence, overlap)
+        if overlap == "error" or sentence.is_flat:
+            return sentence
+        return with_mentions(sentence, flatten(sentence.mentions, overlap))
 
     def dump(self, sentence: Sentence, dialect: Any) -> str:
         self.check(sentence, dialect)
         lines = _lines()
         return lines.dump(sentence, lines.dialect())
-
-
-def flattened(sentence: Sentence, overlap: str) -> Sentence:
-    """Return the sentence with the mentions that `entaug.core.tags.flatten` keeps, and their further fields."""
-    return with_mentions(sentence, flatten(sentence.mentions, overlap))

@@ -66,11 +66,6 @@ class CorpusFile:
         """The text at the beginning of a file of this layout, before its first sentence."""
         return getattr(self.dialect, "heading", "")
 
-    @property
-    def is_folder(self) -> bool:
-        """Whether the format is written as a folder."""
-        return self.format.folder
-
     # --------------------------------------------------------------------------------------------------------- reading
 
     def sentences(self, reading: ReadReport | None = None) -> Iterator[Sentence]:
@@ -119,8 +114,8 @@ class CorpusFile:
 
     def check_target(self, *, force: bool) -> None:
         """Check that the path is of the kind that the format is written as, before any work."""
-        path, title, folder = self.path, self.format.title, self.is_folder
-        if self.format.is_buffered and (is_stdout(path) or is_special(path)):
+        path, title, folder = self.path, self.format.title, self.format.folder
+        if isinstance(self.format, BufferedFormat) and (is_stdout(path) or is_special(path)):
             remedy = f"name a {'folder' if folder else 'file'} to write to"
             raise OutputError(f"{title} cannot be written to a stream", remedy=remedy)
         if folder and path.is_file():
@@ -145,7 +140,7 @@ class CorpusFile:
     @contextlib.contextmanager
     def writer(self, *, force: bool = False) -> Iterator[SentenceWriter]:
         """Write sentences one by one; the file or folder is moved into place when the block ends without an error."""
-        if not self.format.is_buffered:
+        if not isinstance(self.format, BufferedFormat):
             with open_output(self.path) as stream:
                 yield SentenceWriter(self, stream)
             return
@@ -195,7 +190,7 @@ class CorpusFile:
 
     def finish(self, draft: Path, *, force: bool = False) -> None:
         """Create the file or folder from a draft, which holds the heading and the text of each sentence."""
-        if self.format.is_buffered:
+        if isinstance(self.format, BufferedFormat):
             self.write(self.read_draft(draft), force=force)
         else:
             move_file(draft, self.path)

@@ -129,13 +129,13 @@ _import_spacy = partial(import_extra, "spacy", "spacy")
 # ----------------------------------------------------------------------------------------------- documents in memory
 
 
-def sentence_of_doc(doc: Any, group: str | None = None, reading: ReadReport | None = None) -> Sentence | None:
+def sentence_of_doc(doc: Any, group: str | None = None) -> Sentence | None:
     """Convert a document of spaCy to a sentence, as if it were read from a file; None without words."""
     _import_spacy()
     from spacy.tokens import DocBin
 
     packed = DocBin([*_MENTION_ATTRIBUTES, *_ATTRIBUTES.values()], docs=[doc], store_user_data=True)
-    return _Reader(packed.to_bytes(), "doc").read_sentence(0, group, reading or ReadReport())
+    return _Reader(packed.to_bytes(), "doc").read_sentence(0, group, ReadReport())
 
 
 def doc_of_sentence(sentence: Sentence, vocab: Any, group: str | None = None) -> Any:

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Literal
 
 from entaug.core.data import Sentence
 from entaug.core.mentions import Span
+from entaug.core.spacing import stripped
 from entaug.errors import InputError, LossError
 from entaug.files.folders import holds_document, holds_only, is_safe_name, natural_sort_key, walk_files
 from entaug.files.streams import check_characters, is_kind, read_line_chunks
@@ -34,18 +35,6 @@ def checked_lines(path: Path, notes: Counter[str] | None = None) -> Iterator[tup
     for first, chunk in read_line_chunks(path, notes=notes):
         check_characters(chunk, first, path)
         yield from enumerate(chunk, start=first)
-
-
-def stripped(text: str, spans: tuple[Span, ...]) -> tuple[Span, ...]:
-    """Ranges without the white space at their edges; none if one is white space alone."""
-    inner = []
-    for start, end in spans:
-        words = text[start:end]
-        if not words.strip():
-            return ()
-        first = start + len(words) - len(words.lstrip())
-        inner.append((first, first + len(words.strip())))
-    return tuple(inner)
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,12 @@ import inspect
 import math
 import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
+from operator import methodcaller
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import orjson
 
@@ -41,16 +42,10 @@ else:  # the options of commands
 """What `takes_data` lets a function take where it reads a file, or several: those, or a corpus as for `as_corpus`."""
 
 
-class Rows(Protocol):
-    """A corpus in memory, as `as_corpus` takes it."""
-
-    def __iter__(self) -> Iterator[Any]: ...
-
-
 # --------------------------------------------------------------------------------------------------------- all of them
 
 
-def as_corpus(data: Rows) -> Corpus:
+def as_corpus(data: Iterable[Any]) -> Corpus:
     """Read a corpus in memory, whatever its form: a corpus, or sentences, are taken as they are.
 
     Args:
@@ -86,7 +81,8 @@ def as_corpus(data: Rows) -> Corpus:
     if library == "pandas":
         return from_pandas(data)
     if library == "datasets":
-        return Corpus(from_datasets(data))
+        corpus: Corpus = from_datasets(data)
+        return corpus
     items = list(data)
     if all(isinstance(item, Sentence) for item in items):
         return Corpus(items, getattr(data, "source", None))
@@ -323,15 +319,10 @@ def _write_rows(rows: Iterable[Mapping[Any, Any]], file: Path) -> None:
     with file.open("wb") as out:
         for number, row in enumerate(rows, start=1):
             try:
-                out.write(orjson.dumps(row, default=_as_list) + b"\n")
+                out.write(orjson.dumps(row, default=methodcaller("tolist")) + b"\n")
             except TypeError as error:
                 what = f"item {number} cannot be written as JSON ({error})"
                 raise InputError(what, remedy="make it text or a number, or leave it out") from None
-
-
-def _as_list(array: Any) -> Any:
-    """The values of an array of NumPy, for JSON."""
-    return array.tolist()
 
 
 def _is_missing(value: Any) -> bool:

@@ -13,6 +13,7 @@ from typing import Any, TypedDict
 from entaug.backends.instruct import InstructModel
 from entaug.core.corpus import Corpus
 from entaug.core.data import Sentence
+from entaug.core.folds import content_key
 from entaug.core.progress import Progress, no_progress
 from entaug.errors import InputError, LossError, OutputError, ParameterError
 from entaug.files.atomic import follow_link, open_output, output_error
@@ -127,7 +128,7 @@ class FileJob:
         """Determine the format and layout of the output, and check that it can be written."""
         # Predicted mentions are marked as such where the format tells them from annotations by people.
         target_file = target(self.output, self.to_format, source, **self.write_options)
-        if str(self.output).endswith("/") and not target_file.is_folder and not target_file.path.is_dir():
+        if str(self.output).endswith("/") and not target_file.format.folder and not target_file.path.is_dir():
             message = f"is the name of a folder, but {target_file.format.title} is written as a file"
             remedy = "name a file, or make the folder and name a file in it"
             raise OutputError(message, path=str(self.output), remedy=remedy)
@@ -165,6 +166,14 @@ def require_mentions(sentences: Iterable[Sentence], path: str | Path, purpose: s
     if not any(sentence.mentions for sentence in sentences):
         remedy = "check where its labels are (entaug check), and name them: --tag-column or --layout"
         raise InputError(f"has no mentions {purpose}", path=str(path), remedy=remedy)
+
+
+def require_unseen(held_out: Iterable[Sentence], file: str | Path, gold: Iterable[Sentence], train: str | Path) -> None:
+    """Check that no sentence of a file to test on is a training sentence."""
+    keys = set(map(content_key, gold))
+    if shared := [sentence for sentence in held_out if content_key(sentence) in keys]:
+        message = f"{len(shared):,} of its sentences are in {train} too, one is {' '.join(shared[0].tokens)[:60]!r}"
+        raise InputError(message, path=str(file), remedy="remove them from one of the files")
 
 
 def read_sentences(

@@ -18,7 +18,6 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from entaug.core.data import Sentence
@@ -26,7 +25,7 @@ from entaug.core.mentions import Mention
 from entaug.errors import InputError, LossError
 from entaug.files.folders import write_documents
 from entaug.files.streams import read_beginning
-from entaug.formats.base import FormatCapabilities, ReadReport
+from entaug.formats.base import FormatCapabilities, OnlyDialect, ReadReport
 from entaug.formats.documents import DocumentFolder, checked_lines
 from entaug.formats.text import DOCUMENT, group_by_document
 from entaug.formats.token_records import unique_mentions
@@ -40,13 +39,10 @@ _MAX_EMPTY_LINES = 1000  # before a sentence, to keep its line
 _UNNAMED = "sentences"  # the document of sentences without one
 
 
-@dataclass(frozen=True)
-class I2b2Dialect:
+class I2b2Dialect(OnlyDialect):
     """The only layout of i2b2's files."""
 
-    def describe(self) -> str:
-        """Return a description of the layout."""
-        return "i2b2 texts and concepts"
+    description = "i2b2 texts and concepts"
 
 
 class I2b2(DocumentFolder):

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -234,7 +235,7 @@ class _Marked:
         self._length = 0
         self._is_break = False
         self._open: list[tuple[str, int, int, dict[str, str]]] = []  # name, start, line, attributes
-        self._ids: list[tuple[int, str]] = []
+        self._ids: dict[str, int] = {}  # where the first sentence of each id begins
         self._left_out: dict[str, None] = {}
         self._lines: list[int] = []
         self.mentions: list[CharMention] = []
@@ -298,7 +299,7 @@ class _Marked:
             self._is_break = True
             known = {"id"} if name.lower() in _SENTENCES else set()
             if "id" in attributes and known:
-                self._ids.append((self._length, attributes["id"]))
+                self._ids.setdefault(attributes["id"], self._length)
             if name not in (_WRAP, self._dialect.root) and not (known and known >= attributes.keys()):
                 self._left_out[name] = None
         elif self._is_break and self._parts:
@@ -335,13 +336,11 @@ class _Marked:
         sentences = split_document(document, options, reading) if self.text.strip() else []
         if not sentences:
             reading.notes["text of white space alone left out"] += 1
-        found = []
+        found, ids, starts, begun = [], list(self._ids), list(self._ids.values()), 0
         for sentence in sentences:
             _, offset = sentence.fields.get(DOCUMENT, (None, 0))
-            before = [id_ for start, id_ in self._ids if start <= offset + len(before_of(sentence))]
-            id_ = before[-1] if before else None
-            self._ids = [(start, other) for start, other in self._ids if other not in before]
-            found.append(_plain(sentence, id_, dialect))
+            before, begun = begun, bisect_right(starts, offset + len(before_of(sentence)))
+            found.append(_plain(sentence, ids[begun - 1] if begun > before else None, dialect))
         return found
 
 

@@ -91,13 +91,7 @@ def numbered_lines(
                 yield number, line
 
 
-def read_array(
-    path: Path,
-    is_record: Callable[[Any], bool] = lambda value: type(value) is dict,
-    *,
-    exact: bool = True,
-    split_name: str | None = NO_CHOICE,
-) -> Iterator[tuple[int, Any]]:
+def read_array(path: Path, *, exact: bool = True, split_name: str | None = NO_CHOICE) -> Iterator[tuple[int, Any]]:
     """Read the elements of a file that is one JSON array, or of a part of it: ``{"train": [...], "dev": [...]}``."""
     try:
         text = decode_text(read_bytes(path), path).removeprefix("\ufeff")
@@ -106,7 +100,7 @@ def read_array(
             value = _choose(parts, split_name)
         elif split_name:
             raise InputError(f"has no parts, and none of the name {split_name!r}")  # noqa: TRY301
-        elif is_record(value):
+        elif type(value) is dict:
             value = [value]
         if type(value) is not list:
             what = f"{json_type(value)} where an array of objects is expected"

@@ -26,7 +26,7 @@ from typing import Any, Literal, NamedTuple
 from entaug.config.params import validate
 from entaug.core.data import Sentence, split_fields
 from entaug.core.mentions import Mention, Span
-from entaug.core.spacing import infer_spaces, is_unspaced_script, is_word_character
+from entaug.core.spacing import infer_spaces, is_unspaced_script, is_word_character, stripped
 from entaug.errors import InputError, LossError, MissingExtraError, ParameterError
 from entaug.files.folders import unused_name
 from entaug.formats.base import BEFORE, ENTITY_FIELDS, ReadReport, before_of
@@ -63,7 +63,7 @@ class Document(NamedTuple):
     token_spans: Sequence[Span] | None = None
 
 
-def join_sentences(sentences: Iterable[Sentence], separator: str = "\n") -> Document:
+def join_sentences(sentences: Iterable[Sentence]) -> Document:
     """Join sentences to a document."""
     parts: list[str] = []
     mentions: list[CharMention] = []
@@ -78,8 +78,8 @@ def join_sentences(sentences: Iterable[Sentence], separator: str = "\n") -> Docu
             parts.append(before_of(sentence))
             offset = len(parts[0])
         elif parts[-1] and not parts[-1][-1:].isspace() and start != offset:
-            parts.append(separator)
-            offset += len(separator)
+            parts.append("\n")
+            offset += 1
         # Fields of the document are those of its first sentence that has them.
         fields |= {
             name: value
@@ -628,7 +628,7 @@ def _is_aligned(mention: CharMention, starts: set[int], ends: set[int]) -> bool:
 
 def _strip_mention(text: str, mention: CharMention, line: int | None, reading: ReadReport) -> CharMention:
     """A mention without white space at the edges of its ranges; an error where one is empty or outside the text."""
-    spans = []
+    spans: list[Span] = []
     for start, end in mention.spans:
         if not 0 <= start < end <= len(text):
             raise InputError(
@@ -636,15 +636,13 @@ def _strip_mention(text: str, mention: CharMention, line: int | None, reading: R
                 line=line,
                 remedy="correct its offsets",
             )
-        covered = text[start:end]
-        stripped = covered.strip()
-        if not stripped:
+        inner = stripped(text, [(start, end)])
+        if not inner:
             message = f"mention {mention.label} ({start}-{end}) is white space alone"
             raise InputError(message, line=line, remedy="remove it")
-        if len(stripped) < len(covered):
+        if inner != ((start, end),):
             reading.notes["white space at the edge of a mention left out"] += 1
-        first = start + len(covered) - len(covered.lstrip())
-        spans.append((first, first + len(stripped)))
+        spans += inner
     return mention._replace(spans=tuple(sorted(spans)))
 
 

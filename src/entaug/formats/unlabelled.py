@@ -148,10 +148,9 @@ def _without_held_out(
     new: dict[str, Sentence], held_out: Sequence[Path], notes: list[str], *, drop: bool
 ) -> dict[str, Sentence]:
     for path, corpus in zip(held_out, read_each(held_out, beside=True, repair=True), strict=True):
-        shared = [content for content in map(_content, corpus) if content in new]
-        shared = list(dict.fromkeys(shared))
+        shared = dict.fromkeys(content for content in map(_content, corpus) if content in new)
         if shared and not drop:
-            example = " ".join(new[shared[0]].tokens)[:60]
+            example = " ".join(new[next(iter(shared))].tokens)[:60]
             count = f"{len(shared):,} sentences" if len(shared) > 1 else "1 sentence"
             raise InputError(
                 f"{count} of the unlabelled text {'stand' if len(shared) > 1 else 'stands'} in this held-out file too, "
@@ -160,7 +159,7 @@ def _without_held_out(
                 remedy="remove them from the text, or pass --drop-held-out to leave them out",
             )
         _note(notes, len(shared), f"is in {path.name} and left out", f"are in {path.name} and left out")
-        new = {content: sentence for content, sentence in new.items() if content not in set(shared)}
+        new = {content: sentence for content, sentence in new.items() if content not in shared}
     return new
 
 

@@ -9,7 +9,6 @@ Li et al. (2022), Unified Named Entity Recognition as Word-Word Relation Classif
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from typing import Any
 from entaug.core.data import Sentence
 from entaug.core.mentions import Mention, Span
 from entaug.errors import InputError
-from entaug.formats.base import FormatCapabilities, ReadReport
+from entaug.formats.base import FormatCapabilities, OnlyDialect, ReadReport
 from entaug.formats.records import to_json, write_array
 from entaug.formats.token_formats import TokenRecords
 from entaug.formats.token_records import without
@@ -26,13 +25,10 @@ _OF_MENTION = ("index", "type")
 _MENTION = 'write {"index": [0], "type": "X"}'
 
 
-@dataclass(frozen=True)
-class W2nerDialect:
+class W2nerDialect(OnlyDialect):
     """The only layout of W2NER's files."""
 
-    def describe(self) -> str:
-        """Return a description of the layout."""
-        return "W2NER's JSON array"
+    description = "W2NER's JSON array"
 
 
 class W2ner(TokenRecords):

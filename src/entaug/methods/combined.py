@@ -13,7 +13,7 @@ from entaug.core.progress import in_notebook, show_progress
 from entaug.errors import ParameterError
 from entaug.files.review import Review
 from entaug.filters import Filter
-from entaug.formats.exchange import Rows, as_corpus
+from entaug.formats.exchange import as_corpus
 from entaug.methods import METHODS
 from entaug.methods.base import Augmenter, Run
 from entaug.methods.types import OutputTarget, RunStatistics
@@ -241,7 +241,7 @@ def _with_one_teacher(parameters: dict[str, Any]) -> dict[str, Any]:
     return parameters
 
 
-def augment(corpus: Rows, method: str | Augmenter | Sequence[str | Augmenter], **parameters: Any) -> Corpus:
+def augment(corpus: Iterable[Any], method: str | Augmenter | Sequence[str | Augmenter], **parameters: Any) -> Corpus:
     """Fit one or more methods on a corpus and return the augmented sentences.
 
     Args:

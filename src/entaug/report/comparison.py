@@ -14,11 +14,9 @@ from typing import Any, NamedTuple
 
 from entaug.errors import InputError
 from entaug.metrics.significance import Difference, paired_bootstrap
-from entaug.study.records import RunRecord, several_values
+from entaug.study.records import BASELINES, RunRecord, several_values
 
-GOLD, GOLD_STEPS, DUPLICATE = "gold", "gold-steps", "duplicate"
-BASELINES = (GOLD, GOLD_STEPS, DUPLICATE)
-"""The arms without a method, in the order of tables."""
+GOLD, GOLD_STEPS = BASELINES[:2]
 
 _ALIKE = {"train": "subset", "dev": "dev set", "test": "test set", "tagger": "tagger", "threads": "number of threads"}
 """What the configurations of runs that are compared must agree in, and what it is called."""

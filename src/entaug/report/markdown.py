@@ -14,9 +14,9 @@ from entaug.errors import InputError
 from entaug.metrics.significance import ONE_SEED, Difference, mean_interval
 from entaug.metrics.span_f1 import ERROR_KINDS, MatchCounts, Scores
 from entaug.metrics.tables import Block, Heading, Table, as_markdown
-from entaug.report.comparison import BASELINES, GOLD, GOLD_STEPS, Arm, ArmResult, Setting, compare_arms
+from entaug.report.comparison import GOLD, GOLD_STEPS, Arm, ArmResult, Setting, compare_arms
 from entaug.report.plan_tables import plan_tables
-from entaug.study.records import RunRecord
+from entaug.study.records import BASELINES, RunRecord
 from entaug.study.tables import TablePlan
 
 _SIGNS = {"helps": "↑", "hurts": "↓", "no difference seen": "=", ONE_SEED: "(one seed)"}

@@ -15,21 +15,22 @@ from random import Random
 from typing import Annotated, Any
 
 import orjson
+from annotated_types import Ge
 
 from entaug._version import __version__
 from entaug.backends.language_check import note_on_encoder
 from entaug.backends.processes import number_of_processes
-from entaug.config.params import Check, PositiveFloat, PositiveInt, check_arguments
+from entaug.config.params import PositiveFloat, PositiveInt, check_arguments
 from entaug.core.corpus import UnlabelledText
 from entaug.core.data import Sentence
-from entaug.core.folds import FEWEST, content_key
+from entaug.core.folds import FEWEST
 from entaug.errors import InputError, MissingModelError
 from entaug.files.atomic import atomic_file, make_folder
 from entaug.files.locks import lock
 from entaug.files.streams import is_stdout
 from entaug.formats import read
 from entaug.formats.exchange import CorpusData, CorpusFiles, takes_data
-from entaug.formats.file_job import check_apart, check_output, require_mentions, write_text
+from entaug.formats.file_job import check_apart, check_output, require_mentions, require_unseen, write_text
 from entaug.formats.unlabelled import read_unlabelled
 from entaug.metrics.consistency import SUSPICIOUS, find_label_errors
 from entaug.metrics.learning_curve import CurvePrior, LearningCurve, fit_learning_curve
@@ -69,8 +70,6 @@ from entaug.study.times import SLOWER, seconds_per_step
 from entaug.taggers.base import TaggerTrainingConfig, create_tagger, default_tagger
 from entaug.teacher.label import label_sentences, most_informative
 
-_LARGER = "mpnet"
-_FOLDS = 3
 _REPEATS = 3
 _LEAST_SIZE = 10  # sentences of the smallest subset
 _SHARE = 0.85  # of the budget, which trainings may take
@@ -82,8 +81,6 @@ _PLAN_FILE = "plan.json"
 _Z = 1.96
 _LARGE = 1 << 30  # bytes: large enough for several processes, where they can be started
 
-FoldCount = Annotated[int, Check(lambda number: type(number) is int and number > 1, "an integer of at least 2")]
-
 
 @takes_data("train", "dev", "unlabelled", lists=["unlabelled"], texts=["unlabelled"], show=show_study)
 def advise(
@@ -94,9 +91,9 @@ def advise(
     dev: CorpusData | None = None,
     budget: PositiveFloat = 10.0,
     encoder: str = "minilm",
-    larger_encoder: str = _LARGER,
+    larger_encoder: str = "mpnet",
     tagger: str | None = None,
-    folds: FoldCount = _FOLDS,
+    folds: Annotated[int, Ge(2)] = 3,
     steps: PositiveInt | None = None,
     more: PositiveInt = 100,
     seconds_per_sentence: PositiveFloat = 30.0,
@@ -239,10 +236,7 @@ def _check_sentences(
         require_mentions(dev, file, "to test on")
         if len(dev) == 1:
             raise InputError("has one sentence, and a learning curve needs two", path=str(file), remedy="label more")
-        keys = {content_key(sentence) for sentence in gold}
-        if shared := [sentence for sentence in dev if content_key(sentence) in keys]:
-            message = f"{len(shared):,} of its sentences are in {train} too, one is {' '.join(shared[0].tokens)[:60]!r}"
-            raise InputError(message, path=str(file), remedy="remove them from one of the files")
+        require_unseen(dev, file, gold, train)
 
 
 def _runs_folder(runs: str | Path | None, output: str | Path | None, stack: contextlib.ExitStack) -> Path:

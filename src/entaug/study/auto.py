@@ -20,7 +20,7 @@ from entaug.backends.language_check import note_on_encoder
 from entaug.config.params import Check, PositiveFloat, PositiveInt, check_arguments, parameters_of
 from entaug.config.toml_lines import read_toml
 from entaug.core.data import Provenance, Sentence
-from entaug.core.folds import FEWEST, content_key, folds, partition
+from entaug.core.folds import FEWEST, folds, partition
 from entaug.errors import (
     EntaugError,
     InputError,
@@ -35,32 +35,28 @@ from entaug.files.checkpoints import partial_paths
 from entaug.files.locks import lock
 from entaug.files.mention_lists import parse_specification, read_mention_list
 from entaug.formats.exchange import CorpusData, CorpusFiles, takes_data
-from entaug.formats.file_job import require_mentions
+from entaug.formats.file_job import require_mentions, require_unseen
 from entaug.formats.files import read, read_each
 from entaug.formats.unlabelled import read_unlabelled
 from entaug.methods import create_augmenter
 from entaug.study import choice
 from entaug.study.auto_files import DIGESTS, FILE_ARGUMENTS, AutoSummary, write_output
 from entaug.study.choice import GOLD, RECIPES, TEACHER, TEACHER_SIZE, Gain, Outcome, Recipe, SearchSize
+from entaug.study.curves import BATCH_SIZE, SEEDS_PER_REPEAT, CurveTagger
 from entaug.study.data import DataSplit, file_digest, short_hash, write_part
 from entaug.study.engine import ProgressCallback, StepCounter, show_study
-from entaug.study.plan import SELF_TRAINING, CorpusPlan, MethodPlan, ScaledTraining, TaggerPlan, TeacherPlan
+from entaug.study.plan import SELF_TRAINING, CorpusPlan, MethodPlan, TeacherPlan
 from entaug.study.records import RecordStore, RunRecord
 from entaug.study.runs import RunSpec, drop_intermediate, execute_run, gives_probabilities, gold_folder, train_run
 from entaug.taggers.base import TaggerTrainingConfig, create_tagger, default_steps, default_tagger
 from entaug.taggers.sources.joined import JoinedTagger, read_sources
 from entaug.teacher.label import label_sentences
 
-_SEEDS_PER_REPEAT = 100
-_BATCH_SIZE = 8
-_MAX_RATIO = 100.0  # unlabelled sentences for each gold one
 _OVERHEAD = 1.25  # augmenting, labelling and predicting, as a share of the time for training
 _LARGER = 2  # times the size on disk from which on a teacher counts as larger than the tagger
 _NOT_IN_PLANS = ("output", "budget", "force", "progress", "on_wait")  # parameters that a plan of a result lacks
 
-FoldCount = Annotated[
-    int, Check(lambda number: type(number) is int and (number == 0 or number > 1), "an integer of at least 2, or 0")
-]
+FoldCount = Annotated[int, Check(lambda number: number == 0 or number > 1, "an integer of at least 2, or 0")]
 
 
 @takes_data("train", "dev", "unlabelled", lists=["unlabelled"], texts=["unlabelled"], show=show_study)
@@ -192,6 +188,9 @@ def read_plan_file(path: str | Path) -> dict[str, Any]:
             known[key].check(value)
     if "train" not in table and "sources" not in table:
         raise InputError("names no training file", path=str(path), remedy='add train = "FILE"')
+    with lines.at("", key=DIGESTS):
+        if not isinstance(digests, dict):
+            raise InputError(f"{DIGESTS} must be a table", remedy="remove it to use the files as they are")
     for name, digest in digests.items():
         file = path.parent / name
         if not file.exists() or file_digest(file) != digest:
@@ -250,11 +249,7 @@ def _read_inputs(arguments: Mapping[str, Any]) -> _Inputs:
     if dev is not None:
         inputs.dev = list(read(dev, arguments["from_format"], **layout))
         require_mentions(inputs.dev, dev, "to measure gains by")
-        keys = {content_key(sentence) for sentence in inputs.gold}
-        if shared := [sentence for sentence in inputs.dev if content_key(sentence) in keys]:
-            example = " ".join(shared[0].tokens)[:60]
-            message = f"{len(shared):,} of its sentences are in {train} too, one is {example!r}"
-            raise InputError(message, path=dev, remedy="remove them from one of the files")
+        require_unseen(inputs.dev, dev, inputs.gold, train)
     elif train is not None and with_mentions < FEWEST:
         message = f"has {with_mentions} sentences with mentions, and cross-validation needs at least {FEWEST}"
         raise InputError(message, path=train, remedy="label more sentences, or name held-out ones with --dev")
@@ -311,7 +306,8 @@ class _Search:
         self.tagger: str = arguments["tagger"]
         self.has_probabilities = gives_probabilities(self.tagger)
         self.methods = {"mr": {"mentions": arguments["mentions"]}} if arguments["mentions"] else {}
-        self.steps = self._steps_of(len(inputs.gold))
+        self.student = CurveTagger(name=self.tagger, encoder=arguments["encoder"], steps=arguments["steps"])
+        self.steps = self.student.num_steps(len(inputs.gold))
         self.counter = StepCounter(progress)
         self.folder = partial_paths(output)[0]
         try:
@@ -418,23 +414,19 @@ class _Search:
 
     def _num_unlabelled(self, gold: Sequence[Sentence]) -> int:
         """The number of unlabelled sentences that a training on some gold sentences uses."""
-        most = self._steps_of(len(gold)) * _BATCH_SIZE
-        return min(len(self.inputs.unlabelled), most, int(_MAX_RATIO * len(gold)))
+        return min(len(self.inputs.unlabelled), self.student.num_unlabelled(len(gold)))
 
     def _spec(self, split: DataSplit, repeat: int, name: str, member: int = 0) -> RunSpec:
         """The run of a recipe, of the teacher, or of one of the gold-only taggers, which are the teacher otherwise."""
-        steps = self._steps_of(split.size)
-        first = self.arguments["seed"] + _SEEDS_PER_REPEAT * repeat
-        training = ScaledTraining(steps=steps, batch_size=_BATCH_SIZE)
-        params = {"encoder": self.arguments["encoder"]}
-        student = TaggerPlan(name=self.tagger, label=self.tagger, training=training, params=params)
+        first = self.arguments["seed"] + SEEDS_PER_REPEAT * repeat
+        student = self.student.plan(split.size)
         teacher = TeacherPlan(label=TEACHER, size=TEACHER_SIZE, seeds="shared", first_seed=first)
         if name in RECIPES and RECIPES[name].sources:
             teacher = TeacherPlan(label=TEACHER, sources=Path(self.arguments["sources"]))
         elif encoder := self.arguments["teacher_encoder"]:
             own = replace(student, params={"encoder": encoder})
             teacher = replace(teacher, size=1, tagger=own, first_seed=first + TEACHER_SIZE + 1)
-        parts = self._parts(RECIPES[name], split, steps) if name in RECIPES else []
+        parts = self._parts(RECIPES[name], split) if name in RECIPES else []
         method = parts[0] if parts else None
         if len(parts) > 1:
             labels = tuple(part.label for part in parts)
@@ -452,7 +444,7 @@ class _Search:
             teachers=(teacher,),
         )
 
-    def _parts(self, recipe: Recipe, split: DataSplit, steps: int) -> list[MethodPlan]:
+    def _parts(self, recipe: Recipe, split: DataSplit) -> list[MethodPlan]:
         """The methods of a plan that a recipe combines."""
         parts = []
         if recipe.unlabelled and split.unlabelled:
@@ -460,7 +452,7 @@ class _Search:
             own: dict[str, Any] = {"labels": "teacher" if recipe.soft else "teacher-hard", "training": recipe.training}
             parts.append(MethodPlan(name=SELF_TRAINING, label="self", ratios=(ratio,), **own))
         if recipe.method:
-            copies = max(1, min(recipe.copies, steps * _BATCH_SIZE // split.size))
+            copies = max(1, min(recipe.copies, self.student.num_steps(split.size) * BATCH_SIZE // split.size))
             own = {"labels": "teacher" if recipe.soft else "method", "training": recipe.training}
             params = self.methods.get(recipe.method, {})
             parts.append(MethodPlan(name=recipe.method, label="method", ratios=(copies,), params=params, **own))
@@ -480,9 +472,6 @@ class _Search:
 
     def _seconds(self, record: RunRecord) -> float:
         return self.store.seconds.get(record.key) or 0.01
-
-    def _steps_of(self, num_sentences: int) -> int:
-        return int(self.arguments["steps"] or default_steps(num_sentences))
 
     # -------------------------------------------------------------------------------------------- what and how much
 
@@ -529,7 +518,8 @@ class _Search:
 
     def _fold_steps(self) -> int:
         """The steps of a training on a part of the gold sentences, approximately."""
-        return self.steps if self.inputs.dev is not None else self._steps_of(round(len(self.inputs.gold) * 0.75))
+        share = 0.75 if self.inputs.dev is None else 1
+        return self.student.num_steps(round(share * len(self.inputs.gold)))
 
     def _size(self, seconds: float, teacher_cost: float) -> SearchSize:
         """The size; what the budget allows is decided once and noted, so that a resumed run keeps it."""
@@ -537,7 +527,7 @@ class _Search:
             candidates = self._candidates()
             size, minutes = candidates[-1], 0.0
             if self.budget is not None:
-                batches = (len(self.inputs.gold) + self._num_unlabelled(self.inputs.gold)) / _BATCH_SIZE / self.steps
+                batches = (len(self.inputs.gold) + self._num_unlabelled(self.inputs.gold)) / BATCH_SIZE / self.steps
                 costs = [recipe.relative_cost(batches) for recipe in self.recipes]
                 cost = seconds * _OVERHEAD * self._fold_steps() / self.steps
                 # The first training, the final teacher, and the other final trainings.
@@ -650,7 +640,7 @@ def _train_without_gold(
         for one, s in zip(label_sentences(inputs.unlabelled, sources), inputs.unlabelled, strict=True)
     ]
     steps = int(arguments["steps"] or default_steps(len(labelled)))
-    config = TaggerTrainingConfig(steps=steps, batch_size=_BATCH_SIZE, seed=arguments["seed"])
+    config = TaggerTrainingConfig(steps=steps, batch_size=BATCH_SIZE, seed=arguments["seed"])
     counter = StepCounter(progress)
     counter.total = steps
     tagger = create_tagger(arguments["tagger"], encoder=arguments["encoder"])

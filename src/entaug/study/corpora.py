@@ -94,21 +94,21 @@ def prepare(
     corpus: PaperCorpus, output: Path, *, source: Path | None, lists: Path | None, hub: str | None, seed: int
 ) -> Prepared:
     """Write the parts of a corpus from a copy of it, or from the hub."""
-    if (source is None) == (hub is None):
+    done = Prepared()
+    if source is None and hub is not None:
+        parts = _from_hub(hub)
+    elif source is None or hub is not None:
         remedy = f"get it from {corpus.origin} ({corpus.licence}), and name the folder with --source"
         raise ParameterError("one source is wanted: a local copy, or the hub", remedy=remedy)
-    if source is not None and not source.exists():
+    elif not source.exists():
         raise InputError("no such file or folder", path=str(source), remedy="name the corpus as it was distributed")
-    done = Prepared()
-    if hub is not None:
-        parts = _from_hub(hub)
-    elif _has_parts(corpus, Path(source or ".")):
+    elif _has_parts(corpus, source):
         if lists is not None:
             remedy = f"leave out --lists; see entaug data {corpus.name}"
             raise ParameterError("lists divide documents, and each part has a file or folder here", remedy=remedy)
-        parts = _by_files(corpus, Path(source or "."), done)
+        parts = _by_files(corpus, source, done)
     else:
-        parts = _by_documents(corpus, Path(source or "."), lists, seed, done)
+        parts = _by_documents(corpus, source, lists, seed, done)
     expected = dict(zip(PARTS, corpus.sentences, strict=False))
     with atomic_folder(output) as folder:
         for part, sentences in parts.items():

@@ -15,7 +15,7 @@ from entaug.backends.processes import process_pool
 from entaug.core.data import Sentence
 from entaug.core.folds import folds
 from entaug.errors import EntaugError, InputError
-from entaug.study.choice import GOLD, TEACHER, TEACHER_SIZE
+from entaug.study.choice import GOLD, RECIPES, TEACHER, TEACHER_SIZE
 from entaug.study.data import DataSplit, write_part
 from entaug.study.engine import ProgressCallback, StudyProgress, completed, run_error
 from entaug.study.plan import SELF_TRAINING, CorpusPlan, MethodPlan, ScaledTraining, TaggerPlan, TeacherPlan
@@ -35,9 +35,8 @@ SIZE_RATIO = 1.7
 MAX_TEST = 1000
 """Number of sentences of a fold, or of the dev sentences, that trainings are tested on."""
 BATCH_SIZE = 8
-MAX_RATIO = 100
-"""Number of unlabelled sentences for each gold one, at most."""
-_SEEDS_PER_REPEAT = 100
+SEEDS_PER_REPEAT = 100
+_MAX_RATIO = 100  # unlabelled sentences for each gold one
 
 
 def curve_sizes(most: int, number: int = NUM_SIZES) -> list[int]:
@@ -47,7 +46,7 @@ def curve_sizes(most: int, number: int = NUM_SIZES) -> list[int]:
 
 @dataclass(frozen=True, kw_only=True)
 class CurveTagger:
-    """The tagger of a curve."""
+    """The tagger of a curve, or of `entaug.auto`."""
 
     name: str = "linear"
     encoder: str = "minilm"
@@ -61,6 +60,10 @@ class CurveTagger:
     def num_steps(self, size: int) -> int:
         """The number of steps of a training on a number of gold sentences."""
         return self.steps or default_steps(size)
+
+    def num_unlabelled(self, size: int) -> int:
+        """The most unlabelled sentences that a training on a number of gold sentences uses."""
+        return min(self.num_steps(size) * BATCH_SIZE, _MAX_RATIO * size)
 
     def is_of(self, spec: RunSpec) -> bool:
         """Whether a run trains this tagger on gold sentences alone."""
@@ -129,7 +132,7 @@ class CurveRuns:
         return self._specs[key]
 
     def _spec(self, part: int, size: int, tagger: CurveTagger, repeat: int, keep: bool) -> RunSpec:
-        seed = self.seed + _SEEDS_PER_REPEAT * repeat + part
+        seed = self.seed + SEEDS_PER_REPEAT * repeat + part
         train, test = self.parts[part].train, self.parts[part].test
         subset = draw("progressive", train, [size], seed)[size]
         if not any(sentence.mentions for sentence in subset):
@@ -150,12 +153,11 @@ class CurveRuns:
     def self_training(self, part: int, size: int, tagger: CurveTagger, text: Sequence[Sentence]) -> RunSpec:
         """The run that adds unlabelled text to a training, as the recipe ``"self"`` of `entaug.auto` does."""
         gold = self.spec(part, size, tagger)
-        used = text[: min(gold.steps * BATCH_SIZE, MAX_RATIO * size)]
+        used = text[: tagger.num_unlabelled(size)]
         bare = [Sentence(sentence.tokens, spaces=sentence.spaces) for sentence in used]
         unlabelled = write_part(self.folder / "data", f"unlabelled.{len(bare)}", bare)
         ratio = len(bare) / size
-        training = {"schedule": "staged", "gold_learning_rate": "same"}
-        labels: Any = {"labels": "teacher", "training": training}
+        labels: Any = {"labels": "teacher", "training": RECIPES["self"].training}
         method = MethodPlan(name=SELF_TRAINING, label="self", ratios=(ratio,), **labels)
         teacher = TeacherPlan(label=TEACHER, size=TEACHER_SIZE, seeds="shared", first_seed=gold.seed)
         return replace(

@@ -24,6 +24,7 @@ from entaug.core.words import listed_languages
 from entaug.errors import InputError, ParameterError, UnknownNameError
 from entaug.methods import METHODS, create_augmenter
 from entaug.methods.base import Augmenter
+from entaug.study.records import BASELINES
 from entaug.study.subsets import Strategy
 from entaug.study.tables import AVERAGE, TablePlan
 from entaug.taggers.base import TaggerTrainingConfig, TrainableTagger, create_tagger, overlap_of, with_overlap
@@ -32,8 +33,6 @@ T = TypeVar("T")
 
 PATIENCE = "patience"
 """The ratios of a method that are chosen by the patience rule."""
-BASELINES = ("gold", "gold-steps", "duplicate")
-"""The arms without a method."""
 ENSEMBLE = "ensemble"
 """The teacher itself as an arm."""
 SELF_TRAINING = "selftrain"
@@ -96,7 +95,6 @@ CorpusName = Annotated[str, Check(_is_corpus_name, f"{_LABEL} that can begin a f
 Seeds = Annotated[tuple[int, ...], _SEEDS]
 SubsetSeeds = Annotated[Any, _SEEDS]
 Ratios = Annotated[Any, Check(_are_ratios, f'a list of distinct numbers above 0 up to 100, or "{PATIENCE}"')]
-Folds = Annotated[int, Check(lambda folds: folds > 1, "an integer of at least 2")]
 LanguageCode = Annotated[str, Check(re.compile(r"[a-z]{2,3}([-_][A-Za-z]+)?").fullmatch, "a code as de or de_DE")]
 ByCorpus = Annotated[
     Mapping[str, Any],
@@ -168,7 +166,7 @@ class CorpusPlan(_Table):
     unlabelled: InputFile | DrawnPart | None = None
     max_test: PositiveInt | None = None
     sizes: tuple[float, ...] | None = None
-    folds: Folds | None = None
+    folds: Annotated[int, Interval(ge=2)] | None = None
     subset: Strategy = "progressive"
     subset_ids: Path | None = None
     subset_seed: SubsetSeeds = 0

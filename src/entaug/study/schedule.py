@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from entaug.errors import InputError, UnknownNameError
 from entaug.study.data import DataSplit
-from entaug.study.plan import BASELINES, ENSEMBLE, PATIENCE, MethodPlan, Plan, TaggerPlan, patience_ratios
-from entaug.study.records import RunRecord
+from entaug.study.plan import ENSEMBLE, PATIENCE, MethodPlan, Plan, TaggerPlan, patience_ratios
+from entaug.study.records import BASELINES, RunRecord
 from entaug.study.runs import RunSpec
 
 _PATIENCE = 3  # ratios without a better mean F1 on dev after which the patience rule stops

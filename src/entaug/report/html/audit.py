@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from hashlib import blake2b
 from typing import Any
 
 from entaug.core.changes import Change, changed
@@ -12,7 +11,7 @@ from entaug.core.data import Sentence
 from entaug.core.mentions import Mention
 from entaug.formats.augmented import AugmentedCorpus
 from entaug.metrics.consistency import Finding
-from entaug.report.html.examples import ReportData, encode_sentence, safe_json
+from entaug.report.html.examples import ReportData, encode_sentence
 from entaug.report.html.page import SCRIPTS, corpus_counts, render_page
 
 _SCORES = (
@@ -21,9 +20,7 @@ _SCORES = (
 )
 
 
-def render_audit_page(
-    sentences: Sequence[Sentence], findings: Sequence[Finding], *, title: str, notes: Sequence[str] = ()
-) -> str:
+def render_audit_page(sentences: Sequence[Sentence], findings: Sequence[Finding], *, title: str) -> str:
     """Render the page of findings, in their order."""
     return render_page(
         "page.html",
@@ -38,7 +35,7 @@ def render_audit_page(
         names=[],
         plots=[],
         experiments=None,
-        notes=list(notes),
+        notes=[],
         remarks=[],
     )
 
@@ -72,17 +69,15 @@ def _data(sentences: Sequence[Sentence], findings: Sequence[Finding]) -> ReportD
                 "c": {"of": sentence.fingerprint().hex(), "given": given, "suggested": suggested},
             }
         )
-    text = safe_json(
-        {
-            "methods": [{"name": kind, "signature": None} for kind in kinds],
-            "types": list(labels),
-            "scores": [{"name": name, "title": name, "description": text, "always": True} for name, text in _SCORES],
-            "reasons": [],
-            "gold": [encode_sentence(sentences[place], labels) for place in places],
-            "pairs": pairs,
-        }
-    )
-    return ReportData(text, blake2b(text.encode(), digest_size=8).hexdigest(), len(pairs))
+    data = {
+        "methods": [{"name": kind, "signature": None} for kind in kinds],
+        "types": list(labels),
+        "scores": [{"name": name, "title": name, "description": text, "always": True} for name, text in _SCORES],
+        "reasons": [],
+        "gold": [encode_sentence(sentences[place], labels) for place in places],
+        "pairs": pairs,
+    }
+    return ReportData.of(data, len(pairs))
 
 
 def _described(mention: Mention | None) -> dict[str, Any] | None:

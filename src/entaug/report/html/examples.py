@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from entaug.core.data import Sentence
 from entaug.core.explain import Origins, WordEdit, explain, word_edits
@@ -176,6 +176,12 @@ class ReportData(NamedTuple):
     digest: str
     size: int
 
+    @classmethod
+    def of(cls, data: Mapping[str, Any], size: int) -> Self:
+        """Encode what a page shows, and identify it."""
+        text = safe_json(data)
+        return cls(text, blake2b(text.encode(), digest_size=8).hexdigest(), size)
+
 
 def report_data(corpus: AugmentedCorpus, columns: Iterable[ScoreColumn] = ()) -> ReportData:
     """Encode the pairs of all methods with everything that the report shows of them."""
@@ -232,23 +238,21 @@ def report_data(corpus: AugmentedCorpus, columns: Iterable[ScoreColumn] = ()) ->
             if pair.rejection is not None:
                 member["r"] = reasons.setdefault(pair.rejection, len(reasons))
             encoded.append(member)
-    text = safe_json(
-        {
-            "methods": [
-                {"name": name, "signature": signature_of(pairs), **signs[name]._asdict()}
-                for name, pairs in corpus.methods.items()
-            ],
-            "types": list(labels),
-            "scores": [
-                {"name": c.name, "title": c.title, "description": c.description, "always": c.name in _ALWAYS_SHOWN}
-                for c in scores
-            ],
-            "reasons": list(reasons),
-            "gold": gold,
-            "pairs": encoded,
-        }
-    )
-    return ReportData(text, blake2b(text.encode(), digest_size=8).hexdigest(), len(encoded))
+    data = {
+        "methods": [
+            {"name": name, "signature": signature_of(pairs), **signs[name]._asdict()}
+            for name, pairs in corpus.methods.items()
+        ],
+        "types": list(labels),
+        "scores": [
+            {"name": c.name, "title": c.title, "description": c.description, "always": c.name in _ALWAYS_SHOWN}
+            for c in scores
+        ],
+        "reasons": list(reasons),
+        "gold": gold,
+        "pairs": encoded,
+    }
+    return ReportData.of(data, len(encoded))
 
 
 def signature_of(pairs: Sequence[AugmentedPair]) -> str | None:

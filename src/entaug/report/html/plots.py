@@ -12,8 +12,9 @@ from typing import Literal, NamedTuple
 from entaug.core.data import Sentence
 from entaug.formats.augmented import AugmentedCorpus
 from entaug.metrics.tables import Table
-from entaug.report.comparison import BASELINES, GOLD_STEPS, ArmResult, Setting
+from entaug.report.comparison import GOLD_STEPS, ArmResult, Setting
 from entaug.report.html.marks import MethodMark, method_marks
+from entaug.study.records import BASELINES
 
 _MAX_LABELS = 14
 _LEFT, _WIDTH = 170, 430  # of the axis, in units of the drawing

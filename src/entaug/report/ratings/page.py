@@ -7,7 +7,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
-from hashlib import blake2b
 from importlib.resources import files
 from itertools import chain, zip_longest
 from pathlib import Path
@@ -21,7 +20,7 @@ from entaug.core.spacing import PRINTED_FORMS, infer_spaces
 from entaug.errors import ParameterError, UnknownNameError
 from entaug.formats.augmented import AugmentedCorpus, AugmentedPair
 from entaug.metrics.quality import GOLD
-from entaug.report.html.examples import encode_sentence, safe_json
+from entaug.report.html.examples import ReportData, encode_sentence
 from entaug.report.html.page import render_page
 
 # --------------------------------------------------------------------------------------------------------------- scales
@@ -277,8 +276,7 @@ def render_rating_page(items: Sequence[RatedItem], scales: Sequence[Scale], *, t
         "highest": HIGHEST,
         "items": encoded,
     }
-    text = safe_json(data)
-    digest = blake2b(text.encode(), digest_size=8).hexdigest()
+    text, digest, _ = ReportData.of(data, len(items))
     html = render_page(
         "rate.html",
         styles=["page.css", "rate.css"],
