@@ -233,6 +233,20 @@ def test_crop_drops_what_commas_set_off() -> None:
     }
 
 
+def test_crop_drops_nothing_that_joins_what_stands_beside_it() -> None:
+    clauses = (
+        "Values|nsubj|1|NOUN rose|ROOT|1|VERB ,|punct|1|PUNCT however|advmod|1|ADV ,|punct|1|PUNCT such|amod|6|ADJ "
+        "rates|nsubj|7|NOUN fell|conj|1|VERB .|punct|1|PUNCT"
+    )
+    assert cropped(clauses) == set()
+    enumeration = (
+        "Ana|nsubj|1|PROPN studied|ROOT|1|VERB texts|dobj|1|NOUN ,|punct|1|PUNCT using|advcl|1|VERB Greek|dobj|4|PROPN "
+        "as|prep|4|ADP source|pobj|6|NOUN ,|punct|1|PUNCT and|cc|1|CCONJ Latin|conj|1|PROPN as|prep|10|ADP "
+        "target|pobj|11|NOUN .|punct|1|PUNCT"
+    )
+    assert cropped(enumeration) == set()
+
+
 def test_crop_drops_brackets_and_second_clauses() -> None:
     assert cropped(BRACKETS) == {
         "The mayor of Oslo praised the poem , but the jury rejected it .",
@@ -311,6 +325,15 @@ def test_rotate_refuses_words_whose_case_is_not_known() -> None:
     gold = [Sentence(f"a rosy face {i} .".split()) for i in range(9)]
     method = Rotate(copies=9, dependency_parser=EnglishTrees(row)).fit([*gold, sentence(row)])
     assert "In May , rosy choirs sang songs in Rome ." in all_of(method, sentence(row))
+
+
+def test_rotate_leaves_a_phrase_behind_its_noun_that_only_looks_like_means() -> None:
+    row = (
+        "The|det|1|DET drug|nsubj|2|NOUN boosts|ROOT|2|VERB the|det|4|DET activation|dobj|2|NOUN by|prep|2|ADP "
+        "binding|pcomp|5|VERB factors|dobj|6|NOUN .|punct|2|PUNCT"
+    )
+    assert rotated(row) == {"By binding factors , the drug boosts the activation ."}
+    assert rotated(row, Mention("X", [(6, 8)])) == set(), "a part of a name"
 
 
 def test_rotate_moves_connectives_and_exchanges_equations() -> None:

@@ -257,11 +257,20 @@ def _adjuncts(s: _Statement) -> Iterator[Span]:
                 continue
             if is_last and _is_parenthetical(s, token, span):
                 yield start - 1, end
-            elif s.tokens[end : end + 1] == (",",) and _is_parenthetical(s, token, span):
+            elif s.tokens[end : end + 1] == (",",) and _is_parenthetical(s, token, span) and not _is_joint(s, end):
                 # The comma before another clause stays, and that behind the opening of a sentence.
                 yield start - 1, end + (not (s.begins_clause(end + 1) or s.closes_opening(end)))
         elif head in s.verbs and head < start and _is_free(s, token, span):
             yield span
+
+
+def _is_joint(s: _Statement, comma: int) -> bool:
+    """Whether what stands behind a comma needs the words before it: another clause, or members of an enumeration."""
+    begin = comma + 1  # "they rose, however, others fell"; "using English as source, and German as target"
+    if s.tags[begin : begin + 1] == ("CCONJ",):
+        return not any(verb > begin for verb in s.verbs)
+    subjects = (s.core(i) for i in range(begin, s.end) if s.names[i] in SUBJECTS)
+    return not s.closes_opening(comma) and any(span is not None and span[0] == begin for span in subjects)
 
 
 def _is_parenthetical(s: _Statement, token: int, span: Span) -> bool:
@@ -394,7 +403,8 @@ def _is_adjunct(s: _Statement, phrase: int, first: str) -> bool:
     """Whether a phrase of the root verb is an adjunct: one of time, or of means ("by heating it")."""
     if s.names[phrase] in _PREPOSITIONAL and first in _ADJUNCT_PREPOSITIONS:
         return True
-    is_means = first == "by" and bool(s.children(s.root, {"dobj", "obj"}) and s.children(phrase, {"pcomp"}))
+    gerunds = [c for c in s.children(phrase, {"pcomp"}) if s.is_outside[c]]  # in a mention it is a part of a noun
+    is_means = first == "by" and bool(s.children(s.root, {"dobj", "obj"}) and gerunds)
     return is_means or s.is_temporal(phrase)
 
 

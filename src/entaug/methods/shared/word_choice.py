@@ -36,6 +36,7 @@ _SHORT = 5  # letters of a word of which one other letter makes another word
 _JOINTS = frozenset("-/\N{HYPHEN}\N{NON-BREAKING HYPHEN}")
 _ENDING = 3  # letters of an ending
 _STEM = 3  # letters of a word that may have one
+_LONG_STEM = 6  # letters of a stem with which words may have different ones
 
 
 def load_starter(kind: str, language: str | None) -> Any:
@@ -74,13 +75,14 @@ def fits_article(tokens: Sequence[str], position: int, word: str) -> bool:
 
 
 def is_same_word(one: str, other: str) -> bool:
-    """Whether two words differ in spelling or in an ending alone: "colour", "color"; "co-operate", "cooperate"."""
+    """Whether two words differ in spelling or in endings alone: "colour", "color"; "inhibits", "inhibition"."""
     from rapidfuzz.distance import Levenshtein
 
     one, other = sorted((_letters(one), _letters(other)), key=len)
     if len(one) < _STEM:
         return one == other
-    if other.startswith(one) and len(other) - len(one) <= _ENDING:
+    stem = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), len(one))
+    if (stem == len(one) or stem >= _LONG_STEM) and len(other) - stem <= _ENDING:
         return True
     allowed = 0 if len(one) < _SHORT - 1 else 1 if len(one) <= _SHORT else 2
     return Levenshtein.distance(one, other) <= allowed
