@@ -370,7 +370,7 @@ class MentionShapes:
             begins_as_function=words[0] in self._function_words,
             is_one_word=len(words) == 1,
             is_modifier=last[-_SUFFIX:] in self._modifiers.get(label, ()),
-            ending=next((e for e in self._endings if last.endswith(e) and self._has_ending(last, e)), ""),
+            ending=next((e for e in self._endings if last.endswith(e) and self._has_ending(words[-1], e)), ""),
             before="",
             after="",
         )
@@ -395,9 +395,10 @@ class MentionShapes:
 
     def _has_ending(self, word: str, ending: str) -> bool:
         """Whether a word is another one with an ending, as far as the corpus has that one, or words that end alike."""
+        is_name, word = word.istitle(), word.lower()
         if word[: -len(ending)] in self._words:
             return True
-        if self._is_english and ending == "s":
+        if self._is_english and ending == "s" and not is_name:  # "James" is no plural
             return not word.endswith(_NO_PLURALS)
         alike = [self._with_suffix[ending, word[-n:]] for n in _SUFFIXES if len(word) > n]
         enough = next((counts for counts in alike if counts.total() >= _MIN_SUFFIXES), Counter[bool]())
