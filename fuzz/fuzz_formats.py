@@ -21,6 +21,7 @@ from entaug.core.data import Sentence
 from entaug.errors import EntaugError, LossError
 from entaug.files.streams import encode_text
 from entaug.formats.base import ReadReport
+from entaug.formats.buffered import BufferedFormat
 from entaug.formats.corpus_file import CorpusFile
 from entaug.formats.files import find_format
 
@@ -65,13 +66,12 @@ def check(name: str, data: bytes) -> int:
         if not kept:
             return 0
         again = folder / f"out{'' if path.is_dir() else path.suffix}"
-        if format_.is_buffered:
+        is_buffered = isinstance(format_, BufferedFormat)
+        if is_buffered:
             CorpusFile(again, format_, dialect).write(kept)
         else:
             again.write_bytes(encode_text("".join(format_.dump(s, dialect) for s in kept)))
-        back = list(
-            format_.read(again, format_.detect_dialect(again) if format_.is_buffered else dialect, ReadReport())
-        )
+        back = list(format_.read(again, format_.detect_dialect(again) if is_buffered else dialect, ReadReport()))
         wanted = [format_.as_stored(s, dialect) for s in kept]
         # How a text without tokens is cut may change with what stands beside it.
         if name in ("bioc", "brat", "pubtator"):

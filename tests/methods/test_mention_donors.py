@@ -106,26 +106,6 @@ def test_number_is_told_by_the_ending() -> None:
     assert found <= {"German", "Swede", "Pole", "Turk", "Greek"}
 
 
-def test_number_and_article_count_more_than_capitals() -> None:
-    nouns = ("cell", "gene", "lung", "nerve", "wing", "bone")
-    gold = [sentence(f"a {noun} of {noun}s is a part of the set", ("X", 1, 2), ("X", 3, 4)) for noun in nouns]
-    gold += [sentence(f"in {name} an", ("X", 1, 2)) for name in ("Rome", "Oslo", "Bonn")]
-    plurals = {f"{noun}s" for noun in nouns}
-    assert inserted(gold, sentence("in RNAs", ("X", 1, 2))) == plurals
-    assert inserted(gold, sentence("in James an", ("X", 1, 2))) == {"Rome", "Oslo", "Bonn"}  # no plural
-    assert inserted(gold, sentence("in a Tarn", ("X", 2, 3))) == {*nouns}
-    # In English a plural is one even if the corpus has no singular.
-    assert inserted(gold, sentence("in muscles", ("X", 1, 2))) == plurals
-
-
-def test_a_word_seen_before_nouns_alone_is_no_phrase_of_its_own() -> None:
-    phrases, parts = {"Plasma", "Serum", "Lymph", "Liver"}, {"T-cell", "B-cell", "K-cell"}
-    gold = [sentence(f"of {name} of it", ("X", 1, 2)) for name in phrases]
-    gold += [sentence(f"of {name} lines of it", ("X", 1, 2)) for name in parts]
-    assert inserted(gold, sentence("of Blood of", ("X", 1, 2))) == phrases
-    assert inserted(gold, sentence("of Blood cultures", ("X", 1, 2))) == parts
-
-
 def test_user_names_and_hashtags_stand_for_their_like() -> None:
     gold = [sentence(f"with {name}", ("X", 1, 2)) for name in (*CITIES, "@ada", "@bo", "#rome", "#oslo")]
     assert inserted(gold, sentence("met @cy", ("X", 1, 2))) == {"@ada", "@bo"}
@@ -285,7 +265,7 @@ def test_the_first_word_of_a_sentence_loses_its_capital_within_one() -> None:
     gold += [sentence("Breast cancer is rare", ("X", 0, 2)), sentence("a breast , a cancer")]
     source = sentence("she had flu", ("X", 2, 3))
     assert "breast cancer" not in inserted(gold, source), "three others are one word as well"
-    source = sentence("she had lung cancer once", ("X", 2, 4))
+    source = sentence("she had lung cancer", ("X", 2, 4))
     assert "breast cancer" in inserted(gold, source)
     assert "Breast cancer" not in inserted(gold, source)
     assert "Breast cancer" in inserted(gold, source, donors="any", adjust_case=False)

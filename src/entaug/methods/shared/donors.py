@@ -303,7 +303,6 @@ _MIN_PAIRS = 5  # pairs of words that show an ending
 _NEARLY_AS_OFTEN = 0.5  # an ending has at least this share of the pairs of the most frequent one
 _MODIFIES = 2 / 3  # share of the uses as a modifier from which a word counts as an adjective
 _MIN_SUFFIXES = 3
-_NO_PLURALS = ("ss", "us", "is", "ics", "'s")  # endings of English words in -s that are none
 _DEPENDS = 2.0  # chi-square per degree of freedom from which the use depends on the suffix
 
 
@@ -315,12 +314,12 @@ def _are_articles(one: str, other: str) -> bool:
 class Shape(NamedTuple):
     """Features that a donor should share with the mention that it replaces, the most important first."""
 
-    ending: str  # as that of the plural, with which verbs and the words before a noun agree
-    has_article: bool | None  # before the mention; none if a word of content follows, to which it may belong
     capitals: str
     has_digits: bool
+    has_article: bool  # before the mention
     begins_as_function: bool  # with a function word, as in "near me"
     is_modifier: bool
+    ending: str
     is_one_word: bool
     before: str  # the function word or punctuation before the mention
     after: str
@@ -357,9 +356,9 @@ class MentionShapes:
         key = (label, tuple(words))
         if key not in self._own:
             self._own[key] = self._shape_alone(*key)
-        context = self._context(after)
-        has_article = None if context == _CONTENT else before.lower() in ARTICLES
-        return self._own[key]._replace(has_article=has_article, before=self._context(before), after=context)
+        return self._own[key]._replace(
+            has_article=before.lower() in ARTICLES, before=self._context(before), after=self._context(after)
+        )
 
     def _shape_alone(self, label: str, words: tuple[str, ...]) -> Shape:
         last = words[-1].lower()
@@ -370,7 +369,7 @@ class MentionShapes:
             begins_as_function=words[0] in self._function_words,
             is_one_word=len(words) == 1,
             is_modifier=last[-_SUFFIX:] in self._modifiers.get(label, ()),
-            ending=next((e for e in self._endings if last.endswith(e) and self._has_ending(words[-1], e)), ""),
+            ending=next((e for e in self._endings if last.endswith(e) and self._has_ending(last, e)), ""),
             before="",
             after="",
         )
@@ -395,11 +394,10 @@ class MentionShapes:
 
     def _has_ending(self, word: str, ending: str) -> bool:
         """Whether a word is another one with an ending, as far as the corpus has that one, or words that end alike."""
-        is_name, word = word.istitle(), word.lower()
         if word[: -len(ending)] in self._words:
             return True
-        if self._is_english and ending == "s" and not is_name:  # "James" is no plural
-            return not word.endswith(_NO_PLURALS)
+        if self._is_english and word.endswith("ies") and f"{word[:-3]}y" in self._words:
+            return True
         alike = [self._with_suffix[ending, word[-n:]] for n in _SUFFIXES if len(word) > n]
         enough = next((counts for counts in alike if counts.total() >= _MIN_SUFFIXES), Counter[bool]())
         return enough[True] > enough[False]
@@ -747,22 +745,21 @@ class TrainingDonors:
         shape = self._shapes.shape(structure[0], words, *use)
         if in_capitals:
             shape = shape._replace(capitals=_ANY_CAPITALS)
-        for start in (0, 1):  # where too few have the ending, the rest of the shape still counts
-            for end in range(len(shape), start, -1):
-                group = self._group(structure, shape[start:end], start)
-                if len(group.donors) - len(group.positions.get(words, ())) >= self._enough:
-                    return group
+        for length in range(len(shape), 0, -1):
+            group = self._group(structure, shape[:length])
+            if len(group.donors) - len(group.positions.get(words, ())) >= self._enough:
+                return group
         return self._group(structure, ())
 
-    def _group(self, structure: Structure, part: tuple[object, ...], start: int = 0) -> _Group:
-        """The donors with a part of a shape."""
-        key = (*structure, start, len(part))
+    def _group(self, structure: Structure, shape: tuple[object, ...]) -> _Group:
+        """The donors whose shape begins so."""
+        key = (*structure, len(shape))
         if key not in self._groups:
-            self._groups[key] = self._groups_of(structure, start, len(part))
-        return self._groups[key].get(part, _NO_DONORS)
+            self._groups[key] = self._groups_of(structure, len(shape))
+        return self._groups[key].get(shape, _NO_DONORS)
 
-    def _groups_of(self, structure: Structure, start: int, length: int) -> dict[tuple[object, ...], _Group]:
-        """The donors by a part of their shapes."""
+    def _groups_of(self, structure: Structure, length: int) -> dict[tuple[object, ...], _Group]:
+        """The donors by the first parts of their shapes."""
         groups: defaultdict[tuple[object, ...], list[MentionDonor]] = defaultdict(list)
         for donor, uses in self._donors.get(structure, {}).items():
             if not length:
@@ -772,9 +769,9 @@ class TrainingDonors:
             # A place in capitals takes any donor, in capitals; a headline drops articles.
             in_headline = shapes or [self._shapes.shape(structure[0], donor.words, use) for use in ("", "the")]
             shapes += [shape._replace(capitals=_ANY_CAPITALS) for shape in in_headline]
-            for part in dict.fromkeys(shape[start : start + length] for shape in shapes):
-                groups[part].append(donor)
-        return {part: _grouped(donors) for part, donors in groups.items()}
+            for key in dict.fromkeys(shape[:length] for shape in shapes):
+                groups[key].append(donor)
+        return {shape: _grouped(donors) for shape, donors in groups.items()}
 
 
 def content_key(words: Sequence[str]) -> str:
