@@ -126,7 +126,8 @@ class Alternative:
         if self.type in _NUMBERS:
             return _NUMBERS[self.type] + _bounds_in_words(self.bounds)
         if get_origin(self.type) is tuple:
-            return "a list, each item " + " or ".join(item.expected for item in alternatives_of(get_args(self.type)[0]))
+            items = [item for item in alternatives_of(get_args(self.type)[0]) if item.type is not Any]
+            return "a list" + ", each item " * bool(items) + " or ".join(item.expected for item in items)
         named = {bool: "true or false", str: "a string"}
         return named.get(self.type) or f"a {getattr(self.type, '__name__', None) or self.type}"
 

@@ -231,7 +231,8 @@ def lines_of(path: str | Path, *, allow_incomplete: bool = True) -> list[tuple[R
         except orjson.JSONDecodeError as error:
             if allow_incomplete and number == len(lines):  # it does not end in a line feed
                 continue
-            raise InputError(f"no JSON ({error})", path=str(file), line=number, remedy=_REMEDY) from None
+            remedy = _REMEDY if allow_incomplete else "take the whole file, or delete the line"
+            raise InputError(f"no JSON ({error})", path=str(file), line=number, remedy=remedy) from None
         records.append((RunRecord.from_dict(value, str(file), number), value))
     if not records:
         raise InputError("holds no record of a run", path=str(file), remedy="let the experiment make some first")

@@ -533,8 +533,8 @@ def _use(tokens: Sequence[str], mention: Mention) -> _Use:
 
 
 def _mark_of(word: str) -> str:
-    """The mark that a word begins with if it is a part of another one, a user name or a hashtag."""
-    return word[0] if len(word) > 1 and word[0] in "-/@#" else ""
+    """The mark that a word begins with if it is a part of another one ("-"), a user name or a hashtag."""
+    return word[0].replace("/", "-") if len(word) > 1 and word[0] in "-/@#" else ""
 
 
 class DonorVectors:
