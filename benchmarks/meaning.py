@@ -11,13 +11,11 @@ committed, `benchmarks/results/meaning.jsonl`, has a digest of each pair and the
 from __future__ import annotations
 
 import argparse
-import json
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import readability
-from readability import CORPORA, HERE, READERS, Record, agreement, count
+from readability import CORPORA, HERE, Record, agreement, count
 
 RECORDS = HERE / "results" / "meaning.jsonl"
 PAGE = HERE / "results" / "meaning.md"
@@ -44,33 +42,12 @@ def pairs(work: Path) -> list[tuple[str, dict[str, Any]]]:
     ]
 
 
-def write_sheets(work: Path) -> None:
-    """Write the sheets of both readers."""
-    for folder in ("sheets", "marks"):
-        (work / folder).mkdir()
-    for reader in READERS:
-        for number, lines in enumerate(readability.sheets(pairs(work), reader), start=1):
-            path = work / "sheets" / f"reader{reader}-{number}.txt"
-            path.write_text(INSTRUCTIONS + "".join(f"{line}\n" for line in lines), encoding="utf-8")
-            print(f"{path}: {len(lines)} lines")
-
-
 def write_counts(work: Path) -> None:
     """Join the marks of both readers, and write the records and the table of the page."""
-    by_reader: list[dict[str, str]] = [{} for _ in READERS]
-    for path in sorted((work / "marks").glob("reader[12]-*.txt")):
-        sheet = (work / "sheets" / path.name).read_text("utf-8")
-        marks = readability.read_marks(sheet, path.read_text("utf-8"), path.name)
-        by_reader[int(path.name[len("reader")]) - 1] |= marks
-    verdicts = {key: "".join(marks[key] for marks in by_reader) for key in by_reader[0]}
-    records = readability.joined(pairs(work), verdicts)
-    RECORDS.write_text("".join(json.dumps(asdict(record)) + "\n" for record in records), encoding="utf-8")
-    text = PAGE.read_text("utf-8").partition("<!-- counts -->")[0] if PAGE.is_file() else "# Meaning, read blind\n\n"
-    instructions = "".join(f"    {line}".rstrip() + "\n" for line in INSTRUCTIONS.splitlines())
-    PAGE.write_text(
-        f"{text}<!-- counts -->\n\n{table(records)}\n\n## Instructions of the readers\n\n{instructions.rstrip()}\n",
-        encoding="utf-8",
-    )
+    records = readability.joined(pairs(work), readability.verdicts_of(work, {}))
+    readability.write_records(RECORDS, records)
+    text = PAGE.read_text("utf-8") if PAGE.is_file() else "# Meaning, read blind\n\n"
+    PAGE.write_text(readability.page_of(text, f"\n{table(records)}\n", INSTRUCTIONS.rstrip()), encoding="utf-8")
 
 
 def table(records: list[Record]) -> str:
@@ -92,7 +69,10 @@ def main() -> None:
     parser.add_argument("step", choices=("sheet", "count"))
     parser.add_argument("--work", type=Path, required=True, help="where readability.py generated")
     args = parser.parse_args()
-    (write_sheets if args.step == "sheet" else write_counts)(args.work)
+    if args.step == "sheet":
+        readability.write_sheets_of(pairs(args.work), args.work, INSTRUCTIONS, {})
+    else:
+        write_counts(args.work)
 
 
 if __name__ == "__main__":

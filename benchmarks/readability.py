@@ -312,18 +312,23 @@ def head() -> str:
 
 def write_sheets(work: Path, unread: bool) -> None:
     """Write the sheets of both readers."""
+    write_sheets_of(texts_of(work), work, head(), known_marks(load()) if unread else {})
+
+
+def write_sheets_of(
+    results: Sequence[tuple[str, dict[str, Any]]], work: Path, instructions: str, verdicts: dict[str, str]
+) -> None:
+    """Write the sheets of both readers, without what a reader has read by these verdicts."""
     folder = work / "sheets"
     folder.mkdir(parents=True, exist_ok=True)
     if any(folder.iterdir()):
         raise SystemExit(f"{folder} has sheets; marks belong to their numbers: move them away first")
     (work / "marks").mkdir(exist_ok=True)
-    results = texts_of(work)
     for reader in READERS:
-        verdicts = known_marks(load()) if unread else {}
         read = [key for key, marks in verdicts.items() if marks[reader - 1] != UNREAD]
         for number, lines in enumerate(sheets(results, reader, read), start=1):
             path = folder / f"reader{reader}-{number}.txt"
-            path.write_text(head() + "".join(f"{line}\n" for line in lines), encoding="utf-8")
+            path.write_text(instructions + "".join(f"{line}\n" for line in lines), encoding="utf-8")
             print(f"{path}: {len(lines)} lines")
 
 
@@ -485,26 +490,40 @@ def unread(records: Iterable[Record]) -> str:
 def page(records: Sequence[Record]) -> str:
     """The page with the results: what was done, the tables, and the instructions."""
     text = PAGE.read_text("utf-8") if PAGE.is_file() else "# Sentences read blind\n\n"
-    instructions = "".join(f"    {line}".rstrip() + "\n" for line in head().splitlines())
+    return page_of(text, f"{unread(records)}\n\n{tables(records)}", head())
+
+
+def page_of(text: str, counts: str, instructions: str) -> str:
+    """The text of a page up to its counts, with new ones, and the instructions of the readers."""
+    shown_instructions = "".join(f"    {line}".rstrip() + "\n" for line in instructions.splitlines())
     return (
-        f"{text.partition('<!-- counts -->')[0]}<!-- counts -->\n{unread(records)}\n\n{tables(records)}\n"
-        f"## Instructions of the readers\n\n{instructions}"
+        f"{text.partition('<!-- counts -->')[0]}<!-- counts -->\n{counts}\n"
+        f"## Instructions of the readers\n\n{shown_instructions}"
     )
 
 
 def write_counts(work: Path) -> None:
     """Count the marks in the work folder, and write the records and the page."""
-    verdicts = {key: list(marks) for key, marks in known_marks(load()).items()}
+    records = ordered([*load(), *joined(texts_of(work), verdicts_of(work, known_marks(load())))])
+    write_records(RECORDS, records)
+    PAGE.write_text(page(records), encoding="utf-8")
+    print(f"{unread(records)}\n\n{tables(records)}")
+
+
+def verdicts_of(work: Path, known: dict[str, str]) -> dict[str, str]:
+    """The marks in the work folder, in place of those that were known, by digest."""
+    verdicts = {key: list(marks) for key, marks in known.items()}
     for path in sorted((work / "marks").glob("reader[12]-*.txt")):
         sheet = (work / "sheets" / path.name).read_text("utf-8")
         place = int(path.name[len("reader")]) - 1
         for key, mark in read_marks(sheet, path.read_text("utf-8"), path.name).items():
             verdicts.setdefault(key, [UNREAD] * len(READERS))[place] = mark
-    new = joined(texts_of(work), {key: "".join(marks) for key, marks in verdicts.items()})
-    records = ordered([*load(), *new])
-    RECORDS.write_text("".join(json.dumps(asdict(record)) + "\n" for record in records), encoding="utf-8")
-    PAGE.write_text(page(records), encoding="utf-8")
-    print(f"{unread(records)}\n\n{tables(records)}")
+    return {key: "".join(marks) for key, marks in verdicts.items()}
+
+
+def write_records(path: Path, records: Iterable[Record]) -> None:
+    """Write records, one a line."""
+    path.write_text("".join(json.dumps(asdict(record)) + "\n" for record in records), encoding="utf-8")
 
 
 def repeat(work: Path, arms: Sequence[str], corpora: Sequence[str]) -> None:

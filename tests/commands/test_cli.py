@@ -420,7 +420,11 @@ def test_what_another_run_left_is_not_mixed_in(tmp_path: Path, capsys: pytest.Ca
         (["list", "methods", "cassi2"], 2, "unknown method 'cassi2'"),
         (["check", "."], 2, "is a directory"),
         (["convert", NESTED, "-", "--to", "conll"], 2, "nested.jsonl:1: a nested mention"),
-        (["convert", NESTED, "-", "--to", "conll"], 2, "(CoNLL: --to-tag-columns 1,2), or choose"),
+        (
+            ["convert", NESTED, "-", "--to", "conll"],
+            2,
+            "cannot be written as tags; write JSON lines or several columns of tags (CoNLL: --to-tag-columns 1,2), or",
+        ),
         (["augment", NESTED, "-m", "sis", "-o", "x.conll"], 2, "nested.jsonl:1: a nested mention"),
         (["nothing"], 2, "unknown command 'nothing'"),
         ([], 2, "the following arguments are required: COMMAND"),

@@ -578,13 +578,13 @@ def test_lines_that_are_no_records_are_put_aside(bert: Path, tmp_path: Path) -> 
     whole = b"\n".join([*bad, json.dumps(good).encode(), b'{"half'])  # the last one of a process that was killed
     (tmp_path / "plan" / "runs.jsonl").write_bytes(whole)
     for name in ("other-runs.jsonl", "times.jsonl"):
-        (tmp_path / "plan" / name).write_bytes(b'{}\n{"key": [], "seconds": 1}\n{"key": "x", "seconds": "one"}\n')
+        (tmp_path / "plan" / name).write_bytes(b'{}\n{"key": [], "seconds": 1}\n{"key": "x", "seconds": "1"}\n')
     store, other = RecordStore(tmp_path / "plan"), RecordStore(tmp_path / "plan")
     for one in (store, other):
         one.sort(labels_of(runs))
         assert (one.records, one.seconds) == ({record.key: record}, {})
     damaged = (tmp_path / "plan" / "damaged-runs.jsonl").read_bytes().splitlines()
-    aside = [*bad, b"{}", b'{"key": [], "seconds": 1}', b'{"key": "x", "seconds": "one"}']  # also of other-runs.jsonl
+    aside = [*bad, b"{}", b'{"key": [], "seconds": 1}', b'{"key": "x", "seconds": "1"}']  # also of other-runs.jsonl
     assert damaged == sorted(aside)
     assert len((tmp_path / "plan" / "runs.jsonl").read_bytes().splitlines()) == 1
 

@@ -141,7 +141,8 @@ def read_augmented(paths: Iterable[str | Path], gold: str | Path | None = None, 
     for path in paths:
         if (place := Path(path).resolve()) in distinct:
             corpus.notes.append(f"{path} is given more than once; it is read once")
-        distinct.setdefault(place, path)
+        else:
+            distinct[place] = path
     contents = [list(c) for c in read_each([*distinct.values(), *([gold] if gold is not None else [])], **options)]
     given_gold = contents.pop() if gold is not None else None
     fingerprints = None if given_gold is None else {sentence.fingerprint() for sentence in given_gold}

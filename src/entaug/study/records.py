@@ -289,11 +289,8 @@ class RecordStore:
         self._last = (0, b"")  # the last line of the file of records that was read: its place and its beginning
         self._add(_content(folder / _OTHERS_FILE))
         self.refresh()
-        self.seconds: dict[str, float] = {}
-        for line in _content(folder / _TIMES_FILE).splitlines():
-            with contextlib.suppress(ValueError, LookupError, TypeError):  # half a line of a killed run
-                time = orjson.loads(line)
-                self.seconds[time["key"]] = float(time["seconds"])
+        times = ((v.get("key"), v.get("seconds")) for v in _objects(_content(folder / _TIMES_FILE)))
+        self.seconds = {key: float(s) for key, s in times if isinstance(key, str) and isinstance(s, int | float)}
 
     def refresh(self) -> None:
         """Read the records that other processes have written meanwhile."""
@@ -369,3 +366,11 @@ def _to_line(value: Mapping[str, Any]) -> bytes:
 
 def _content(path: Path) -> bytes:
     return path.read_bytes() if path.exists() else b""
+
+
+def _objects(lines: bytes) -> Iterator[dict[str, Any]]:
+    for line in lines.splitlines():
+        with contextlib.suppress(ValueError):
+            value = orjson.loads(line)
+            if isinstance(value, dict):
+                yield value

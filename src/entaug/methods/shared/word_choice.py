@@ -76,12 +76,12 @@ def fits_article(tokens: Sequence[str], position: int, word: str) -> bool:
 
 def is_same_word(one: str, other: str) -> bool:
     """Whether two words differ in spelling or in endings alone: "colour", "color"; "inhibits", "inhibition"."""
-    from rapidfuzz.distance import Levenshtein
+    from rapidfuzz.distance import Levenshtein, Prefix
 
     one, other = sorted((_letters(one), _letters(other)), key=len)
     if len(one) < _STEM:
         return one == other
-    stem = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), len(one))
+    stem = Prefix.similarity(one, other)
     if (stem == len(one) or stem >= _LONG_STEM) and len(other) - stem <= _ENDING:
         return True
     allowed = 0 if len(one) < _SHORT - 1 else 1 if len(one) <= _SHORT else 2
