@@ -16,6 +16,8 @@
 - units: whole subtrees exchanged, beside noun chunks (a subtree up to its head) and heads alone, as section 2.2 of the
   paper compares them: nearest pairs, all candidates. How many words come from the other sentence, how many pairs of
   neighbouring words neither sentence has, and how many pairs of all candidates are distinct.
+- pairs: five candidates of a sentence drawn from those with its nearest partner, or one with each of five partners, as
+  section 2.3 of the paper asks for; how many pairs of words and sentences are distinct.
 - growth: pairing alone, exact and with the shortlist; how many of the exact ten best the shortlist has.
 """
 
@@ -356,6 +358,31 @@ def units(count: int = 300) -> Iterator[Row]:
             yield (name, unit, f"{len(new):,}", f"{np.mean(inserted):.1f}", f"{np.mean(new):.2f}", f"{distinct:.1%}")
 
 
+def pairs(count: int = 300, each: int = 5) -> Iterator[Row]:
+    """As many candidates of each of the first sentences: all of one pair, or one of each of several pairs."""
+    parser, encoder = (resolve(kind, STARTER[kind]) for kind in ("dependency_parser", "encoder"))
+    yield ("corpus", f"{each} candidates", "sentences", "distinct-2", "distinct sentences")
+    for name, file in {**CORPORA, "multiconer-en": LARGE}.items():
+        sentences = list(islice(entaug.read(DATA / file), count))
+        found = [find_subtrees(parse) for parse in parser.parse([s.tokens for s in sentences])]
+        rankings = rank_partners(
+            sentences, "bertscore", encoder, layer=STARTER["encoder_layer"], stream=lambda _: Random(0)
+        )
+        ways: dict[str, list[tuple[str, ...]]] = {"of the nearest pair": [], "one of each of the nearest pairs": []}
+        for i, ranking in enumerate(rankings):
+            rng, nearest = Random(i), islice(ranking, each)
+            made = [list(exchange_candidates(sentences[i], sentences[j], found[i], found[j])) for j in nearest]
+            if len(made) < each or len(made[0]) < each or not all(made):
+                continue
+            drawn = rng.sample(made[0], each), [rng.choice(candidates) for candidates in made]
+            for way, candidates in zip(ways.values(), drawn, strict=True):
+                way += [candidate.sentence.tokens for candidate in candidates]
+        for way, texts in ways.items():
+            bigrams = Counter(chain.from_iterable(map(pairwise, texts)))
+            distinct = f"{len(bigrams) / bigrams.total():.1%}"
+            yield (name, way, f"{len(texts) // each:,}", distinct, f"{len(set(texts)) / len(texts):.0%}")
+
+
 def _units(parse: Parse, unit: str) -> Subtrees:
     """What is exchanged in a sentence."""
 
@@ -382,7 +409,7 @@ def table(made: Iterator[Row]) -> list[str]:
 def main() -> None:
     """Measure and write."""
     parser = argparse.ArgumentParser()
-    parts = ["rows", "speed", "whole", "specificity", "subtrees", "units", "growth"]
+    parts = ["rows", "speed", "whole", "specificity", "subtrees", "units", "pairs", "growth"]
     parser.add_argument("--only", nargs="+", choices=parts, default=parts)
     parser.add_argument("--sentences", type=int, default=200)
     parser.add_argument("--ai-sentences", type=int, default=200)
@@ -403,6 +430,7 @@ def main() -> None:
         "specificity": ("Specificity", lambda: specificity(counts)),
         "subtrees": ("Mentions in subtrees", subtrees),
         "units": ("Subtrees, noun chunks and heads", units),
+        "pairs": ("One candidate of a pair, or several", pairs),
         "growth": ("Pairing of more sentences", lambda: growth(args.sizes)),
     }
     given = " ".join(sys.argv[1:])
