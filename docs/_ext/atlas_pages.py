@@ -170,20 +170,21 @@ def _part(values: Sequence[dict[str, Any]]) -> str:
     def names(key: str) -> str:
         return ", ".join(dict.fromkeys(str(value[key]) for value in values))
 
-    arms = Counter(value["arm"] for value in values if value["arm"] in METHODS)
-    devices: dict[str, dict[str, None]] = {}  # with the corpora computed on each, if there are several
-    for value in values:
-        devices.setdefault(str(value["environment"].get("device", "-")), {})[value["corpus"]] = None
-    computed = (f"{name} for {', '.join(corpora)}" if len(devices) > 1 else name for name, corpora in devices.items())
     trained = sum(value["arm"] != "gold-steps" for value in values)
     done = f"**{trained:,} of {number_of_runs(trainings=True):,} trainings**"
     done += f" (`--check` says {len(values):,} of {number_of_runs():,}:"
     done += " it counts `gold-steps`, here the same as `gold`, apart)"
     if not values:
         return f"This page covers {done}.\n"
-    parts = [f"taggers {names('tagger')}", f"seeds {names('seed')}", f"corpora {names('corpus')}"]
-    parts.append(f"methods {', '.join(f'`{arm}` ({number} runs)' for arm, number in arms.items()) or 'none'}")
-    parts.append(f"computed on {' and '.join(computed)}")
+    parts = [f"seeds {names('seed')}", f"corpora {names('corpus')}"]
+    for tagger, some in _grouped((value["tagger"], value) for value in values).items():
+        arms = Counter(value["arm"] for value in some if value["arm"] in METHODS)
+        devices = _grouped((str(value["environment"].get("device", "-")), value["corpus"]) for value in some)
+        where = {
+            name: f" for {', '.join(dict.fromkeys(corpora))}" * (len(devices) > 1) for name, corpora in devices.items()
+        }
+        runs = ", ".join(f"`{arm}` ({number} runs)" for arm, number in arms.items()) or "gold alone"
+        parts.append(f"with `{tagger}` {runs}, computed on {' and '.join(name + of for name, of in where.items())}")
     return f"This page covers {done}: {'; '.join(parts)}.\n"
 
 
@@ -266,14 +267,16 @@ def _overall(results: Mapping[Setting, Sequence[ArmResult]]) -> Iterator[str]:
 
 def _pending(values: Sequence[dict[str, Any]]) -> str:
     """What the plan has and no record: taggers, and methods by corpus."""
-    done = {(value["corpus"], value["arm"]) for value in values}
-    taggers = [t["name"] for t in _plan()["taggers"] if all(value["tagger"] != t["name"] for value in values)]
-    parts = [f"tagger{'s'[: len(taggers) > 1]} {', '.join(taggers)}"] if taggers else []
-    planned = _grouped((m["name"], corpus["name"]) for corpus in _plan()["corpora"] for m in _methods(corpus))
-    missing = {name: [c for c in corpora if (c, name) not in done] for name, corpora in planned.items()}
-    none = [f"`{name}`" for name, corpora in missing.items() if corpora == planned[name]]
-    parts += [f"{', '.join(none)} on any corpus"] if none else []
-    parts += [f"`{n}` on {', '.join(cs)}" for n, cs in missing.items() if cs and cs != planned[n]]
+    done = {(value["tagger"], value["arm"], value["corpus"]) for value in values}
+    parts = []
+    for tagger in (tagger["name"] for tagger in _plan()["taggers"]):
+        corpora = [corpus for corpus in _plan()["corpora"] if tagger in _taggers(corpus)]
+        planned = _grouped((method["name"], corpus["name"]) for corpus in corpora for method in _methods(corpus))
+        missing = {n: [c for c in of_method if (tagger, n, c) not in done] for n, of_method in planned.items()}
+        none = [f"`{name}`" for name, of_method in missing.items() if of_method == planned[name]]
+        texts = [f"{'any method' if len(none) == len(planned) else ', '.join(none)} on any corpus"] if none else []
+        texts += [f"`{n}` on {', '.join(some)}" for n, some in missing.items() if some and some != planned[n]]
+        parts += [f"with `{tagger}` {', '.join(texts)}"] if texts else []
     return f"Planned, without a run yet: {'; '.join(parts) or 'nothing'}.\n"
 
 
