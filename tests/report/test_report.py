@@ -420,6 +420,10 @@ def test_report_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert main(["report", str(one), "-o", str(out), "--force"]) == 0
     assert main(["report", str(tmp_path)]) == 2
     assert "runs.jsonl: cannot be read" in capsys.readouterr().err
+    (tmp_path / "plan.toml").write_text("seeds = [1]")
+    for output in ("-", str(tmp_path / "report.html")):
+        assert main(["report", str(tmp_path / "plan.toml"), "-o", output]) == 2
+        assert "plan.toml: is a plan, and has no results; name its output folder" in capsys.readouterr().err
 
 
 def test_a_table_of_all_corpora_has_their_average(tmp_path: Path) -> None:

@@ -85,7 +85,7 @@ def test_all_records_merged_are_those_of_the_study(study: Path, plan: Plan) -> N
     # Also what dev chose, for which some of the runs are known only from the records of others.
     for name in (RECORDS_FILE, PLAN_FILE):
         assert (plan.output / name).read_bytes() == (study / "plan" / name).read_bytes()
-    assert merged.plan == read_known_plan([plan.output]).count == RunCount(*[len(values_of(study))] * 2)
+    assert merged.plan == read_known_plan([plan.output]).count == RunCount(number := len(values_of(study)), number)
     state = run_experiment(plan, jobs=1)
     assert state.runs_done == state.previously_done == state.runs
 

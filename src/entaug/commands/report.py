@@ -58,6 +58,8 @@ def classify_inputs(inputs: Iterable[str | Path]) -> tuple[list[str], list[str],
         path = Path(given)
         if not path.exists():
             raise InputError("no such file or folder", path=given, remedy="check the path")
+        if path.suffix == ".toml":
+            raise InputError("is a plan, and has no results", path=given, remedy="name its output folder")
         file = path / RECORDS_FILE if path.is_dir() else path
         is_run = file.name == RECORDS_FILE
         if path.is_dir() and not file.is_file() and not (path / PLAN_FILE).is_file():

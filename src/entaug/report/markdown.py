@@ -329,7 +329,9 @@ def _missing(results: Results, plan: KnownPlan) -> list[Block]:
             lines.append(f"{setting}: no gold run, so no gain at equal epochs")
     told: list[Block] = [f"{plan.count} are done." if plan.count else _NO_PLAN]
     if plan.count and plan.without_plan:
-        told.append(f"The plan of {', '.join(plan.without_plan)} is not known, so other arms without any run are not.")
+        told.append(
+            f"The plan of {', '.join(plan.without_plan)} is not known, so its arms without any run cannot be named."
+        )
     return [Heading("Missing"), *told, lines or "Each arm that has runs has all seeds."]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -64,11 +64,6 @@ class PlannedArm:
         varied = product(self.seeds, self.subset_seeds or [None], folds)
         return [Place(self.corpus, self.size, self.tagger, self.arm, self.ratio, *some) for some in varied]
 
-    @property
-    def tested(self) -> list[PlannedArm]:
-        """The arm under the names that reports give its corpus: one for each test set."""
-        return [replace(self, corpus=f"{self.corpus} on {test}", tests=()) for test in self.tests] or [self]
-
 
 @dataclass(frozen=True)
 class KnownPlan:
@@ -90,8 +85,10 @@ class KnownPlan:
     def seeds(self) -> Mapping[tuple[object, ...], set[tuple[int | None, int]]]:
         """The draws and seeds of each arm, under the names of reports."""
         found: dict[tuple[object, ...], set[tuple[int | None, int]]] = defaultdict(set)
-        for place in (place for arm in self.arms for one in arm.tested for place in one.places):
-            found[place[:5]].add((place.subset_seed, place.seed))
+        for arm in self.arms:
+            own = {(place.subset_seed, place.seed) for place in arm.places}
+            for name in [f"{arm.corpus} on {test}" for test in arm.tests] or [arm.corpus]:
+                found[name, arm.size, arm.tagger, arm.arm, arm.ratio] |= own
         return found
 
 

@@ -245,7 +245,7 @@ def lines_of(path: str | Path, *, allow_incomplete: bool = True) -> list[tuple[R
     try:
         lines = file.read_bytes().split(b"\n")
     except OSError as error:
-        remedy = "name the output folder of an experiment"
+        remedy = "name the output folder of an experiment that has finished a run"
         raise InputError(f"cannot be read ({error.strerror})", path=str(file), remedy=remedy) from None
     for number, line in enumerate(lines, start=1):
         if not line.strip():
