@@ -378,16 +378,16 @@ def test_the_report_of_an_interrupted_experiment_names_what_is_missing(
     assert str(read_known_plan([folder]).count) == "11 of at least 24 runs of the plan"
     text = shown(folder)
     assert "**11 of at least 24 runs of the plan are done**: what is missing is named at the end." in text
-    told = "gold: 1 of 2 runs, without seed 2; gold-steps 1N: 1 of 2 runs, without seed 2;"
+    told = "gold, gold-steps 1N, mr 1N, gold-steps 2N, mr 2N, lwtr 1N: 1 of 2 runs, without seed 2\n"
     assert f"## Missing\n\n11 of at least 24 runs of the plan are done.\n\n- toy, 8, linear: {told}" in text
-    assert "- toy, 16, linear: no run of lwtr 1N; gold: 1 of 2 runs, without seed 2;" in text
+    assert "- toy, 16, linear: lwtr 1N: no run\n" in text
     assert "incomplete: 1 of 2 seeds, without 2" in text  # in the table of all arms
     assert "- toy, 8, linear: mr 1N: incomplete" not in text  # it is told with the others
     assert "+0.0 (1 of 2 seeds)" in text
     assert main(["report", str(folder), "-o", str(tmp_path / "page.html"), "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["plan"] == {"done": 11, "planned": 24, "at_least": True}
-    assert told["missing"][1].startswith("toy, 16, linear: no run of lwtr 1N; gold: 1 of 2 runs")
+    assert told["missing"][2] == "toy, 16, linear: lwtr 1N: no run"
     assert "11 of at least 24 runs of the plan are done" in (tmp_path / "page.html").read_text(encoding="utf-8")
     # The whole plan counts, also where some of it is asked for.
     assert main(["experiment", str(plan), "--only", "method=mr", "--check"]) == 0
@@ -404,7 +404,7 @@ def test_a_part_of_a_plan_or_an_earlier_plan_is_not_the_whole(
     assert main(["experiment", str(plan), "--only", "method=mr", "--jobs", "1"]) == 0
     assert "20 runs done, 0 of them before: " in (told := capsys.readouterr().err)
     assert "20 of at least 24 runs of the plan are done" in told
-    assert "- toy, 8, linear: no run of lwtr 1N\n" in shown(folder)
+    assert "- toy, 8, linear: lwtr 1N: no run\n" in shown(folder)
     assert main(["experiment", str(plan), "--jobs", "1"]) == 0
     assert "runs of the plan" not in capsys.readouterr().err
     whole = read_known_plan([folder])

@@ -295,7 +295,7 @@ def _mean_and_deviation(values: Sequence[float]) -> str:
 
 
 def missing_runs(plan: KnownPlan) -> list[str] | None:
-    """The planned runs that are not done, a line for each corpus, size and tagger; None where no plan is known."""
+    """The planned runs that are not done, by corpus, size and tagger; None where no plan is known."""
     if not plan.count:
         return None
     by_setting: dict[Setting, dict[Arm, set[Place]]] = defaultdict(lambda: defaultdict(set))
@@ -303,16 +303,14 @@ def missing_runs(plan: KnownPlan) -> list[str] | None:
         by_setting[Setting(one.corpus, one.size, one.tagger)][Arm(one.arm, one.ratio)].update(one.places)
     lines = []
     for setting, arms in by_setting.items():
-        left = {arm: places - plan.done for arm, places in arms.items()}
-        without = [str(arm) for arm, places in left.items() if len(places) == len(arms[arm])]
-        told = [f"no run of {', '.join(without)}"] if without else []
-        for arm, places in left.items():
-            if 0 < len(places) < len(arms[arm]):
-                seeds = {(place.subset_seed, place.seed) for place in places}
-                done = f"{len(arms[arm]) - len(places)} of {len(arms[arm])} runs"
-                told.append(f"{arm}: {done}, without seed{'s' if len(seeds) > 1 else ''} {seed_names(seeds)}")
-        if told:
-            lines.append(f"{setting}: {'; '.join(told)}")
+        told = defaultdict(list)
+        for arm, places in arms.items():
+            if left := places - plan.done:
+                seeds = {(place.subset_seed, place.seed) for place in left}
+                without = f"without seed{'s' if len(seeds) > 1 else ''} {seed_names(seeds)}"
+                done = f"{len(places) - len(left)} of {len(places)} runs, {without}"
+                told["no run" if left == places else done].append(str(arm))
+        lines += [f"{setting}: {', '.join(some)}: {text}" for text, some in told.items()]
     return lines
 
 
