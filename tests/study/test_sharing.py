@@ -409,9 +409,7 @@ def test_a_part_of_a_plan_or_an_earlier_plan_is_not_the_whole(
     assert "runs of the plan" not in capsys.readouterr().err
     whole = read_known_plan([folder])
     assert whole.count == RunCount(number := len(read_run_records([folder])), number)
-    assert f"\n{number} of {number} runs of the plan are done.\n\nEach arm that has runs has all seeds.\n" in shown(
-        folder
-    )
+    assert f"\n{number} of {number} runs of the plan are done.\n\nNothing is missing.\n" in shown(folder)
     # Whichever part came first, the file is the same; records of others have none.
     content = (folder / PLAN_FILE).read_bytes()
     (folder / "runs.jsonl").rename(tmp_path / "runs.jsonl")

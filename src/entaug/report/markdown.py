@@ -330,7 +330,9 @@ def _missing(results: Results, plan: KnownPlan) -> list[Block]:
         told.append(
             f"The plan of {', '.join(plan.without_plan)} is not known, so its arms without any run cannot be named."
         )
-    return [Heading("Missing"), *told, lines or "Each arm that has runs has all seeds."]
+    is_complete = plan.count and plan.count.is_complete and not plan.without_plan
+    nothing = "Nothing is missing." if is_complete else "Each arm that has runs has all seeds."
+    return [Heading("Missing"), *told, lines or nothing]
 
 
 def _leakage(results: Results) -> list[Block]:
