@@ -14,8 +14,9 @@ from entaug.metrics.span_f1 import MatchCounts, Scores
 from entaug.report.comparison import compare_arms
 from entaug.report.plan_tables import misprints, plan_tables
 from entaug.study.plan import read_plan
+from entaug.study.planned import PLAN_FILE, read_known_plan, write_known_plan
 from entaug.study.records import RunRecord
-from entaug.study.tables import TABLES_FILE, TablePlan, read_tables, write_tables
+from entaug.study.tables import TablePlan
 
 TRAIN, DEV, TEST = (EXAMPLE / f"{name}.conll" for name in ("train", "dev", "test"))
 COUNTS = {0.0: (0, 5, 5), 0.2: (1, 5, 5), 0.4: (2, 5, 5), 0.6: (3, 5, 5), 0.8: (4, 5, 5), 1.0: (5, 5, 5)}
@@ -167,14 +168,16 @@ def test_tables_of_a_plan_reach_its_report(tmp_path: Path) -> None:
     path.write_text(PLAN, encoding="utf-8")
     tables = read_plan(path).tables
     assert [row.arm for one in tables for row in one.cells] == ["gold", "mr 3N", "lwtr"]
-    write_tables(tmp_path, tables)
-    assert [list(one.cells) for one in read_tables([tmp_path])] == [list(one.cells) for one in tables]
-    assert read_tables([tmp_path / "runs.jsonl"]) == read_tables([tmp_path])
-    write_tables(tmp_path, ())
-    assert read_tables([tmp_path]) == []
-    (tmp_path / TABLES_FILE).write_text('[{"title": 3}]')
-    with pytest.raises(InputError, match="holds no tables"):
-        read_tables([tmp_path])
+    write_known_plan(tmp_path, [], tables, at_least=False)
+    known = read_known_plan([tmp_path]).tables
+    assert [list(one.cells) for one in known] == [list(one.cells) for one in tables]
+    assert read_known_plan([tmp_path / "runs.jsonl"]).tables == known
+    write_known_plan(tmp_path, [], (), at_least=False)
+    assert read_known_plan([tmp_path]).tables == ()
+    for faulty in ('{"arms": [], "tables": [{"title": 3}]}', '{"arms": [{"corpus": "x"}]}', "[]", "{", '{"arms": 3}'):
+        (tmp_path / PLAN_FILE).write_text(faulty)
+        with pytest.raises(InputError, match=r"plan.json: is not the plan as an experiment writes it .*run the"):
+            read_known_plan([tmp_path])
 
 
 @pytest.mark.parametrize(

@@ -97,7 +97,7 @@ def test_a_cell_by_hand(tmp_path: Path) -> None:
     assert "| toy, 100, linear | +0.0 = | +10.0 ↑ | -20.0 ↓ |" in text
     assert "Of 3 comparisons over several seeds 2 showed a difference; if no method had an effect, about 0.2" in text
     assert "- **Use lwtr 2N**: toy, 100, linear (+10.0 F1, +10.0 to +10.0).\n" in text
-    assert "Nothing: each arm has all seeds." in text
+    assert "Each arm that has runs has all seeds." in text
     assert "No training sentence occurs in dev or test." in text
     assert "15 runs." in text
     assert "by type" not in text
@@ -128,14 +128,14 @@ def test_a_run_that_arms_share_stands_under_each(tmp_path: Path) -> None:
     assert (len(rows(text, "gold")), len(rows(text, "gold-steps"))) == (1, 2)
     gain = ["+20.0", "+20.0", "+40.0 %", "+20.0 to +20.0 (2 seeds only)", "< 0.001", "helps"]
     assert rows(text, "mr")[0][5:] == gain
-    assert "Nothing: each arm has all seeds." in text
+    assert "Each arm that has runs has all seeds." in text
 
 
 def test_amounts_that_dev_did_not_choose_miss_nothing(tmp_path: Path) -> None:
     chosen = seeds("mr", 1, [7, 7], search="patience", chosen=True)
     records = [*seeds("gold", 0, [5, 5], steps=80), *seeds("gold-steps", 1, [5, 5]), *chosen]
     text = told(tmp_path, [*records, *seeds("mr", 2, [6, 6], search="patience")])
-    assert "Nothing: each arm has all seeds." in text
+    assert "Each arm that has runs has all seeds." in text
     assert rows(text, "mr")[1][6:] == [*"-----"]
 
 
@@ -396,13 +396,13 @@ def test_a_corpus_with_one_draw_beside_one_with_two_misses_nothing(tmp_path: Pat
         for corpus, draw in draws
         for seed in (1, 2)
     ]
-    assert "Nothing: each arm has all seeds." in told(tmp_path, records)
+    assert "Each arm that has runs has all seeds." in told(tmp_path, records)
     assert "b, 100, linear: mr 1N: incomplete: 1 of 2 seeds, without 2" in told(tmp_path, records[:-1])
 
 
 def test_gold_alone_is_gold_at_equal_steps_where_steps_are_fixed(tmp_path: Path) -> None:
     text = told(tmp_path, [*seeds("gold", 0, [5, 5, 5]), *seeds("mr", 1, [7, 7, 7])])
-    assert "Nothing: each arm has all seeds." in text
+    assert "Each arm that has runs has all seeds." in text
     assert rows(text, "mr")[0][-1] == "helps"
 
 
@@ -420,6 +420,10 @@ def test_report_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert main(["report", str(one), "-o", str(out), "--force"]) == 0
     assert main(["report", str(tmp_path)]) == 2
     assert "runs.jsonl: cannot be read" in capsys.readouterr().err
+    (tmp_path / "plan.toml").write_text("seeds = [1]")
+    for output in ("-", str(tmp_path / "report.html")):
+        assert main(["report", str(tmp_path / "plan.toml"), "-o", output]) == 2
+        assert "plan.toml: is a plan, and has no results; name its output folder" in capsys.readouterr().err
 
 
 def test_a_table_of_all_corpora_has_their_average(tmp_path: Path) -> None:

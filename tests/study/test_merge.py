@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +19,7 @@ from entaug.study.data import short_hash
 from entaug.study.engine import run_experiment
 from entaug.study.merge import ENVIRONMENT, _most_sentences, merge_records
 from entaug.study.plan import Plan, read_plan
+from entaug.study.planned import PLAN_FILE, RunCount, read_known_plan
 from entaug.study.records import RECORDS_FILE, RunRecord
 from entaug.study.runs import current_environment
 from helpers import tiny
@@ -81,7 +83,9 @@ def test_all_records_merged_are_those_of_the_study(study: Path, plan: Plan) -> N
     keys = {value["key"] for value in values_of(study)}
     assert (merged.added, merged.known, merged.notes) == (len(keys), 0, ())
     # Also what dev chose, for which some of the runs are known only from the records of others.
-    assert (plan.output / RECORDS_FILE).read_bytes() == (study / "plan" / RECORDS_FILE).read_bytes()
+    for name in (RECORDS_FILE, PLAN_FILE):
+        assert (plan.output / name).read_bytes() == (study / "plan" / name).read_bytes()
+    assert merged.plan == read_known_plan([plan.output]).count == RunCount(number := len(values_of(study)), number)
     state = run_experiment(plan, jobs=1)
     assert state.runs_done == state.previously_done == state.runs
 
@@ -92,6 +96,8 @@ def test_a_part_in_any_order_is_completed_by_a_second_part(study: Path, plan: Pl
     first = merge_records(plan, [last])
     again = merge_records(plan, [last])
     assert (again.added, again.known) == (0, first.added)
+    assert first.plan == again.plan == read_known_plan([plan.output]).count
+    assert not first.plan.is_complete
     rest = merge_records(plan, [study / "plan" / RECORDS_FILE])
     assert first.added + rest.added == len({value["key"] for value in values})
     assert (plan.output / RECORDS_FILE).read_bytes() == (study / "plan" / RECORDS_FILE).read_bytes()
@@ -261,7 +267,8 @@ def test_the_command_checks_and_merges(
     assert "valid: " in capsys.readouterr().err
     assert not (plan.output / RECORDS_FILE).exists()
     assert main(arguments) == 0
-    assert f"merged into {plan.output}" in capsys.readouterr().err
+    assert f"merged into {plan.output}" in (told := capsys.readouterr().err)
+    assert re.search(r"with them (\d+) of \1 runs of the plan are done", told)
     assert main(["experiment", str(tmp_path / "plan.toml"), "--merge", str(tmp_path / "none.jsonl")]) == 2
     assert "none.jsonl" in capsys.readouterr().err
     assert main(["experiment", str(tmp_path / "plan.toml"), "--merge", str(study / "plan"), "--only", "seed=1"]) == 2

@@ -21,8 +21,9 @@ from entaug.metrics.span_f1 import MatchCounts, Scores
 from entaug.report.comparison import Setting, compare_arms
 from entaug.report.markdown import corpus_tables, markdown_report
 from entaug.study.data import prepare_splits
-from entaug.study.engine import _Execution, _execution_order
+from entaug.study.engine import _Execution, _execution_order, sort_records
 from entaug.study.plan import read_plan
+from entaug.study.planned import RunCount, read_known_plan
 from entaug.study.records import RecordStore, RunRecord, read_run_records, several_values
 from entaug.study.runs import RunSpec, execute_run, make_sentences, sentences_file
 from entaug.study.schedule import Schedule
@@ -87,6 +88,36 @@ def test_a_tagger_is_tested_on_all_test_sets_of_its_corpus(schedule_of: Any, tmp
     assert alone.key != run.key
 
 
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"folds": "4", "test": ""},
+        {"subset_seed": "[1, 2]", "test": "{ rest = 10 }"},
+        {"test": f'{{ news = "{TEST}", law = "{DEV}" }}'},
+    ],
+)
+def test_planned_folds_draws_and_test_sets_are_counted_as_runs(schedule_of: Any, keys: dict[str, str]) -> None:
+    schedule = schedule_of(corpus(**keys), top="seeds = [1, 2]", rest='[[methods]]\nname = "mr"\n')
+    folder = schedule.plan.output
+    folder.mkdir(exist_ok=True)
+    store = RecordStore(folder)
+    runs = [run for run in schedule.runs if (run.arm, run.seed) != ("mr", 2)]
+    for run in runs:
+        record = record_of(run, f1=50)
+        store.append(replace(record, tests=dict.fromkeys(run.split.tests, record.test)), 1.0)
+        sort_records(schedule, store)  # gold for more steps is one run under several labels
+        assert (count := read_known_plan([folder]).count) == schedule.count(store.records)
+    assert count == RunCount(len(runs), len(schedule.runs))
+    text = markdown_report(read_run_records([folder]), plan=read_known_plan([folder]))
+    left = sorted({(run.split.subset_seed, run.seed) for run in schedule.runs if run.key not in store.records})
+    names = ", ".join(f"{draw}/{seed}" if draw else f"{seed}" for draw, seed in left)
+    done = sum(run.arm == "mr" for run in runs)
+    assert (
+        f"\n- toy, 16, linear: mr 1N: {done} of {2 * done} runs, without seed{'s' * (len(left) > 1)} {names}\n" in text
+    )
+    assert text.count(f" of {2 * len(left)} seeds, without {names} |") == max(1, len(schedule.runs[0].split.tests))
+
+
 def test_one_test_set_has_no_name_in_records(schedule_of: Any) -> None:
     [run] = schedule_of(corpus()).runs
     assert "tests" not in run.config()
@@ -118,7 +149,7 @@ def test_results_are_averaged_over_draws_of_the_gold_sentences(schedule_of: Any,
     assert gold.f1 == pytest.approx(0.2)
     assert "20.0 ± 8.9" in markdown_report(records)
     [(_, [partly])] = compare_arms([*records[:2], *records[3:]]).items()
-    assert partly.notes == ("incomplete: 5 of 6 seeds, without 2/4",)
+    assert partly.lacking == "incomplete: 5 of 6 seeds, without 2/4"
 
 
 def test_draws_of_equal_sentences_are_records_of_their_own(tmp_path: Path) -> None:

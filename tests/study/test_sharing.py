@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import json
 import threading
 import time
 from collections import Counter
@@ -23,9 +24,11 @@ from entaug.errors import EntaugError
 from entaug.files.locks import try_claim
 from entaug.formats import read
 from entaug.metrics.span_f1 import MatchCounts, Scores
+from entaug.report.markdown import markdown_report
 from entaug.study.data import prepare_splits
 from entaug.study.engine import StudyProgress, run_experiment
 from entaug.study.plan import read_plan
+from entaug.study.planned import PLAN_FILE, RunCount, read_known_plan
 from entaug.study.records import RecordStore, RunRecord, read_run_records
 from entaug.study.runs import RunSpec
 from entaug.study.schedule import Schedule, Selection
@@ -351,6 +354,93 @@ def test_check_tells_runs_and_time(
     told = capsys.readouterr().err.splitlines()
     assert told[-2] == "1 run done"
     assert told[-1] == "about 2 h of training and testing; what methods make takes time besides"
+
+
+# ---------------------------------------------------------------------------------------- what of the plan is missing
+
+
+def shown(folder: Path) -> str:
+    return markdown_report(read_run_records([folder]), plan=read_known_plan([folder]))
+
+
+def test_the_report_of_an_interrupted_experiment_names_what_is_missing(
+    plan: Path, in_threads: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    in_threads(lambda run: (record_of(run), 0.5))
+    folder = plan.with_suffix("")
+
+    def interrupt(state: StudyProgress) -> None:
+        if state.runs_done >= 11:  # of each size: gold, gold-steps and mr with two ratios, lwtr with one, for two seeds
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_experiment(plan, jobs=1, progress=interrupt)
+    assert str(read_known_plan([folder]).count) == "11 of at least 24 runs of the plan"
+    text = shown(folder)
+    assert "**11 of at least 24 runs of the plan are done**: what is missing is named at the end." in text
+    told = "gold, gold-steps 1N, mr 1N, gold-steps 2N, mr 2N, lwtr 1N: 1 of 2 runs, without seed 2\n"
+    assert f"## Missing\n\n11 of at least 24 runs of the plan are done.\n\n- toy, 8, linear: {told}" in text
+    assert "- toy, 16, linear: lwtr 1N: no run\n" in text
+    assert "incomplete: 1 of 2 seeds, without 2" in text  # in the table of all arms
+    assert "- toy, 8, linear: mr 1N: incomplete" not in text  # it is told with the others
+    assert "+0.0 (1 of 2 seeds)" in text
+    assert main(["report", str(folder), "-o", str(tmp_path / "page.html"), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["plan"] == {"done": 11, "planned": 24, "at_least": True}
+    assert told["missing"][2] == "toy, 16, linear: lwtr 1N: no run"
+    assert "11 of at least 24 runs of the plan are done" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    # The whole plan counts, also where some of it is asked for.
+    assert main(["experiment", str(plan), "--only", "method=mr", "--check"]) == 0
+    told = capsys.readouterr().err
+    assert "valid; 20 runs with" in told
+    assert "11 of at least 24 runs of the plan are done" in told
+
+
+def test_a_part_of_a_plan_or_an_earlier_plan_is_not_the_whole(
+    plan: Path, in_threads: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    in_threads(lambda run: (record_of(run), 0.5))
+    folder = plan.with_suffix("")
+    assert main(["experiment", str(plan), "--only", "method=mr", "--jobs", "1"]) == 0
+    assert "20 runs done, 0 of them before: " in (told := capsys.readouterr().err)
+    assert "20 of at least 24 runs of the plan are done" in told
+    assert "- toy, 8, linear: lwtr 1N: no run\n" in shown(folder)
+    assert main(["experiment", str(plan), "--jobs", "1"]) == 0
+    assert "runs of the plan" not in capsys.readouterr().err
+    whole = read_known_plan([folder])
+    assert whole.count == RunCount(number := len(read_run_records([folder])), number)
+    assert f"\n{number} of {number} runs of the plan are done.\n\nNothing is missing.\n" in shown(folder)
+    # Whichever part came first, the file is the same; records of others have none.
+    content = (folder / PLAN_FILE).read_bytes()
+    (folder / "runs.jsonl").rename(tmp_path / "runs.jsonl")
+    run_experiment(plan, jobs=3)
+    assert (folder / PLAN_FILE).read_bytes() == content
+    others = shown(tmp_path / "runs.jsonl")
+    assert "The plan is not known here, so arms without any run cannot be named" in others
+    assert "runs of the plan" not in others
+    both = [folder, tmp_path / "runs.jsonl"]
+    text = markdown_report(read_run_records(both), plan=read_known_plan(both))
+    assert f"The plan of {tmp_path / 'runs.jsonl'} is not known" in text
+    plan.write_text(plan.read_text(encoding="utf-8").replace("seeds = [1, 2]", "seeds = [1, 2, 3]"), encoding="utf-8")
+    run_experiment(plan, jobs=1, only=["seed=1"])
+    assert (count := read_known_plan([folder]).count)
+    assert count.done < count.planned
+    assert "without seed 3" in shown(folder)
+
+
+def test_a_folder_without_records_has_no_run_of_its_plan(
+    plan: Path, in_threads: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(run: RunSpec) -> tuple[RunRecord, float]:
+        raise EntaugError("it cannot be trained")
+
+    in_threads(fail)
+    with pytest.raises(EntaugError):
+        run_experiment(plan, jobs=1)
+    folder = plan.with_suffix("")
+    assert str(read_known_plan([folder]).count) == "0 of at least 24 runs of the plan"
+    assert main(["report", str(folder), "-o", str(folder / "page.html")]) == 0
+    assert f"note: {folder} holds no record of a run yet" in capsys.readouterr().err
 
 
 # ------------------------------------------------------------------------------------------------- taggers by corpus

@@ -36,9 +36,12 @@ class ExperimentSummary(Summary):
             return
         yield from (f"leak: {warning}" for warning in state.warnings)
         if self.is_check:
-            yield f"{self.plan}: valid; {quantity(state.runs, 'run')} with {state.steps:,} steps in total"
+            least = "at least " if state.at_least else ""
+            yield f"{self.plan}: valid; {least}{quantity(state.runs, 'run')} with {state.steps:,} steps in total"
             if state.runs_done:
                 yield f"{quantity(state.runs_done, 'run')} done"
+            if state.plan and state.plan.planned != state.runs:
+                yield f"{state.plan} are done"
             if state.seconds_left:
                 time = f"about {shown_time(state.seconds_left)} of training and testing"
                 yield f"{time}; what methods make takes time besides"
@@ -46,6 +49,8 @@ class ExperimentSummary(Summary):
             others = f", {state.by_others:,} by other processes" if state.by_others else ""
             done = f"{quantity(state.runs_done, 'run')} done, {state.previously_done:,} of them before{others}"
             yield f"{done}: {self.output}"
+            if state.plan and not state.plan.is_complete:
+                yield f"{state.plan} are done"
             yield f"see: entaug report {self.output}"
 
 
@@ -63,6 +68,7 @@ class MergeSummary(Summary):
         yield from (f"note: {note}" for note in self.merged.notes)
         done = "valid" if self.is_check else f"merged into {self.output}"
         yield f"{done}: {quantity(self.merged.added, 'new record')}, {self.merged.known:,} known before"
+        yield f"with them {self.merged.plan} are done"
 
 
 def experiment(

@@ -22,9 +22,9 @@ from entaug.formats.file_job import check_apart, check_output, write_text
 from entaug.metrics.quality import Quality, measure_corpus
 from entaug.metrics.span_f1 import SENTENCE_LENGTHS
 from entaug.report.html.page import notes_on_examples, render_html_report
-from entaug.report.markdown import markdown_report
+from entaug.report.markdown import markdown_report, missing_runs
+from entaug.study.planned import PLAN_FILE, RunCount, read_known_plan
 from entaug.study.records import RECORDS_FILE, is_run_record, read_run_records
-from entaug.study.tables import read_tables
 
 
 @dataclass
@@ -35,12 +35,14 @@ class ReportSummary(Summary):
     pairs: int = 0
     methods: dict[str, int] = field(default_factory=dict)
     runs: int = 0
+    plan: RunCount | None = None
+    missing: list[str] | None = None
     notes: list[str] = field(default_factory=list)
 
     def lines(self) -> Iterator[str]:
         """Return what a page shows, for the user."""
         yield from (f"note: {note}" for note in self.notes)
-        content = [quantity(self.runs, "run")] if self.runs else []
+        content = [str(self.plan) if self.plan else quantity(self.runs, "run")] if self.runs else []
         if self.methods:
             content.append(f"{quantity(self.pairs, 'augmented sentence')} of {quantity(len(self.methods), 'method')}")
         if self.output != "-":
@@ -56,11 +58,13 @@ def classify_inputs(inputs: Iterable[str | Path]) -> tuple[list[str], list[str],
         path = Path(given)
         if not path.exists():
             raise InputError("no such file or folder", path=given, remedy="check the path")
+        if path.suffix == ".toml":
+            raise InputError("is a plan, and has no results", path=given, remedy="name its output folder")
         file = path / RECORDS_FILE if path.is_dir() else path
         is_run = file.name == RECORDS_FILE
-        if path.is_dir() and not file.is_file():
+        if path.is_dir() and not file.is_file() and not (path / PLAN_FILE).is_file():
             augmented.append(given)  # a folder of a format
-        elif start := read_beginning(file, 1 << 20).lstrip():
+        elif file.is_file() and (start := read_beginning(file, 1 << 20).lstrip()):
             (runs if is_run or _has_records(start) else augmented).append(given)
         else:
             notes.append(f"{given} {'holds no record of a run yet' if is_run else 'is empty'}")
@@ -136,16 +140,16 @@ def write_report(
             raise InputError(message, path=next(iter(augmented), None), remedy="name an output that ends in .html")
         check_apart([output], (Path(path, RECORDS_FILE) if Path(path).is_dir() else path for path in paths))
         shown: dict[str, Any] = {"by_type": by_type, "by_length": by_length, "errors": errors}
-        page = markdown_report(read_run_records(paths), tables=read_tables(paths), **shown)
-        write_text(page, output, force=force)
-        return ReportSummary(str(output))
+        records, plan = read_run_records(paths), read_known_plan(paths)
+        write_text(markdown_report(records, plan=plan, **shown), output, force=force)
+        return ReportSummary(str(output), runs=len(records), plan=plan.count, missing=missing_runs(plan))
     runs, augmented, notes = classify_inputs(paths)
     # Check before measuring, which takes minutes. A report may be in an experiment's folder, but not in a corpus's.
     check_output(output, STDIN, force=force)
     for path in (*augmented, *(path for path in runs if Path(path).is_file()), *([gold] if gold else [])):
         check_output(output, path, force=force)
     progress("reading", 0, None)
-    records = read_run_records(runs)
+    records, plan = read_run_records(runs), read_known_plan(runs)
     corpus = AugmentedCorpus()
     if augmented or gold is not None:
         corpus = read_augmented(augmented, gold, **options)
@@ -164,7 +168,7 @@ def write_report(
         by_type=by_type,
         errors=errors,
         by_length=by_length,
-        tables=read_tables(runs),
+        plan=plan,
     )
     write_text(page, output, force=force)
     notes += [*corpus.notes, *notes_on_examples(corpus), *(note for quality in qualities[:1] for note in quality.notes)]
@@ -173,6 +177,8 @@ def write_report(
         pairs=sum(map(len, corpus.methods.values())),
         methods={name: sum(pair.rejection is None for pair in pairs) for name, pairs in corpus.methods.items()},
         runs=len(records),
+        plan=plan.count,
+        missing=missing_runs(plan),
         notes=list(dict.fromkeys(notes)),
     )
 

@@ -7,7 +7,7 @@ training longer.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Any, NamedTuple
@@ -66,6 +66,9 @@ class ArmResult:
     difference: Difference | None
     base_f1: float | None
     notes: tuple[str, ...]
+    compared: int = 0  # the seeds of the difference
+    planned: int = 0  # the seeds that the plan has, or that others have
+    lacking: str = ""  # what of these is missing
 
     @property
     def f1(self) -> float:
@@ -117,9 +120,11 @@ def _teacher_seeds(arm: Any) -> set[int]:
     return {seed for part in parts for seed in part.get("teacher", {}).get("seeds", ())}
 
 
-def compare_arms(records: Sequence[RunRecord], samples: int = 1000) -> dict[Setting, list[ArmResult]]:
-    """Compare the arms of each setting."""
-    # A setting should have all seeds that occur in its files, with each draw of its corpus.
+def compare_arms(
+    records: Sequence[RunRecord], samples: int = 1000, planned: Mapping[tuple[object, ...], set[_Seed]] | None = None
+) -> dict[Setting, list[ArmResult]]:
+    """Compare the arms of each setting; of some it is known which seeds are planned."""
+    # Other arms should have all seeds that occur in their files, with each draw of their corpus.
     seeds: dict[str | None, set[int]] = defaultdict(set)
     by_setting: dict[Setting, list[RunRecord]] = defaultdict(list)
     draws: dict[tuple[str | None, str], set[int | None]] = defaultdict(set)
@@ -131,7 +136,9 @@ def compare_arms(records: Sequence[RunRecord], samples: int = 1000) -> dict[Sett
     for setting, some in sorted(by_setting.items()):
         paths = {record.path for record in some}
         expected = {(draw, seed) for path in paths for draw in draws[path, setting.corpus] for seed in seeds[path]}
-        results[setting] = _compare(some, expected, samples)
+        arms = {Arm(record.arm, record.ratio) for record in some}
+        seeds_of = {arm: (planned or {}).get((*setting, *arm), expected) for arm in arms}
+        results[setting] = _compare(some, seeds_of, samples)
     return results
 
 
@@ -160,7 +167,7 @@ def _check(record: RunRecord, known: dict[Any, RunRecord]) -> None:
         refuse(f"differs in {', '.join(differing)} from", first, " label, arm, ratio and seed", remedy)
 
 
-def _compare(records: Sequence[RunRecord], expected_seeds: set[_Seed], samples: int) -> list[ArmResult]:
+def _compare(records: Sequence[RunRecord], planned: Mapping[Arm, set[_Seed]], samples: int) -> list[ArmResult]:
     """The results of a setting."""
     known: dict[Any, RunRecord] = {}
     arms: dict[Arm, dict[_Seed, RunRecord]] = defaultdict(dict)
@@ -171,14 +178,14 @@ def _compare(records: Sequence[RunRecord], expected_seeds: set[_Seed], samples: 
     results = []
     for arm in sorted(arms, key=lambda arm: arm.sort_key):
         runs = arms[arm]
-        notes = []
-        if missing := sorted(expected_seeds - runs.keys(), key=_seed_order):
-            lacking = ", ".join(f"{seed}" if subset is None else f"{subset}/{seed}" for subset, seed in missing)
-            notes.append(f"incomplete: {len(runs)} of {len(expected_seeds)} seeds, without {lacking}")
+        notes, lacking = [], ""
+        if missing := planned[arm] - runs.keys():
+            lacking = f"incomplete: {len(runs)} of {len(planned[arm])} seeds, without {seed_names(missing)}"
         is_teacher = any(run.is_teacher for run in runs.values())
         if arm.name not in BASELINES and not is_teacher and not any(run.new for run in runs.values()):
             notes.append("made no new sentence")
         gain = difference = base_f1 = None
+        compared = 0
         if arm.name != GOLD and (shared := runs.keys() & gold.keys()):
             gain = fmean(runs[seed].test.micro.f1 - gold[seed].test.micro.f1 for seed in shared)
         if is_teacher:
@@ -187,13 +194,20 @@ def _compare(records: Sequence[RunRecord], expected_seeds: set[_Seed], samples: 
             # Where the plan fixes the steps, gold alone is gold at equal steps.
             base = {seed: run for seed, run in gold.items() if seed in runs and run.steps == runs[seed].steps}
             base |= arms.get(Arm(GOLD_STEPS, arm.ratio), {})
-            difference, base_f1, problems = _difference(runs, base, samples)
+            difference, base_f1, compared, problems = _difference(runs, base, samples)
             # What was tried on dev and not chosen needs no run to compare with.
             not_chosen = all(run.search != "list" and not run.chosen for run in runs.values())
             notes += [] if not_chosen and difference is None else problems
         ordered = tuple(runs[seed] for seed in sorted(runs, key=_seed_order))
-        results.append(ArmResult(arm, ordered, gain, difference, base_f1, tuple(notes)))
+        seeds = compared, len(planned[arm]), lacking
+        results.append(ArmResult(arm, ordered, gain, difference, base_f1, tuple(notes), *seeds))
     return results
+
+
+def seed_names(seeds: Iterable[_Seed]) -> str:
+    """The seeds in order, each with that of the draw where there are several."""
+    ordered = sorted(seeds, key=_seed_order)
+    return ", ".join(f"{seed}" if subset is None else f"{subset}/{seed}" for subset, seed in ordered)
 
 
 def _seed_order(seed: _Seed) -> tuple[int, int]:
@@ -203,13 +217,13 @@ def _seed_order(seed: _Seed) -> tuple[int, int]:
 
 def _difference(
     runs: Mapping[_Seed, RunRecord], base: Mapping[_Seed, RunRecord], samples: int
-) -> tuple[Difference | None, float | None, list[str]]:
-    """The difference from ``gold-steps`` over seeds with equal steps, what it is over, and problems with it."""
+) -> tuple[Difference | None, float | None, int, list[str]]:
+    """The difference from ``gold-steps`` over seeds with equal steps, what it is over, these seeds, and problems."""
     shared = sorted(runs.keys() & base.keys(), key=_seed_order)
     comparable = [seed for seed in shared if runs[seed].steps == base[seed].steps]
     if not comparable:
         problem = "gold-steps took another number of steps" if shared else "no gold-steps run to compare with"
-        return None, None, [problem]
+        return None, None, 0, [problem]
     notes = [] if len(comparable) == len(runs) else [f"compared on {len(comparable)} of {len(runs)} seeds"]
     environments = (of[seed].environment for of in (runs, base) for seed in comparable)
     if devices := several_values(environments).get("device"):
@@ -217,4 +231,4 @@ def _difference(
     sentences = ([of[seed].test.sentences for seed in comparable] for of in (runs, base))
     base_f1 = fmean(base[seed].test.micro.f1 for seed in comparable)
     draws = [draw for draw, _ in comparable]
-    return paired_bootstrap(*sentences, samples=samples, draws=draws), base_f1, notes
+    return paired_bootstrap(*sentences, samples=samples, draws=draws), base_f1, len(comparable), notes

@@ -14,10 +14,10 @@ from entaug.errors import InputError
 from entaug.metrics.significance import ONE_SEED, Difference, mean_interval
 from entaug.metrics.span_f1 import ERROR_KINDS, MatchCounts, Scores
 from entaug.metrics.tables import Block, Heading, Table, as_markdown
-from entaug.report.comparison import GOLD, GOLD_STEPS, Arm, ArmResult, Setting, compare_arms
+from entaug.report.comparison import GOLD, GOLD_STEPS, Arm, ArmResult, Setting, compare_arms, seed_names
 from entaug.report.plan_tables import plan_tables
-from entaug.study.records import BASELINES, RunRecord
-from entaug.study.tables import TablePlan
+from entaug.study.planned import KnownPlan
+from entaug.study.records import BASELINES, Place, RunRecord
 
 _SIGNS = {"helps": "↑", "hurts": "↓", "no difference seen": "=", ONE_SEED: "(one seed)"}
 _LEGEND = (
@@ -33,9 +33,9 @@ _PUBLISHED = (
     "brackets. Which differences hold at equal steps is said above and below."
 )
 _ENOUGH_SEEDS = 3  # with fewer, an interval that contains 0 decides nothing
-_NOTHING_MISSING = (
-    "Nothing: each arm has all seeds. Arms without any run are not known here; `entaug experiment PLAN --check` counts "
-    "what is left."
+_NO_PLAN = (
+    "The plan is not known here, so arms without any run cannot be named; `entaug experiment PLAN --check` counts what "
+    "is left."
 )
 _SHORTAGE = 0.75  # of the sentences that a ratio asks for: with less a method has hardly more to say
 _ONE_SIDED = 0.025  # how often an interval lies above 0 where there is no effect
@@ -63,7 +63,7 @@ def markdown_report(
     by_length: Sequence[int] = (),
     errors: bool = False,
     samples: int = 1000,
-    tables: Sequence[TablePlan] = (),
+    plan: KnownPlan | None = None,
 ) -> str:
     """Format the results of experiments as Markdown.
 
@@ -74,7 +74,7 @@ def markdown_report(
             last, for example ``(10, 20)``.
         errors: whether to add tables of F1 on seen and unseen mentions, and of the number of errors of each kind.
         samples: number of resamples; see `entaug.metrics.significance.paired_bootstrap`.
-        tables: the tables that plans ask for; see `entaug.study.tables.read_tables`.
+        plan: the planned runs and tables, as far as they are known; see `entaug.study.read_known_plan`.
 
     Returns:
         A summary of all methods, the tables of plans, a table for each setting, and notes on missing runs and leakage.
@@ -89,7 +89,7 @@ def markdown_report(
         >>> markdown_report([record]).splitlines()[0]
         '# Results of the runs'
     """
-    parts = report_parts(records, by_type=by_type, by_length=by_length, errors=errors, samples=samples, tables=tables)
+    parts = report_parts(records, by_type=by_type, by_length=by_length, errors=errors, samples=samples, plan=plan)
     blocks: list[Block] = [Heading("Results of the runs", 1), *parts.summary]
     for setting, own in parts.tables.items():
         blocks += [Heading(str(setting)), *own]
@@ -103,12 +103,13 @@ def report_parts(
     by_length: Sequence[int] = (),
     errors: bool = False,
     samples: int = 1000,
-    tables: Sequence[TablePlan] = (),
+    plan: KnownPlan | None = None,
 ) -> ReportParts:
     """The parts of `markdown_report`, which documents the arguments."""
     if not records:
         raise InputError("there are no runs to report on", remedy="name the output folder of an experiment")
-    results = compare_arms(records, samples)
+    plan = plan or KnownPlan()
+    results = compare_arms(records, samples, plan.seeds)
     latest = [record for arms in results.values() for result in arms for record in result.records]
     of_settings: dict[Setting, list[Table]] = {}
     for setting, arms in results.items():
@@ -123,14 +124,17 @@ def report_parts(
             shown.append(_breakdown("F1 by mention", arms, lambda scores: scores.by_novelty, str))
             shown.append(_error_table(arms))
     notes = [
-        *_missing(results),
+        *_missing(results, plan),
         *_shortages(results),
         *_leakage(results),
         *_environments(latest, len(records) - len(latest)),
     ]
-    summary = [*_summary(results), *_chance(results), *corpus_tables(results)]
-    if tables:
-        summary += [_PUBLISHED, *plan_tables(tables, results)]
+    count = plan.count
+    left: list[Block] = [f"**{count} are done**: what is missing is named at the end."]
+    summary = left if count and not count.is_complete else []
+    summary += [*_summary(results), *_chance(results), *corpus_tables(results)]
+    if plan.tables:
+        summary += [_PUBLISHED, *plan_tables(plan.tables, results)]
     return ReportParts(results, summary, of_settings, notes)
 
 
@@ -150,7 +154,7 @@ def _count(number: int, noun: str) -> str:
 
 def _summary(results: Results) -> list[Block]:
     by_setting = {
-        setting: {result.row: result.shown_difference for result in arms if result.shown_difference}
+        setting: {result.row: (result, difference) for result in arms if (difference := result.shown_difference)}
         for setting, arms in results.items()
     }
     columns = {column for differences in by_setting.values() for column in differences}
@@ -170,10 +174,10 @@ def _summary(results: Results) -> list[Block]:
     rows = []
     for setting, differences in by_setting.items():
         cells = [differences.get(column) for column in ordered]
-        rows.append([str(setting), *(f"{_points(d.gain)} {_SIGNS[d.verdict]}" if d else "-" for d in cells)])
+        rows.append([str(setting), *(_gain(*cell) if cell else "-" for cell in cells)])
     means, intervals, counts = ["mean gain (settings)"], ["95 % interval of this mean"], []
     for column in ordered:
-        known = [differences[column] for differences in by_setting.values() if column in differences]
+        known = [differences[column][1] for differences in by_setting.values() if column in differences]
         gains = [difference.gain for difference in known]
         corpora = [setting.corpus for setting, differences in by_setting.items() if column in differences]
         means.append(f"{_points(fmean(gains))} ({len(known)})")
@@ -184,6 +188,18 @@ def _summary(results: Results) -> list[Block]:
         counts.append(f"`{title(column)}` helped in {verdicts['helps']} of {of}, hurt in {verdicts['hurts']}.")
     table = Table(["corpus, size, tagger", *map(title, ordered)], [*rows, means, intervals])
     return [_LEGEND, table, recommend(results), counts]
+
+
+def _gain(result: ArmResult, difference: Difference) -> str:
+    """The gain with its sign, and the seeds that it is of where some are missing."""
+    seeds = _seeds(result.compared, result)
+    sign = "" if seeds and difference.verdict == ONE_SEED else f" {_SIGNS[difference.verdict]}"
+    return f"{_points(difference.gain)}{sign}{seeds}"
+
+
+def _seeds(number: int, result: ArmResult) -> str:
+    """The number of seeds that a figure is of, where some are missing."""
+    return f" ({number} of {result.planned} seeds)" if number < result.planned else ""
 
 
 def _chance(results: Results) -> list[Block]:
@@ -226,7 +242,7 @@ def _arm_table(arms: Sequence[ArmResult]) -> Table:
                 _relative(difference.gain, result.base_f1) if difference else "-",
                 _interval(difference) if difference else "-",
                 _probability(difference.p_value) if difference else "-",
-                "; ".join([*verdict, *result.notes]) or "-",
+                "; ".join(filter(None, [*verdict, result.lacking, *result.notes])) or "-",
             ]
         )
     if is_fixed:
@@ -278,16 +294,45 @@ def _mean_and_deviation(values: Sequence[float]) -> str:
     return f"{mean} ± {100 * stdev(values):.1f}" if len(values) > 1 else mean
 
 
-def _missing(results: Results) -> list[Block]:
+def missing_runs(plan: KnownPlan) -> list[str] | None:
+    """The planned runs that are not done, by corpus, size and tagger; None where no plan is known."""
+    if not plan.count:
+        return None
+    by_setting: dict[Setting, dict[Arm, set[Place]]] = defaultdict(lambda: defaultdict(set))
+    for one in plan.arms:
+        by_setting[Setting(one.corpus, one.size, one.tagger)][Arm(one.arm, one.ratio)].update(one.places)
     lines = []
+    for setting, arms in by_setting.items():
+        told = defaultdict(list)
+        for arm, places in arms.items():
+            if left := places - plan.done:
+                seeds = {(place.subset_seed, place.seed) for place in left}
+                without = f"without seed{'s' if len(seeds) > 1 else ''} {seed_names(seeds)}"
+                done = f"{len(places) - len(left)} of {len(places)} runs, {without}"
+                told["no run" if left == places else done].append(str(arm))
+        lines += [f"{setting}: {', '.join(some)}: {text}" for text, some in told.items()]
+    return lines
+
+
+def _missing(results: Results, plan: KnownPlan) -> list[Block]:
+    lines, planned = missing_runs(plan) or [], plan.seeds
     for setting, arms in results.items():
-        lines += [f"{setting}: {result.arm}: {note}" for result in arms for note in result.notes]
+        for result in arms:
+            lacking = [result.lacking] if result.lacking and (*setting, *result.arm) not in planned else []
+            lines += [f"{setting}: {result.arm}: {note}" for note in (*lacking, *result.notes)]
         undecided = {result.method for result in arms if result.is_searched and result.arm.name not in BASELINES}
         undecided -= {result.method for result in arms if result.is_chosen}
         lines += [f"{setting}: {name}: nothing has been chosen on dev yet" for name in sorted(undecided)]
         if not any(result.arm.name == GOLD for result in arms):
             lines.append(f"{setting}: no gold run, so no gain at equal epochs")
-    return [Heading("Missing"), lines or _NOTHING_MISSING]
+    told: list[Block] = [f"{plan.count} are done." if plan.count else _NO_PLAN]
+    if plan.count and plan.without_plan:
+        told.append(
+            f"The plan of {', '.join(plan.without_plan)} is not known, so its arms without any run cannot be named."
+        )
+    is_complete = plan.count and plan.count.is_complete and not plan.without_plan
+    nothing = "Nothing is missing." if is_complete else "Each arm that has runs has all seeds."
+    return [Heading("Missing"), *told, lines or nothing]
 
 
 def _leakage(results: Results) -> list[Block]:
@@ -377,15 +422,15 @@ def corpus_tables(results: Results) -> list[Table]:
 
 
 def _corpus_table(settings: Sequence[Setting], size: int | None, results: Results) -> Table:
-    f1 = {setting: {r.row: r.f1 for r in results[setting] if r.is_chosen or not r.is_searched} for setting in settings}
+    of_row = {setting: {r.row: r for r in results[setting] if r.is_chosen or not r.is_searched} for setting in settings}
     rows = []
     order = {result.row: result.arm.sort_key for setting in settings for result in results[setting]}
-    for row in sorted({row for of_setting in f1.values() for row in of_setting}, key=lambda row: order[row]):
-        values = [f1[setting].get(row) for setting in settings]
-        known = [value for value in values if value is not None]
-        cells = ["-" if value is None else f"{100 * value:.1f}" for value in values]
+    for row in sorted({row for of_setting in of_row.values() for row in of_setting}, key=lambda row: order[row]):
+        some = [of_row[setting].get(row) for setting in settings]
+        known = [result.f1 for result in some if result]
+        cells = [f"{100 * result.f1:.1f}{_seeds(len(result.records), result)}" if result else "-" for result in some]
         # An average over some of the corpora could not be compared with the others.
-        average = f"{100 * fmean(known):.1f}" if len(known) == len(values) else "-"
+        average = f"{100 * fmean(known):.1f}" if len(known) == len(some) else "-"
         name, ratio = row
         rows.append([f"{name} (chosen on dev)" if ratio is None else str(Arm(name, ratio)), *cells, average])
     title = settings[0].tagger if size is None else f"{settings[0].tagger}, {size:,}"
@@ -415,7 +460,7 @@ def recommend(results: Results) -> list[str]:
         if gains:
             result, best = max(gains, key=lambda pair: pair[1].gain)
             interval = f"{_points(best.gain)} F1, {_points(best.low)} to {_points(best.high)}"
-            where[f"Use {result.arm}"].append(f"{setting} ({interval})")
+            where[f"Use {result.arm}"].append(f"{setting} ({interval}){_seeds(result.compared, result)}")
         elif methods and _is_undecided([difference for _, difference in methods]):
             where["Run three seeds before you choose"].append(str(setting))
         else:

@@ -29,6 +29,7 @@ from entaug.formats import read
 from entaug.methods.shared.generative import GenerativeAugmenter
 from entaug.study.data import DataSplit, prepare_splits
 from entaug.study.plan import MethodPlan, Plan, TaggerPlan, read_plan
+from entaug.study.planned import RunCount, write_known_plan
 from entaug.study.records import DAMAGED_FILE, RECORDS_FILE, RecordStore, RunRecord, differing_environments
 from entaug.study.runs import (
     RunSpec,
@@ -39,7 +40,6 @@ from entaug.study.runs import (
     sentences_file,
 )
 from entaug.study.schedule import Schedule, Selection
-from entaug.study.tables import write_tables
 from entaug.study.times import seconds_left
 
 T = TypeVar("T")
@@ -59,6 +59,8 @@ class StudyProgress:
     unit: str = "runs"
     runs: int = 0
     runs_done: int = 0
+    at_least: bool = False
+    plan: RunCount | None = None
     previously_done: int = 0
     steps: int | None = None
     steps_done: int = 0
@@ -199,7 +201,6 @@ def run_experiment(
     if store.damaged:
         count = f"{len(store.damaged):,}"
         report(f"damaged lines of {RECORDS_FILE} moved to {DAMAGED_FILE}: {count}; their runs are repeated")
-    write_tables(plan.output, plan.tables)
     return _Execution(plan, schedule, store, jobs, progress, on_wait).run()
 
 
@@ -252,11 +253,13 @@ def _make_all_sentences(schedule: Schedule, jobs: int, progress: ProgressCallbac
 
 
 def sort_records(schedule: Schedule, store: RecordStore) -> None:
-    """Bring the records into the order of the plan, and give them its labels."""
+    """Bring the records into the order of the plan, give them its labels, and put beside them what it has."""
     # In which order runs were added depended on which were finished first.
     schedule = schedule.fresh()
     store.refresh()  # what others finished meanwhile is kept
     schedule.advance(store.records)
+    at_least = schedule.count(store.records).at_least
+    write_known_plan(store.folder, schedule.runs, schedule.plan.tables, at_least=at_least)
     store.sort([(run.key, {**run.labels(), "chosen": run.key in schedule.chosen}) for run in schedule.runs])
 
 
@@ -415,11 +418,14 @@ def _progress(
 ) -> StudyProgress:
     runs = schedule.selected
     steps = {run.key: run.steps for run in runs}  # arms may share a run
+    count = schedule.count(records, runs)
     left = sum(number for key, number in steps.items() if key not in records)
     own = sum(number for key, number in steps.items() if key in records and key not in previous)
     return StudyProgress(
-        runs=len(runs),
-        runs_done=sum(run.key in records for run in runs),
+        runs=count.planned,
+        runs_done=count.done,
+        at_least=count.at_least,
+        plan=schedule.count(records),
         previously_done=sum(run.key in previous for run in runs),
         steps=sum(steps.values()),
         steps_done=sum(steps.values()) - left,

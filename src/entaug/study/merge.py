@@ -16,15 +16,14 @@ from entaug.metrics.span_f1 import ERROR_KINDS, MatchCounts, Scores, score
 from entaug.study.data import prepare_splits, short_hash
 from entaug.study.engine import sort_records
 from entaug.study.plan import Plan
-from entaug.study.records import RECORDS_FILE, RecordStore, RunRecord, differing_environments, lines_of
+from entaug.study.planned import RunCount
+from entaug.study.records import RECORDS_FILE, Place, RecordStore, RunRecord, differing_environments, lines_of
 from entaug.study.runs import RunSpec
 from entaug.study.schedule import Schedule
-from entaug.study.tables import write_tables
 
 _TOLERANCE = 0.02
 """The difference in F1 of one run on two machines above which it is reported: more than other processors explain."""
 _PARTS = ("by_type", "by_mention_length", "by_sentence_length", "by_kind", "by_novelty")
-_PLACE = ("corpus", "size", "tagger", "arm", "ratio", "seed", "subset_seed", "fold")
 _SAME_CORPUS = "take the release of the corpus, and the subset_ids, that the plan names"
 _REMEDIES = {
     **dict.fromkeys(("train", "dev", "test", "tests"), _SAME_CORPUS),
@@ -43,6 +42,7 @@ class MergedRecords:
 
     added: int
     known: int
+    plan: RunCount
     notes: tuple[str, ...]
 
 
@@ -62,10 +62,10 @@ def merge_records(plan: Plan, paths: Iterable[str | Path], *, check_only: bool =
     added = store.records.keys() - own
     if not check_only:
         plan.output.mkdir(parents=True, exist_ok=True)
-        write_tables(plan.output, plan.tables)
         with lock(plan.output / RECORDS_FILE):
             sort_records(schedule, store)
-    return MergedRecords(len(added), len({record.key for record in others}) - len(added), tuple(dict.fromkeys(notes)))
+    known = len({record.key for record in others}) - len(added)
+    return MergedRecords(len(added), known, schedule.count(store.records), tuple(dict.fromkeys(notes)))
 
 
 def _name(item: RunSpec | RunRecord) -> str:
@@ -116,7 +116,7 @@ class _Check:
         """Raise the error of a record that is no run of the plan: in which name, or in which setting, it differs."""
         left = [run for runs in self.runs.values() for run in runs]
         place = _place(record)
-        for i, (name, value) in enumerate(zip(_PLACE, place, strict=True)):
+        for i, (name, value) in enumerate(zip(Place._fields, place, strict=True)):
             if not (same := [run for run in left if _place(run)[i] == value]):
                 known = dict.fromkeys(str(_place(run)[i]) for run in left)
                 where = f" of {', '.join(map(str, place[:i]))}" if i else ""
@@ -212,9 +212,8 @@ def _most_sentences(run: RunSpec) -> int:
     return sum(math.ceil(ratio * run.split.num_gold) for ratio in ratios)
 
 
-def _place(item: RunSpec | RunRecord) -> tuple[Any, ...]:
-    labels = item.labels() if isinstance(item, RunSpec) else vars(item)
-    return tuple(tuple(value) if isinstance(value := labels[name], list) else value for name in _PLACE)
+def _place(item: RunSpec | RunRecord) -> Place:
+    return Place.of(item.labels() if isinstance(item, RunSpec) else vars(item))
 
 
 def _equal(ours: Any, theirs: Any) -> bool:

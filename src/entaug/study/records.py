@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 from pathlib import Path
 from statistics import fmean
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import orjson
 from annotated_types import Interval
@@ -48,6 +48,26 @@ Fold = Annotated[
     Sequence[int],
     Check(lambda fold: len(fold) == 2 and all(type(n) is int for n in fold), "a fold and the number of folds"),
 ]
+
+
+class Place(NamedTuple):
+    """The place of a run in a plan; no two runs have the same."""
+
+    corpus: str
+    size: int
+    tagger: str
+    arm: str
+    ratio: float
+    seed: int
+    subset_seed: int | None
+    fold: tuple[int, int] | None
+
+    @classmethod
+    def of(cls, labels: Mapping[str, Any]) -> Place:
+        """The place by the labels of a run, or by its record as JSON."""
+        fold = labels.get("fold")
+        values: dict[str, Any] = {"ratio": labels.get(_RATIO), **labels, "fold": fold and tuple(fold)}
+        return cls._make(map(values.get, cls._fields))
 
 
 @dataclass(frozen=True)
@@ -214,14 +234,18 @@ def records_of(path: str | Path) -> list[RunRecord]:
     return [record for record, _ in lines_of(path)]
 
 
+def places_of(path: str | Path) -> set[Place]:
+    """The places of the runs of a file, or of that of a folder, each fold for itself."""
+    return set(map(Place.of, _objects(_content(_file_of(path)))))
+
+
 def lines_of(path: str | Path, *, allow_incomplete: bool = True) -> list[tuple[RunRecord, dict[str, Any]]]:
     """The records of a file, or of that of a folder, each with the values of its line."""
-    file = Path(path, RECORDS_FILE) if Path(path).is_dir() else Path(path)
-    records = []
+    file, records = _file_of(path), []
     try:
         lines = file.read_bytes().split(b"\n")
     except OSError as error:
-        remedy = "name the output folder of an experiment"
+        remedy = "name the output folder of an experiment that has finished a run"
         raise InputError(f"cannot be read ({error.strerror})", path=str(file), remedy=remedy) from None
     for number, line in enumerate(lines, start=1):
         if not line.strip():
@@ -237,6 +261,10 @@ def lines_of(path: str | Path, *, allow_incomplete: bool = True) -> list[tuple[R
     if not records:
         raise InputError("holds no record of a run", path=str(file), remedy="let the experiment make some first")
     return records
+
+
+def _file_of(path: str | Path) -> Path:
+    return Path(path, RECORDS_FILE) if Path(path).is_dir() else Path(path)
 
 
 def _by_test(record: RunRecord) -> Iterator[RunRecord]:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from entaug.errors import InputError, UnknownNameError
 from entaug.study.data import DataSplit
 from entaug.study.plan import ENSEMBLE, PATIENCE, MethodPlan, Plan, TaggerPlan, patience_ratios
+from entaug.study.planned import RunCount
 from entaug.study.records import BASELINES, RunRecord
 from entaug.study.runs import RunSpec
 
@@ -136,6 +137,13 @@ class Schedule:
     def selected(self) -> list[RunSpec]:
         """The runs that are asked for, of those that are known so far."""
         return self.selection.of_runs(self.runs)
+
+    def count(self, records: Mapping[str, RunRecord], runs: Sequence[RunSpec] | None = None) -> RunCount:
+        """Count the runs, or some of them, after `advance`; a choice on dev that waits for one may add others."""
+        runs = self.runs if runs is None else runs
+        waiting = {run.key for search in self._searches for _, tried in search.tried for run in tried}
+        done = sum(run.key in records for run in runs)
+        return RunCount(done, len(runs), not waiting.isdisjoint(run.key for run in runs))
 
     def advance(self, records: Mapping[str, RunRecord]) -> None:
         """Make all choices for which the runs are finished, and add the runs that follow."""

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-import orjson
+from entaug.config.params import validate
+from entaug.errors import ParameterError
 
-from entaug.config.params import construct, validate
-from entaug.errors import InputError, ParameterError
-from entaug.files.atomic import atomic_file
-
-TABLES_FILE = "tables.json"
 AVERAGE = "average"
 """The column of the mean over the columns before it, back to the last such column."""
 NO_FIGURE = "-"
@@ -100,30 +95,3 @@ def _figures(figure: Any) -> Figures:
     if figure == NO_FIGURE:
         return ()
     return tuple(figure) if isinstance(figure, list | tuple) else (figure,)
-
-
-def write_tables(folder: Path, tables: Sequence[TablePlan]) -> None:
-    """Put the tables of a plan beside its records, for reports."""
-    path = folder / TABLES_FILE
-    content = orjson.dumps([asdict(table) for table in tables])
-    if not tables:
-        path.unlink(missing_ok=True)
-    elif not path.exists() or path.read_bytes() != content:
-        with atomic_file(path) as out:
-            out.write(content)
-
-
-def read_tables(paths: Iterable[str | Path]) -> list[TablePlan]:
-    """Read the tables beside the records of experiments."""
-    tables = []
-    for path in map(Path, paths):
-        file = (path if path.is_dir() else path.parent) / TABLES_FILE
-        if file.is_file():
-            try:
-                for table in orjson.loads(file.read_bytes()):
-                    lists = {name: tuple(value) for name, value in table.items() if isinstance(value, list)}
-                    tables.append(construct(TablePlan, "a table", {**table, **lists}))
-            except (ValueError, AttributeError, TypeError, ParameterError) as error:
-                message = f"holds no tables ({error})"
-                raise InputError(message, path=str(file), remedy="run the experiment again") from None
-    return tables
