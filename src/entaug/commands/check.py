@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import re
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Unpack
@@ -23,6 +26,8 @@ from entaug.formats.files import open_file
 from entaug.methods.statistics import CorpusStatistics, PhraseCounts
 
 _WINDOW = 256  # sentences that are parsed together
+_MAX_ERRORS = 20  # errors that are printed, and kinds of the others
+_PARTICULAR = re.compile(r"^.*?:\d+: |'[^']*'|\"[^\"]*\"|\d+")  # what errors of one kind differ in
 
 
 @dataclass(kw_only=True)
@@ -40,7 +45,7 @@ class CheckSummary(FileSummary):
         return int(bool(self.errors))
 
     def count_lines(self) -> Iterator[str]:
-        """Return the counts, for the user; the errors are printed when they are found."""
+        """Return the counts, for the user; the first errors are printed when they are found."""
         counts = self.counts
         if self.from_format:
             yield f"{self.input}: {self.from_format}"
@@ -55,6 +60,7 @@ class CheckSummary(FileSummary):
             yield "phrases: all, and those that hold a mention"
             yield from label_lines(self.phrases.phrases, self.phrases.with_mention)
         yield quantity(len(self.errors), "error") if self.errors else "no errors"
+        yield from _kind_lines(self.errors[_MAX_ERRORS:])
 
 
 @takes_data("input")
@@ -128,6 +134,25 @@ def check(
     return summary.finish(reading)
 
 
+def _kind_lines(errors: list[str]) -> Iterator[str]:
+    """The number of the errors that are not printed, and of each kind of them, with one of it."""
+    kinds: defaultdict[str, list[str]] = defaultdict(list)
+    for error in errors:
+        kinds[_PARTICULAR.sub("", error)].append(error)
+    if errors:
+        yield f"{len(errors):,} of them are not shown (all: --json), by kind:"
+    ordered = sorted(kinds.values(), key=len, reverse=True)
+    yield from (f"  {len(alike):>6,} such as {alike[0]}" for alike in ordered[:_MAX_ERRORS])
+    if rest := sum(map(len, ordered[_MAX_ERRORS:])):
+        yield f"  {rest:>6,} of {quantity(len(ordered) - _MAX_ERRORS, 'other kind')}"
+
+
+def _first_only(show: Callable[[str], object]) -> Callable[[str], object]:
+    """Show no more errors than are printed."""
+    numbers = itertools.count()
+    return lambda error: next(numbers) < _MAX_ERRORS and show(error)
+
+
 def _count_phrases(waiting: list[Sentence], parser: ConstituencyParser | None, counts: PhraseCounts | None) -> None:
     """Count the phrases of the waiting sentences, which are then no longer waiting."""
     if waiting and parser is not None and counts is not None:
@@ -140,5 +165,5 @@ COMMAND = Command(
     check,
     {"phrases": {"nargs": "?", "const": "projected", "metavar": "PARSER"}},
     (JSON, READING, COMPUTING),
-    values=lambda args: {} if args.json else {"on_error": print},
+    values=lambda args: {} if args.json else {"on_error": _first_only(print)},
 )
