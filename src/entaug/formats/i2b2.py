@@ -61,8 +61,8 @@ class I2b2(DocumentFolder):
 
     def texts_of(self, annotations: Path) -> list[Path]:
         name = annotations.with_suffix(".txt").name
-        folder = annotations.parent.parent
-        return [annotations.with_name(name), folder / "txt" / name, folder.parent / "test_data" / name]
+        folder = _above(annotations.parent)
+        return [annotations.with_name(name), folder / "txt" / name, _above(folder) / "test_data" / name]
 
     def read_document(
         self, name: str, annotations: Path, text: Path, dialect: I2b2Dialect, reading: ReadReport
@@ -108,6 +108,11 @@ class I2b2(DocumentFolder):
         for group in group_by_document(sentences):
             documents[_document_name(group[0])] += group
         write_documents(((name, _document_files(group)) for name, group in documents.items()), path)
+
+
+def _above(folder: Path) -> Path:
+    """The folder above one that may be the working directory or above it."""
+    return folder / ".." if folder.name in ("", "..") else folder.parent
 
 
 def _parse_concept(text: str, lines: list[list[str]], reading: ReadReport) -> tuple[int, Mention | None]:
