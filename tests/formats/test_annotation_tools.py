@@ -380,6 +380,24 @@ def test_gliner(tmp_path: Path, name: str, array: bool) -> None:
     assert first[1].id == "x"
 
 
+@pytest.mark.parametrize("name", ["gliner", "spacy-json", "chat"])
+def test_one_option_chooses_between_an_array_and_lines(tmp_path: Path, name: str) -> None:
+    def is_array(file: str) -> bool:
+        return (tmp_path / file).read_bytes()[:2] == b"[\n"
+
+    made = {f"{array}.{end}": array for array in (True, False, None) for end in ("json", "jsonl")}
+    for file, array in made.items():
+        entaug.write([SAID, SAID], tmp_path / file, name, array=array)
+        assert is_array(file) == (file.endswith(".json") if array is None else array), file
+        told = open_file(tmp_path / file).dialect.describe()
+        assert any(what in told for what in ("array", "JSON lines")) == (is_array(file) == file.endswith(".jsonl"))
+        entaug.write([SAID, SAID], tmp_path / f"again-{file}", like=tmp_path / file)
+        assert is_array(f"again-{file}") == is_array(file), "as it was"
+    for file, other in (("None.json", "other.jsonl"), ("None.jsonl", "other.json")):
+        entaug.write([SAID, SAID], tmp_path / other, like=tmp_path / file)
+        assert is_array(other) == other.endswith(".json"), "by the other extension"
+
+
 def test_gliner_is_what_its_own_scripts_load(tmp_path: Path) -> None:
     entaug.write([SAID, SAID.with_(spaces=None)], tmp_path / "a.json", "gliner")
     loaded = json.loads((tmp_path / "a.json").read_text())

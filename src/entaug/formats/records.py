@@ -276,6 +276,17 @@ def are_lines(path: Path) -> bool:
     return path.name.lower().removesuffix(".gz").endswith((".jsonl", ".jsonlines", ".ndjson"))
 
 
+def detect_array(path: Path) -> dict[str, Any]:
+    """The option ``array`` of a file whose extension does not say it."""
+    is_array = not has_lines(path)
+    return {"array": is_array} if is_array == are_lines(path) else {}
+
+
+def array_text(array: bool | None) -> str:
+    """The option ``array`` in the description of a layout."""
+    return "" if array is None else f", {'one JSON array' if array else 'JSON lines'}"
+
+
 def write_objects(path: Path, records: Iterable[bytes], *, is_array: bool | None) -> None:
     """Write records as one array or as JSON lines; None: as the extension says."""
     if not are_lines(path) if is_array is None else is_array:
