@@ -95,6 +95,7 @@ def test_a_test_set_is_read_and_scored_once_for_all_training_sets(
 ) -> None:
     check = _Check(Schedule(plan, prepare_splits(plan)))
     [[run, *_], *_] = check.runs.values()
+    assert run.split.test
     test = list(entaug.read(run.split.test))
     trains = [run.split.train, EXAMPLE / "dev.conll", run.split.train]
     scored = [score(test, test, entaug.read(train)) for train in trains]
@@ -220,7 +221,7 @@ def swap_sentences(value: dict[str, Any]) -> None:
         (set_config(train="0" * 16), InputError, "train 0000000000000000 instead of .*release of the corpus"),
         (set_config(test="0" * 16), InputError, "test 0000000000000000 instead of"),
         (set_config(entaug="0.0.1"), InputError, "entaug 0.0.1 instead of .*version of this installation"),
-        (set_config(computed={"device": "cuda", "precision": None}), InputError, "device cuda .* without --device"),
+        (set_config(computed={"device": "cuda", "precision": None}), InputError, "device cuda .* without `device`"),
         (set_config(steps=9), InputError, "steps 9 instead of 2"),
         (lambda value: value["config"].update(steps=9), InputError, "is not that of its configuration"),
         (lambda value: value.update(steps=9), InputError, "steps is 9, and the run has 2"),

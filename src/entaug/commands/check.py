@@ -14,7 +14,7 @@ from entaug.backends.protocols import ConstituencyParser
 from entaug.backends.resolve import resolve
 from entaug.commands.command import Command, FileSummary
 from entaug.commands.options import COMPUTING, JSON, READING
-from entaug.commands.output import label_lines, quantity
+from entaug.commands.output import label_lines, quantity, with_options
 from entaug.core.data import Sentence
 from entaug.core.progress import Progress, no_progress
 from entaug.errors import InputError
@@ -103,7 +103,7 @@ def check(
     models: list[LoadedModel] = []
     if phrases is not None:
         parser, summary.phrases = resolve("constituency_parser", phrases), PhraseCounts()
-        models = [LoadedModel("constituency_parser", phrases, parser, "--phrases")]
+        models = [LoadedModel("constituency_parser", phrases, parser, "`phrases=NAME`")]
     with rereadable_path(input) as path:
 
         def add_error(error: InputError) -> None:
@@ -165,5 +165,5 @@ COMMAND = Command(
     check,
     {"phrases": {"nargs": "?", "const": "projected", "metavar": "PARSER"}},
     (JSON, READING, COMPUTING),
-    values=lambda args: {} if args.json else {"on_error": _first_only(print)},
+    values=lambda args: {} if args.json else {"on_error": _first_only(lambda error: print(with_options(error)))},
 )

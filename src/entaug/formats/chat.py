@@ -135,7 +135,7 @@ class Chat(BufferedFormat):
             if text.startswith(before) and text.endswith(after) and len(text) >= len(before) + len(after):
                 text = text[len(before) : len(text) - len(after)]
             elif dialect.question != "{text}":
-                remedy = "correct the line, or pass --layout question={text}"
+                remedy = "correct the line, or pass `question='{text}'`"
                 raise InputError(f"the text is not given as in {dialect.question!r:.80}", remedy=remedy)
             for name in record.keys() - {*self.reserved_fields}:
                 reading.notes[f"field {name!r} left out"] += 1
@@ -272,7 +272,7 @@ def _locate(
         if span is None:
             what = f"mention {label} {words!r:.80} is not in the text, or is given more often than it is there"
             if dialect.missing == "error":
-                raise InputError(what, remedy="correct the answer, or pass --layout missing=skip to leave it out")
+                raise InputError(what, remedy="correct the answer, or pass `missing='skip'` to leave it out")
             reading.notes[f"left out: {what}"] += 1
             continue
         start, end = span

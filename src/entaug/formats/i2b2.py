@@ -127,7 +127,7 @@ def _parse_concept(text: str, lines: list[list[str]], reading: ReadReport) -> tu
             reading.repaired["mention across a line end left out"] += 1
             return line, None
         what = f"the mention begins in line {line} and ends in line {last_line} of the text"
-        raise InputError(what, remedy="correct it, or pass --repair to leave it out")
+        raise InputError(what, remedy="correct it, or pass `repair=True` to leave it out")
     tokens = lines[line - 1] if 0 < line <= len(lines) else []
     if not start <= last < len(tokens):
         what = f"tokens {start} to {last} of line {line}, which has {len(tokens)}"
@@ -136,7 +136,7 @@ def _parse_concept(text: str, lines: list[list[str]], reading: ReadReport) -> tu
     if there.lower().split() != words.lower().split():
         if not reading.repair:
             what = f"the mention says {words!r}, but at {line}:{start} the text has {there!r}"
-            raise InputError(what, remedy="correct it, or pass --repair to take the text")
+            raise InputError(what, remedy="correct it, or pass `repair=True` to take the text")
         reading.repaired["words of a mention replaced by those of the text"] += 1
     return line, Mention(label, ((start, last + 1),))
 

@@ -128,7 +128,7 @@ class SpacyJson(SpacyFormat):
         try:
             found = split_document(join_sentences([sentence])._replace(tokens=None), dialect, ReadReport())
         except InputError as error:
-            remedy = "write words, which give the tokens, or pass --misaligned cut"
+            remedy = "write words, which give the tokens, or pass `misaligned='cut'`"
             raise LossError(error.message, path=f"sentence {sentence.key}", remedy=remedy) from None
         return found[0].with_(id=sentence.id).with_fields(sentence.fields) if len(found) == 1 else sentence
 

@@ -29,7 +29,7 @@ _PLACE = ("corpus", "size", "tagger", "arm", "ratio", "seed", "subset_seed", "fo
 _SAME_CORPUS = "take the release of the corpus, and the subset_ids, that the plan names"
 _REMEDIES = {
     **dict.fromkeys(("train", "dev", "test", "tests"), _SAME_CORPUS),
-    "computed": "run the plan without --device and --precision: the environment of a record names them",
+    "computed": "run the plan without `device` and `precision`: the environment of a record names them",
     "entaug": "run the plan with the version of this installation",
 }
 ENVIRONMENT = ("python", "torch", "transformers", "device", "precision")
