@@ -68,6 +68,7 @@ def read_records(
                 yield sentence.with_(id=None) if is_repeated else sentence
         except InputError as error:
             is_empty = False
+            error.remedy = error.remedy or "correct it, or leave it out"
             error.locate(str(path or ""), number if unit == "" else None, f"{unit} {number}" if unit else "")
             reading.fault(error)
     if is_empty and is_whole:
@@ -135,7 +136,7 @@ def several_parts(names: Iterable[str], name: str | None = None) -> InputError:
     what = f"holds no part {name!r}" if name else "holds several parts"
     if name == NO_CHOICE:
         return InputError(f"{what}: {', '.join(listed)}", remedy="save the one to read as a file of its own")
-    return InputError(f"{what}: {', '.join(listed)}", remedy=f"choose one, such as --layout split_name={listed[0]}")
+    return InputError(f"{what}: {', '.join(listed)}", remedy=f"choose one, such as `split_name='{listed[0]}'`")
 
 
 def peek_records(path: Path, limit: int = 100, sizes: Iterable[int] = _PEEK_SIZES) -> tuple[list[Any], bool]:
