@@ -416,7 +416,7 @@ def test_gzip_without_its_extension_has_a_remedy_for_streams_too(
 def test_values_with_commas(tmp_path: Path) -> None:
     for text in ("token,tag\nAda,B-PER\nsang,O\n", "Ada;B-PER\nsang;O\n"):
         (tmp_path / "a.conll").write_text(text)
-        with pytest.raises(InputError, match=r"no column holds tags .*; name .* another format with --from"):
+        with pytest.raises(InputError, match=r"no column holds tags .*; name .* another format with `format`"):
             entaug.read(tmp_path / "a.conll")
         (tmp_path / "b.csv").write_text(text)
         for path, name in ((tmp_path / "b.csv", None), (tmp_path / "a.conll", "table")):

@@ -74,6 +74,8 @@ def check(
 ) -> CheckSummary:
     r"""Report every error of a corpus with its line number, and count sentences, tokens and mentions.
 
+    The program prints the first 20 errors, and counts the others by kind; ``--json`` has all of them.
+
     Args:
         input: the file, or ``"-"`` for standard input.
         phrases: also count phrases by category, as this constituency parser, or the one of this name, gives them to the

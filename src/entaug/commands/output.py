@@ -29,7 +29,6 @@ def set_parser(parser: argparse.ArgumentParser) -> None:
 
 def with_options(text: str, *, writes: bool = False) -> str:
     """A message of the library with options of the command in the place of the parameters that it names."""
-    from entaug.formats.files import is_option
 
     def option(match: re.Match[str], *, writes: bool = writes) -> str:
         name, value = match.groups()
@@ -38,6 +37,8 @@ def with_options(text: str, *, writes: bool = False) -> str:
                 is_flag = value is None or action.nargs == 0
                 flag = next(one for one in action.option_strings if one.startswith("--"))
                 return flag if is_flag else f"{flag} {_plain(value)}"
+        from entaug.formats.files import is_option
+
         layout = "to_layout" if writes else "layout"
         if value is None or layout not in _actions or not is_option(name):
             return match[0]
