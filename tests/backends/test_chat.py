@@ -556,7 +556,7 @@ def test_the_first_answer_stays(tmp_path: Path) -> None:
 def test_a_file_that_cannot_hold_answers_is_an_error(tmp_path: Path, content: bytes | None) -> None:
     path = tmp_path / "answers"
     path.mkdir() if content is None else path.write_bytes(content)
-    with pytest.raises(OutputError, match="name another file by --answers"):
+    with pytest.raises(OutputError, match="name another file by `answers`"):
         AnswerCache(path)
 
 

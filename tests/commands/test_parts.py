@@ -99,7 +99,7 @@ def test_what_does_not_fit_is_refused(tmp_path: Path, capsys: pytest.CaptureFixt
         return said
 
     second.unlink()
-    assert "1 of 3 parts missing: 2; write them: entaug augment --part 2/3" in refusal()
+    assert "1 of 3 parts missing: 2; write them, as part 2/3" in refusal()
     augment_part(gold, folder, create_augmenter("sis", seed=1), Part(2, 3))
     assert "differs from" in (said := refusal())
     assert "in input, options, version or models (key, signature); merge the parts of one run" in said
@@ -109,12 +109,12 @@ def test_what_does_not_fit_is_refused(tmp_path: Path, capsys: pytest.CaptureFixt
     (folder / "part-2-of-3.jsonl.gz").unlink()
     lines = gzip.decompress(content).splitlines(keepends=True)
     for damaged, message in (
-        (lines[:-1], "is not complete; write it again: --part 2/3 --force"),
-        (lines[:5], "is not complete; write it again: --part 2/3 --force"),
-        ([*lines[:5], b"[1,", *lines[6:]], "is damaged; write it again: --part 2/3 --force"),
-        (lines[1:], "is not a part; name those that entaug augment --part wrote"),
-        ([*lines, lines[1]], "is not complete; write it again: --part 2/3 --force"),
-        ([*lines[:2], lines[3], lines[2], *lines[4:]], "was changed after it was written; write it again"),
+        (lines[:-1], "is not complete; write part 2/3 again"),
+        (lines[:5], "is not complete; write part 2/3 again"),
+        ([*lines[:5], b"[1,", *lines[6:]], "is damaged; write part 2/3 again"),
+        (lines[1:], "is not a part; name parts as entaug augment writes them"),
+        ([*lines, lines[1]], "is not complete; write part 2/3 again"),
+        ([*lines[:2], lines[3], lines[2], *lines[4:]], "was changed after it was written; write part 2/3 again"),
         ([lines[0], lines[1].replace(b"\\tO", b"\\tB-PER", 1), *lines[2:]], "was changed after it was written"),
         ([lines[0].replace(b'"with_gold":true', b'"with_gold":false'), *lines[1:]], "has a damaged first line"),
     ):

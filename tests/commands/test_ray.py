@@ -150,7 +150,7 @@ def test_a_worker_that_differs_is_an_error(
 def test_methods_that_ask_a_server_are_refused(tmp_path: Path, inline: None) -> None:
     method: Any = make("rewrite").load()
     method.generator_.remote_host = "example.org"
-    with pytest.raises(ParameterError, match=r"asks .* behind a server.*; leave out --jobs and --executor"):
+    with pytest.raises(ParameterError, match=r"asks .* behind a server.*; leave out `jobs` and `executor`"):
         on_ray(TRAIN, tmp_path / "o.conll", method)
 
 
@@ -167,9 +167,9 @@ def test_actors_follow_from_cluster_and_method() -> None:
     assert chosen((8, 0), (4, 0), (0, 0)) == Pool(3, 4)
     assert chosen((8, 0), (4, 0), jobs=2) == Pool(2, 4)
     assert chosen((2, 0), jobs=2) == Pool(2, 1)
-    with pytest.raises(ParameterError, match="the cluster has no GPU; leave out --device"):
+    with pytest.raises(ParameterError, match="the cluster has no GPU; leave out `device`"):
         chosen((8, 0), device="cuda")
-    with pytest.raises(ParameterError, match="the cluster has 8 CPUs; pass --jobs 8 at most"):
+    with pytest.raises(ParameterError, match="the cluster has 8 CPUs; pass `jobs=8` at most"):
         chosen((8, 0), jobs=9)
     with pytest.raises(ParameterError, match="the cluster has 0 CPUs; start more machines"):
         chosen((0, 0))

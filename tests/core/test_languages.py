@@ -173,7 +173,7 @@ def test_filters_stop_too(german: Path) -> None:
     gold = list(entaug.read(german))
     synonyms = FakeLexicon({"weit": ["fern"]})
     method = create_augmenter("sr", lexicon=synonyms)
-    with pytest.raises(InputError, match=r"lexicon fake serves English, and the text looks German.*--lexicon"):
+    with pytest.raises(InputError, match=r"lexicon fake serves English, and the text looks German.*`lexicon=NAME`"):
         method.fit(gold)
     with pytest.raises(InputError, match="serves English"):
         method.load().check_languages(gold)

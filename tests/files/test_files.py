@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import io
 import os
@@ -16,7 +17,7 @@ import pytest
 
 from entaug.errors import InputError, OutputError
 from entaug.files import atomic, streams
-from entaug.files.atomic import atomic_file, atomic_folder
+from entaug.files.atomic import atomic_file, atomic_folder, atomic_path, output_error
 from entaug.files.streams import read_line_chunks, rereadable_path
 
 POSIX = pytest.mark.skipif(os.name != "posix", reason="asks the system about processes")
@@ -240,3 +241,11 @@ def test_a_folder_that_may_not_be_read_is_an_error_of_the_input(
 
     assert main(["check", str(folder)]) == 2
     folder.chmod(0o700)
+
+
+def test_an_error_names_the_output_not_its_temporary_place(tmp_path: Path) -> None:
+    for inner in ("", "/text/a.ann"):
+        with pytest.raises(OutputError) as caught, atomic_path(tmp_path / "a.csv") as new:
+            raise output_error(Path(f"{new}{inner}"), OSError(errno.ENOSPC, "No space left on device"))
+        assert str(caught.value).startswith(f"{tmp_path}/a.csv{inner}: cannot be written (No space left on device)")
+    assert not list(tmp_path.iterdir())

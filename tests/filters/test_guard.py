@@ -400,9 +400,9 @@ def test_a_language_without_sources_is_a_note() -> None:
     german = [labelled(f"der Hund und die Katze sind nicht in dem Haus von [{name}]PER") for name in ("Ada", "Bo")] * 9
     words, entities = notes_of(german)
     assert words.startswith("the label guard does not find names without a capital of their own")
-    assert words.endswith("because there is no list of words for German; name one: --filter guard:word_cases=NAME")
+    assert words.endswith("because there is no list of words for German; name one: `filters='guard:word_cases=NAME'`")
     assert entities.endswith(
-        "because there is no recogniser for German; name one: --filter guard:entity_recognizer=NAME"
+        "because there is no recogniser for German; name one: `filters='guard:entity_recognizer=NAME'`"
     )
     assert notes_of(german, word_cases=None) == [entities]
 

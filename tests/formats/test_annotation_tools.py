@@ -380,6 +380,24 @@ def test_gliner(tmp_path: Path, name: str, array: bool) -> None:
     assert first[1].id == "x"
 
 
+@pytest.mark.parametrize("name", ["gliner", "spacy-json", "chat"])
+def test_one_option_chooses_between_an_array_and_lines(tmp_path: Path, name: str) -> None:
+    def is_array(file: str) -> bool:
+        return (tmp_path / file).read_bytes()[:2] == b"[\n"
+
+    made = {f"{array}.{end}": array for array in (True, False, None) for end in ("json", "jsonl")}
+    for file, array in made.items():
+        entaug.write([SAID, SAID], tmp_path / file, name, array=array)
+        assert is_array(file) == (file.endswith(".json") if array is None else array), file
+        told = open_file(tmp_path / file).dialect.describe()
+        assert any(what in told for what in ("array", "JSON lines")) == (is_array(file) == file.endswith(".jsonl"))
+        entaug.write([SAID, SAID], tmp_path / f"again-{file}", like=tmp_path / file)
+        assert is_array(f"again-{file}") == is_array(file), "as it was"
+    for file, other in (("None.json", "other.jsonl"), ("None.jsonl", "other.json")):
+        entaug.write([SAID, SAID], tmp_path / other, like=tmp_path / file)
+        assert is_array(other) == other.endswith(".json"), "by the other extension"
+
+
 def test_gliner_is_what_its_own_scripts_load(tmp_path: Path) -> None:
     entaug.write([SAID, SAID.with_(spaces=None)], tmp_path / "a.json", "gliner")
     loaded = json.loads((tmp_path / "a.json").read_text())
@@ -440,7 +458,7 @@ def test_label_studio(tmp_path: Path) -> None:
     list(opened.sentences(reading))
     assert reading.notes == {
         "further annotation of a task not read": 1,
-        "task without an annotation (it has predictions: --layout annotations=predictions reads them) left out": 1,
+        "task without an annotation (it has predictions: `annotations='predictions'` reads them) left out": 1,
     }
     first, second, written = again(path, "label-studio", "b.json")
     assert same(first[0], SAID)
@@ -493,7 +511,7 @@ def test_label_studio_units(tmp_path: Path) -> None:
     [s] = open_file(path).sentences(reading)
     assert same(s, SAID)
     note = "offsets count UTF-16 units: of 2 ranges where that matters, 2 fit words as UTF-16 units and 0 as characters"
-    assert reading.notes[f"{note}; to change it: --layout offsets=characters"] == 1
+    assert reading.notes[f"{note}; to change it: `offsets='characters'`"] == 1
     written = again(path, "label-studio", "b.json")[2]
     assert written[0]["annotations"] == old["annotations"]
     entaug.write([s], tmp_path / "c.json", "label-studio", like=path, offsets="characters")
@@ -523,7 +541,7 @@ def test_label_studio_predictions_alone(tmp_path: Path) -> None:
     predicted["predictions"] = [{"id": 1, "result": result, "score": 0.5, "model_version": "m"}]
     path = put(tmp_path, "a.json", predicted, array=True)
     assert open_file(path).format.name == "label-studio"
-    what = "task without an annotation (it has predictions: --layout annotations=predictions reads them) left out"
+    what = "task without an annotation (it has predictions: `annotations='predictions'` reads them) left out"
     with pytest.raises(InputError) as caught:
         entaug.read(path)
     assert what in str(caught.value)
@@ -576,7 +594,7 @@ def test_label_studio_regions_of_another_text_of_the_task(tmp_path: Path, has_wo
     path = put(tmp_path, "a.json", {"id": 1, "data": data, "annotations": [{"result": results}]}, array=True)
     corpus = entaug.read(path)
     assert [mention.label for mention in corpus[0].mentions] == ["PER", "LOC"]
-    assert corpus.notes == ("region of another text of its task left out (--layout to_name=title reads that one)",)
+    assert corpus.notes == ("region of another text of its task left out (`to_name='title'` reads that one)",)
     entaug.convert(path, tmp_path / "b.json")
     written = orjson.loads((tmp_path / "b.json").read_bytes())[0]["annotations"][0]["result"]
     assert {(r["to_name"], *r["value"]["labels"]) for r in written} == {
@@ -802,7 +820,7 @@ FAULTY: list[tuple[str, dict[str, Any], str]] = [
     ("doccano", {"label": [[-1, 3, "X"]]}, "(-1-3) is empty or outside the text of 3 characters"),
     ("doccano", {"label": [[0, 10**30, "X"]]}, "is empty or outside the text"),
     ("doccano", {"label": [[3, 0, "X"]]}, "is empty or outside the text"),
-    ("doccano", {"label": [[0, 1, "X"]]}, "begins or ends within the token 'Ada'; pass --misaligned"),
+    ("doccano", {"label": [[0, 1, "X"]]}, "begins or ends within the token 'Ada'; pass `misaligned="),
     ("doccano", {"label": [[0, 3, "X"]] * 2}, "is given twice; remove one"),
     ("doccano", {"label": [{"label": "X"}]}, "offsets must be whole numbers, not None and None"),
     ("prodigy", {"text": None}, "no string 'text' in the object"),

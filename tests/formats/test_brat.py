@@ -443,7 +443,7 @@ def test_faults_of_files_and_folders(tmp_path: Path) -> None:
         ("utf8a", "x", b"T1\tX 0 1\t\xe9\n", r"utf8a\.ann:1: not UTF-8"),
         ("utf16", "x".encode("utf-16"), "", "UTF-16"),
         ("mac", "a b", "T1\tX 0 1\ta\rT2\tX 2 3\tb\r", r"mac\.ann:1: lines end with lone carriage returns"),
-        ("odd", "Babbage's", "A1\tX T1\nT1\tX 0 4\tBabb\n", r"odd\.ann:2: mention X 'Babb' .* --misaligned cut"),
+        ("odd", "Babbage's", "A1\tX T1\nT1\tX 0 4\tBabb\n", r"odd\.ann:2: mention X 'Babb' .* `misaligned='cut'`"),
         ("twice", "a  b", "T1\tX 0 4\ta  b\nT2\tX 0 1;3 4\ta b\n", r"twice\.ann:2: .* given twice"),
     ]
     for name, text, ann, message in cases:

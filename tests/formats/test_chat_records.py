@@ -135,7 +135,7 @@ def test_places_are_found_in_order(tmp_path: Path) -> None:
 def test_a_mention_that_is_not_in_the_text_is_named(tmp_path: Path) -> None:
     answer = [{"text": "Mira", "type": "PER"}, {"text": "Zoe", "type": "PER"}, {"text": "Mira", "type": "PER"}]
     path = put(tmp_path, conversation("Bo ran", []), conversation("Mira ran", answer))
-    with pytest.raises(InputError, match=r"a\.jsonl:2: mention PER 'Zoe' is not in the text, .* --layout missing=skip"):
+    with pytest.raises(InputError, match=r"a\.jsonl:2: mention PER 'Zoe' is not in the text, .* `missing='skip'`"):
         entaug.read(path)
     sentences_, notes = told(path, missing="skip")
     assert sentences_ == ["Bo ran", "[Mira]PER ran"]
@@ -155,7 +155,7 @@ def test_a_place_that_the_words_do_not_tell_is_a_named_loss(tmp_path: Path) -> N
     entaug.convert(source, tmp_path / "b.jsonl", to_format="chat")
     entaug.write(second, source)
     with pytest.raises(
-        LossError, match=r"cannot store place of a mention among several .* pass --allow-loss place to drop it"
+        LossError, match=r"cannot store place of a mention among several .* pass `allow_loss=\['place'\]` to drop it"
     ):
         entaug.convert(source, tmp_path / "c.jsonl", to_format="chat")
     entaug.convert(source, tmp_path / "c.jsonl", to_format="chat", write_options={"offsets": True})

@@ -65,19 +65,26 @@ def test_repair_keeps_token_and_tag_and_counts(tmp_path: Path) -> None:
     sentences = list(open_file(path).sentences(reading))
     assert [s.tokens for s in sentences] == [("Vera", "left"), ("Bonn",), ("won",)]
     assert reading.repaired == {"ragged rows, only token and tag kept": 2}
-    with pytest.raises(InputError, match="or pass --repair to keep only token and tag"):
+    with pytest.raises(InputError, match="or pass `repair=True` to keep only token and tag"):
         entaug.read(path)
     with pytest.raises(
-        InputError, match="2 columns where 3 are expected; correct the line, or name the --separator an"
+        InputError, match="2 columns where 3 are expected; correct the line, or name the `separator` an"
     ):
         entaug.read(put(tmp_path, "b.conll", "B-PER Vera NN\nO left VB\n\nB-LOC Bonn\n"))
+
+
+def test_repair_is_not_advised_where_it_does_not_help(tmp_path: Path) -> None:
+    path = put(tmp_path, "a.conll", "Vera NN B-PER\nleft VB O\n\nBonn NN\n")
+    for repair in (False, True):
+        with pytest.raises(InputError, match=r"a\.conll:4: 2 columns where 3 are expected; [^`]*`separator`[^`]*$"):
+            entaug.read(path, repair=repair)
 
 
 def test_repair_splits_rows_of_another_separator(tmp_path: Path) -> None:
     path = put(tmp_path, "a.conll", "Vera\tB-PER\nleft\tO\n\n" * 900 + "in _ _ O\nBonn _ _ B-LOC\n")
     [*_, last] = open_file(path).sentences(ReadReport(repair=True))
     assert (last.tokens, last.iob()) == (("in", "Bonn"), ["O", "B-LOC"])
-    with pytest.raises(InputError, match=r"1 column where 2 are expected; .* or pass --repair"):
+    with pytest.raises(InputError, match=r"1 column where 2 are expected; .* or pass `repair=True`"):
         entaug.read(path)
 
 
@@ -106,7 +113,7 @@ def test_all_sentences_of_a_file_are_written_with_the_same_columns(tmp_path: Pat
 
 def test_a_column_that_comes_late_is_a_loss(tmp_path: Path) -> None:
     entaug.write([POS] * 150 + [BOTH], tmp_path / "a.jsonl")
-    with pytest.raises(EntaugError, match=r"cannot store column 'lemma' \(once\); pass --allow-loss column to drop it"):
+    with pytest.raises(EntaugError, match=r"cannot store column 'lemma' \(once\); pass `allow_loss=\['column'\]` to"):
         entaug.convert(tmp_path / "a.jsonl", tmp_path / "a.conll")
     assert entaug.convert(tmp_path / "a.jsonl", tmp_path / "a.conll", allow_loss=["column"]).lost == {
         "column 'lemma'": 1
@@ -215,7 +222,7 @@ Bonn\tB-LOC\tO\tO
 def note(column: int, used: str, every: str) -> str:
     return (
         f"mention in column {column} not read, tags are in column {used} "
-        f"(nested mentions of all: --tag-columns {every}; of this column alone: --tag-column {column})"
+        f"(nested mentions of all: `tag_columns='{every}'`; of this column alone: `tag_column={column}`)"
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import io
 import json
 import os
 import shutil
@@ -14,12 +16,13 @@ import entaug
 from entaug.commands.main import main
 from entaug.core.data import Sentence
 from entaug.core.mentions import Mention
-from entaug.errors import InputError, LossError, OutputError, ParameterError
+from entaug.errors import EntaugError, InputError, LossError, OutputError, ParameterError
 from entaug.formats.base import NO_MENTION, ReadReport
 from entaug.formats.buffered import BufferedFormat
 from entaug.formats.files import FORMATS, find_format, open_file, target
 from entaug.methods import create_augmenter
 from entaug.methods.augment import augment_file
+from helpers.command_line import fails
 
 ADA = Sentence(["Ada", "sang", "."], [Mention("PER", [(0, 1)])])
 BO = Sentence(["Bo", "left", "."], [Mention("PER", [(0, 1)])])
@@ -54,7 +57,7 @@ def test_force_replaces_a_folder_that_the_format_wrote(tmp_path: Path, pair: tup
     out, fresh = tmp_path / "out", tmp_path / "fresh"
     entaug.convert(pair[0], out, to_format=name, allow_loss=["all"])
     old = files(out)
-    with pytest.raises(OutputError, match="--force to replace"):
+    with pytest.raises(OutputError, match="`force=True` to replace"):
         entaug.convert(pair[1], out, to_format=name, allow_loss=["all"])
     assert files(out) == old
     entaug.convert(pair[1], fresh, to_format=name, allow_loss=["all"])
@@ -379,20 +382,47 @@ JSON = [
 @pytest.mark.parametrize("content", JSON)
 def test_json_under_the_name_of_columns(tmp_path: Path, content: str) -> None:
     (tmp_path / "a.conll").write_text(content)
-    with pytest.raises(InputError, match=r"no column holds tags .*; name .* another format with --from"):
+    with pytest.raises(InputError, match=r"no column holds tags .*; name .* another format with `format`"):
         entaug.read(tmp_path / "a.conll")
+
+
+@pytest.mark.parametrize("record", ['{"tokens":[]}', '{"tokens":[""]}', '{"tokens":["a",null]}'])
+def test_a_fault_of_a_sentence_has_a_remedy(tmp_path: Path, record: str) -> None:
+    (tmp_path / "a.jsonl").write_text('{"tokens":["a"]}\n' + record)
+    with pytest.raises(InputError, match=r"a\.jsonl:2: .*token.*; correct it, or leave it out$"):
+        entaug.read(tmp_path / "a.jsonl")
+
+
+def test_an_empty_path_is_not_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.txt").write_text("Ada")
+    (tmp_path / "a.ann").write_text("T1\tPER 0 3\tAda\n")
+    monkeypatch.chdir(tmp_path)
+    for read in (entaug.read, entaug.stream, entaug.check):
+        with pytest.raises(EntaugError, match="a path is empty; name a file or a folder"):
+            read("")  # as a shell makes of "$FILE" where it is not set
+    assert len(entaug.read(".")) == 1
+
+
+def test_gzip_without_its_extension_has_a_remedy_for_streams_too(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packed = io.TextIOWrapper(io.BytesIO(gzip.compress(b"Ada B-PER\n")))
+    monkeypatch.setattr("sys.stdin", packed)
+    assert "<stdin>: is gzip, not CoNLL columns; let its name end in .gz, or unpack it: gunzip" in fails(
+        capsys, 2, "check", "-"
+    )
 
 
 def test_values_with_commas(tmp_path: Path) -> None:
     for text in ("token,tag\nAda,B-PER\nsang,O\n", "Ada;B-PER\nsang;O\n"):
         (tmp_path / "a.conll").write_text(text)
-        with pytest.raises(InputError, match=r"no column holds tags .*; name .* another format with --from"):
+        with pytest.raises(InputError, match=r"no column holds tags .*; name .* another format with `format`"):
             entaug.read(tmp_path / "a.conll")
         (tmp_path / "b.csv").write_text(text)
         for path, name in ((tmp_path / "b.csv", None), (tmp_path / "a.conll", "table")):
             assert entaug.read(path, name)[0].mentions == (Mention("PER", [(0, 1)]),), "the remedy works"
     (tmp_path / "c.conll").write_text("Ada, here\nsang, there\n")
-    with pytest.raises(InputError, match="name it with --tag-column"):
+    with pytest.raises(InputError, match="name it with `tag_column`"):
         entaug.read(tmp_path / "c.conll")
 
 

@@ -168,7 +168,7 @@ def test_ids_and_texts_pass_between_formats(tmp_path: Path) -> None:
     path = put(tmp_path, "a.jsonl", b"\n".join(map(orjson.dumps, sources)))
     for separator in ("tab", "space"):
         out = tmp_path / f"{separator}.conll"
-        with pytest.raises(LossError, match=r"cannot store text \(once\); pass --allow-loss text"):
+        with pytest.raises(LossError, match=r"cannot store text \(once\); pass `allow_loss=\['text'\]"):
             entaug.convert(path, out, write_options={"separator": separator})
         assert not out.exists()
         summary = entaug.convert(path, out, write_options={"separator": separator}, allow_loss=["text"])
@@ -457,7 +457,7 @@ def test_losses_are_of_known_kinds(tmp_path: Path) -> None:
     path = put(tmp_path, "a.jsonl", b'{"tokens":["a"],"entities":[],"source":"s"}\n')
     with pytest.raises(ParameterError, match="unknown kind of content: 'quux'; choose from id, text"):
         entaug.convert(path, tmp_path / "b.conll", allow_loss=["quux"])
-    with pytest.raises(LossError, match=r"cannot store field 'source' \(once\); pass --allow-loss field to drop"):
+    with pytest.raises(LossError, match=r"cannot store field 'source' \(once\); pass `allow_loss=\['field'\]` to drop"):
         entaug.convert(path, tmp_path / "b.conll")
     (tmp_path / "in").mkdir()
     folder = tmp_path / "brat"

@@ -399,9 +399,7 @@ def test_the_library_loads_our_folder_and_we_its(tmp_path: Path, hf: Any) -> Non
     assert list(entaug.read(tmp_path / "theirs")) == [GOLD[1], GOLD[0]]
     parts = hf.DatasetDict({"train": made, "dev": made.select([1])})
     parts.save_to_disk(str(tmp_path / "parts"))
-    with pytest.raises(
-        InputError, match="holds several parts: train, dev; choose one, such as --layout split_name=train"
-    ):
+    with pytest.raises(InputError, match="holds several parts: train, dev; choose one, such as `split_name='train'`"):
         entaug.read(tmp_path / "parts")
     assert list(entaug.read(tmp_path / "parts", split_name="dev")) == [GOLD[1]]
     with pytest.raises(InputError, match="no part 'test'"):

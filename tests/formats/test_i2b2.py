@@ -53,6 +53,23 @@ def test_a_pair_of_files_and_the_folders_of_the_corpus(tmp_path: Path) -> None:
     assert len(open_file(corpus).source_files()) == 6, "relations are not read"
 
 
+@pytest.mark.parametrize(("concepts", "texts"), [("concept", "txt"), ("reports/concepts", "test_data")])
+def test_a_path_within_the_folder_of_concepts_finds_its_texts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, concepts: str, texts: str
+) -> None:
+    put(tmp_path / concepts)
+    (tmp_path / texts).mkdir()
+    shutil.move(tmp_path / concepts / "record-13.txt", tmp_path / texts)
+    (tmp_path / concepts / "beth").mkdir()
+    gold = list(entaug.read(tmp_path / concepts))
+    for folder, paths in ((".", (concepts,)), (concepts, (".", "record-13.con", "./record-13.con"))):
+        monkeypatch.chdir(tmp_path / folder)
+        for path in paths:
+            assert list(entaug.read(path)) == gold, path
+    monkeypatch.chdir(tmp_path / concepts / "beth")
+    assert list(entaug.read("..")) == gold
+
+
 def test_an_unchanged_document_keeps_its_lines(tmp_path: Path) -> None:
     gold = entaug.read(put(tmp_path / "in"))
     entaug.write(gold, tmp_path / "out", "i2b2")

@@ -67,7 +67,7 @@ def test_labels_in_an_attribute_and_other_attributes(tmp_path: Path) -> None:
     entaug.write(corpus, tmp_path / "b.txt", like=path)
     assert (tmp_path / "b.txt").read_text() == text
     own = Sentence(["Ada"], [Mention("a b", [(0, 1)])])
-    with pytest.raises(LossError, match="'a b' is no name of a tag; pass --to-layout attribute=TYPE"):
+    with pytest.raises(LossError, match="'a b' is no name of a tag; pass `attribute=TYPE`"):
         entaug.write([own], tmp_path / "c.xml", "inline")
     with pytest.raises(LossError, match="'title' is no name of a tag"):
         entaug.write([own.with_(mentions=[Mention("title", [(0, 1)])])], tmp_path / "c.xml", "inline")
@@ -85,7 +85,7 @@ def test_a_document_in_a_file(tmp_path: Path) -> None:
     told, reading = read(path)
     assert told == ["A [Mira]PER story", "First .", "But [New York]LOC is big .", "End [Bo]PER"]
     assert reading.notes == {
-        "tags of the structure, which are no mentions: TITLE, p (--layout structure=NAMES)": 1,
+        "tags of the structure, which are no mentions: TITLE, p (`structure=NAMES`)": 1,
         "comment left out": 1,
     }
     with pytest.raises(LossError, match=r"inline tags cannot store text \(once\)"):
@@ -133,7 +133,7 @@ def test_mentions_in_brackets_are_refused(tmp_path: Path) -> None:
         ("<PER>Mira</PER> ran .\nMira</PER> ran .\n", ":2: mismatched tag at character 7; close each tag in its line"),
         ("<PER>Mira <LOC>in</PER> a</LOC> .\n", ":1: mismatched tag at character 20 (<LOC> is open)"),
         ("<PER>Mira</PER> ran .\na < b\n", ":2: not well-formed (invalid token) at character 4; close each tag in its"),
-        ("<PER>Mira</PER> at AT&T .\n", ":1: '&' stands for no character; write &amp; for &, or pass --repair"),
+        ("<PER>Mira</PER> at AT&T .\n", ":1: '&' stands for no character; write &amp; for &, or pass `repair=True`"),
         ("<PER>Mira</PER> &lol; .\n", ":1: '&lol;' stands for no character"),
         ("<PER>Mira</PER> <b/> .\n", ":1: <b> holds no words; remove it, or let it be a part of the structure"),
         ("<PER>Mira</PER> ran .\n<PER> </PER> .\n", ":2: mention PER (0-1) is white space alone"),
@@ -184,7 +184,7 @@ def test_what_cannot_be_written_is_refused(tmp_path: Path) -> None:
             "the mention Y 'b c' crosses another; write",
         ),
         (Sentence(words, [Mention("X", [(0, 1), (2, 3)])]), "discontinuous mention"),
-        (Sentence(["a b"]), "the token 'a b' holds white space; write JSON lines, or pass --to-layout words=rules"),
+        (Sentence(["a b"]), "the token 'a b' holds white space; write JSON lines, or pass `words='rules'`"),
         (Sentence(["a\x01"]), "holds a control character"),
     ):
         with pytest.raises(LossError, match=message):

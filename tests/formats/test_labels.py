@@ -94,7 +94,7 @@ def test_arrays_are_read_like_lines(tmp_path: Path, name: str) -> None:
 
 def test_tags_that_are_numbers_need_names(tmp_path: Path) -> None:
     path = lines(tmp_path / "a.jsonl", {"tokens": TOKENS, "tags": [1, 2, 0, 0, 3, 0]})
-    with pytest.raises(InputError, match=r"a\.jsonl:1: the numbers in 'tags' have no names; .*--layout names="):
+    with pytest.raises(InputError, match=r"a\.jsonl:1: the numbers in 'tags' have no names; .*`names="):
         read(path)
     names = "O,B-PER,I-PER,B-LOC"
     [sentence], _ = read(path, names=names)
@@ -167,7 +167,7 @@ def test_where_ends_may_be_last_tokens_this_is_said(tmp_path: Path) -> None:
     [sentence], [note] = read(path)
     assert sentence.mentions == (Mention("PER", [(0, 1)]),)
     assert "'spans'" in note
-    assert "--layout ends=inclusive" in note
+    assert "`ends='inclusive'`" in note
     [sentence], notes = read(path, ends="inclusive")
     assert (sentence.mentions, notes) == (MENTIONS[:1], [])
 
@@ -231,7 +231,7 @@ def test_our_lines_with_text_are_not_taken_for_labels_by_characters(tmp_path: Pa
 )
 def test_a_part_of_a_file_with_several_is_chosen(tmp_path: Path, records: list[Any]) -> None:
     path = whole(tmp_path / "a.json", {"train": records, "dev": [*records, *records]})
-    with pytest.raises(InputError, match=r"holds several parts: train, dev; .*--layout split_name=train"):
+    with pytest.raises(InputError, match=r"holds several parts: train, dev; .*`split_name='train'`"):
         read(path)
     assert [len(read(path, split_name=name)[0]) for name in ("train", "dev")] == [1, 2]
     with pytest.raises(InputError, match="holds no part 'test': train, dev"):
@@ -248,7 +248,7 @@ def test_a_long_file_of_parts_is_recognised(tmp_path: Path, monkeypatch: pytest.
 
 def test_prodigy_names_the_field_that_it_does_not_read(tmp_path: Path) -> None:
     path = lines(tmp_path / "a.jsonl", TEXT_RECORDS["objects"])
-    with pytest.raises(InputError, match=r"'entities' may hold labels.*--from prodigy"):
+    with pytest.raises(InputError, match=r"'entities' may hold labels.*`format='prodigy'`"):
         read(path, format="prodigy")
 
 
@@ -275,7 +275,7 @@ def test_span_groups_of_any_name(tmp_path: Path) -> None:
     path = docbin(tmp_path / "a.spacy", {"people": PEOPLE})
     assert read(path)[0][0].mentions == MENTIONS[:1]
     path = docbin(tmp_path / "a.spacy", {"people": PEOPLE, "parts": PARTS})
-    with pytest.raises(InputError, match=r"several groups of spans: 'parts', 'people'; .*--layout spans_key="):
+    with pytest.raises(InputError, match=r"several groups of spans: 'parts', 'people'; .*`spans_key="):
         read(path)
     [sentence], [note] = read(path, spans_key="people")
     assert sentence.mentions == MENTIONS[:1]

@@ -87,7 +87,7 @@ def test_the_whole_file_decides(tmp_path: Path, name: str, unit: str) -> None:
     assert found == [w for _, w in texts]
     titles = {"utf16": "UTF-16 units", "graphemes": "grapheme clusters", "bytes": "bytes of UTF-8"}
     assert note.startswith(f"offsets count {titles[unit]}: of 5 ranges where that matters, 5 fit words as")
-    assert note.endswith("as characters; to change it: --layout offsets=characters")
+    assert note.endswith("as characters; to change it: `offsets='characters'`")
     if (name, unit) == ("prodigy", "graphemes"):  # the tokens of spaCy, which are written too, divide clusters
         with pytest.raises(LossError, match="within a grapheme cluster"):
             entaug.write(entaug.read(path), tmp_path / "b.jsonl", like=path)
@@ -114,7 +114,7 @@ def test_an_ambiguous_unit_is_said(tmp_path: Path, name: str) -> None:
     assert found == [["C"]]
     assert note == (
         "offsets may count UTF-16 units and were read as characters: of 1 range where that matters, 1 fit words as "
-        "UTF-16 units and 1 as characters; to change it: --layout offsets=utf16"
+        "UTF-16 units and 1 as characters; to change it: `offsets='utf16'`"
     )
     assert read(path, offsets="utf16") == ([["B"]], [])
     assert read(path, offsets="characters") == ([["C"]], [])
@@ -127,13 +127,13 @@ def test_a_minority_of_another_unit_is_said(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="Köln'") as caught:
         list(open_file(path).sentences(reading))
     assert caught.value.remedy == (
-        "as UTF-16 units it is 'Köln': if all offsets count these, pass --layout offsets=utf16; "
-        "--misaligned skip leaves it out"
+        "as UTF-16 units it is 'Köln': if all offsets count these, pass `offsets='utf16'`; "
+        "`misaligned='skip'` leaves it out"
     )
     [note] = (note for note in reading.notes if note.startswith("offsets"))
     assert note == (
         "offsets count characters: of 4 ranges where that matters, 1 fit words as UTF-16 units and 3 as characters; "
-        "to change it: --layout offsets=utf16"
+        "to change it: `offsets='utf16'`"
     )
 
 
@@ -149,11 +149,11 @@ def test_the_remedy_names_the_unit_before_it_cuts_words(
         path = put(tmp_path / "a.jsonl", doccano(NAMES, given_ranges(NAMES, [word], other)))
         with pytest.raises(InputError) as caught:
             list(open_file(path, offsets=offsets).sentences())
-        assert f"it is '{word}': if all offsets count these, pass --layout offsets={other};" in str(caught.value)
+        assert f"it is '{word}': if all offsets count these, pass `offsets='{other}'`;" in str(caught.value)
         assert "cut" not in str(caught.value)
     start, end, label = given_ranges(NAMES, ["ira"], offsets)[0]
     path = put(tmp_path / "b.jsonl", doccano(NAMES, [[start, end, label]]))
-    with pytest.raises(InputError, match="pass --misaligned cut"):
+    with pytest.raises(InputError, match="pass `misaligned='cut'`"):
         list(open_file(path, offsets=offsets).sentences())
 
 
@@ -163,7 +163,7 @@ def test_one_mention_in_bytes_is_too_little_to_decide(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         list(open_file(path).sentences())
     assert caught.value.remedy == (
-        "as bytes of UTF-8 it is 'met': if all offsets count these, pass --layout offsets=bytes; --misaligned skip "
+        "as bytes of UTF-8 it is 'met': if all offsets count these, pass `offsets='bytes'`; `misaligned='skip'` "
         "leaves it out, cut cuts the token"
     )
 

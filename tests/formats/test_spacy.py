@@ -178,7 +178,7 @@ def test_files_of_others(tmp_path: Path) -> None:
     assert reading.notes == {
         "entities that are not in the spans 'sc' left out": 1,
         "user_data that is no JSON left out": 3,
-        "spans 'other' left out (to read a group: --layout spans_key=NAME)": 1,
+        "spans 'other' left out (to read a group: `spans_key=NAME`)": 1,
         "document without words left out": 1,
     }
     by_ents = list(entaug.read(path, mentions="ents"))

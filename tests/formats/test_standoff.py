@@ -107,7 +107,7 @@ def test_words_tell_what_offsets_count(tmp_path: Path, unit: str, encoding: str,
 
 def test_words_that_are_elsewhere_are_errors_with_their_lines(tmp_path: Path) -> None:
     path = put(tmp_path / "a.pubtator", PUBTATOR.replace("\t0\t7\t", "\t1\t8\t").replace("\t43\t50\t", "\t430\t437\t"))
-    remedy = "correct its offsets or its words, or pass --repair to believe the offsets"
+    remedy = "correct its offsets or its words, or pass `repair=True` to believe the offsets"
     assert faults_of(path, "pubtator") == [
         f"{path}:3: a mention is at 1-8, where the text has 'uillin ' and not 'Quillin'; {remedy}",
         f"{path}:5: a mention is at 430-437, where the text has '' and not 'quillin'; {remedy}",
@@ -446,21 +446,17 @@ def test_the_layer_and_what_is_not_read(tmp_path: Path) -> None:
     assert notes == {
         "slots of the layer Drug not read": 1,
         "annotation without a value left out": 1,
-        "layer POS of the file not read; another layer is read with --layout layer=NAME": 1,
-        "layer Mark of the file not read; another layer is read with --layout layer=NAME": 1,
+        "layer POS of the file not read; another layer is read with `layer=NAME`": 1,
+        "layer Mark of the file not read; another layer is read with `layer=NAME`": 1,
         "chains Coref of the file not read": 1,
         "relations Dependency of the file not read": 1,
     }
     assert surfaces(entaug.read(path, layer="POS")) == [("NN", "A😀b-anti"), ("VB", "c\\d")]
     assert surfaces(entaug.read(path, layer="Mark")) == [("Mark", "A😀b-anti")], "its name is the label"
     assert surfaces(entaug.read(path, layer="Drug", feature="kind")) == [("x", "A😀b-anti")]
-    with pytest.raises(
-        InputError, match=r"no layer 'Drag' in the heading; name one with --layout layer=NAME: POS, Drug"
-    ):
+    with pytest.raises(InputError, match=r"no layer 'Drag' in the heading; name one with `layer=NAME`: POS, Drug"):
         entaug.read(path, layer="Drag")
-    with pytest.raises(
-        InputError, match=r"no feature 'colour' of Drug in .*; name one with --layout feature=NAME: kind"
-    ):
+    with pytest.raises(InputError, match=r"no feature 'colour' of Drug in .*; name one with `feature=NAME`: kind"):
         entaug.read(path, layer="Drug", feature="colour")
     entaug.write(
         entaug.read(path, layer="Mark"), tmp_path / "b.tsv", "webanno", layer="x.Mark", feature="", features=""
@@ -557,11 +553,9 @@ def test_a_cas_that_the_library_made(tmp_path: Path) -> None:
     assert notes == {
         "annotation without a value left out": 1,
         "annotation without a character left out": 1,
-        "type Mark of a CAS not read; another type is read with --layout layer=NAME": 1,
+        "type Mark of a CAS not read; another type is read with `layer=NAME`": 1,
     }
-    with pytest.raises(
-        InputError, match=r"no annotation of the type 'Drag'; name one with --layout layer=NAME: .*Drug"
-    ):
+    with pytest.raises(InputError, match=r"no annotation of the type 'Drag'; name one with `layer=NAME`: .*Drug"):
         entaug.read(path, layer="Drag")
     assert find_format("cas").lost(corpus[0], find_format("cas").dialect()) == ["field 'dose' of mentions"]
     cas.add(token(begin=0, end=9))
@@ -721,18 +715,18 @@ FOREIGN = {
     "rtf": (b"{\\rtf1\\ansi Ada}", "Rich Text"),
     "sqlite": (b"SQLite format 3\0", "is an SQLite database, .*prodigy db-out"),
     "pickle": (b"\x80\x04\x95\x10", "is a pickle of Python"),
-    "parquet": (b"PAR1\x15\x04", "is Parquet, .*--from parquet"),
-    "docbin": (b"x\x9c\xed\xbd", "DocBin.*--from docbin"),
-    "webanno": (WEBANNO.encode(), "is WebAnno TSV 3.*; pass --from webanno"),
+    "parquet": (b"PAR1\x15\x04", "is Parquet, .*`format='parquet'`"),
+    "docbin": (b"x\x9c\xed\xbd", "DocBin.*`format='docbin'`"),
+    "webanno": (WEBANNO.encode(), "is WebAnno TSV 3.*; pass `format='webanno'`"),
     "old webanno": (b"# webanno.custom.X | a\n#id=1\n1-1\tAda\tO\n", "WebAnno TSV of an old version"),
     "WebAnno 2": (
         b" # de.tudarmstadt.x.NamedEntity | value\n#id=1\n1-1\tAda\tB-PER\n",
         "WebAnno TSV of an old version",
     ),
-    "pubtator": (PUBTATOR.encode(), "is PubTator, .*--from pubtator"),
-    "bioc": (BIOC.encode(), "is BioC XML, .*--from bioc"),
-    "xmi": (b'<?xml version="1.0"?>\n<xmi:XMI xmlns:xmi="x"/>', "is UIMA CAS XMI, .*--from cas"),
-    "cas": (b'{"%TYPES": {}}', "is UIMA CAS JSON, .*--from cas"),
+    "pubtator": (PUBTATOR.encode(), "is PubTator, .*`format='pubtator'`"),
+    "bioc": (BIOC.encode(), "is BioC XML, .*`format='bioc'`"),
+    "xmi": (b'<?xml version="1.0"?>\n<xmi:XMI xmlns:xmi="x"/>', "is UIMA CAS XMI, .*`format='cas'`"),
+    "cas": (b'{"%TYPES": {}}', "is UIMA CAS JSON, .*`format='cas'`"),
     "gate": (b"<?xml version='1.0'?>\n<!-- x -->\n<GateDocument version='3'>\n", "is GATE XML"),
     "tei": (b'\xef\xbb\xbf<TEI xmlns="x">', "is TEI XML"),
     "html": (b"\n<!DOCTYPE html>\n<html><body>", "is HTML"),

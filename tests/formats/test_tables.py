@@ -137,11 +137,11 @@ def test_cells_are_text_and_nothing_else(tmp_path: Path) -> None:
 def test_quotation_marks_that_are_words(tmp_path: Path) -> None:
     path = put(tmp_path, "a.tsv", 'token\ttag\n"\tO\nMira\tB-PER\n"\tO\n\n``\tO\n')
     assert [s.tokens for s in entaug.read(path)] == [('"', "Mira", '"'), ("``",)]
-    with pytest.raises(LossError, match="cells are not quoted; pass --to-layout quoted=true"):
+    with pytest.raises(LossError, match="cells are not quoted; pass `quoted=True`"):
         entaug.write([Sentence(["a\tb"])], tmp_path / "b.tsv", like=path)
     for text in ('word,tag\n",O\nMira,B-PER\n",O\n', 'word,tag\n"Mira,O\nran,O\n'):
         path = put(tmp_path, "d.csv", text)
-        with pytest.raises(InputError, match=r"--layout quoted=false"):
+        with pytest.raises(InputError, match=r"`quoted=False`"):
             entaug.read(path)
         assert entaug.read(path, quoted=False)[0].tokens[0][0] == '"'
     quoted = put(tmp_path, "c.tsv", 'token\ttag\n""""\tO\nMira\tB-PER\n')
@@ -197,7 +197,7 @@ FAULTS: dict[str, tuple[str, str, str]] = {
     ),
     "undivided": ("a.csv", "word,tag\n" + "b,B-X\n" * 1001, ":2: nothing divides its first 1,000 rows into sentences"),
     "open": ("a.csv", 'word,tag\n"Mira,O\n' + "b,B-X\n" * 9, "no row of a table (unexpected end of data)"),
-    "latin-1": ("a.csv", "word,tag\ncafé,O\nb,B-X\n", ":2: not UTF-8 (byte 0xe9); pass --layout encoding=cp1252"),
+    "latin-1": ("a.csv", "word,tag\ncafé,O\nb,B-X\n", ":2: not UTF-8 (byte 0xe9); pass `encoding='cp1252'`"),
     "NUL": ("a.csv", "word,tag\na\0b,O\nb,B-X\n", ":2: holds a NUL character"),
     "a NumPy list": ("a.csv", "tokens,tags\n\"['a' 'b']\",\"['B-X' 'O']\"\n", "'tags' holds neither tags nor lists"),
     "lengths": ("a.csv", "sentence,tags\nMira ran,B-PER O\nran on,O\n", ":3: 1 tags for 2 tokens"),
@@ -244,7 +244,7 @@ def test_faults_by_hand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert str(entaug.read(numbers, names=("O", "B-PER"))[0]) == "[Mira]PER ran"
     latin = put(tmp_path, "e.csv", "word,tag\ncafé,B-X\n".encode("latin-1"))
     assert entaug.read(latin, encoding="latin-1")[0].tokens == ("café",)
-    with pytest.raises(LossError, match=r"'東' is no character of latin-1; pass --to-layout encoding=utf-8"):
+    with pytest.raises(LossError, match=r"'東' is no character of latin-1; pass `encoding='utf-8'`"):
         entaug.write([Sentence(["東"])], tmp_path / "f.csv", encoding="latin-1")
     assert not (tmp_path / "f.csv").exists()
 
@@ -252,8 +252,8 @@ def test_faults_by_hand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
 @pytest.mark.parametrize(
     ("column", "options", "message"),
     [
-        ("词", {"encoding": "latin-1"}, "'词' is no character of latin-1; pass --to-layout encoding=utf-8"),
-        ("a,b", {"quoted": False}, "'a,b' holds a separator .* pass --to-layout quoted=true"),
+        ("词", {"encoding": "latin-1"}, "'词' is no character of latin-1; pass `encoding='utf-8'`"),
+        ("a,b", {"quoted": False}, "'a,b' holds a separator .* pass `quoted=True`"),
     ],
 )
 def test_headings_are_checked_like_cells(tmp_path: Path, column: str, options: dict[str, Any], message: str) -> None:
@@ -266,7 +266,7 @@ def test_what_is_assumed_is_noted(tmp_path: Path) -> None:
     pytest.importorskip("spacy")
     one = put(tmp_path, "a.csv", "word,tag\nMira,B-PER\nran,O\n")
     assert notes_of(one)[1] == {
-        "neither empty rows nor a column (--layout sentence=NAME) divide the table: it is one sentence": 1
+        "neither empty rows nor a column (`sentence=NAME`) divide the table: it is one sentence": 1
     }
     empty = put(tmp_path, "b.csv", 'text,entities\nMira,"[[0,4,""PER""]]"\nBo,\n" ",[]\n')
     assert notes_of(empty)[1] == {
@@ -294,7 +294,7 @@ def test_a_row_of_a_sentence_carries_nested_mentions_fields_and_provenance(tmp_p
         meta={"source": "web, 3"},
         columns={"pos": ("A", "B", "C", "D")},
     )
-    with pytest.raises(LossError, match=r"nested mention .* a row is a sentence \(--to-layout rows=sentences\)"):
+    with pytest.raises(LossError, match=r"nested mention .* a row is a sentence \(`rows='sentences'`\)"):
         entaug.write([nested], tmp_path / "a.csv")
     for name in ("a.csv", "a.tsv"):
         entaug.write([nested, MIRA], tmp_path / name, "table", rows="sentences")
@@ -304,7 +304,7 @@ def test_a_row_of_a_sentence_carries_nested_mentions_fields_and_provenance(tmp_p
     augment_file(tmp_path / "a.csv", tmp_path / "b.csv", create_augmenter("sis", copies=3))
     assert [s for s in entaug.read(tmp_path / "b.csv") if s.provenance is not None]
     source = put(tmp_path, "c.jsonl", b'{"tokens":["a"],"entities":[],"n":1.5}\n')
-    with pytest.raises(LossError, match=r"cannot store .*field 'n'.*pass --allow-loss field"):
+    with pytest.raises(LossError, match=r"cannot store .*field 'n'.*pass `allow_loss=\['field'\]"):
         entaug.convert(source, tmp_path / "c.csv", write_options={"rows": "sentences"})
 
 
@@ -312,7 +312,8 @@ def test_losses_of_rows_of_tokens_are_named(tmp_path: Path) -> None:
     line = b'{"id":"s","text":"a  b","tokens":["a","b"],"entities":[],"doc":"d","columns":{"words":["x","y"]}}\n'
     path = put(tmp_path, "a.jsonl", line)
     with pytest.raises(
-        LossError, match=r"cannot store column 'words' .*, field 'doc' .*, text .*--allow-loss column,field,text"
+        LossError,
+        match=r"cannot store column 'words' .*, field 'doc' .*, text .*=\['column', 'field', 'text'\]",
     ):
         entaug.convert(path, tmp_path / "b.csv")
     empty = put(tmp_path, *SHAPES["empty rows"])
@@ -400,7 +401,7 @@ def test_workbooks(tmp_path: Path) -> None:
     assert [s.tokens for s in corpus] == [("Mira", "1984"), ("1.5",)]
     assert corpus[0].columns == {"when": ("2020-01-02 00:00:00", "TRUE")}
     assert notes == {
-        "sheets left out: 'notes', 'more' (--layout sheet=NAME)": 1,
+        "sheets left out: 'notes', 'more' (`sheet=NAME`)": 1,
         "cell with a date or time read as text": 1,
     }
     with pytest.raises(InputError, match=r"a\.xlsx:2: a formula: '=A1'; replace formulas by their values"):

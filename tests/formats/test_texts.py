@@ -76,7 +76,7 @@ def test_no_sentence_begins_within_a_mention() -> None:
 def test_what_is_misaligned() -> None:
     with pytest.raises(InputError, match=r"mention PER 'Ada Byron' \(2-11\) .* within the token 'Byron-King'") as told:
         split_document(STORY._replace(tokens=STORY.text.split()), SegmentationOptions(), ReadReport())
-    assert "--misaligned cut" in str(told.value)
+    assert "`misaligned='cut'`" in str(told.value)
     reading = ReadReport()
     [s] = split_document(STORY._replace(tokens=STORY.text.split()), SegmentationOptions(misaligned="skip"), reading)
     assert [m.label for m in s.mentions] == ["X"], "that of New York, ends within a token too"

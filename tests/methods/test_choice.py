@@ -149,7 +149,7 @@ def test_models_of_the_choice_count_as_those_of_the_method() -> None:
     german = [Sentence([*words, name], [Mention("PER", [(10, 11)])]) for name in NAMES]
     mr = entaug.create_augmenter("mr", candidates=2, choice=CandidateScorer(nearness=0, causal_lm=English()))
     with pytest.raises(
-        InputError, match=r"serves English, and the text looks German.*--choice likelihood:causal_lm=NAME"
+        InputError, match=r"serves English, and the text looks German.*`choice='likelihood:causal_lm=NAME'`"
     ):
         mr.fit(german)
     assert mr.uses_models

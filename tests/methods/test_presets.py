@@ -182,18 +182,18 @@ def test_unknown_presets_are_refused(capsys: pytest.CaptureFixture[str]) -> None
 @pytest.mark.parametrize(
     ("name", "given", "missing"),
     [
-        ("aclm", {}, ["--generator", "--tagger", "--encoder"]),
-        ("aclm", {"generator": FakeGenerator(), "encoder": FakeEncoder()}, ["--tagger"]),
-        ("bt", {}, ["--translator"]),
-        ("cassi", {}, ["--encoder", "--masked-lm", "--dependency-parser"]),
-        ("entda", {}, ["--generator"]),
-        ("lm", {}, ["--masked-lm"]),
-        ("melm", {}, ["--filter"]),
-        ("melm", {"filters": "none"}, ["--masked-lm"]),
-        ("mulda", {}, ["--generator"]),
+        ("aclm", {}, ["generator", "tagger", "encoder"]),
+        ("aclm", {"generator": FakeGenerator(), "encoder": FakeEncoder()}, ["tagger"]),
+        ("bt", {}, ["translator"]),
+        ("cassi", {}, ["encoder", "masked_lm", "dependency_parser"]),
+        ("entda", {}, ["generator"]),
+        ("lm", {}, ["masked_lm"]),
+        ("melm", {}, ["filters"]),
+        ("melm", {"filters": "none"}, ["masked_lm"]),
+        ("mulda", {}, ["generator"]),
     ],
 )
-def test_missing_models_are_named_with_the_options_that_replace_them(
+def test_missing_models_are_named_with_the_parameters_that_replace_them(
     name: str, given: dict[str, Any], missing: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
@@ -203,12 +203,9 @@ def test_missing_models_are_named_with_the_options_that_replace_them(
     error = str(caught.value)
     assert "\n" not in error
     assert f"the preset 'paper' of {name} needs what is not on this machine: " in error
-    assert error.endswith("--preset paper " + " ".join(f"{option} NAME" for option in missing))
+    assert error.endswith("`preset='paper'` " + " ".join(f"`{option}=NAME`" for option in missing))
     for option in missing:
-        value = getattr(
-            method, option.strip("-").replace("-", "_").replace("filter", "filters").replace("filterss", "")
-        )
-        assert str(value) in error
+        assert str(getattr(method, option)) in error
 
 
 def test_a_model_that_was_given_is_the_user_s_own_affair() -> None:

@@ -12,16 +12,20 @@ from typing import Any
 
 import pytest
 
+import entaug
 from conftest import EXAMPLE, ROOT
 from entaug.commands.main import main
+from entaug.core.corpus import Corpus
 from entaug.errors import EntaugError, InputError, UnknownNameError
-from entaug.study.data import short_hash
+from entaug.metrics.span_f1 import score
+from entaug.study.data import prepare_splits, short_hash
 from entaug.study.engine import run_experiment
-from entaug.study.merge import ENVIRONMENT, _most_sentences, merge_records
+from entaug.study.merge import ENVIRONMENT, _Check, _most_sentences, merge_records
 from entaug.study.plan import Plan, read_plan
 from entaug.study.planned import PLAN_FILE, RunCount, read_known_plan
 from entaug.study.records import RECORDS_FILE, RunRecord
 from entaug.study.runs import current_environment
+from entaug.study.schedule import Schedule
 from helpers import tiny
 
 Change = Callable[[dict[str, Any]], object]
@@ -88,6 +92,30 @@ def test_all_records_merged_are_those_of_the_study(study: Path, plan: Plan) -> N
     assert merged.plan == read_known_plan([plan.output]).count == RunCount(number := len(values_of(study)), number)
     state = run_experiment(plan, jobs=1)
     assert state.runs_done == state.previously_done == state.runs
+
+
+def test_a_test_set_is_read_and_scored_once_for_all_training_sets(
+    study: Path, plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check = _Check(Schedule(plan, prepare_splits(plan)))
+    [[run, *_], *_] = check.runs.values()
+    assert run.split.test
+    test = list(entaug.read(run.split.test))
+    trains = [run.split.train, EXAMPLE / "dev.conll", run.split.train]
+    scored = [score(test, test, entaug.read(train)) for train in trains]
+    reads: list[Path] = []
+
+    def read(path: Path) -> Corpus:
+        reads.append(path)
+        return entaug.read(path)
+
+    monkeypatch.setattr("entaug.study.merge.read", read)
+    for train, scores in zip(trains, scored, strict=True):
+        assert not list(check.faults_of_scores("test", scores, run.split.test, train))
+    assert reads == [run.split.test, *trains[:2]]
+    assert scored[0].by_novelty != scored[1].by_novelty
+    [fault] = check.faults_of_scores("test", scored[0], run.split.test, trains[1])
+    assert fault == "test has other gold mentions in by_novelty than the corpus here"
 
 
 def test_a_part_in_any_order_is_completed_by_a_second_part(study: Path, plan: Plan, tmp_path: Path) -> None:
@@ -199,7 +227,7 @@ def swap_sentences(value: dict[str, Any]) -> None:
         (set_config(train="0" * 16), InputError, "train 0000000000000000 instead of .*release of the corpus"),
         (set_config(test="0" * 16), InputError, "test 0000000000000000 instead of"),
         (set_config(entaug="0.0.1"), InputError, "entaug 0.0.1 instead of .*version of this installation"),
-        (set_config(computed={"device": "cuda", "precision": None}), InputError, "device cuda .* without --device"),
+        (set_config(computed={"device": "cuda", "precision": None}), InputError, "device cuda .* without `device`"),
         (set_config(steps=9), InputError, "steps 9 instead of 2"),
         (lambda value: value["config"].update(steps=9), InputError, "is not that of its configuration"),
         (lambda value: value.update(steps=9), InputError, "steps is 9, and the run has 2"),

@@ -83,7 +83,7 @@ class Component(Configurable, _KnowsGivenParameters):
 
     def _option(self, kind: str) -> str:
         """The option that names another backend, for messages."""
-        return "--filter" if kind == "filters" else f"--{kind.replace('_', '-')}"
+        return f"`{kind}=NAME`"
 
     def _load(self) -> None:
         """Resolve the backends."""
@@ -107,11 +107,11 @@ class Component(Configurable, _KnowsGivenParameters):
                 missing[name] = error
         if missing:
             names = ", ".join(f"{name.replace('_', ' ')} {getattr(self, name)}" for name in missing)
-            options = " ".join(f"{self._option(name)} NAME" for name in missing)
+            options = " ".join(self._option(name) for name in missing)
             [first, *_] = missing.values()
             raise MissingModelError(
                 f"the preset {preset!r} of {self.name} needs what is not on this machine: {names} ({first})",
-                remedy=f"install it, or replace the models alone and keep all other settings: --preset {preset} "
+                remedy=f"install it, or replace the models alone and keep all other settings: `preset='{preset}'` "
                 f"{options}",
             )
         return models

@@ -41,7 +41,7 @@ def available_cores() -> int:
 def check_jobs(jobs: int | None) -> None:
     """Check a number of processes."""
     if jobs is not None and (type(jobs) is not int or jobs < 1):
-        raise ParameterError(f"--jobs must be at least 1, not {jobs}", parameter="jobs")
+        raise ParameterError(f"`jobs` must be at least 1, not {jobs}", parameter="jobs")
 
 
 def number_of_processes(jobs: int | None, size: int, *, uses_models: bool = False) -> int:
@@ -201,7 +201,7 @@ class Workers:
                 if deaths > _MOST_DEATHS:
                     raise EntaugError(
                         "a process ended before its work was done, perhaps for lack of memory",
-                        remedy="run the same command again with fewer --jobs",
+                        remedy="run the same command again with fewer `jobs`",
                     ) from error
                 self._pools.close()
                 self._pool = self._pools.enter_context(process_pool(self.jobs))

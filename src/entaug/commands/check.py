@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import re
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Unpack
@@ -11,7 +14,7 @@ from entaug.backends.protocols import ConstituencyParser
 from entaug.backends.resolve import resolve
 from entaug.commands.command import Command, FileSummary
 from entaug.commands.options import COMPUTING, JSON, READING
-from entaug.commands.output import label_lines, quantity
+from entaug.commands.output import label_lines, quantity, with_options
 from entaug.core.data import Sentence
 from entaug.core.progress import Progress, no_progress
 from entaug.errors import InputError
@@ -23,6 +26,8 @@ from entaug.formats.files import open_file
 from entaug.methods.statistics import CorpusStatistics, PhraseCounts
 
 _WINDOW = 256  # sentences that are parsed together
+_MAX_ERRORS = 20  # errors that are printed, and kinds of the others
+_PARTICULAR = re.compile(r"^.*?:\d+: |'[^']*'|\"[^\"]*\"|\d+")  # what errors of one kind differ in
 
 
 @dataclass(kw_only=True)
@@ -40,7 +45,7 @@ class CheckSummary(FileSummary):
         return int(bool(self.errors))
 
     def count_lines(self) -> Iterator[str]:
-        """Return the counts, for the user; the errors are printed when they are found."""
+        """Return the counts, for the user; the first errors are printed when they are found."""
         counts = self.counts
         if self.from_format:
             yield f"{self.input}: {self.from_format}"
@@ -55,6 +60,7 @@ class CheckSummary(FileSummary):
             yield "phrases: all, and those that hold a mention"
             yield from label_lines(self.phrases.phrases, self.phrases.with_mention)
         yield quantity(len(self.errors), "error") if self.errors else "no errors"
+        yield from _kind_lines(self.errors[_MAX_ERRORS:])
 
 
 @takes_data("input")
@@ -67,6 +73,8 @@ def check(
     **files: Unpack[FileOptions],
 ) -> CheckSummary:
     r"""Report every error of a corpus with its line number, and count sentences, tokens and mentions.
+
+    The program prints the first 20 errors, and counts the others by kind; ``--json`` has all of them.
 
     Args:
         input: the file, or ``"-"`` for standard input.
@@ -97,7 +105,7 @@ def check(
     models: list[LoadedModel] = []
     if phrases is not None:
         parser, summary.phrases = resolve("constituency_parser", phrases), PhraseCounts()
-        models = [LoadedModel("constituency_parser", phrases, parser, "--phrases")]
+        models = [LoadedModel("constituency_parser", phrases, parser, "`phrases=NAME`")]
     with rereadable_path(input) as path:
 
         def add_error(error: InputError) -> None:
@@ -128,6 +136,25 @@ def check(
     return summary.finish(reading)
 
 
+def _kind_lines(errors: list[str]) -> Iterator[str]:
+    """The number of the errors that are not printed, and of each kind of them, with one of it."""
+    kinds: defaultdict[str, list[str]] = defaultdict(list)
+    for error in errors:
+        kinds[_PARTICULAR.sub("", error)].append(error)
+    if errors:
+        yield f"{len(errors):,} of them are not shown (all: --json), by kind:"
+    ordered = sorted(kinds.values(), key=len, reverse=True)
+    yield from (f"  {len(alike):>6,} such as {alike[0]}" for alike in ordered[:_MAX_ERRORS])
+    if rest := sum(map(len, ordered[_MAX_ERRORS:])):
+        yield f"  {rest:>6,} of {quantity(len(ordered) - _MAX_ERRORS, 'other kind')}"
+
+
+def _first_only(show: Callable[[str], object]) -> Callable[[str], object]:
+    """Show no more errors than are printed."""
+    numbers = itertools.count()
+    return lambda error: next(numbers) < _MAX_ERRORS and show(error)
+
+
 def _count_phrases(waiting: list[Sentence], parser: ConstituencyParser | None, counts: PhraseCounts | None) -> None:
     """Count the phrases of the waiting sentences, which are then no longer waiting."""
     if waiting and parser is not None and counts is not None:
@@ -140,5 +167,5 @@ COMMAND = Command(
     check,
     {"phrases": {"nargs": "?", "const": "projected", "metavar": "PARSER"}},
     (JSON, READING, COMPUTING),
-    values=lambda args: {} if args.json else {"on_error": print},
+    values=lambda args: {} if args.json else {"on_error": _first_only(lambda error: print(with_options(error)))},
 )

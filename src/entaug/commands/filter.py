@@ -156,7 +156,7 @@ def _check_sources(
             count = len(without_source)
             message = f"{count:,} augmented sentences have no known source, which the filter {filter_.name} needs"
             if gold is None and any(pair.source is None for pair in without_source):
-                raise InputError(message, path=path, remedy="name the file that was augmented with --gold")
+                raise InputError(message, path=path, remedy="name the file that was augmented as `gold`")
             raise InputError(message, path=path, remedy=filter_.without_source)
 
 

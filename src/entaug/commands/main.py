@@ -20,9 +20,9 @@ from entaug._version import __version__
 from entaug.backends.chat.settings import RequestSettings, use_request_settings
 from entaug.backends.compute import ComputeSettings, use_compute_settings
 from entaug.commands.command import Command, given_parameters
-from entaug.commands.output import print_warnings
+from entaug.commands.output import print_warnings, set_parser, with_options
 from entaug.config.registry import Registry, extra_of
-from entaug.errors import EntaugError, OutputError
+from entaug.errors import EntaugError, LossError, OutputError
 
 _NAME = re.compile(r'"""``entaug ([\w-]+)``: (.+?)\.?"""')
 
@@ -142,6 +142,7 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
         return build_parser().parse_args(argv)
     name, argv = COMMANDS.canonical(argv[0]), argv[1:]
     parser = build_parser(name, argv)
+    set_parser(parser)
     # Intermixed arguments lose the mark after which nothing is an option.
     return parser.parse_args(argv) if "--" in argv else parser.parse_intermixed_args(argv)
 
@@ -197,7 +198,8 @@ def _report(error: BaseException) -> int:
         error = OutputError(f"{what} ({error.strerror})")
     if not isinstance(error, EntaugError):
         raise error
-    sys.stderr.write(f"entaug: error: {error}\n")
+    message = with_options(str(error), writes=isinstance(error, LossError | OutputError))
+    sys.stderr.write(f"entaug: error: {message}\n")
     return _BAD_OUTPUT if isinstance(error, OutputError) else _BAD_INPUT
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from entaug.core.changes import CORRECTED
@@ -13,11 +16,46 @@ from entaug.errors import InputWarning, escape_control_characters
 from entaug.files.json_text import json_text
 
 _MAX_NOTES = 20
+_PARAMETER = re.compile(r"`(\w+)(?:=([^`]+))?`")  # in messages of the library
+_WRITE_OPTION = re.compile(r"`write_options=\{'(\w+)': ([^`]+)\}`")
+_actions: dict[str, argparse.Action] = {}  # of the command that is running, by name
+
+
+def set_parser(parser: argparse.ArgumentParser) -> None:
+    """Let messages name the options of this parser."""
+    _actions.clear()
+    _actions.update({action.dest: action for action in parser._actions if action.option_strings})  # noqa: SLF001
+
+
+def with_options(text: str, *, writes: bool = False) -> str:
+    """A message of the library with options of the command in the place of the parameters that it names."""
+
+    def option(match: re.Match[str], *, writes: bool = writes) -> str:
+        name, value = match.groups()
+        for dest in (f"{'to' if writes else 'from'}_{name}", name):
+            if action := _actions.get(dest):
+                is_flag = value is None or action.nargs == 0
+                flag = next(one for one in action.option_strings if one.startswith("--"))
+                return flag if is_flag else f"{flag} {_plain(value)}"
+        from entaug.formats.files import is_option
+
+        layout = "to_layout" if writes else "layout"
+        if value is None or layout not in _actions or not is_option(name):
+            return match[0]
+        return f"--{layout.replace('_', '-')} {name}={_plain(value)}"
+
+    return _PARAMETER.sub(option, _WRITE_OPTION.sub(partial(option, writes=True), text))
+
+
+def _plain(value: str) -> str:
+    """A value of Python as it is given to an option."""
+    value = {"True": "true", "False": "false"}.get(value, value)
+    return re.sub("""^\\[|]$|['"]|(?<=,) """, "", value)
 
 
 def print_message(text: str) -> None:
     """Print a line on standard error."""
-    sys.stderr.write(escape_control_characters(text, keep="\t\n") + "\n")
+    sys.stderr.write(escape_control_characters(with_options(text), keep="\t\n") + "\n")
 
 
 def print_json(value: Any, *, to_stderr: bool = False) -> None:

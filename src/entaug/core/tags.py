@@ -47,7 +47,9 @@ _ALIASES = {
 SCHEMES = tuple(_LETTERS)
 OVERLAP = get_args(Overlap)
 _PREFIXES = frozenset("BIESLUM")
-_CORRECT_OR_REPAIR = "correct it, or pass --repair to start a mention there"
+KEEP_SOME = "`overlap='outermost'` or `overlap='innermost'`"
+"""The options of those formats whose mentions must not overlap, in remedies."""
+_CORRECT_OR_REPAIR = "correct it, or pass `repair=True` to start a mention there"
 
 
 def canonical_scheme(name: str) -> str:
@@ -105,9 +107,7 @@ def _split(tags: Sequence[str], index: int, prefixes: str) -> tuple[str, str]:
     tag = tags[index]
     prefix, dash, label = tag[:1], tag[1:2], tag[2:]
     if dash != "-" or not label or prefix not in prefixes:
-        remedy = (
-            "name its scheme with --scheme" if is_tag(tag) else "correct it, name the tag column, or remove a heading"
-        )
+        remedy = "name its `scheme`" if is_tag(tag) else "correct it, name the tag column, or remove a heading"
         allowed = ", ".join(f"{x}-TYPE" for x in prefixes)
         raise InvalidTag(index, f"unknown tag {tag!r} (allowed: O and {allowed})", remedy)
     if any(is_tag(other) and other != "O" for other in label.split("|")[1:]):
@@ -151,7 +151,7 @@ def _decode_iob1(tags: Sequence[str], repairs: Counter[str] | None) -> tuple[Men
             continue
         if prefix == "B" and not is_adjacent:
             if repairs is None:
-                remedy = "if the file is IOB2, pass --scheme IOB2; else correct it or pass --repair"
+                remedy = "if the file is IOB2, pass `scheme='IOB2'`; else correct it or pass `repair=True`"
                 message = f"{tag} where IOB1 has I-{label}: no {label} mention ends directly before it"
                 raise InvalidTag(i, message, remedy)
             repairs["B- that separates no mentions"] += 1
@@ -206,10 +206,10 @@ def flatten(mentions: Sequence[Mention], overlap: str) -> list[Mention]:
         for mention in mentions:
             kind = "nested" if mention.is_contiguous else "discontinuous"
             if kind == "discontinuous" or mention.start < end:
-                columns = " or several columns of tags (CoNLL: --to-tag-columns 1,2)" if kind == "nested" else ""
+                columns = " or several columns of tags (CoNLL: `tag_columns='1,2'`)" if kind == "nested" else ""
                 raise LossError(
                     f"a {kind} mention ({mention.label} {list(mention.spans)}) cannot be written as tags",
-                    remedy=f"write JSON lines{columns}, or choose which to keep: --overlap outermost or innermost",
+                    remedy=f"write JSON lines{columns}, or choose which to keep: {KEEP_SOME}",
                 )
             end = mention.end
         return list(mentions)

@@ -161,8 +161,8 @@ def atomic_path(path: Path, before_replacing: Callable[[Path], object] | None = 
         target = follow_link(path)
         beside = _temporary_path(target)
         beside.mkdir(mode=0o700)
+        new, old = beside / target.name, beside / _REPLACED
         try:
-            new, old = beside / target.name, beside / _REPLACED
             yield new
             if not new.is_dir():
                 if new.exists():
@@ -180,6 +180,9 @@ def atomic_path(path: Path, before_replacing: Callable[[Path], object] | None = 
                 if old.exists():
                     old.rename(target)
                 raise
+        except OutputError as error:
+            error.path = error.path and error.path.replace(str(new), str(path))  # nobody knows its temporary name
+            raise
         finally:
             shutil.rmtree(beside, ignore_errors=True)
     except OSError as error:

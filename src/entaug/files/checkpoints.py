@@ -252,7 +252,7 @@ class CheckpointedWriter(RunWriter):
 
     def _not_resumable(self, why: str, other_remedy: str = "") -> OutputError:
         path = self.path if _exists(self.path) else self._note
-        return OutputError(why, path=str(path), remedy=f"{other_remedy}pass --force to drop it, or move it away")
+        return OutputError(why, path=str(path), remedy=f"{other_remedy}pass `force=True` to drop it, or move it away")
 
     def _append(self, data: bytes) -> None:
         self._text.write(data)

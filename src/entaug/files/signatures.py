@@ -16,38 +16,38 @@ class Kind(NamedTuple):
 
 # What may come before the first element; atomic, because nested repetitions would be tried in exponentially many ways.
 _XML = rb"(?s)(?>(?:<\?xml.*?\?>|<!--.*?-->|<!DOCTYPE[^>\[]*(?:\[.*?\]\s*)?>|\s+))*+"
-_RECORDS = 'write each text as {"text": ..., "label": [[start, end, label], ...]}, and pass --from doccano'
+_RECORDS = 'write each text as {"text": ..., "label": [[start, end, label], ...]}, and pass `format="doccano"`'
 # In order: the more specific pattern of two that match comes first.
 _KINDS: tuple[tuple[bytes, Kind], ...] = (
-    (rb"\x1f\x8b", Kind("gzip", "let its name end in .gz")),
-    (rb"PAR1\x15", Kind("Parquet", "let its name end in .parquet, or pass --from parquet", "parquet")),
-    (rb"ARROW1\0|\xff\xff\xff\xff", Kind("an Arrow table", "name the folder of the data set: --from datasets")),
+    (rb"\x1f\x8b", Kind("gzip", "let its name end in .gz, or unpack it: gunzip")),
+    (rb"PAR1\x15", Kind("Parquet", "let its name end in .parquet, or pass `format='parquet'`", "parquet")),
+    (rb"ARROW1\0|\xff\xff\xff\xff", Kind("an Arrow table", "name the folder of the data set: `format='datasets'`")),
     (rb"(?s)PK\x03\x04.*?word/", Kind("a Word document (.docx)", "save it as plain text, UTF-8")),
     (rb"(?s)PK\x03\x04.*?xl/", Kind("an Excel workbook (.xlsx)", "let its name end in .xlsx, or save it as CSV")),
     (
         rb"(?s)PK\x03\x04.{26}mimetypeapplication/vnd\.oasis",
         Kind("an OpenDocument file", "save it as plain text or CSV"),
     ),
-    (rb"(?s)PK\x03\x04.*?\.xmi", Kind("a zip archive of UIMA CAS", "pass --from cas", "cas")),
+    (rb"(?s)PK\x03\x04.*?\.xmi", Kind("a zip archive of UIMA CAS", "pass `format='cas'`", "cas")),
     (rb"PK\x03\x04", Kind("a zip archive", "unpack it", "cas")),  # which may have the XMI far behind
     (rb"\xd0\xcf\x11\xe0", Kind("a file of old Office (.doc or .xls)", "save it as plain text or CSV")),
     (rb"%PDF-", Kind("a PDF", "extract its text first: pdftotext")),
     (rb"\{\\rtf", Kind("Rich Text (RTF)", "save it as plain text, UTF-8")),
     (rb"SQLite format 3\0", Kind("an SQLite database", "export it first; of Prodigy: prodigy db-out NAME")),
     (rb"\x80[\x02-\x05]", Kind("a pickle of Python", "save it as JSON lines")),
-    (rb"x\x9c", Kind("spaCy's DocBin, or other data of zlib", "pass --from docbin", "docbin")),
-    (rb"#FORMAT=WebAnno TSV 3", Kind("WebAnno TSV 3, as of INCEpTION", "pass --from webanno", "webanno")),
+    (rb"x\x9c", Kind("spaCy's DocBin, or other data of zlib", "pass `format='docbin'`", "docbin")),
+    (rb"#FORMAT=WebAnno TSV 3", Kind("WebAnno TSV 3, as of INCEpTION", "pass `format='webanno'`", "webanno")),
     (
         rb"#FORMAT=WebAnno|# (?:webanno|de\.tudarmstadt)\.",
-        Kind("WebAnno TSV of an old version", "export it as WebAnno TSV 3, and pass --from webanno"),
+        Kind("WebAnno TSV of an old version", "export it as WebAnno TSV 3, and pass `format='webanno'`"),
     ),
-    (rb"[^\s|]+\|t\|", Kind("PubTator", "pass --from pubtator", "pubtator")),
-    (_XML + rb"<xmi:XMI\b", Kind("UIMA CAS XMI", "pass --from cas", "cas")),
+    (rb"[^\s|]+\|t\|", Kind("PubTator", "pass `format='pubtator'`", "pubtator")),
+    (_XML + rb"<xmi:XMI\b", Kind("UIMA CAS XMI", "pass `format='cas'`", "cas")),
     (
         _XML + rb"<typeSystemDescription\b",
-        Kind("a type system of UIMA", "name the .xmi of the text, and pass --from cas"),
+        Kind("a type system of UIMA", "name the .xmi of the text, and pass `format='cas'`"),
     ),
-    (_XML + rb"<collection\s*>", Kind("BioC XML", "pass --from bioc", "bioc")),
+    (_XML + rb"<collection\s*>", Kind("BioC XML", "pass `format='bioc'`", "bioc")),
     (_XML + rb"<GateDocument\b", Kind("GATE XML", "convert it to brat, BioC or CoNLL first")),
     (_XML + rb"<(?:\w+:)?TEI\b", Kind("TEI XML", "convert it to brat, BioC or CoNLL first")),
     (_XML + rb"<(?:\w+:)?FoLiA\b", Kind("FoLiA XML", "convert it to CoNLL first: folia2columns")),
@@ -57,7 +57,7 @@ _KINDS: tuple[tuple[bytes, Kind], ...] = (
         Kind("HTML", "save its text as plain text, or fetch the file itself"),
     ),
     (rb"<\?xml\b", Kind("XML", "convert it to a format of `entaug list formats` first")),
-    (rb'\{\s*"%TYPES"', Kind("UIMA CAS JSON", "pass --from cas", "cas")),
+    (rb'\{\s*"%TYPES"', Kind("UIMA CAS JSON", "pass `format='cas'`", "cas")),
     (rb'\{\s*"rasa_nlu_data"', Kind("training data of Rasa", _RECORDS)),
     (rb"(?:#.*\n|\s+)*+(?:version:.*\n\s*)?nlu:[ \t]*\r?\n", Kind("training data of Rasa (YAML)", _RECORDS)),
     (rb"## (?:intent|synonym|lookup):", Kind("training data of Rasa (Markdown)", _RECORDS)),

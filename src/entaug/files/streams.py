@@ -37,6 +37,8 @@ def as_path(path: object) -> Path:
     """The path that an argument names."""
     if not isinstance(path, (str, os.PathLike)):
         raise ParameterError(f"a path must be a string or a Path, not {path!r:.40}", remedy="name a file or a folder")
+    if not os.fspath(path):  # it would be the working directory
+        raise ParameterError("a path is empty", remedy="name a file or a folder")
     return Path(path)
 
 

@@ -50,7 +50,7 @@ class Filter(Component, abc.ABC):
         """Return for each sentence one of `reasons`, or None if it is kept."""
 
     def _option(self, kind: str) -> str:
-        return f"--filter {self.name}:{kind}=NAME"
+        return f"`filters='{self.name}:{kind}=NAME'`"
 
     # ------------------------------------------------------------------------------------------------------- for users
 

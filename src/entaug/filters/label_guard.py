@@ -976,7 +976,7 @@ class LabelGuard(Filter):
         for kind, called in _CALLED.items():
             if getattr(self, kind) != AUTO or getattr(self, f"{kind}_") is not None:
                 continue
-            reason, remedy = f"there is no {called} for {language}", f"name one: --filter guard:{kind}=NAME"
+            reason, remedy = f"there is no {called} for {language}", f"name one: `filters='guard:{kind}=NAME'`"
             if is_served:
                 reason = f"the {called} {STARTERS[kind]} cannot be used"
                 remedy = f"run: {preparing_command(kind)}"

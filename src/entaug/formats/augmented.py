@@ -254,7 +254,7 @@ class PairedFile:
                 raise InputError(
                     "holds no augmented sentence" + (" that says so" if given_gold is None else ""),
                     path=str(job.input),
-                    remedy="name the file that was augmented with --gold",
+                    remedy="name the file that was augmented as `gold`",
                 )
             if given_gold is None:
                 given_gold = [s for s, pair in zip(sentences, pairs, strict=True) if pair is None]

@@ -187,7 +187,7 @@ class BartnerNested(BufferedFormat):
         write_objects(path, (to_json(_record(group), group[0].key) for group in documents()), is_array=False)
 
     def check(self, sentence: Sentence, dialect: BartnerNestedDialect) -> None:
-        self.check_contiguous(sentence, "write the form for discontinuous mentions: --to bartner")
+        self.check_contiguous(sentence, "write the form for discontinuous mentions: `format='bartner'`")
 
 
 def _sentences(record: dict[str, Any], number: int, reading: ReadReport) -> Iterator[Sentence]:

@@ -136,7 +136,7 @@ class ReadReport:
         if id_ is None or lines_of_ids.setdefault(id_, line) == line:
             return False
         if not self.repair:
-            remedy = "give each sentence an id of its own, or pass --repair to drop this one"
+            remedy = "give each sentence an id of its own, or pass `repair=True` to drop this one"
             raise InputError(f"id {id_!r} is that of line {lines_of_ids[id_]} too", remedy=remedy)
         self.repaired["id of another sentence dropped"] += 1
         return True

@@ -66,6 +66,6 @@ def note_on_bookkeeping(lost: Mapping[str, int], title: str, dialect: Any) -> st
     shown = ", ".join(f"{_NAMES.get(name, name)} ({n:,} sentence{'s' * (n != 1)})" for name, n in sorted(own.items()))
     options = dict.fromkeys(option for name in sorted(own) for option in _KEPT_BY.get(name, ()))
     unset = [option for option in options if getattr(dialect, option, None) is False]
-    keeping = ["--provenance" if option == "provenance" else f"--to-layout {option}=true" for option in unset]
-    remedy = f"; to keep them: {' '.join(keeping)}" if keeping else ""
+    keeping = " ".join(f"`write_options={{'{option}': True}}`" for option in unset)
+    remedy = f"; to keep them: {keeping}" if keeping else ""
     return f"entaug's own notes that {title} cannot store are left out: {shown}{remedy}"

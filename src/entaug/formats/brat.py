@@ -92,7 +92,7 @@ class Faults:
         if self.reading.repair:
             self.reading.repaired[repair] += 1
         else:
-            remedy = f"{remedy}, or pass --repair"
+            remedy = f"{remedy}, or pass `repair=True`"
             self.found.append(InputError(what, path=str(self.path), line=line, remedy=remedy))
 
 

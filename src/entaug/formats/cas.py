@@ -215,12 +215,12 @@ def _document(name: str, cas: Any, dialect: CasDialect, reading: ReadReport) -> 
     layer = next((n for n in names if dialect.layer in (n, n.rpartition(".")[2])), None)
     known = {one.name for one in cas.typesystem.get_types()}
     if layer is None and not any(dialect.layer in (n, n.rpartition(".")[2]) for n in known):
-        remedy = f"name one with --layout layer=NAME: {', '.join(n for n in names if n not in _NOT_NOTED) or 'none'}"
+        remedy = f"name one with `layer=NAME`: {', '.join(n for n in names if n not in _NOT_NOTED) or 'none'}"
         raise InputError(f"no annotation of the type {dialect.layer!r}", remedy=remedy)
     for other in names:
         if other not in (layer, *_NOT_NOTED):
             short = other.rpartition(".")[2]
-            reading.notes[f"type {short} of a CAS not read; another type is read with --layout layer=NAME"] += 1
+            reading.notes[f"type {short} of a CAS not read; another type is read with `layer=NAME`"] += 1
     mentions = []
     for one in _annotations(cas, names, layer or ""):
         fields = {f.name: one.get(f.name) for f in one.type.all_features if f.name not in ("begin", "end", "sofa")}

@@ -23,9 +23,20 @@ from entaug.core.data import Sentence
 from entaug.core.mentions import Span
 from entaug.core.spacing import is_unspaced_script
 from entaug.errors import InputError
+from entaug.files.streams import extension_of
 from entaug.formats.base import BEFORE, ENTITY_FIELDS, FormatCapabilities, ReadReport
 from entaug.formats.buffered import BufferedFormat
-from entaug.formats.records import as_object, as_objects, parse_json, peek_records, read_given, to_json, write_objects
+from entaug.formats.records import (
+    array_text,
+    as_object,
+    as_objects,
+    detect_array,
+    parse_json,
+    peek_records,
+    read_given,
+    to_json,
+    write_objects,
+)
 from entaug.formats.text import CharMention, Document, SegmentationOptions
 from entaug.formats.text_records import char_mention, char_spans, cut_record, layout_text, token_spans
 from entaug.formats.token_records import pop_id
@@ -57,7 +68,7 @@ class ChatDialect(SegmentationOptions):
         missing: what to do with a mention whose text is not found: ``"error"``; ``"skip"``: leave it out and say so.
         tokens: whether to write the tokens in a further field, so that the same ones are read back.
         with_ids: whether to write ids in a further field; OpenAI asks for files without such fields.
-        array: whether to write one JSON array instead of lines.
+        array: whether to write one JSON array, or else JSON lines; the default depends on the extension.
     """
 
     shape: Literal["messages", "prompt", "completion", "instruction"] = "messages"
@@ -67,13 +78,13 @@ class ChatDialect(SegmentationOptions):
     missing: Literal["error", "skip"] = "error"
     tokens: bool = False
     with_ids: bool = False
-    array: bool = False
+    array: bool | None = None
 
     def describe(self) -> str:
         """Return a description of the layout."""
         told = "" if self.question == "{text}" else f", texts as in {self.question!r:.60}"
         places = "offsets" if self.offsets else "texts"
-        return f"conversations ({self.shape}), mentions by their {places}{told}"
+        return f"conversations ({self.shape}), mentions by their {places}{told}{array_text(self.array)}"
 
 
 class Chat(BufferedFormat):
@@ -91,9 +102,9 @@ class Chat(BufferedFormat):
         return bool(records) and type(records[0]) is dict and _shape_of(records[0]) is not None
 
     def detect(self, path: Path, dialect: ChatDialect, options: Mapping[str, Any]) -> dict[str, Any]:
-        found, is_array = peek_records(path, _SAMPLE)
+        found, _ = peek_records(path, _SAMPLE)
         records = [record for record in found if type(record) is dict]
-        detected: dict[str, Any] = {"array": is_array}
+        detected: dict[str, Any] = detect_array(path)
         turns = []
         for record in records:
             shape = _shape_of(record)
@@ -124,7 +135,7 @@ class Chat(BufferedFormat):
             if text.startswith(before) and text.endswith(after) and len(text) >= len(before) + len(after):
                 text = text[len(before) : len(text) - len(after)]
             elif dialect.question != "{text}":
-                remedy = "correct the line, or pass --layout question={text}"
+                remedy = "correct the line, or pass `question='{text}'`"
                 raise InputError(f"the text is not given as in {dialect.question!r:.80}", remedy=remedy)
             for name in record.keys() - {*self.reserved_fields}:
                 reading.notes[f"field {name!r} left out"] += 1
@@ -158,7 +169,8 @@ class Chat(BufferedFormat):
         if dialect.offsets and dialect.system == _INSTRUCTIONS:
             system = system.replace('"type": ...}', '"type": ..., "start": ..., "end": ...}')
         records = (to_json(_record(sentence, system, dialect), sentence.key) for sentence in kept)
-        write_objects(path, records, is_array=dialect.array)
+        is_array = extension_of(path) == ".json" if dialect.array is None else dialect.array
+        write_objects(path, records, is_array=is_array)
 
 
 # ----------------------------------------------------------------------------------------------------------- reading
@@ -260,7 +272,7 @@ def _locate(
         if span is None:
             what = f"mention {label} {words!r:.80} is not in the text, or is given more often than it is there"
             if dialect.missing == "error":
-                raise InputError(what, remedy="correct the answer, or pass --layout missing=skip to leave it out")
+                raise InputError(what, remedy="correct the answer, or pass `missing='skip'` to leave it out")
             reading.notes[f"left out: {what}"] += 1
             continue
         start, end = span

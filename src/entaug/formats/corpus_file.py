@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 from entaug.core.data import Provenance, Sentence
 from entaug.errors import EntaugError, OutputError
-from entaug.files.atomic import atomic_path, move_file, open_output, output_error
+from entaug.files.atomic import atomic_path, move_file, open_output
 from entaug.files.streams import encode_text, is_special, is_stdout
 from entaug.formats.base import NO_MENTION, BaseFormat, Dialect, ReadReport
 from entaug.formats.bookkeeping import BOOKKEEPING, without_bookkeeping
@@ -131,7 +131,7 @@ class CorpusFile:
             return
         title = self.format.title
         if not force:
-            remedy = f"name a new or empty one, or pass --force to replace what was written as {title} before"
+            remedy = f"name a new or empty one, or pass `force=True` to replace what was written as {title} before"
             raise OutputError("is a folder that holds something", path=str(folder), remedy=remedy)
         if not (isinstance(self.format, BufferedFormat) and self.format.replaceable(folder)):
             message = f"is a folder that holds more than {title}, and is not replaced"
@@ -152,7 +152,10 @@ class CorpusFile:
             except OSError as error:
                 if error.filename is not None:
                     raise
-                raise output_error(self.path, error) from None  # of the draft; nobody knows its name
+                # The draft is full, not the folder of the output.
+                what = f"a draft of the output cannot be written ({error.strerror})"
+                remedy = "free some space there, or let TMPDIR name a folder with more"
+                raise OutputError(what, path=str(Path(folder).parent), remedy=remedy) from None
             self.finish(draft, force=force)
 
     def write(self, sentences: Iterable[Sentence], *, force: bool = False) -> int:

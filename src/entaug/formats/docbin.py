@@ -316,7 +316,7 @@ class _Reader:
         groups = self.groups(i)  # also where none is used: damaged ones may hold all mentions
         if others := sorted(name for name, spans in groups.items() if spans and name != group):
             names = ", ".join(map(repr, others))
-            reading.notes[f"spans {names} left out (to read a group: --layout spans_key=NAME)"] += 1
+            reading.notes[f"spans {names} left out (to read a group: `spans_key=NAME`)"] += 1
         if group is not None:
             spans = [(start, end, label, kb_id, id_) for id_, kb_id, label, start, end, _, _ in groups.get(group, ())]
             if left_out := {entity[:3] for entity in entities} - {span[:3] for span in spans}:
@@ -345,7 +345,7 @@ class _Reader:
                 if mark == 1:
                     if not reading.repair:
                         what = f"word {k + 1} goes on with an entity {self._string(type_)} that is not there"
-                        raise InputError(what, remedy="correct it, or pass --repair to start a mention there")
+                        raise InputError(what, remedy="correct it, or pass `repair=True` to start a mention there")
                     reading.repaired["I- that continues no mention"] += 1
                 entities.append((k, k + 1, type_, kb_id, id_))
         return entities

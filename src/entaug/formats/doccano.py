@@ -114,7 +114,7 @@ class Doccano(TextLines):
         if field not in record:
             field = _field_of(record) or field
         if field not in record:
-            note_no_labels(record, reading, "--layout field")
+            note_no_labels(record, reading, "`field=NAME`")
         labels = record.get(field, [])
         if type(labels) is not list:
             raise InputError(f"{field!r} is not a list", remedy="write [[start, end, label], ...]")

@@ -188,11 +188,16 @@ class DocumentFolder(BufferedFormat):
             walked = {file: file.name for file in (annotations, *self.texts_of(annotations)) if file.is_file()}
             if path.suffix not in (end, ".txt") or annotations not in walked:
                 raise InputError(f"no {end} file beside it", path=str(path), remedy="name a pair, or a folder")
+        root = path.resolve()
+
+        def is_elsewhere(text: Path) -> bool:
+            return not text.parent.resolve().is_relative_to(root)
+
         texts = {file for file, name in walked.items() if name.endswith(".txt")}
         for file in sorted(walked, key=lambda file: natural_sort_key(walked[file].removesuffix(end))):
             if walked[file].endswith(end):
                 texts_of = self.texts_of(file)
-                text = next((o for o in texts_of if o in walked or (o.is_file() and path not in o.parents)), None)
+                text = next((o for o in texts_of if o in walked or (o.is_file() and is_elsewhere(o))), None)
                 texts.discard(text or file)
                 yield walked[file].removesuffix(end), file, text
         if texts:

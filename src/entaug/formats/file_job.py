@@ -154,8 +154,8 @@ class FileJob:
         if rejected:
             shown = ", ".join(f"{name} ({_times(lost[name])})" for name in rejected[:5])
             more = f" and {len(rejected) - 5} more" if len(rejected) > 5 else ""
-            needed = ",".join(sorted({kinds[name] for name in rejected} | set(self.allow_loss)))
-            remedy = f"pass --allow-loss {needed} to drop it, or choose another format"
+            needed = sorted({kinds[name] for name in rejected} | set(self.allow_loss))
+            remedy = f"pass `allow_loss={needed}` to drop it, or choose another format"
             message = f"{target_file.format.title} cannot store {shown}{more}"
             raise LossError(message, path=str(self.input), line=(lines or {}).get(rejected[0]), remedy=remedy)
         return [note] if note else []
@@ -164,7 +164,7 @@ class FileJob:
 def require_mentions(sentences: Iterable[Sentence], path: str | Path, purpose: str = "to learn from") -> None:
     """Check that a corpus that is needed for its mentions has any."""
     if not any(sentence.mentions for sentence in sentences):
-        remedy = "check where its labels are (entaug check), and name them: --tag-column or --layout"
+        remedy = "check where its labels are (entaug check), and name them by options such as `tag_column`"
         raise InputError(f"has no mentions {purpose}", path=str(path), remedy=remedy)
 
 
@@ -220,7 +220,8 @@ def check_output(output: str | Path, input: str | Path, *, force: bool, folders:
         if is_special(path):
             return
         if path.exists() and not force and not path.is_dir():
-            raise OutputError("exists", path=str(path), remedy="pass --force to replace it, or name another output")
+            remedy = "pass `force=True` to replace it, or name another output"
+            raise OutputError("exists", path=str(path), remedy=remedy)
         with tempfile.TemporaryFile(dir=follow_link(path).parent):
             pass
     except OSError as error:
@@ -244,7 +245,7 @@ def notes_on_other_tags(source: CorpusFile) -> list[str]:
     """Return notes on columns of a file that look like tags, but are not the tag column."""
     return [
         f"column {column} looks like tags too, but only the tag column is kept valid; the column may have invalid "
-        "tags in augmented sentences (to select another tag column: --tag-column)"
+        "tags in augmented sentences (to select another tag column: `tag_column`)"
         for column in getattr(source.dialect, "other_tag_columns", ())
     ]
 

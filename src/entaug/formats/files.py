@@ -169,6 +169,11 @@ def _given_options(format_: BaseFormat, options: dict[str, Any]) -> dict[str, An
     return {name: known[name].parse(value) if isinstance(value, str) else value for name, value in given.items()}
 
 
+def is_option(name: str) -> bool:
+    """Whether a format has an option of this name."""
+    return any(name in _options_of(find_format(one)) for one in _SIGNS)
+
+
 def open_file(path: str | Path, format: str | None = None, **options: Any) -> CorpusFile:
     """Determine the format and the layout of a file."""
     path = as_path(path)
@@ -199,8 +204,8 @@ def target(path: str | Path, format: str | None = None, like: CorpusFile | None 
     chosen = find_format(name)
     is_chosen = format or by_extension or is_alike or chosen.name == "conll" or chosen.folder
     if extension and not is_chosen and not is_special(path):
-        known = ", ".join(chosen.extensions)
-        remedy = f"pass --to {chosen.name} to write it as the input, or let its name end in {known or 'no extension'}"
+        name, known = f"`format='{chosen.name}'`", ", ".join(chosen.extensions) or "no extension"
+        remedy = f"pass {name} to write it as the input, or let its name end in {known}"
         raise OutputError(f"no format has the extension {extension!r}", path=str(path), remedy=remedy)
     if chosen.folder and path.suffix.lower() in chosen.extensions:
         message = f"is the name of a file, and {chosen.title} is written as a folder"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from entaug.config.params import validate
 from entaug.core.alignment import align_spaces
@@ -18,7 +18,7 @@ from entaug.core.data import Sentence
 from entaug.core.mentions import Mention
 from entaug.errors import InputError
 from entaug.formats.base import ENTITY_FIELDS, FormatCapabilities, ReadReport
-from entaug.formats.records import are_lines, has_lines, to_json, write_objects
+from entaug.formats.records import array_text, detect_array, to_json, write_objects
 from entaug.formats.text_records import numeric_id
 from entaug.formats.token_formats import TokenRecords
 from entaug.formats.token_records import without
@@ -29,11 +29,11 @@ class GlinerDialect:
     """Layout of a file of GLiNER.
 
     Args:
-        layout: ``"array"`` or ``"lines"``; empty to choose it by the extension of the file.
+        array: whether to write one JSON array, or else JSON lines; the default depends on the extension.
         split_name: the part to read of a file with several, ``{"train": [...], "dev": [...]}``.
     """
 
-    layout: Literal["", "array", "lines"] = ""
+    array: bool | None = None
     split_name: str | None = None
 
     def __post_init__(self) -> None:
@@ -41,7 +41,7 @@ class GlinerDialect:
 
     def describe(self) -> str:
         """Return a description of the layout."""
-        return "GLiNER" + {"": "", "array": ", one JSON array", "lines": ", JSON lines"}[self.layout]
+        return f"GLiNER{array_text(self.array)}"
 
 
 class Gliner(TokenRecords):
@@ -58,8 +58,7 @@ class Gliner(TokenRecords):
     of_source = ("relations",)  # they name mentions by number
 
     def detect(self, path: Path, dialect: GlinerDialect, options: Mapping[str, Any]) -> dict[str, Any]:
-        is_usual = has_lines(path) == are_lines(path)
-        return {} if is_usual else {"layout": "lines" if has_lines(path) else "array"}
+        return detect_array(path)
 
     def parse_mention(self, value: Any, reading: ReadReport) -> tuple[Mention, dict[str, Any]]:
         if type(value) is not list or len(value) != 3:
@@ -92,7 +91,7 @@ class Gliner(TokenRecords):
             return id_ | without(self.record_of(sentence), ("id",))
 
         records = (to_json(record(sentence), sentence.key) for sentence in sentences)
-        write_objects(path, records, is_array=dialect.layout == "array" if dialect.layout else None)
+        write_objects(path, records, is_array=dialect.array)
 
     def lost(self, sentence: Sentence, dialect: GlinerDialect) -> list[str]:
         lost = super().lost(sentence, dialect) + ["fields of mentions"] * (ENTITY_FIELDS in sentence.fields)

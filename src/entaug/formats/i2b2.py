@@ -61,8 +61,8 @@ class I2b2(DocumentFolder):
 
     def texts_of(self, annotations: Path) -> list[Path]:
         name = annotations.with_suffix(".txt").name
-        folder = annotations.parent.parent
-        return [annotations.with_name(name), folder / "txt" / name, folder.parent / "test_data" / name]
+        folder = _above(annotations.parent)
+        return [annotations.with_name(name), folder / "txt" / name, _above(folder) / "test_data" / name]
 
     def read_document(
         self, name: str, annotations: Path, text: Path, dialect: I2b2Dialect, reading: ReadReport
@@ -110,6 +110,11 @@ class I2b2(DocumentFolder):
         write_documents(((name, _document_files(group)) for name, group in documents.items()), path)
 
 
+def _above(folder: Path) -> Path:
+    """The folder above one that may be the working directory or above it."""
+    return folder / ".." if folder.name in ("", "..") else folder.parent
+
+
 def _parse_concept(text: str, lines: list[list[str]], reading: ReadReport) -> tuple[int, Mention | None]:
     """Parse a line of a file of concepts."""
     match = _CONCEPT.fullmatch(text)
@@ -122,7 +127,7 @@ def _parse_concept(text: str, lines: list[list[str]], reading: ReadReport) -> tu
             reading.repaired["mention across a line end left out"] += 1
             return line, None
         what = f"the mention begins in line {line} and ends in line {last_line} of the text"
-        raise InputError(what, remedy="correct it, or pass --repair to leave it out")
+        raise InputError(what, remedy="correct it, or pass `repair=True` to leave it out")
     tokens = lines[line - 1] if 0 < line <= len(lines) else []
     if not start <= last < len(tokens):
         what = f"tokens {start} to {last} of line {line}, which has {len(tokens)}"
@@ -131,7 +136,7 @@ def _parse_concept(text: str, lines: list[list[str]], reading: ReadReport) -> tu
     if there.lower().split() != words.lower().split():
         if not reading.repair:
             what = f"the mention says {words!r}, but at {line}:{start} the text has {there!r}"
-            raise InputError(what, remedy="correct it, or pass --repair to take the text")
+            raise InputError(what, remedy="correct it, or pass `repair=True` to take the text")
         reading.repaired["words of a mention replaced by those of the text"] += 1
     return line, Mention(label, ((start, last + 1),))
 

@@ -281,7 +281,7 @@ class _Marked:
         if not self._reading.repair:
             line = self._line(match.string.count("\n", 0, match.start()) + 1)
             what = f"{match[0]!r} stands for no character"
-            raise InputError(what, line=line, remedy="write &amp; for &, or pass --repair to read it as it stands")
+            raise InputError(what, line=line, remedy="write &amp; for &, or pass `repair=True` to read it as it stands")
         self._reading.repaired["& that stands for no character read as it is"] += 1
         return escape(match[0])
 
@@ -312,7 +312,7 @@ class _Marked:
             self._is_break = True
             return
         if start == self._length:
-            remedy = f"remove it, or let it be a part of the structure: --layout structure={name}"
+            remedy = f"remove it, or let it be a part of the structure: `structure='{name}'`"
             raise InputError(f"<{name}> holds no words", line=self._line(line), remedy=remedy)
         dialect = self._dialect
         fields = dict(attributes)
@@ -327,7 +327,7 @@ class _Marked:
         dialect = self._dialect
         if self._left_out:
             names = ", ".join(self._left_out)
-            reading.notes[f"tags of the structure, which are no mentions: {names} (--layout structure=NAMES)"] += 1
+            reading.notes[f"tags of the structure, which are no mentions: {names} (`structure=NAMES`)"] += 1
         spans = [match.span() for match in _WORD.finditer(self.text)] if dialect.words == "spaces" else None
         lines = [self._line(line) for line in self._lines]
         mention_lines = [line for line in lines if line is not None] or None
@@ -376,7 +376,7 @@ def _line(sentence: Sentence, dialect: InlineDialect) -> str:
     subject = f"sentence {sentence.key}"
     for token in sentence.tokens:
         if (dialect.words == "spaces" and _WORD.fullmatch(token) is None) or token != token.strip() or "\n" in token:
-            remedy = "write JSON lines, or pass --to-layout words=rules where the tokens are those of a text"
+            remedy = "write JSON lines, or pass `words='rules'` where the tokens are those of a text"
             raise LossError(f"the token {token!r} holds white space", path=subject, remedy=remedy)
         if _NO_XML.search(token) or "\r" in token:
             raise LossError(f"the token {token!r} holds a control character", path=subject, remedy="write JSON lines")
@@ -425,7 +425,7 @@ def _tags(label: str, fields: Mapping[str, Any], dialect: InlineDialect, subject
         or _NAME.fullmatch(name) is None
         or name.lower() in structure
     ):
-        remedy = "rename it" if dialect.attribute else "pass --to-layout attribute=TYPE"
+        remedy = "rename it" if dialect.attribute else "pass `attribute=TYPE`"
         raise LossError(f"the label {label!r} is no name of a tag", path=subject, remedy=remedy)
     written = "".join(f" {name}={_quoted(value)}" for name, value in attributes.items())
     return f"<{name}{written}>", f"</{name}>"

@@ -198,7 +198,7 @@ def _tags(sentence: Sentence, dialect: JsonlDialect) -> Sequence[Any]:
     try:
         tags = sentence.iob(dialect.scheme)
     except LossError as error:
-        error.path, error.remedy = path, "write entities: --to-layout mentions=entities"
+        error.path, error.remedy = path, "write entities: `mentions='entities'`"
         raise
     if not dialect.names:
         return tags

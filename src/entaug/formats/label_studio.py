@@ -144,7 +144,7 @@ class LabelStudio(BufferedFormat):
         index = _first_valid(annotations)
         if index == len(annotations):
             has_predictions = dialect.annotations != _PREDICTIONS and bool(task.get(_PREDICTIONS))
-            hint = " (it has predictions: --layout annotations=predictions reads them)" if has_predictions else ""
+            hint = " (it has predictions: `annotations='predictions'` reads them)" if has_predictions else ""
             reading.notes[f"task without an annotation{hint} left out"] += 1
             return None
         results = as_objects(annotations[index].get("result"), "result", _REMEDY)
@@ -298,7 +298,7 @@ def _other_results(others: list[dict[str, Any]], reading: ReadReport) -> list[di
             what = f"a region of the kind {result.get('type')!r} has no place in a plain text"
             raise InputError(what, remedy="only <Text> with <Labels> can be read")
         if _is_region(result):
-            option = f"--layout to_name={result.get('to_name')}"
+            option = f"`to_name='{result.get('to_name')}'`"
             reading.notes[f"region of another text of its task left out ({option} reads that one)"] += 1
         elif _is_region_value(result.get("value")):  # <Labels allowEmpty>
             reading.notes["region without a label is no mention"] += 1

@@ -26,7 +26,7 @@ from entaug.config.registry import import_extra
 from entaug.core.alignment import align_spaces
 from entaug.core.corpus import Corpus
 from entaug.core.data import Sentence
-from entaug.core.tags import Overlap
+from entaug.core.tags import KEEP_SOME, Overlap
 from entaug.errors import InputError, LossError, ParameterError
 from entaug.files.atomic import atomic_file
 from entaug.files.streams import read_beginning, read_bytes
@@ -122,7 +122,7 @@ class TableFormat(BufferedFormat):
     def check(self, sentence: Sentence, dialect: HfDialect) -> None:
         kept = self.as_stored(sentence, dialect)
         if dialect.mentions == "tags":
-            self.check_flat(kept, "pass --overlap outermost or innermost, or write entities")
+            self.check_flat(kept, f"pass {KEEP_SOME}, or write entities")
         try:
             texts = [*sentence.tokens, *(mention.label for mention in kept.mentions), sentence.id or ""]
             texts += [*(sentence.spaces or ()), *sentence.columns, *sentence.fields]

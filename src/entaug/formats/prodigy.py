@@ -131,7 +131,7 @@ class Prodigy(TextLines):
         if spans is not None and type(spans) is not list:
             raise InputError("'spans' is not a list", remedy=remedy)
         if spans is None:
-            note_no_labels(record, reading, "another format than --from prodigy")
+            note_no_labels(record, reading, "another format than `format='prodigy'`")
         fields = without(record, self.reserved_fields)
         mentions = [_mention(span) for span in spans or ()]
         return Document(text, mentions, pop_id(fields), fields, token_spans=_words(tokens, text, reading))

@@ -68,6 +68,7 @@ def read_records(
                 yield sentence.with_(id=None) if is_repeated else sentence
         except InputError as error:
             is_empty = False
+            error.remedy = error.remedy or "correct it, or leave it out"
             error.locate(str(path or ""), number if unit == "" else None, f"{unit} {number}" if unit else "")
             reading.fault(error)
     if is_empty and is_whole:
@@ -135,7 +136,7 @@ def several_parts(names: Iterable[str], name: str | None = None) -> InputError:
     what = f"holds no part {name!r}" if name else "holds several parts"
     if name == NO_CHOICE:
         return InputError(f"{what}: {', '.join(listed)}", remedy="save the one to read as a file of its own")
-    return InputError(f"{what}: {', '.join(listed)}", remedy=f"choose one, such as --layout split_name={listed[0]}")
+    return InputError(f"{what}: {', '.join(listed)}", remedy=f"choose one, such as `split_name='{listed[0]}'`")
 
 
 def peek_records(path: Path, limit: int = 100, sizes: Iterable[int] = _PEEK_SIZES) -> tuple[list[Any], bool]:
@@ -274,6 +275,17 @@ def write_array(
 def are_lines(path: Path) -> bool:
     """Whether a file of this name has a record per line."""
     return path.name.lower().removesuffix(".gz").endswith((".jsonl", ".jsonlines", ".ndjson"))
+
+
+def detect_array(path: Path) -> dict[str, Any]:
+    """The option ``array`` of a file whose extension does not say it."""
+    is_array = not has_lines(path)
+    return {"array": is_array} if is_array == are_lines(path) else {}
+
+
+def array_text(array: bool | None) -> str:
+    """The option ``array`` in the description of a layout."""
+    return "" if array is None else f", {'one JSON array' if array else 'JSON lines'}"
 
 
 def write_objects(path: Path, records: Iterable[bytes], *, is_array: bool | None) -> None:

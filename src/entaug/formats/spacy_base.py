@@ -17,7 +17,7 @@ from entaug.core.data import Sentence, split_fields
 from entaug.core.edits import PLACEHOLDER
 from entaug.core.mentions import Mention
 from entaug.core.spacing import infer_spaces
-from entaug.core.tags import Overlap
+from entaug.core.tags import KEEP_SOME, Overlap
 from entaug.errors import InputError
 from entaug.formats.base import BEFORE, FormatCapabilities, ReadReport, before_of
 from entaug.formats.buffered import BufferedFormat
@@ -76,16 +76,16 @@ class SpacyFormat(BufferedFormat):
             if "spans_key" in options or len(groups) > 1:
                 has = f"no group of spans {key!r}, but" if "spans_key" in options else "several groups of spans:"
                 names = ", ".join(map(repr, sorted(groups)))
-                remedy = "choose one: --layout mentions=spans --layout spans_key=NAME"
+                remedy = "choose one: `mentions='spans'` and `spans_key=NAME`"
                 raise InputError(f"has {has} {names}", path=str(path), remedy=remedy)
             [key] = groups
         return {"spans_key": key, "mentions": "spans" if key in groups else "ents" if has_entities else "auto"}
 
     def check(self, sentence: Sentence, dialect: Any) -> None:
         kept = self.as_stored(sentence, dialect)
-        self.check_contiguous(kept, "write JSON lines, or leave them out: --overlap outermost or innermost")
+        self.check_contiguous(kept, f"write JSON lines, or leave them out: {KEEP_SOME}")
         if dialect.mentions == "ents":
-            self.check_flat(kept, "pass --overlap outermost or innermost, or write spans")
+            self.check_flat(kept, f"pass {KEEP_SOME}, or write spans")
 
     def resolve(self, sentences: Iterable[Sentence], dialect: Any) -> tuple[Iterable[Sentence], Any]:
         """The sentences with the mentions that are written, and the dialect that says where."""

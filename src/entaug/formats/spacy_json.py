@@ -22,7 +22,7 @@ from entaug.core.data import Sentence
 from entaug.core.mentions import Span
 from entaug.errors import InputError, LossError
 from entaug.formats.base import BEFORE, ENTITY_FIELDS, NO_LABELS, ReadReport
-from entaug.formats.records import has_lines, peek_records, read_given, to_json, write_objects
+from entaug.formats.records import array_text, detect_array, peek_records, read_given, to_json, write_objects
 from entaug.formats.spacy_base import (
     COLUMNS,
     SpacyDialect,
@@ -63,19 +63,19 @@ class SpacyJsonDialect(SpacyDialect, TextOptions):
 
     Args:
         form: the form of the records: see `entaug.formats.spacy_json`.
-        lines: whether each line is a record; otherwise the file is an array. The default depends on the extension.
+        array: whether to write one JSON array, or else JSON lines; the default depends on the extension.
         words: whether tuples give the tokens; otherwise texts are tokenized by spaCy's rules.
     """
 
     form: Literal["docs", "tuples"] = "docs"
-    lines: bool | None = None
+    array: bool | None = None
     words: bool = True
 
     def describe(self) -> str:
         """Return a description of the layout."""
         form = {"docs": "as of doc.to_json()", "tuples": "training tuples"}[self.form]
         where = self.describe_mentions("ents", f"spans {self.spans_key!r}")
-        return f"spaCy JSON{' lines' * bool(self.lines)}, {form}, mentions in {where}{self.offsets_text}"
+        return f"spaCy JSON{array_text(self.array)}, {form}, mentions in {where}{self.offsets_text}"
 
 
 class SpacyJson(SpacyFormat):
@@ -107,7 +107,7 @@ class SpacyJson(SpacyFormat):
             spans = fields.get("spans")
             groups.update(name for name, values in (spans.items() if isinstance(spans, dict) else ()) if values)
 
-        detected: dict[str, Any] = {"lines": has_lines(path), **decide_offsets(path, dialect, add)}
+        detected: dict[str, Any] = {**detect_array(path), **decide_offsets(path, dialect, add)}
         if forms:
             detected |= {"form": max(("docs", "tuples"), key=forms.__getitem__), "words": has_words}
         return detected | self.detect_mentions(path, groups, has_entities, dialect, options)
@@ -128,7 +128,7 @@ class SpacyJson(SpacyFormat):
         try:
             found = split_document(join_sentences([sentence])._replace(tokens=None), dialect, ReadReport())
         except InputError as error:
-            remedy = "write words, which give the tokens, or pass --misaligned cut"
+            remedy = "write words, which give the tokens, or pass `misaligned='cut'`"
             raise LossError(error.message, path=f"sentence {sentence.key}", remedy=remedy) from None
         return found[0].with_(id=sentence.id).with_fields(sentence.fields) if len(found) == 1 else sentence
 
@@ -146,7 +146,7 @@ class SpacyJson(SpacyFormat):
         kept, dialect = self.resolve(sentences, dialect)
         record_of = _to_doc if dialect.form == "docs" else _to_tuple
         records = (to_json(record_of(sentence, dialect), sentence.key) for sentence in kept)
-        write_objects(path, records, is_array=None if dialect.lines is None else not dialect.lines)
+        write_objects(path, records, is_array=dialect.array)
 
     def lost(self, sentence: Sentence, dialect: SpacyJsonDialect) -> list[str]:
         lost = ["trees of augmented sentences"] * has_stale_tree(sentence)

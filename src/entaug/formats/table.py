@@ -163,7 +163,7 @@ def _decode(data: bytes, path: Path, encoding: str) -> str:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         what = f"not {encoding.upper().removesuffix('-SIG')} (byte 0x{data[error.start]:02x})"
-        remedy = "pass --layout encoding=cp1252 (Windows), latin-1 or utf-16, whichever it is"
+        remedy = "pass `encoding='cp1252'` (Windows), latin-1 or utf-16, whichever it is"
         raise InputError(what, path=str(path), line=line, remedy=remedy) from None
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
@@ -202,7 +202,7 @@ def _split_rows(text: str, path: Path | None, separator: str, *, quoted: bool) -
         except StopIteration:
             return
         except csv.Error as error:
-            remedy = "close its quotation marks, or pass --layout quoted=false if marks are characters of words"
+            remedy = "close its quotation marks, or pass `quoted=False` if marks are characters of words"
             named = None if path is None else str(path)
             raise InputError(f"no row of a table ({error})", path=named, line=line, remedy=remedy) from None
         yield line, row
@@ -244,7 +244,7 @@ def _are_quoted(text: str, path: Path, separator: str) -> bool:
         return True  # also where the rows are not right without marks either
     if separator != "tab" and swallowed:
         what = "a quotation mark that is a word, or a cell over several lines"
-        remedy = "pass --layout quoted=false if it is a word, quoted=true if not"
+        remedy = "pass `quoted=False` if it is a word, `quoted=True` if not"
         raise InputError(what, path=str(path), line=swallowed, remedy=remedy)
     return separator != "tab"
 
@@ -265,12 +265,12 @@ def _check_cell(cell: str, dialect: TableDialect, subject: str) -> None:
     separators = (SEPARATORS[dialect.separator],) if dialect.separator else SEPARATORS.values()
     if not dialect.quoted and any(character in cell for character in ("\n", "\r", *separators)):
         what = f"{cell!r:.60} holds a separator or an end of line, and cells are not quoted"
-        raise LossError(what, path=subject, remedy="pass --to-layout quoted=true")
+        raise LossError(what, path=subject, remedy="pass `quoted=True`")
     try:
         cell.encode(dialect.encoding)
     except UnicodeEncodeError as error:
         what = f"{cell[error.start : error.end]!r} is no character of {dialect.encoding}"
-        raise LossError(what, path=subject, remedy="pass --to-layout encoding=utf-8") from None
+        raise LossError(what, path=subject, remedy="pass `encoding='utf-8'`") from None
 
 
 # ------------------------------------------------------------------------------------------------------ values of cells
@@ -364,7 +364,7 @@ def _workbook_rows(path: Path, sheet: str, reading: ReadReport | None) -> Iterat
         chosen = book[sheet] if sheet else book.worksheets[0]
         if reading is not None and len(names) > 1:
             others = ", ".join(repr(name) for name in names if name != chosen.title)
-            reading.notes[f"sheets left out: {others} (--layout sheet=NAME)"] += 1
+            reading.notes[f"sheets left out: {others} (`sheet=NAME`)"] += 1
         # The size that a file states may be wrong, and rows after it would be left out.
         chosen.reset_dimensions()
         width = 0
@@ -467,11 +467,11 @@ def _token_groups(
         group.append((line, cells))
         if not is_divided and len(group) > _MAX_SENTENCE:
             what = f"nothing divides its first {_MAX_SENTENCE:,} rows into sentences: no column, and no empty row"
-            remedy = "name the column that does: --layout sentence=NAME"
+            remedy = "name the column that does: `sentence=NAME`"
             raise InputError(what, path=str(path), line=group[0][0], remedy=remedy)
     if group:
         if not is_divided and len(group) > 1 and reading is not None:
-            what = "neither empty rows nor a column (--layout sentence=NAME) divide the table: it is one sentence"
+            what = "neither empty rows nor a column (`sentence=NAME`) divide the table: it is one sentence"
             reading.notes[what] += 1
         yield group
 
@@ -497,7 +497,7 @@ def _parse_tokens(group: list[Row], dialect: TableDialect, reading: ReadReport) 
     ids = columns.pop(dialect.sentence_column) if dialect.sentence_column else ()
     id_ = next((cell for cell in ids if cell), None)
     if id_ and dialect.repeated and "" in ids:
-        remedy = "fill it, or pass --layout repeated=false if only the first row of a sentence has it"
+        remedy = "fill it, or pass `repeated=False` if only the first row of a sentence has it"
         what = f"no sentence in the column {dialect.sentence_column!r}"
         raise InputError(what, line=group[ids.index("")][0], remedy=remedy)
     if id_ and dialect.document:
@@ -597,21 +597,21 @@ def _detect_columns(rows: list[Row], dialect: TableDialect, options: Mapping[str
     def find(option: str, known: Collection[str], taken: Collection[str]) -> str:
         """The column that an option names, or else the first of known names; empty without one."""
         if (given := options.get(option)) and given not in names:
-            raise InputError(f"no column {given!r}", remedy=f"name another: --layout {option}=NAME; {told}")
+            raise InputError(f"no column {given!r}", remedy=f"name another: `{option}=NAME`; {told}")
         found = (by_name[name] for name in known if name in by_name and by_name[name] not in taken)
         return given or next(found, "")
 
     labels = find("labels", (), ()) or _label_column(cells, by_name, dialect.names)
     if not labels:
         what = "no column of labels is known" if has_heading else "no heading, and no column of tags alone"
-        raise InputError(f"{what}: {told}", remedy="name them: --layout words=NAME --layout labels=NAME")
+        raise InputError(f"{what}: {told}", remedy="name them: `words=NAME` and `labels=NAME`")
     kind = _kind_of(cells[labels], dialect.names)
     others = [name for name in names if name != labels]
     words = find("words", (*_TEXT_NAMES, *_WORD_NAMES) if kind == "offsets" else _WORD_NAMES, {labels})
     words = words or (others[0] if len(others) == 1 else "")
     if not words:
         what = "no column of words is known" if has_heading else "no heading, and several columns"
-        raise InputError(f"{what}: {told}", remedy="name it: --layout words=NAME")
+        raise InputError(f"{what}: {told}", remedy="name it: `words=NAME`")
     detected = {"has_heading": has_heading, "columns": tuple(names), "labels": labels, "words": words}
     if options.get("rows", "tokens" if kind == "tag" else "sentences") == "tokens":
         sentence = find("sentence", _SENTENCE_NAMES, {words, labels})
@@ -621,7 +621,7 @@ def _detect_columns(rows: list[Row], dialect: TableDialect, options: Mapping[str
     has_lists = any(map(_is_list, cells[words]))
     if kind == "offsets" and has_lists:
         what = f"{words!r} holds lists of words, and {labels!r} positions of characters"
-        raise InputError(what, remedy="name the column of texts: --layout words=NAME")
+        raise InputError(what, remedy="name the column of texts: `words=NAME`")
     form = "offsets" if kind == "offsets" else "lists" if has_lists or kind == "list" else "strings"
     sentence = find("sentence", (*_SENTENCE_NAMES, "id"), {words, labels})
     return detected | {"rows": "sentences", "cells": form, "sentence": sentence, "tokens": "tokens" in names}
@@ -639,7 +639,7 @@ def _label_column(cells: Mapping[str, list[str]], by_name: Mapping[str, str], ta
     if known:
         cell = next((cell for cell in cells[known[0]] if cell.strip() and not is_tag(cell)), "")
         what = f"the column {known[0]!r} holds neither tags nor lists of mentions (first: {cell!r:.60})"
-        remedy = "write tags such as B-PER, or [start, end, label]; numbers need --layout names=O,B-PER,I-PER"
+        remedy = "write tags such as B-PER, or [start, end, label]; numbers need `names='O,B-PER,I-PER'`"
         raise InputError(what, remedy=remedy)
     return ""
 
@@ -820,8 +820,9 @@ class Table(BufferedFormat):
         super().check(sentence, dialect)
         as_stored = self.as_stored(sentence, dialect)
         if dialect.is_tagged:
-            tables = "where a row is a sentence (--to-layout rows=sentences)"
-            self.check_flat(as_stored, f"write JSON lines, or a table {tables}, or keep some with overlap=outermost")
+            tables = "where a row is a sentence (`rows='sentences'`)"
+            keeping = "keep some with `overlap='outermost'`"
+            self.check_flat(as_stored, f"write JSON lines, or a table {tables}, or {keeping}")
         subject = f"sentence {sentence.key}"
         if dialect.rows == "sentences" and dialect.cells == "strings":
             for text in (*sentence.tokens, *(mention.label for mention in as_stored.mentions)):

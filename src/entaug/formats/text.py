@@ -217,7 +217,7 @@ def in_characters(document: Document, unit: str) -> Document:
             continue
         where = ", ".join(f"{start}-{end}" for start, end in mention.spans)
         what = f"mention {mention.label} ({where}) is outside the text or divides a character: offsets count "
-        remedy = "correct its offsets, or name another unit: --layout offsets=characters"
+        remedy = "correct its offsets, or name another unit: `offsets='characters'`"
         faults.append(InputError(what + title_of(unit), remedy=remedy))
     raise_all(faults)
     return document._replace(mentions=mentions)
@@ -233,7 +233,7 @@ def counter(text: str, unit: str) -> Callable[[int], int]:
     def count(character: int) -> int:
         if character not in offsets:
             what = f"a mention or token begins or ends within a grapheme cluster of {text!r:.60}, which has no offset"
-            raise LossError(what, remedy="count characters: --to-layout offsets=characters")
+            raise LossError(what, remedy="count characters: `offsets='characters'`")
         return offsets[character]
 
     return count
@@ -310,7 +310,7 @@ class UnitDetector:
         ranges = f"{votes.total:,} range{'s' * (votes.total != 1)}"
         return (
             f"{claim}: of {ranges} where that matters, {votes.other:,} fit words as {title_of(unit)} and "
-            f"{votes.characters:,} as characters; to change it: --layout offsets={remedy}"
+            f"{votes.characters:,} as characters; to change it: `offsets='{remedy}'`"
         )
 
 
@@ -375,7 +375,7 @@ def locate_quotes(
             there = " ... ".join(text[max(0, start) : max(0, end)] for start, end in placed[i])
             what = f"a mention is at {offsets}, where the text has {there!r:.60} and not {quotes[i].words!r:.60}"
             faults.append(
-                InputError(what, line=quotes[i].line, remedy=remedy + ", or pass --repair to believe the offsets")
+                InputError(what, line=quotes[i].line, remedy=remedy + ", or pass `repair=True` to believe the offsets")
             )
         raise_all(faults)
     reading.repaired["mention with other words than those of its place"] += len(wrong)
@@ -592,7 +592,7 @@ def _align_mentions(
             message = f"mention {_quote(mention, text)} begins or ends within the token {token!r}"
             if options.misaligned == "error":
                 remedy = _remedy_for_unit(text, given, options)
-                remedy = remedy or "pass --misaligned cut to cut the token there, or skip to leave it out"
+                remedy = remedy or "pass `misaligned='cut'` to cut the token there, or skip to leave it out"
                 faults.append(InputError(message, line=line, remedy=remedy))
             else:
                 reading.notes[f"left out: {message}"] += 1
@@ -613,7 +613,7 @@ def _align_mentions(
         else:
             only_first = mention._replace(spans=mention.spans[:1])
             message = f"mention {_quote(only_first, text)} is given twice"
-            faults.append(InputError(message, line=line, remedy="remove one, or pass --repair"))
+            faults.append(InputError(message, line=line, remedy="remove one, or pass `repair=True`"))
     raise_all(faults)
     return tokens, sorted(aligned.items(), key=lambda pair: (pair[0].spans, pair[0].label))
 
@@ -651,9 +651,9 @@ def _remedy_for_unit(text: str, mention: CharMention, options: SegmentationOptio
     if not isinstance(options, OffsetOptions):
         return ""
     for unit, words in other_units(text, mention.spans, options.offsets):
-        what = f"as {title_of(unit)} it is {words!r:.60}: if all offsets count these, pass --layout offsets={unit}"
+        what = f"as {title_of(unit)} it is {words!r:.60}: if all offsets count these, pass `offsets='{unit}'`"
         # Words fit bytes by chance often enough to name the remedy for other causes, too.
-        return f"{what}; --misaligned skip leaves it out{', cut cuts the token' if unit == 'bytes' else ''}"
+        return f"{what}; `misaligned='skip'` leaves it out{', cut cuts the token' if unit == 'bytes' else ''}"
     return ""
 
 

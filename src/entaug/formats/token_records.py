@@ -31,8 +31,8 @@ SPACES = "_spaces"
 """Field of a sentence: the white space after each token, where the field ``text`` is another text."""
 _SAMPLE = 5000  # values
 _EXAMPLE = 'write {"tokens": [...], "entities": [...]}'
-_NAME_NUMBERS = "give them in order, such as --layout names=O,B-PER,I-PER"
-_ASSUMED_ENDS = "the ends of mentions in {!r} were taken as the tokens after them (else: --layout ends=inclusive)"
+_NAME_NUMBERS = "give them in order, such as `names='O,B-PER,I-PER'`"
+_ASSUMED_ENDS = "the ends of mentions in {!r} were taken as the tokens after them (else: `ends='inclusive'`)"
 
 
 @dataclass(frozen=True)
@@ -244,7 +244,7 @@ def parse_record(record: Any, layout: RecordLayout, reading: ReadReport, *, is_o
 
 def _no_tokens(record: Mapping[str, Any], name: str) -> InputError:
     names = [n for n, value in record.items() if type(value) is list and value and set(map(type, value)) == {str}]
-    more = f", or name the field of tokens: --layout token_field=NAME ({', '.join(names)}?)" if names else ""
+    more = f", or name the field of tokens: `token_field=NAME` ({', '.join(names)}?)" if names else ""
     return InputError(f"no list {name!r} in the object", remedy=_EXAMPLE + more)
 
 
@@ -264,7 +264,7 @@ def _in_own_form(record: Mapping[str, Any], layout: RecordLayout, reading: ReadR
     labels = None if source is None else own.pop(source, None)
     entities: Any = []
     if labels is None:
-        note_no_labels(own if layout.is_auto else {}, reading, "--layout tag_field or entity_field")
+        note_no_labels(own if layout.is_auto else {}, reading, "`tag_field=NAME` or `entity_field=NAME`")
     elif source == layout.tags and source != "entities":
         entities = [
             {"type": mention.label, "start": mention.start, "end": mention.end}
@@ -301,7 +301,7 @@ def _mentions_of_tags(tags: Any, n: int, name: str, layout: RecordLayout, readin
         if not layout.names and set(map(type, tags)) == {int}:
             raise InputError(f"the numbers in {name!r} have no names", remedy=_NAME_NUMBERS)
         what = f"a tag {tags[named.index(None)]!r} in {name!r} that has no name"
-        raise InputError(what, remedy="correct it, or give the names in order: --layout names=O,B-PER,I-PER")
+        raise InputError(what, remedy="correct it, or give the names in order: `names='O,B-PER,I-PER'`")
     return decode_tags(named, layout.scheme, reading)
 
 
@@ -431,7 +431,7 @@ def unique_mentions(mentions: Iterable[tuple[Mention, T]], reading: ReadReport) 
             reading.repaired["mention that was given twice dropped"] += 1
         else:
             what = f"mention {mention.label} {list(mention.spans)} is given twice"
-            raise InputError(what, remedy="remove one, or pass --repair")
+            raise InputError(what, remedy="remove one, or pass `repair=True`")
     if len(unique) < 2:
         return unique
     return dict(sorted(unique.items(), key=lambda item: (item[0].spans, item[0].label)))

@@ -76,7 +76,7 @@ def read_unlabelled(
     """
     files = [as_path(path) for path in paths]
     if not files:
-        raise ParameterError("no unlabelled file is given", remedy="name one with --unlabelled")
+        raise ParameterError("no unlabelled file is given", remedy="name one with `unlabelled`")
     others = [as_path(path) for path in held_out]
     for file, other in product(files, others):
         if str(file) != STDIN and file.exists() and other.exists() and file.samefile(other):
@@ -156,7 +156,7 @@ def _without_held_out(
                 f"{count} of the unlabelled text {'stand' if len(shared) > 1 else 'stands'} in this held-out file too, "
                 f"one is {example!r}",
                 path=str(path),
-                remedy="remove them from the text, or pass --drop-held-out to leave them out",
+                remedy="remove them from the text, or pass `drop_held_out=True` to leave them out",
             )
         _note(notes, len(shared), f"is in {path.name} and left out", f"are in {path.name} and left out")
         new = {content: sentence for content, sentence in new.items() if content not in shared}

@@ -57,7 +57,7 @@ class W2ner(TokenRecords):
         if index != positions:
             if not reading.repair:
                 what = f"'index' {index} is out of order"
-                raise InputError(what, remedy="correct it, or pass --repair to put it in order")
+                raise InputError(what, remedy="correct it, or pass `repair=True` to put it in order")
             reading.repaired["tokens of a mention put in order"] += 1
         return Mention(label, _to_spans(positions)), without(value, _OF_MENTION)
 

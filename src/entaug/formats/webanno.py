@@ -142,7 +142,7 @@ class WebAnno(DocumentFormat):
         for mention in sentence.mentions:
             if not dialect.feature and mention.label != short_name:
                 what = f"the layer {short_name} has no feature for the label {mention.label!r}"
-                remedy = "pass --to-layout features=value --to-layout feature=value"
+                remedy = "pass `features='value'` and `feature='value'`"
                 raise LossError(what, path=f"sentence {sentence.key}", remedy=remedy)
 
     def writes_field(self, name: str, value: Any, dialect: WebAnnoDialect) -> bool:
@@ -225,7 +225,7 @@ class _Parser:
             names = [own.short_name for own in layers if own.kind == "SP"] if layer is None else layer.features
             what = f"layer {dialect.layer!r}" if layer is None else f"feature {dialect.feature!r} of {layer.short_name}"
             option = "layer" if layer is None else "feature"
-            remedy = f"name one with --layout {option}=NAME: {', '.join(names) or 'it has none'}"
+            remedy = f"name one with `{option}=NAME`: {', '.join(names) or 'it has none'}"
             raise InputError(f"no {what} in the heading", remedy=remedy)
         self._layer, self._dialect, self._reading = layer, dialect, reading
         self._sentence_of: dict[str, int] = {}  # of each annotation with an id
@@ -234,7 +234,7 @@ class _Parser:
         for other in layers:
             if other is not layer:
                 what = {"SP": "layer", "RL": "relations", "CH": "chains"}[other.kind]
-                choose = "; another layer is read with --layout layer=NAME" if other.kind == "SP" else ""
+                choose = "; another layer is read with `layer=NAME`" if other.kind == "SP" else ""
                 reading.notes[f"{what} {other.short_name} of the file not read{choose}"] += 1
 
     def parse(self, number: int, rows: _Rows) -> Document | None:

@@ -263,7 +263,7 @@ class Work:
             (self.signature, signature_before_fit(self.augmenter)),
         ):
             if there != here:
-                remedy = "install the same version and models on all machines, and name one --precision for all of them"
+                remedy = "install the same version and models on all machines, and name one `precision` for all of them"
                 raise EntaugError(f"a worker has {here}, and the first process {there}", remedy=remedy)
 
         for model in instruct_models(self.augmenter):
@@ -532,7 +532,7 @@ def _shared_copy(augmenter: Augmenter | CombinedAugmenter, packed: bytes | Excep
                 f"{augmenter.name} asks {model.name} behind a server, which one process does with many requests at a "
                 "time",
                 parameter="jobs",
-                remedy="leave out --jobs and --executor, and set --concurrency",
+                remedy="leave out `jobs` and `executor`, and set `concurrency`",
             )
     return pickle.loads(packed)  # noqa: S301 - packed above
 
@@ -676,5 +676,5 @@ def check_any(summary: AugmentSummary, writer: RunWriter, *, has_rejected: bool)
     writer.keep_rejected()
     reasons = [f"{count:,} times {reason}" for reason, count in summary.statistics.missing.most_common(5)]
     message = f"{summary.method} generated no sentence{': ' if reasons else ''}{', '.join(reasons)}"
-    why = "the rejected sentences" if has_rejected else "why with --rejected FILE"
+    why = "the rejected sentences" if has_rejected else "why with `rejected=FILE`"
     raise InputError(message, path=summary.input, remedy=f"see {why}, or try other parameters or methods")

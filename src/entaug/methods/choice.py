@@ -55,7 +55,7 @@ class CandidateScorer(Component):
         return kind != "encoder" or self.nearness > 0
 
     def _option(self, kind: str) -> str:
-        return f"--choice {self.name}:{kind}=NAME"
+        return f"`choice='{self.name}:{kind}=NAME'`"
 
     @property
     def signature(self) -> str:

@@ -79,7 +79,7 @@ class Part:
         match = _PART.fullmatch(text.strip())
         if match is None or not 1 <= int(match[1]) <= int(match[2]) <= _MOST:
             remedy = "write it as 3/64; the first is 1/64"
-            raise ParameterError(f"--part {text!r} is not a part of a whole", remedy=remedy)
+            raise ParameterError(f"`part` {text!r} is not a part of a whole", remedy=remedy)
         return cls(int(match[1]), int(match[2]))
 
     def __str__(self) -> str:
@@ -164,7 +164,7 @@ def augment_part(
     """
     begun = time.monotonic()
     if is_stdout(folder):
-        raise OutputError("a part is not written to a stream", remedy="name a folder: --output FOLDER")
+        raise OutputError("a part is not written to a stream", remedy="name a folder: `output=FOLDER`")
     try:
         Path(folder).mkdir(exist_ok=True)
     except OSError as error:
@@ -294,7 +294,7 @@ class _PartFile:
             if header["entaug"] != "part":
                 raise ValueError  # noqa: TRY301
         except (ValueError, LookupError, TypeError):
-            raise self.error("is not a part", "name those that entaug augment --part wrote") from None
+            raise self.error("is not a part", "name parts as entaug augment writes them") from None
         if header.get("version") != __version__:
             raise self.error("was written by another version", "use one version for all parts")
         try:
@@ -317,7 +317,7 @@ class _PartFile:
         """Read what was drawn of the sources."""
         start, stop = self.part.range_of(self.header["before"]["sentences"])
         lines = islice(self._lines(), 1, None)
-        remedy = f"write it again: --part {self.part} --force"
+        remedy = f"write part {self.part} again"
         try:
             count, total = 0, ""
             for line in islice(lines, stop - start):
@@ -338,7 +338,7 @@ def _naming(files: Sequence[_PartFile]) -> Iterator[None]:
     try:
         yield
     except (LookupError, TypeError, ValueError, AttributeError) as error:
-        raise files[0].error("is damaged", f"write it again: --part {files[0].part} --force") from error
+        raise files[0].error("is damaged", f"write part {files[0].part} again") from error
 
 
 def _part_files(inputs: Iterable[str | Path]) -> list[_PartFile]:
@@ -348,7 +348,7 @@ def _part_files(inputs: Iterable[str | Path]) -> list[_PartFile]:
         found = sorted(path.glob("part-*-of-*.jsonl*")) if path.is_dir() else [path]
         found = [file for file in found if ".partial" not in file.suffixes]  # of a part that is not finished
         if not found:
-            raise InputError("holds no part", path=str(path), remedy="name the folder that --part wrote to")
+            raise InputError("holds no part", path=str(path), remedy="name the folder that parts were written to")
         files += map(_PartFile, found)
     if not files:
         raise ParameterError("no part is given", remedy="name their folder")
@@ -364,7 +364,7 @@ def _part_files(inputs: Iterable[str | Path]) -> list[_PartFile]:
     if missing := [number for number in range(1, of + 1) if number not in by_number]:
         shown = ", ".join(map(str, missing[:10])) + (f" and {len(missing) - 10} more" if len(missing) > 10 else "")
         message = f"{len(missing)} of {of} parts missing: {shown}"
-        remedy = f"write them: entaug augment --part {missing[0]}/{of}"
+        remedy = f"write them, as part {missing[0]}/{of}"
         raise InputError(message, path=str(first.path.parent), remedy=remedy)
     return [by_number[number] for number in range(1, of + 1)]
 
@@ -410,6 +410,6 @@ def _target(output: str | Path, header: Mapping[str, Any]) -> CorpusFile:
         raise OutputError(
             f"the parts hold {format_.title}, and this is the name of {named.format.title}",
             path=str(output),
-            remedy=f"name a file of the format, or write the parts with --to {named.format.name}",
+            remedy=f"name a file of the format, or write the parts as {named.format.name}",
         )
     return target_file

@@ -40,13 +40,13 @@ def pool_for(
     wants_gpu = device is not None and device.startswith("cuda")
     if on_gpu and (wants_gpu or (gpus and device is None)):
         if not gpus:
-            raise ParameterError("the cluster has no GPU", parameter="device", remedy="leave out --device")
+            raise ParameterError("the cluster has no GPU", parameter="device", remedy="leave out `device`")
         actors = jobs or gpus
         return Pool(actors, 1, 1 / -(-actors // gpus))
     cores = [int(of) for of, _ in machines if of >= 1]
     total = sum(cores)
     if not total or (jobs or 1) > total:
-        remedy = "start more machines" if not total else f"pass --jobs {total} at most"
+        remedy = "start more machines" if not total else f"pass `jobs={total}` at most"
         raise ParameterError(f"the cluster has {total} CPUs", parameter="jobs", remedy=remedy)
     if jobs is None:
         each = min(cores) if uses_models else 1
@@ -178,7 +178,7 @@ def connected(address: str | None) -> Iterator[None]:
 
 
 def _no_cluster(address: str, reason: str) -> EntaugError:
-    remedy = "check --address, or start one: ray start --head"
+    remedy = "check `address`, or start one: ray start --head"
     return EntaugError(f"no Ray cluster: {reason}", path=address, remedy=remedy)
 
 

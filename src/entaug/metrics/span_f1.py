@@ -268,7 +268,7 @@ def score(
     """
     # Numbers of mentions by field of `MatchCounts`, part of `Scores` and key.
     counters: dict[str, dict[str, Counter[Any]]] = {name: {part: Counter() for part in _PARTS} for name in _COUNTS}
-    seen = None if training is None else {_form(s, mention) for s in training for mention in s.mentions}
+    seen = None if training is None else mention_forms(training)
     errors = Counter(dict.fromkeys(ERROR_KINDS, 0))
     by_sentence: list[MatchCounts] = []
     lengths: list[int] = []
@@ -308,6 +308,11 @@ def score(
         by_novelty,
         dict(errors),
     )
+
+
+def mention_forms(sentences: Iterable[Sentence]) -> Counter[tuple[str, str]]:
+    """The number of mentions of each label and words; those of the training are seen."""
+    return Counter(_form(sentence, mention) for sentence in sentences for mention in sentence.mentions)
 
 
 def _form(sentence: Sentence, mention: Mention) -> tuple[str, str]:

@@ -201,7 +201,9 @@ class AnnotationService:
         if action == "START_TRAINING":
             if self.options.studio is None:
                 what = "cannot train: the address of Label Studio is not known"
-                raise InputError(what, remedy=f"start with --label-studio URL, and the key in {KEY_VARIABLE}")
+                raise InputError(
+                    what, remedy=f"start entaug serve with --label-studio URL, and the key in {KEY_VARIABLE}"
+                )
             self.train()
         elif action in _NEWS:
             if action == "TASKS_CREATED":

@@ -321,10 +321,10 @@ class _Advisor:
         self._go_on(len(self.runs.parts), keeps_taggers=keeps_taggers)
         missing = len(self.runs.parts) - self.num_done
         if missing > 0:
-            self.notes.append(f"the budget was too small for {missing} of {len(self.runs.parts)} folds (--budget)")
+            self.notes.append(f"the budget was too small for {missing} of {len(self.runs.parts)} folds (`budget`)")
         most = min(len(part.train) for part in self.runs.parts)
         if self.sizes[-1] < most:
-            message = f"the budget was too small for more than {self.sizes[-1]:,} of {most:,} sentences (--budget)"
+            message = f"the budget was too small for more than {self.sizes[-1]:,} of {most:,} sentences (`budget`)"
             self.notes.append(f"{message}: forecasts go far beyond what was measured")
 
     def measure_again(self) -> None:

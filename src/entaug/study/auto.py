@@ -235,7 +235,7 @@ def _read_inputs(arguments: Mapping[str, Any]) -> _Inputs:
     if sources is not None:
         read_sources(Path(sources))  # reports what is wrong with it
         if not unlabelled:
-            remedy = "name it with --unlabelled"
+            remedy = "name it as `unlabelled`"
             raise ParameterError("sources label unlabelled text, and none is given", parameter="sources", remedy=remedy)
     if train is None and (sources is None or dev is not None):
         message = "without a training file there is only what sources of labels say, and no dev file"
@@ -252,7 +252,7 @@ def _read_inputs(arguments: Mapping[str, Any]) -> _Inputs:
         require_unseen(inputs.dev, dev, inputs.gold, train)
     elif train is not None and with_mentions < FEWEST:
         message = f"has {with_mentions} sentences with mentions, and cross-validation needs at least {FEWEST}"
-        raise InputError(message, path=train, remedy="label more sentences, or name held-out ones with --dev")
+        raise InputError(message, path=train, remedy="label more sentences, or name held-out ones as `dev`")
     if train is not None:
         require_mentions(inputs.gold, train)
     if unlabelled:
@@ -331,7 +331,7 @@ class _Search:
                 raise OutputError("exists and does not belong to a run", path=str(self.folder), remedy="move it away")
             if not force:
                 message = "was left by an interrupted run with other input or options"
-                remedy = "repeat that run, or pass --force to drop it"
+                remedy = "repeat that run, or pass `force=True` to drop it"
                 raise OutputError(message, path=str(self.folder), remedy=remedy)
             shutil.rmtree(self.folder)
         self.folder.mkdir(exist_ok=True)

@@ -98,13 +98,13 @@ def prepare(
     if source is None and hub is not None:
         parts = _from_hub(hub)
     elif source is None or hub is not None:
-        remedy = f"get it from {corpus.origin} ({corpus.licence}), and name the folder with --source"
+        remedy = f"get it from {corpus.origin} ({corpus.licence}), and name the folder as `source`"
         raise ParameterError("one source is wanted: a local copy, or the hub", remedy=remedy)
     elif not source.exists():
         raise InputError("no such file or folder", path=str(source), remedy="name the corpus as it was distributed")
     elif _has_parts(corpus, source):
         if lists is not None:
-            remedy = f"leave out --lists; see entaug data {corpus.name}"
+            remedy = f"leave out `lists`; see entaug data {corpus.name}"
             raise ParameterError("lists divide documents, and each part has a file or folder here", remedy=remedy)
         parts = _by_files(corpus, source, done)
     else:
@@ -126,7 +126,7 @@ def _from_hub(name: str) -> dict[str, list[Sentence]]:
     try:
         dataset = load(name) if is_local else load(name, revision=_HUB_REVISION)
     except (OSError, ValueError) as error:  # no network, no such dataset, no data in the folder
-        remedy = "check the name and the network, or give a folder of it, or --source"
+        remedy = "check the name and the network, or give a folder of it, or `source`"
         raise InputError(f"the dataset {name!r} cannot be loaded ({one_line(error)})", remedy=remedy) from None
     loaded = from_datasets(dataset)
     names = {"validation": "dev", "valid": "dev"}
@@ -197,7 +197,7 @@ def _by_documents(
         folder, names = lists, {part: f"{part}.txt" for part in PARTS}
     files = {part: file for part, name in names.items() for file in [next(_named(folder, name), None)] if file}
     if not files and (lists is not None or not corpus.shares):
-        remedy = f"name their folder with --lists{f' ({corpus.split})' * bool(corpus.split)}"
+        remedy = f"name their folder as `lists`{f' ({corpus.split})' * bool(corpus.split)}"
         raise InputError(f"no lists of documents ({', '.join(names.values())})", path=str(folder), remedy=remedy)
     documents = _documents(corpus, source, done)
     if files:
@@ -206,7 +206,7 @@ def _by_documents(
     if not corpus.ordered:
         Random(f"{corpus.name} {seed}").shuffle(order)
         how = f"divided at random ({':'.join(map(str, corpus.shares))})"
-        done.notes.append(f"{how}; the paper's parts are those of {corpus.split}: give these with --lists")
+        done.notes.append(f"{how}; the paper's parts are those of {corpus.split}: give these as `lists`")
     ends = [round(len(order) * share / sum(corpus.shares)) for share in accumulate(corpus.shares)]
     bounds = zip(PARTS, [0, *ends], ends, strict=False)
     return {part: [s for name in order[start:end] for s in documents[name]] for part, start, end in bounds}
@@ -254,7 +254,7 @@ def _listed(
             stem = _stem(name)
             if stem not in stems or stem in place:
                 what = f"{name} is in the list {place[stem]} already" if stem in place else f"no document {name}"
-                raise InputError(what, path=str(file), line=number, remedy="check --source and --lists")
+                raise InputError(what, path=str(file), line=number, remedy="check `source` and `lists`")
             place[stem] = file.name
             parts[part] += documents[stems[stem]]
         if not parts[part]:

@@ -401,7 +401,7 @@ def run_error(run: RunSpec, error: BaseException) -> EntaugError:
         return error
     remedy = "correct it and run the same command again: finished runs are kept"
     if isinstance(error, BrokenProcessPool):
-        remedy = "run the same command again with fewer --jobs: finished runs are kept"
+        remedy = "run the same command again with fewer `jobs`: finished runs are kept"
         return EntaugError(f"the process of the run {name} ended, perhaps for lack of memory", remedy=remedy)
     if isinstance(error, OSError):
         return OutputError(f"the run {name} could not use a file ({error})", remedy=remedy)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 from entaug.errors import EntaugError, InputError, UnknownNameError
 from entaug.files.locks import lock
 from entaug.formats import read
-from entaug.metrics.span_f1 import ERROR_KINDS, MatchCounts, Scores, score
+from entaug.metrics.span_f1 import ERROR_KINDS, MatchCounts, Scores, mention_forms, score
 from entaug.study.data import prepare_splits, short_hash
 from entaug.study.engine import sort_records
 from entaug.study.plan import Plan
@@ -27,7 +28,7 @@ _PARTS = ("by_type", "by_mention_length", "by_sentence_length", "by_kind", "by_n
 _SAME_CORPUS = "take the release of the corpus, and the subset_ids, that the plan names"
 _REMEDIES = {
     **dict.fromkeys(("train", "dev", "test", "tests"), _SAME_CORPUS),
-    "computed": "run the plan without --device and --precision: the environment of a record names them",
+    "computed": "run the plan without `device` and `precision`: the environment of a record names them",
     "entaug": "run the plan with the version of this installation",
 }
 ENVIRONMENT = ("python", "torch", "transformers", "device", "precision")
@@ -89,7 +90,8 @@ class _Check:
         self.runs: dict[str, list[RunSpec]] = {}  # gold trained for more steps is one run under several labels
         for run in schedule.runs:
             self.runs.setdefault(run.key, []).append(run)
-        self._gold: dict[tuple[Path, Path], Scores] = {}  # of gold mentions with themselves
+        self._gold: dict[Path, Scores] = {}  # of gold mentions with themselves
+        self._forms: dict[Path, Counter[tuple[str, str]]] = {}  # which mentions of a test set are seen
 
     def all(self, lines: Iterable[tuple[RunRecord, dict[str, Any]]]) -> None:
         """Raise the error of the first record that is none of the plan, or not as an experiment writes it."""
@@ -152,10 +154,10 @@ class _Check:
         self, name: str, scores: Scores, path: Path, train: Path, *, has_sentences: bool = True
     ) -> Iterator[str]:
         """The counts that no prediction of the sentences of a file could have."""
-        if (path, train) not in self._gold:
+        if path not in self._gold:
             sentences = list(read(path))
-            self._gold[path, train] = score(sentences, sentences, read(train))
-        gold = self._gold[path, train]
+            self._gold[path], self._forms[path] = score(sentences, sentences), mention_forms(sentences)
+        gold = self._gold[path]
         parts = [part for part in _PARTS if part != "by_novelty" or scores.by_novelty]  # the first records have none
         counts = [*scores.sentences, *(one for part in parts for one in getattr(scores, part).values())]
         if any(count.correct > min(count.predicted, count.gold) for count in counts):
@@ -164,12 +166,22 @@ class _Check:
         if any(sum(getattr(scores, part).values(), MatchCounts()) != scores.micro for part in parts):
             yield f"{name} has parts whose counts do not add up to those of the types"
         for part in parts:
-            if _gold_of(scores, part) != _gold_of(gold, part):
+            here = self.novelty(path, train) if part == "by_novelty" else _gold_of(gold, part)
+            if _gold_of(scores, part) != here:
                 yield f"{name} has other gold mentions in {part} than the corpus here"
         if has_sentences and _gold_by_sentence(scores) != _gold_by_sentence(gold):
             yield f"{name} has other sentences than the corpus here"
         if scores.errors and not _errors_add_up(scores):
             yield f"{name} has errors that do not add up to the mentions that are wrong"
+
+    def novelty(self, path: Path, train: Path) -> Mapping[str, int]:
+        """The numbers of gold mentions of a file that were seen in the training sentences, and not."""
+        if train not in self._forms:
+            self._forms[train] = mention_forms(read(train))
+        numbers: Counter[str] = Counter()
+        for form, number in self._forms[path].items():
+            numbers["seen" if form in self._forms[train] else "unseen"] += number
+        return numbers
 
 
 def _check_line(record: RunRecord, value: dict[str, Any]) -> None:

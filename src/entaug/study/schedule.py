@@ -60,7 +60,7 @@ class Selection:
         for text in texts:
             kind, sign, name = text.partition("=")
             if kind not in known or not sign:
-                message = f"the runs of --only cannot be selected by {text!r}"
+                message = f"the runs of `only` cannot be selected by {text!r}"
                 raise InputError(message, remedy=f"write {', '.join(f'{kind}=NAME' for kind in known)}")
             if kind != "size" and name not in map(str, known[kind]):
                 raise UnknownNameError(kind, name, map(str, known[kind]))
@@ -122,7 +122,7 @@ class Schedule:
         for size in sorted(self.selection.names.get("size", set()) - sizes):
             raise UnknownNameError("size", size, sizes)
         if self.runs and not self.selected:
-            raise InputError("no run of the plan is what --only asks for", remedy="leave out one --only")
+            raise InputError("no run of the plan is what `only` asks for", remedy="leave out one `only`")
 
     @property
     def runs(self) -> list[RunSpec]:

@@ -32,7 +32,7 @@ def token_classifier(tagger: Any) -> Any:
     if type(encoder) is not Encoder or not isinstance(linear, torch.nn.Linear) or getattr(decoder, "lstm", None):
         raise ParameterError(
             f"other libraries have no counterpart of this {tagger.name} tagger",
-            remedy="export linear, bilstm-crf with hidden=0, or any tagger --to spacy",
+            remedy="export linear, bilstm-crf with hidden=0, or any tagger with `to='spacy'`",
         )
     config = copy.deepcopy(encoder.model.config)
     config.id2label = dict(enumerate(decoder.tags))

@@ -277,7 +277,7 @@ class Relabeller(Component):
         elif self._is_flat and not sentence.is_flat:
             problem = f"the sentence {name} has nested or discontinuous mentions, and the training sentences have none"
         if problem:
-            raise InputError(problem, remedy="name the file that was augmented with --gold")
+            raise InputError(problem, remedy="name the file that was augmented as `gold`")
         unjudged = [mention for mention in sentence.mentions if mention.label in self._unjudged]
         if self._has_probabilities:
             return TagOpinion(self._trained.tag_probabilities([sentence])[0], self._tags, unjudged)

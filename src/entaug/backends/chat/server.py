@@ -76,7 +76,7 @@ class ChatServer:
         self._host = urlsplit(self._url).hostname or ""
         self.remote_host = None if self._host in _LOOPBACK else self._host
         if compute_settings().offline and self.remote_host:
-            raise ParameterError(f"--offline forbids requests to {self._host}", remedy="use a server on this machine")
+            raise ParameterError(f"`offline` forbids requests to {self._host}", remedy="use a server on this machine")
         self._refused: set[str] = set()
         self._failures_in_row = 0
         self.usage = Usage()
@@ -321,5 +321,5 @@ class AnswerCache:
                 yield connection
         except (OSError, sqlite3.Error) as error:
             reason = getattr(error, "strerror", None) or error
-            remedy = "name another file by --answers, or delete it"
+            remedy = "name another file by `answers`, or delete it"
             raise OutputError(f"answers cannot be kept there ({reason})", path=str(self.path), remedy=remedy) from None

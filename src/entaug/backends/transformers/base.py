@@ -66,7 +66,7 @@ def _from_hub(name: str) -> Path:
     from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
 
     tried = f"the model {name!r} is not on this machine: there is no such folder, nor one in {constants.HF_HUB_CACHE}"
-    remedy = "give a folder, run without --offline, or see: entaug list models"
+    remedy = "give a folder, run without `offline`, or see: entaug list models"
     try:
         folder = Path(snapshot_download(name, local_files_only=True))
         if compute_settings().offline or _is_whole(folder):

@@ -250,7 +250,7 @@ class _ColumnDetector:
             f"no column holds tags (first row: {first_row[1][:100]!r})",
             path=str(path),
             line=first_row[0],
-            remedy="name it with --tag-column, counted from 0, or name another format with --from",
+            remedy="name it with `tag_column`, counted from 0, or name another format with `format`",
         )
 
     def _detect_attribute(self, column: int) -> bool:

@@ -28,7 +28,7 @@ from entaug.core.data import Provenance, Sentence
 from entaug.core.edits import PLACEHOLDER
 from entaug.core.mentions import Mention, sorted_mentions
 from entaug.core.spacing import infer_spaces_of_characters
-from entaug.core.tags import InvalidTag, decode_canonical, encode_canonical, flatten, is_tag
+from entaug.core.tags import KEEP_SOME, InvalidTag, decode_canonical, encode_canonical, flatten, is_tag
 from entaug.errors import InputError, LossError, TagError
 from entaug.formats.base import ENTITY_FIELDS, LEVEL, BaseFormat, FormatCapabilities, ReadReport
 from entaug.formats.conll.detection import detect_dialect, extract_attribute
@@ -185,11 +185,11 @@ class _Reader:
             raise TagError(invalid.message, path=str(self._path), line=line, remedy=invalid.remedy) from None
         except _RaggedRows:
             cells = [split_row(row, self._delimiter) for row in rows]
-            if self._reading.repair and self._is_repairable:
-                spaced = [split_row(row, None) if len(c) == 1 else c for row, c in zip(rows, cells, strict=True)]
-                if all(len(c) > 1 and is_tag(c[-1]) for c in spaced):
-                    return self._without_further_columns(spaced, numbers, comments)
-            raise self._ragged_rows_error(list(map(len, cells)), numbers) from None
+            spaced = [split_row(row, None) if len(c) == 1 else c for row, c in zip(rows, cells, strict=True)]
+            is_repairable = self._has_usual_columns and all(len(c) > 1 and is_tag(c[-1]) for c in spaced)
+            if self._reading.repair and is_repairable:
+                return self._without_further_columns(spaced, numbers, comments)
+            raise self._ragged_rows_error(list(map(len, cells)), numbers, is_repairable=is_repairable) from None
 
     def _parse_rows(self, rows: list[str], comments: list[str]) -> Sentence:
         dialect, delimiter = self._dialect, self._delimiter
@@ -317,7 +317,7 @@ class _Reader:
                 self._reading.notes[what] += num_unread
 
     @property
-    def _is_repairable(self) -> bool:
+    def _has_usual_columns(self) -> bool:
         """Whether token and tag are the first and the last cell of any row."""
         return self._dialect.token_column == 0 and self._dialect.tag_column == -1 and self._dialect.is_simple
 
@@ -330,14 +330,14 @@ class _Reader:
         reader = _Reader(self._path, narrow, self._reading)
         return reader._parse_block(numbers[0], ([f"{row[0]}\t{row[-1]}" for row in cells], numbers, comments))
 
-    def _ragged_rows_error(self, widths: list[int], numbers: Sequence[int]) -> InputError:
+    def _ragged_rows_error(self, widths: list[int], numbers: Sequence[int], *, is_repairable: bool) -> InputError:
         """The error for the first row whose number of columns is not that of most."""
         expected = max(self._num_columns or Counter(widths).most_common(1)[0][0], self._min_columns)
         places = list(zip(widths, numbers, strict=True))
         width, line = next((place for place in places if place[0] != expected), places[0])
         what = f"{width} column{'s' * (width != 1)} where {expected} are expected"
-        remedy = "correct the line, or name the --separator and columns"
-        remedy += ", or pass --repair to keep only token and tag" * self._is_repairable
+        remedy = "correct the line, or name the `separator` and columns"
+        remedy += ", or pass `repair=True` to keep only token and tag" * is_repairable
         return InputError(what, path=str(self._path), line=line, remedy=remedy)
 
 
@@ -347,7 +347,7 @@ def _describe_unread(column: int, dialect: ConllDialect) -> str:
     every = ",".join(map(str, sorted({*used, *dialect.unread_tag_columns})))
     return (
         f"mention in column {column} not read, tags are in column {' and '.join(map(str, used))} "
-        f"(nested mentions of all: --tag-columns {every}; of this column alone: --tag-column {column})"
+        f"(nested mentions of all: `tag_columns='{every}'`; of this column alone: `tag_column={column}`)"
     )
 
 
@@ -439,7 +439,7 @@ def _encode_levels(sentence: Sentence, dialect: ConllDialect) -> list[list[str]]
     if discontinuous is not None:
         raise LossError(
             f"a discontinuous mention ({discontinuous.label} {list(discontinuous.spans)}) cannot be written as tags",
-            remedy="write JSON lines, or choose what to keep: --overlap outermost or innermost",
+            remedy=f"write JSON lines, or choose what to keep: {KEEP_SOME}",
         )
     levels = _recorded_levels(sentence, num_levels) if mentions is sentence.mentions else None
     levels = _assign_levels(mentions) if levels is None else levels
@@ -449,7 +449,7 @@ def _encode_levels(sentence: Sentence, dialect: ConllDialect) -> list[list[str]]
             raise LossError(
                 f"a nested mention ({mention.label} {list(mention.spans)}) needs tag column {max(levels) + 1} "
                 f"and there are {num_levels}",
-                remedy="name more --to-tag-columns, write JSON lines, or choose what to keep: --overlap outermost",
+                remedy="name more `tag_columns`, write JSON lines, or choose what to keep: `overlap='outermost'`",
             )
         by_level[level].append(mention)
     return [encode_canonical(len(sentence), flat, dialect.scheme) for flat in by_level]
@@ -583,11 +583,11 @@ def _check_rows(sentence: Sentence, rows: list[str], separators: str, dialect: C
             is_in_token = separators[0] in token or any(character in token for character in "\n\r\0")
             subject = "token" if is_in_token else "a tag or a further column of token"
             kind = "NUL character" if "\0" in row else "line end" if "\n" in row or "\r" in row else "column separator"
-            remedy = "write JSON lines, or choose another --separator"
+            remedy = "write JSON lines, or choose another `separator`"
             raise LossError(f"{subject} {token!r} holds a {kind}", path=sentence.id, remedy=remedy)
         if (i == 0 or row.startswith(DOCSTART)) and is_comment(row, dialect):
             what = f"token {token!r}{' at the start of a sentence' * (i == 0)} would be read as a comment"
-            remedy = "write JSON lines" + " or use --separator tab" * row.startswith("#")
+            remedy = "write JSON lines" + " or use `separator='tab'`" * row.startswith("#")
             raise LossError(what, path=sentence.id, remedy=remedy)
 
 

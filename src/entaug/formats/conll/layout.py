@@ -103,7 +103,7 @@ class ConllDialect:
         elif self.attribute:
             tag += f" after {self.attribute}="
         if self.other_tag_columns:
-            tag += f" (tags in {', '.join(map(str, self.other_tag_columns))} too: --tag-column)"
+            tag += f" (tags in {', '.join(map(str, self.other_tag_columns))} too: `tag_column`)"
         unit = "character" if self.characters else "token"
         separator = _SEPARATOR_NAMES[self.separator]
         return f"CoNLL columns, {separator}, {unit} in column {self.token_column}, tag in {tag}, {self.scheme}"

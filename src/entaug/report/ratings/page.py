@@ -164,7 +164,7 @@ def sample_items(
         items += drawn
     if not items:
         message = f"there is no augmented sentence to rate{f' ({notes[0]})' if notes else ''}"
-        raise ParameterError(message, remedy="name files that entaug augment wrote, and with --gold what was augmented")
+        raise ParameterError(message, remedy="name files that entaug augment wrote, and as `gold` what was augmented")
     if with_gold:
         seen = {id(item.original) for item in items}
         ranked = sorted(corpus.gold, key=lambda sentence: (id(sentence) in seen, rank(sentence)))
@@ -228,7 +228,7 @@ def _gold_items(corpus: AugmentedCorpus, sentences: Sequence[Sentence], scales: 
         message = f"gold sentences cannot be rated on the scale {scales[0].name!r}, which compares texts"
         raise ParameterError(message, remedy="leave gold sentences out, or add a scale such as fluent")
     if not sentences:
-        raise ParameterError("there is no gold sentence", remedy="name the file that was augmented with --gold")
+        raise ParameterError("there is no gold sentence", remedy="name the file that was augmented as `gold`")
     if GOLD in corpus.methods:
         raise ParameterError(f"a method has the name {GOLD!r}", remedy="rename its file, or leave gold sentences out")
     return [RatedItem(GOLD, (sentence,), None, asked) for sentence in sentences]

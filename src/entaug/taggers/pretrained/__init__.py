@@ -203,7 +203,7 @@ class PretrainedTagger(abc.ABC):
             raise ParameterError(
                 f"{self.name} is used as it is and cannot be trained further", remedy="use rounds=1, or another tagger"
             )
-        model = LoadedModel("tagger", f"{self.prefix}:{self.given}", self, "--tagger")
+        model = LoadedModel("tagger", f"{self.prefix}:{self.given}", self, "`tagger=NAME`")
         gold = sorted(check_languages(train, [model]), key=lambda sentence: sentence.fingerprint())
         sample = gold[:: max(1, len(gold) // _SAMPLE)][:_SAMPLE]
         self._choose_labels(sorted({mention.label for sentence in gold for mention in sentence.mentions}))
