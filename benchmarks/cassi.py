@@ -375,8 +375,8 @@ def pairs(count: int = 300, each: int = 5) -> Iterator[Row]:
             if len(made) < each or len(made[0]) < each or not all(made):
                 continue
             drawn = rng.sample(made[0], each), [rng.choice(candidates) for candidates in made]
-            for way, candidates in zip(ways.values(), drawn, strict=True):
-                way += [candidate.sentence.tokens for candidate in candidates]
+            for texts, candidates in zip(ways.values(), drawn, strict=True):
+                texts += [candidate.sentence.tokens for candidate in candidates]
         for way, texts in ways.items():
             bigrams = Counter(chain.from_iterable(map(pairwise, texts)))
             distinct = f"{len(bigrams) / bigrams.total():.1%}"
