@@ -183,7 +183,7 @@ def _part(values: Sequence[dict[str, Any]]) -> str:
         where = {
             name: f" for {', '.join(dict.fromkeys(corpora))}" * (len(devices) > 1) for name, corpora in devices.items()
         }
-        runs = ", ".join(f"`{arm}` ({number} runs)" for arm, number in arms.items()) or "gold alone"
+        runs = ", ".join(f"`{arm}` ({number} run{'s'[: number > 1]})" for arm, number in arms.items()) or "gold alone"
         parts.append(f"with `{tagger}` {runs}, computed on {' and '.join(name + of for name, of in where.items())}")
     return f"This page covers {done}: {'; '.join(parts)}.\n"
 

@@ -473,7 +473,7 @@ def test_addresses_with_secrets_or_faults_are_refused_without_repeating_them(add
 
 def test_offline_forbids_other_machines_only() -> None:
     with use_compute_settings(offline=True):
-        with pytest.raises(ParameterError, match="--offline"):
+        with pytest.raises(ParameterError, match="`offline` forbids"):
             ChatServer("https://models.example.org/v1#m")
         assert ChatServer("http://localhost:1/v1#m").remote_host is None
     assert ChatServer("https://models.example.org/v1#m").remote_host == "models.example.org"

@@ -126,7 +126,7 @@ def test_nothing_is_left_where_something_fails(tmp_path: Path) -> None:
         entaug.filter(deep, tmp_path / "out.conll", filters, rejected=tmp_path / "r.jsonl", allow_loss=["all"])
     assert {path.name for path in tmp_path.iterdir()} == {"all.jsonl", "deep.jsonl"}
     (tmp_path / "out.jsonl").write_text("mine")
-    with pytest.raises(OutputError, match="--force"):
+    with pytest.raises(OutputError, match="force=True"):
         entaug.filter(file, tmp_path / "out.jsonl", filters)
 
 

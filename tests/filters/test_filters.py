@@ -447,7 +447,7 @@ def test_by_name_with_parameters_of_every_kind() -> None:
         ("validity:stop_words=xx-nowhere", ParameterError, "no stop words"),
         ("duplicates:threshold=2", ParameterError, "from 0 to 1"),
         ("mentions:match_words=some", ParameterError, "true or false"),
-        ("leakage", ParameterError, "--held-out"),
+        ("leakage", ParameterError, "with `held_out`"),
         ("leakage:held_out=test.conll", ParameterError, "held_out must be sentences .*--held-out FILE"),
         ("leakage:ngram_size=1.5", ParameterError, "an integer of at least 1, or none, not '1.5'"),
     ],

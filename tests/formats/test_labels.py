@@ -156,7 +156,7 @@ def test_strings_of_tokens_are_columns(tmp_path: Path) -> None:
 def test_nested_mentions_do_not_become_tags(tmp_path: Path) -> None:
     path = lines(tmp_path / "a.jsonl", {"tokens": TOKENS, "ner_tags": TAGS})
     nested = Sentence(TOKENS, [*MENTIONS, Mention("FIRST", [(0, 1)])])
-    with pytest.raises(LossError, match="mentions=entities"):
+    with pytest.raises(LossError, match="mentions='entities'"):
         entaug.write([nested], tmp_path / "b.jsonl", like=path)
     entaug.write([nested], tmp_path / "b.jsonl", like=path, mentions="entities")
     assert read(tmp_path / "b.jsonl")[0] == [nested]

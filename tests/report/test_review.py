@@ -105,7 +105,7 @@ def test_the_window_changes_nothing_aside(tmp_path: Path) -> None:
     [
         ("out.conll", "a file of their own"),
         ("-", "are written to a file"),
-        ("there.jsonl", "exists; pass --force"),
+        ("there.jsonl", "exists; pass `force=True`"),
         ("no/such.jsonl", "make the folder first"),
     ],
 )

@@ -538,7 +538,7 @@ def test_a_new_crf_never_goes_on_with_what_was_not_opened() -> None:
 
 @pytest.mark.parametrize("name", [name for name in TAGGERS if overlap_of(name, {}) is not None])
 def test_mentions_that_tags_cannot_carry_are_refused_or_left_out(name: str, bert: Path, vectors: Path) -> None:
-    with pytest.raises(LossError, match="--overlap"):
+    with pytest.raises(LossError, match="overlap='outermost'"):
         made(name, bert, vectors).fit(MIXED, config=TaggerTrainingConfig(steps=1))
     outer = made(name, bert, vectors, overlap="outermost").fit(MIXED, config=TaggerTrainingConfig(steps=1))
     assert outer.labels_ == ["ADR", "PART"]

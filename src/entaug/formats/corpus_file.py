@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +13,7 @@ from typing import BinaryIO
 
 from entaug.core.data import Provenance, Sentence
 from entaug.errors import EntaugError, OutputError
-from entaug.files.atomic import atomic_path, move_file, open_output
+from entaug.files.atomic import atomic_path, move_file, open_output, output_error
 from entaug.files.streams import encode_text, is_special, is_stdout
 from entaug.formats.base import NO_MENTION, BaseFormat, Dialect, ReadReport
 from entaug.formats.bookkeeping import BOOKKEEPING, without_bookkeeping
@@ -152,7 +153,9 @@ class CorpusFile:
             except OSError as error:
                 if error.filename is not None:
                     raise
-                # The draft is full, not the folder of the output.
+                if error.errno != errno.ENOSPC:
+                    raise output_error(self.path, error) from None  # of the draft; nobody knows its name
+                # The folder of the draft is full, not that of the output.
                 what = f"a draft of the output cannot be written ({error.strerror})"
                 remedy = "free some space there, or let TMPDIR name a folder with more"
                 raise OutputError(what, path=str(Path(folder).parent), remedy=remedy) from None
