@@ -18,8 +18,8 @@ from typing import Any, Literal
 from entaug.config.params import validate
 
 _TRUE = frozenset({"1", "true", "yes", "on"})
-# oneDNN, by which PyTorch computes on a CPU, keeps 1,024 kernels, one for each shape of an array, and reads this at the
-# first of them: in a training whose batches have many lengths they take more than a gigabyte, and save no time.
+# oneDNN, by which PyTorch computes on a CPU, keeps 1,024 kernels, one or more for each shape of an array, unless this
+# says otherwise: in a training whose batches have many lengths they take hundreds of megabytes, and save no time.
 os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "256")
 
 
