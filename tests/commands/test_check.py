@@ -34,7 +34,7 @@ def test_of_many_errors_the_first_are_printed_and_all_are_counted_by_kind(
     printed = capsys.readouterr()
     assert len(printed.out.splitlines()) == 20
     first, *kinds = printed.err[printed.err.index("60 errors") :].splitlines()[1:]
-    assert first == "40 of them are not shown (all: --json), by kind:"
+    assert first == "40 of them, after the first 20, by kind (all: --json, in Python `errors`):"
     assert [kind.split(" such as ")[0] for kind in kinds] == ["      20"] * 2
     assert kinds[0].endswith("correct it, or pass --repair")
     assert main(["check", str(tmp_path), "--json"]) == 1

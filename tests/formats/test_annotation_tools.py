@@ -396,6 +396,13 @@ def test_one_option_chooses_between_an_array_and_lines(tmp_path: Path, name: str
     for file, other in (("None.json", "other.jsonl"), ("None.jsonl", "other.json")):
         entaug.write([SAID, SAID], tmp_path / other, like=tmp_path / file)
         assert is_array(other) == other.endswith(".json"), "by the other extension"
+    for array in (True, False):
+        entaug.write([SAID, SAID], tmp_path / f"{array}.dat", name, array=array)
+        entaug.write([SAID, SAID], tmp_path / f"again-{array}.dat", like=tmp_path / f"{array}.dat")
+        assert is_array(f"again-{array}.dat") == array, "as it was"
+        (tmp_path / f"{array}.dat").rename(tmp_path / f"{array}")  # as standard input, without an extension
+        entaug.write([SAID, SAID], tmp_path / f"of-{array}.json", like=tmp_path / f"{array}")
+        assert is_array(f"of-{array}.json")
 
 
 def test_gliner_is_what_its_own_scripts_load(tmp_path: Path) -> None:

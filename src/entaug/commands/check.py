@@ -27,7 +27,7 @@ from entaug.methods.statistics import CorpusStatistics, PhraseCounts
 
 _WINDOW = 256  # sentences that are parsed together
 _MAX_ERRORS = 20  # errors that are printed, and kinds of the others
-_PARTICULAR = re.compile(r"^.*?:\d+: |'[^']*'|\"[^\"]*\"|\d+")  # what errors of one kind differ in
+_PARTICULAR = re.compile(r"^.*?(?::\d+)?: |'[^']*'?|\"[^\"]*\"?|\d+")  # what errors of one kind differ in
 
 
 @dataclass(kw_only=True)
@@ -142,7 +142,7 @@ def _kind_lines(errors: list[str]) -> Iterator[str]:
     for error in errors:
         kinds[_PARTICULAR.sub("", error)].append(error)
     if errors:
-        yield f"{len(errors):,} of them are not shown (all: --json), by kind:"
+        yield f"{len(errors):,} of them, after the first {_MAX_ERRORS}, by kind (all: --json, in Python `errors`):"
     ordered = sorted(kinds.values(), key=len, reverse=True)
     yield from (f"  {len(alike):>6,} such as {alike[0]}" for alike in ordered[:_MAX_ERRORS])
     if rest := sum(map(len, ordered[_MAX_ERRORS:])):

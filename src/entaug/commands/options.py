@@ -20,7 +20,7 @@ from entaug.formats.files import find_format
 
 # Options of formats with an option of their own: the format that describes it, and its name there. All others are set
 # with --layout and --to-layout.
-_READ_OPTIONS = {
+READ_OPTIONS = {
     "tag_column": ("conll", "tag_column"),
     "scheme": ("conll", "scheme"),
     "token_column": ("conll", "token_column"),
@@ -30,7 +30,7 @@ _READ_OPTIONS = {
     "split_sentences": ("brat", "split"),
     "misaligned": ("brat", "misaligned"),
 }
-_WRITE_OPTIONS = {
+WRITE_OPTIONS = {
     "provenance": ("conll", "provenance"),
     "to_scheme": ("conll", "scheme"),
     "to_tag_columns": ("conll", "tag_columns"),
@@ -56,13 +56,13 @@ def option_in_advance(argv: Sequence[str], *flags: str) -> str | None:
 
 def _add_read_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("reading (by default format and layout are detected)")
-    _add_format_options(group, "from", _READ_OPTIONS, "layout")
+    _add_format_options(group, "from", READ_OPTIONS, "layout")
     group.add_argument("--repair", action="store_true", help="repair invalid tag sequences, and count the repairs")
 
 
 def _add_write_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("writing (by default as the input)")
-    _add_format_options(group, "to", _WRITE_OPTIONS, "to_layout")
+    _add_format_options(group, "to", WRITE_OPTIONS, "to_layout")
 
 
 def _add_format_options(group: Any, name: str, options: dict[str, tuple[str, str]], layout: str) -> None:
@@ -95,7 +95,7 @@ def _given(args: argparse.Namespace, options: dict[str, tuple[str, str]], layout
 
 def read_options(args: argparse.Namespace) -> dict[str, Any]:
     """Return the options of a `FileJob` for reading."""
-    layout = _given(args, _READ_OPTIONS, "layout")
+    layout = _given(args, READ_OPTIONS, "layout")
     return {"repair": args.repair, "from_format": args.from_format, "read_options": layout}
 
 
@@ -105,7 +105,7 @@ def _read_augmented_options(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _write_options(args: argparse.Namespace) -> dict[str, Any]:
-    return {"to_format": args.to_format, "write_options": _given(args, _WRITE_OPTIONS, "to_layout")}
+    return {"to_format": args.to_format, "write_options": _given(args, WRITE_OPTIONS, "to_layout")}
 
 
 def _add_loss_option(parser: argparse.ArgumentParser) -> None:

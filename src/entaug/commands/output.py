@@ -16,7 +16,7 @@ from entaug.errors import InputWarning, escape_control_characters
 from entaug.files.json_text import json_text
 
 _MAX_NOTES = 20
-_PARAMETER = re.compile(r"`(\w+)(?:=([^`]+))?`")  # in messages of the library
+_PARAMETER = re.compile(r"(?<![\w`])`(\w+)(?:=([^`]+))?`(?![\w`])")  # in messages of the library
 _WRITE_OPTION = re.compile(r"`write_options=\{'(\w+)': ([^`]+)\}`")
 _actions: dict[str, argparse.Action] = {}  # of the command that is running, by name
 
@@ -31,18 +31,20 @@ def with_options(text: str, *, writes: bool = False) -> str:
     """A message of the library with options of the command in the place of the parameters that it names."""
 
     def option(match: re.Match[str], *, writes: bool = writes) -> str:
+        from entaug.commands.options import READ_OPTIONS, WRITE_OPTIONS  # which needs this module
+        from entaug.formats.files import is_option
+
         name, value = match.groups()
+        layout = "to_layout" if writes else "layout"
+        is_of_format = value is not None and name not in {*READ_OPTIONS, *WRITE_OPTIONS} and is_option(name)
+        if is_of_format and layout in _actions:  # a command may have another option of that name
+            return f"--{layout.replace('_', '-')} {name}={_plain(value)}"
         for dest in (f"{'to' if writes else 'from'}_{name}", name):
-            if action := _actions.get(dest):
+            if (action := _actions.get(dest)) and not is_of_format:
                 is_flag = value is None or action.nargs == 0
                 flag = next(one for one in action.option_strings if one.startswith("--"))
                 return flag if is_flag else f"{flag} {_plain(value)}"
-        from entaug.formats.files import is_option
-
-        layout = "to_layout" if writes else "layout"
-        if value is None or layout not in _actions or not is_option(name):
-            return match[0]
-        return f"--{layout.replace('_', '-')} {name}={_plain(value)}"
+        return match[0]
 
     return _PARAMETER.sub(option, _WRITE_OPTION.sub(partial(option, writes=True), text))
 

@@ -48,7 +48,7 @@ SCHEMES = tuple(_LETTERS)
 OVERLAP = get_args(Overlap)
 _PREFIXES = frozenset("BIESLUM")
 KEEP_SOME = "`overlap='outermost'` or `overlap='innermost'`"
-"""The options of those formats whose mentions must not overlap, in remedies."""
+"""Which of overlapping mentions to keep, in remedies."""
 _CORRECT_OR_REPAIR = "correct it, or pass `repair=True` to start a mention there"
 
 

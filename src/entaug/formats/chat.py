@@ -104,7 +104,7 @@ class Chat(BufferedFormat):
     def detect(self, path: Path, dialect: ChatDialect, options: Mapping[str, Any]) -> dict[str, Any]:
         found, _ = peek_records(path, _SAMPLE)
         records = [record for record in found if type(record) is dict]
-        detected: dict[str, Any] = detect_array(path)
+        detected: dict[str, Any] = detect_array(path, expected=extension_of(path) == ".json")
         turns = []
         for record in records:
             shape = _shape_of(record)

@@ -19,7 +19,7 @@ import orjson
 from entaug.core.data import Sentence
 from entaug.errors import InputError, LossError
 from entaug.files.atomic import atomic_file
-from entaug.files.streams import decode_text, read_beginning, read_bytes, read_line_chunks
+from entaug.files.streams import decode_text, extension_of, read_beginning, read_bytes, read_line_chunks
 from entaug.formats.base import ReadReport
 
 T = TypeVar("T")
@@ -277,10 +277,12 @@ def are_lines(path: Path) -> bool:
     return path.name.lower().removesuffix(".gz").endswith((".jsonl", ".jsonlines", ".ndjson"))
 
 
-def detect_array(path: Path) -> dict[str, Any]:
-    """The option ``array`` of a file whose extension does not say it."""
+def detect_array(path: Path, *, expected: bool | None = None) -> dict[str, Any]:
+    """The option ``array`` of a file whose extension says something else, or what is expected otherwise."""
+    if not extension_of(path):  # standard input: the output decides
+        return {}
     is_array = not has_lines(path)
-    return {"array": is_array} if is_array == are_lines(path) else {}
+    return {"array": is_array} if is_array != (not are_lines(path) if expected is None else expected) else {}
 
 
 def array_text(array: bool | None) -> str:

@@ -94,7 +94,7 @@ class SelfTraining(TeacherParameters, Augmenter):
     def _check(self) -> None:
         if self.unlabelled is None:
             raise ParameterError(
-                "selftrain needs unlabelled text", remedy="give `unlabelled`: files, or in Python sentences"
+                "selftrain needs unlabelled text", remedy="name files as `unlabelled`, or give sentences in Python"
             )
         if not len(self.unlabelled):
             raise ParameterError("the unlabelled text has no sentence", remedy="name a file that has some")

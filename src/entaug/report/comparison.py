@@ -136,8 +136,10 @@ def compare_arms(
     for setting, some in sorted(by_setting.items()):
         paths = {record.path for record in some}
         expected = {(draw, seed) for path in paths for draw in draws[path, setting.corpus] for seed in seeds[path]}
-        arms = {Arm(record.arm, record.ratio) for record in some}
-        seeds_of = {arm: (planned or {}).get((*setting, *arm), expected) for arm in arms}
+        seeds_of: dict[Arm, set[_Seed]] = defaultdict(set)
+        for record in some:
+            arm = Arm(record.arm, record.ratio)
+            seeds_of[arm] |= {_seed_of(record), *(planned or {}).get((*setting, *arm), expected)}
         results[setting] = _compare(some, seeds_of, samples)
     return results
 

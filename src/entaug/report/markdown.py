@@ -306,9 +306,10 @@ def missing_runs(plan: KnownPlan) -> list[str] | None:
         told = defaultdict(list)
         for arm, places in arms.items():
             if left := places - plan.done:
-                seeds = {(place.subset_seed, place.seed) for place in left}
-                without = f"without seed{'s' if len(seeds) > 1 else ''} {seed_names(seeds)}"
-                done = f"{len(places) - len(left)} of {len(places)} runs, {without}"
+                without = {(place.subset_seed, place.seed) for place in left}
+                without -= {(place.subset_seed, place.seed) for place in places & plan.done}  # some folds are missing
+                done = f"{len(places) - len(left)} of {len(places)} runs"
+                done += f", without seed{'s'[: len(without) > 1]} {seed_names(without)}" if without else ""
                 told["no run" if left == places else done].append(str(arm))
         lines += [f"{setting}: {', '.join(some)}: {text}" for text, some in told.items()]
     return lines

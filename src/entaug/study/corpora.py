@@ -126,7 +126,7 @@ def _from_hub(name: str) -> dict[str, list[Sentence]]:
     try:
         dataset = load(name) if is_local else load(name, revision=_HUB_REVISION)
     except (OSError, ValueError) as error:  # no network, no such dataset, no data in the folder
-        remedy = "check the name and the network, or give a folder of it, or `source`"
+        remedy = "check the name and the network, or give a folder of it as `source`"
         raise InputError(f"the dataset {name!r} cannot be loaded ({one_line(error)})", remedy=remedy) from None
     loaded = from_datasets(dataset)
     names = {"validation": "dev", "valid": "dev"}
