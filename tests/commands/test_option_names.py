@@ -11,6 +11,7 @@ import pytest
 import entaug
 from conftest import EXAMPLE, ROOT
 from entaug.commands.main import build_parser, main
+from entaug.commands.options import READ_OPTIONS, WRITE_OPTIONS
 from entaug.commands.output import set_parser, with_options
 from entaug.errors import InputError, LossError, OutputError
 from helpers.command_line import fails
@@ -66,7 +67,7 @@ def test_no_message_of_the_library_names_an_option() -> None:
     ],
 )  # fmt: skip
 def test_the_program_names_options(command: str, text: str, writes: bool, expected: str) -> None:
-    set_parser(build_parser(command))
+    set_parser(build_parser(command), {*READ_OPTIONS, *WRITE_OPTIONS})
     assert with_options(text, writes=writes) == expected
 
 

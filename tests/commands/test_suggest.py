@@ -169,7 +169,7 @@ def test_augment_with_unlabelled_text(train: Path, capsys: pytest.CaptureFixture
     assert main(["augment", "-", *command[2:]]) == 2
     assert "cannot be standard input" in capsys.readouterr().err
     assert main(command[:-2]) == 2
-    assert "selftrain needs unlabelled text; give --unlabelled: files" in capsys.readouterr().err
+    assert "selftrain needs unlabelled text; name files as --unlabelled" in capsys.readouterr().err
     assert main(["augment", str(train), "-m", "mr", "--unlabelled", str(text), "-o", str(out)]) == 2
     assert "unknown parameter of mr: 'unlabelled'" in capsys.readouterr().err
     assert main([*command, "-m", "sis:p=1,selftrain:min_confidence=1.0"]) == 0

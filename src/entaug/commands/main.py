@@ -142,7 +142,9 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
         return build_parser().parse_args(argv)
     name, argv = COMMANDS.canonical(argv[0]), argv[1:]
     parser = build_parser(name, argv)
-    set_parser(parser)
+    from entaug.commands.options import READ_OPTIONS, WRITE_OPTIONS
+
+    set_parser(parser, {*READ_OPTIONS, *WRITE_OPTIONS})
     # Intermixed arguments lose the mark after which nothing is an option.
     return parser.parse_args(argv) if "--" in argv else parser.parse_intermixed_args(argv)
 

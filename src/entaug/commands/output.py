@@ -7,7 +7,7 @@ import contextlib
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -19,10 +19,12 @@ _MAX_NOTES = 20
 _PARAMETER = re.compile(r"(?<![\w`])`(\w+)(?:=([^`]+))?`(?![\w`])")  # in messages of the library
 _WRITE_OPTION = re.compile(r"`write_options=\{'(\w+)': ([^`]+)\}`")
 _actions: dict[str, argparse.Action] = {}  # of the command that is running, by name
+_own_options: set[str] = set()  # the options of formats that are options of the program too
 
 
-def set_parser(parser: argparse.ArgumentParser) -> None:
-    """Let messages name the options of this parser."""
+def set_parser(parser: argparse.ArgumentParser, own_options: Iterable[str] = ()) -> None:
+    """Let messages name the options of this parser, among them these options of formats."""
+    _own_options.update(own_options)
     _actions.clear()
     _actions.update({action.dest: action for action in parser._actions if action.option_strings})  # noqa: SLF001
 
@@ -31,12 +33,11 @@ def with_options(text: str, *, writes: bool = False) -> str:
     """A message of the library with options of the command in the place of the parameters that it names."""
 
     def option(match: re.Match[str], *, writes: bool = writes) -> str:
-        from entaug.commands.options import READ_OPTIONS, WRITE_OPTIONS  # which needs this module
         from entaug.formats.files import is_option
 
         name, value = match.groups()
         layout = "to_layout" if writes else "layout"
-        is_of_format = value is not None and name not in {*READ_OPTIONS, *WRITE_OPTIONS} and is_option(name)
+        is_of_format = value is not None and name not in _own_options and is_option(name)
         if is_of_format and layout in _actions:  # a command may have another option of that name
             return f"--{layout.replace('_', '-')} {name}={_plain(value)}"
         for dest in (f"{'to' if writes else 'from'}_{name}", name):
