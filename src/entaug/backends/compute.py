@@ -19,7 +19,7 @@ from entaug.config.params import validate
 
 _TRUE = frozenset({"1", "true", "yes", "on"})
 # oneDNN, by which PyTorch computes on a CPU, keeps 1,024 kernels, one or more for each shape of an array, unless this
-# says otherwise: in a training whose batches have many lengths they take hundreds of megabytes, and save no time.
+# says otherwise: in a training whose batches have many lengths they take hundreds of megabytes, and save little time.
 os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "256")
 
 
