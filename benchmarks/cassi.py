@@ -332,16 +332,20 @@ def subtrees() -> Iterator[Row]:
         yield (name, *(f"{share:.0%}" for share in shares), f"{len(lengths):,}", f"{np.mean(lengths):.1f}")
 
 
-def units(count: int = 300) -> Iterator[Row]:
-    """Subtrees, chunks and heads in the first sentences of each corpus, each with the nearest other sentence."""
+def _ranked(count: int) -> Iterator[tuple[str, list[Sentence], list[Parse], list[Iterator[int]]]]:
+    """The first sentences of each corpus, with their trees, and for each the others from the nearest on."""
     parser, encoder = (resolve(kind, STARTER[kind]) for kind in ("dependency_parser", "encoder"))
-    yield ("corpus", "exchanged", "candidates", "words from the other", "new pairs of words", "distinct-2")
     for name, file in {**CORPORA, "multiconer-en": LARGE}.items():
         sentences = list(islice(entaug.read(DATA / file), count))
-        parses = parser.parse([s.tokens for s in sentences])
-        rankings = rank_partners(
-            sentences, "bertscore", encoder, layer=STARTER["encoder_layer"], stream=lambda _: Random(0)
-        )
+        layer = STARTER["encoder_layer"]
+        rankings = rank_partners(sentences, "bertscore", encoder, layer=layer, stream=lambda _: Random(0))
+        yield name, sentences, list(parser.parse([s.tokens for s in sentences])), list(rankings)
+
+
+def units(count: int = 300) -> Iterator[Row]:
+    """Subtrees, chunks and heads in the first sentences of each corpus, each with the nearest other sentence."""
+    yield ("corpus", "exchanged", "candidates", "words from the other", "new pairs of words", "distinct-2")
+    for name, sentences, parses, rankings in _ranked(count):
         nearest = [next(ranking) for ranking in rankings]
         for unit in ("subtree", "chunk", "head"):
             spans = [_units(parse, unit) for parse in parses]
@@ -360,14 +364,9 @@ def units(count: int = 300) -> Iterator[Row]:
 
 def pairs(count: int = 300, each: int = 5) -> Iterator[Row]:
     """As many candidates of each of the first sentences: all of one pair, or one of each of several pairs."""
-    parser, encoder = (resolve(kind, STARTER[kind]) for kind in ("dependency_parser", "encoder"))
     yield ("corpus", f"{each} candidates", "sentences", "distinct-2", "distinct sentences")
-    for name, file in {**CORPORA, "multiconer-en": LARGE}.items():
-        sentences = list(islice(entaug.read(DATA / file), count))
-        found = [find_subtrees(parse) for parse in parser.parse([s.tokens for s in sentences])]
-        rankings = rank_partners(
-            sentences, "bertscore", encoder, layer=STARTER["encoder_layer"], stream=lambda _: Random(0)
-        )
+    for name, sentences, parses, rankings in _ranked(count):
+        found = [find_subtrees(parse) for parse in parses]
         ways: dict[str, list[tuple[str, ...]]] = {"of the nearest pair": [], "one of each of the nearest pairs": []}
         for i, ranking in enumerate(rankings):
             rng, nearest = Random(i), islice(ranking, each)

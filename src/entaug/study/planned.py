@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -75,13 +76,13 @@ class KnownPlan:
     done: frozenset[Place] = frozenset()
     without_plan: tuple[str, ...] = ()
 
-    @property
+    @cached_property
     def count(self) -> RunCount | None:
         """The number of runs, if a plan is known."""
         places = {place for arm in self.arms for place in arm.places}
         return RunCount(len(places & self.done), len(places), self.at_least) if self.arms else None
 
-    @property
+    @cached_property
     def seeds(self) -> Mapping[tuple[object, ...], set[tuple[int | None, int]]]:
         """The draws and seeds of each arm, under the names of reports."""
         found: dict[tuple[object, ...], set[tuple[int | None, int]]] = defaultdict(set)
