@@ -193,7 +193,7 @@ def test_nested_corpora_get_hard_labels() -> None:
 
 
 def test_refusals() -> None:
-    with pytest.raises(ParameterError, match="needs unlabelled text; give `unlabelled`"):
+    with pytest.raises(ParameterError, match="needs unlabelled text; name files as `unlabelled`"):
         entaug.create_augmenter("selftrain")
     with pytest.raises(ParameterError, match="has no sentence"):
         SelfTraining(unlabelled=[])
