@@ -282,6 +282,8 @@ def test_leaks_one_seed_and_replaced_runs(tmp_path: Path) -> None:
 def test_new_sentences_that_are_in_the_test_set_are_told(tmp_path: Path) -> None:
     text = told(tmp_path, [*seeds("gold-steps", 1, [5, 5]), *seeds("mr", 1, [7, 7], new_in_test=1060)])
     assert "- toy, 100, linear: mr 1N: 1,060 of the new ones in test\n" in text
+    every = [{**run, "leaks": {"dev": 0, "test": 2}} for run in (*seeds("gold", 0, [5, 5]), *seeds("mr", 1, [7, 7]))]
+    assert "- toy, 100, linear: all arms: 2 in test\n" in told(tmp_path, every)
 
 
 def test_teachers_that_share_taggers_are_told(tmp_path: Path) -> None:

@@ -339,13 +339,17 @@ def _missing(results: Results, plan: KnownPlan) -> list[Block]:
 def _leakage(results: Results) -> list[Block]:
     lines = []
     for setting, arms in results.items():
+        by_counts: dict[str, list[Any]] = {}
         for result in arms:
             most = {name: max(record.leaks.get(name, 0) for record in result.records) for name in ("dev", "test")}
             shown = [f"{count:,} in {name}" for name, count in most.items() if count]
             if new := max(record.new_in_test for record in result.records):
                 shown.append(f"{new:,} of the new ones in test")
-            if counts := " and ".join(shown):
-                lines.append(f"{setting}: {result.arm}: {counts}")
+            by_counts.setdefault(" and ".join(shown), []).append(result.arm)
+        for counts, equal in by_counts.items():
+            if counts:
+                told = "all arms" if len(equal) == len(arms) > 1 else ", ".join(map(str, equal))
+                lines.append(f"{setting}: {told}: {counts}")
     if not lines:
         return [Heading("Leakage"), "No training sentence occurs in dev or test."]
     return [Heading("Leakage"), "Training sentences that occur in dev or test, the maximum over runs:", lines]
