@@ -481,3 +481,20 @@ def test_augment_loses_nothing_else_where_some_loss_is_allowed(
     needed = said.partition("--allow-loss ")[2].split()[0]
     for kinds in ([], ["--allow-loss", needed], ["--allow-loss", "all"]):
         assert main([*command, *kinds]) == 0, kinds
+
+
+@pytest.mark.parametrize("command", ["convert", "augment", "filter", "quality", "advise", "rate", "audit"])
+def test_an_output_without_a_name_is_refused(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    own = {"augment": ["-m", "sis"], "filter": ["--gold", str(TRAIN), "--filter", "similarity"], "advise": []}
+    options = own.get(command, ["--gold", str(TRAIN)] if command in ("quality", "rate") else [])
+    for given, message in (("", "a path is empty; name a file or a folder"), (".", ": ")):
+        output = [given] if command == "convert" else ["-o", given]
+        code = int(main([command, str(TRAIN), *options, *output]))
+        error = capsys.readouterr().err.splitlines()[-1]
+        assert code in (1, 2, 3)
+        assert error.startswith("entaug: error: ")
+        assert message in error
+    assert not list(tmp_path.iterdir())

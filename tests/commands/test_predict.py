@@ -89,7 +89,7 @@ def test_without_a_training_file_spacy_tokenises_and_a_note_says_so(text: Path, 
     out = text.with_name("out.conll")
     [_, note] = entaug.predict(tagger, text, out).notes
     assert "rules of spaCy for English; if your training" in note
-    assert "name them with --train" in note
+    assert "name them as `train`" in note
     assert "well\tO\n-\tO\nknown\tO\n" in out.read_text()
 
 
@@ -143,7 +143,7 @@ def test_errors(text: Path, tagger: FakeTagger) -> None:
     assert len(entaug.predict(tagger, [{"text": "Ada left Rome."}])) == 1
     with pytest.raises(ParameterError, match="no text is given"):
         entaug.predict(tagger, [], out)
-    with pytest.raises(ParameterError, match=r"labels of spacy:en_core_web_sm must be mapped to yours; .*--train"):
+    with pytest.raises(ParameterError, match=r"labels of spacy:en_core_web_sm must be mapped to yours; .*`train`"):
         entaug.predict("spacy:en_core_web_sm", text, out)
     with pytest.raises(ParameterError, match="the tagger linear is not trained; run: entaug train"):
         entaug.predict("linear", text, out)

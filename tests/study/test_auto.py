@@ -176,7 +176,7 @@ def test_a_recipe_that_helps_is_chosen_and_its_result_is_whole(files: Path) -> N
     interval = f"{summary.chosen.expected:+.1f} ({summary.chosen.low:.1f} to {summary.chosen.high:.1f})"
     about = f"about F1 {summary.gold_f1 + summary.chosen.expected:.1f}"
     assert result == f"result: {summary.recipe} with minilm: {about}, {interval} over gold alone"
-    assert advice.startswith("next: if a larger tagger is not too slow for you, --encoder mpnet; let a larger encoder")
+    assert advice.startswith("next: if a larger tagger is not too slow for you, `encoder=mpnet`; let a larger encoder")
     tagger = load_tagger(files / "out" / "tagger")
     [predicted] = tagger.predict([corpus(300, 301)[0].with_(mentions=())])
     assert predicted.tokens[1] == "saw"
@@ -269,13 +269,13 @@ def test_what_to_do_next() -> None:
     def advice(**values: Any) -> str:
         return AutoSummary("train.conll", "out", 60, **values).lines()[-1]
 
-    text = "next: name unlabelled text of the same kind (+3.0 points on other corpora): --unlabelled FILE"
+    text = "next: name unlabelled text of the same kind (+3.0 points on other corpora): `unlabelled=FILE`"
     labels = "next: label more sentences: entaug suggest finds those that the teacher is least sure of"
     assert advice(encoder="own") == text
     measured = {"encoder": "minilm", "teacher_encoder": "mpnet", "unlabelled": 9, "gold_f1": 50.0, "recipe": "self"}
     gain = Gain("self", None, None, expected=5.0, low=4.0, high=6.0, risk=0.0)
     assert advice(**measured, gains=[gain], teacher_f1=54.0) == labels
-    larger = "next: mpnet alone is 3.0 points above this result: --encoder mpnet; "
+    larger = "next: mpnet alone is 3.0 points above this result: `encoder=mpnet`; "
     assert advice(**measured, gains=[gain], teacher_f1=58.0) == larger + labels.removeprefix("next: ")
 
 
@@ -443,7 +443,7 @@ def test_without_folds_a_larger_teacher_is_taken_for_its_gains_on_other_corpora(
     for other in ("minilm", None):
         summary = run(files, f"small-{other}", teacher_encoder=other, folds=0)
         assert summary.recipe == "gold", "a teacher that is no larger is not trusted unmeasured"
-        assert ("--teacher-encoder" in summary.lines()[-1]) == (other is None)
+        assert ("`teacher_encoder=NAME`" in summary.lines()[-1]) == (other is None)
 
 
 @pytest.mark.slow
@@ -472,7 +472,7 @@ def test_a_teacher_may_have_an_encoder_of_its_own(files: Path) -> None:
     assert summary.teacher_f1 > summary.gold_f1 + 20
     assert f"gold alone with large, the teacher: F1 {summary.teacher_f1:.1f}" in summary.lines()
     result = summary.gold_f1 + summary.chosen.expected
-    advice = f"next: large alone is {summary.teacher_f1 - result:.1f} points above this result: --encoder large"
+    advice = f"next: large alone is {summary.teacher_f1 - result:.1f} points above this result: `encoder=large`"
     assert summary.lines()[-1].startswith(advice) == (summary.teacher_f1 > result)
     # The labels of the large teacher, which misses little; a small one misses a half.
     new = [sentence for sentence in entaug.read(files / "out" / "train.jsonl") if sentence.provenance]

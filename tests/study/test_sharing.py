@@ -421,6 +421,8 @@ def test_a_part_of_a_plan_or_an_earlier_plan_is_not_the_whole(
     both = [folder, tmp_path / "runs.jsonl"]
     text = markdown_report(read_run_records(both), plan=read_known_plan(both))
     assert f"The plan of {tmp_path / 'runs.jsonl'} is not known" in text
+    assert main(["report", *map(str, both), "-o", str(tmp_path / "both.md")]) == 0
+    assert f"note: the plan of {tmp_path / 'runs.jsonl'} is not known\n" in capsys.readouterr().err
     plan.write_text(plan.read_text(encoding="utf-8").replace("seeds = [1, 2]", "seeds = [1, 2, 3]"), encoding="utf-8")
     run_experiment(plan, jobs=1, only=["seed=1"])
     assert (count := read_known_plan([folder]).count)

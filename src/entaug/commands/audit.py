@@ -143,10 +143,10 @@ def audit(
     job = FileJob(input, output, **files)
     if review is not None:
         if html is not None:
-            raise ParameterError("a page is made before the decisions", remedy="leave out --html")
+            raise ParameterError("a page is made before the decisions", remedy="leave out `html`")
         return _correct(job, review, log, progress)
     if log is not None:
-        raise ParameterError("corrections are logged when decisions are applied", remedy="add --apply-review FILE")
+        raise ParameterError("corrections are logged when decisions are applied", remedy="add `review=FILE`")
     job.check()
     if html is not None:
         job.check_beside(html)

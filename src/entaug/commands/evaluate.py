@@ -66,7 +66,7 @@ def evaluate(
     """
     if (predicted is None) == (tagger is None):
         message = "give a file of predictions, or a tagger" + ("" if predicted is None else ", not both")
-        raise ParameterError(message, remedy="for example --tagger FOLDER")
+        raise ParameterError(message, remedy="for example `tagger=FOLDER`")
     job = FileJob(gold, **files)
     gold_corpus = read(gold, job.from_format, repair=job.repair, **job.read_options)
     require_mentions(gold_corpus, gold, "to score predictions by")

@@ -101,10 +101,10 @@ def filter(  # noqa: A001
     summary = FilterSummary(input=str(input), output=str(output))
     filters = create_filters(filters)
     if not filters and review is None:
-        raise ParameterError("no filter is given", remedy="name a filter with --filter: see entaug list filters")
+        raise ParameterError("no filter is given", remedy="name one as `filters`: see entaug list filters")
     decisions = read_review(review) if review is not None else Review()
     if log is not None and not decisions.by_hand:
-        remedy = "leave out --log" if review is not None else "add --apply-review FILE"
+        remedy = "leave out `log`" if review is not None else "add `review=FILE`"
         raise ParameterError("only labels corrected in a report are logged, and there are none", remedy=remedy)
     job = FileJob(input, output, **files)
     rejected_path = job.check([gold, review], rejected=rejected)

@@ -122,7 +122,7 @@ def predict(
     is_mapped = ":" in name and is_alias("tagger", name) and name.partition(":")[0] not in _KNOW_LABELS
     if tagger == name and is_mapped and train is None:
         message = f"the labels of {name} must be mapped to yours"
-        raise ParameterError(message, remedy="name your training file with --train")
+        raise ParameterError(message, remedy="name your training file as `train`")
     job = FileJob(STDIN, output, **files)
     job.check([*paths, train, name if Path(name).is_dir() else None])
     target_file = job.open_output(None, predicted=True)
@@ -162,7 +162,7 @@ def predict(
     if reader.languages and not gold:
         names = " and ".join(map(language_name, sorted(reader.languages)))
         note = f"the text was tokenised by the rules of spaCy for {names}"
-        notes.append(f"{note}; if your training sentences were tokenised otherwise, name them with --train")
+        notes.append(f"{note}; if your training sentences were tokenised otherwise, name them as `train`")
     summary.confidence = round(total / summary.sentences, 4)
     return summary.finish(notes=notes)
 

@@ -100,12 +100,12 @@ def rate(
     if sample < 1:
         raise ParameterError(f"sample must be at least 1, not {sample}", parameter="sample")
     if is_stdout(output) or (key is not None and is_stdout(key)):
-        raise ParameterError("the page and its key are two files", remedy="name a file with --output")
+        raise ParameterError("the page and its key are two files", remedy="name a file as `output`")
+    check_output(output, STDIN, force=force)
     key = Path(output).with_suffix(".key.json") if key is None else Path(key)
     if key.resolve() == Path(output).resolve():
-        raise ParameterError("the page and its key have the same name", remedy="name another file with --key")
-    for path in (output, key):
-        check_output(path, STDIN, force=force)
+        raise ParameterError("the page and its key have the same name", remedy="name another file as `key`")
+    check_output(key, STDIN, force=force)
     check_apart([output, key], [gold, *inputs])
     packaged = packaged_scales()
     chosen = check_scales([packaged[name] for name in DEFAULT_SCALES] if scales is None else scales)

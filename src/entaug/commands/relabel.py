@@ -95,7 +95,7 @@ def relabel(
     """
     relabeller = create_relabeller(teacher)
     if relabeller is None:
-        raise ParameterError("no teacher is given", remedy="name one with --teacher, for example ensemble")
+        raise ParameterError("no teacher is given", remedy="name one, for example `teacher=ensemble`")
     summary = RelabelSummary(input=str(input), output=str(output), teacher="")
     job = FileJob(input, output, **files)
     rejected_path = job.check([gold], rejected=rejected)

@@ -23,7 +23,7 @@ from entaug.metrics.quality import Quality, measure_corpus
 from entaug.metrics.span_f1 import SENTENCE_LENGTHS
 from entaug.report.html.page import notes_on_examples, render_html_report
 from entaug.report.markdown import markdown_report, missing_runs
-from entaug.study.planned import PLAN_FILE, RunCount, read_known_plan
+from entaug.study.planned import PLAN_FILE, KnownPlan, RunCount, read_known_plan
 from entaug.study.records import RECORDS_FILE, is_run_record, read_run_records
 
 
@@ -136,13 +136,14 @@ def write_report(
     if not str(output).lower().endswith((".html", ".htm")):
         _, augmented, _ = classify_inputs(path for path in paths if Path(path).is_file())
         if augmented or gold is not None or title is not None:
-            message = "sentences, --gold and --title are for HTML only"
+            message = "sentences, `gold` and `title` are for HTML only"
             raise InputError(message, path=next(iter(augmented), None), remedy="name an output that ends in .html")
         check_apart([output], (Path(path, RECORDS_FILE) if Path(path).is_dir() else path for path in paths))
         shown: dict[str, Any] = {"by_type": by_type, "by_length": by_length, "errors": errors}
         records, plan = read_run_records(paths), read_known_plan(paths)
         write_text(markdown_report(records, plan=plan, **shown), output, force=force)
-        return ReportSummary(str(output), runs=len(records), plan=plan.count, missing=missing_runs(plan))
+        counts: dict[str, Any] = {"runs": len(records), "plan": plan.count, "missing": missing_runs(plan)}
+        return ReportSummary(str(output), **counts, notes=_notes_on(plan))
     runs, augmented, notes = classify_inputs(paths)
     # Check before measuring, which takes minutes. A report may be in an experiment's folder, but not in a corpus's.
     check_output(output, STDIN, force=force)
@@ -171,7 +172,12 @@ def write_report(
         plan=plan,
     )
     write_text(page, output, force=force)
-    notes += [*corpus.notes, *notes_on_examples(corpus), *(note for quality in qualities[:1] for note in quality.notes)]
+    notes += [
+        *_notes_on(plan),
+        *corpus.notes,
+        *notes_on_examples(corpus),
+        *(note for quality in qualities[:1] for note in quality.notes),
+    ]
     return ReportSummary(
         output=str(output),
         pairs=sum(map(len, corpus.methods.values())),
@@ -181,6 +187,11 @@ def write_report(
         missing=missing_runs(plan),
         notes=list(dict.fromkeys(notes)),
     )
+
+
+def _notes_on(plan: KnownPlan) -> list[str]:
+    """A note where the plan of some of the runs is not known."""
+    return [f"the plan of {', '.join(plan.without_plan)} is not known"] if plan.count and plan.without_plan else []
 
 
 def _lengths(text: str) -> tuple[int, ...]:

@@ -126,7 +126,7 @@ def train(
         report(f"{quantity(rejected, 'rejected sentence')} not used: filters or a review refused them")
         gold, new = kept
     if config.schedule != "shuffled" and not new:
-        remedy = "name them with --augmented, or train on what augment wrote as JSON lines or with --provenance"
+        remedy = "name them as `augmented`, or train on what augment wrote as JSON lines"
         raise InputError(
             f"has no augmented sentences for the schedule {config.schedule}", path=str(input), remedy=remedy
         )
@@ -142,7 +142,7 @@ def train(
         tagger.fit(gold, dev_gold, config, None if progress is no_progress else show_loss, new)
     except LossError as error:
         error.path = str(input)
-        error.remedy = "train --tagger w2ner, which learns all mentions, or choose: --overlap outermost or innermost"
+        error.remedy = "train `tagger=w2ner`, which learns all mentions, or choose: `overlap=outermost` or innermost"
         raise
     make_folder(output.parent)
     tagger.save(output)
@@ -161,7 +161,7 @@ def _split_by_provenance(
         return sentences, []
     gold = [sentence for sentence in sentences if sentence.provenance is None]
     if not gold:
-        remedy = "train on the gold sentences, and name this file with --augmented"
+        remedy = "train on the gold sentences, and name this file as `augmented`"
         raise InputError("has augmented sentences only, and none that are gold", path=path, remedy=remedy)
     return gold, [sentence for sentence in sentences if sentence.provenance is not None]
 
@@ -209,8 +209,8 @@ def _values(args: argparse.Namespace) -> dict[str, Any]:
     config = TaggerTrainingConfig(**settings)
     for name, schedules in _SCHEDULES.items():
         if name in settings and config.schedule not in schedules:
-            option, remedy = "--" + name.replace("_", "-"), f"add --schedule {' or '.join(schedules)}"
-            raise ParameterError(f"{option} has no effect with the schedule {config.schedule}", remedy=remedy)
+            remedy = f"add {' or '.join(f'`schedule={one}`' for one in schedules)}"
+            raise ParameterError(f"`{name}` has no effect with the schedule {config.schedule}", remedy=remedy)
     return {"tagger": construct(cls, args.tagger, params), "config": config}
 
 

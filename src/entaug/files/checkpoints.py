@@ -26,7 +26,7 @@ _BLOCK = 1 << 20
 def partial_paths(output: Path) -> tuple[Path, Path]:
     """The partial file of an interrupted run and the note of its progress, both beside the output."""
     target = follow_link(output)
-    return target.with_name(target.name + ".partial"), target.with_name(target.name + ".partial.json")
+    return Path(f"{target}.partial"), Path(f"{target}.partial.json")
 
 
 class RunWriter(contextlib.AbstractContextManager["RunWriter"], abc.ABC):

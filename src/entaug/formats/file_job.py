@@ -18,7 +18,7 @@ from entaug.core.progress import Progress, no_progress
 from entaug.errors import InputError, LossError, OutputError, ParameterError
 from entaug.files.atomic import follow_link, open_output, output_error
 from entaug.files.checkpoints import partial_paths
-from entaug.files.streams import STDIN, is_special, is_stdout, rereadable_path
+from entaug.files.streams import STDIN, as_path, is_special, is_stdout, rereadable_path
 from entaug.formats.base import ReadReport
 from entaug.formats.bookkeeping import BOOKKEEPING, note_on_bookkeeping
 from entaug.formats.corpus_file import CorpusFile
@@ -210,9 +210,9 @@ def write_text(text: str, output: str | Path, *, force: bool = False) -> None:
 
 def check_output(output: str | Path, input: str | Path, *, force: bool, folders: bool = False) -> None:
     """Check, before any work, that the output can be written at the end."""
-    path = Path(output)
     if is_stdout(output):
         return
+    path = as_path(output)
     try:
         if path.is_dir() and not (folders and path.name.strip(".")):  # folders are checked with their format
             raise OutputError("is a directory", path=str(path), remedy="name a file in it, or a new folder")
@@ -230,7 +230,7 @@ def check_output(output: str | Path, input: str | Path, *, force: bool, folders:
 
 def check_apart(outputs: Iterable[str | Path | None], inputs: Iterable[str | Path | None]) -> None:
     """Check, before any work, that no output would replace an input."""
-    written = [Path(given) for given in outputs if given is not None and not is_stdout(given)]
+    written = [as_path(given) for given in outputs if given is not None and not is_stdout(given)]
     for read in (Path(given) for given in inputs if given is not None and str(given) != STDIN):
         for path in (part for output in written for part in (output, *partial_paths(output))):
             is_same = path.exists() and read.exists() and path.samefile(read)

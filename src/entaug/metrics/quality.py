@@ -340,7 +340,7 @@ def _prepare(
         if concerned and model is not None:
             try:
                 backend = resolve(kind, model)
-                loaded = LoadedModel(kind, model, backend, f"--{kind.replace('_', '-')}")
+                loaded = LoadedModel(kind, model, backend, f"`{kind}=NAME`")
                 for _ in check_languages(text, [loaded]):
                     pass
                 setattr(scores, kind, backend)
@@ -350,7 +350,7 @@ def _prepare(
                     raise
                 notes.append(f"not measured: {', '.join(concerned)} ({error})")
         elif concerned and measures is not None:
-            remedy = f"set {kind} (on the command line --{kind.replace('_', '-')})"
+            remedy = f"name one as `{kind}`"
             raise ParameterError(f"{', '.join(concerned)}: {kind} is None, but they need a model", remedy=remedy)
         chosen = [name for name in chosen if name not in concerned]
     return chosen, scores, notes

@@ -119,16 +119,16 @@ class AutoSummary:
         if self.gold_f1 is not None and self.teacher_f1 is not None:
             if (difference := self.teacher_f1 - self.gold_f1 - expected) > 0:
                 larger = self.teacher_encoder
-                advice.append(f"{larger} alone is {difference:.1f} points above this result: --encoder {larger}")
+                advice.append(f"{larger} alone is {difference:.1f} points above this result: `encoder={larger}`")
         elif self.encoder == SMALL:
-            advice.append(f"if a larger tagger is not too slow for you, --encoder {LARGER}")
+            advice.append(f"if a larger tagger is not too slow for you, `encoder={LARGER}`")
         of_self = RECIPES["self"]
         if not self.unlabelled:
             gain = f"{of_self.prior_gain:+.1f} points on other corpora"
-            advice.append(f"name unlabelled text of the same kind ({gain}): --unlabelled FILE")
+            advice.append(f"name unlabelled text of the same kind ({gain}): `unlabelled=FILE`")
         elif self.teacher_encoder is None:
             gains = f"{of_self.prior_gain_larger:+.1f} points on other corpora in place of {of_self.prior_gain:+.1f}"
-            advice.append(f"let a larger encoder label the text ({gains}): --teacher-encoder NAME")
+            advice.append(f"let a larger encoder label the text ({gains}): `teacher_encoder=NAME`")
         else:
             advice.append("label more sentences: entaug suggest finds those that the teacher is least sure of")
         return "; ".join(advice)
