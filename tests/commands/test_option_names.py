@@ -17,7 +17,7 @@ from entaug.errors import InputError, LossError, OutputError
 from helpers.command_line import fails
 
 # Whole commands as advice, and what belongs to the command line alone.
-_OF_COMMANDS = ("commands/", "config/presets.py", "study/advi", "backends/language_check.py")
+_OF_COMMANDS = ("commands/", "config/presets.py", "study/advi")
 # Functions of Python that commands call.
 _FUNCTIONS = ("audit", "evaluate", "filter", "predict", "rate", "relabel", "report", "train")
 _WHOLE = re.compile("entaug [a-z]|pip |ray start|on the command line|var\\(--")
@@ -66,6 +66,8 @@ def test_no_message_of_the_library_names_an_option() -> None:
         ("augment", "`output=FOLDER`", False, "--output FOLDER"),
         ("augment", "`filters='guard:encoder=NAME'`", False, "--filter guard:encoder=NAME"),
         ("experiment", "what `only` asks for", False, "what --only asks for"),
+        ("augment", "`use_compute_settings(any_language=True)`", False, "--any-language"),
+        ("convert", "`use_compute_settings(any_language=True)`", False, "`use_compute_settings(any_language=True)`"),
     ],
 )  # fmt: skip
 def test_the_program_names_options(command: str, text: str, writes: bool, expected: str) -> None:

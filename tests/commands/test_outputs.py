@@ -498,3 +498,12 @@ def test_an_output_without_a_name_is_refused(
         assert error.startswith("entaug: error: ")
         assert message in error
     assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_without_a_name_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    error = fails(capsys, 2, "subset", str(TRAIN), "--sizes", "10", "-o", "")
+    assert error.endswith("a path is empty; name a file or a folder\n")
+    assert not list(tmp_path.iterdir())

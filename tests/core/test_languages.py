@@ -189,6 +189,7 @@ def test_no_sentence_is_an_error(tmp_path: Path, example: Path, capsys: pytest.C
     line = fails(capsys, 2, "augment", source, "--method", "sis", "--p", "0", "-o", str(output))
     assert "sis generated no sentence" in line
     assert " times " in line
+    assert line.endswith("; try other parameters or methods\n"), "no filter rejected anything that a file would show"
     assert not output.exists()
     options = ["--filter", "mentions", "--p", "1", "--rejected", str(rejected)]
     line = fails(capsys, 2, "augment", source, "--method", "mr", *options, "-o", str(output))

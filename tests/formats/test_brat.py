@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -231,6 +232,32 @@ def test_folders_in_folders_and_what_else_lies_there(tmp_path: Path) -> None:
         f"{name}{end}" for name in ("d9", "d10", "link", "sub/a.b", "sub/deep/x") for end in (".ann", ".txt")
     )
     assert open_file(folder).format.name == "brat"
+
+
+def test_what_vanishes_while_a_folder_is_walked_is_left_out_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pair = ("Ada sang.", "T1\tPER 0 3\tAda\n")
+    folder = put(tmp_path / "in", **{"d": pair, "sub/x": pair})
+    (folder / "link.ann").symlink_to("d.ann")
+
+    def losing(function: Any, name: str) -> Any:
+        def call(path: Any, **options: Any) -> Any:
+            if Path(path).name == name:
+                raise FileNotFoundError(errno.ENOENT, "No such file or directory", str(path))
+            return function(path, **options)
+
+        return call
+
+    monkeypatch.setattr("os.scandir", losing(os.scandir, "sub"))
+    monkeypatch.setattr("os.path.realpath", losing(os.path.realpath, "link.ann"))
+    corpus, reading = read(folder)
+    assert [s.id for s in corpus] == ["d"]
+    assert reading.notes["folder that vanished while the one around it was read: left out"] == 1
+    assert reading.notes["link to a folder, or out of the folder, not followed"] == 1
+    monkeypatch.setattr("os.scandir", losing(os.scandir, "in"))
+    with pytest.raises(InputError, match=r"in: cannot be read \(No such file or directory\)"):
+        read(folder)
 
 
 def test_one_document_by_either_of_its_names(tmp_path: Path) -> None:

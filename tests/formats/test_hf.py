@@ -386,6 +386,9 @@ def test_a_folder_of_several_parts_names_the_option_of_commands(
     said = fails(capsys, 2, "check", str(parts))
     assert "holds several parts: train, validation, test; choose one, such as --layout split_name=train" in said
     assert main(["check", str(parts), "--layout", "split_name=validation"]) == 0
+    (parts / "dataset_dict.json").write_text('{"splits": []}')
+    capsys.readouterr()
+    assert "dataset_dict.json: names no part; fetch it anew" in fails(capsys, 2, "check", str(parts))
 
 
 def test_the_library_loads_our_folder_and_we_its(tmp_path: Path, hf: Any) -> None:

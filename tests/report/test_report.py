@@ -421,7 +421,7 @@ def test_report_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert "exists; pass --force" in capsys.readouterr().err
     assert main(["report", str(one), "-o", str(out), "--force"]) == 0
     assert main(["report", str(tmp_path)]) == 2
-    assert "runs.jsonl: cannot be read" in capsys.readouterr().err
+    assert "holds no record of a run; name the output folder" in capsys.readouterr().err
     (tmp_path / "plan.toml").write_text("seeds = [1]")
     for output in ("-", str(tmp_path / "report.html")):
         assert main(["report", str(tmp_path / "plan.toml"), "-o", output]) == 2

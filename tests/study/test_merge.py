@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -92,6 +93,23 @@ def test_all_records_merged_are_those_of_the_study(study: Path, plan: Plan) -> N
     assert merged.plan == read_known_plan([plan.output]).count == RunCount(number := len(values_of(study)), number)
     state = run_experiment(plan, jobs=1)
     assert state.runs_done == state.previously_done == state.runs
+
+
+def test_records_that_another_process_adds_meanwhile_are_counted(
+    study: Path, plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, *rest = values_of(study)
+    mine, others = handed_in(tmp_path, [first]), "".join(json.dumps(value) + "\n" for value in rest)
+
+    @contextlib.contextmanager
+    def lock_after_others(path: Path) -> Iterator[None]:
+        path.write_text(others, encoding="utf-8")
+        yield
+
+    monkeypatch.setattr("entaug.study.merge.lock", lock_after_others)
+    merged = merge_records(plan, [mine])
+    assert merged.plan.is_complete
+    assert merged.plan == read_known_plan([plan.output]).count
 
 
 def test_a_test_set_is_read_and_scored_once_for_all_training_sets(

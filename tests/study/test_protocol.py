@@ -150,6 +150,7 @@ def test_results_are_averaged_over_draws_of_the_gold_sentences(schedule_of: Any,
     assert "20.0 ± 8.9" in markdown_report(records)
     [(_, [partly])] = compare_arms([*records[:2], *records[3:]]).items()
     assert partly.lacking == "incomplete: 5 of 6 seeds, without 2/4"
+    assert (partly.missing, partly.planned) == (((2, 4),), 6)
 
 
 def test_draws_of_equal_sentences_are_records_of_their_own(tmp_path: Path) -> None:

@@ -443,6 +443,17 @@ def test_a_folder_without_records_has_no_run_of_its_plan(
     assert str(read_known_plan([folder]).count) == "0 of at least 24 runs of the plan"
     assert main(["report", str(folder), "-o", str(folder / "page.html")]) == 0
     assert f"note: {folder} holds no record of a run yet" in capsys.readouterr().err
+    assert main(["report", str(folder)]) == 2
+    assert f"error: {folder}: holds no record of a run; name the output folder" in capsys.readouterr().err
+
+
+def test_the_whole_plan_is_counted_for_the_result_alone(plan: Path, in_threads: Any) -> None:
+    in_threads(lambda run: (record_of(run), 0.5))
+    states: list[StudyProgress] = []
+    result = run_experiment(plan, jobs=1, only=["seed=1"], progress=states.append)
+    assert {state.plan for state in states} == {None}
+    assert result.plan == read_known_plan([plan.with_suffix("")]).count
+    assert run_experiment(plan, check_only=True).plan == result.plan
 
 
 # ------------------------------------------------------------------------------------------------- taggers by corpus

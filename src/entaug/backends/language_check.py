@@ -14,7 +14,7 @@ from entaug.core.languages import LanguageProfile, language_name
 from entaug.errors import InputError
 
 _PROFILED = 2000  # sentences by which a note on an encoder is decided
-_ANY_LANGUAGE = "pass --any-language (in Python: use_compute_settings(any_language=True)) to use it nevertheless"
+_ANY_LANGUAGE = "pass `use_compute_settings(any_language=True)` to use it nevertheless"
 # The parameters of taggers by kind of backend, and what to name where theirs is of another language.
 _ENCODERS = {
     "encoder": ("encoder", "a multilingual one, such as multilingual-e5,"),

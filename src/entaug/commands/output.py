@@ -18,6 +18,7 @@ from entaug.files.json_text import json_text
 _MAX_NOTES = 20
 _PARAMETER = re.compile(r"(?<![\w`])`(\w+)(?:=([^`]+))?`(?![\w`])")  # in messages of the library
 _WRITE_OPTION = re.compile(r"`write_options=\{'(\w+)': ([^`]+)\}`")
+_SETTING = re.compile(r"`use_compute_settings\((\w+)=([^`]+)\)`")
 _actions: dict[str, argparse.Action] = {}  # of the command that is running, by name
 _own_options: set[str] = set()  # the options of formats that are options of the program too
 
@@ -47,7 +48,8 @@ def with_options(text: str, *, writes: bool = False) -> str:
                 return flag if is_flag else f"{flag} {_plain(value)}"
         return match[0]
 
-    return _PARAMETER.sub(option, _WRITE_OPTION.sub(partial(option, writes=True), text))
+    text = _SETTING.sub(option, _WRITE_OPTION.sub(partial(option, writes=True), text))
+    return _PARAMETER.sub(option, text)
 
 
 def _plain(value: str) -> str:

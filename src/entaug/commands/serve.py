@@ -123,7 +123,7 @@ def serve(
     for sentences, file in ((gold, train), (tested, dev)):
         if file is not None:
             require_mentions(sentences, file)
-    folder = make_folder(Path(output))
+    folder = make_folder(output)
     if not os.access(folder, os.W_OK):
         raise OutputError("cannot be written", path=str(folder), remedy="name another folder")
     password = os.environ.get(PASSWORD_VARIABLE, "")

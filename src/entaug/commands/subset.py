@@ -104,7 +104,7 @@ def subset(
         suffix = Path(name).suffix + path.name[len(name) :]
         if str(input) == STDIN:  # standard input has no extension, but the subsets need one
             suffix = source.format.extensions[0]
-        make_folder(Path(folder))
+        make_folder(folder)
         targets = {part: replace(source, path=Path(folder, f"{Path(name).stem}.{part}{suffix}")) for part in parts}
         for target_file in targets.values():
             check_output(target_file.path, input, force=job.force, folders=True)

@@ -18,7 +18,7 @@ from secrets import token_hex
 from typing import BinaryIO, cast
 
 from entaug.errors import OutputError
-from entaug.files.streams import is_special, is_stdout
+from entaug.files.streams import as_path, is_special, is_stdout
 
 _REPLACED = "replaced"
 _MAX_NAME = 200  # bytes of a name that temporary names repeat; file systems allow 255
@@ -204,8 +204,9 @@ def atomic_folder(path: Path, before_replacing: Callable[[Path], object] | None 
         yield new
 
 
-def make_folder(path: Path) -> Path:
+def make_folder(folder: str | Path) -> Path:
     """Make a folder and those above it, unless they exist."""
+    path = as_path(folder)
     _refuse_stdout(path)
     try:
         path.mkdir(parents=True, exist_ok=True)

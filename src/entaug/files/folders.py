@@ -28,13 +28,16 @@ def walk_files(root: Path, on_skip: Callable[[str], object] = str) -> Iterator[t
             with os.scandir(folder) as listing:
                 entries = sorted(listing, key=lambda entry: entry.name)
         except OSError as error:
+            if prefix and isinstance(error, FileNotFoundError | ProcessLookupError):
+                on_skip("folder that vanished while the one around it was read: left out")
+                continue
             raise InputError(f"cannot be read ({error.strerror})", path=str(folder)) from None
         for entry in entries:
             path = Path(entry.path)
             if entry.name.startswith("."):
                 continue
             if entry.is_symlink():
-                if path.is_dir() or not Path(os.path.realpath(path)).is_relative_to(real_root):
+                if not _is_to_file_in(real_root, path):
                     on_skip("link to a folder, or out of the folder, not followed")
                     continue
             elif entry.is_dir():
@@ -44,6 +47,14 @@ def walk_files(root: Path, on_skip: Callable[[str], object] = str) -> Iterator[t
                 on_skip("neither a file nor a folder (a pipe, a socket): left out")
                 continue
             yield prefix + entry.name, path
+
+
+def _is_to_file_in(root: str, link: Path) -> bool:
+    """Whether a link is to a file in a folder; one that vanished, or may not be followed, is not."""
+    try:
+        return not link.is_dir() and Path(os.path.realpath(link)).is_relative_to(root)
+    except OSError:
+        return False
 
 
 def holds_document(path: Path, extension: str, is_document: Callable[[Path], bool]) -> bool:

@@ -262,9 +262,11 @@ def _part(path: Path, name: str | None) -> Path:
         return path
     listed = _read_object(path / _DICT).get("splits")
     splits = [split for split in listed if isinstance(split, str)] if isinstance(listed, list) else []
+    if not splits:
+        raise InputError("names no part", path=str(path / _DICT), remedy=_REMEDY)
     name = splits[0] if name is None and len(splits) == 1 else name
     if name is None or name not in splits:
-        error = several_parts(splits or ["none"], name)
+        error = several_parts(splits, name)
         error.path = str(path)
         raise error
     if Path(name).name != name:

@@ -67,8 +67,18 @@ class ArmResult:
     base_f1: float | None
     notes: tuple[str, ...]
     compared: int = 0  # the seeds of the difference
-    planned: int = 0  # the seeds that the plan has, or that others have
-    lacking: str = ""  # what of these is missing
+    missing: tuple[_Seed, ...] = ()  # of those that the plan has, or that others have
+
+    @property
+    def planned(self) -> int:
+        """The number of seeds, those that are missing among them."""
+        return len(self.records) + len(self.missing)
+
+    @property
+    def lacking(self) -> str:
+        """Which seeds are missing, in words."""
+        what = f"incomplete: {len(self.records)} of {self.planned} seeds, without {seed_names(self.missing)}"
+        return what if self.missing else ""
 
     @property
     def f1(self) -> float:
@@ -180,9 +190,7 @@ def _compare(records: Sequence[RunRecord], planned: Mapping[Arm, set[_Seed]], sa
     results = []
     for arm in sorted(arms, key=lambda arm: arm.sort_key):
         runs = arms[arm]
-        notes, lacking = [], ""
-        if missing := planned[arm] - runs.keys():
-            lacking = f"incomplete: {len(runs)} of {len(planned[arm])} seeds, without {seed_names(missing)}"
+        notes = []
         is_teacher = any(run.is_teacher for run in runs.values())
         if arm.name not in BASELINES and not is_teacher and not any(run.new for run in runs.values()):
             notes.append("made no new sentence")
@@ -201,8 +209,8 @@ def _compare(records: Sequence[RunRecord], planned: Mapping[Arm, set[_Seed]], sa
             not_chosen = all(run.search != "list" and not run.chosen for run in runs.values())
             notes += [] if not_chosen and difference is None else problems
         ordered = tuple(runs[seed] for seed in sorted(runs, key=_seed_order))
-        seeds = compared, len(planned[arm]), lacking
-        results.append(ArmResult(arm, ordered, gain, difference, base_f1, tuple(notes), *seeds))
+        missing = tuple(planned[arm] - runs.keys())
+        results.append(ArmResult(arm, ordered, gain, difference, base_f1, tuple(notes), compared, missing))
     return results
 
 

@@ -60,7 +60,7 @@ class StudyProgress:
     runs: int = 0
     runs_done: int = 0
     at_least: bool = False
-    plan: RunCount | None = None
+    plan: RunCount | None = None  # in results only: nothing that shows progress needs it
     previously_done: int = 0
     steps: int | None = None
     steps_done: int = 0
@@ -188,7 +188,8 @@ def run_experiment(
         state = _progress(schedule, store.records, set(store.records), 0.0)
         # Records of other machines have no times: their runs are neither left, nor do they tell how long others take.
         runs = [run for run in schedule.selected if run.key in store.seconds or run.key not in store.records]
-        return replace(state, seconds_left=seconds_left(runs, store.seconds, jobs, report))
+        left = seconds_left(runs, store.seconds, jobs, report)
+        return replace(state, plan=schedule.count(store.records), seconds_left=left)
     for note in _check_requirements(schedule):
         report(note)
     plan.output.mkdir(parents=True, exist_ok=True)
@@ -252,15 +253,16 @@ def _make_all_sentences(schedule: Schedule, jobs: int, progress: ProgressCallbac
     return state
 
 
-def sort_records(schedule: Schedule, store: RecordStore) -> None:
-    """Bring the records into the order of the plan, give them its labels, and put beside them what it has."""
+def sort_records(schedule: Schedule, store: RecordStore) -> RunCount:
+    """Bring the records into the order of the plan, under its labels, put beside them what it has, and count them."""
     # In which order runs were added depended on which were finished first.
     schedule = schedule.fresh()
     store.refresh()  # what others finished meanwhile is kept
     schedule.advance(store.records)
-    at_least = schedule.count(store.records).at_least
-    write_known_plan(store.folder, schedule.runs, schedule.plan.tables, at_least=at_least)
+    count = schedule.count(store.records)
+    write_known_plan(store.folder, schedule.runs, schedule.plan.tables, at_least=count.at_least)
     store.sort([(run.key, {**run.labels(), "chosen": run.key in schedule.chosen}) for run in schedule.runs])
+    return count
 
 
 @dataclass
@@ -294,7 +296,7 @@ class _Execution:
             if others:
                 failure.message += f", and {len(others):,} more failed"
             raise failure from failed[1]
-        return self.state()
+        return replace(self.state(), plan=self.schedule.count(self.store.records))
 
     def _execute(self, pool: ProcessPoolExecutor) -> None:
         has_waited = False
@@ -425,7 +427,6 @@ def _progress(
         runs=count.planned,
         runs_done=count.done,
         at_least=count.at_least,
-        plan=schedule.count(records),
         previously_done=sum(run.key in previous for run in runs),
         steps=sum(steps.values()),
         steps_done=sum(steps.values()) - left,

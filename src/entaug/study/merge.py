@@ -61,12 +61,13 @@ def merge_records(plan: Plan, paths: Iterable[str | Path], *, check_only: bool =
     notes = [note for record in others if (note := _deviation(store.records[record.key], record))]
     notes += differing_environments(record.environment for record in store.records.values())
     added = store.records.keys() - own
+    count = schedule.count(store.records)
     if not check_only:
         plan.output.mkdir(parents=True, exist_ok=True)
         with lock(plan.output / RECORDS_FILE):
-            sort_records(schedule, store)
+            count = sort_records(schedule, store)  # with what others finished meanwhile
     known = len({record.key for record in others}) - len(added)
-    return MergedRecords(len(added), known, schedule.count(store.records), tuple(dict.fromkeys(notes)))
+    return MergedRecords(len(added), known, count, tuple(dict.fromkeys(notes)))
 
 
 def _name(item: RunSpec | RunRecord) -> str:

@@ -246,6 +246,8 @@ def lines_of(path: str | Path, *, allow_incomplete: bool = True) -> list[tuple[R
         lines = file.read_bytes().split(b"\n")
     except OSError as error:
         remedy = "name the output folder of an experiment that has finished a run"
+        if Path(path).is_dir() and isinstance(error, FileNotFoundError):
+            raise InputError("holds no record of a run", path=str(path), remedy=remedy) from None
         raise InputError(f"cannot be read ({error.strerror})", path=str(file), remedy=remedy) from None
     for number, line in enumerate(lines, start=1):
         if not line.strip():
