@@ -676,6 +676,7 @@ def check_any(summary: AugmentSummary, writer: RunWriter, *, has_rejected: bool)
     writer.keep_rejected()
     reasons = [f"{count:,} times {reason}" for reason, count in summary.statistics.missing.most_common(5)]
     message = f"{summary.method} generated no sentence{': ' if reasons else ''}{', '.join(reasons)}"
-    why = f"see {'the rejected sentences' if has_rejected else 'why with `rejected=FILE`'}, or "
-    why *= any(": " in reason for reason in summary.statistics.rejected)  # what a filter or a teacher rejected
-    raise InputError(message, path=summary.input, remedy=f"{why}try other parameters or methods")
+    remedy = "try other parameters or methods"
+    if any(": " in reason for reason in summary.statistics.rejected):  # by a filter or a teacher
+        remedy = f"see {'the rejected sentences' if has_rejected else 'why with `rejected=FILE`'}, or {remedy}"
+    raise InputError(message, path=summary.input, remedy=remedy)
