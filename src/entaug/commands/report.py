@@ -142,8 +142,8 @@ def write_report(
         shown: dict[str, Any] = {"by_type": by_type, "by_length": by_length, "errors": errors}
         records, plan = read_run_records(paths), read_known_plan(paths)
         write_text(markdown_report(records, plan=plan, **shown), output, force=force)
-        counts: dict[str, Any] = {"runs": len(records), "plan": plan.count, "missing": missing_runs(plan)}
-        return ReportSummary(str(output), **counts, notes=_notes_on(plan))
+        missing, notes = missing_runs(plan), _notes_on(plan)
+        return ReportSummary(str(output), runs=len(records), plan=plan.count, missing=missing, notes=notes)
     runs, augmented, notes = classify_inputs(paths)
     # Check before measuring, which takes minutes. A report may be in an experiment's folder, but not in a corpus's.
     check_output(output, STDIN, force=force)
@@ -191,7 +191,7 @@ def write_report(
 
 def _notes_on(plan: KnownPlan) -> list[str]:
     """A note where the plan of some of the runs is not known."""
-    return [f"the plan of {', '.join(plan.without_plan)} is not known"] if plan.count and plan.without_plan else []
+    return [f"the plan of {plan.unknown} is not known"] if plan.unknown else []
 
 
 def _lengths(text: str) -> tuple[int, ...]:

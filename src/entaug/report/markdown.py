@@ -327,11 +327,9 @@ def _missing(results: Results, plan: KnownPlan) -> list[Block]:
         if not any(result.arm.name == GOLD for result in arms):
             lines.append(f"{setting}: no gold run, so no gain at equal epochs")
     told: list[Block] = [f"{plan.count} are done." if plan.count else _NO_PLAN]
-    if plan.count and plan.without_plan:
-        told.append(
-            f"The plan of {', '.join(plan.without_plan)} is not known, so its arms without any run cannot be named."
-        )
-    is_complete = plan.count and plan.count.is_complete and not plan.without_plan
+    if plan.unknown:
+        told.append(f"The plan of {plan.unknown} is not known, so its arms without any run cannot be named.")
+    is_complete = plan.count and plan.count.is_complete and not plan.unknown
     nothing = "Nothing is missing." if is_complete else "Each arm that has runs has all seeds."
     return [Heading("Missing"), *told, lines or nothing]
 
@@ -339,16 +337,16 @@ def _missing(results: Results, plan: KnownPlan) -> list[Block]:
 def _leakage(results: Results) -> list[Block]:
     lines = []
     for setting, arms in results.items():
-        by_counts: dict[str, list[Any]] = {}
+        by_counts: dict[str, list[str]] = {}
         for result in arms:
             most = {name: max(record.leaks.get(name, 0) for record in result.records) for name in ("dev", "test")}
             shown = [f"{count:,} in {name}" for name, count in most.items() if count]
             if new := max(record.new_in_test for record in result.records):
                 shown.append(f"{new:,} of the new ones in test")
-            by_counts.setdefault(" and ".join(shown), []).append(result.arm)
+            by_counts.setdefault(" and ".join(shown), []).append(str(result.arm))
         for counts, equal in by_counts.items():
             if counts:
-                told = "all arms" if len(equal) == len(arms) > 1 else ", ".join(map(str, equal))
+                told = "all arms" if len(equal) == len(arms) > 1 else ", ".join(equal)
                 lines.append(f"{setting}: {told}: {counts}")
     if not lines:
         return [Heading("Leakage"), "No training sentence occurs in dev or test."]

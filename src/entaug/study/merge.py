@@ -61,8 +61,9 @@ def merge_records(plan: Plan, paths: Iterable[str | Path], *, check_only: bool =
     notes = [note for record in others if (note := _deviation(store.records[record.key], record))]
     notes += differing_environments(record.environment for record in store.records.values())
     added = store.records.keys() - own
-    count = schedule.count(store.records)
-    if not check_only:
+    if check_only:
+        count = schedule.count(store.records)
+    else:
         plan.output.mkdir(parents=True, exist_ok=True)
         with lock(plan.output / RECORDS_FILE):
             count = sort_records(schedule, store)  # with what others finished meanwhile

@@ -82,6 +82,11 @@ class KnownPlan:
         places = {place for arm in self.arms for place in arm.places}
         return RunCount(len(places & self.done), len(places), self.at_least) if self.arms else None
 
+    @property
+    def unknown(self) -> str:
+        """The names of those whose plan is not known, beside others whose plan is; empty without any."""
+        return ", ".join(self.without_plan) if self.count else ""
+
     @cached_property
     def seeds(self) -> Mapping[tuple[object, ...], set[tuple[int | None, int]]]:
         """The draws and seeds of each arm, under the names of reports."""
