@@ -94,7 +94,7 @@ class InputError(EntaugError):
 
 
 class InputWarning(UserWarning):
-    """A note on a file that was read: what was left out, or taken to be so. The program prints it as a note."""
+    """A note on what was read: what was left out, supposed, or is in two files. The program prints it as a note."""
 
 
 class TagError(InputError):

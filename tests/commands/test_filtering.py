@@ -225,6 +225,19 @@ def test_filter_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert "# entaug" in (tmp_path / "o.conll").read_text(), "provenance stays"
 
 
+def test_held_out_files_do_not_take_the_part_of_the_input(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    texts = ("Ada left", "Bo stayed", "Cy left")
+    ada, bo, cy = (json.dumps({"tokens": text.split(), "ner_tags": ["B-PER", "O"]}) for text in texts)
+    file, alone = tmp_path / "parts.json", tmp_path / "alone.json"
+    file.write_text(f'{{"train": [{ada}, {bo}], "dev": [{cy}]}}')
+    alone.write_text(f"[{ada}]")
+    argv = ["augment", str(file), "-m", "mr", "--layout", "split_name=train", "--filter", "leakage", "--held-out"]
+    said = fails(capsys, 2, *argv, str(file))
+    assert "parts.json: holds several parts: train, dev; give the one to read as a file or folder of its own" in said
+    assert main([*argv, str(alone), "-o", str(tmp_path / "out.jsonl")]) == 0
+    assert "note: 1 of 2 training sentences are held-out sentences too, one is 'Ada left'" in capsys.readouterr().err
+
+
 def test_the_list_of_filters(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["list", "filters"]) == 0
     said = capsys.readouterr().out

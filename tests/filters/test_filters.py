@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import warnings
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -17,7 +18,7 @@ from conftest import ROOT, examples
 from entaug import Mention, Sentence
 from entaug.backends.fakes import FakeMaskedLM, FakeTagger
 from entaug.config.params import parameters
-from entaug.errors import InputError, ParameterError, UnknownNameError
+from entaug.errors import InputError, InputWarning, ParameterError, UnknownNameError
 from entaug.filters import (
     FILTERS,
     Consistency,
@@ -250,6 +251,16 @@ def test_leakage_by_equality_nearness_and_runs() -> None:
     ]
     assert Leakage(held_out=held, threshold=None, ngram_size=2).fit([]).judge(made, none)[3] == run
     assert Leakage(held_out=[]).fit([]).judge(made, none) == none
+
+
+def test_leakage_of_training_sentences_is_noted() -> None:
+    gold = [words("Ada left"), words("Bo stays"), words("ada LEFT", PER)]
+    note = r"2 of 3 training sentences are held-out sentences too, one is 'Ada left': remove them from one of the two"
+    with pytest.warns(InputWarning, match=note):
+        Leakage(held_out=[words("Ada left")]).fit(gold)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Leakage(held_out=[words("Ada left now")]).fit(gold)
 
 
 def test_leakage_is_signed_by_content() -> None:

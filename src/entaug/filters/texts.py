@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +13,7 @@ from typing import Any, Literal
 from entaug.config.params import NonNegativeFloat, PositiveInt, Probability
 from entaug.core.data import Sentence
 from entaug.core.words import BRACKETS, StopWords, stop_words
-from entaug.errors import InputError, ParameterError
+from entaug.errors import InputError, InputWarning, ParameterError
 from entaug.filters.base import Filter, HeldOut, content_digest
 from entaug.metrics.near_duplicates import NearDuplicateIndex, similarity
 
@@ -137,11 +138,15 @@ class _KnownSentences:
         self._digests = set(map(_digest, sentences))
         self._near = None if threshold is None else NearDuplicateIndex(sentences, min_similarity=threshold)
 
+    def holds(self, sentence: Sentence) -> bool:
+        """Whether a sentence is equal to one of those known, but for case."""
+        return _digest(sentence) in self._digests
+
     def find(self, sentences: Sequence[Sentence]) -> list[Literal["equal", "near", ""]]:
         """Return for each sentence whether one of those known is equal, or near."""
         near = [False] * len(sentences) if self._near is None else self._near.contains(sentences)
         return [
-            "equal" if _digest(sentence) in self._digests else "near" if is_near else ""
+            "equal" if self.holds(sentence) else "near" if is_near else ""
             for sentence, is_near in zip(sentences, near, strict=True)
         ]
 
@@ -249,7 +254,8 @@ _SHARED_NGRAM = "shares an n-gram with a held-out sentence"
 class Leakage(Filter):
     """Keep sentences that are neither duplicates nor near-duplicates of dev or test sentences.
 
-    Generators and exchanges of phrases can produce such sentences by chance.
+    Generators and exchanges of phrases can produce such sentences by chance. Training sentences that are held-out ones
+    too are kept; an `entaug.errors.InputWarning` counts them.
 
     Args:
         held_out: the dev and test sentences; their mentions are not used.
@@ -289,6 +295,10 @@ class Leakage(Filter):
         return super()._plain(name, value)
 
     def _fit(self, gold: Sequence[Sentence]) -> None:
+        if shared := [sentence for sentence in gold if self._held_out.holds(sentence)]:
+            counts = f"{len(shared):,} of {len(gold):,} training sentences are held-out sentences too"
+            message = f"{counts}, one is {' '.join(shared[0].tokens)[:60]!r}: remove them from one of the two"
+            warnings.warn(message, InputWarning, stacklevel=2)
         self._held_out_ngrams = self._ngrams(self.held_out or ()) - self._ngrams(gold)
 
     def _ngrams(self, sentences: Iterable[Sentence]) -> set[tuple[str, ...]]:

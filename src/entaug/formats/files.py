@@ -18,6 +18,7 @@ from entaug.files.signatures import identify
 from entaug.files.streams import as_path, extension_of, is_special, open_bytes, read_beginning, rereadable_path
 from entaug.formats.base import BaseFormat, ReadReport, warn_of_notes
 from entaug.formats.corpus_file import CorpusFile
+from entaug.formats.records import NO_CHOICE
 
 
 def _check_format(name: str, format_class: Any) -> None:
@@ -270,7 +271,7 @@ def read_each(
     beside: bool = False,
     **options: Any,
 ) -> list[Corpus]:
-    """Read several files, which may have different formats."""
+    """Read several files of any formats; those beside an input have its options, but not its part."""
     given = {name: value for name, value in options.items() if value is not None}
     used: set[str] = set()
     corpora = []
@@ -281,6 +282,8 @@ def read_each(
             known = _options_of(own)
             fitting = {name: value for name, value in given.items() if name in known}
             used |= fitting.keys()
+            if beside and "split_name" in known:  # the part that was chosen is one of the input
+                fitting["split_name"] = NO_CHOICE
             opened = open_file(readable, own.name, **fitting)
             corpora.append(_read(opened, str(path), repair=repair))
     if corpora and not beside:

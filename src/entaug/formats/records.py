@@ -135,7 +135,7 @@ def several_parts(names: Iterable[str], name: str | None = None) -> InputError:
     listed = list(names)
     what = f"holds no part {name!r}" if name else "holds several parts"
     if name == NO_CHOICE:
-        return InputError(f"{what}: {', '.join(listed)}", remedy="save the one to read as a file of its own")
+        return InputError(f"{what}: {', '.join(listed)}", remedy="give the one to read as a file or folder of its own")
     return InputError(f"{what}: {', '.join(listed)}", remedy=f"choose one, such as `split_name='{listed[0]}'`")
 
 

@@ -209,7 +209,7 @@ def _compare(records: Sequence[RunRecord], planned: Mapping[Arm, set[_Seed]], sa
             not_chosen = all(run.search != "list" and not run.chosen for run in runs.values())
             notes += [] if not_chosen and difference is None else problems
         ordered = tuple(runs[seed] for seed in sorted(runs, key=_seed_order))
-        missing = tuple(planned[arm] - runs.keys())
+        missing = tuple(sorted(planned[arm] - runs.keys(), key=_seed_order))
         results.append(ArmResult(arm, ordered, gain, difference, base_f1, tuple(notes), compared, missing))
     return results
 

@@ -273,7 +273,7 @@ def _read_inputs(arguments: Mapping[str, Any]) -> _Inputs:
             for number, sentence in enumerate(text, start=1)
         ]
         inputs.notes += text.notes
-    inputs.held_out = [sentence for corpus in read_each(held_out, repair=True) for sentence in corpus]
+    inputs.held_out = [sentence for corpus in read_each(held_out, beside=True, repair=True) for sentence in corpus]
     for given in lists:
         read_mention_list(given)  # reports what is wrong with it
     files = [*(one for one in (train, dev, sources) if one is not None), *unlabelled, *held_out]
