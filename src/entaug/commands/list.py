@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal, NamedTuple
 
+from entaug.backends.component import is_foreign
 from entaug.backends.models.catalogue import list_models
 from entaug.backends.prompts import PLACEHOLDERS, prompt_text
 from entaug.commands.command import Command, parameter_help
@@ -112,6 +113,11 @@ def _described(cls: type) -> str:
     return inspect.cleandoc(cls.__doc__ or "").partition("Args:")[0].strip()
 
 
+def _place(cls: type, room: str) -> str:
+    """The name by which a class is imported; those of entaug are public names of a room."""
+    return f"{cls.__module__ if is_foreign(cls) else room}.{cls.__name__}"
+
+
 def _parameter_lines(given: Iterable[Parameter]) -> Iterator[str]:
     for parameter in given:
         source = f" (from {parameter.metadata['given']})" if "given" in parameter.metadata else ""
@@ -138,7 +144,7 @@ def _method(name: str) -> Iterator[str]:
         for field in dataclasses.fields(info)
         if field.name.startswith("keeps_") and getattr(info, field.name)
     ]
-    yield f"{info.name}, {info.long_name} (entaug.methods.{cls.__name__}): {info.summary}"
+    yield f"{info.name}, {info.long_name} ({_place(cls, 'entaug.methods')}): {info.summary}"
     yield _properties(info)
     yield f"preserves: {', '.join(keeps) or 'only the labels'}"
     yield f"labels: {describe_labels(info)}"
@@ -217,7 +223,8 @@ def _format(name: str) -> Iterator[str]:
     detected = {field.name for field in dataclasses.fields(dialect) if not field.compare}
     settable = [parameter for parameter in parameters(dialect) if parameter.name not in detected]
     yield from _format_short(name)
-    yield f"\n{(sys.modules[type(format_).__module__].__doc__ or '').strip()}"
+    cls = type(format_)  # ours are described by their modules
+    yield f"\n{inspect.cleandoc((cls if is_foreign(cls) else sys.modules[cls.__module__]).__doc__ or '')}"
     yield f"\noptions (--layout NAME=VALUE, --to-layout NAME=VALUE):{'' if settable else ' none'}"
     yield from _parameter_lines(settable)
 
@@ -233,7 +240,7 @@ def _filter_record(name: str) -> dict[str, Any]:
 
 def _filter(name: str) -> Iterator[str]:
     cls = FILTERS[name]
-    yield f"{name} (entaug.filters.{cls.__name__}): {cls.summary}\n\n{_described(cls)}\n\nparameters:"
+    yield f"{name} ({_place(cls, 'entaug.filters')}): {cls.summary}\n\n{_described(cls)}\n\nparameters:"
     yield from _parameter_lines(parameters(cls))
     yield "\nreasons:"
     yield from (f"  {reason}" for reason in cls.reasons)

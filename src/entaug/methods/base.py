@@ -20,14 +20,14 @@ from typing import Annotated, Any, ClassVar, Self
 from annotated_types import Interval
 
 from entaug._version import __version__
-from entaug.backends.component import Component
+from entaug.backends.component import Component, code_digest, naming_faults
 from entaug.backends.language_check import LoadedModel, check_languages
 from entaug.config.params import PositiveInt
 from entaug.config.presets import ONLY_IF_SET
 from entaug.core.corpus import SentenceKeys
 from entaug.core.data import Provenance, Sentence
 from entaug.core.rng import Streams
-from entaug.errors import InputError, LossError, ParameterError
+from entaug.errors import EntaugError, InputError, LossError, ParameterError
 from entaug.files.review import Review
 from entaug.filters import Filter, apply_filters, create_filters
 from entaug.filters.label_guard import LabelGuard
@@ -150,7 +150,9 @@ def draw(method: Augmenter, drafts: Iterable[Draft]) -> None:
     while pending:
         drawn = _drawn_ahead(pending, method.candidates, limit) if method.draws_ahead else pending
         with _computing:
-            results = list(method.draft([draft.request() for draft in drawn]))
+            with naming_faults(method, "method"):
+                results = list(method.draft([draft.request() for draft in drawn]))
+                _check_results(drawn, results)
             refused: list[Sentence | None] = [None] * len(drawn)
             for check in [_relabelled] * (method.teacher_ is not None) + [_filtered] * bool(method.filters_):
                 # Only new sentences are relabelled and filtered.
@@ -176,6 +178,17 @@ def draw(method: Augmenter, drafts: Iterable[Draft]) -> None:
             scores = method.scorer_.scores([(draft.source, list(draft.candidates.values())) for draft in chosen])
         for draft, of_draft in zip(chosen, scores, strict=True):
             draft.choose(of_draft)
+
+
+def _check_results(drawn: Sequence[Draft], results: Sequence[Any]) -> None:
+    """Check that a method returned a sentence or a rejection for each request."""
+    remedy = "correct the method, or report it to its authors"
+    if len(results) != len(drawn):
+        raise EntaugError(f"{len(results)} results for {len(drawn)} requests", remedy=remedy)
+    for draft, result in zip(drawn, results, strict=True):
+        if not isinstance(result, Sentence | Rejection):
+            message = f"returned {type(result).__name__}, not a Sentence or a Rejection, for the sentence "
+            raise EntaugError(message + draft.source.key, remedy=remedy)
 
 
 def _relabelled(
@@ -430,7 +443,11 @@ class Augmenter(Component, abc.ABC):
 
     def _rewrite_batch(self, requests: Sequence[Request]) -> Sequence[Sentence | Rejection]:
         """Generate a new version for each request; methods with a model override this to use batches."""
-        return [self._rewrite(request.sentence, request.rng) for request in requests]
+        results = []
+        for request in requests:
+            with naming_faults(self, "method", request.sentence):
+                results.append(self._rewrite(request.sentence, request.rng))
+        return results
 
     # ------------------------------------------------------------------------------------------------------- for users
 
@@ -461,7 +478,10 @@ class Augmenter(Component, abc.ABC):
 
     @property
     def signature(self) -> str:
-        """Method, parameters and version, as in provenance, with the full names of loaded backends."""
+        """Method, parameters and version, as in provenance, with the full names of loaded backends.
+
+        Of methods and filters of other packages also a digest of their code.
+        """
         params = self.get_params(loaded=True)
         if params["teacher"] is None:  # a parameter that most runs do not have
             del params["teacher"]
@@ -472,7 +492,10 @@ class Augmenter(Component, abc.ABC):
         if self.candidates > 1:
             params["choice"] = (getattr(self, "scorer_", None) or create_scorer(self.choice)).signature
         values = "|".join(f"{name}={value}" for name, value in params.items())
-        return f"{self.name}|{values}|entaug={__version__}"
+        parts = (self, *(getattr(self, "filters_", None) or create_filters(self.filters)))
+        classes: list[Any] = [type(part) for part in parts]
+        codes = dict.fromkeys(code for cls in classes if (code := code_digest(cls)) is not None)
+        return "|".join([self.name, values, f"entaug={__version__}", *(f"code={code}" for code in codes)])
 
     def _plain(self, name: str, value: Any) -> Any:
         if isinstance(value, Filter | Relabeller | CandidateScorer):
@@ -548,7 +571,8 @@ class Augmenter(Component, abc.ABC):
                 for part in (self.teacher_, *self.filters_):
                     if part:
                         part.fit(sentences)
-            self._fit(sentences)
+            with naming_faults(self, "method"):
+                self._fit(sentences)
         except InputError as error:
             error.path = error.path or source
             raise
