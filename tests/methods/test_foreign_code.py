@@ -8,6 +8,7 @@ import os
 import pickle
 import subprocess
 import sys
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -29,7 +30,9 @@ from entaug.core.edits import Edit
 from entaug.core.mentions import Mention
 from entaug.errors import EntaugError, InputError, ParameterError
 from entaug.filters import FILTERS, Filter, _check_filter
+from entaug.formats.files import _check_format, find_format
 from entaug.methods import METHODS
+from entaug.methods.augment import augment_file
 from entaug.methods.base import Augmenter, MethodInfo
 from entaug.methods.names import _check_method
 from entaug.study.engine import run_error
@@ -273,3 +276,17 @@ def test_a_parameter_may_have_the_name_of_an_option(tmp_path: Path) -> None:
         run("augment", train, "-m", method, "--only-new", "--force", "-o", str(out))
         assert word in {sentence.tokens[0] for sentence in entaug.read(out)}
     assert run("list", "methods", "swap").startswith("swap, first-word (entaug_swap.Swap): s\n")
+
+
+def test_formats_are_checked() -> None:
+    base = type(find_format("jsonl"))
+    for members, message in (({"carries": None}, "no class attribute `carries`"), ({"extensions": ".x"}, "not '.x'")):
+        with pytest.raises(TypeError, match=message):
+            _check_format("jsonl", type("Other", (base,), members))
+
+
+def test_what_cannot_be_sent_to_processes_has_a_remedy(tmp_path: Path) -> None:
+    method = Mine()
+    method.table = {"lock": threading.Lock()}  # type: ignore[dict-item]
+    with pytest.raises(ParameterError, match=r"cannot be sent to other processes .* in `_load` or `_fit`"):
+        augment_file(EXAMPLE / "train.conll", tmp_path / "new.jsonl", method, jobs=2)
