@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
+import json
 import os
 import pickle
 import subprocess
@@ -237,6 +238,7 @@ def test_changed_code_is_another_run(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 PLUGIN = '''
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 from entaug.core.edits import Edit
 from entaug.core.mentions import Mention
@@ -251,10 +253,16 @@ class Swap(Augmenter):
     """
 
     output: str = "x"
+    file: Path = Path("list.txt")
     info: ClassVar[MethodInfo] = MethodInfo(name="swap", long_name="first-word", summary="s", paper="none")
 
     def _rewrite(self, sentence, rng):
         return sentence.edit([Edit(0, 1, (self.output,))])
+
+@dataclass(kw_only=True, eq=False)
+class Needy(Swap):
+    word: str
+    info: ClassVar[MethodInfo] = MethodInfo(name="needy", long_name="needy-one", summary="s", paper="none")
 '''
 
 
@@ -262,7 +270,7 @@ def test_a_parameter_may_have_the_name_of_an_option(tmp_path: Path) -> None:
     (tmp_path / "entaug_swap.py").write_text(PLUGIN)
     (folder := tmp_path / "entaug_swap-1.dist-info").mkdir()
     (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: entaug-swap\nVersion: 1\n")
-    (folder / "entry_points.txt").write_text("[entaug.methods]\nswap = entaug_swap:Swap\n")
+    (folder / "entry_points.txt").write_text("[entaug.methods]\nswap = entaug_swap:Swap\nneedy = entaug_swap:Needy\n")
     source = str(Path(entaug.__file__).parent.parent)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), source])}
 
@@ -275,7 +283,13 @@ def test_a_parameter_may_have_the_name_of_an_option(tmp_path: Path) -> None:
     for method, word in (("swap", "x"), ("swap:output=yes", "yes")):
         run("augment", train, "-m", method, "--only-new", "--force", "-o", str(out))
         assert word in {sentence.tokens[0] for sentence in entaug.read(out)}
-    assert run("list", "methods", "swap").startswith("swap, first-word (entaug_swap.Swap): s\n")
+    listed = run("list", "methods", "swap")
+    assert listed.startswith("swap, first-word (entaug_swap.Swap): s\n")
+    assert "\n  output = 'x': the word that is written" in listed
+    assert "\n  word (must be given): " in run("list", "methods", "needy")
+    values = {one["name"]: one["parameters"] for one in json.loads(run("list", "methods", "--json"))}
+    assert values["swap"]["file"] == "list.txt"
+    assert "word" not in values["needy"]
 
 
 def test_formats_are_checked() -> None:

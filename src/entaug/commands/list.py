@@ -6,6 +6,7 @@ import dataclasses
 import inspect
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from types import NoneType
 from typing import Any, Literal, NamedTuple
 
 from entaug.backends.component import is_foreign
@@ -15,7 +16,7 @@ from entaug.commands.command import Command, parameter_help
 from entaug.commands.models import methods_using
 from entaug.commands.options import FORCE
 from entaug.commands.output import print_note
-from entaug.config.params import Parameter, parameters
+from entaug.config.params import REQUIRED, Parameter, parameters
 from entaug.config.presets import Preset, preset_rows, section
 from entaug.config.registry import Registry
 from entaug.errors import ParameterError, UnknownNameError
@@ -121,11 +122,15 @@ def _place(cls: type, room: str) -> str:
 def _parameter_lines(given: Iterable[Parameter]) -> Iterator[str]:
     for parameter in given:
         source = f" (from {parameter.metadata['given']})" if "given" in parameter.metadata else ""
-        yield f"  {parameter.name} = {parameter.default!r}: {parameter_help(parameter, with_default=False)}{source}"
+        default = " (must be given)" if parameter.default is REQUIRED else f" = {parameter.default!r}"
+        yield f"  {parameter.name}{default}: {parameter_help(parameter, with_default=False)}{source}"
 
 
 def _defaults(cls: type) -> dict[str, Any]:
-    return {parameter.name: parameter.default for parameter in parameters(cls)}
+    """The defaults by parameter, for JSON; those that must be given have none."""
+    given = {parameter.name: parameter.default for parameter in parameters(cls) if parameter.default is not REQUIRED}
+    plain = (bool, int, float, str, list, tuple, dict, NoneType)
+    return {name: default if isinstance(default, plain) else str(default) for name, default in given.items()}
 
 
 # -------------------------------------------------------------------------------------------------------------- methods
