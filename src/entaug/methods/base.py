@@ -11,6 +11,7 @@ import abc
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from itertools import islice, tee
 from random import Random
@@ -20,7 +21,7 @@ from typing import Annotated, Any, ClassVar, Self
 from annotated_types import Interval
 
 from entaug._version import __version__
-from entaug.backends.component import Component, code_digest, naming_faults
+from entaug.backends.component import Component, code_digest, is_foreign, naming_faults
 from entaug.backends.language_check import LoadedModel, check_languages
 from entaug.config.params import PositiveInt
 from entaug.config.presets import ONLY_IF_SET
@@ -150,9 +151,8 @@ def draw(method: Augmenter, drafts: Iterable[Draft]) -> None:
     while pending:
         drawn = _drawn_ahead(pending, method.candidates, limit) if method.draws_ahead else pending
         with _computing:
-            with naming_faults(method, "method"):
-                results = list(method.draft([draft.request() for draft in drawn]))
-                _check_results(drawn, results)
+            requests = [draft.request() for draft in drawn]
+            results = _checked_results(method, requests) if method.is_foreign else list(method.draft(requests))
             refused: list[Sentence | None] = [None] * len(drawn)
             for check in [_relabelled] * (method.teacher_ is not None) + [_filtered] * bool(method.filters_):
                 # Only new sentences are relabelled and filtered.
@@ -180,15 +180,18 @@ def draw(method: Augmenter, drafts: Iterable[Draft]) -> None:
             draft.choose(of_draft)
 
 
-def _check_results(drawn: Sequence[Draft], results: Sequence[Any]) -> None:
-    """Check that a method returned a sentence or a rejection for each request."""
+def _checked_results(method: Augmenter, requests: Sequence[Request]) -> list[Sentence | Rejection]:
+    """What a method of another package returns: a sentence or a rejection for each request."""
     remedy = "correct the method, or report it to its authors"
-    if len(results) != len(drawn):
-        raise EntaugError(f"{len(results)} results for {len(drawn)} requests", remedy=remedy)
-    for draft, result in zip(drawn, results, strict=True):
-        if not isinstance(result, Sentence | Rejection):
-            message = f"returned {type(result).__name__}, not a Sentence or a Rejection, for the sentence "
-            raise EntaugError(message + draft.source.key, remedy=remedy)
+    with naming_faults(method, "method"):
+        results: list[Any] = list(method.draft(requests))
+        if len(results) != len(requests):
+            raise EntaugError(f"{len(results)} results for {len(requests)} requests", remedy=remedy)
+        for request, result in zip(requests, results, strict=True):
+            if not isinstance(result, Sentence | Rejection):
+                message = f"returned {type(result).__name__}, not a Sentence or a Rejection, for the sentence "
+                raise EntaugError(message + request.sentence.key, remedy=remedy)
+    return results
 
 
 def _relabelled(
@@ -398,12 +401,15 @@ class Augmenter(Component, abc.ABC):
     info: ClassVar[MethodInfo]
     window_size: ClassVar[int] = 64
     """The number of source sentences processed in one batch, for one copy of each; results do not depend on it."""
+    is_foreign: ClassVar[bool] = False
+    """Whether the class is not one of entaug, so that its faults are named."""
     draws_ahead: ClassVar[bool] = False
     """Whether all random numbers of a batch of requests are drawn before a model is asked: then several of one draft
     may stand in it."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
+        cls.is_foreign = is_foreign(cls)
         if "info" in vars(cls):
             cls.name = cls.info.name
 
@@ -443,6 +449,8 @@ class Augmenter(Component, abc.ABC):
 
     def _rewrite_batch(self, requests: Sequence[Request]) -> Sequence[Sentence | Rejection]:
         """Generate a new version for each request; methods with a model override this to use batches."""
+        if not self.is_foreign:
+            return [self._rewrite(request.sentence, request.rng) for request in requests]
         results = []
         for request in requests:
             with naming_faults(self, "method", request.sentence):
@@ -571,7 +579,7 @@ class Augmenter(Component, abc.ABC):
                 for part in (self.teacher_, *self.filters_):
                     if part:
                         part.fit(sentences)
-            with naming_faults(self, "method"):
+            with naming_faults(self, "method") if self.is_foreign else nullcontext():
                 self._fit(sentences)
         except InputError as error:
             error.path = error.path or source
