@@ -2,19 +2,77 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
+from hashlib import blake2b
+from pathlib import Path, PurePath
 from typing import Any, ClassVar, Self
 
 from entaug.backends.language_check import LoadedModel, check_languages
 from entaug.backends.resolve import BACKENDS, STARTERS, is_starter_prepared, resolve
 from entaug.config.params import Configurable, Parameter, parameters
+from entaug.config.registry import extra_of
 from entaug.core.data import Sentence
 from entaug.core.words import AUTO
 from entaug.errors import EntaugError, MissingExtraError, MissingModelError
 
+_NO_PLUGINS = ("entaug", "__main__", "__mp_main__")  # of a script that is changed all the time
 _TRAINED = frozenset({"tagger", "token_lm"})
+
+
+def is_foreign(cls: type) -> bool:
+    """Whether a class is not one of entaug: that of a plug-in, or of a program."""
+    return cls.__module__.partition(".")[0] != "entaug"
+
+
+@contextmanager
+def naming_faults(part: Any, kind: str, sentence: Sentence | None = None) -> Iterator[None]:
+    """Name a method or a filter of another package in the errors of its code, which else look like those of entaug."""
+    try:
+        yield
+    except Exception as error:
+        is_named = hasattr(error, "named_part") or isinstance(error, MissingExtraError | MissingModelError)
+        is_of_file = isinstance(error, EntaugError) and error.path is not None  # that is read meanwhile
+        if is_named or is_of_file or not is_foreign(type(part)):
+            raise
+        place = f"{type(part).__module__}.{type(part).__qualname__}"
+        name = f"the {kind} {getattr(part, 'name', '?')} ({place})"
+        where = "" if sentence is None else f", sentence {sentence.key}"
+        if isinstance(error, EntaugError):
+            error.message = f"{name}{where}: {error.message}"
+        elif isinstance(error, ModuleNotFoundError) and extra_of(error) is None:
+            message = f"{name} needs {error.name!r}, which is not installed"
+            raise EntaugError(message, remedy="install it, or update that package") from error
+        else:
+            error.add_note(f"raised in {name}{where}, which is not a part of entaug")
+        error.named_part = name  # type: ignore[attr-defined]
+        raise
+
+
+@cache
+def code_digest(cls: type) -> str | None:
+    """A digest of the Python files of the packages outside entaug that define a class and its bases; None without."""
+    # A package that is being written rarely gets a new version number: results of its former code must not be taken for
+    # those of the present one.
+    files: set[Path] = set()
+    for base in cls.__mro__:
+        top = base.__module__.partition(".")[0]
+        if top in _NO_PLUGINS or top in sys.stdlib_module_names:
+            continue
+        package = sys.modules.get(top)
+        folders = [Path(folder) for folder in getattr(package, "__path__", ())]
+        files.update(file for folder in folders for file in folder.rglob("*.py"))
+        if not folders and (file := getattr(package, "__file__", None)):
+            files.add(Path(file))
+    if not files:
+        return None
+    digest = blake2b(digest_size=4)
+    for content in sorted(blake2b(file.read_bytes()).digest() for file in files):
+        digest.update(content)
+    return digest.hexdigest()
 
 
 class _KnowsGivenParameters:
@@ -192,6 +250,12 @@ class Component(Configurable, _KnowsGivenParameters):
             return value
         if isinstance(value, list | tuple):
             return "+".join(str(self._plain(name, item)) for item in value)
+        if isinstance(value, Mapping):
+            return "+".join(f"{key}:{self._plain(name, own)}" for key, own in value.items())
+        if isinstance(value, set | frozenset):
+            return "+".join(sorted(str(self._plain(name, item)) for item in value))
+        if isinstance(value, PurePath):
+            return str(value)
         return getattr(value, "name", None) or type(value).__name__
 
     def load(self) -> Self:

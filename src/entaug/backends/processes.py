@@ -242,4 +242,18 @@ def _call(function: Callable[[Any, Any], R], path: Path, task: Any) -> R:
         _shared = None  # free the memory first
         with path.open("rb") as stream:
             _shared = path, pickle.load(stream)  # noqa: S301 - written by the parent
-    return function(_shared[1], task)
+    return with_plain_errors(function, _shared[1], task)
+
+
+def with_plain_errors(function: Callable[..., R], *arguments: Any) -> R:
+    """Call a function in a process of a pool; an error that cannot be sent becomes one that can."""
+    try:
+        return function(*arguments)
+    except Exception as error:
+        try:
+            pickle.loads(pickle.dumps(error))  # noqa: S301 - packed here
+        except Exception:  # noqa: BLE001 - a class whose arguments are not those of its message, for example
+            plain = RuntimeError(f"{type(error).__name__}: {error}")
+            vars(plain).update({name: own for name, own in vars(error).items() if name in ("__notes__", "named_part")})
+            raise plain from error
+        raise

@@ -20,14 +20,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from entaug.backends import protocols
 from entaug.backends.instruct import InstructModel
 from entaug.backends.models.catalogue import list_models, model_path
 from entaug.config.params import Check
 from entaug.config.registry import Registry, extra_of, import_object
-from entaug.errors import MissingExtraError, ParameterError, UnknownNameError
+from entaug.errors import EntaugError, MissingExtraError, ParameterError, UnknownNameError, one_line
 
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]{2,95}", re.ASCII)
 _NEARLY = 0.75  # similarity of a name to an alias, above which it is taken for a mistake
@@ -92,18 +92,20 @@ class BackendKind:
     needs_argument: Collection[str] = ()
     configured: Collection[str] = ()
     configure: str = ""
+    more_groups: Collection[str] = ()
 
     @cached_property
     def registry(self) -> Registry[Callable[..., Any]]:
         """The functions and classes that make the backends of aliases."""
         entries = {**dict.fromkeys(self.starter, self.loader or ""), **self.aliases}
-        group = f"entaug.backends.{self.name}"
-        return Registry(self.name.replace("_", " "), entries, group=group, is_exact=True)
+        groups = (f"entaug.backends.{self.name}", *self.more_groups)
+        return Registry(self.name.replace("_", " "), entries, group=groups, is_exact=True)
 
     def split(self, name: str) -> tuple[str, str]:
         """Split a name into alias and argument."""
         alias, _, argument = name.partition(":")
         may_have_one = self.has_arguments or alias in self.needs_argument or alias in self.configured
+        may_have_one |= bool(argument) and alias in self.registry and alias not in self.registry.built_in
         return (alias, argument) if may_have_one else (name, "")
 
     def may_load(self, name: str) -> bool:
@@ -186,11 +188,40 @@ def resolve(kind: str, value: Any) -> Any:
             backend = backend_kind.registry[alias]
             if (model := starter_model(kind, name)) is not None:
                 return backend(model_path(model))
+            if alias not in backend_kind.registry.built_in:
+                return _of_another_package(backend_kind, alias, argument)
             return backend(argument) if argument else backend()
     except ModuleNotFoundError as error:  # imported only when a model is loaded
         if missing := extra_of(error):
             raise missing from None
         raise
+
+
+def _of_another_package(kind: BackendKind, alias: str, argument: str) -> Any:
+    """Create a backend of another package, which may lack what it needs."""
+    make = kind.registry[alias]
+    place = f"{getattr(make, '__module__', '?')}.{getattr(make, '__qualname__', '?')}"
+    name = f"the {kind.registry.kind} {alias!r} ({place})"
+    try:
+        made = make(argument) if argument else make()
+    except EntaugError:
+        raise
+    except Exception as error:
+        if isinstance(error, ModuleNotFoundError) and extra_of(error):
+            raise
+        reason = f"{type(error).__name__}: {one_line(error)}"
+        raise ParameterError(f"{name} cannot be created ({reason})", parameter=kind.name) from error
+    if not isinstance(made, kind.protocols):
+        names = " or ".join(protocol.__name__ for protocol in kind.protocols)
+        lacking = min((_lacking(protocol, made) for protocol in kind.protocols), key=len)
+        raise ParameterError(f"{name} is no {names}: it lacks {', '.join(lacking)}", parameter=kind.name)
+    return made
+
+
+def _lacking(protocol: type, value: object) -> list[str]:
+    """The methods and attributes of a protocol that an object lacks."""
+    members = {name for base in protocol.__mro__ if base not in (object, Protocol) for name in vars(base)}
+    return sorted(name for name in members if not name.startswith("_") and not hasattr(value, name))
 
 
 @contextmanager

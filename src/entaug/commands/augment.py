@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal, Unpack
 
+from entaug.backends.component import is_foreign
 from entaug.commands.command import Command, add_parameters, given_parameters
 from entaug.commands.options import (
     COMPUTING,
@@ -26,6 +27,7 @@ from entaug.commands.options import (
     read_unlabelled_options,
 )
 from entaug.commands.output import file_lines, label_lines, quantity, rejection_lines, relabelling_lines, shown_path
+from entaug.config.params import parameters
 from entaug.core.progress import Progress, no_progress
 from entaug.errors import ParameterError
 from entaug.formats.file_job import FileOptions
@@ -97,9 +99,13 @@ def _add_method_options(parser: argparse.ArgumentParser, argv: Sequence[str]) ->
         cls = METHODS[methods]
         title = f"parameters of {cls.info.name} ({cls.info.long_name})"
     # --filter and --unlabelled may be repeated, and --teacher may lack a name: they are added separately.
-    without = ("filters", "teacher", "unlabelled")
+    # A plug-in may have parameters with names of other options.
+    clashing = _clashing(parser, cls) if is_foreign(cls) else []
+    if clashing:
+        title += f" (others in its text form: --method {methods}:{'=..., '.join(clashing)}=...)"
+    without = ("filters", "teacher", "unlabelled", *clashing)
     add_parameters(parser.add_argument_group(title), cls, without=without)
-    parser.set_defaults(method_class=cls)
+    parser.set_defaults(method_class=cls, clashing=clashing)
     text = "a tagger trained on the gold sentences, or the folder of a trained one, that checks and completes the "
     text += "labels (without a name: ensemble); see entaug relabel"
     metavar = "NAME[:PARAMETER=VALUE,...]"
@@ -107,10 +113,22 @@ def _add_method_options(parser: argparse.ArgumentParser, argv: Sequence[str]) ->
     add_unlabelled_options(parser)
 
 
+def _clashing(parser: argparse.ArgumentParser, cls: type[Augmenter]) -> list[str]:
+    """The parameters of a method whose option the command has already, with another meaning."""
+    others = argparse.ArgumentParser()
+    for group in COMMAND.shared:
+        group.add(others)
+    taken = {"help_all", "method_class"}
+    for action in (*parser._actions, *others._actions):  # noqa: SLF001 - argparse has no other way
+        taken.update([action.dest, *(option[2:].replace("-", "_") for option in action.option_strings)])
+    own = {parameter.name for parameter in parameters(cls)} - {parameter.name for parameter in parameters(Augmenter)}
+    return sorted(own & taken - {"unlabelled"})
+
+
 def _values(args: argparse.Namespace) -> dict[str, Any]:
     """Return the augmenter that the options of the method describe."""
     cls = args.method_class
-    values: dict[str, Any] = given_parameters(args, cls)
+    values = {name: value for name, value in given_parameters(args, cls).items() if name not in args.clashing}
     filters = named_filters(args)
     values["filters"] = filters if args.filters else None  # "none" replaces those of a preset
     values.pop("unlabelled", None)  # the names of files

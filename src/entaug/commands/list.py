@@ -6,15 +6,17 @@ import dataclasses
 import inspect
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from types import NoneType
 from typing import Any, Literal, NamedTuple
 
+from entaug.backends.component import is_foreign
 from entaug.backends.models.catalogue import list_models
 from entaug.backends.prompts import PLACEHOLDERS, prompt_text
 from entaug.commands.command import Command, parameter_help
 from entaug.commands.models import methods_using
 from entaug.commands.options import FORCE
 from entaug.commands.output import print_note
-from entaug.config.params import Parameter, parameters
+from entaug.config.params import REQUIRED, Parameter, parameters
 from entaug.config.presets import Preset, preset_rows, section
 from entaug.config.registry import Registry
 from entaug.errors import ParameterError, UnknownNameError
@@ -112,14 +114,23 @@ def _described(cls: type) -> str:
     return inspect.cleandoc(cls.__doc__ or "").partition("Args:")[0].strip()
 
 
+def _place(cls: type, room: str) -> str:
+    """The name by which a class is imported; those of entaug are public names of a room."""
+    return f"{cls.__module__ if is_foreign(cls) else room}.{cls.__name__}"
+
+
 def _parameter_lines(given: Iterable[Parameter]) -> Iterator[str]:
     for parameter in given:
         source = f" (from {parameter.metadata['given']})" if "given" in parameter.metadata else ""
-        yield f"  {parameter.name} = {parameter.default!r}: {parameter_help(parameter, with_default=False)}{source}"
+        default = " (must be given)" if parameter.default is REQUIRED else f" = {parameter.default!r}"
+        yield f"  {parameter.name}{default}: {parameter_help(parameter, with_default=False)}{source}"
 
 
 def _defaults(cls: type) -> dict[str, Any]:
-    return {parameter.name: parameter.default for parameter in parameters(cls)}
+    """The defaults by parameter, for JSON; those that must be given have none."""
+    given = {parameter.name: parameter.default for parameter in parameters(cls) if parameter.default is not REQUIRED}
+    plain = (bool, int, float, str, list, tuple, dict, NoneType)
+    return {name: default if isinstance(default, plain) else str(default) for name, default in given.items()}
 
 
 # -------------------------------------------------------------------------------------------------------------- methods
@@ -138,7 +149,7 @@ def _method(name: str) -> Iterator[str]:
         for field in dataclasses.fields(info)
         if field.name.startswith("keeps_") and getattr(info, field.name)
     ]
-    yield f"{info.name}, {info.long_name} (entaug.methods.{cls.__name__}): {info.summary}"
+    yield f"{info.name}, {info.long_name} ({_place(cls, 'entaug.methods')}): {info.summary}"
     yield _properties(info)
     yield f"preserves: {', '.join(keeps) or 'only the labels'}"
     yield f"labels: {describe_labels(info)}"
@@ -217,7 +228,8 @@ def _format(name: str) -> Iterator[str]:
     detected = {field.name for field in dataclasses.fields(dialect) if not field.compare}
     settable = [parameter for parameter in parameters(dialect) if parameter.name not in detected]
     yield from _format_short(name)
-    yield f"\n{(sys.modules[type(format_).__module__].__doc__ or '').strip()}"
+    cls = type(format_)  # ours are described by their modules
+    yield f"\n{inspect.cleandoc((cls if is_foreign(cls) else sys.modules[cls.__module__]).__doc__ or '')}"
     yield f"\noptions (--layout NAME=VALUE, --to-layout NAME=VALUE):{'' if settable else ' none'}"
     yield from _parameter_lines(settable)
 
@@ -233,7 +245,7 @@ def _filter_record(name: str) -> dict[str, Any]:
 
 def _filter(name: str) -> Iterator[str]:
     cls = FILTERS[name]
-    yield f"{name} (entaug.filters.{cls.__name__}): {cls.summary}\n\n{_described(cls)}\n\nparameters:"
+    yield f"{name} ({_place(cls, 'entaug.filters')}): {cls.summary}\n\n{_described(cls)}\n\nparameters:"
     yield from _parameter_lines(parameters(cls))
     yield "\nreasons:"
     yield from (f"  {reason}" for reason in cls.reasons)

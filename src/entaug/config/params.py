@@ -37,7 +37,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 from types import NoneType
-from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, Union, get_args, get_origin
 
 from annotated_types import Ge, Gt, Interval
 
@@ -285,6 +285,17 @@ def argument_descriptions(cls: type) -> dict[str, str]:
         for name, text in re.findall(r"(?m)^    (\w+): (.*(?:\n {5,}.*)*)", section):
             texts[name] = " ".join(text.split())
     return texts
+
+
+def check_declaration(cls: type) -> None:
+    """Check that a class declares its parameters as `parameters` needs them; a class of another package may not."""
+    for base in cls.__mro__:
+        if issubclass(base, Configurable) and "__dataclass_fields__" not in vars(base):
+            for name, hint in inspect.get_annotations(base, eval_str=True).items():
+                if name in vars(base) and ClassVar not in (hint, get_origin(hint)):
+                    decorator = "@dataclass(kw_only=True, eq=False)"
+                    raise TypeError(f"{name!r} is no parameter: write {decorator} above the class {base.__name__}")
+    parameters(cls)
 
 
 def validate(instance: Any) -> None:

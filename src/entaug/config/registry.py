@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module, metadata
 from typing import Any, Generic, TypeVar
 
@@ -24,6 +24,7 @@ T = TypeVar("T")
 
 # Distributions whose top-level module has a different name.
 _MODULES = {"llama-cpp-python": "llama_cpp", "pytorch-crf": "torchcrf"}
+_NAME = re.compile(r"[\w.-]+")  # what the text form of methods and filters can hold
 # Modules that are installed with another distribution.
 _INSTALLED_WITH = {"srsly": "spacy", "thinc": "spacy", "tokenizers": "transformers", "huggingface_hub": "transformers"}
 
@@ -34,7 +35,8 @@ class Registry(Mapping[str, T], Generic[T]):
     Args:
         kind: the kind of object, for messages: for example ``"method"``.
         entries: the import path of each object, ``"module:attribute"``, by name, in the order of listings.
-        group: the entry point group through which third-party packages add entries; None for a closed registry.
+        group: the entry point group through which third-party packages add entries, or several; None for a closed
+            registry.
         aliases: further names, mapped to the names they stand for; or a function that returns them, called only
             when a name is not among the entries.
         check: called with each object of a third-party package; raises an error if it cannot be used.
@@ -55,14 +57,14 @@ class Registry(Mapping[str, T], Generic[T]):
         kind: str,
         entries: Mapping[str, str],
         *,
-        group: str | None = None,
+        group: str | Sequence[str] | None = None,
         aliases: Mapping[str, str] | Callable[[], Mapping[str, str]] | None = None,
         check: Callable[[str, Any], None] | None = None,
         is_exact: bool = False,
     ) -> None:
         self.kind = kind
         self._built_in = dict(entries)
-        self._group = group
+        self._groups = [group] if isinstance(group, str) else [*(group or ())]
         self._aliases = aliases or {}
         self._check = check
         self._is_exact = is_exact
@@ -116,6 +118,11 @@ class Registry(Mapping[str, T], Generic[T]):
                 return self._aliases.get(known, known)
         raise UnknownNameError(self.kind, name, [*self, *self._aliases])
 
+    @property
+    def built_in(self) -> list[str]:
+        """The names of entaug itself."""
+        return [*self._built_in]
+
     def usable(self) -> dict[str, T]:
         """The objects by name, but for plug-ins that cannot be used: see `problems`."""
         objects: dict[str, T] = {}
@@ -134,10 +141,11 @@ class Registry(Mapping[str, T], Generic[T]):
 
     def _entry_points(self) -> Mapping[str, metadata.EntryPoint]:
         if self._plugins is None:
-            points = metadata.entry_points(group=self._group) if self._group else ()
+            points = [point for group in self._groups for point in metadata.entry_points(group=group)]
             self._plugins = {}
+            ours = {*self._built_in} if self._is_exact else {*map(_plain, self._built_in)}
             for point in sorted(points, key=lambda point: (point.name, _package(point), point.value)):
-                is_ours = point.name in self._built_in
+                is_ours = (point.name if self._is_exact else _plain(point.name)) in ours
                 if is_ours or self._plugins.setdefault(point.name, point).value != point.value:
                     owner = "entaug" if is_ours else _package(self._plugins[point.name])
                     unused = f"the {self.kind} {point.name!r} of the package {_package(point)} is not used"
@@ -148,6 +156,8 @@ class Registry(Mapping[str, T], Generic[T]):
         if point.name in self._broken:
             raise self._broken[point.name]
         try:
+            if not _NAME.fullmatch(point.name):
+                raise ValueError("a name has letters, digits and the characters - _ . alone")  # noqa: TRY301
             found: T = point.load()
             if self._check:
                 self._check(point.name, found)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from inspect import isabstract
 from typing import Any
 
-from entaug.config.params import construct, parse_assignments
+from entaug.config.params import check_declaration, construct, parse_assignments
 from entaug.config.registry import Registry
 from entaug.core.data import Sentence
 from entaug.filters.base import Filter, apply_filters
@@ -37,6 +37,9 @@ def _check_filter(name: str, cls: Any) -> None:
         raise TypeError("it is not a subclass of entaug.filters.Filter with a method _judge")
     if not (isinstance(getattr(cls, "summary", None), str) and isinstance(getattr(cls, "reasons", None), tuple)):
         raise TypeError(f"{name} has no summary or no reasons")
+    if getattr(cls, "name", None) != name:
+        raise TypeError(f"its class attribute `name` is not {name!r}")
+    check_declaration(cls)
 
 
 FILTERS: Registry[type[Filter]] = Registry(

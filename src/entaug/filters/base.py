@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Annotated, ClassVar, Self
 
-from entaug.backends.component import Component
+from entaug.backends.component import Component, naming_faults
 from entaug.config.params import Check
 from entaug.core.data import Sentence
-from entaug.errors import InputError, ParameterError
+from entaug.errors import EntaugError, InputError, ParameterError
 
 HeldOut = Annotated[Sequence[Sentence], Check(lambda _: True, "sentences (on the command line: --held-out FILE)")]
 """A parameter for dev and test sentences."""
@@ -84,7 +84,8 @@ class Filter(Component, abc.ABC):
         """
         self.load()
         self.check_languages(gold)
-        self._fit(gold)
+        with naming_faults(self, "filter"):
+            self._fit(gold)
         self._is_fitted = True
         return self
 
@@ -110,7 +111,17 @@ class Filter(Component, abc.ABC):
             raise InputError(
                 f"a sentence has no source, which the filter {self.name} needs", remedy=self.without_source
             )
-        return self._judge(sentences, sources) if sentences else []
+        if not sentences:
+            return []
+        with naming_faults(self, "filter"):
+            reasons = self._judge(sentences, sources)
+            remedy = "correct the filter, or report it to its authors"
+            if len(reasons) != len(sentences):
+                raise EntaugError(f"{len(reasons)} decisions for {len(sentences)} sentences", remedy=remedy)
+            for reason in reasons:
+                if not (reason is None or isinstance(reason, str)):
+                    raise EntaugError(f"a decision must be a reason or None, not {reason!r}", remedy=remedy)
+        return reasons
 
 
 def apply_filters(

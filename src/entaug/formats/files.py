@@ -16,7 +16,7 @@ from entaug.core.data import Sentence
 from entaug.errors import EntaugError, InputError, OutputError, ParameterError, UnknownNameError
 from entaug.files.signatures import identify
 from entaug.files.streams import as_path, extension_of, is_special, open_bytes, read_beginning, rereadable_path
-from entaug.formats.base import BaseFormat, ReadReport, warn_of_notes
+from entaug.formats.base import BaseFormat, FormatCapabilities, ReadReport, warn_of_notes
 from entaug.formats.corpus_file import CorpusFile
 from entaug.formats.records import NO_CHOICE
 
@@ -27,6 +27,11 @@ def _check_format(name: str, format_class: Any) -> None:
     format_class().dialect()
     if not (format_class.name == name and isinstance(format_class.title, str)):
         raise TypeError(f"its name is not {name!r}, or it has no title")
+    if not isinstance(getattr(format_class, "carries", None), FormatCapabilities):
+        raise TypeError("it has no class attribute `carries` with a FormatCapabilities")
+    for extensions in (format_class.extensions, format_class.foreign_extensions):
+        if not (isinstance(extensions, tuple) and all(isinstance(one, str) and one[:1] == "." for one in extensions)):
+            raise TypeError(f"its extensions must be a tuple such as ('.abc',), not {extensions!r}")
 
 
 class _Sign(NamedTuple):

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol, Unpack
 
 from entaug._version import __version__
+from entaug.backends.component import is_foreign
 from entaug.backends.instruct import Usage
 from entaug.backends.processes import Workers, check_jobs, number_of_processes
 from entaug.config.params import parameters
@@ -525,7 +526,10 @@ def _shared_copy(augmenter: Augmenter | CombinedAugmenter, packed: bytes | Excep
     """The method as it was created, for several processes: it can be sent, and asks no server."""
     if isinstance(packed, Exception):
         message = f"{augmenter.name} cannot be sent to other processes ({packed})"
-        raise ParameterError(message, parameter="jobs", remedy="give its models by name") from packed
+        remedy = "give its models by name"
+        if any(is_foreign(type(method)) for method in augmenter.augmenters):
+            remedy += ", or let its class make what cannot be sent in `_load` or `_fit`, which each process calls"
+        raise ParameterError(message, parameter="jobs", remedy=remedy) from packed
     for model in instruct_models(augmenter):
         if model.remote_host is not None:
             raise ParameterError(

@@ -11,6 +11,7 @@ import abc
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from itertools import islice, tee
 from random import Random
@@ -20,14 +21,14 @@ from typing import Annotated, Any, ClassVar, Self
 from annotated_types import Interval
 
 from entaug._version import __version__
-from entaug.backends.component import Component
+from entaug.backends.component import Component, code_digest, is_foreign, naming_faults
 from entaug.backends.language_check import LoadedModel, check_languages
 from entaug.config.params import PositiveInt
 from entaug.config.presets import ONLY_IF_SET
 from entaug.core.corpus import SentenceKeys
 from entaug.core.data import Provenance, Sentence
 from entaug.core.rng import Streams
-from entaug.errors import InputError, LossError, ParameterError
+from entaug.errors import EntaugError, InputError, LossError, ParameterError
 from entaug.files.review import Review
 from entaug.filters import Filter, apply_filters, create_filters
 from entaug.filters.label_guard import LabelGuard
@@ -150,7 +151,8 @@ def draw(method: Augmenter, drafts: Iterable[Draft]) -> None:
     while pending:
         drawn = _drawn_ahead(pending, method.candidates, limit) if method.draws_ahead else pending
         with _computing:
-            results = list(method.draft([draft.request() for draft in drawn]))
+            requests = [draft.request() for draft in drawn]
+            results = _checked_results(method, requests) if method.is_foreign else list(method.draft(requests))
             refused: list[Sentence | None] = [None] * len(drawn)
             for check in [_relabelled] * (method.teacher_ is not None) + [_filtered] * bool(method.filters_):
                 # Only new sentences are relabelled and filtered.
@@ -176,6 +178,20 @@ def draw(method: Augmenter, drafts: Iterable[Draft]) -> None:
             scores = method.scorer_.scores([(draft.source, list(draft.candidates.values())) for draft in chosen])
         for draft, of_draft in zip(chosen, scores, strict=True):
             draft.choose(of_draft)
+
+
+def _checked_results(method: Augmenter, requests: Sequence[Request]) -> list[Sentence | Rejection]:
+    """What a method of another package returns: a sentence or a rejection for each request."""
+    remedy = "correct the method, or report it to its authors"
+    with naming_faults(method, "method"):
+        results: list[Any] = list(method.draft(requests))
+        if len(results) != len(requests):
+            raise EntaugError(f"{len(results)} results for {len(requests)} requests", remedy=remedy)
+        for request, result in zip(requests, results, strict=True):
+            if not isinstance(result, Sentence | Rejection):
+                message = f"returned {type(result).__name__}, not a Sentence or a Rejection, for the sentence "
+                raise EntaugError(message + request.sentence.key, remedy=remedy)
+    return results
 
 
 def _relabelled(
@@ -385,12 +401,15 @@ class Augmenter(Component, abc.ABC):
     info: ClassVar[MethodInfo]
     window_size: ClassVar[int] = 64
     """The number of source sentences processed in one batch, for one copy of each; results do not depend on it."""
+    is_foreign: ClassVar[bool] = False
+    """Whether the class is not one of entaug, so that its faults are named."""
     draws_ahead: ClassVar[bool] = False
     """Whether all random numbers of a batch of requests are drawn before a model is asked: then several of one draft
     may stand in it."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
+        cls.is_foreign = is_foreign(cls)
         if "info" in vars(cls):
             cls.name = cls.info.name
 
@@ -430,7 +449,13 @@ class Augmenter(Component, abc.ABC):
 
     def _rewrite_batch(self, requests: Sequence[Request]) -> Sequence[Sentence | Rejection]:
         """Generate a new version for each request; methods with a model override this to use batches."""
-        return [self._rewrite(request.sentence, request.rng) for request in requests]
+        if not self.is_foreign:
+            return [self._rewrite(request.sentence, request.rng) for request in requests]
+        results = []
+        for request in requests:
+            with naming_faults(self, "method", request.sentence):
+                results.append(self._rewrite(request.sentence, request.rng))
+        return results
 
     # ------------------------------------------------------------------------------------------------------- for users
 
@@ -461,7 +486,10 @@ class Augmenter(Component, abc.ABC):
 
     @property
     def signature(self) -> str:
-        """Method, parameters and version, as in provenance, with the full names of loaded backends."""
+        """Method, parameters and version, as in provenance, with the full names of loaded backends.
+
+        Of methods and filters of other packages also a digest of their code.
+        """
         params = self.get_params(loaded=True)
         if params["teacher"] is None:  # a parameter that most runs do not have
             del params["teacher"]
@@ -472,7 +500,10 @@ class Augmenter(Component, abc.ABC):
         if self.candidates > 1:
             params["choice"] = (getattr(self, "scorer_", None) or create_scorer(self.choice)).signature
         values = "|".join(f"{name}={value}" for name, value in params.items())
-        return f"{self.name}|{values}|entaug={__version__}"
+        parts = (self, *(getattr(self, "filters_", None) or create_filters(self.filters)))
+        classes: list[Any] = [type(part) for part in parts]
+        codes = dict.fromkeys(code for cls in classes if (code := code_digest(cls)) is not None)
+        return "|".join([self.name, values, f"entaug={__version__}", *(f"code={code}" for code in codes)])
 
     def _plain(self, name: str, value: Any) -> Any:
         if isinstance(value, Filter | Relabeller | CandidateScorer):
@@ -548,7 +579,8 @@ class Augmenter(Component, abc.ABC):
                 for part in (self.teacher_, *self.filters_):
                     if part:
                         part.fit(sentences)
-            self._fit(sentences)
+            with naming_faults(self, "method") if self.is_foreign else nullcontext():
+                self._fit(sentences)
         except InputError as error:
             error.path = error.path or source
             raise

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from entaug.config.params import construct
+from entaug.config.params import check_declaration, construct
 from entaug.config.registry import Registry
 
 if TYPE_CHECKING:
@@ -25,10 +25,20 @@ def _long_names() -> dict[str, str]:
 
 
 def _check_method(name: str, cls: object) -> None:
-    from entaug.methods.base import Augmenter
+    from entaug.methods.base import Augmenter, MethodInfo
 
-    if not (isinstance(cls, type) and issubclass(cls, Augmenter) and cls.name == name):
+    if not (isinstance(cls, type) and issubclass(cls, Augmenter)):
         raise TypeError(f"it is not a subclass of Augmenter with the name {name!r}")
+    if not isinstance(getattr(cls, "info", None), MethodInfo):
+        raise TypeError("it has no class attribute `info` with a MethodInfo")
+    if cls.info.name != name:
+        raise TypeError(f"it is not a subclass of Augmenter with the name {name!r}")
+    if all(getattr(cls, one) is getattr(Augmenter, one) for one in ("_rewrite", "_rewrite_batch", "draft")):
+        raise TypeError("it has neither a method _rewrite nor _rewrite_batch")
+    long_names = {METHODS[ours].info.long_name: ours for ours in METHODS.built_in}
+    if name in long_names:
+        raise TypeError(f"{name} is the long name of {long_names[name]}")
+    check_declaration(cls)
 
 
 METHODS: Registry[type[Augmenter]] = Registry(

@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 
 from entaug.backends.config import TrainingProgress
 from entaug.backends.language_check import note_on_encoder
-from entaug.backends.processes import available_cores, interrupts_blocked, process_pool
+from entaug.backends.processes import available_cores, interrupts_blocked, process_pool, with_plain_errors
 from entaug.core.progress import in_notebook, notebook_line, shown_time
 from entaug.errors import EntaugError, OutputError
 from entaug.files.locks import is_locked, lock, try_claim
@@ -340,7 +340,7 @@ class _Execution:
             in_work.add(run.key)
             in_making.update(missing)
             with interrupts_blocked():
-                self.futures[pool.submit(execute_run, run)] = run, claim
+                self.futures[pool.submit(with_plain_errors, execute_run, run)] = run, claim
         return is_shared
 
     def _take_finished(self) -> None:
@@ -369,7 +369,7 @@ class _Execution:
 def completed(pool: ProcessPoolExecutor, function: Callable[..., T], calls: Iterable[Sequence[Any]]) -> Iterator[T]:
     """Call a function in processes, and yield what it returns as it comes; the first argument of a call is its run."""
     with interrupts_blocked():
-        futures = {pool.submit(function, *call): call[0] for call in calls}
+        futures = {pool.submit(with_plain_errors, function, *call): call[0] for call in calls}
     while futures:
         # A signal may reach another thread; the main thread handles it when it wakes up.
         for future in wait(futures, timeout=_POLL, return_when=FIRST_COMPLETED).done:
@@ -408,7 +408,9 @@ def run_error(run: RunSpec, error: BaseException) -> EntaugError:
     if isinstance(error, OSError):
         return OutputError(f"the run {name} could not use a file ({error})", remedy=remedy)
     reason = " ".join(str(error).split())[:200]
-    return EntaugError(f"the run {name} failed ({type(error).__name__}: {reason})", remedy=remedy)
+    part = getattr(error, "named_part", None)  # a method or a filter of another package
+    where = "" if part is None else f" in {part}"
+    return EntaugError(f"the run {name} failed{where} ({type(error).__name__}: {reason})", remedy=remedy)
 
 
 def _progress(

@@ -18,10 +18,12 @@ from typing import Annotated, Any, Literal, TypeVar, cast
 
 from annotated_types import Interval
 
+from entaug.backends.component import code_digest
 from entaug.config.params import Check, Parameter, PositiveInt, construct, parameters, validate
 from entaug.config.toml_lines import TomlLines, read_toml
 from entaug.core.words import listed_languages
 from entaug.errors import InputError, ParameterError, UnknownNameError
+from entaug.filters import create_filters
 from entaug.methods import METHODS, create_augmenter
 from entaug.methods.base import Augmenter
 from entaug.study.records import BASELINES
@@ -328,7 +330,10 @@ class MethodPlan(_Table):
         described = {p.name: p.metadata["describe"] for p in parameters(method) if "describe" in p.metadata}
         params = {**method.presets.get(str(self.params.get("preset")), {}), **self.params}
         params.pop("copies", None)  # of a preset; the ratio decides
-        return {name: described[name](value) if name in described else value for name, value in params.items()}
+        filters = create_filters(params.get("filters"))
+        codes = [code for cls in (method, *map(type, filters)) if (code := code_digest(cls)) is not None]
+        own = {name: described[name](value) if name in described else value for name, value in params.items()}
+        return {**own, "code of other packages": codes} if codes else own
 
     def create(self, copies: int = 1, seed: int = 0) -> Augmenter:
         """Create the augmenter."""
