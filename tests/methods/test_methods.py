@@ -140,6 +140,16 @@ def test_mr_says_which_types_it_cannot_replace() -> None:
     assert mr.statistics_.missing == {"no mention that can be replaced": 1}
 
 
+def test_mr_says_that_mentions_with_others_inside_are_replaced() -> None:
+    nested = [sentence(f"nach § {n} BGB und § 5", ("REF", 1, 4), ("LAW", 3, 4), ("REF", 5, 7)) for n in (1, 2)]
+    mr = MentionReplacement(p=1.0).fit(nested)
+    assert mr.notes() == [
+        "type LAW has only one distinct mention ('BGB'), which mr cannot replace",
+        "type REF has only one distinct mention that holds no other ('§ 5'), which mr cannot replace",
+    ]
+    assert len(list(mr.augment(nested))) == 2
+
+
 def test_mr_refuses_a_corpus_it_can_do_nothing_with() -> None:
     with pytest.raises(InputError, match="the corpus has no mentions, which mr needs"):
         MentionReplacement().fit([sentence("just words")])

@@ -393,6 +393,13 @@ def _agrees(text: str, spans: Sequence[Span], words: str | None) -> bool:
     return letters in ("".join(p.split()) for p in (pieces, text[spans[0][0] : spans[-1][1]]))
 
 
+_IN_SENTENCES = frozenset(",;:")
+_BEFORE_WORDS = frozenset(("§", "§§"))
+# Abbreviations that spaCy's rules for German do not know: those that end no sentence, and those before numbers.
+_GERMAN_ABBREVIATIONS = frozenset("ABl Az BGBl GVBl RGBl Rn Rs Rz Slg st".split())
+_GERMAN_BEFORE_NUMBERS = frozenset(
+    "Abschn Alt Anh Anl Anm Art Aufl Buchst Einl Erw Erwgr Fn HS Hs Kap Tab Tz UAbs Unterabs Var Vorb Ziff".split()
+)
 _CACHED_WORDS = 1 << 18  # words whose tokens a tokeniser remembers
 _LONGEST_RUN = 256  # punctuation marks without a space that are tokenised at once
 _LONG_RUN = re.compile(rf"(?<![^\w\s])[^\w\s]{{{_LONGEST_RUN + 1},}}")
@@ -528,7 +535,7 @@ def _sentence_starts(tokens: Sequence[Span], document: Document, options: Segmen
 
 
 def _detect_sentences(tokens: Sequence[Span], text: str, language: str) -> Iterable[int]:
-    """The indices of the tokens that begin a sentence by the rules of spaCy."""
+    """The indices of the tokens that begin a sentence by the rules of spaCy, and by the marks and words around them."""
     nlp, sentencizer, doc_class = _load_pipeline(language)
     words = [text[start:end] for start, end in tokens]
     if sentencizer.punct_chars.isdisjoint(words[:-1]):
@@ -536,7 +543,34 @@ def _detect_sentences(tokens: Sequence[Span], text: str, language: str) -> Itera
     next_starts = [*(start for start, _ in tokens[1:]), len(text)]
     spaces = [end < next_start for (_, end), next_start in zip(tokens, next_starts, strict=True)]
     doc = sentencizer(doc_class(nlp.vocab, words=words, spaces=spaces))
-    return [i for i, is_start in enumerate(doc.to_array("SENT_START").tolist()) if is_start == 1]
+    found = [i for i, is_start in enumerate(doc.to_array("SENT_START").tolist()) if is_start == 1 and i]
+    starts = []
+    for i in found:
+        last = next(j for j in range(i - 1, -1, -1) if words[j] in sentencizer.punct_chars)
+        start = i  # spaCy leaves marks before the first word, as an opening bracket, to the sentence before
+        while start - 1 > last and (not spaces[start - 1] or words[start - 1] in _BEFORE_WORDS):
+            start -= 1
+        start = start if spaces[start - 1] else i
+        if _IN_SENTENCES.isdisjoint(words[last + 1 : start]) and not _is_abbreviated(words, spaces, last, i, language):
+            starts.append(start)
+    return starts
+
+
+def _is_abbreviated(words: Sequence[str], spaces: Sequence[bool], last: int, first: int, language: str) -> bool:
+    """Whether the mark at `last` ends an abbreviation, and not the sentence before the word at `first`."""
+    # English sentences do begin with small letters, as of "p53", and English is what corpora of papers are read with.
+    if language == "en" or words[last] != "." or not last or spaces[last - 1]:
+        return False
+    if words[first][0].islower():
+        return True
+    before = words[last - 1]
+    if language != "de" or not before[0].isalpha():
+        return False
+    if "." in before or before in _GERMAN_ABBREVIATIONS:
+        return True
+    is_code = before in ("f", "ff") and sum(map(str.isupper, words[first])) > 1  # §§ 1 ff. BGB
+    is_counted = before in _GERMAN_BEFORE_NUMBERS or before.endswith(("str", "Str"))
+    return is_code or (is_counted and words[first][0].isdigit())
 
 
 @cache

@@ -157,8 +157,10 @@ class MentionReplacement(Augmenter):
             )
 
     def notes(self) -> list[str]:
+        alone = {label: " that holds no other" for label in self._donors.nesting}
         single = [
-            f"type {label} has only one distinct mention ({' '.join(words)!r}), which mr cannot replace"
+            f"type {label} has only one distinct mention{alone.get(label, '')} ({' '.join(words)!r}), "
+            "which mr cannot replace"
             for label, words in sorted(self.single_.items())
         ]
         return [*super().notes(), *map(str, self.coverage_), *single]

@@ -676,6 +676,11 @@ class TrainingDonors:
             label: [donor.words for donor in donors] for (label, all_), donors in self._donors.items() if len(all_) == 1
         }
 
+    @property
+    def nesting(self) -> set[str]:
+        """The labels of donors that hold other mentions."""
+        return {label for label, all_ in self._donors if len(all_) > 1}
+
     def size(self, place: Place) -> int:
         """The number of donors with the labels of a place, the mention itself included."""
         return len(self._donors.get(place.structure, ()))
