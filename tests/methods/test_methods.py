@@ -141,7 +141,7 @@ def test_mr_says_which_types_it_cannot_replace() -> None:
 
 
 def test_mr_says_that_mentions_with_others_inside_are_replaced() -> None:
-    nested = [sentence(f"nach § {n} BGB und § 5", ("REF", 1, 4), ("LAW", 3, 4), ("REF", 5, 7)) for n in (1, 2)]
+    nested = [sentence(f"nach § {n} BGB und § 5 {n}", ("REF", 1, 4), ("LAW", 3, 4), ("REF", 5, 7)) for n in (1, 2)]
     mr = MentionReplacement(p=1.0).fit(nested)
     assert mr.notes() == [
         "type LAW has only one distinct mention ('BGB'), which mr cannot replace",
