@@ -178,6 +178,11 @@ def continues_word(character: str) -> bool:
     return character in _JOINING or (is_word_character(character) and not is_unspaced_script(character))
 
 
+def without_line_ends(spaces: Sequence[str]) -> tuple[str, ...]:
+    """White space with a space in place of each line end, for words that come to stand on another line."""
+    return tuple([" " if "\n" in space or "\r" in space else space for space in spaces])
+
+
 def stripped(text: str, spans: Iterable[Span]) -> tuple[Span, ...]:
     """Ranges of a text without the white space at their edges; none if one is white space alone."""
     inner = []

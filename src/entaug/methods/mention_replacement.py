@@ -157,7 +157,7 @@ class MentionReplacement(Augmenter):
             )
 
     def notes(self) -> list[str]:
-        alone = {label: " that holds no other" for label in self._donors.nesting}
+        alone = dict.fromkeys(self._donors.nesting, " that holds no other")
         single = [
             f"type {label} has only one distinct mention{alone.get(label, '')} ({' '.join(words)!r}), "
             "which mr cannot replace"
