@@ -37,6 +37,7 @@ DOCUMENT = "_document"
 CHAR_RANGES = "_ranges"
 """Field of a mention with more ranges of characters than of tokens: its ranges, relative to the start of the sentence.
 """
+_MADE = "entaug"  # field of a text or sentence: its provenance
 NOT_IN_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """A character that XML has no place for."""
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
@@ -70,6 +71,7 @@ def join_sentences(sentences: Iterable[Sentence]) -> Document:
     fields: dict[str, Any] = {}
     document_id: str | None = None
     tokens: list[str] = []
+    sources: dict[str, None] = {}
     offset = 0
     for number, sentence in enumerate(sentences):
         origin, start = _origin(sentence)
@@ -86,11 +88,15 @@ def join_sentences(sentences: Iterable[Sentence]) -> Document:
             for name, value in sentence.fields.items()
             if name not in fields and name not in (BEFORE, DOCUMENT, ENTITY_FIELDS)
         }
+        if sentence.provenance is not None:
+            sources |= dict.fromkeys(sentence.provenance.sources)
         text, spans = place_tokens(sentence, offset)
         parts.append(text)
         tokens += sentence.tokens
         mentions += _char_mentions(sentence, spans, offset)
         offset += len(text)
+    if len(sources) > 1 and _MADE in fields:
+        fields[_MADE] = {**fields[_MADE], "sources": list(sources)}
     return Document("".join(parts), mentions, document_id, fields, tokens)
 
 
@@ -717,7 +723,12 @@ def _create_sentence(
     offset = spans[0][0]
     next_starts = [token_start for token_start, _ in spans[1:]]
     next_starts.append(tokens[end][0] if end < len(tokens) else len(text))
-    fields = {} if number else dict(document.fields)
+    # Each sentence of an augmented text is an augmented one.
+    fields = {
+        name: value
+        for name, value in document.fields.items()
+        if not number or (name == _MADE and isinstance(value, dict))
+    }
     if not number and offset:
         fields[BEFORE] = text[:offset]
     if count > 1:
