@@ -100,6 +100,28 @@ def test_characters_are_written_without_spaces() -> None:
     assert detokenize("क्या आप ठीक हैं ।".split()) == "क्या आप ठीक हैं।"
 
 
+@pytest.mark.parametrize(
+    "printed",
+    [
+        "Er sagte: „Ja“, und ging.",
+        "„Das Auto“ gehört ihm.",
+        "Er kommt nicht.“",
+        "Das sog. „Gesetz“ (ein ‚Haus‘) galt.",
+        "»Nein«, rief er.",
+        "«Oui», dit Ana.",
+        "“Yes,” she said, ‘no’.",
+        "Der Wert wird auf 5.000,00 € festgesetzt.",
+        "Die 3 Mio. € Schaden (5 €) und 5,- € je Tag",
+        "In 2010, $5 million; $AAPL rose by $.5",
+    ],
+)
+def test_marks_are_attached_as_in_print(printed: str) -> None:
+    tokens = re.findall(r"5\.000,00|5,-|\.5|Mio\.|sog\.|\w+|[^\w\s]", printed)
+    assert detokenize(tokens) == printed
+    if "$" not in printed:
+        assert CorpusTokenizer([tokens])(printed) == tokens
+
+
 CHARACTERS = [list("他在北京大学学习。"), ["我", "听", "Louis", "Armstrong", "的", "歌", "，", "3.5", "次"]]
 
 

@@ -345,6 +345,39 @@ def test_prodigy_of_other_ages_and_tokens(tmp_path: Path) -> None:
     assert (entaug.read(path)[0].tokens, entaug.read(path)[0].mentions) == (("Oh", " no"), (Mention("X", [(1, 2)]),))
 
 
+@pytest.mark.parametrize("name", ["label-studio", "doccano"])
+def test_all_sentences_of_an_augmented_text_are_augmented(tmp_path: Path, name: str) -> None:
+    texts = [
+        Sentence.from_iob(f"{a} left . {b} sang .".split(), "B-PER O O B-PER O O".split()) for a, b in ("XY", "ZV")
+    ]
+    end = "json" if name == "label-studio" else "jsonl"
+    entaug.write([s.with_(id=str(i)) for i, s in enumerate(texts)], tmp_path / f"a.{end}", format=name)
+    gold = entaug.read(tmp_path / f"a.{end}", split="sentences")
+    new = entaug.augment(gold, "mr")
+    assert len(gold) == 4
+    assert len(new) > 2
+    entaug.write([*gold, *new], tmp_path / f"b.{end}", format=name)
+    found = entaug.read(tmp_path / f"b.{end}", split="sentences")
+    made = [s.provenance.sources for s in found if s.provenance is not None]
+    assert (len(found), len(made)) == (4 + len(new), len(new))
+    assert {one for own in made for one in own} == {one for s in new if s.provenance for one in s.provenance.sources}
+
+
+def test_sentences_of_a_prodigy_text_have_not_its_hashes(tmp_path: Path) -> None:
+    record = {"text": "Oh no. Ada sang.", "spans": [], "_input_hash": 1, "_task_hash": 2, "answer": "accept"}
+    path = put(tmp_path, "a.jsonl", record, record | {"text": "Oh.", "_input_hash": 3, "relations": []})
+    cut = entaug.read(path, split="sentences")
+    entaug.write(cut, tmp_path / "b.jsonl", like=path)
+    told = [orjson.loads(line) for line in (tmp_path / "b.jsonl").read_bytes().splitlines()]
+    assert [one["text"] for one in told] == ["Oh no. ", "Ada sang.", "Oh."]
+    assert [one.get("_input_hash") for one in told] == [None, None, 3]
+    assert told[2]["relations"] == []
+    related = put(tmp_path, "c.jsonl", record | {"relations": [{"head": 0, "child": 3, "label": "X"}]})
+    summary = entaug.convert(related, tmp_path / "d.jsonl", to_format="prodigy", read_options={"split": "sentences"})
+    assert [note for note in summary.notes if "field 'relations' (1 sentence)" in note]
+    assert "relations" not in (tmp_path / "d.jsonl").read_text()
+
+
 def test_prodigy_agrees_with_spacy(tmp_path: Path) -> None:
     import spacy
 

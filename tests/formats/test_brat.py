@@ -663,7 +663,7 @@ def test_words_for_what_is_lost() -> None:
     assert Brat().lost(sentence, Brat().dialect(language="en")) == [
         "column 'pos'",
         "field 'a'",
-        "tokens that are not spaCy's",
+        "tokens that are not spaCy's for 'en'",
         "fields of mentions",
     ]
 

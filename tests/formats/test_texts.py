@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any
 
 import pytest
@@ -235,11 +235,13 @@ def test_tokens_and_sentences_are_those_of_spacy_as_it_comes(text: str) -> None:
     # White space is no token of ours, so the finder of sentences is shown the words alone.
     words = [token.text for token in doc if not token.is_space]
     shown = nlp.get_pipe("sentencizer")(spacy.tokens.Doc(nlp.vocab, words=words))
-    found = [
-        len(s)
-        for s in split_document(Document(text.replace("\n", " ")), SegmentationOptions(split="sentences"), ReadReport())
-    ]
-    assert found == ([len(sentence) for sentence in shown.sents] if words else [])
+    theirs = {sentence.start for sentence in shown.sents}
+    sentences = split_document(Document(text.replace("\n", " ")), SegmentationOptions(split="sentences"), ReadReport())
+    ours = set(accumulate(len(s) for s in sentences[:-1]))
+    # Marks before the first word, as an opening bracket, belong to its sentence and not to the one before.
+    assert len(ours) == len(theirs - {0})
+    for mine, other in zip(sorted(ours), sorted(theirs - {0}), strict=True):
+        assert all(not any(map(str.isalnum, word)) for word in words[mine:other])
 
 
 @cache
@@ -249,6 +251,23 @@ def _as_it_comes() -> Any:
     nlp = spacy.blank("en")
     nlp.add_pipe("sentencizer")
     return nlp
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("en", "He left.| “We stay,” she said.| (She stayed.)| 'Oh.'| [3] The end of \"that.\"| 2 more.|"),
+        ("en", "Smith et al., 2010 saw it!| p53 is a gene.| “Who?”, he said.|"),
+        ("de", "Er kam nicht.| „Wir zahlen nicht“, sagte er.| »Nein.«| („Oh.“)| §§ 1 ff. BGB gelten.|"),
+        ("de", "Nach Art. 3 GG i.V.m. § 4 VwGO, vgl. Rn. 12 ff. und BGBl. I S. 5, m.w.N. und st. Rspr. des BGH.| Ja.|"),
+        ("de", "Die Stadt Neustadt a. d. Weinstr. klagt in der Hauptstr. 5 auf diese Art.| Der Weg ist frei.|"),
+        ("fr", "Selon l'art. premier, M. Dupont part.| Il vient.|"),
+    ],
+)
+def test_sentences_end_neither_at_abbreviations_nor_after_opening_marks(language: str, text: str) -> None:
+    options = SegmentationOptions(language=language, split="sentences")
+    found = split_document(Document(text.replace("|", "")), options, ReadReport())
+    assert [sentence.text.strip() for sentence in found] == [part.strip() for part in text.split("|")[:-1]]
 
 
 def tokens_of_spacy(text: str) -> list[str]:

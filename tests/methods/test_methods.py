@@ -140,6 +140,25 @@ def test_mr_says_which_types_it_cannot_replace() -> None:
     assert mr.statistics_.missing == {"no mention that can be replaced": 1}
 
 
+def test_mr_says_that_mentions_with_others_inside_are_replaced() -> None:
+    nested = [sentence(f"nach § {n} BGB und § 5 {n}", ("REF", 1, 4), ("LAW", 3, 4), ("REF", 5, 7)) for n in (1, 2)]
+    mr = MentionReplacement(p=1.0).fit(nested)
+    assert mr.notes() == [
+        "type LAW has only one distinct mention ('BGB'), which mr cannot replace",
+        "type REF has only one distinct mention that holds no other ('§ 5'), which mr cannot replace",
+    ]
+    assert len(list(mr.augment(nested))) == 2
+
+
+def test_line_ends_within_a_mention_stay_on_their_line() -> None:
+    wrapped = sentence("joint pain came", ("DIS", 0, 2)).with_(spaces=("\r\n ", " ", ""))
+    other = sentence("he had severe cough today", ("DIS", 2, 4)).with_(spaces=(" ", " ", "\u00a0", " ", ""))
+    new = list(
+        MentionReplacement(p=1.0, donors="any", adjust_case=False).fit([wrapped, other]).augment([wrapped, other])
+    )
+    assert [s.text for s in new] == ["severe\u00a0cough came", "he had joint pain today"]
+
+
 def test_mr_refuses_a_corpus_it_can_do_nothing_with() -> None:
     with pytest.raises(InputError, match="the corpus has no mentions, which mr needs"):
         MentionReplacement().fit([sentence("just words")])

@@ -17,6 +17,11 @@ CLITIC = re.compile(r"(?i)(?:n['’]t|['’](?:s|re|ve|ll|d|m))")  # noqa: RUF00
 _CLOSING = frozenset((",", ".", ";", ":", "!", "?", ")", "]", "}", "%", "...", "…", "»", "”", "’", "''"))  # noqa: RUF001
 _CLOSING |= frozenset("।॥،؛؟۔")  # of Indic and Arabic scripts  # noqa: RUF001
 _OPENING = frozenset(("(", "[", "{", "$", "£", "€", "«", "“", "‘", "``", "¿", "¡"))  # noqa: RUF001
+_PLACED = frozenset("„‚»“$£€")  # marks that open or close by what else is in the sentence  # noqa: RUF001
+_CURRENCIES = frozenset("$£€")
+_DIGIT = re.compile("[0-9]")
+_AFTER_QUOTES = frozenset((",", ".", ";", ":", "!", "?", ")"))
+_MILLIONS = re.compile(r"(?i)(?:mio|mrd|tsd|(?:mill?i|billi|trilli)(?:on|ard)\w*|tausend|thousand)\.?")
 # Han characters with their iteration marks, and kana.
 _UNSPACED_CLASS = r"\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _UNSPACED = re.compile(f"[{_UNSPACED_CLASS}]")
@@ -33,6 +38,7 @@ def infer_spaces(tokens: Sequence[str]) -> tuple[str, ...]:
     if _UNSPACED.search("".join(tokens)) and not any(len(token) > 1 and _UNSPACED.search(token) for token in tokens):
         spaces = ["" if _are_joined(*pair) else " " for pair in pairwise((*tokens, ""))]
     in_quotes = {'"': False, "'": False}
+    opening, others = _marks_by_place(tokens)
     for i, token in enumerate(tokens):
         printed = PRINTED_FORMS.get(token, token)
         if printed in in_quotes:
@@ -41,13 +47,43 @@ def infer_spaces(tokens: Sequence[str]) -> tuple[str, ...]:
                 spaces[i] = ""
             elif i:
                 spaces[i - 1] = ""
-        elif printed in _OPENING:
+        elif i in opening or (printed in _OPENING and i not in others):
             spaces[i] = ""
-        elif i and (printed in _CLOSING or CLITIC.fullmatch(token)):
+        elif i and (printed in _CLOSING or CLITIC.fullmatch(token) or (i in others and token not in _CURRENCIES)):
             spaces[i - 1] = ""
     if spaces:
         spaces[-1] = ""
     return tuple(spaces)
+
+
+def _marks_by_place(tokens: Sequence[str]) -> tuple[set[int], set[int]]:
+    """The indices of marks that open, and of those that do not, by what else is in the sentence: „so“, »so«, 5 €."""
+    opening: set[int] = set()
+    others: set[int] = set()
+    marks = _PLACED.intersection(tokens)
+    if not marks:
+        return opening, others
+    is_low = {"“": "„" in marks, "‘": "‚" in marks}  # noqa: RUF001
+    first = tokens.index("»") if "»" in marks else 0
+    is_turned = "»" in marks and "«" in tokens[first:] and "«" not in tokens[:first]
+    for i, mark in enumerate(tokens):
+        following = tokens[i + 1] if i + 1 < len(tokens) else "."
+        if mark in ("„", "‚") or (is_turned and mark == "»"):  # noqa: RUF001
+            opening.add(i)
+        elif (
+            is_low.get(mark)
+            or (is_turned and mark == "«")
+            or (mark == "“" and following in _AFTER_QUOTES)
+            or (mark in _CURRENCIES and _ends_with_amount(tokens[:i]) and not _DIGIT.search(following[:2]))
+        ):
+            others.add(i)
+    return opening, others
+
+
+def _ends_with_amount(tokens: Sequence[str]) -> bool:
+    """Whether tokens before a currency end with its amount: 5, 5.000,-, 3 Mio."""
+    last = tokens[-2] if len(tokens) > 1 and _MILLIONS.fullmatch(tokens[-1]) else tokens[-1] if tokens else ""
+    return bool(_DIGIT.search(last[-3:]))
 
 
 def _are_joined(left: str, right: str) -> bool:
@@ -140,6 +176,11 @@ def _boundary(left: str, right: str) -> tuple[str, str]:
 def continues_word(character: str) -> bool:
     """Return whether a character continues the word before it: word characters of scripts with spaces, and hyphens."""
     return character in _JOINING or (is_word_character(character) and not is_unspaced_script(character))
+
+
+def without_line_ends(spaces: Sequence[str]) -> tuple[str, ...]:
+    """White space with a space in place of each line end, for words that come to stand on another line."""
+    return tuple([" " if "\n" in space or "\r" in space else space for space in spaces])
 
 
 def stripped(text: str, spans: Iterable[Span]) -> tuple[Span, ...]:

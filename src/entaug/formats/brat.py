@@ -9,8 +9,9 @@ normalisations, notes, equivalences) with the first sentence that they refer to.
 if their sentences are unchanged and everything that they refer to is present. What is written is as brat writes it: no
 byte-order mark, line ends of one character in the ``.ann``, nothing behind the words of a mention.
 
-Each augmented sentence becomes a separate document; the file ``NAME.entaug.json`` holds its sentence offsets and
-provenance. brat ignores this file.
+The sentences that a method made of a document, one of each of its sentences, are a new document for each copy, with
+mentions alone: without relations, attributes or notes. The file ``NAME.entaug.json`` holds the offsets of its
+sentences and their provenance. brat ignores this file.
 """
 
 from __future__ import annotations

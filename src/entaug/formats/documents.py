@@ -124,7 +124,7 @@ class StandoffFormat(BufferedFormat):
         lost += [f"field {name!r} of mentions" for name in sorted(others)]
         lost += ["id"] * (sentence.id is not None and DOCUMENT not in sentence.fields and not self.writes_id(sentence))
         is_retokenised = not self.has_tokens and self.as_stored(sentence, dialect).tokens != sentence.tokens
-        return lost + ["tokens that are not spaCy's"] * is_retokenised
+        return lost + [f"tokens that are not spaCy's for {dialect.language!r}"] * is_retokenised
 
 
 class DocumentFormat(StandoffFormat):

@@ -222,8 +222,8 @@ def target(path: str | Path, format: str | None = None, like: CorpusFile | None 
         detected = getattr(like.dialect, "__dict__", {})
         if like.format.name == chosen.name:
             inherited = detected.keys() - given.keys() - {_EQUIVALENT.get(name) for name in given}
-        else:  # formats in which ids and text are optional write them where the source has them
-            inherited = {"ids", "texts"} & detected.keys() & vars(dialect).keys() - given.keys()
+        else:  # ids and text are written where the source has them, and read again as its texts are
+            inherited = {"ids", "texts", "language"} & detected.keys() & vars(dialect).keys() - given.keys()
         dialect = replace(dialect, **{name: detected[name] for name in inherited})
         dialect = chosen.prepared(dialect, like.beginning() if like.format.carries.columns else (), given)
     return CorpusFile(path, chosen, dialect)

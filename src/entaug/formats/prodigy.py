@@ -26,7 +26,7 @@ from entaug.errors import InputError, LossError
 from entaug.formats.base import ReadReport
 from entaug.formats.records import as_object, given_records, parse_json, peek_records, to_json
 from entaug.formats.spacy_base import printed_words
-from entaug.formats.text import CHAR_RANGES, CharMention, Document, UnitDetector, counter
+from entaug.formats.text import CHAR_RANGES, DOCUMENT, CharMention, Document, UnitDetector, counter
 from entaug.formats.text_records import TextLines, TextOptions, layout_text, parse_mention, token_spans
 from entaug.formats.token_records import add_other_fields, entity_fields, note_no_labels, pop_id, without
 
@@ -139,6 +139,7 @@ class Prodigy(TextLines):
     def lost(self, sentence: Sentence, dialect: ProdigyDialect) -> list[str]:
         names = {name for fields in entity_fields(sentence) for name in fields}.intersection(_OF_MENTION)
         lost = super().lost(sentence, dialect) + sorted(f"field {name!r} of mentions" for name in names)
+        lost += ["field 'relations'"] * (_is_part(sentence) and "relations" in sentence.fields)
         return lost + ["field 'answer'"] * _hides(sentence, dialect)
 
     def dump(self, sentence: Sentence, dialect: ProdigyDialect) -> str:
@@ -169,8 +170,14 @@ class Prodigy(TextLines):
             }
             for start, end, label, fields in words.mentions
         ]
-        add_other_fields(sentence, record, _OF_SOURCE, ("answer",) * _hides(sentence, dialect))
+        hidden = ("answer",) * _hides(sentence, dialect)
+        add_other_fields(sentence, record, _OF_SOURCE, hidden + _OF_SOURCE * _is_part(sentence))
         return to_json(record, sentence.key).decode() + "\n"
+
+
+def _is_part(sentence: Sentence) -> bool:
+    """Whether a sentence is one of several of a text, whose hashes and relations are not those of its own text."""
+    return DOCUMENT in sentence.fields
 
 
 def _hides(sentence: Sentence, dialect: ProdigyDialect) -> bool:

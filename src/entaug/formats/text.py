@@ -37,6 +37,7 @@ DOCUMENT = "_document"
 CHAR_RANGES = "_ranges"
 """Field of a mention with more ranges of characters than of tokens: its ranges, relative to the start of the sentence.
 """
+_MADE = "entaug"  # field of a text or sentence: its provenance
 NOT_IN_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """A character that XML has no place for."""
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
@@ -70,6 +71,7 @@ def join_sentences(sentences: Iterable[Sentence]) -> Document:
     fields: dict[str, Any] = {}
     document_id: str | None = None
     tokens: list[str] = []
+    sources: dict[str, None] = {}
     offset = 0
     for number, sentence in enumerate(sentences):
         origin, start = _origin(sentence)
@@ -86,11 +88,15 @@ def join_sentences(sentences: Iterable[Sentence]) -> Document:
             for name, value in sentence.fields.items()
             if name not in fields and name not in (BEFORE, DOCUMENT, ENTITY_FIELDS)
         }
+        if sentence.provenance is not None:
+            sources |= dict.fromkeys(sentence.provenance.sources)
         text, spans = place_tokens(sentence, offset)
         parts.append(text)
         tokens += sentence.tokens
         mentions += _char_mentions(sentence, spans, offset)
         offset += len(text)
+    if len(sources) > 1 and _MADE in fields:
+        fields[_MADE] = {**fields[_MADE], "sources": list(sources)}
     return Document("".join(parts), mentions, document_id, fields, tokens)
 
 
@@ -393,6 +399,13 @@ def _agrees(text: str, spans: Sequence[Span], words: str | None) -> bool:
     return letters in ("".join(p.split()) for p in (pieces, text[spans[0][0] : spans[-1][1]]))
 
 
+_IN_SENTENCES = frozenset(",;:")
+_BEFORE_WORDS = frozenset(("§", "§§"))
+# Abbreviations that spaCy's rules for German do not know: those that end no sentence, and those before numbers.
+_GERMAN_ABBREVIATIONS = frozenset("ABl Az BGBl GVBl RGBl Rn Rs Rz Slg st".split())
+_GERMAN_BEFORE_NUMBERS = frozenset(
+    "Abschn Alt Anh Anl Anm Art Aufl Buchst Einl Erw Erwgr Fn HS Hs Kap Tab Tz UAbs Unterabs Var Vorb Ziff".split()
+)
 _CACHED_WORDS = 1 << 18  # words whose tokens a tokeniser remembers
 _LONGEST_RUN = 256  # punctuation marks without a space that are tokenised at once
 _LONG_RUN = re.compile(rf"(?<![^\w\s])[^\w\s]{{{_LONGEST_RUN + 1},}}")
@@ -528,7 +541,7 @@ def _sentence_starts(tokens: Sequence[Span], document: Document, options: Segmen
 
 
 def _detect_sentences(tokens: Sequence[Span], text: str, language: str) -> Iterable[int]:
-    """The indices of the tokens that begin a sentence by the rules of spaCy."""
+    """The indices of the tokens that begin a sentence by the rules of spaCy, and by the marks and words around them."""
     nlp, sentencizer, doc_class = _load_pipeline(language)
     words = [text[start:end] for start, end in tokens]
     if sentencizer.punct_chars.isdisjoint(words[:-1]):
@@ -536,7 +549,34 @@ def _detect_sentences(tokens: Sequence[Span], text: str, language: str) -> Itera
     next_starts = [*(start for start, _ in tokens[1:]), len(text)]
     spaces = [end < next_start for (_, end), next_start in zip(tokens, next_starts, strict=True)]
     doc = sentencizer(doc_class(nlp.vocab, words=words, spaces=spaces))
-    return [i for i, is_start in enumerate(doc.to_array("SENT_START").tolist()) if is_start == 1]
+    found = [i for i, is_start in enumerate(doc.to_array("SENT_START").tolist()) if is_start == 1 and i]
+    starts = []
+    for i in found:
+        last = next(j for j in range(i - 1, -1, -1) if words[j] in sentencizer.punct_chars)
+        start = i  # spaCy leaves marks before the first word, as an opening bracket, to the sentence before
+        while start - 1 > last and (not spaces[start - 1] or words[start - 1] in _BEFORE_WORDS):
+            start -= 1
+        start = start if spaces[start - 1] else i
+        if _IN_SENTENCES.isdisjoint(words[last + 1 : start]) and not _is_abbreviated(words, spaces, last, i, language):
+            starts.append(start)
+    return starts
+
+
+def _is_abbreviated(words: Sequence[str], spaces: Sequence[bool], last: int, first: int, language: str) -> bool:
+    """Whether the mark at `last` ends an abbreviation, and not the sentence before the word at `first`."""
+    # English sentences do begin with small letters, as of "p53", and English is what corpora of papers are read with.
+    if language == "en" or words[last] != "." or not last or spaces[last - 1]:
+        return False
+    if words[first][0].islower():
+        return True
+    before = words[last - 1]
+    if language != "de" or not before[0].isalpha():
+        return False
+    if "." in before or before in _GERMAN_ABBREVIATIONS:
+        return True
+    is_code = before in ("f", "ff") and sum(map(str.isupper, words[first])) > 1  # §§ 1 ff. BGB
+    is_counted = before in _GERMAN_BEFORE_NUMBERS or before.endswith(("str", "Str"))
+    return is_code or (is_counted and words[first][0].isdigit())
 
 
 @cache
@@ -683,7 +723,12 @@ def _create_sentence(
     offset = spans[0][0]
     next_starts = [token_start for token_start, _ in spans[1:]]
     next_starts.append(tokens[end][0] if end < len(tokens) else len(text))
-    fields = {} if number else dict(document.fields)
+    # Each sentence of an augmented text is an augmented one.
+    fields = {
+        name: value
+        for name, value in document.fields.items()
+        if not number or (name == _MADE and isinstance(value, dict))
+    }
     if not number and offset:
         fields[BEFORE] = text[:offset]
     if count > 1:

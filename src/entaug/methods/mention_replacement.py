@@ -157,8 +157,10 @@ class MentionReplacement(Augmenter):
             )
 
     def notes(self) -> list[str]:
+        alone = dict.fromkeys(self._donors.nesting, " that holds no other")
         single = [
-            f"type {label} has only one distinct mention ({' '.join(words)!r}), which mr cannot replace"
+            f"type {label} has only one distinct mention{alone.get(label, '')} ({' '.join(words)!r}), "
+            "which mr cannot replace"
             for label, words in sorted(self.single_.items())
         ]
         return [*super().notes(), *map(str, self.coverage_), *single]

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from entaug.core.alignment import CorpusTokenizer, align_spaces
 from entaug.core.data import Sentence
 from entaug.core.mentions import Mention, sorted_mentions
-from entaug.core.spacing import PRINTED_FORMS, is_unspaced_script
+from entaug.core.spacing import PRINTED_FORMS, is_unspaced_script, without_line_ends
 from entaug.core.words import takes_an
 from entaug.files.mention_lists import MentionList
 from entaug.methods.shared.text_vectors import TextVectors
@@ -648,7 +648,7 @@ class TrainingDonors:
         mention = place.mention
         words = sentence.mention_tokens(mention)
         if sentence.spaces is not None and len(words) > 1:
-            between = sentence.spaces[mention.start : mention.end - 1]
+            between = without_line_ends(sentence.spaces[mention.start : mention.end - 1])
             self._spaces[words] = min(between, self._spaces.get(words, between))
         return words, (Mention(mention.label, ((0, len(words)),)), *[m.shift(-mention.start) for m in place.inner])
 
@@ -675,6 +675,11 @@ class TrainingDonors:
         return {
             label: [donor.words for donor in donors] for (label, all_), donors in self._donors.items() if len(all_) == 1
         }
+
+    @property
+    def nesting(self) -> set[str]:
+        """The labels of donors that hold other mentions."""
+        return {label for label, all_ in self._donors if len(all_) > 1}
 
     def size(self, place: Place) -> int:
         """The number of donors with the labels of a place, the mention itself included."""

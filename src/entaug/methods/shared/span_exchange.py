@@ -10,7 +10,7 @@ from entaug.core.alignment import detokenize
 from entaug.core.data import Sentence
 from entaug.core.edits import Edit
 from entaug.core.mentions import Mention, Span
-from entaug.core.spacing import infer_spaces, is_word_character
+from entaug.core.spacing import infer_spaces, is_word_character, without_line_ends
 from entaug.core.words import BRACKETS, is_unbalanced, is_word
 from entaug.methods.shared.text_vectors import TextVectors
 
@@ -31,7 +31,8 @@ def exchange_edit(
     new = tokens(frame, donor, removed, inserted) if tokens else donor.tokens[start:end]
     spaces = None
     if frame.spaces is not None:  # otherwise the spacing of the new sentence is unknown
-        spaces = (infer_spaces(donor.tokens) if donor.spaces is None else donor.spaces)[start : end - 1]
+        known = infer_spaces(donor.tokens) if donor.spaces is None else without_line_ends(donor.spaces)
+        spaces = known[start : end - 1]
     return Edit(*removed, tuple(new), mentions, spaces)
 
 
