@@ -12,7 +12,7 @@ from pathlib import Path, PurePath
 from typing import Any, ClassVar, Self
 
 from entaug.backends.language_check import LoadedModel, check_languages
-from entaug.backends.resolve import BACKENDS, STARTERS, is_starter_prepared, resolve
+from entaug.backends.resolve import BACKENDS, STARTERS, check_name, is_starter_prepared, resolve
 from entaug.config.params import Configurable, Parameter, parameters
 from entaug.config.registry import extra_of
 from entaug.core.data import Sentence
@@ -115,6 +115,13 @@ class Component(Configurable, _KnowsGivenParameters):
                 setattr(self, name, value)
                 self._set_by_preset.add(name)
         super().__post_init__()
+
+    def validate(self) -> None:
+        """Check all parameters, names of backends among them, without loading anything."""
+        super().validate()
+        for kind in self._backend_kinds:
+            if (value := getattr(self, kind)) not in (None, AUTO):
+                check_name(kind, value)
 
     def _parameters(self) -> tuple[Parameter, ...]:
         cls: Any = type(self)
