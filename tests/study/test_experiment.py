@@ -94,6 +94,8 @@ test = "{TEST}"
         (('name = "mr"', 'name = "mr"\np = 7'), "p = 7", "p must"),
         (('name = "mr"', 'name = "mr"\ncopies = 2'), "copies", "use ratios"),
         (('name = "mr"', 'name = "cr"\nencoder = "minilmm"'), "minilmm", "did you mean 'minilm'"),
+        (('name = "mr"', 'name = "bt"\ntranslator = "en-pt>pt-enn"'), "pt-enn", "did you mean 'pt-en'"),
+        (('name = "mr"', 'name = "mr"\nfilters = "consistency:tagger=linaer"'), "linaer", "did you mean 'linear'"),
         (('name = "mr"', 'name = "mr"\n[[methods]]\nname = "mr"'), "[[methods]]", "is there already"),
         (('name = "mr"', 'name = "mr"\nlabel = "gold"'), "label", "is there already"),
         (("test.conll", "tset.conll"), "test =", "there is no file"),

@@ -116,13 +116,6 @@ class Component(Configurable, _KnowsGivenParameters):
                 self._set_by_preset.add(name)
         super().__post_init__()
 
-    def validate(self) -> None:
-        """Check all parameters, names of backends among them, without loading anything."""
-        super().validate()
-        for kind in self._backend_kinds:
-            if (value := getattr(self, kind)) not in (None, AUTO):
-                check_name(kind, value)
-
     def _parameters(self) -> tuple[Parameter, ...]:
         cls: Any = type(self)
         return parameters(cls)
@@ -137,6 +130,10 @@ class Component(Configurable, _KnowsGivenParameters):
     def _uses_backend(self, kind: str) -> bool:
         """Whether the backend of a field is needed with the present parameters."""
         return True
+
+    def _named_backends(self, kind: str) -> Iterable[Any]:
+        """The backends, or their names, that the value of a field stands for."""
+        return [getattr(self, kind)]
 
     def _models(self) -> list[LoadedModel]:
         """The loaded models that read the text of the corpus as it is; what is trained on it from scratch is not."""
@@ -182,6 +179,18 @@ class Component(Configurable, _KnowsGivenParameters):
         return models
 
     # ------------------------------------------------------------------------------------------------------- for users
+
+    def check_backends(self) -> None:
+        """Check that the backends that are used may exist, without loading any.
+
+        Raises:
+            UnknownNameError: there is no backend of this name; the most similar name is suggested.
+            ParameterError: an object is no such backend.
+        """
+        for kind in filter(self._uses_backend, self._backend_kinds):
+            for backend in self._named_backends(kind):
+                if backend not in (None, AUTO):
+                    check_name(kind, backend)
 
     def check_languages(self, sentences: Iterable[Sentence]) -> None:
         """Check that the loaded models serve the language of a corpus.

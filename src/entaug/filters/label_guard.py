@@ -15,7 +15,7 @@ from itertools import groupby, pairwise
 
 from entaug.backends.language_check import LoadedModel, served_languages
 from entaug.backends.protocols import EntityRecognizer, Recognition, WordCases, match_case
-from entaug.backends.resolve import STARTERS, preparing_command, resolve, resolve_starter
+from entaug.backends.resolve import STARTERS, check_name, preparing_command, resolve, resolve_starter
 from entaug.core.data import Sentence
 from entaug.core.languages import LanguageProfile, language_name
 from entaug.core.mentions import Mention, Span
@@ -928,6 +928,12 @@ class LabelGuard(Filter):
     entity_recognizer: EntityRecognizer | str | None = AUTO
     word_cases_: WordCases | None = field(init=False, repr=False)
     entity_recognizer_: EntityRecognizer | None = field(init=False, repr=False)
+
+    def _check(self) -> None:
+        for kind in _CALLED:
+            value = getattr(self, kind)
+            if value is not None and value != AUTO:
+                check_name(kind, value)
 
     @property
     def uses_models(self) -> bool:

@@ -153,6 +153,12 @@ class Backtranslation(Augmenter):
     def _judges_changes(self) -> bool:
         return self.whole_sentence and self.check_translations
 
+    def _named_backends(self, kind: str) -> Iterable[Any]:
+        if kind != "translator":
+            return super()._named_backends(kind)
+        chains = _chains(self.translator) if isinstance(self.translator, str) else []
+        return [name for chain in chains for name in chain]
+
     def _models(self) -> list[LoadedModel]:
         option = self._option("translator")
         translators = [LoadedModel("translator", trip.forward, trip.forward, option) for trip in self.translator_]
@@ -418,20 +424,28 @@ class _Key(NamedTuple):
 def _round_trips(given: str | RoundTrip | Sequence[RoundTrip]) -> list[RoundTrip]:
     """Return the pairs of translators given by the parameter."""
     if isinstance(given, str):
-        return [_open_round_trip(part.strip()) for part in given.split(",")]
+        return [*map(_open_round_trip, _chains(given))]
     trips = [given] if isinstance(given, RoundTrip) else list(given)
     if not trips or not all(isinstance(trip, RoundTrip) for trip in trips):
         raise ParameterError(f"translator must be a name or RoundTrips, not {given!r}")
     return trips
 
 
-def _open_round_trip(name: str) -> RoundTrip:
-    names = _STARTER_PAIRS[name] if name in _STARTER_PAIRS else tuple(part.strip() for part in name.split(">"))
-    if len(names) < 2 or not all(names):
-        raise ParameterError(
-            f"translator {name!r} has no translator back",
-            remedy=f"join two names by >, or use one of: {', '.join(_STARTER_PAIRS)}",
-        )
+def _chains(given: str) -> list[tuple[str, ...]]:
+    """The names of the translators there and back, for each pivot."""
+    chains = []
+    for name in map(str.strip, given.split(",")):
+        names = _STARTER_PAIRS.get(name) or tuple(map(str.strip, name.split(">")))
+        if len(names) < 2 or not all(names):
+            raise ParameterError(
+                f"translator {name!r} has no translator back",
+                remedy=f"join two names by >, or use one of: {', '.join(_STARTER_PAIRS)}",
+            )
+        chains.append(names)
+    return chains
+
+
+def _open_round_trip(names: Sequence[str]) -> RoundTrip:
     *there, back = [resolve("translator", part) for part in names]
     return RoundTrip(there[0] if len(there) == 1 else ChainedTranslator(there), back)
 

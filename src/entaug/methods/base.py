@@ -181,7 +181,7 @@ def draw(method: Augmenter, drafts: Iterable[Draft]) -> None:
 
 
 def _checked_results(method: Augmenter, requests: Sequence[Request]) -> list[Sentence | Rejection]:
-    """What a method of another package returns: a sentence or a rejection for each request."""
+    """A method of another package returns a sentence or a rejection for each request."""
     remedy = "correct the method, or report it to its authors"
     with naming_faults(method, "method"):
         results: list[Any] = list(method.draft(requests))
@@ -598,6 +598,11 @@ class Augmenter(Component, abc.ABC):
             )
         self._is_fitted = True
         return self
+
+    def check_backends(self) -> None:
+        super().check_backends()
+        for filter_ in create_filters(self.filters):
+            filter_.check_backends()
 
     def hold_out(self, sentences: Iterable[Sentence]) -> bool:
         """Name the dev and test sentences, before `fit`, for methods that leave out what occurs in them.

@@ -16,6 +16,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -340,7 +341,7 @@ class _Execution:
             in_work.add(run.key)
             in_making.update(missing)
             with interrupts_blocked():
-                self.futures[pool.submit(with_plain_errors, execute_run, run)] = run, claim
+                self.futures[pool.submit(partial(with_plain_errors, execute_run), run)] = run, claim
         return is_shared
 
     def _take_finished(self) -> None:

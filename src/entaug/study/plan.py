@@ -338,7 +338,9 @@ class MethodPlan(_Table):
     def create(self, copies: int = 1, seed: int = 0) -> Augmenter:
         """Create the augmenter."""
         without_teacher = {"teacher": None} if self.is_unlabelled else {}
-        return create_augmenter(self.name, **self.params, **without_teacher, copies=copies, seed=seed)
+        augmenter = create_augmenter(self.name, **self.params, **without_teacher, copies=copies, seed=seed)
+        augmenter.check_backends()
+        return augmenter
 
     def _rules(self) -> Iterator[tuple[object, str, str, str]]:
         yield bool(self.name) == bool(self.combine), "name", "a method has either a name or combine", "give one of them"

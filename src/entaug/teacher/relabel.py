@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 from entaug.backends.component import Component
 from entaug.backends.language_check import note_on_encoder
 from entaug.backends.protocols import Tagger
-from entaug.backends.resolve import is_alias
+from entaug.backends.resolve import check_name, is_alias
 from entaug.config.params import Probability, construct, parameters, parse_assignments
 from entaug.core.data import Provenance, Sentence
 from entaug.core.mentions import Mention
@@ -166,6 +166,9 @@ class Relabeller(Component):
             params: dict[str, Any] = getattr(self.tagger, "get_params", dict)()
             name += f"({', '.join(f'{key}={value}' for key, value in params.items())})" if params else ""
         return _text_form(name, values)
+
+    def _check(self) -> None:
+        check_name("tagger", self.tagger)
 
     def _load(self) -> None:
         super()._load()

@@ -643,6 +643,7 @@ class TrainingDonors:
             }
             for structure, uses in self._uses.items()
         }
+        self.nesting = {label for label, all_ in self._donors if len(all_) > 1}  # of mentions that hold others
 
     def _content(self, sentence: Sentence, place: Place) -> _Content:
         mention = place.mention
@@ -675,11 +676,6 @@ class TrainingDonors:
         return {
             label: [donor.words for donor in donors] for (label, all_), donors in self._donors.items() if len(all_) == 1
         }
-
-    @property
-    def nesting(self) -> set[str]:
-        """The labels of donors that hold other mentions."""
-        return {label for label, all_ in self._donors if len(all_) > 1}
 
     def size(self, place: Place) -> int:
         """The number of donors with the labels of a place, the mention itself included."""
