@@ -18,7 +18,7 @@ from entaug.files.atomic import atomic_file
 from entaug.metrics.tables import as_markdown
 from entaug.report.markdown import report_parts
 from entaug.report.plan_tables import plan_tables
-from entaug.study.records import read_run_records, records_of
+from entaug.study.records import read_run_records
 from entaug.study.tables import TablePlan
 
 PAPERS = Path(__file__).parent / "papers"
@@ -60,21 +60,12 @@ def _twin(twin: str) -> str:
     lines = [f"<!-- twin: {twin} -->", ""]
     if file.is_file():
         records = read_run_records([file.parent])
-        lines += [f"Figures of {'a former' if _is_former(twin) else 'the'} twin, `{twin}.toml`:", ""]
+        lines += [f"Figures of the twin, `{twin}.toml`:", ""]
         for setting, tables in report_parts(records).tables.items():
             lines += [f"{setting}", "", as_markdown(tables).strip(), ""]
     else:
         lines += ["The twin has not been run yet, except for its smallest form.", ""]
     return "\n".join([*lines, "<!-- end -->", ""])
-
-
-def _is_former(twin: str) -> bool:
-    """Whether records are of an earlier form of a twin, with other corpora, sizes or seeds."""
-    plan = tomllib.loads((PAPERS / f"{twin}.toml").read_text(encoding="utf-8"))
-    sizes = {corpus["name"]: corpus.get("sizes") for corpus in plan["corpora"]}
-    records = records_of(PAPERS / twin)
-    known = (r.corpus in sizes and r.size in (sizes[r.corpus] or [r.size]) for r in records)
-    return not all(known) or {record.seed for record in records} != set(plan["seeds"])
 
 
 def main() -> None:
