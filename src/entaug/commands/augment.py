@@ -8,7 +8,6 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal, Unpack
 
-from entaug.backends.component import is_foreign
 from entaug.commands.command import Command, add_parameters, given_parameters
 from entaug.commands.options import (
     COMPUTING,
@@ -100,7 +99,7 @@ def _add_method_options(parser: argparse.ArgumentParser, argv: Sequence[str]) ->
         title = f"parameters of {cls.info.name} ({cls.info.long_name})"
     # --filter and --unlabelled may be repeated, and --teacher may lack a name: they are added separately.
     # A plug-in may have parameters with names of other options.
-    clashing = _clashing(parser, cls) if is_foreign(cls) else []
+    clashing = _clashing(parser, cls) if cls.is_foreign else []
     if clashing:
         title += f" (others in its text form: --method {methods}:{'=..., '.join(clashing)}=...)"
     without = ("filters", "teacher", "unlabelled", *clashing)

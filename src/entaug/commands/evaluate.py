@@ -15,7 +15,6 @@ from entaug.commands.command import Command
 from entaug.commands.options import COMPUTING, JSON, READING
 from entaug.core.data import Sentence
 from entaug.errors import InputError, ParameterError
-from entaug.formats import read
 from entaug.formats.exchange import CorpusData, takes_data
 from entaug.formats.file_job import FileJob, FileOptions, require_mentions
 from entaug.metrics.span_f1 import Scores, score, score_table
@@ -68,15 +67,15 @@ def evaluate(
         message = "give a file of predictions, or a tagger" + ("" if predicted is None else ", not both")
         raise ParameterError(message, remedy="for example `tagger=FOLDER`")
     job = FileJob(gold, **files)
-    gold_corpus = read(gold, job.from_format, repair=job.repair, **job.read_options)
+    gold_corpus = job.read_as_input(gold)
     require_mentions(gold_corpus, gold, "to score predictions by")
-    training = read(train, job.from_format, repair=job.repair, **job.read_options) if train is not None else None
+    training = job.read_as_input(train) if train is not None else None
     if predicted is None or Path(predicted, CONFIG_FILE).is_file():
         name = str(tagger) if predicted is None else str(Path(predicted).absolute())
         predictions: Sequence[Sentence] = load_trained_tagger(name, gold_corpus, report).predict(gold_corpus)
         return score(gold_corpus, predictions, training)
     try:
-        predictions = read(predicted, job.from_format, repair=job.repair, **job.read_options)
+        predictions = job.read_as_input(predicted)
     except InputError as error:
         if Path(predicted).is_dir():
             error.message += " and holds no tagger"

@@ -15,7 +15,6 @@ from entaug.core.data import Sentence
 from entaug.errors import ParameterError
 from entaug.files.streams import STDIN
 from entaug.filters import Filter, create_filters
-from entaug.formats import read
 from entaug.formats.file_job import LOSS_KINDS, FileJob, check_apart
 from entaug.formats.files import find_format
 
@@ -198,6 +197,6 @@ def read_unlabelled_options(args: argparse.Namespace) -> UnlabelledText:
         message = "unlabelled text is tokenised as the training file, which cannot be standard input then"
         raise ParameterError(message, remedy="save it to a file")
     job = FileJob(**read_options(args))
-    corpus = read(args.input, job.from_format, repair=job.repair, **job.read_options)
+    corpus = job.read_as_input(args.input)
     held_out: dict[str, Any] = {"held_out": args.held_out, "drop_held_out": args.drop_held_out}
     return read_unlabelled(args.unlabelled, corpus, **held_out, language=job.read_options.get("language"))

@@ -18,7 +18,6 @@ from entaug.core.data import Sentence
 from entaug.core.progress import Progress, no_progress
 from entaug.errors import InputError, LossError, ParameterError
 from entaug.files.atomic import check_new_folder, make_folder
-from entaug.formats import read
 from entaug.formats.exchange import CorpusData, CorpusFiles, takes_data
 from entaug.formats.file_job import FileJob, FileOptions, require_mentions
 from entaug.metrics.span_f1 import Scores, score
@@ -114,9 +113,9 @@ def train(
     config = config or TaggerTrainingConfig()
     job = FileJob(input, **files)
     tagger = TAGGERS[tagger]() if isinstance(tagger, str) else tagger
-    sentences = list(read(input, job.from_format, repair=job.repair, **job.read_options))
+    sentences = list(job.read_as_input(input))
     require_mentions(sentences, input)
-    dev_gold = None if dev is None else read(dev, job.from_format, repair=job.repair, **job.read_options)
+    dev_gold = None if dev is None else job.read_as_input(dev)
     gold, new = _split_by_provenance(sentences, config, str(input))
     known = {(sentence.tokens, sentence.mentions) for sentence in gold}
     for corpus in job.read(*augmented):

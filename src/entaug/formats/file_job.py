@@ -22,7 +22,7 @@ from entaug.files.streams import STDIN, as_path, is_special, is_stdout, rereadab
 from entaug.formats.base import ReadReport
 from entaug.formats.bookkeeping import BOOKKEEPING, note_on_bookkeeping
 from entaug.formats.corpus_file import CorpusFile
-from entaug.formats.files import open_file, read_each, target
+from entaug.formats.files import open_file, read, read_each, target
 
 LOSS_KINDS = ("id", "text", "column", "field", "tokens", "trees", "place")
 """Kinds of content that some formats cannot store."""
@@ -138,6 +138,10 @@ class FileJob:
             return replace(target_file, dialect=replace(dialect, annotations="predictions"))
         return target_file
 
+    def read_as_input(self, path: str | Path) -> Corpus:
+        """Read the input, or a file that has all its options."""
+        return read(path, self.from_format, repair=self.repair, **self.read_options)
+
     def read(self, *paths: str | Path) -> list[Corpus]:
         """Read files that go with the input, by the options of the input."""
         return read_each(paths, self.from_format, repair=self.repair, beside=True, **self.read_options)
@@ -231,11 +235,11 @@ def check_output(output: str | Path, input: str | Path, *, force: bool, folders:
 def check_apart(outputs: Iterable[str | Path | None], inputs: Iterable[str | Path | None]) -> None:
     """Check, before any work, that no output would replace an input."""
     written = [as_path(given) for given in outputs if given is not None and not is_stdout(given)]
-    for read in (Path(given) for given in inputs if given is not None and str(given) != STDIN):
+    for source in (Path(given) for given in inputs if given is not None and str(given) != STDIN):
         for path in (part for output in written for part in (output, *partial_paths(output))):
-            is_same = path.exists() and read.exists() and path.samefile(read)
-            is_inside = read.is_dir() and path.resolve().is_relative_to(read.resolve())
-            if is_same or is_inside or (path.is_dir() and read.resolve().is_relative_to(path.resolve())):
+            is_same = path.exists() and source.exists() and path.samefile(source)
+            is_inside = source.is_dir() and path.resolve().is_relative_to(source.resolve())
+            if is_same or is_inside or (path.is_dir() and source.resolve().is_relative_to(path.resolve())):
                 relation = "is" if is_same else "is inside" if is_inside else "contains"
                 message = f"{relation} an input; inputs are never overwritten"
                 raise OutputError(message, path=str(path), remedy="name another output")

@@ -25,7 +25,6 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol, Unpack
 
 from entaug._version import __version__
-from entaug.backends.component import is_foreign
 from entaug.backends.instruct import Usage
 from entaug.backends.processes import Workers, check_jobs, number_of_processes
 from entaug.config.params import parameters
@@ -527,7 +526,7 @@ def _shared_copy(augmenter: Augmenter | CombinedAugmenter, packed: bytes | Excep
     if isinstance(packed, Exception):
         message = f"{augmenter.name} cannot be sent to other processes ({packed})"
         remedy = "give its models by name"
-        if any(is_foreign(type(method)) for method in augmenter.augmenters):
+        if any(method.is_foreign for method in augmenter.augmenters):
             remedy += ", or let its class make what cannot be sent in `_load` or `_fit`, which each process calls"
         raise ParameterError(message, parameter="jobs", remedy=remedy) from packed
     for model in instruct_models(augmenter):

@@ -17,8 +17,12 @@ if TYPE_CHECKING:
     from entaug.methods.base import Augmenter
 
 
+def _own_long_names() -> dict[str, str]:
+    return {"pseudo-labels": "selftrain", **{METHODS[name].info.long_name: name for name in METHODS.built_in}}
+
+
 def _long_names() -> dict[str, str]:
-    names = {"pseudo-labels": "selftrain"}
+    names = _own_long_names()
     for name, cls in METHODS.usable().items():
         names.setdefault(cls.info.long_name, name)  # a plug-in takes no name of ours
     return names
@@ -35,8 +39,7 @@ def _check_method(name: str, cls: object) -> None:
         raise TypeError(f"it is not a subclass of Augmenter with the name {name!r}")
     if all(getattr(cls, one) is getattr(Augmenter, one) for one in ("_rewrite", "_rewrite_batch", "draft")):
         raise TypeError("it has neither a method _rewrite nor _rewrite_batch")
-    long_names = {METHODS[ours].info.long_name: ours for ours in METHODS.built_in}
-    if name in long_names:
+    if name in (long_names := _own_long_names()):
         raise TypeError(f"{name} is the long name of {long_names[name]}")
     check_declaration(cls)
 

@@ -222,14 +222,14 @@ def read_run_records(paths: Iterable[str | Path]) -> list[RunRecord]:
     """
     records: dict[Any, RunRecord] = {}
     for path in paths:
-        for record in _pooled_folds(itertools.chain.from_iterable(map(_by_test, records_of(path)))):
+        for record in _pooled_folds(itertools.chain.from_iterable(map(_by_test, _records_of(path)))):
             # Arms, methods and corpora may share a run, each under its own labels.
             records.pop((record.key, *record.labels), None)
             records[record.key, *record.labels] = record
     return list(records.values())
 
 
-def records_of(path: str | Path) -> list[RunRecord]:
+def _records_of(path: str | Path) -> list[RunRecord]:
     """The records of a file, or of that of a folder, one for each line."""
     return [record for record, _ in lines_of(path)]
 
