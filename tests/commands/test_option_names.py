@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 from pathlib import Path
 
@@ -55,6 +56,8 @@ def test_no_message_of_the_library_names_an_option() -> None:
         ("convert", "`write_options={'ids': True}`", False, "--to-layout ids=true"),
         ("convert", "`write_options={'provenance': True}`", False, "--provenance"),
         ("convert", "`names='O,B-PER'`", False, "--layout names=O,B-PER"),
+        ("convert", "`words='My words'`", False, "--layout 'words=My words'"),
+        ("convert", "`token_column='My words'`", False, "--token-column 'My words'"),
         ("convert", "`question='{text}'`", False, "--layout question={text}"),
         ("convert", "`encoder=NAME`, `gold`, ``quoted``, `it's`", False, "`encoder=NAME`, `gold`, ``quoted``, `it's`"),
         ("augment", "`mentions='spans'`", False, "--layout mentions=spans"),
@@ -91,3 +94,6 @@ def test_the_same_error_in_python_and_in_the_program(tmp_path: Path, capsys: pyt
         entaug.convert(nested, bad)
     assert main(["check", str(bad), "--scheme", "IOB2"]) == 1
     assert "--repair" in capsys.readouterr().out
+    assert main(["check", str(bad), "--scheme", "IOB2", "--json"]) == 1
+    [told] = json.loads(capsys.readouterr().out)["errors"]
+    assert told.endswith("pass --repair to start a mention there")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import re
+import shlex
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -40,7 +42,7 @@ def with_options(text: str, *, writes: bool = False) -> str:
         layout = "to_layout" if writes else "layout"
         is_of_format = value is not None and name not in _own_options and is_option(name)
         if is_of_format and layout in _actions:  # a command may have another option of that name
-            return f"--{layout.replace('_', '-')} {name}={_plain(value)}"
+            return f"--{layout.replace('_', '-')} {_plain(f'{name}={value}')}"
         for dest in (f"{'to' if writes else 'from'}_{name}", name):
             if (action := _actions.get(dest)) and not is_of_format:
                 is_flag = value is None or action.nargs == 0
@@ -54,8 +56,9 @@ def with_options(text: str, *, writes: bool = False) -> str:
 
 def _plain(value: str) -> str:
     """A value of Python as it is given to an option."""
-    value = {"True": "true", "False": "false"}.get(value, value)
-    return re.sub("""^\\[|]$|['"]|(?<=,) """, "", value)
+    value = re.sub("""(?<==)\\[|^\\[|]$|['"]|(?<=,) """, "", value)
+    value = re.sub("(?:^|(?<==))(True|False)$", lambda match: match[0].lower(), value)
+    return shlex.quote(value) if " " in value else value
 
 
 def print_message(text: str) -> None:
@@ -64,8 +67,18 @@ def print_message(text: str) -> None:
 
 
 def print_json(value: Any, *, to_stderr: bool = False) -> None:
-    """Print a value as JSON."""
-    (sys.stderr if to_stderr else sys.stdout).write(json_text(value, indent=True) + "\n")
+    """Print a value as JSON; its notes and errors name options of the program."""
+    record = json.loads(json_text(value))
+    if isinstance(record, dict):
+        record |= {name: _told(record[name]) for name in ("notes", "errors") if name in record}
+    (sys.stderr if to_stderr else sys.stdout).write(json_text(record, indent=True) + "\n")
+
+
+def _told(messages: Any) -> Any:
+    """Messages of the library, or numbers by message, as the program prints them."""
+    if isinstance(messages, Mapping):
+        return {with_options(message): number for message, number in messages.items()}
+    return [with_options(message) for message in messages]
 
 
 def print_note(note: str) -> None:
