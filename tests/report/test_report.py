@@ -190,9 +190,7 @@ def test_several_amounts_and_the_one_that_dev_chose(tmp_path: Path) -> None:
 def compared(*gains: tuple[str, float, int, float]) -> list[ArmResult]:
     """Arms with a gain in points, a number of seeds and a half-width of the interval."""
     return [
-        ArmResult(
-            Arm(name, 1.0), (), None, Difference(gain / 100, (gain - w) / 100, (gain + w) / 100, n, 1000), 0.5, ()
-        )
+        ArmResult(Arm(name, 1.0), (), None, Difference(gain / 100, (gain - w) / 100, (gain + w) / 100, n, 1000), (), ())
         for name, gain, n, w in gains
     ]
 

@@ -64,9 +64,8 @@ class ArmResult:
     records: tuple[RunRecord, ...]
     gain_over_gold: float | None
     difference: Difference | None
-    base_f1: float | None
+    baseline: tuple[RunRecord, ...]  # gold alone at equal steps, of the seeds that the difference is over
     notes: tuple[str, ...]
-    compared: int = 0  # the seeds of the difference
     missing: tuple[_Seed, ...] = ()  # of those that the plan has, or that others have
 
     @property
@@ -83,7 +82,7 @@ class ArmResult:
     @property
     def f1(self) -> float:
         """Mean micro-F1 of the runs."""
-        return fmean(record.test.micro.f1 for record in self.records)
+        return mean_f1(self.records)
 
     @property
     def is_searched(self) -> bool:
@@ -194,8 +193,8 @@ def _compare(records: Sequence[RunRecord], planned: Mapping[Arm, set[_Seed]], sa
         is_teacher = any(run.is_teacher for run in runs.values())
         if arm.name not in BASELINES and not is_teacher and not any(run.new for run in runs.values()):
             notes.append("made no new sentence")
-        gain = difference = base_f1 = None
-        compared = 0
+        gain = difference = None
+        baseline: tuple[RunRecord, ...] = ()
         if arm.name != GOLD and (shared := runs.keys() & gold.keys()):
             gain = fmean(runs[seed].test.micro.f1 - gold[seed].test.micro.f1 for seed in shared)
         if is_teacher:
@@ -204,14 +203,19 @@ def _compare(records: Sequence[RunRecord], planned: Mapping[Arm, set[_Seed]], sa
             # Where the plan fixes the steps, gold alone is gold at equal steps.
             base = {seed: run for seed, run in gold.items() if seed in runs and run.steps == runs[seed].steps}
             base |= arms.get(Arm(GOLD_STEPS, arm.ratio), {})
-            difference, base_f1, compared, problems = _difference(runs, base, samples)
+            difference, baseline, problems = _difference(runs, base, samples)
             # What was tried on dev and not chosen needs no run to compare with.
             not_chosen = all(run.search != "list" and not run.chosen for run in runs.values())
             notes += [] if not_chosen and difference is None else problems
         ordered = tuple(runs[seed] for seed in sorted(runs, key=_seed_order))
         missing = tuple(sorted(planned[arm] - runs.keys(), key=_seed_order))
-        results.append(ArmResult(arm, ordered, gain, difference, base_f1, tuple(notes), compared, missing))
+        results.append(ArmResult(arm, ordered, gain, difference, baseline, tuple(notes), missing))
     return results
+
+
+def mean_f1(records: Iterable[RunRecord]) -> float:
+    """Mean micro-F1 of runs."""
+    return fmean(record.test.micro.f1 for record in records)
 
 
 def seed_names(seeds: Iterable[_Seed]) -> str:
@@ -227,18 +231,17 @@ def _seed_order(seed: _Seed) -> tuple[int, int]:
 
 def _difference(
     runs: Mapping[_Seed, RunRecord], base: Mapping[_Seed, RunRecord], samples: int
-) -> tuple[Difference | None, float | None, int, list[str]]:
-    """The difference from ``gold-steps`` over seeds with equal steps, what it is over, these seeds, and problems."""
+) -> tuple[Difference | None, tuple[RunRecord, ...], list[str]]:
+    """The difference from ``gold-steps`` over seeds with equal steps, the runs that it is over, and problems."""
     shared = sorted(runs.keys() & base.keys(), key=_seed_order)
     comparable = [seed for seed in shared if runs[seed].steps == base[seed].steps]
     if not comparable:
         problem = "gold-steps took another number of steps" if shared else "no gold-steps run to compare with"
-        return None, None, 0, [problem]
+        return None, (), [problem]
     notes = [] if len(comparable) == len(runs) else [f"compared on {len(comparable)} of {len(runs)} seeds"]
     environments = (of[seed].environment for of in (runs, base) for seed in comparable)
     if devices := several_values(environments).get("device"):
         notes.append(f"compared between devices, {' and '.join(devices)}: part of a difference may be theirs")
     sentences = ([of[seed].test.sentences for seed in comparable] for of in (runs, base))
-    base_f1 = fmean(base[seed].test.micro.f1 for seed in comparable)
-    draws = [draw for draw, _ in comparable]
-    return paired_bootstrap(*sentences, samples=samples, draws=draws), base_f1, len(comparable), notes
+    difference = paired_bootstrap(*sentences, samples=samples, draws=[draw for draw, _ in comparable])
+    return difference, tuple(base[seed] for seed in comparable), notes

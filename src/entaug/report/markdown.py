@@ -14,7 +14,7 @@ from entaug.errors import InputError
 from entaug.metrics.significance import ONE_SEED, Difference, mean_interval
 from entaug.metrics.span_f1 import ERROR_KINDS, MatchCounts, Scores
 from entaug.metrics.tables import Block, Heading, Table, as_markdown
-from entaug.report.comparison import GOLD, GOLD_STEPS, Arm, ArmResult, Setting, compare_arms, seed_names
+from entaug.report.comparison import GOLD, GOLD_STEPS, Arm, ArmResult, Setting, compare_arms, mean_f1, seed_names
 from entaug.report.plan_tables import plan_tables
 from entaug.study.planned import KnownPlan
 from entaug.study.records import BASELINES, Place, RunRecord
@@ -192,7 +192,7 @@ def _summary(results: Results) -> list[Block]:
 
 def _gain(result: ArmResult, difference: Difference) -> str:
     """The gain with its sign, and the seeds that it is of where some are missing."""
-    seeds = _seeds(result.compared, result)
+    seeds = _seeds(len(result.baseline), result)
     sign = "" if seeds and difference.verdict == ONE_SEED else f" {_SIGNS[difference.verdict]}"
     return f"{_points(difference.gain)}{sign}{seeds}"
 
@@ -239,7 +239,7 @@ def _arm_table(arms: Sequence[ArmResult]) -> Table:
                 _mean_and_deviation([record.test.macro for record in result.records]),
                 "-" if result.gain_over_gold is None else _points(result.gain_over_gold),
                 _points(difference.gain) if difference else "-",
-                _relative(difference.gain, result.base_f1) if difference else "-",
+                _relative(difference.gain, mean_f1(result.baseline)) if difference else "-",
                 _interval(difference) if difference else "-",
                 _probability(difference.p_value) if difference else "-",
                 "; ".join(filter(None, [*verdict, result.lacking, *result.notes])) or "-",
@@ -272,7 +272,7 @@ def _shortages(results: Results) -> list[Block]:
     return [Heading("Fewer sentences than asked"), f"Less than three quarters of what the ratio asks; {reason}:", lines]
 
 
-def _relative(gain: float, base: float | None) -> str:
+def _relative(gain: float, base: float) -> str:
     """The gain in per cent of the F1 that it is over."""
     return f"{100 * gain / base:+.1f} %" if base else "-"
 
@@ -463,7 +463,7 @@ def recommend(results: Results) -> list[str]:
         if gains:
             result, best = max(gains, key=lambda pair: pair[1].gain)
             interval = f"{_points(best.gain)} F1, {_points(best.low)} to {_points(best.high)}"
-            where[f"Use {result.arm}"].append(f"{setting} ({interval}){_seeds(result.compared, result)}")
+            where[f"Use {result.arm}"].append(f"{setting} ({interval}){_seeds(len(result.baseline), result)}")
         elif methods and _is_undecided([difference for _, difference in methods]):
             where["Run three seeds before you choose"].append(str(setting))
         else:
