@@ -188,7 +188,7 @@ class Half:
 @pytest.mark.parametrize(
     ("place", "message"),
     [
-        ("test_foreign_code:Half", r"\(test_foreign_code.Half\) is no ConstituencyParser: it lacks parse"),
+        ("test_foreign_code:Half", r"\(test_foreign_code.Half\) is not a ConstituencyParser: it lacks parse"),
         ("builtins:open", r"cannot be created \(TypeError: "),
     ],
 )

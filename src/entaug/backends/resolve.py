@@ -150,9 +150,7 @@ def check_name(name_of_kind: str, value: Any) -> bool:
     """Check that a value may be a backend, without importing libraries or looking at files."""
     kind = BACKENDS[name_of_kind]
     if not isinstance(value, str | Path):
-        if not isinstance(value, kind.protocols):
-            names = " or ".join(protocol.__name__ for protocol in kind.protocols)
-            raise ParameterError(f"{value!r} is not a {kind.name}: it lacks a method of {names}", parameter=kind.name)
+        _check_protocol(kind, value, repr(value))
         return True
     name = str(value)
     alias, argument = kind.split(name)
@@ -211,17 +209,22 @@ def _of_another_package(kind: BackendKind, alias: str, argument: str) -> Any:
             raise
         reason = f"{type(error).__name__}: {one_line(error)}"
         raise ParameterError(f"{name} cannot be created ({reason})", parameter=kind.name) from error
-    if not isinstance(made, kind.protocols):
-        names = " or ".join(protocol.__name__ for protocol in kind.protocols)
-        lacking = min((_lacking(protocol, made) for protocol in kind.protocols), key=len)
-        raise ParameterError(f"{name} is no {names}: it lacks {', '.join(lacking)}", parameter=kind.name)
+    _check_protocol(kind, made, name)
     return made
 
 
-def _lacking(protocol: type, value: object) -> list[str]:
-    """The methods and attributes of a protocol that an object lacks."""
-    members = {name for base in protocol.__mro__ if base not in (object, Protocol) for name in vars(base)}
-    return sorted(name for name in members if not name.startswith("_") and not hasattr(value, name))
+def _check_protocol(kind: BackendKind, value: object, name: str) -> None:
+    """Raise ParameterError with the methods and attributes that an object lacks."""
+    if isinstance(value, kind.protocols):
+        return
+
+    def lacking(protocol: type) -> list[str]:
+        members = {name for base in protocol.__mro__ if base not in (object, Protocol) for name in vars(base)}
+        return sorted(name for name in members if not name.startswith("_") and not hasattr(value, name))
+
+    names = " or ".join(protocol.__name__ for protocol in kind.protocols)
+    missing = ", ".join(min(map(lacking, kind.protocols), key=len))
+    raise ParameterError(f"{name} is not a {names}: it lacks {missing}", parameter=kind.name)
 
 
 @contextmanager
