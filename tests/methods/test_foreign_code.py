@@ -188,7 +188,7 @@ class Half:
 @pytest.mark.parametrize(
     ("place", "message"),
     [
-        ("test_foreign_code:Half", r"\(test_foreign_code.Half\) is not a ConstituencyParser: it lacks parse"),
+        ("test_foreign_code:Half", r"\(test_foreign_code.Half\) is not a constituency_parser: it lacks parse \(ConstituencyParser\)"),
         ("builtins:open", r"cannot be created \(TypeError: "),
     ],
 )

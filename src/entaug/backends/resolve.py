@@ -224,7 +224,7 @@ def _check_protocol(kind: BackendKind, value: object, name: str) -> None:
 
     names = " or ".join(protocol.__name__ for protocol in kind.protocols)
     missing = ", ".join(min(map(lacking, kind.protocols), key=len))
-    raise ParameterError(f"{name} is not a {names}: it lacks {missing}", parameter=kind.name)
+    raise ParameterError(f"{name} is not a {kind.name}: it lacks {missing} ({names})", parameter=kind.name)
 
 
 @contextmanager
