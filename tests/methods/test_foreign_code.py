@@ -188,7 +188,10 @@ class Half:
 @pytest.mark.parametrize(
     ("place", "message"),
     [
-        ("test_foreign_code:Half", r"\(test_foreign_code.Half\) is not a constituency_parser: it lacks parse \(ConstituencyParser\)"),
+        (
+            "test_foreign_code:Half",
+            r"\(test_foreign_code.Half\) is not a constituency_parser: it lacks parse \(ConstituencyParser\)",
+        ),
         ("builtins:open", r"cannot be created \(TypeError: "),
     ],
 )
