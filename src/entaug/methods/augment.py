@@ -316,7 +316,8 @@ class Work:
 
 def files_of(augmenter: Any) -> Iterator[str | None]:
     """The files that methods read besides the corpus, which are no outputs: lists of mentions and prompts."""
-    for method in augmenters_of(augmenter):
+    methods: Iterable[Any] = augmenters_of(augmenter)
+    for method in methods:
         # `mentions` of another method is no list.
         cls: Any = type(method)
         files = {parameter.name for parameter in parameters(cls) if "relative" in parameter.metadata}
