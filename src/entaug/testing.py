@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 from unittest.mock import patch
@@ -44,11 +45,11 @@ def check_plugin(part: Augmenter | Filter | BaseFormat, corpus: Iterable[Any] | 
 
     All: it is declared as a plug-in must be, and its name is free; another object with its parameters has the same
     parameters; it changes neither these nor sentences; what comes of a sentence is the same in a second call, for the
-    sentence alone, after a second `fit`, for another object, and in another process, where sets have another order; it
+    sentence alone, after a second ``fit``, for another object, and in another process, where sets have another order; it
     draws no global random numbers.
 
     A method: it makes sentences; what its `MethodInfo` says that it keeps is kept; labels are those of the corpus;
-    another seed gives other sentences, unless ``draws=False``; it works without `fit`, unless ``needs_fit=True``.
+    another seed gives other sentences, unless ``draws=False``; it works without ``fit``, unless ``needs_fit=True``.
 
     A filter: its reasons are in `Filter.reasons`; it works without a source, unless `Filter.needs_source`.
 
@@ -257,10 +258,8 @@ def _check_method(method: Augmenter, gold: Sequence[Sentence], _: Sequence[Any],
     values = _values_of(method)
     if method.info.draws:
         other = type(method)(**{**values, "seed": method.seed + 1}).fit(gold)
-        made = _sentences_made(other, gold)
-        if {key: [*map(str, own)] for key, own in made.items()} == {
-            key: [*map(str, own)] for key, own in results.items()
-        }:
+        one, two = ([*map(str, chain(*made.values()))] for made in (results, _sentences_made(other, gold)))
+        if one == two:
             remedy = "draw from `rng`, or say draws=False in its MethodInfo"
             raise _broken(method, "another seed gives the same sentences", remedy)
     if not (method.info.needs_fit or method.filters or method.teacher or method.uses_guard):
