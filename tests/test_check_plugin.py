@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import random
+import sys
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import pytest
@@ -148,6 +150,13 @@ def test_declarations_are_checked() -> None:
         entaug.check_plugin(Taken())
     with pytest.raises(ParameterError, match=r"^expected a method, a filter or a format, not .*Faulty.*Faulty\(\)\)$"):
         entaug.check_plugin(Faulty)  # type: ignore[arg-type]
+
+
+def test_what_other_processes_cannot_import_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    here = type("Here", (Faulty,), {"__module__": "only_here", "__annotations__": {}})
+    monkeypatch.setitem(sys.modules, "only_here", SimpleNamespace(Here=here))
+    with pytest.raises(EntaugError, match=r"fails in another process \(ModuleNotFoundError: .*; define its class"):
+        entaug.check_plugin(here(), GOLD)
 
 
 @dataclass(kw_only=True, eq=False)

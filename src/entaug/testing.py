@@ -45,8 +45,8 @@ def check_plugin(part: Augmenter | Filter | BaseFormat, corpus: Iterable[Any] | 
 
     All: it is declared as a plug-in must be, and its name is free; another object with its parameters has the same
     parameters; it changes neither these nor sentences; what comes of a sentence is the same in a second call, for the
-    sentence alone, after a second ``fit``, for another object, and in another process, where sets have another order; it
-    draws no global random numbers.
+    sentence alone, after a second ``fit``, for another object, and in another process, where sets have another order;
+    it draws no global random numbers.
 
     A method: it makes sentences; what its `MethodInfo` says that it keeps is kept; labels are those of the corpus;
     another seed gives other sentences, unless ``draws=False``; it works without ``fit``, unless ``needs_fit=True``.
