@@ -22,7 +22,7 @@ FLOORS = (
     ("taggers", "teacher", "filters"),
     ("methods",),
     ("study", "report", "serving"),
-    ("commands",),
+    ("commands", "testing"),
     ("__init__", "__main__"),
 )
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}

@@ -35,6 +35,7 @@ from .methods.online import OnlineDataset
 from .metrics.span_f1 import score
 from .study.advise import advise
 from .study.auto import auto
+from .testing import check_plugin
 
 __all__ = [
     "Corpus",
@@ -50,6 +51,7 @@ __all__ = [
     "augment_file",
     "auto",
     "check",
+    "check_plugin",
     "convert",
     "create_augmenter",
     "evaluate",

@@ -78,6 +78,18 @@ def test_a_wrong_value_fails_in_the_constructor_and_says_what_is_expected(name: 
     assert caught.value.parameter == name
 
 
+def test_an_invalid_default_is_told_as_that_of_its_class() -> None:
+    @dataclass(kw_only=True)
+    class Other(Configurable):
+        p: Probability = 2
+
+    told = r"^p must be a number from 0 to 1, not 2, which is the default of .*Other; give another value, or correct"
+    with pytest.raises(ParameterError, match=told):
+        Other()
+    with pytest.raises(ParameterError, match=r"^p must be a number from 0 to 1, not 3$"):
+        Other(p=3)
+
+
 @pytest.mark.parametrize(
     ("name", "text", "value"),
     [

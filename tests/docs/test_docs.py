@@ -7,8 +7,8 @@ import doctest
 import re
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -132,13 +132,12 @@ def example(part: str) -> str:
     return match[1]
 
 
-def test_the_worked_example_works(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_worked_example_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The class and test of CONTRIBUTING.md run as they stand, the doctest too, and pass the conformance suite."""
-    module = ModuleType("entaug_example")
-    module.__dict__["__name__"] = "entaug_example"
-    monkeypatch.setitem(sys.modules, "entaug_example", module)
+    (tmp_path / "entaug_example.py").write_text(example("class"), "utf-8")  # other processes import it, too
+    monkeypatch.syspath_prepend(tmp_path)
+    module = import_module("entaug_example")
     monkeypatch.setitem(sys.modules, "entaug.methods.deletion", module)
-    exec(compile(example("class"), "CONTRIBUTING.md", "exec"), module.__dict__)  # noqa: S102
     exec(compile(example("test"), "CONTRIBUTING.md", "exec"), module.__dict__)  # noqa: S102
     tests = [name for name in vars(module) if name.startswith("test_")]
     assert tests
@@ -155,8 +154,7 @@ def test_the_worked_example_works(monkeypatch: pytest.MonkeyPatch) -> None:
     assert dataclasses.is_dataclass(cls)
     suite.test_constructor_loads_nothing_and_parameters_make_it_again("wd")
     suite.test_output_is_new_valid_and_signed("wd")
-    suite.test_keeps_what_it_says_it_keeps("wd")
-    suite.test_neither_batches_nor_order_nor_company_change_what_is_made("wd", monkeypatch)
+    suite.test_keeps_the_rules("wd")
     suite.test_bad_parameters_are_refused_before_any_work("wd")
     suite.test_draws_anew_each_epoch_on_line("wd")
 

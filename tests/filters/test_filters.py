@@ -304,6 +304,12 @@ def test_declares_itself(name: str) -> None:
 
 
 @ALL
+def test_keeps_the_rules(name: str) -> None:
+    without_models = {"word_cases": None, "entity_recognizer": None} if name == "guard" else {}
+    entaug.check_plugin(MADE[name](**without_models))
+
+
+@ALL
 @settings(max_examples=examples(60))
 @given(data=st.data())
 def test_a_verdict_depends_on_the_sentence_and_its_source_alone(name: str, data: st.DataObject) -> None:

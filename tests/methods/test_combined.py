@@ -22,6 +22,8 @@ GOLD = [
     Sentence("Cy Dee left old Rome today".split(), [Mention("PER", [(0, 2)])], id="b"),
 ]
 
+CLASS = r"expected an augmenter, not the class MentionReplacement; create one: MentionReplacement\(\)$"
+
 
 def settings(augmenter: Augmenter | CombinedAugmenter) -> list[tuple[str, int, int]]:
     return [(one.name, one.copies, one.seed) for one in augmenter.augmenters]
@@ -53,6 +55,10 @@ def test_text_form(text: str, expected: list[tuple[str, int, int]]) -> None:
         (lambda: parse_methods("mr:copies=none"), ParameterError, "copies must be an integer from 1 to 10000"),
         (lambda: parse_methods("mr+sis", inside_mentions=True), UnknownNameError, "parameter of mr: 'inside_mentions'"),
         (lambda: parse_methods("mr+mr"), ParameterError, "mr occurs twice with the same seed"),
+        (lambda: entaug.augment(GOLD, MentionReplacement), ParameterError, CLASS),  # type: ignore[arg-type]
+        (lambda: entaug.augment(GOLD, [MentionReplacement]), ParameterError, CLASS),  # type: ignore[list-item]
+        (lambda: entaug.augment(GOLD, ["mr", 3]), ParameterError, "not 3; create one: entaug.create_augmenter"),  # type: ignore[list-item]
+        (lambda: augment_file("a.conll", "b.conll", MentionReplacement), ParameterError, CLASS),  # type: ignore[arg-type]
         (lambda: list(parse_methods("sis+mr").augment(GOLD)), ParameterError, "mr is not fitted"),
     ],
 )
@@ -95,8 +101,11 @@ def test_augment_in_one_line() -> None:
     expected = list(MentionReplacement(copies=2, seed=1).fit(GOLD).augment(GOLD))
     assert list(entaug.augment(GOLD, "mr", copies=2, seed=1)) == expected
     assert list(entaug.augment(iter(GOLD), MentionReplacement(copies=2, seed=1))) == expected
+    assert list(entaug.augment(GOLD, parse_methods("mr", copies=2, seed=1))) == expected
     both = entaug.augment(GOLD, ["mr", ShuffleWithinSegments(p=1.0, copies=3)], seed=1)
     assert {s.fields["entaug"]["method"] for s in both} == {"mr", "sis"}
+    combined = CombinedAugmenter([MentionReplacement(seed=1), ShuffleWithinSegments(p=1.0, copies=3, seed=0)])
+    assert list(entaug.augment(GOLD, combined)) == list(both)
 
 
 def test_progress_notes_and_filters_of_all() -> None:

@@ -12,7 +12,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -25,6 +24,7 @@ from entaug.config.params import parameters
 from entaug.errors import InputError, ParameterError, UnknownNameError
 from entaug.methods import METHODS
 from entaug.methods.base import Augmenter
+from entaug.testing import broken_promise
 from helpers.faked_methods import corpus_of, make, needs_of
 from helpers.strategies import sentences
 
@@ -96,33 +96,9 @@ def test_output_is_new_valid_and_signed(name: str) -> None:
 
 
 @ALL
-def test_keeps_what_it_says_it_keeps(name: str) -> None:
-    gold = corpus_of(name)
-    assert any(s.mentions for s in gold)
-    keeps(name, gold, make(name, copies=2).fit(gold).augment(gold))
-
-
-def keeps(name: str, gold: list[Sentence], made: Iterable[Sentence]) -> int:
-    """Whether what a method made of a corpus kept all that its facts say; how many sentences it made."""
-    info = METHODS[name].info
-    sources = {s.key: s for s in gold}
-    groups = by_source(made)
-    for key, group in groups.items():
-        source = sources[key]
-        for s in group:
-            if info.keeps_length:
-                assert len(s) == len(source)
-            if info.keeps_words:
-                assert Counter(s.tokens) == Counter(source.tokens)
-            if info.keeps_mentions:
-                assert sorted(m.label for m in s.mentions) == sorted(m.label for m in source.mentions)
-            if info.keeps_mention_words:
-                assert sorted((m.label, sorted(s.mention_tokens(m))) for m in s.mentions) == sorted(
-                    (m.label, sorted(source.mention_tokens(m))) for m in source.mentions
-                )
-            if info.keeps_order and info.keeps_mentions:
-                assert [m.label for m in s.mentions] == [m.label for m in source.mentions]
-    return sum(map(len, groups.values()))
+def test_keeps_the_rules(name: str) -> None:
+    once = hasattr(METHODS[name], "unlabelled")  # takes each sentence of the text once
+    entaug.check_plugin(make(name, copies=1 if once else 2), corpus_of(name))
 
 
 REAL = {
@@ -156,11 +132,13 @@ def test_on_real_corpora(name: str, where: str, corpora: Path) -> None:
         return
     with use_compute_settings(any_language=True):  # the fake lexicon is English
         augmenter.fit(gold)
-    made = keeps(name, gold, augmenter.augment(gold))
+    made = list(augmenter.augment(gold))
+    sources = {s.key: s for s in gold}
+    assert {broken_promise(info, sources[key], s) for key, group in by_source(made).items() for s in group} <= {None}
     # Fakes know little: the generators' texts rarely hold what was asked for.
-    assert made > (0 if "generator" in info.needs else len(possible) / 4)
+    assert len(made) > (0 if "generator" in info.needs else len(possible) / 4)
     labels = {m.label for s in gold for m in s.mentions}
-    assert {m.label for s in augmenter.augment(gold) for m in s.mentions} <= labels
+    assert {m.label for s in made for m in s.mentions} <= labels
     refused = {reason for reason in augmenter.statistics_.missing if "which this method does not support" in reason}
     assert bool(refused) == (len(possible) < len(gold)), "what it cannot do it refuses by name"
 
@@ -184,47 +162,22 @@ def test_refuses_what_it_cannot_do(name: str, kind: str) -> None:
 
 
 @ALL
-def test_neither_batches_nor_order_nor_company_change_what_is_made(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_order_of_the_corpus_changes_nothing(name: str) -> None:
     gold = corpus_of(name)
-    augmenter = make(name, copies=2, seed=11).fit(gold)
-    wanted = by_source(augmenter.augment(gold))
-    for window in (1, 7, 1000):
-        monkeypatch.setattr(type(augmenter), "window_size", window)
-        assert by_source(augmenter.augment(gold)) == wanted
+    wanted = by_source(make(name, copies=2, seed=11).fit(gold).augment(gold))
     mixed = random.Random(0).sample(gold, len(gold))
     refitted = make(name, copies=2, seed=11).fit(mixed)
     assert by_source(refitted.augment(gold)) == wanted
     # Of two sources that give the same sentence, the first in the file has it.
-    all_wanted = {content for made in wanted.values() for content in contents(made)}
-    assert set(contents(refitted.augment(mixed))) == all_wanted
-    few = gold[10:20]
-    alone = by_source(augmenter.augment(few))
-    for key, made in alone.items():
-        # What is missing in company was made of an earlier source there.
-        assert [one for one in made if one in wanted.get(key, [])] == wanted.get(key, [])
-        assert set(contents(made)) <= all_wanted
+    assert set(contents(refitted.augment(mixed))) == {content for made in wanted.values() for content in contents(made)}
 
 
 @ALL
-def test_seeds_matter(name: str) -> None:
-    gold = corpus_of(name)
-    one, two = (contents(make(name, seed=s).fit(gold).augment(gold)) for s in (1, 2))
-    if METHODS[name].info.draws:
-        assert one != two
-    else:  # but for what it falls back to
+def test_what_draws_nothing_depends_little_on_the_seed(name: str) -> None:
+    if not METHODS[name].info.draws:  # but for what it falls back to
+        gold = corpus_of(name)
+        one, two = (contents(make(name, seed=s).fit(gold).augment(gold)) for s in (1, 2))
         assert sum(a == b for a, b in zip(one, two, strict=True)) > len(one) / 2
-
-
-@ALL
-def test_global_random_states_and_input_are_untouched(name: str) -> None:
-    gold = corpus_of(name)
-    before = [repr(s) for s in gold]
-    random.seed(1)
-    np.random.seed(1)
-    states = random.getstate(), np.random.get_state()[1].tolist()  # type: ignore[index]
-    list(make(name).fit(gold).augment(gold))
-    assert states == (random.getstate(), np.random.get_state()[1].tolist())  # type: ignore[index]
-    assert [repr(s) for s in gold] == before
 
 
 @ALL

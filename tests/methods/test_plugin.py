@@ -50,6 +50,11 @@ def test_on_the_command_line(environment: dict[str, str], tmp_path: Path) -> Non
         assert sentence.tokens == tuple(t if o else t.lower() for t, o in zip(source.tokens, outside, strict=True))
 
 
+def test_its_own_tests(environment: dict[str, str]) -> None:
+    tests = str(ROOT / "examples" / "plugin" / "tests")
+    assert "2 passed" in run(environment, "-m", "pytest", "-q", "-c", os.devnull, "-p", "no:cacheprovider", tests)
+
+
 def test_in_the_training_of_spacy(environment: dict[str, str], tmp_path: Path) -> None:
     pytest.importorskip("spacy")
     entaug.write(entaug.read(EXAMPLE / "train.conll"), tmp_path / "train.spacy")

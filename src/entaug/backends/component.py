@@ -28,6 +28,11 @@ def is_foreign(cls: type) -> bool:
     return cls.__module__.partition(".")[0] != "entaug"
 
 
+def name_of_part(part: Any, kind: str) -> str:
+    """The name of a method, a filter or a format in errors, with its class."""
+    return f"the {kind} {getattr(part, 'name', '?')} ({type(part).__module__}.{type(part).__qualname__})"
+
+
 @contextmanager
 def naming_faults(part: Any, kind: str, sentence: Sentence | None = None) -> Iterator[None]:
     """Name a method or a filter of another package in the errors of its code, which else look like those of entaug."""
@@ -38,8 +43,7 @@ def naming_faults(part: Any, kind: str, sentence: Sentence | None = None) -> Ite
         is_of_file = isinstance(error, EntaugError) and error.path is not None  # that is read meanwhile
         if is_named or is_of_file or not is_foreign(type(part)):
             raise
-        place = f"{type(part).__module__}.{type(part).__qualname__}"
-        name = f"the {kind} {getattr(part, 'name', '?')} ({place})"
+        name = name_of_part(part, kind)
         where = "" if sentence is None else f", sentence {sentence.key}"
         if isinstance(error, EntaugError):
             error.message = f"{name}{where}: {error.message}"

@@ -302,7 +302,14 @@ def validate(instance: Any) -> None:
     """Check all parameters of an instance of a dataclass."""
     cls: Any = type(instance)
     for parameter in parameters(cls):
-        parameter.check(getattr(instance, parameter.name))
+        value, default = getattr(instance, parameter.name), parameter.default
+        try:
+            parameter.check(value)
+        except ParameterError as error:
+            if type(value) is type(default) and value == default:  # nobody gave it
+                error.message += f", which is the default of {cls.__module__}.{cls.__qualname__}"
+                error.remedy = "give another value, or correct the class"
+            raise
 
 
 def construct(cls: Callable[..., T], name: str, values: Mapping[str, Any]) -> T:

@@ -139,6 +139,22 @@ class Registry(Mapping[str, T], Generic[T]):
         self.usable()
         return [*map(str, self._broken.values()), *self._unused]
 
+    def check(self, name: str, found: Any) -> None:
+        """Check whether an object of a third-party package can be used.
+
+        Args:
+            name: the name of its entry point.
+            found: the object.
+
+        Raises:
+            ValueError: the name has other characters than names have.
+            TypeError: the object lacks something, or has another name.
+        """
+        if not _NAME.fullmatch(name):
+            raise ValueError("a name has letters, digits and the characters - _ . alone")
+        if self._check:
+            self._check(name, found)
+
     def _entry_points(self) -> Mapping[str, metadata.EntryPoint]:
         if self._plugins is None:
             points = [point for group in self._groups for point in metadata.entry_points(group=group)]
@@ -156,11 +172,8 @@ class Registry(Mapping[str, T], Generic[T]):
         if point.name in self._broken:
             raise self._broken[point.name]
         try:
-            if not _NAME.fullmatch(point.name):
-                raise ValueError("a name has letters, digits and the characters - _ . alone")  # noqa: TRY301
             found: T = point.load()
-            if self._check:
-                self._check(point.name, found)
+            self.check(point.name, found)
         except (Exception, SystemExit) as error:
             reason = " ".join(str(error).split())
             self._broken[point.name] = ParameterError(

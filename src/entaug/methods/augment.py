@@ -49,7 +49,7 @@ from entaug.formats.file_job import (
     read_sentences,
 )
 from entaug.formats.files import find_format
-from entaug.methods.base import Augmenter, window_of
+from entaug.methods.base import Augmenter, augmenters_of, window_of
 from entaug.methods.combined import CombinedAugmenter
 from entaug.methods.statistics import CorpusStatistics, sentence_counts
 from entaug.methods.types import REVIEWED, Accepted, Rejected, RunStatistics
@@ -316,7 +316,8 @@ class Work:
 
 def files_of(augmenter: Any) -> Iterator[str | None]:
     """The files that methods read besides the corpus, which are no outputs: lists of mentions and prompts."""
-    for method in augmenter.augmenters:
+    methods: Iterable[Any] = augmenters_of(augmenter)
+    for method in methods:
         # `mentions` of another method is no list.
         cls: Any = type(method)
         files = {parameter.name for parameter in parameters(cls) if "relative" in parameter.metadata}

@@ -217,6 +217,16 @@ def _drawn_ahead(pending: Sequence[Draft], num_candidates: int, limit: int) -> l
     return [d for n in range(max(counts)) for d, count in zip(pending, counts, strict=True) if n < count]
 
 
+def augmenters_of(value: Any) -> tuple[Augmenter, ...]:
+    """The augmenter alone, or those of a combination; what is none, such as the class of a method, is refused."""
+    if isinstance(value, type) or not hasattr(value, "augmenters"):
+        what, call = repr(value), "entaug.create_augmenter(name)"
+        if isinstance(value, type):
+            what, call = f"the class {value.__name__}", f"{value.__name__}()"
+        raise ParameterError(f"expected an augmenter, not {what}", remedy=f"create one: {call}")
+    return tuple(value.augmenters)
+
+
 def window_of(methods: Iterable[Augmenter]) -> int:
     """The number of source sentences processed in one batch: fewer of them if each has several copies."""
     # Halved, so that it divides what a checkpoint ends at, and a resumed run asks models for the same batches.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Self
 
 from entaug.config.params import construct, parse_assignments
@@ -15,7 +15,7 @@ from entaug.files.review import Review
 from entaug.filters import Filter
 from entaug.formats.exchange import as_corpus
 from entaug.methods import METHODS
-from entaug.methods.base import Augmenter, Run
+from entaug.methods.base import Augmenter, Run, augmenters_of
 from entaug.methods.types import OutputTarget, RunStatistics
 from entaug.teacher.relabel import Relabeller, create_relabeller
 
@@ -33,7 +33,7 @@ class CombinedAugmenter:
         statistics_: the counts of the latest run (`RunStatistics`).
 
     Raises:
-        ParameterError: two augmenters would generate the same sentences.
+        ParameterError: two augmenters would generate the same sentences, or one is none.
 
     Example:
         >>> from entaug.methods import MentionReplacement, ShuffleWithinSegments
@@ -42,8 +42,8 @@ class CombinedAugmenter:
         ('mr+sis', 3)
     """
 
-    def __init__(self, augmenters: Iterable[Augmenter]) -> None:
-        self.augmenters = tuple(augmenters)
+    def __init__(self, augmenters: Iterable[Augmenter | CombinedAugmenter]) -> None:
+        self.augmenters = tuple(one for item in augmenters for one in augmenters_of(item))
         self._progress: Callable[[int, int, float], None] | None = None
         kinds = [(augmenter.name, augmenter.seed) for augmenter in self.augmenters]
         if repeated := [name for name, seed in kinds if kinds.count((name, seed)) > 1]:
@@ -241,7 +241,11 @@ def _with_one_teacher(parameters: dict[str, Any]) -> dict[str, Any]:
     return parameters
 
 
-def augment(corpus: Iterable[Any], method: str | Augmenter | Sequence[str | Augmenter], **parameters: Any) -> Corpus:
+def augment(
+    corpus: Iterable[Any],
+    method: str | Augmenter | CombinedAugmenter | Iterable[str | Augmenter | CombinedAugmenter],
+    **parameters: Any,
+) -> Corpus:
     """Fit one or more methods on a corpus and return the augmented sentences.
 
     Args:
@@ -255,7 +259,7 @@ def augment(corpus: Iterable[Any], method: str | Augmenter | Sequence[str | Augm
 
     Raises:
         UnknownNameError: there is no such method, or a method has no such parameter.
-        ParameterError: a parameter has an invalid value.
+        ParameterError: a parameter has an invalid value, or a method is neither text nor an augmenter.
         InputError: the corpus has nothing that a method can use.
 
     Example:
@@ -266,11 +270,8 @@ def augment(corpus: Iterable[Any], method: str | Augmenter | Sequence[str | Augm
     """
     gold = as_corpus(corpus)
     parameters = _with_one_teacher(parameters)
-    augmenters: list[Augmenter] = []
-    for item in [method] if isinstance(method, str | Augmenter) else method:
-        augmenter = parse_methods(item, **parameters) if isinstance(item, str) else item
-        augmenters += augmenter.augmenters
-    combined = CombinedAugmenter(augmenters)
+    items = method if isinstance(method, Iterable) and not isinstance(method, str) else [method]
+    combined = CombinedAugmenter(parse_methods(item, **parameters) if isinstance(item, str) else item for item in items)
     new: list[Sentence] = []
     with show_progress(quiet=not in_notebook()) as progress:
         for sentence in combined.fit(gold).augment(gold):
