@@ -17,7 +17,7 @@ import entaug
 from conftest import examples
 from entaug.core.alignment import CorpusTokenizer, detokenize
 from entaug.core.spacing import infer_spaces
-from entaug.core.words import is_word, may_replace, script_of, words_in
+from entaug.core.words import Letters, folded, is_word, may_replace, script_of, words_in
 
 WORDS = """Rome Köln naïve Москва й İstanbul i̇stanbul ışık مدرسه می‌روند مُحَمَّد हिंदी कॉमेडी क्षेत्र ডিম্বস্ফোটকের মাল্টিভাইব্রেটর
 서울에서 東 東京 カタカナ ひらがな ภาษาไทย தமிழ் עִבְרִית""".split()
@@ -173,3 +173,24 @@ def test_names_of_real_corpora_are_words_and_their_text_comes_back(language: str
         kept += (Counter(tokenizer(detokenize(sentence.tokens, sentence.spaces))) & Counter(sentence.tokens)).total()
         total += len(sentence)
     assert kept > 0.9 * total
+
+
+def test_letters_are_those_of_the_language_of_the_corpus() -> None:
+    turkish = Letters.of(Counter("Sadık Işık dün İzmir ' de kaldı ve gitti .".split()))
+    assert [turkish.lower(word) for word in ("İzmir", "IĞDIR", "Işık")] == ["izmir", "ığdır", "ışık"]
+    assert [turkish.upper(word) for word in ("izmir", "ığdır")] == ["İZMİR", "IĞDIR"]
+    assert [turkish.capitalize(word) for word in ("istanbul", "ısparta", "şişli", "")] == [
+        "İstanbul", "Isparta", "Şişli", "",
+    ]  # fmt: skip
+    # English with a Turkish name, and Turkish in the small letters of Python, which has both letters as i.
+    english = Counter({"the": 500, "IBM": 20, "Işık": 3})
+    by_python = Counter(word.lower() for word in "Sadık İzmir Isparta ' da kaldı .".split())
+    for letters in (Letters.of(english), Letters.of(by_python), Letters.of(Counter()), Letters()):
+        assert (letters.lower("IBM"), letters.upper("istanbul"), letters.capitalize("is")) == ("ibm", "ISTANBUL", "Is")
+    assert Letters().upper("Αθήνα") == "ΑΘΗΝΑ"
+
+
+def test_spellings_of_one_text_are_folded_alike() -> None:
+    for text in ("Jürgen Müller", "İzmir", "Ελύτης", "रिज़र्व", "한국", "Ada"):
+        assert len({folded(unicodedata.normalize(form, text)) for form in ("NFC", "NFD")}) == 1
+    assert folded("ADA") == folded("ada") != folded("Adä")

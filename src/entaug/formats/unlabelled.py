@@ -16,6 +16,7 @@ from entaug.core.corpus import UnlabelledText
 from entaug.core.data import Sentence
 from entaug.core.languages import LanguageProfile, language_name
 from entaug.core.spacing import PRINTED_FORMS, is_unspaced_script
+from entaug.core.words import folded
 from entaug.errors import EntaugError, InputError, MissingExtraError, ParameterError, escape_control_characters
 from entaug.files.folders import natural_sort_key, walk_files
 from entaug.files.streams import STDIN, as_path, check_characters, read_beginning, read_line_chunks, rereadable_path
@@ -138,7 +139,7 @@ def _note(notes: list[str], count: int, one: str, several: str) -> None:
 
 def _content(sentence: Sentence) -> str:
     """The characters of a sentence, by which it is found whatever its tokens and casing."""
-    return "".join(PRINTED_FORMS.get(token, token) for token in sentence.tokens).casefold()
+    return folded("".join(PRINTED_FORMS.get(token, token) for token in sentence.tokens))
 
 
 # ------------------------------------------------------------------------------------------------------------- held out
