@@ -89,6 +89,19 @@ def test_what_may_stand_for_a_word(new: str, old: str, may: bool) -> None:
 # ------------------------------------------------------------------------------------------------------ running text
 
 
+def test_marks_of_other_scripts_stand_at_their_words() -> None:
+    for printed, tokens in (
+        ("ارتفع ٥٪، نعم؟", "ارتفع ٥ ٪ ، نعم ؟"),
+        ("בן־גוריון נולד.", "בן ־ גוריון נולד ."),
+        ("Τι\u037e Ναι\u0387 όχι.", "Τι \u037e Ναι \u0387 όχι ."),
+        ("Գնաց։", "Գնաց ։"),
+        ("ሄደ።", "ሄደ ።"),
+    ):
+        assert detokenize(tokens.split()) == printed
+    assert infer_spaces(["\u05be"]) == ("",)
+    assert infer_spaces(["\u05be", "a"]) == ("", "")
+
+
 def test_characters_are_written_without_spaces() -> None:
     assert detokenize(list("他在北京大学学习。")) == "他在北京大学学习。"
     assert (
@@ -96,6 +109,8 @@ def test_characters_are_written_without_spaces() -> None:
     )
     # Words that the corpus divides by itself keep their spaces: text without them could not be divided again.
     assert detokenize(["他", "在", "北京", "大学"]) == "他 在 北京 大学"
+    # A wide mark stands close to a foreign word, too.
+    assert detokenize(["我", "用", "iPhone", "。", "《", "Time", "》"]) == "我用 iPhone。《Time》"
     assert infer_spaces(["The", "character", "中", "means", "middle", "."]) == (" ", " ", " ", " ", "", "")
     assert detokenize("क्या आप ठीक हैं ।".split()) == "क्या आप ठीक हैं।"
 

@@ -14,6 +14,7 @@ from typing import Any
 from entaug.core.changes import CORRECTED
 from entaug.errors import InputWarning, escape_control_characters
 from entaug.files.json_text import json_text
+from entaug.metrics.tables import padded
 
 _MAX_NOTES = 20
 _PARAMETER = re.compile(r"(?<![\w`])`(\w+)(?:=([^`]+))?`(?![\w`])")  # in messages of the library
@@ -104,7 +105,7 @@ def shown_path(path: str) -> str:
 def label_lines(counts: Mapping[str, int], *others: Mapping[str, int]) -> Iterator[str]:
     """Return the number of mentions of each type, a line each; of several counts in columns."""
     for label in sorted({name for one in (counts, *others) for name in one}):
-        yield f"  {label:<20} " + " ".join(f"{one.get(label, 0):>9,}" for one in (counts, *others))
+        yield f"  {padded(label, 20)} " + " ".join(f"{one.get(label, 0):>9,}" for one in (counts, *others))
 
 
 def file_lines(summary: Any) -> Iterator[str]:
