@@ -17,7 +17,7 @@ import entaug
 from conftest import examples
 from entaug.core.alignment import CorpusTokenizer, detokenize
 from entaug.core.spacing import infer_spaces
-from entaug.core.words import Letters, folded, is_word, may_replace, script_of, words_in
+from entaug.core.words import Letters, folded, is_unbalanced, is_word, may_replace, script_of, words_in
 
 WORDS = """Rome Köln naïve Москва й İstanbul i̇stanbul ışık مدرسه می‌روند مُحَمَّد हिंदी कॉमेडी क्षेत्र ডিম্বস্ফোটকের মাল্টিভাইব্রেটর
 서울에서 東 東京 カタカナ ひらがな ภาษาไทย தமிழ் עִבְרִית""".split()
@@ -100,6 +100,12 @@ def test_marks_of_other_scripts_stand_at_their_words() -> None:
         assert detokenize(tokens.split()) == printed
     assert infer_spaces(["\u05be"]) == ("",)
     assert infer_spaces(["\u05be", "a"]) == ("", "")
+
+
+def test_brackets_of_chinese_and_japanese_are_paired() -> None:
+    assert not is_unbalanced([*"他读《狂人日记》（鲁迅）。"])
+    assert is_unbalanced([*"他读《狂人日记（鲁迅）。"])
+    assert is_unbalanced([*"」と言った「"])
 
 
 def test_characters_are_written_without_spaces() -> None:
