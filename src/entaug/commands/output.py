@@ -83,7 +83,7 @@ def write_table(
     if as_json or str(output).endswith(".json"):
         text = json_text(record, indent=True) + "\n"
     else:
-        text = markdown() if str(output).endswith(".md") else table()
+        text = markdown() if str(output).endswith(".md") else with_options(table())
     write_text(text, output, force=force)
 
 
