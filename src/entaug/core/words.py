@@ -158,7 +158,7 @@ StopWords = Annotated[str, Check(_is_available, "the code of a language, several
 """A parameter of `stop_words`."""
 
 BRACKETS = {"(": ")", "[": "]", "{": "}", "«": "»", "“": "”", "-LRB-": "-RRB-", "``": "''"}
-BRACKETS |= dict(("（）", "「」", "『』", "《》", "〈〉", "【】", "〔〕"))  # of Chinese and Japanese  # noqa: RUF001
+BRACKETS |= dict(zip("（「『《〈【〔", "）」』》〉】〕", strict=True))  # of Chinese and Japanese  # noqa: RUF001
 """The brackets and quotation marks that close others."""
 
 
