@@ -97,3 +97,16 @@ def test_the_same_error_in_python_and_in_the_program(tmp_path: Path, capsys: pyt
     assert main(["check", str(bad), "--scheme", "IOB2", "--json"]) == 1
     [told] = json.loads(capsys.readouterr().out)["errors"]
     assert told.endswith("pass --repair to start a mention there")
+
+
+def test_notes_of_tables_name_options(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    note = (
+        "the causal LM serves English; name another with `causal_lm=NAME`, or `use_compute_settings(any_language=True)`"
+    )
+    monkeypatch.setattr("entaug.commands.quality.quality_table", lambda qualities: f"note: {note}\n")
+    train, new = EXAMPLE / "train.conll", tmp_path / "new.jsonl"
+    entaug.write(entaug.augment(entaug.read(train)[:3], "sis"), new)
+    assert main(["quality", str(new), "--gold", str(train), "--measures", "length", "--no-models"]) == 0
+    assert "name another with --causal-lm NAME, or --any-language" in capsys.readouterr().out

@@ -93,6 +93,13 @@ def test_without_a_training_file_spacy_tokenises_and_a_note_says_so(text: Path, 
     assert "well\tO\n-\tO\nknown\tO\n" in out.read_text()
 
 
+@pytest.mark.parametrize("words", ["他在北京大学工作，我也是。", "「トヨタは大きい。」と彼は言った。"])  # noqa: RUF001
+def test_text_without_spaces_is_divided_into_characters(tmp_path: Path, tagger: FakeTagger, words: str) -> None:
+    (tmp_path / "a.txt").write_text(f"{words}\n" * 2, "utf-8")
+    entaug.predict(tagger, tmp_path / "a.txt", out := tmp_path / "out.jsonl")
+    assert [sentence.tokens for sentence in entaug.read(out)] == [tuple(words)] * 2
+
+
 def test_a_labelled_file_keeps_its_tokens_and_not_its_labels(text: Path, tagger: FakeTagger) -> None:
     other = [Sentence.from_iob("Ada left Rome .".split(), ["O", "B-X", "O", "O"]), Sentence(["a."])]
     entaug.write(other, text.with_name("test.conll"))

@@ -17,7 +17,7 @@ import entaug
 from conftest import examples
 from entaug.core.alignment import CorpusTokenizer, detokenize
 from entaug.core.spacing import infer_spaces
-from entaug.core.words import is_word, may_replace, script_of, words_in
+from entaug.core.words import Letters, folded, is_unbalanced, is_word, may_replace, script_of, words_in
 
 WORDS = """Rome Köln naïve Москва й İstanbul i̇stanbul ışık مدرسه می‌روند مُحَمَّد हिंदी कॉमेडी क्षेत्र ডিম্বস্ফোটকের মাল্টিভাইব্রেটর
 서울에서 東 東京 カタカナ ひらがな ภาษาไทย தமிழ் עִבְרִית""".split()
@@ -89,6 +89,25 @@ def test_what_may_stand_for_a_word(new: str, old: str, may: bool) -> None:
 # ------------------------------------------------------------------------------------------------------ running text
 
 
+def test_marks_of_other_scripts_stand_at_their_words() -> None:
+    for printed, tokens in (
+        ("ارتفع ٥٪، نعم؟", "ارتفع ٥ ٪ ، نعم ؟"),
+        ("בן־גוריון נולד.", "בן ־ גוריון נולד ."),
+        ("Τι\u037e Ναι\u0387 όχι.", "Τι \u037e Ναι \u0387 όχι ."),
+        ("Գնաց։", "Գնաց ։"),
+        ("ሄደ።", "ሄደ ።"),
+    ):
+        assert detokenize(tokens.split()) == printed
+    assert infer_spaces(["\u05be"]) == ("",)
+    assert infer_spaces(["\u05be", "a"]) == ("", "")
+
+
+def test_brackets_of_chinese_and_japanese_are_paired() -> None:
+    assert not is_unbalanced([*"他读《狂人日记》（鲁迅）。"])
+    assert is_unbalanced([*"他读《狂人日记（鲁迅）。"])
+    assert is_unbalanced([*"」と言った「"])
+
+
 def test_characters_are_written_without_spaces() -> None:
     assert detokenize(list("他在北京大学学习。")) == "他在北京大学学习。"
     assert (
@@ -96,6 +115,8 @@ def test_characters_are_written_without_spaces() -> None:
     )
     # Words that the corpus divides by itself keep their spaces: text without them could not be divided again.
     assert detokenize(["他", "在", "北京", "大学"]) == "他 在 北京 大学"
+    # A wide mark stands close to a foreign word, too.
+    assert detokenize(["我", "用", "iPhone", "。", "《", "Time", "》"]) == "我用 iPhone。《Time》"
     assert infer_spaces(["The", "character", "中", "means", "middle", "."]) == (" ", " ", " ", " ", "", "")
     assert detokenize("क्या आप ठीक हैं ।".split()) == "क्या आप ठीक हैं।"
 
@@ -173,3 +194,24 @@ def test_names_of_real_corpora_are_words_and_their_text_comes_back(language: str
         kept += (Counter(tokenizer(detokenize(sentence.tokens, sentence.spaces))) & Counter(sentence.tokens)).total()
         total += len(sentence)
     assert kept > 0.9 * total
+
+
+def test_letters_are_those_of_the_language_of_the_corpus() -> None:
+    turkish = Letters.of(Counter("Sadık Işık dün İzmir ' de kaldı ve gitti .".split()))
+    assert [turkish.lower(word) for word in ("İzmir", "IĞDIR", "Işık")] == ["izmir", "ığdır", "ışık"]
+    assert [turkish.upper(word) for word in ("izmir", "ığdır")] == ["İZMİR", "IĞDIR"]
+    assert [turkish.capitalize(word) for word in ("istanbul", "ısparta", "şişli", "")] == [
+        "İstanbul", "Isparta", "Şişli", "",
+    ]  # fmt: skip
+    # English with a Turkish name, and Turkish in the small letters of Python, which has both letters as i.
+    english = Counter({"the": 500, "IBM": 20, "Işık": 3})
+    by_python = Counter(word.lower() for word in "Sadık İzmir Isparta ' da kaldı .".split())
+    for letters in (Letters.of(english), Letters.of(by_python), Letters.of(Counter()), Letters()):
+        assert (letters.lower("IBM"), letters.upper("istanbul"), letters.capitalize("is")) == ("ibm", "ISTANBUL", "Is")
+    assert Letters().upper("Αθήνα") == "ΑΘΗΝΑ"
+
+
+def test_spellings_of_one_text_are_folded_alike() -> None:
+    for text in ("Jürgen Müller", "İzmir", "Ελύτης", "रिज़र्व", "한국", "Ada"):
+        assert len({folded(unicodedata.normalize(form, text)) for form in ("NFC", "NFD")}) == 1
+    assert folded("ADA") == folded("ada") != folded("Adä")

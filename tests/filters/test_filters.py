@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import unicodedata
 import warnings
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -251,6 +252,14 @@ def test_leakage_by_equality_nearness_and_runs() -> None:
     ]
     assert Leakage(held_out=held, threshold=None, ngram_size=2).fit([]).judge(made, none)[3] == run
     assert Leakage(held_out=[]).fit([]).judge(made, none) == none
+
+
+def test_leakage_is_found_in_any_form_of_unicode() -> None:
+    text = "Jürgen Müller wohnt in Köln ."
+    gold, held_out = ([Sentence(unicodedata.normalize(form, text).split())] for form in ("NFC", "NFD"))
+    for threshold in (None, 0.9):
+        leakage = Leakage(held_out=held_out, threshold=threshold).fit([Sentence(["x"])])
+        assert leakage.judge(gold, [None]) != [None]
 
 
 def test_leakage_of_training_sentences_is_noted() -> None:

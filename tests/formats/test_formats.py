@@ -321,6 +321,21 @@ FAULTY: dict[str, tuple[str, str | bytes, int | None, str]] = {
     "empty": ("a.conll", "", None, "no sentence in it"),
     "blank": ("a.jsonl", "\n \n", None, "no sentence in it"),
     "not UTF-8": ("a.conll", b"Ada\tO\nJos\xe9\tO\n", 2, "not UTF-8 (byte 0xe9)"),
+    "Latin letters": ("a.conll", b"Ada\tO\nJos\xe9\tO\n", 2, "iconv -f CP1252 -t UTF-8; CP1250 in place of CP1252"),
+    **{
+        encoding: ("a.conll", f"Ada\tO\n{word}\tO\n".encode(encoding), 2, "with its own ENCODING, such as GB18030")
+        for encoding, word in (
+            ("gb18030", "北京"),
+            ("big5", "北京"),
+            ("cp932", "トヨタは"),
+            ("cp949", "서울"),
+            ("cp1251", "Москва"),
+            ("koi8-r", "Москва"),
+            ("cp1253", "Αθήνα"),
+            ("cp1255", "ירושלים"),
+            ("cp1256", "القاهرة"),
+        )
+    },
     "UTF-16": ("a.conll", "Ada\tO\n".encode("utf-16"), 1, "UTF-16"),
     "old Mac": ("a.conll", "Ada\tO\rleft\tO\r", 1, "lone carriage returns"),
     "broken gzip": ("a.conll.gz", b"not gzip", None, "broken gzip"),

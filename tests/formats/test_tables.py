@@ -242,6 +242,11 @@ def test_faults_by_hand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert entaug.read(numbered, words="1")[0].tokens == ("Mira", "ran")
     numbers = put(tmp_path, "d.csv", 'tokens,ner_tags\n"[""Mira"",""ran""]","[1, 0]"\n')
     assert str(entaug.read(numbers, names=("O", "B-PER"))[0]) == "[Mira]PER ran"
+    for encoding, word in (("gb18030", "北京"), ("cp932", "東京"), ("cp1251", "Москва"), ("cp1256", "القاهرة")):
+        other = put(tmp_path, f"{encoding}.csv", f"word,tag\n{word},B-X\n".encode(encoding))
+        with pytest.raises(InputError, match=r":2: not UTF-8 .*; pass its own encoding, such as `encoding='gb18030'`"):
+            entaug.read(other)
+        assert entaug.read(other, encoding=encoding)[0].tokens == (word,)
     latin = put(tmp_path, "e.csv", "word,tag\ncafé,B-X\n".encode("latin-1"))
     assert entaug.read(latin, encoding="latin-1")[0].tokens == ("café",)
     with pytest.raises(LossError, match=r"'東' is no character of latin-1; pass `encoding='utf-8'`"):

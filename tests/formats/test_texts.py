@@ -14,11 +14,13 @@ from conftest import examples
 from entaug import Mention, Sentence
 from entaug.core.data import split_fields
 from entaug.core.edits import Edit
+from entaug.core.mentions import Span
 from entaug.errors import InputError, ParameterError
 from entaug.formats.base import BEFORE, ENTITY_FIELDS, ReadReport
 from entaug.formats.text import (
     CharMention,
     Document,
+    OffsetOptions,
     SegmentationOptions,
     _cuts,
     _load_pipeline,
@@ -81,6 +83,32 @@ def test_what_is_misaligned() -> None:
     [s] = split_document(STORY._replace(tokens=STORY.text.split()), SegmentationOptions(misaligned="skip"), reading)
     assert [m.label for m in s.mentions] == ["X"], "that of New York, ends within a token too"
     assert any("'Ada Byron' (2-11)" in note for note in reading.notes)
+
+
+@pytest.mark.parametrize(
+    ("text", "span", "remedy"),
+    [
+        ("李明在北京大学工作", (0, 2), "Chinese and Japanese: pass `language='zh'` for a token each character"),
+        ("王さんはトヨタで", (4, 7), "Chinese and Japanese: pass `language='zh'`"),
+        ("สมชายอยู่ที่ภูเก็ต", (0, 5), "Thai: pass `language='th'`"),
+    ],
+)
+def test_scripts_without_spaces_have_a_remedy_of_their_own(text: str, span: Span, remedy: str) -> None:
+    document = Document(text, [CharMention("X", (span,))])
+    with pytest.raises(InputError) as caught:
+        split_document(document, OffsetOptions(), ReadReport())
+    assert remedy in str(caught.value.remedy)
+
+
+def test_what_a_language_needs_is_told() -> None:
+    for language, needs in (("ja", "sudachipy"), ("ko", "mecab-ko"), ("th", "pythainlp"), ("vi", "pyvi")):
+        try:
+            split_document(Document("a"), SegmentationOptions(language=language), ReadReport())
+        except ParameterError as error:
+            assert "need another library" in str(error)  # noqa: PT017 - where it is installed, there is no error
+            assert needs in str(error.remedy)  # noqa: PT017
+    with pytest.raises(ParameterError, match="spaCy has no rules for the language 'tlh'"):
+        split_document(Document("a"), SegmentationOptions(language="tlh"), ReadReport())
 
 
 @pytest.mark.parametrize(
@@ -262,6 +290,11 @@ def _as_it_comes() -> Any:
         ("de", "Nach Art. 3 GG i.V.m. § 4 VwGO, vgl. Rn. 12 ff. und BGBl. I S. 5, m.w.N. und st. Rspr. des BGH.| Ja.|"),
         ("de", "Die Stadt Neustadt a. d. Weinstr. klagt in der Hauptstr. 5 auf diese Art.| Der Weg ist frei.|"),
         ("fr", "Selon l'art. premier, M. Dupont part.| Il vient.|"),
+        ("el", "Πού βρίσκεται η Αθήνα;| Στην Ελλάδα.|"),
+        ("zh", "他问：“你好吗？”|然后他离开了。|公司（腾讯）在深圳！|"),  # noqa: RUF001
+        ("zh", "「トヨタは大きい。」と彼は言った。|京都へ行った？|"),  # noqa: RUF001
+        ("hi", "वे मुंबई गए।| क्या वे पुणे गए?|"),
+        ("ar", "هل سافر؟| نعم، سافر.|"),
     ],
 )
 def test_sentences_end_neither_at_abbreviations_nor_after_opening_marks(language: str, text: str) -> None:

@@ -160,6 +160,19 @@ def test_characters_of_scripts_without_spaces(tmp_path: Path) -> None:
     gold = [Sentence([*"他住在北京。"]), Sentence([*"我也是。"])]
     (tmp_path / "a.txt").write_text("他走了。她来了。\n", "utf-8")
     assert words(read_unlabelled([tmp_path / "a.txt"], gold)) == ["他 走 了 。", "她 来 了 。"]
+    (tmp_path / "b.txt").write_text("他说：“好！”她走了？“不。”\n「はい。」と言った。\n", "utf-8")  # noqa: RUF001
+    wanted = ["他 说 ： “ 好 ！ ”", "她 走 了 ？", "“ 不 。 ”", "「 は い 。 」 と 言 っ た 。"]  # noqa: RUF001
+    assert words(read_unlabelled([tmp_path / "b.txt"], gold)) == wanted
+
+
+def test_text_that_is_not_divided_into_words_as_the_corpus_is_noted(tmp_path: Path) -> None:
+    gold = [Sentence("他 昨天 访问 了 北京 大学 。".split()), Sentence("สมชาย อยู่ ที่ ภูเก็ต".split())]
+    content = "他走了，她昨天来了。她访问了北京大学的老师。\n我不住在那里。\n他说他明天也不来。我走。\n"  # noqa: RUF001
+    (tmp_path / "a.txt").write_text(content, "utf-8")
+    notes = read_unlabelled([tmp_path / "a.txt"], gold).notes
+    assert any("divide the text into words as the corpus is" in note for note in notes)
+    (tmp_path / "b.txt").write_text("他 走 了 ， 她 昨天 来 了 。\n她 访问 了 北京 大学 的 老师 。\n", "utf-8")  # noqa: RUF001
+    assert not any("divide" in note for note in read_unlabelled([tmp_path / "b.txt"], gold).notes)
 
 
 def test_duplicates_and_training_sentences_are_counted(tmp_path: Path) -> None:

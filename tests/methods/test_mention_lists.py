@@ -6,6 +6,7 @@ import gzip
 import json
 import pickle
 import random
+import unicodedata
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -200,6 +201,13 @@ def test_mentions_of_dev_and_test_are_left_out_and_counted() -> None:
     assert CombinedAugmenter([entaug.methods.ShuffleWithinSegments(), other]).hold_out(test)
 
 
+def test_held_out_mentions_are_known_in_any_form_of_unicode() -> None:
+    names = ["Jürgen Müller", "Zoë Löffler"]
+    test = [sentence(unicodedata.normalize("NFD", "Jürgen Müller left"), ("LOC", 0, 2))]
+    mr = MentionReplacement(mentions={"LOC": names}, held_out=test).fit(GOLD)
+    assert mr.coverage_[0].held_out == 1
+
+
 def test_labels_that_the_corpus_lacks_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text('{"mention": "Oslo", "label": "LOC"}\n{"mention": "Ada", "label": "PERS"}\n')
@@ -285,6 +293,18 @@ def test_capitals_are_those_of_the_place() -> None:
     # A lower-case beginning stays, as in tweets; so do words with capitals inside.
     tweet = Sentence(["asthma", "is", "rare"], [Mention("X", [(0, 1)])])
     assert only_list([tweet, *TITLE], ["brain tumour", "iPhone"], "X") <= {"Brain Tumour", "brain tumour", "iPhone"}
+
+
+def test_capitals_of_turkish_are_those_of_its_letters() -> None:
+    cities = ("Iğdır", "İzmir", "Sakarya", "Ilgaz", "İznik", "Aydın")  # noqa: RUF001
+    gold = corpus(*cities, frame="dün {} kapılarını açtı")  # noqa: RUF001
+    assert only_list(gold, ["ISPARTA", "İSTANBUL", "ŞİŞLİ"], "X") == {"Isparta", "İstanbul", "Şişli"}
+    assert only_list(gold, ["ısparta", "istanbul"], "X") == {"Isparta", "İstanbul"}  # noqa: RUF001
+    small = corpus(*(city.replace("I", "ı").replace("İ", "i").lower() for city in cities), frame="dün {} kapıda kaldı")  # noqa: RUF001
+    assert only_list(small, ["Isparta", "İstanbul"], "X") == {"ısparta", "istanbul"}  # noqa: RUF001
+    headline = sentence("BAKAN İZMİR 'DE KONUŞTU", ("X", 1, 2))
+    made = MentionReplacement(p=1.0, copies=20).fit([*gold, headline]).augment([headline])
+    assert {new.tokens[1] for new in made} <= {"IĞDIR", "SAKARYA", "ILGAZ", "İZNİK", "AYDIN"}
 
 
 @pytest.mark.parametrize(

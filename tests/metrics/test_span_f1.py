@@ -24,6 +24,7 @@ from entaug.core.mentions import Mention
 from entaug.errors import InputError, ParameterError
 from entaug.metrics.significance import Difference, paired_bootstrap
 from entaug.metrics.span_f1 import MatchCounts, Scores, score, score_table
+from entaug.metrics.tables import Table
 from helpers.strategies import sentences
 
 
@@ -462,3 +463,12 @@ def test_p_values_of_equal_systems_are_uniform() -> None:
         values.append(p_value)
     assert 0.01 <= sum(p < 0.1 for p in values) / len(values) <= 0.17
     assert 0.35 <= sum(p < 0.5 for p in values) / len(values) <= 0.65
+
+
+def test_columns_of_tables_stand_below_one_another_also_of_wide_characters() -> None:
+    lines = Table(["", "人名"], [["机构名", "1"], ["LOC", "12"]]).as_text().splitlines()
+    assert lines == ["        人名", "机构名     1", "LOC       12"]
+    one, other = (Mention(label, [(0, 1)]) for label in ("地名", "LOC"))
+    gold = [Sentence(["a"], [one]), Sentence(["a"], [other])]
+    rows = [line for line in score_table(score(gold, gold)).splitlines() if "地名" in line or "LOC" in line]
+    assert len({len(row) + row.count("地") + row.count("名") for row in rows}) == 1

@@ -24,6 +24,7 @@ from entaug.errors import EntaugError, ParameterError, UnknownNameError
 from entaug.formats.base import ReadReport
 from entaug.formats.file_job import FileJob, FileOptions, check_apart, read_sentences, require_mentions, write_text
 from entaug.methods.shared.new_mentions import NewMentions, write_mentions
+from entaug.metrics.tables import padded
 
 
 @dataclass(kw_only=True)
@@ -42,7 +43,7 @@ class MentionsSummary(FileSummary):
         for label, count in self.written.items():
             missing = self.missing.get(label, 0)
             short = f"; {missing:,} of {count + missing:,} are missing" if missing else ""
-            yield f"  {label:<20} {quantity(count, 'new mention')}{short}"
+            yield f"  {padded(label, 20)} {quantity(count, 'new mention')}{short}"
         for what, counts in (("line not accepted", self.rejected), ("request without an answer", self.failed)):
             yield from (f"  {what}: {count:,} ({reason})" for reason, count in sorted(counts.items()))
 

@@ -16,6 +16,7 @@ from typing import Any
 from entaug.core.changes import CORRECTED
 from entaug.errors import InputWarning, escape_control_characters
 from entaug.files.json_text import json_text
+from entaug.metrics.tables import padded
 
 _MAX_NOTES = 20
 _PARAMETER = re.compile(r"(?<![\w`])`(\w+)(?:=([^`]+))?`(?![\w`])")  # in messages of the library
@@ -67,18 +68,22 @@ def print_message(text: str) -> None:
 
 
 def print_json(value: Any, *, to_stderr: bool = False) -> None:
-    """Print a value as JSON; its notes and errors name options of the program."""
+    """Print a value as JSON."""
+    (sys.stderr if to_stderr else sys.stdout).write(_printed_json(value))
+
+
+def _printed_json(value: Any) -> str:
+    """The JSON of a result, whose notes and errors name options of the program."""
+
+    def told(messages: Any) -> Any:
+        if isinstance(messages, Mapping):  # numbers by message
+            return {with_options(message): number for message, number in messages.items()}
+        return [with_options(message) for message in messages]
+
     record = json.loads(json_text(value))
     if isinstance(record, dict):
-        record |= {name: _told(record[name]) for name in ("notes", "errors") if name in record}
-    (sys.stderr if to_stderr else sys.stdout).write(json_text(record, indent=True) + "\n")
-
-
-def _told(messages: Any) -> Any:
-    """Messages of the library, or numbers by message, as the program prints them."""
-    if isinstance(messages, Mapping):
-        return {with_options(message): number for message, number in messages.items()}
-    return [with_options(message) for message in messages]
+        record |= {name: told(record[name]) for name in ("notes", "errors") if name in record}
+    return json_text(record, indent=True) + "\n"
 
 
 def print_note(note: str) -> None:
@@ -93,9 +98,9 @@ def write_table(
     from entaug.formats.file_job import write_text
 
     if as_json or str(output).endswith(".json"):
-        text = json_text(record, indent=True) + "\n"
+        text = _printed_json(record)
     else:
-        text = markdown() if str(output).endswith(".md") else table()
+        text = markdown() if str(output).endswith(".md") else with_options(table())
     write_text(text, output, force=force)
 
 
@@ -117,7 +122,7 @@ def shown_path(path: str) -> str:
 def label_lines(counts: Mapping[str, int], *others: Mapping[str, int]) -> Iterator[str]:
     """Return the number of mentions of each type, a line each; of several counts in columns."""
     for label in sorted({name for one in (counts, *others) for name in one}):
-        yield f"  {label:<20} " + " ".join(f"{one.get(label, 0):>9,}" for one in (counts, *others))
+        yield f"  {padded(label, 20)} " + " ".join(f"{one.get(label, 0):>9,}" for one in (counts, *others))
 
 
 def file_lines(summary: Any) -> Iterator[str]:

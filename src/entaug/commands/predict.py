@@ -21,6 +21,7 @@ from entaug.core.corpus import Corpus
 from entaug.core.data import Sentence
 from entaug.core.languages import language_name
 from entaug.core.progress import Progress, no_progress
+from entaug.core.spacing import is_unspaced_script
 from entaug.errors import InputError, ParameterError
 from entaug.files.streams import STDIN, as_path, read_beginning, rereadable_path
 from entaug.formats import read
@@ -221,7 +222,9 @@ class _Reader:
 
 def _language_of(file: Path) -> str:
     """The language of the beginning of a text; English for a folder or an empty file."""
-    words = [] if file.is_dir() else read_beginning(file).decode("utf-8", "replace").split()
+    pieces = [] if file.is_dir() else read_beginning(file).decode("utf-8", "replace").split()
+    # Scripts without spaces have no words by which it is known, but characters.
+    words = [word for piece in pieces for word in (piece if any(map(is_unspaced_script, piece)) else [piece])]
     return running_text_language([Sentence(words)] if words else [])
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from random import Random
 
 from entaug.core.data import Sentence
+from entaug.core.words import folded
 
 FEWEST = 20
 """The number of sentences with mentions that cross-validation needs at least."""
@@ -15,7 +16,7 @@ FEWEST = 20
 
 def content_key(sentence: Sentence) -> str:
     """A key that sentences of the same letters share, however they were split into tokens."""
-    return "".join("".join(sentence.tokens).split()).casefold()
+    return folded("".join("".join(sentence.tokens).split()))
 
 
 def partition(sentences: Sequence[Sentence], number: int, seed: int) -> list[list[int]]:

@@ -15,7 +15,9 @@ PRINTED_FORMS = dict(zip("-LRB- -RRB- -LSB- -RSB- -LCB- -RCB- `` ''".split(), '(
 """Brackets and quotes of treebanks, with their form in printed text."""
 CLITIC = re.compile(r"(?i)(?:n['’]t|['’](?:s|re|ve|ll|d|m))")  # noqa: RUF001
 _CLOSING = frozenset((",", ".", ";", ":", "!", "?", ")", "]", "}", "%", "...", "…", "»", "”", "’", "''"))  # noqa: RUF001
-_CLOSING |= frozenset("।॥،؛؟۔")  # of Indic and Arabic scripts  # noqa: RUF001
+_CLOSING |= frozenset("।॥،؛؟۔٪")  # of Indic and Arabic scripts  # noqa: RUF001
+_CLOSING |= frozenset("\u037e\u0387\u0589\u104a\u104b\u1362\u1363\u1364\u17d4")  # Greek to Khmer
+_MAQAF = "\u05be"  # the hyphen of Hebrew, which nothing else is
 _OPENING = frozenset(("(", "[", "{", "$", "£", "€", "«", "“", "‘", "``", "¿", "¡"))  # noqa: RUF001
 _PLACED = frozenset("„‚»“$£€")  # marks that open or close by what else is in the sentence  # noqa: RUF001
 _CURRENCIES = frozenset("$£€")
@@ -47,6 +49,8 @@ def infer_spaces(tokens: Sequence[str]) -> tuple[str, ...]:
                 spaces[i] = ""
             elif i:
                 spaces[i - 1] = ""
+        elif token == _MAQAF:
+            spaces[max(0, i - 1) : i + 1] = [""] * min(2, i + 1)
         elif i in opening or (printed in _OPENING and i not in others):
             spaces[i] = ""
         elif i and (printed in _CLOSING or CLITIC.fullmatch(token) or (i in others and token not in _CURRENCIES)):
@@ -89,7 +93,10 @@ def _ends_with_amount(tokens: Sequence[str]) -> bool:
 def _are_joined(left: str, right: str) -> bool:
     """Whether tokens beside each other, divided by character, are written without a space: not beside foreign words."""
     wide = WIDE.match(left[-1:]) is not None, WIDE.match(right[:1]) is not None
-    return all(wide) or (any(wide) and len(left) == len(right) == 1)
+    if all(wide) or (any(wide) and len(left) == len(right) == 1):
+        return True
+    # A wide mark has its white space within itself, also beside a foreign word.
+    return any(is_wide and not _UNSPACED.match(x) for is_wide, x in zip(wide, (left[-1:], right[:1]), strict=True))
 
 
 def is_unspaced_script(text: str) -> bool:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from entaug.config.params import Check
 from entaug.core.spacing import is_unspaced_script, is_word_character
@@ -26,6 +27,11 @@ _ALIASES = {
     "KATAKANA-HIRAGANA": "HAN",
     "MODIFIER": "LATIN",
 }
+
+
+_MIN_DOTLESS = 0.03  # of the tokens: a fifth of those of Turkish, and names in other languages
+_DOTS = re.compile("[\u0130\u0131]")
+_GREEK_CAPITALS = str.maketrans("ΆΈΉΊΌΎΏ", "ΑΕΗΙΟΥΩ")
 
 
 def is_word(text: str, *, hyphens: bool = False) -> bool:
@@ -68,6 +74,38 @@ def may_replace(new: str, old: str) -> bool:
     return (script is None or script_of(new) == script) and not (
         len(old) == 1 and len(new) > 1 and is_unspaced_script(old)
     )
+
+
+def folded(text: str) -> str:
+    """Text that is equal for spellings that differ in case, or in whether marks are characters of their own."""
+    return (text if text.isascii() else unicodedata.normalize("NFC", text)).casefold()
+
+
+class Letters(NamedTuple):
+    """Small letters and capitals of a language; Turkish pairs i with İ, and the dotless i with I."""
+
+    has_dotless: bool = False
+
+    @classmethod
+    def of(cls, tokens: Counter[str]) -> Letters:
+        """Those of a corpus, by how often its tokens have dotless small or dotted great i."""
+        # Small letters that Python made of İ are i and a combining dot, and plain i of I.
+        dotless = sum(count for token, count in tokens.items() if _DOTS.search(token))
+        by_python = any("i\u0307" in token for token in tokens) if dotless else False
+        return cls(dotless > _MIN_DOTLESS * tokens.total() and not by_python)
+
+    def lower(self, text: str) -> str:
+        """Text in small letters."""
+        return (text.replace("İ", "i").replace("I", "\u0131") if self.has_dotless else text).lower()
+
+    def upper(self, text: str) -> str:
+        """Text in capitals, which have no accents in Greek."""
+        return (text.replace("i", "İ") if self.has_dotless else text).upper().translate(_GREEK_CAPITALS)
+
+    def capitalize(self, text: str) -> str:
+        """Text with its first letter as a capital."""
+        first = text[:1]
+        return ("İ" if self.has_dotless and first == "i" else first.upper()) + text[1:]
 
 
 def takes_an(word: str) -> bool:
@@ -120,6 +158,7 @@ StopWords = Annotated[str, Check(_is_available, "the code of a language, several
 """A parameter of `stop_words`."""
 
 BRACKETS = {"(": ")", "[": "]", "{": "}", "«": "»", "“": "”", "-LRB-": "-RRB-", "``": "''"}
+BRACKETS |= dict(zip("（「『《〈【〔", "）」』》〉】〕", strict=True))  # of Chinese and Japanese  # noqa: RUF001
 """The brackets and quotation marks that close others."""
 
 

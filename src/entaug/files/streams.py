@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gzip
 import os
+import re
 import shutil
 import stat
 import sys
@@ -28,6 +29,17 @@ _MAX_FILE = 1 << 30  # bytes, unpacked, of a file that is read at once
 _FREE = 1 << 28  # bytes of the temporary folder that a copy leaves free
 _PATIENCE = 2.0  # seconds without a writer of a pipe until the user is told
 _BOM = b"\xef\xbb\xbf"
+_NOT_ASCII = re.compile(rb"[\x80-\xff]+")
+_LATIN_RUN = 1.3  # mean length of runs of letters with accents is 1.0 to 1.1; that of others 1.5 to 6
+CONVERT_LATIN = (
+    "convert it first: iconv -f CP1252 -t UTF-8; CP1250 in place of CP1252 for Polish, Czech and their neighbours, "
+    "CP1254 for Turkish"
+)
+CONVERT_OTHER = (
+    "convert it first: iconv -f ENCODING -t UTF-8, with its own ENCODING, such as GB18030 (Chinese), CP932 (Japanese), "
+    "CP949 (Korean), CP1251 (Russian), CP1256 (Arabic)"
+)
+"""Remedies for text that is not UTF-8, by `is_latin`: a wrong encoding gives wrong letters without any error."""
 _MARKS_DROPPED = "byte-order mark at the beginning of a line within the file dropped"
 _MARKS_KEPT = "invisible byte-order mark (U+FEFF) within a line kept"
 _NO_TEXT = {"\0": ("NUL character", "\\0"), "\r": ("carriage return within a line", "\\r")}
@@ -307,7 +319,16 @@ def decode_text(data: bytes, path: Path, number: int = 1) -> str:
         line = number + data.count(b"\n", 0, error.start)
         if number == 1 and (kind := identify(data[:_HEAD_SIZE])):
             raise InputError(f"not text but {kind.name}", path=str(path), remedy=kind.remedy) from None
-        utf16 = data[:2] in (b"\xff\xfe", b"\xfe\xff")
-        message = "not UTF-8 but UTF-16" if utf16 else f"not UTF-8 (byte 0x{data[error.start]:02x})"
-        remedy = f"convert it first: iconv -f {'UTF-16' if utf16 else 'LATIN1'} -t UTF-8"
+        if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+            message, remedy = "not UTF-8 but UTF-16", "convert it first: iconv -f UTF-16 -t UTF-8"
+        else:
+            message = f"not UTF-8 (byte 0x{data[error.start]:02x})"
+            remedy = CONVERT_LATIN if is_latin(data, error.start) else CONVERT_OTHER
         raise InputError(message, path=str(path), line=line, remedy=remedy) from None
+
+
+def is_latin(data: bytes, start: int) -> bool:
+    """Whether bytes that are not UTF-8 look like Latin letters with accents, which stand alone among plain ones."""
+    # Letters of other scripts are one or two such bytes each, one after the other.
+    runs = _NOT_ASCII.findall(data[start : start + _HEAD_SIZE])
+    return sum(map(len, runs)) < _LATIN_RUN * len(runs)

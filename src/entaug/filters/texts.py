@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from entaug.config.params import NonNegativeFloat, PositiveInt, Probability
 from entaug.core.data import Sentence
-from entaug.core.words import BRACKETS, StopWords, stop_words
+from entaug.core.words import BRACKETS, StopWords, folded, stop_words
 from entaug.errors import InputError, InputWarning, ParameterError
 from entaug.filters.base import Filter, HeldOut, content_digest
 from entaug.metrics.near_duplicates import NearDuplicateIndex, similarity
@@ -91,7 +91,7 @@ class Validity(Filter):
 
 
 def _lowered(tokens: Iterable[str]) -> tuple[str, ...]:
-    return tuple(token.casefold() for token in tokens)
+    return tuple(map(folded, tokens))
 
 
 def _digest(sentence: Sentence) -> bytes:

@@ -36,7 +36,7 @@ from entaug.core.data import Sentence
 from entaug.core.tags import InvalidTag, Overlap, SchemeDetector, decode_canonical, encode_canonical, is_tag
 from entaug.errors import InputError, LossError, OutputError, TagError
 from entaug.files.atomic import atomic_file
-from entaug.files.streams import extension_of, read_beginning, read_bytes
+from entaug.files.streams import extension_of, is_latin, read_beginning, read_bytes
 from entaug.formats.base import BEFORE, ENTITY_FIELDS, FormatCapabilities, ReadReport
 from entaug.formats.buffered import BufferedFormat
 from entaug.formats.records import no_sentences, read_records, to_json
@@ -52,6 +52,11 @@ _NAMES = {
     "strings": ("sentence", "tags"),
 }
 """The columns of words and of labels in a new table, by what a row or its cells hold."""
+Encoding = Literal[
+    "utf-8", "utf-8-sig", "utf-16", "cp1252", "latin-1", "cp1250", "cp1251", "cp1253", "cp1254", "cp1255", "cp1256",
+    "gb18030", "big5", "cp932", "cp949",
+]  # fmt: skip
+"""The encodings of tables: UTF-8, and those in which spreadsheets save text of one script."""
 Row = tuple[int, list[str]]
 """A row of a table with the number of its line; an empty list where all cells are empty."""
 
@@ -96,7 +101,7 @@ class TableDialect(SegmentationOptions):
     ids: bool = True
     separator: Literal["", "comma", "semicolon", "tab"] = ""
     quoted: bool = True
-    encoding: Literal["utf-8", "utf-8-sig", "utf-16", "cp1252", "latin-1"] = "utf-8"
+    encoding: Encoding = "utf-8"
     has_heading: bool = True
     scheme: str = "IOB2"
     names: tuple[str, ...] = ()
@@ -164,6 +169,8 @@ def _decode(data: bytes, path: Path, encoding: str) -> str:
         line = data.count(b"\n", 0, error.start) + 1
         what = f"not {encoding.upper().removesuffix('-SIG')} (byte 0x{data[error.start]:02x})"
         remedy = "pass `encoding='cp1252'` (Windows), latin-1 or utf-16, whichever it is"
+        if not is_latin(data, error.start):
+            remedy = "pass its own encoding, such as `encoding='gb18030'` (Chinese), cp932 (Japanese), cp1251 (Russian)"
         raise InputError(what, path=str(path), line=line, remedy=remedy) from None
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1

@@ -399,6 +399,7 @@ def _agrees(text: str, spans: Sequence[Span], words: str | None) -> bool:
     return letters in ("".join(p.split()) for p in (pieces, text[spans[0][0] : spans[-1][1]]))
 
 
+_JAPANESE_QUOTES = frozenset("」』")
 _IN_SENTENCES = frozenset(",;:")
 _BEFORE_WORDS = frozenset(("§", "§§"))
 # Abbreviations that spaCy's rules for German do not know: those that end no sentence, and those before numbers.
@@ -406,6 +407,19 @@ _GERMAN_ABBREVIATIONS = frozenset("ABl Az BGBl GVBl RGBl Rn Rs Rz Slg st".split(
 _GERMAN_BEFORE_NUMBERS = frozenset(
     "Abschn Alt Anh Anl Anm Art Aufl Buchst Einl Erw Erwgr Fn HS Hs Kap Tab Tz UAbs Unterabs Var Vorb Ziff".split()
 )
+# What spaCy needs for a language besides, and what to do without it.
+_LIBRARIES = {
+    "ja": "pip install sudachipy sudachidict_core; or give zh, which makes each character a token",
+    "ko": "install mecab-ko and its dictionary, and pip install natto-py; or give xx, which divides text at spaces",
+    "th": "pip install pythainlp; or give text that is divided into words",
+    "vi": "pip install pyvi; or give xx, which divides text at spaces",
+}
+_GIVE_WORDS = "or give the words as tokens"
+_WITHOUT_SPACES = (
+    (is_unspaced_script, f"Chinese and Japanese: pass `language='zh'` for a token each character, {_GIVE_WORDS}"),
+    (re.compile("[\u0e00-\u0e7f]").match, f"Thai: pass `language='th'`, {_GIVE_WORDS}"),
+)
+"""Remedies for a mention within a token, by the script of the characters there."""
 _CACHED_WORDS = 1 << 18  # words whose tokens a tokeniser remembers
 _LONGEST_RUN = 256  # punctuation marks without a space that are tokenised at once
 _LONG_RUN = re.compile(rf"(?<![^\w\s])[^\w\s]{{{_LONGEST_RUN + 1},}}")
@@ -557,6 +571,8 @@ def _detect_sentences(tokens: Sequence[Span], text: str, language: str) -> Itera
         while start - 1 > last and (not spaces[start - 1] or words[start - 1] in _BEFORE_WORDS):
             start -= 1
         start = start if spaces[start - 1] else i
+        if words[i - 1] in _JAPANESE_QUOTES and "\u3041" <= words[i][0] <= "\u3096":
+            continue  # と and other particles of what was said
         if _IN_SENTENCES.isdisjoint(words[last + 1 : start]) and not _is_abbreviated(words, spaces, last, i, language):
             starts.append(start)
     return starts
@@ -590,7 +606,10 @@ def _load_pipeline(language: str) -> tuple[Any, Any, Any]:
         raise MissingExtraError(error.name or "spacy", "spacy") from None
     try:
         nlp: Any = spacy.blank(language)
-    except (ImportError, ValueError):
+    except (ImportError, ValueError) as error:
+        if language in _LIBRARIES and "E048" not in str(error):
+            what = f"spaCy's rules for the language {language!r} need another library"
+            raise ParameterError(what, remedy=_LIBRARIES[language]) from None
         remedy = "give the code of a language that it has, such as en, de or fr; xx is for any"
         raise ParameterError(f"spaCy has no rules for the language {language!r}", remedy=remedy) from None
     nlp.max_length = 2**31
@@ -601,7 +620,10 @@ def _load_pipeline(language: str) -> tuple[Any, Any, Any]:
     nlp.vocab.lex_attr_getters = {name: getters[name] for name in (IS_PUNCT, IS_SPACE) if name in getters}
     if hasattr(nlp.tokenizer, "max_cache_size"):
         nlp.tokenizer.max_cache_size = _CACHED_WORDS
-    return nlp, nlp.create_pipe("sentencizer"), Doc
+    sentencizer: Any = nlp.create_pipe("sentencizer")
+    if language == "el":
+        sentencizer.punct_chars.add(";")  # the question mark
+    return nlp, sentencizer, Doc
 
 
 # ------------------------------------------------------------------------------------------------------------ mentions
@@ -629,9 +651,12 @@ def _align_mentions(
         if inner and options.misaligned != "cut":
             offset = min(inner)
             token = next((text[start:end] for start, end in tokens if start < offset < end), "")
-            message = f"mention {_quote(mention, text)} begins or ends within the token {token!r}"
+            message = f"mention {_quote(mention, text)} begins or ends within the token {token!r:.60}"
             if options.misaligned == "error":
-                remedy = _remedy_for_unit(text, given, options)
+                # Any range of Chinese fits words in any unit.
+                beside = text[max(0, offset - 1) : offset + 1]
+                remedy = next((remedy for matches, remedy in _WITHOUT_SPACES if any(map(matches, beside))), "")
+                remedy = remedy or _remedy_for_unit(text, given, options)
                 remedy = remedy or "pass `misaligned='cut'` to cut the token there, or skip to leave it out"
                 faults.append(InputError(message, line=line, remedy=remedy))
             else:

@@ -16,6 +16,7 @@ from entaug.core.corpus import UnlabelledText
 from entaug.core.data import Sentence
 from entaug.core.languages import LanguageProfile, language_name
 from entaug.core.spacing import PRINTED_FORMS, is_unspaced_script
+from entaug.core.words import folded
 from entaug.errors import EntaugError, InputError, MissingExtraError, ParameterError, escape_control_characters
 from entaug.files.folders import natural_sort_key, walk_files
 from entaug.files.streams import STDIN, as_path, check_characters, read_beginning, read_line_chunks, rereadable_path
@@ -138,7 +139,7 @@ def _note(notes: list[str], count: int, one: str, several: str) -> None:
 
 def _content(sentence: Sentence) -> str:
     """The characters of a sentence, by which it is found whatever its tokens and casing."""
-    return "".join(PRINTED_FORMS.get(token, token) for token in sentence.tokens).casefold()
+    return folded("".join(PRINTED_FORMS.get(token, token) for token in sentence.tokens))
 
 
 # ------------------------------------------------------------------------------------------------------------- held out
@@ -168,12 +169,13 @@ def _without_held_out(
 
 def running_text_language(gold: Sequence[Sentence]) -> str:
     """Return the language of a corpus, which running text of the same kind is taken to be in."""
-    language = LanguageProfile(gold).language
-    if language is not None:
-        # Rules may be missing, or the library that they need, as for Korean.
+    profile = LanguageProfile(gold)
+    # Rules may be missing, or the library that they need, as for Korean; those for Chinese take each character.
+    for language in (profile.language, "zh" if profile.script == "HAN" else None):
         with contextlib.suppress(ParameterError, MissingExtraError):
-            split_document(Document("a"), SegmentationOptions(language=language), ReadReport())
-            return language
+            if language is not None:
+                split_document(Document("a"), SegmentationOptions(language=language), ReadReport())
+                return language
     return "en"
 
 
@@ -204,6 +206,10 @@ def _is_reproduced(sentence: Sentence, tokenize: Tokenizer) -> bool:
 def _differences(text: Sequence[Sentence], gold: Sequence[Sentence]) -> list[str]:
     """Return warnings about differences between text and corpus, by measures that need no model."""
     sample = text[:: max(1, len(text) // _SAMPLE)][:_SAMPLE]
+    length, usual = _length_without_spaces(sample), _length_without_spaces(gold)
+    if length > _MUCH_LONGER * usual > 0:  # words would be told as those of another language
+        what = f"tokens of a script without spaces have {length:.1f} characters there, and {usual:.1f} in the corpus"
+        return [f"{what}: divide the text into words as the corpus is, with a space after each"]
     ours, theirs = LanguageProfile(gold), LanguageProfile(sample)
     if min(ours.num_words, theirs.num_words) < _MIN_WORDS:
         return []
@@ -224,14 +230,24 @@ def _differences(text: Sequence[Sentence], gold: Sequence[Sentence]) -> list[str
     return [f"{what}, but {other_known:.0%} of the unlabelled text: {question}"]
 
 
+def _length_without_spaces(sentences: Sequence[Sentence]) -> float:
+    """The mean length of tokens of scripts without spaces between words; 0 where there are few."""
+    lengths = [len(token) for sentence in sentences for token in sentence.tokens if _WITHOUT_SPACES.match(token)]
+    return sum(lengths) / len(lengths) if len(lengths) >= _FEW_TOKENS else 0
+
+
 Tokenizer = Callable[[str], Sequence[str]]
 """Splits a text without line ends into tokens."""
 
 _TEXT_SUFFIXES = (".txt", ".text", ".md")
 _NO_TEXT = (".csv", ".html", ".htm", ".xml")
 _JSON_SUFFIXES = (".jsonl", ".json", ".ndjson")
+_WITHOUT_SPACES = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")  # Thai to Han
+_MUCH_LONGER = 2
+_FEW_TOKENS = 5
 _END_OF_SENTENCE = re.compile(r"[.!?…。！？][\"'”’»)\]]*$")  # noqa: RUF001
-_AFTER_UNSPACED = re.compile(r"(?<=[。！？])")  # noqa: RUF001
+# After a mark and the quotation mark or bracket that closes with it, unless a particle of Japanese follows.
+_AFTER_UNSPACED = re.compile(r"(?<=[。！？])(?![。！？”’」』）])|(?<=[。！？][”’」』）])(?![\u3041-\u3096])")  # noqa: RUF001
 # A full stop within a line may be that of an abbreviation.
 _TOKENISED_MARK = re.compile(r"(?:^|\s)(?:[,;:!?](?=\s|$)|\.$)")
 _GLUED_MARK = re.compile(r"\w(?:[,;:!?](?=\s|$)|\.$)")
@@ -372,7 +388,7 @@ class _Reader:
     def _sentences(self, text: str) -> list[str]:
         """Split a text into sentences; none begins with a small letter, unless the text has no capital ones."""
         sentences: list[str] = []
-        for part in _AFTER_UNSPACED.split(text) if is_unspaced_script(text) else [text]:
+        for part in _AFTER_UNSPACED.split(text):
             if not part.strip():
                 continue
             for sentence in split_document(Document(part), self._options, ReadReport()):
@@ -485,7 +501,7 @@ def _are_tokens(lines: Sequence[str]) -> bool:
     gaps = sum(1 for before, after in pairwise(lines) if before and not after)
     if not one_word or len(filled) < 2:
         return False
-    is_unspaced = sum(is_unspaced_script(line) and len(line) > 4 for line in filled) > len(filled) / 2
+    is_unspaced = sum(any(map(is_unspaced_script, line[:9])) and len(line) > 4 for line in filled) > len(filled) / 2
     return not is_unspaced and (gaps == 0 or len(filled) > 2 * gaps)
 
 

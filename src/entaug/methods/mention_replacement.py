@@ -209,7 +209,7 @@ class MentionReplacement(Augmenter):
     def _edit(self, sentence: Sentence, mention: Mention, donor: MentionDonor) -> Edit:
         start, end, words = mention.start, mention.end, donor.words
         if self.adjust_case and not donor.list_name:
-            words = match_casing(words, sentence.tokens, start, end, lower=True)
+            words = match_casing(words, sentence.tokens, start, end, lower=True, letters=self._donors.letters)
         return Edit(start, end, words, donor.mentions, donor.spaces)
 
     def _draw_donors(

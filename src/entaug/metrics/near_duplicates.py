@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from entaug.core.data import Sentence
+from entaug.core.words import folded
 from entaug.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def similarity(a: Sentence, b: Sentence) -> float:
     """Compute the similarity of two sentences; the head of the module defines it."""
     from rapidfuzz.distance import Indel
 
-    return Indel.normalized_similarity([t.casefold() for t in a.tokens], [t.casefold() for t in b.tokens])
+    return Indel.normalized_similarity([*map(folded, a.tokens)], [*map(folded, b.tokens)])
 
 
 class TokenRows:
@@ -129,7 +130,7 @@ class NearDuplicateIndex:
         self._least = min_similarity - _ROUNDING
         self._gram_size = next(size for least, size in _GRAM_SIZES if min_similarity >= least)
         ids: dict[str, int] = {}
-        self._rows = TokenRows(sentences, lambda token: ids.setdefault(token.casefold(), len(ids) + 1))
+        self._rows = TokenRows(sentences, lambda token: ids.setdefault(folded(token), len(ids) + 1))
         self._token_ids = ids
         self._compared = 0  # pairs, for tests
         hashes = self._rows.hashes()
@@ -152,7 +153,7 @@ class NearDuplicateIndex:
         """Return for each sentence whether the index has a near-duplicate of it, or the sentence itself."""
         import numpy as np
 
-        queries = TokenRows(sentences, lambda token: self._token_ids.get(token.casefold(), _UNKNOWN))
+        queries = TokenRows(sentences, lambda token: self._token_ids.get(folded(token), _UNKNOWN))
         found = np.zeros(len(queries), bool)
         if self._least <= 0 or not len(self._rows):
             found[:] = len(self._rows) > 0

@@ -17,6 +17,7 @@ from typing import Any
 from entaug.core.data import Sentence
 from entaug.core.mentions import Mention
 from entaug.errors import InputError
+from entaug.metrics.tables import padded
 
 MENTION_KINDS = ("flat", "outer", "inner", "discontinuous")
 """Relations of a mention to the others of its sentence; see `score`."""
@@ -395,7 +396,7 @@ def score_table(scores: Scores) -> str:
 
     def add(name: str, c: MatchCounts) -> None:
         points = f"{100 * c.precision:>9.1f} {100 * c.recall:>8.1f} {100 * c.f1:>8.1f}"
-        lines.append(f"{name:<20} {points} {c.gold:>8,} {c.predicted:>10,} {c.correct:>8,}")
+        lines.append(f"{padded(name, 20)} {points} {c.gold:>8,} {c.predicted:>10,} {c.correct:>8,}")
 
     add("micro", scores.micro)
     lines.append(f"{'macro':<20} {'':>9} {'':>8} {100 * scores.macro:>8.1f}")

@@ -6,6 +6,20 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 
+def shown_width(text: str) -> int:
+    """The columns that a text takes in a terminal; characters of Chinese, Japanese and Korean take two."""
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len  # which plain text does without
+
+    return cell_len(text)
+
+
+def padded(text: str, width: int) -> str:
+    """A text with spaces up to a width in a terminal."""
+    return text + " " * (width - shown_width(text))
+
+
 class Heading(NamedTuple):
     """A heading of a document; level 1 is its title."""
 
@@ -22,10 +36,12 @@ class Table(NamedTuple):
     def as_text(self) -> str:
         """The table as aligned columns."""
         lines = [self.head, *self.rows]
-        first, *others = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        return "".join(
-            "  ".join([name.ljust(first), *map(str.rjust, cells, others)]).rstrip() + "\n" for name, *cells in lines
-        )
+        first, *others = [max(map(shown_width, column)) for column in zip(*lines, strict=True)]
+        rows = []
+        for name, *cells in lines:
+            right = [" " * (width - shown_width(cell)) + cell for cell, width in zip(cells, others, strict=True)]
+            rows.append("  ".join([padded(name, first), *right]).rstrip() + "\n")
+        return "".join(rows)
 
     def as_markdown(self) -> str:
         """The table in Markdown, all columns but the first aligned to the right."""

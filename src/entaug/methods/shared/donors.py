@@ -20,7 +20,7 @@ from entaug.core.alignment import CorpusTokenizer, align_spaces
 from entaug.core.data import Sentence
 from entaug.core.mentions import Mention, sorted_mentions
 from entaug.core.spacing import PRINTED_FORMS, is_unspaced_script, without_line_ends
-from entaug.core.words import takes_an
+from entaug.core.words import Letters, folded, takes_an
 from entaug.files.mention_lists import MentionList
 from entaug.methods.shared.text_vectors import TextVectors
 
@@ -36,6 +36,7 @@ _MOST = 0.9
 _NEARLY_ALL = 0.995
 _CLEARLY_NOT = 0.3
 _ENOUGH_OF_STYLE = 5  # mentions of a type that tell its style
+_LETTERS = Letters()
 _POSSESSIVES = ("'s", "’s")  # noqa: RUF001
 
 
@@ -89,6 +90,11 @@ class CorpusCapitals:
                 counts["upper"] += is_title and text.isupper()
 
     @cached_property
+    def letters(self) -> Letters:
+        """The pairs of small letters and capitals of the corpus."""
+        return Letters.of(self._tokens)
+
+    @cached_property
     def whole(self) -> Style:
         """The style of the corpus: ``"lower"`` and ``"upper"`` where it has no other letters, else ``"mixed"``."""
         running: Counter[str] = Counter()
@@ -108,18 +114,18 @@ class CorpusCapitals:
         # writes so.
         whole, habit = self.whole, self.of_type(label)
         if whole != "mixed":
-            return text.lower() if whole == "lower" else text.upper()
+            return self.letters.lower(text) if whole == "lower" else self.letters.upper(text)
         if style in ("mixed", habit):
             return text
         if habit == "upper":
-            return text.upper()
+            return self.letters.upper(text)
         words = text.split(" ")
         if habit == "title":
             if style in ("lower", "upper"):
                 words = [self._capitalized(word, is_first=not i) for i, word in enumerate(words)]
         elif style == "upper":
             if habit == "lower":
-                words = [word if self._is_acronym(word) else word.lower() for word in words]
+                words = [word if self._is_acronym(word) else self.letters.lower(word) for word in words]
         elif style != "lower":
             last = 1 if style == "sentence" else len(words)
             words[:last] = [self._without_capital(word, habit) for word in words[:last]]
@@ -135,13 +141,13 @@ class CorpusCapitals:
     def _capitalized(self, word: str, *, is_first: bool) -> str:
         if self._is_acronym(word):
             return word
-        lower = word.lower()
+        lower = self.letters.lower(word)
         if lower in self._small and not is_first:
             return lower
-        return "-".join(part[:1].upper() + part[1:] for part in lower.split("-"))
+        return "-".join(map(self.letters.capitalize, lower.split("-")))
 
     def _without_capital(self, word: str, habit: Style) -> str:
-        lower = word.lower()
+        lower = self.letters.lower(word)
         if word[1:] != lower[1:] or len(word) < 2 or word.endswith(_POSSESSIVES):
             return word
         within = self._tokens[word] - self._initial[word]  # sentences, where it has a capital as often as not
@@ -208,16 +214,22 @@ def _is_cased_word(token: str) -> bool:
 
 
 def match_casing(
-    words: tuple[str, ...], tokens: Sequence[str], start: int, end: int, *, lower: bool = False
+    words: tuple[str, ...],
+    tokens: Sequence[str],
+    start: int,
+    end: int,
+    *,
+    lower: bool = False,
+    letters: Letters = _LETTERS,
 ) -> tuple[str, ...]:
     """Return a mention in the capitals of the place where it is inserted."""
     if tokens[start].isupper():
         if is_in_capitals(tokens, start, end):
-            return tuple([word.upper() for word in words])
+            return tuple([letters.upper(word) for word in words])
     elif lower and tokens[start].islower() and len(tokens) - end + start > 1 and _totals(tuple(tokens)).is_lower:
-        return tuple([word.lower() if word.istitle() else word for word in words])
+        return tuple([letters.lower(word) if word.istitle() else word for word in words])
     if _first_is_upper(tokens[start]) and words[0].islower() and start <= _totals(tuple(tokens)).first:
-        return (words[0][:1].upper() + words[0][1:], *words[1:])
+        return (letters.capitalize(words[0]), *words[1:])
     return words
 
 
@@ -677,6 +689,11 @@ class TrainingDonors:
             label: [donor.words for donor in donors] for (label, all_), donors in self._donors.items() if len(all_) == 1
         }
 
+    @cached_property
+    def letters(self) -> Letters:
+        """The pairs of small letters and capitals of the corpus, where its words are counted."""
+        return Letters.of(self._shapes.tokens)
+
     def size(self, place: Place) -> int:
         """The number of donors with the labels of a place, the mention itself included."""
         return len(self._donors.get(place.structure, ()))
@@ -777,7 +794,7 @@ class TrainingDonors:
 
 def content_key(words: Sequence[str]) -> str:
     """Return a key that is equal for mentions that differ in nothing but case."""
-    return " ".join(words).casefold()
+    return folded(" ".join(words))
 
 
 def _grouped(donors: list[MentionDonor]) -> _Group:
@@ -904,7 +921,7 @@ class ListDonors:
                 if key in self._held_out:
                     held_out += 1
                     continue
-                content = text.casefold() if ignores_case else text
+                content = folded(text) if ignores_case else text
                 if content not in seen:
                     seen.add(content)
                     chosen.append((text, number))
@@ -947,7 +964,7 @@ class ListDonors:
             words, spaces, name = self._entry(mention.label, int(rng.random() * n))
             if len(words) > 1 and _are_articles(before, words[0].casefold()):
                 words, spaces = words[1:], None if spaces is None else spaces[1:]
-            words = match_casing(words, sentence.tokens, mention.start, mention.end)
+            words = match_casing(words, sentence.tokens, mention.start, mention.end, letters=self._capitals.letters)
             key = content_key(words)
             if words != own and key not in avoided and fits(sentence, mention, words):
                 return MentionDonor(words, (Mention(mention.label, ((0, len(words)),)),), spaces, key, name)
@@ -984,7 +1001,7 @@ def _with_full_stops(tokens: Sequence[str], text: str) -> list[str]:
 
 def mention_key(text: str) -> str:
     """Return a key that is equal for mentions that differ only in case, white space, tokenisation or an article."""
-    words = text.casefold().split()
+    words = folded(text).split()
     return "".join(words[1:] if len(words) > 1 and words[0] in _CLEAR_ARTICLES else words)
 
 
