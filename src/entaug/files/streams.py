@@ -31,11 +31,11 @@ _PATIENCE = 2.0  # seconds without a writer of a pipe until the user is told
 _BOM = b"\xef\xbb\xbf"
 _NOT_ASCII = re.compile(rb"[\x80-\xff]+")
 _LATIN_RUN = 1.3  # mean length of runs of letters with accents is 1.0 to 1.1; that of others 1.5 to 6
-CONVERT_LATIN = (
+_CONVERT_LATIN = (
     "convert it first: iconv -f CP1252 -t UTF-8; CP1250 in place of CP1252 for Polish, Czech and their neighbours, "
     "CP1254 for Turkish"
 )
-CONVERT_OTHER = (
+_CONVERT_OTHER = (
     "convert it first: iconv -f ENCODING -t UTF-8, with its own ENCODING, such as GB18030 (Chinese), CP932 (Japanese), "
     "CP949 (Korean), CP1251 (Russian), CP1256 (Arabic)"
 )
@@ -323,7 +323,7 @@ def decode_text(data: bytes, path: Path, number: int = 1) -> str:
             message, remedy = "not UTF-8 but UTF-16", "convert it first: iconv -f UTF-16 -t UTF-8"
         else:
             message = f"not UTF-8 (byte 0x{data[error.start]:02x})"
-            remedy = CONVERT_LATIN if is_latin(data, error.start) else CONVERT_OTHER
+            remedy = _CONVERT_LATIN if is_latin(data, error.start) else _CONVERT_OTHER
         raise InputError(message, path=str(path), line=line, remedy=remedy) from None
 
 
