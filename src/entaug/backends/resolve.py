@@ -223,8 +223,9 @@ def _check_protocol(kind: BackendKind, value: object, name: str) -> None:
         return sorted(name for name in members if not name.startswith("_") and not hasattr(value, name))
 
     names = " or ".join(protocol.__name__ for protocol in kind.protocols)
-    missing = ", ".join(min(map(lacking, kind.protocols), key=len))
-    raise ParameterError(f"{name} is not a {kind.name}: it lacks {missing} ({names})", parameter=kind.name)
+    missing: list[str] = min(map(lacking, kind.protocols), key=len)
+    message = f"{name} is not a {kind.name}: it lacks {', '.join(missing)} ({names})"
+    raise ParameterError(message, parameter=kind.name)
 
 
 @contextmanager
