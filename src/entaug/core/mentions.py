@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import attrgetter
 
 from entaug.errors import InputError
 
@@ -117,13 +118,9 @@ def _merge_spans(spans: Iterable[Iterable[int]]) -> tuple[Span, ...]:
     return tuple(merged)
 
 
-def _sort_key(mention: Mention) -> tuple[tuple[Span, ...], str]:
-    return mention.spans, mention.label
-
-
 def sorted_mentions(mentions: Iterable[Mention]) -> list[Mention]:
     """Sort mentions in canonical order: by spans, then by label."""
-    return sorted(mentions, key=_sort_key)
+    return sorted(mentions, key=attrgetter("spans", "label"))
 
 
 def is_flat(mentions: Sequence[Mention]) -> bool:

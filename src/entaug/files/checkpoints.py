@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 import contextlib
+import os
 import shutil
 import tempfile
 import time
@@ -218,7 +219,7 @@ class CheckpointedWriter(RunWriter):
 
     def _resumable_offsets(self, *, force: bool) -> list[int]:
         """The number of bytes of each partial file to keep; empty to start from the beginning."""
-        if not (_exists(self.path) or _exists(self._note)):
+        if not (os.path.lexists(self.path) or os.path.lexists(self._note)):
             return []
         note = self._read_note()
         key = note.get("key")
@@ -251,7 +252,7 @@ class CheckpointedWriter(RunWriter):
         return note if checksum == _sum_of_note(note) else {}
 
     def _not_resumable(self, why: str, other_remedy: str = "") -> OutputError:
-        path = self.path if _exists(self.path) else self._note
+        path = self.path if os.path.lexists(self.path) else self._note
         return OutputError(why, path=str(path), remedy=f"{other_remedy}pass `force=True` to drop it, or move it away")
 
     def _append(self, data: bytes) -> None:
@@ -322,7 +323,3 @@ class CheckpointedWriter(RunWriter):
 
 def _sum_of_note(content: Mapping[str, Any]) -> str:
     return blake2b(orjson.dumps(content, option=orjson.OPT_SORT_KEYS), digest_size=16).hexdigest()
-
-
-def _exists(path: Path) -> bool:
-    return path.is_symlink() or path.exists()

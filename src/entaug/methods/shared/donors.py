@@ -544,11 +544,6 @@ def _use(tokens: Sequence[str], mention: Mention) -> _Use:
     return tokens[start - 1] if start else "", tokens[end] if end < len(tokens) else ""
 
 
-def _mark_of(word: str) -> str:
-    """The mark that a word begins with if it is a part of another one ("-"), a user name or a hashtag."""
-    return word[0].replace("/", "-") if len(word) > 1 and word[0] in "-/@#" else ""
-
-
 class DonorVectors:
     """Nearness in sense of mentions and of the words around them, by the vectors of an encoder."""
 
@@ -595,7 +590,7 @@ _DIGITS = 3  # of a cosine: kernels may round further ones differently for other
 def _texts(sentence: Sentence, mention: Mention) -> tuple[str, str]:
     """A mention, and the words of its sentence without it."""
     around = (*sentence.tokens[: mention.start], *sentence.tokens[mention.end :])
-    return content_key(sentence.mention_tokens(mention)), " ".join(around)
+    return folded(" ".join(sentence.mention_tokens(mention))), " ".join(around)
 
 
 class TrainingDonors:
@@ -606,6 +601,7 @@ class TrainingDonors:
         self._vectors = vectors
         self._enough = _ENOUGH if vectors is None else _ENOUGH_TO_RANK
         self._shapes = MentionShapes()
+        self.letters = _LETTERS  # of the corpus, where its words are counted
         # The mentions, by structure, with their uses: the words before and after them. A mention has no use if it was
         # seen in headlines in capitals alone.
         self._uses: defaultdict[Structure, dict[_Content, set[_Use]]] = defaultdict(dict)
@@ -641,6 +637,7 @@ class TrainingDonors:
                 else:
                     self._add(sentence, place, content)
             yield sentence
+        self.letters = capitals.letters
         for place, long, abbreviation in pairs:
             label, is_initial = place.mention.label, self._by_shape and not place.mention.start
             self._pairs[label].add((capitals.within_sentence(long, label) if is_initial else long, abbreviation))
@@ -650,7 +647,7 @@ class TrainingDonors:
             self._vectors.fit()
         self._donors = {
             structure: {
-                MentionDonor(words, mentions, self._spaces.get(words), content_key(words)): uses[words, mentions]
+                MentionDonor(words, mentions, self._spaces.get(words), folded(" ".join(words))): uses[words, mentions]
                 for words, mentions in sorted(uses, key=lambda content: (content[0], str(content[1])))
             }
             for structure, uses in self._uses.items()
@@ -689,11 +686,6 @@ class TrainingDonors:
             label: [donor.words for donor in donors] for (label, all_), donors in self._donors.items() if len(all_) == 1
         }
 
-    @cached_property
-    def letters(self) -> Letters:
-        """The pairs of small letters and capitals of the corpus, where its words are counted."""
-        return Letters.of(self._shapes.tokens)
-
     def size(self, place: Place) -> int:
         """The number of donors with the labels of a place, the mention itself included."""
         return len(self._donors.get(place.structure, ()))
@@ -715,7 +707,15 @@ class TrainingDonors:
             in_capitals = words[0].isupper() and is_in_capitals(sentence.tokens, start, end)
             key = (*place.structure, words, use, in_capitals)
             if key not in self._chosen:
-                self._chosen[key] = self._group_for(place.structure, words, use, in_capitals)
+                # The donors of the narrowest shape that has enough of them, else all.
+                shape = self._shapes.shape(place.structure[0], words, *use)
+                if in_capitals:
+                    shape = shape._replace(capitals=_ANY_CAPITALS)
+                for length in range(len(shape), -1, -1):
+                    group = self._group(place.structure, shape[:length])
+                    if len(group.donors) - len(group.positions.get(words, ())) >= self._enough:
+                        break
+                self._chosen[key] = group
             if found := self._draw(self._chosen[key], sentence, place.mention, avoided, rng):
                 return found
         return self._draw(self._group(place.structure, ()), sentence, place.mention, avoided, rng)
@@ -734,8 +734,10 @@ class TrainingDonors:
         if not self._by_shape:
             return True
         before, after = _use(sentence.tokens, mention)
-        is_alike = _mark_of(sentence.tokens[mention.start]) == _mark_of(words[0])
-        return is_alike and self._shapes.takes(before, words, after)
+        # A part of another word ("-alpha"), a user name and a hashtag stand for their like.
+        firsts = sentence.tokens[mention.start], words[0]
+        own, new = (word[0].replace("/", "-") if len(word) > 1 and word[0] in "-/@#" else "" for word in firsts)
+        return own == new and self._shapes.takes(before, words, after)
 
     def draw_pair(
         self, sentence: Sentence, mention: Mention, avoided: Collection[str], rng: Random
@@ -745,7 +747,7 @@ class TrainingDonors:
         pairs = {
             self._flat_donor(label, long): self._flat_donor(label, short)
             for long, short in sorted(self._pairs.get(label, ()))
-            if content_key(long) not in avoided and content_key(short) not in avoided
+            if folded(" ".join(long)) not in avoided and folded(" ".join(short)) not in avoided
         }
         donors = list(pairs)
         if self._vectors is not None:
@@ -756,18 +758,8 @@ class TrainingDonors:
         return chosen, pairs[chosen]
 
     def _flat_donor(self, label: str, words: tuple[str, ...]) -> MentionDonor:
-        return MentionDonor(words, (Mention(label, ((0, len(words)),)),), self._spaces.get(words), content_key(words))
-
-    def _group_for(self, structure: Structure, words: tuple[str, ...], use: _Use, in_capitals: bool) -> _Group:
-        """The donors of the narrowest shape that has enough of them."""
-        shape = self._shapes.shape(structure[0], words, *use)
-        if in_capitals:
-            shape = shape._replace(capitals=_ANY_CAPITALS)
-        for length in range(len(shape), 0, -1):
-            group = self._group(structure, shape[:length])
-            if len(group.donors) - len(group.positions.get(words, ())) >= self._enough:
-                return group
-        return self._group(structure, ())
+        mentions = (Mention(label, ((0, len(words)),)),)
+        return MentionDonor(words, mentions, self._spaces.get(words), folded(" ".join(words)))
 
     def _group(self, structure: Structure, shape: tuple[object, ...]) -> _Group:
         """The donors whose shape begins so."""
@@ -790,11 +782,6 @@ class TrainingDonors:
             for key in dict.fromkeys(shape[:length] for shape in shapes):
                 groups[key].append(donor)
         return {shape: _grouped(donors) for shape, donors in groups.items()}
-
-
-def content_key(words: Sequence[str]) -> str:
-    """Return a key that is equal for mentions that differ in nothing but case."""
-    return folded(" ".join(words))
 
 
 def _grouped(donors: list[MentionDonor]) -> _Group:
@@ -965,7 +952,7 @@ class ListDonors:
             if len(words) > 1 and _are_articles(before, words[0].casefold()):
                 words, spaces = words[1:], None if spaces is None else spaces[1:]
             words = match_casing(words, sentence.tokens, mention.start, mention.end, letters=self._capitals.letters)
-            key = content_key(words)
+            key = folded(" ".join(words))
             if words != own and key not in avoided and fits(sentence, mention, words):
                 return MentionDonor(words, (Mention(mention.label, ((0, len(words)),)),), spaces, key, name)
         return None
