@@ -258,7 +258,7 @@ def _check_method(method: Augmenter, gold: Sequence[Sentence], _: Sequence[Any],
     values = _values_of(method)
     if method.info.draws:
         other = type(method)(**{**values, "seed": method.seed + 1}).fit(gold)
-        one, two = ([*map(str, chain(*made.values()))] for made in (results, _sentences_made(other, gold)))
+        one, two = ([*map(str, chain.from_iterable(made.values()))] for made in (results, _sentences_made(other, gold)))
         if one == two:
             remedy = "draw from `rng`, or say draws=False in its MethodInfo"
             raise _broken(method, "another seed gives the same sentences", remedy)

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from itertools import pairwise
+from operator import attrgetter
 from sys import intern
 from types import MappingProxyType
 from typing import Any
@@ -407,7 +408,7 @@ class Sentence:
         Raises:
             EditError: edits overlap, leave the sentence, cut a mention, or delete all tokens.
         """
-        ordered = sorted(edits, key=_edit_range)
+        ordered = sorted(edits, key=attrgetter("start", "end"))
         if not ordered:
             return self
         check_edits(ordered, len(self.tokens))
@@ -557,7 +558,3 @@ def _canonical_mentions(mentions: Iterable[Mention], length: int) -> tuple[Menti
             raise InputError(f"mention {mention.label} {list(mention.spans)} is given twice")
         last = mention
     return ordered
-
-
-def _edit_range(edit: Edit) -> tuple[int, int]:
-    return edit.start, edit.end

@@ -232,7 +232,8 @@ def _differences(text: Sequence[Sentence], gold: Sequence[Sentence]) -> list[str
 
 def _length_without_spaces(sentences: Sequence[Sentence]) -> float:
     """The mean length of tokens of scripts without spaces between words; 0 where there are few."""
-    lengths = [len(token) for sentence in sentences for token in sentence.tokens if _WITHOUT_SPACES.match(token)]
+    tokens = (token for sentence in sentences for token in sentence.tokens)
+    lengths = [len(token) for token in tokens if is_unspaced_script(token) or _FROM_THAI_TO_KHMER.match(token)]
     return sum(lengths) / len(lengths) if len(lengths) >= _FEW_TOKENS else 0
 
 
@@ -242,7 +243,7 @@ Tokenizer = Callable[[str], Sequence[str]]
 _TEXT_SUFFIXES = (".txt", ".text", ".md")
 _NO_TEXT = (".csv", ".html", ".htm", ".xml")
 _JSON_SUFFIXES = (".jsonl", ".json", ".ndjson")
-_WITHOUT_SPACES = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")  # Thai to Han
+_FROM_THAI_TO_KHMER = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]")  # Lao and Burmese among them
 _MUCH_LONGER = 2
 _FEW_TOKENS = 5
 _END_OF_SENTENCE = re.compile(r"[.!?…。！？][\"'”’»)\]]*$")  # noqa: RUF001

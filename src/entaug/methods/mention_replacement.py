@@ -14,7 +14,6 @@ from entaug.core.data import Provenance, Sentence
 from entaug.core.edits import Edit
 from entaug.core.mentions import Mention
 from entaug.core.rng import sample_positions
-from entaug.core.words import folded
 from entaug.errors import InputError
 from entaug.files.mention_lists import MentionLists, describe_mention_lists, mention_lists, relative_to_folder
 from entaug.filters.base import HeldOut, content_digest
@@ -27,6 +26,7 @@ from entaug.methods.shared.donors import (
     Place,
     TrainingDonors,
     abbreviation_after,
+    content_key,
     match_casing,
     mention_keys,
     replaceable_mentions,
@@ -189,7 +189,7 @@ class MentionReplacement(Augmenter):
         else:
             units = _units(sentence, places)
             # What an enumeration must not have twice: the mentions of the source, and those inserted.
-            avoided = {folded(" ".join(sentence.mention_tokens(mention))) for mention in sentence.mentions}
+            avoided = {content_key(sentence.mention_tokens(mention)) for mention in sentence.mentions}
         if not units:
             return _NO_MENTION
         edits = []

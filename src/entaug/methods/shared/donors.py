@@ -52,7 +52,7 @@ def style_of(texts: Sequence[str]) -> Style:
     counts = {
         "lower": sum(map(str.islower, cased)),
         "upper": sum(map(str.isupper, cased)),
-        "title": sum(map(_first_is_upper, cased)),
+        "title": sum(text[:1].isupper() for text in cased),
     }
     style = _prevailing(counts, _MOST * len(cased), ("lower", "upper", "title"))
     if style != "title":
@@ -84,7 +84,7 @@ class CorpusCapitals:
             text = " ".join(words)
             if mention.start and text.lower() != text.upper():
                 counts = self._mentions[mention.label]
-                is_title = _first_is_upper(words[0])
+                is_title = words[0][:1].isupper()
                 counts["all"] += 1
                 counts["title" if is_title else "lower"] += 1
                 counts["upper"] += is_title and text.isupper()
@@ -161,7 +161,7 @@ def _case_of(token: str) -> Literal["lower", "upper", "capital", "none"]:
         return "lower"
     if token.isupper() and len(token) > 1:
         return "upper"
-    return "capital" if _first_is_upper(token) else "none"
+    return "capital" if token[:1].isupper() else "none"
 
 
 def capitals_of(words: Sequence[str]) -> str:
@@ -228,13 +228,9 @@ def match_casing(
             return tuple([letters.upper(word) for word in words])
     elif lower and tokens[start].islower() and len(tokens) - end + start > 1 and _totals(tuple(tokens)).is_lower:
         return tuple([letters.lower(word) if word.istitle() else word for word in words])
-    if _first_is_upper(tokens[start]) and words[0].islower() and start <= _totals(tuple(tokens)).first:
+    if tokens[start][:1].isupper() and words[0].islower() and start <= _totals(tuple(tokens)).first:
         return (letters.capitalize(words[0]), *words[1:])
     return words
-
-
-def _first_is_upper(text: str) -> bool:
-    return text[:1].isupper()
 
 
 _MAX_INNER = 100  # mentions within a mention that is moved whole; no text has the same labels in the same order
@@ -590,7 +586,7 @@ _DIGITS = 3  # of a cosine: kernels may round further ones differently for other
 def _texts(sentence: Sentence, mention: Mention) -> tuple[str, str]:
     """A mention, and the words of its sentence without it."""
     around = (*sentence.tokens[: mention.start], *sentence.tokens[mention.end :])
-    return folded(" ".join(sentence.mention_tokens(mention))), " ".join(around)
+    return content_key(sentence.mention_tokens(mention)), " ".join(around)
 
 
 class TrainingDonors:
@@ -647,7 +643,7 @@ class TrainingDonors:
             self._vectors.fit()
         self._donors = {
             structure: {
-                MentionDonor(words, mentions, self._spaces.get(words), folded(" ".join(words))): uses[words, mentions]
+                MentionDonor(words, mentions, self._spaces.get(words), content_key(words)): uses[words, mentions]
                 for words, mentions in sorted(uses, key=lambda content: (content[0], str(content[1])))
             }
             for structure, uses in self._uses.items()
@@ -707,15 +703,7 @@ class TrainingDonors:
             in_capitals = words[0].isupper() and is_in_capitals(sentence.tokens, start, end)
             key = (*place.structure, words, use, in_capitals)
             if key not in self._chosen:
-                # The donors of the narrowest shape that has enough of them, else all.
-                shape = self._shapes.shape(place.structure[0], words, *use)
-                if in_capitals:
-                    shape = shape._replace(capitals=_ANY_CAPITALS)
-                for length in range(len(shape), -1, -1):
-                    group = self._group(place.structure, shape[:length])
-                    if len(group.donors) - len(group.positions.get(words, ())) >= self._enough:
-                        break
-                self._chosen[key] = group
+                self._chosen[key] = self._group_for(place.structure, words, use, in_capitals)
             if found := self._draw(self._chosen[key], sentence, place.mention, avoided, rng):
                 return found
         return self._draw(self._group(place.structure, ()), sentence, place.mention, avoided, rng)
@@ -747,7 +735,7 @@ class TrainingDonors:
         pairs = {
             self._flat_donor(label, long): self._flat_donor(label, short)
             for long, short in sorted(self._pairs.get(label, ()))
-            if folded(" ".join(long)) not in avoided and folded(" ".join(short)) not in avoided
+            if content_key(long) not in avoided and content_key(short) not in avoided
         }
         donors = list(pairs)
         if self._vectors is not None:
@@ -758,8 +746,18 @@ class TrainingDonors:
         return chosen, pairs[chosen]
 
     def _flat_donor(self, label: str, words: tuple[str, ...]) -> MentionDonor:
-        mentions = (Mention(label, ((0, len(words)),)),)
-        return MentionDonor(words, mentions, self._spaces.get(words), folded(" ".join(words)))
+        return MentionDonor(words, (Mention(label, ((0, len(words)),)),), self._spaces.get(words), content_key(words))
+
+    def _group_for(self, structure: Structure, words: tuple[str, ...], use: _Use, in_capitals: bool) -> _Group:
+        """The donors of the narrowest shape that has enough of them."""
+        shape = self._shapes.shape(structure[0], words, *use)
+        if in_capitals:
+            shape = shape._replace(capitals=_ANY_CAPITALS)
+        for length in range(len(shape), 0, -1):
+            group = self._group(structure, shape[:length])
+            if len(group.donors) - len(group.positions.get(words, ())) >= self._enough:
+                return group
+        return self._group(structure, ())
 
     def _group(self, structure: Structure, shape: tuple[object, ...]) -> _Group:
         """The donors whose shape begins so."""
@@ -782,6 +780,11 @@ class TrainingDonors:
             for key in dict.fromkeys(shape[:length] for shape in shapes):
                 groups[key].append(donor)
         return {shape: _grouped(donors) for shape, donors in groups.items()}
+
+
+def content_key(words: Sequence[str]) -> str:
+    """Return a key that is equal for mentions that differ in nothing but case, or in the form of their marks."""
+    return folded(" ".join(words))
 
 
 def _grouped(donors: list[MentionDonor]) -> _Group:
@@ -952,7 +955,7 @@ class ListDonors:
             if len(words) > 1 and _are_articles(before, words[0].casefold()):
                 words, spaces = words[1:], None if spaces is None else spaces[1:]
             words = match_casing(words, sentence.tokens, mention.start, mention.end, letters=self._capitals.letters)
-            key = folded(" ".join(words))
+            key = content_key(words)
             if words != own and key not in avoided and fits(sentence, mention, words):
                 return MentionDonor(words, (Mention(mention.label, ((0, len(words)),)),), spaces, key, name)
         return None
