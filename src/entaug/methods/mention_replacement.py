@@ -42,14 +42,15 @@ class MentionReplacement(Augmenter):
 
     A mention that holds others is replaced whole, by a training mention that holds mentions of the same labels;
     mentions within others, mentions that cross others, and discontinuous ones are not replaced. A mention is never
-    replaced by itself. Donors are drawn uniformly from the distinct training mentions of the label with the same shape:
-    their capitals, figures, whether they stand before other words as adjectives do, the ending of the plural, whether
-    they are one word, and the function words beside them, all learned from the corpus (`entaug.methods.shared.donors`).
-    Where fewer than three have the shape, a part of it counts, and at last none; user names (``@``) and hashtags are
-    replaced by their like alone. No donor is a mention that the sentence has already, so no enumeration has one twice,
-    and none repeats the word beside it, or begins with a vowel after the English "a". Mentions with the same words are
-    replaced by the same mention, and a mention with its abbreviation in brackets ("Angelman syndrome (AS)") by another
-    one with its abbreviation.
+    replaced by itself. Donors are drawn uniformly from the distinct training mentions of the label with the same
+    shape: their capitals, figures, the article before them (in Dutch, French, German, Italian and Spanish with its
+    gender and number), the last letters of inflected words, whether they stand before other words as adjectives do,
+    the ending of the plural, whether they are one word, and the function words beside them, all but the articles
+    learned from the corpus (`entaug.methods.shared.donors`). Where fewer than three have the shape, a part of it
+    counts, and at last none; user names (``@``) and hashtags are replaced by their like alone. No donor is a mention
+    that the sentence has already, so no enumeration has one twice, and none repeats the word beside it, or begins
+    with a vowel after the English "a". Mentions with the same words are replaced by the same mention, and a mention
+    with its abbreviation in brackets ("Angelman syndrome (AS)") by another one with its abbreviation.
 
     Entries of lists are drawn from those that are no training mentions. They are written as the corpus writes mentions
     of the label: with its tokens and capitals, with a capital at the beginning of a sentence, and without an article

@@ -302,6 +302,26 @@ ARTICLE_FAMILIES = (
 ARTICLES = frozenset().union(*ARTICLE_FAMILIES)
 """All of them."""
 
+# By language: the articles, and prepositions that are one word with them; in one group those of the same gender and
+# number, in German also "des" with "dem", as names change little. Of "der" and "ein" the gender is not known.
+_AGREEING = (
+    ("the a an",),
+    ("dem einem des eines im am vom zum beim", "die eine einer zur", "das ins ans", "den einen", "der", "ein"),
+    ("de", "het", "een"),
+    ("le un du au", "la une", "les des aux", "l' l’"),  # noqa: RUF001
+    ("el un del al", "la una", "los unos", "las unas"),
+    (
+        "il un del al dal nel sul",
+        "lo uno dello allo dallo nello sullo",
+        "la una della alla dalla nella sulla",
+        "dei ai dai nei sui",  # "i" is an English word
+        "gli degli agli dagli negli sugli",
+        "le delle alle dalle nelle sulle",
+        "l' dell' all' dall' nell' sull' l’ dell’ all’ dall’ nell’ sull’",  # noqa: RUF001
+    ),
+)
+_ARTICLE_SHARE = 0.06  # of the running words of a language that has them
+
 _CONTENT = "*"  # a word of content beside a mention
 _COVERED = 0.5  # the share of the running words that function words make up
 _SUFFIX = 2  # letters of a suffix
@@ -311,6 +331,9 @@ _MIN_PAIRS = 5  # pairs of words that show an ending
 _NEARLY_AS_OFTEN = 0.5  # an ending has at least this share of the pairs of the most frequent one
 _MODIFIES = 2 / 3  # share of the uses as a modifier from which a word counts as an adjective
 _MIN_SUFFIXES = 3
+_MIN_INFLECTED = 5  # letters of a word whose last one may be an ending
+_INFLECTED = 0.04  # share of the words that differ from another in their last letter alone, where words are inflected
+_RATHER_THAN_FIRST = 5  # times as many differ in their last letter as in their first one, which is chance
 _DEPENDS = 2.0  # chi-square per degree of freedom from which the use depends on the suffix
 
 
@@ -325,6 +348,9 @@ class Shape(NamedTuple):
     capitals: str
     has_digits: bool
     has_article: bool  # before the mention
+    article: str  # the first of the articles that agree with the same nouns as that one
+    first_form: str  # the ending of the first word, in inflected languages
+    last_form: str
     begins_as_function: bool  # with a function word, as in "near me"
     is_modifier: bool
     ending: str
@@ -336,10 +362,12 @@ class Shape(NamedTuple):
 class MentionShapes:
     """Learns which suffixes and endings are of importance in a corpus, and returns the shape of mentions."""
 
-    # Nothing is known of any language but a few articles. A suffix is that of an adjective if mentions that end so
-    # mostly stand before a word that is not one of the frequent words of the corpus; this is asked only for types in
-    # which it depends on the suffix. An ending is one with which the corpus often has the same word, as the plural in
-    # English.
+    # Nothing is known of any language but a few articles; a language that has them is the one whose articles are the
+    # most frequent. A suffix is that of an adjective if mentions that end so mostly stand before a word that is not one
+    # of the frequent words of the corpus; this is asked only for types in which it depends on the suffix. An ending is
+    # one with which the corpus often has the same word, as the plural in English. In languages without articles, whose
+    # words often differ in their last letter and seldom in the first one, that letter tells the case, as in Slavic
+    # ones; of a mention both the first word (the noun of "Ministarstvo financija") and the last one (a surname).
 
     def __init__(self) -> None:
         self.tokens: Counter[str] = Counter()
@@ -364,16 +392,23 @@ class MentionShapes:
         key = (label, tuple(words))
         if key not in self._own:
             self._own[key] = self._shape_alone(*key)
+        word, articles = before.lower(), self._agreement[0]
         return self._own[key]._replace(
-            has_article=before.lower() in ARTICLES, before=self._context(before), after=self._context(after)
+            has_article=word in (articles or ARTICLES),
+            article=articles.get(word, ""),
+            before=self._context(before),
+            after=self._context(after),
         )
 
     def _shape_alone(self, label: str, words: tuple[str, ...]) -> Shape:
-        last = words[-1].lower()
+        last, endings = words[-1].lower(), self._agreement[1]
         return Shape(
             capitals=capitals_of(words),
             has_digits=any(character.isdigit() for word in words for character in word),
             has_article=False,
+            article="",
+            first_form=first if (first := words[0][-1].lower()) in endings else "",
+            last_form=last[-1] if last[-1] in endings else "",
             begins_as_function=words[0] in self._function_words,
             is_one_word=len(words) == 1,
             is_modifier=last[-_SUFFIX:] in self._modifiers.get(label, ()),
@@ -429,6 +464,25 @@ class MentionShapes:
     def _is_english(self) -> bool:
         """Whether "a" and "an" are the articles of English, for all that the corpus shows."""
         return self._words["a"] > self._words["an"] > 0 and self._words["the"] > 0
+
+    @cached_property
+    def _agreement(self) -> tuple[dict[str, str], set[str]]:
+        """The articles of the language, each with the first of those that agree alike, or the letters that inflect."""
+        counts = self._words
+        languages = [{word: group.split()[0] for group in groups for word in group.split()} for groups in _AGREEING]
+        counted = [sum(map(counts.__getitem__, articles)) for articles in languages]
+        if max(counted) >= _ARTICLE_SHARE * counts.total():
+            articles = languages[counted.index(max(counted))]
+            return (articles if len({*articles.values()}) > 1 else {}), set()
+        words = [word for word in counts if len(word) >= _MIN_INFLECTED and word.isalpha()]
+        but_last, but_first = (Counter(word[part] for word in words) for part in (slice(-1), slice(1, None)))
+        inflected = [word for word in words if but_last[word[:-1]] > 1]
+        by_chance = sum(n for n in but_first.values() if n > 1)
+        if len(inflected) < max(_INFLECTED * len(words), _RATHER_THAN_FIRST * (by_chance + 2)):
+            return {}, set()
+        least = len(inflected) / len(words) / 2
+        letters, endings = (Counter(word[-1] for word in some) for some in (words, inflected))
+        return {}, {letter for letter, n in endings.items() if n >= least * letters[letter]}
 
     @cached_property
     def _modifiers(self) -> dict[str, set[str]]:
@@ -602,6 +656,7 @@ class TrainingDonors:
         # seen in headlines in capitals alone.
         self._uses: defaultdict[Structure, dict[_Content, set[_Use]]] = defaultdict(dict)
         self._spaces: dict[tuple[str, ...], tuple[str, ...]] = {}
+        self._shapes_of: dict[Structure, list[tuple[MentionDonor, list[Shape]]]] = {}
         self._groups: dict[tuple[object, ...], dict[tuple[object, ...], _Group]] = {}
         self._chosen: dict[tuple[object, ...], _Group] = {}
         # By label: mentions with their abbreviations.
@@ -761,25 +816,26 @@ class TrainingDonors:
 
     def _group(self, structure: Structure, shape: tuple[object, ...]) -> _Group:
         """The donors whose shape begins so."""
-        key = (*structure, len(shape))
-        if key not in self._groups:
-            self._groups[key] = self._groups_of(structure, len(shape))
-        return self._groups[key].get(shape, _NO_DONORS)
-
-    def _groups_of(self, structure: Structure, length: int) -> dict[tuple[object, ...], _Group]:
-        """The donors by the first parts of their shapes."""
+        length, shapes_of, shape_of = len(shape), self._shapes_of, partial(self._shapes.shape, structure[0])
+        if (*structure, length) in self._groups:
+            return self._groups[*structure, length].get(shape, _NO_DONORS)
+        if structure not in shapes_of:
+            same: dict[Shape, Shape] = {}  # few are distinct
+            shapes_of[structure] = []
+            for donor, uses in self._donors.get(structure, {}).items():
+                shapes = [shape_of(donor.words, *use) for use in uses]
+                # A place in capitals takes any donor, in capitals; a headline drops articles.
+                in_headline = shapes or [
+                    shape_of(donor.words, word)._replace(has_article=bool(word)) for word in ("", "the")
+                ]
+                shapes += [one._replace(capitals=_ANY_CAPITALS) for one in in_headline]
+                shapes_of[structure].append((donor, [same.setdefault(one, one) for one in shapes]))
         groups: defaultdict[tuple[object, ...], list[MentionDonor]] = defaultdict(list)
-        for donor, uses in self._donors.get(structure, {}).items():
-            if not length:
-                groups[()].append(donor)
-                continue
-            shapes = [self._shapes.shape(structure[0], donor.words, *use) for use in uses]
-            # A place in capitals takes any donor, in capitals; a headline drops articles.
-            in_headline = shapes or [self._shapes.shape(structure[0], donor.words, use) for use in ("", "the")]
-            shapes += [shape._replace(capitals=_ANY_CAPITALS) for shape in in_headline]
-            for key in dict.fromkeys(shape[:length] for shape in shapes):
-                groups[key].append(donor)
-        return {shape: _grouped(donors) for shape, donors in groups.items()}
+        for donor, shapes in shapes_of[structure]:
+            for start in dict.fromkeys(one[:length] for one in shapes):
+                groups[start].append(donor)
+        self._groups[*structure, length] = {start: _grouped(donors) for start, donors in groups.items()}
+        return self._groups[*structure, length].get(shape, _NO_DONORS)
 
 
 def content_key(words: Sequence[str]) -> str:
