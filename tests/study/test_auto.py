@@ -243,6 +243,9 @@ def test_recipes_of_another_language_are_left_out(files: Path, monkeypatch: pyte
     assert sum("serves English, and the text looks German" in note for note in summary.notes) == 2
     assert any(note.startswith("the encoder minilm serves English") for note in summary.notes)
     assert any("the recipe lm is not tried" in note for note in summary.notes)
+    # mpnet is English, too.
+    assert not any("mpnet" in line for line in summary.lines())
+    assert "next: name an encoder of the language of the corpus: `encoder=multilingual-e5`; " in summary.lines()[-1]
 
 
 def test_where_nothing_helps_gold_alone_is_trained(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
