@@ -43,7 +43,7 @@ from entaug.study import choice
 from entaug.study.auto_files import DIGESTS, FILE_ARGUMENTS, SMALL, AutoSummary, write_output
 from entaug.study.choice import GOLD, RECIPES, TEACHER, TEACHER_SIZE, Gain, Outcome, Recipe, SearchSize
 from entaug.study.curves import BATCH_SIZE, SEEDS_PER_REPEAT, CurveTagger
-from entaug.study.data import DataSplit, file_digest, short_hash, write_part
+from entaug.study.data import DataSplit, file_digest, read_part, short_hash, write_part
 from entaug.study.engine import ProgressCallback, StepCounter, show_study
 from entaug.study.plan import SELF_TRAINING, CorpusPlan, MethodPlan, TeacherPlan
 from entaug.study.records import RecordStore, RunRecord
@@ -628,7 +628,7 @@ class _Search:
             tagger, new = train_run(spec, progress=self.counter.training(f"final training: {recipe.name}"))
             write_part(self.folder, "added", new)
             tagger.save(folder)
-        return list(read(added)) if added.stat().st_size else [], folder  # a method may return nothing
+        return read_part(added) if added.stat().st_size else [], folder  # a method may return nothing
 
 
 def _train_without_gold(

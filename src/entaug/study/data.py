@@ -6,6 +6,7 @@ import hashlib
 import itertools
 import json
 import tempfile
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -325,6 +326,12 @@ def write_part(folder: Path, name: str, sentences: Sequence[Sentence]) -> Path:
         with atomic_file(path) as out:
             out.write(content)
     return path
+
+
+def read_part(path: Path) -> list[Sentence]:
+    """Read a file of a study itself, which need not have mentions."""
+    with warnings.catch_warnings(action="ignore"):
+        return list(read(path))
 
 
 def count_shared(sentences: Iterable[Sentence], others: Iterable[Sentence]) -> int:
