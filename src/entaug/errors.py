@@ -25,11 +25,17 @@ import re
 from collections.abc import Iterable, Sequence
 
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_JOINER = re.compile(r"(?<!\\)((?:\\\\)*)\\u(200[cd])")  # as `repr` has it, in which text is quoted
 
 
 def escape_control_characters(text: str, keep: str = "") -> str:
     """Replace control characters by their escape sequences; names of files and labels may hold any."""
     return _CONTROL.sub(lambda m: m[0] if m[0] in keep else m[0].encode("unicode_escape").decode(), text)
+
+
+def readable(text: str, keep: str = "") -> str:
+    """A message without control characters; Persian and Indic words that it quotes keep their joiners."""
+    return escape_control_characters(_JOINER.sub(lambda m: m[1] + chr(int(m[2], 16)), text), keep)
 
 
 def one_line(reason: object) -> str:
@@ -65,7 +71,7 @@ class EntaugError(Exception):
         text = f"{location}: {self.message}" if location else self.message
         text = f"{text}; {self.remedy}" if self.remedy else text
         # Names of files and ids may hold line ends, and commands to a terminal.
-        return escape_control_characters(text)
+        return readable(text)
 
     def __reduce__(self) -> tuple[object, ...]:
         # The default pickling, which worker processes need, loses keyword-only arguments.

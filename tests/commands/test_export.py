@@ -16,6 +16,7 @@ from huggingface_hub import DatasetCard, ModelCard
 import entaug
 from conftest import EXAMPLE
 from entaug.commands.main import main
+from entaug.core.data import Sentence
 from entaug.taggers.base import TaggerTrainingConfig, create_tagger
 from helpers import tiny
 
@@ -73,6 +74,21 @@ def test_what_is_not_known_is_said(tagger: Path, tmp_path: Path) -> None:
     assert "Not known: name the file" in text
     assert "Not stated." in text
     assert json.loads((tmp_path / "model" / "meta.json").read_text())["lang"] == "de"
+
+
+def test_the_language_is_that_of_the_training_sentences(
+    tagger: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tags = ["O", "O", "O", "B-LOC", "I-LOC", "O"]
+    entaug.write([Sentence.from_iob(list("他住在北京。"), tags)] * 9, tmp_path / "train.jsonl")
+    argv = ["export", str(tagger), "--to", "spacy"]
+    assert main([*argv, "-o", str(tmp_path / "zh"), "--train", str(tmp_path / "train.jsonl")]) == 0
+    assert "note:" not in capsys.readouterr().err
+    assert json.loads((tmp_path / "zh" / "meta.json").read_text())["lang"] == "zh"
+    assert "language: zh" in (tmp_path / "zh" / "README.md").read_text()
+    assert main([*argv, "-o", str(tmp_path / "en")]) == 0
+    assert "note: the language is taken to be English: name another (--language)" in capsys.readouterr().err
+    assert json.loads((tmp_path / "en" / "meta.json").read_text())["lang"] == "en"
 
 
 def test_nothing_is_left_of_a_failed_export(tagger: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

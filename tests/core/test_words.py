@@ -18,11 +18,20 @@ from conftest import examples
 from entaug.core.alignment import CorpusTokenizer, detokenize
 from entaug.core.spacing import infer_spaces
 from entaug.core.words import Letters, folded, is_unbalanced, is_word, may_replace, script_of, words_in
+from entaug.errors import InputError, readable
 
 WORDS = """Rome Köln naïve Москва й İstanbul i̇stanbul ışık مدرسه می‌روند مُحَمَّد हिंदी कॉमेडी क्षेत्र ডিম্বস্ফোটকের মাল্টিভাইব্রেটর
 서울에서 東 東京 カタカナ ひらがな ภาษาไทย தமிழ் עִבְרִית""".split()
 NO_WORDS = ["", " ", "-", "2", "2nd", "covid19", "'s", "co-op", "a b", "A.", "x-"]
 NO_WORDS += ["।", "。", "़", "ा", "२०१०", "می\u200c", "\u200c"]
+
+
+def test_words_that_messages_quote_keep_their_joiners() -> None:
+    word = "می\u200cرود"
+    assert str(InputError(f"one is {word!r}")) == f"one is '{word}'"
+    assert readable(repr(f"\\{word}")) == f"'\\\\{word}'"
+    for text in ("a\u200bb", r"\u200c"):  # the second has no joiner
+        assert readable(repr(text)) == repr(text)
 
 
 @pytest.mark.parametrize("word", WORDS)

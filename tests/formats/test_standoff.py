@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 import entaug
 from conftest import examples
-from entaug.commands.main import main
+from entaug.commands.main import build_parser, main
+from entaug.commands.output import set_parser, with_options
 from entaug.core.data import Sentence
 from entaug.core.mentions import Mention
 from entaug.errors import EntaugError, InputError, LossError, MissingExtraError, OutputError
@@ -187,6 +188,12 @@ def test_what_pubtator_cannot_store(tmp_path: Path) -> None:
     put(tmp_path / "b.jsonl", '{"tokens": ["Ada", "can\'t"], "entities": [], "id": "a b", "source": "x"}\n')
     with pytest.raises(LossError, match=r"field 'source'.*id.*tokens that are not spaCy's"):
         entaug.convert(tmp_path / "b.jsonl", tmp_path / "b.pubtator")
+    put(tmp_path / "c.conll", "他\tO\n住\tO\n在\tO\n北\tB-LOC\n京\tI-LOC\n")
+    with pytest.raises(LossError, match="if the text is not English, name its language, as in") as error:
+        entaug.convert(tmp_path / "c.conll", tmp_path / "c", to_format="brat")
+    set_parser(build_parser("convert"))
+    assert "--to-layout language=hr; else pass --allow-loss tokens" in with_options(str(error.value), writes=True)
+    entaug.convert(tmp_path / "c.conll", tmp_path / "c", to_format="brat", write_options={"language": "zh"})
 
 
 # ----------------------------------------------------------------------------------------------------------------- BioC

@@ -290,6 +290,8 @@ def _as_it_comes() -> Any:
         ("de", "Nach Art. 3 GG i.V.m. § 4 VwGO, vgl. Rn. 12 ff. und BGBl. I S. 5, m.w.N. und st. Rspr. des BGH.| Ja.|"),
         ("de", "Die Stadt Neustadt a. d. Weinstr. klagt in der Hauptstr. 5 auf diese Art.| Der Weg ist frei.|"),
         ("fr", "Selon l'art. premier, M. Dupont part.| Il vient.|"),
+        ("tr", "Dr. Kaya 3. katta, vb. odada.| Sonra gitti.|"),
+        ("tr", "akçaarmut bir köydür.| sonra gitti.|"),  # no capitals at all
         ("el", "Πού βρίσκεται η Αθήνα;| Στην Ελλάδα.|"),
         ("zh", "他问：“你好吗？”|然后他离开了。|公司（腾讯）在深圳！|"),  # noqa: RUF001
         ("zh", "「トヨタは大きい。」と彼は言った。|京都へ行った？|"),  # noqa: RUF001

@@ -156,6 +156,21 @@ def test_tokens_with_spaces_stay_apart() -> None:
     assert "p" not in encoded["pairs"][0]
 
 
+def test_chinese_is_shown_as_it_is_printed() -> None:
+    own = split_fields(told(method="mr", sources=["g"]))
+    gold = sentence("他 住 在 北 京 。 用 app 。", ("LOC", 3, 5), id="g")
+    new = sentence("他 住 在 上 海 。 用 app 。", ("LOC", 3, 5), id="n", **own)
+    data = json.loads(report_data(AugmentedCorpus([gold], {"mr": [AugmentedPair(new, gold)]})).json)
+    assert data["gold"][0]["s"] == ["", "", "", "", "", "", " ", "", ""]
+    assert data["pairs"][0]["p"] == "mr: '上海' (LOC) in place of '北京'; from sentence g"
+
+
+def test_names_beside_a_plot_have_room() -> None:
+    text = page.template_environment().from_string("{% for name in names %}{{ name|short }}|{% endfor %}")
+    names = ["A" * 22, "A" * 23, "组织机构名称十一字", "组织机构的名称有十二个字"]
+    assert text.render(names=names) == f"{'A' * 22}|{'A' * 21}…|组织机构名称十一字|组织机构的名称有十二…|"
+
+
 def test_the_digest_names_the_data() -> None:
     one = report_data(AugmentedCorpus([GOLD], {"mr": [AugmentedPair(NEW, GOLD)]}))
     assert report_data(AugmentedCorpus([GOLD], {"mr": [AugmentedPair(NEW, GOLD)]})).digest == one.digest

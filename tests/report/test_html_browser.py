@@ -16,7 +16,10 @@ from test_report import CELL, seeds, written
 
 from conftest import ROOT
 from entaug.commands.main import main
+from entaug.core.data import Sentence, split_fields
+from entaug.core.mentions import Mention
 from entaug.formats import read
+from entaug.formats.augmented import AugmentedCorpus, AugmentedPair
 from entaug.metrics.quality import measure_corpus
 from entaug.report.html.page import render_html_report
 from entaug.study.records import read_run_records
@@ -257,6 +260,25 @@ def test_mentions_are_drawn_line_by_line(opened: OpenedFile) -> None:
     graft = page.locator("article[data-pair='4']")
     assert graft.locator("mark.transferred").all_text_contents() == ["car of my aunt", "car of my aunt"]
     assert graft.locator("mark.removed").all_text_contents() == ["old car"]
+
+
+@pytest.mark.slow
+def test_words_of_chinese_are_found(browser: Any, tmp_path: Path) -> None:
+    gold = Sentence("他 住 在 北 京 。".split(), [Mention("LOC", [(3, 5)])], id="g")
+    texts = {"海": "他 住 在 上 海 。", "北": "他 住 在 北 海 。"}
+    own = {"method": "mr", "signature": "mr|p=0.3", "sources": ["g"]}
+    made = [
+        AugmentedPair(Sentence(text.split(), gold.mentions, id=name, **split_fields({"entaug": own})), gold)
+        for name, text in texts.items()
+    ]
+    file = tmp_path / "chinese.html"
+    file.write_text(render_html_report(AugmentedCorpus([gold], {"mr": made})), encoding="utf-8")
+    one = OpenedFile(browser, file)
+    assert one.page.locator("article >> nth=0").locator(".sentence").last.inner_text().startswith("他住在上海")
+    one.page.fill("#search", "上海")
+    assert one.count() == "1 of 2 shown"
+    assert "".join(one.page.locator("#feed .hit").all_inner_texts()) == "上海"
+    one.close()
 
 
 @pytest.mark.slow

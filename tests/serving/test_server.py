@@ -21,6 +21,8 @@ import entaug
 from conftest import EXAMPLE
 from entaug import Mention, Sentence
 from entaug.backends.compute import compute_settings, use_compute_settings
+from entaug.commands.main import build_parser
+from entaug.commands.output import set_parser, with_options
 from entaug.commands.serve import serve
 from entaug.errors import InputError, OutputError, ParameterError
 from entaug.serving.label_studio import KEY_VARIABLE, LabelStudio, parse_config, project_number
@@ -162,6 +164,29 @@ def test_predictions_stand_in_the_text_and_have_a_score_and_a_version(
     assert {one["model_version"] for one in answer["results"]} == {setup["model_version"]}
     assert all(0 < score < 1 for score in scores[:8])
     assert scores[9:] == [1.0, 1.0], "texts that suggest leaves out come last"
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "told"),
+    [
+        ("他住在北京，在一家很大的公司工作，每天坐地铁上班。", {}, ["--language zh or --train"]),  # noqa: RUF001
+        ("他住在北京，在一家很大的公司工作，每天坐地铁上班。", {"language": "zh"}, []),  # noqa: RUF001
+        ("He lives in Rome and works for a large company there.", {}, []),
+    ],
+)
+def test_texts_that_are_not_in_the_language_that_is_assumed_are_told_once(
+    text: str, options: dict[str, Any], told: list[str], tagger: Path, tmp_path: Path, labels: list[str]
+) -> None:
+    set_parser(build_parser("serve"))
+    reports: list[str] = []
+    service = AnnotationService(tagger, tmp_path, ServiceOptions(report=reports.append, **options))
+    service.start()
+    for _ in range(2):
+        service.predict({"tasks": [{"id": 1, "data": {"sentence": text}}], "label_config": config(*labels)})
+    service.close()
+    said = "is divided into words as English is; start again with "
+    parts = [with_options(report).partition(said) for report in reports]
+    assert [end for _, _, end in parts] == told
 
 
 def test_the_order_is_that_of_suggest(tagger: Path, tmp_path: Path, labels: list[str], gold: list[Sentence]) -> None:

@@ -211,6 +211,16 @@ def test_a_larger_encoder_is_measured_where_it_is_there(
     assert measure.gain.value == pytest.approx(gain, abs=2)
 
 
+def test_a_larger_encoder_of_another_language_is_not_advised(tmp_path: Path) -> None:
+    german = "der Hund und die Katze sind nicht in dem Haus".split()
+    entaug.write([Sentence([*s.tokens, *german], s.mentions) for s in corpus(0, 60)], tmp_path / "train.conll")
+    advice = ask(tmp_path / "train.conll", encoder="own", larger_encoder="mpnet", budget=600)
+    assert not any("mpnet" in text for one in advice.measures for text in (one.name, one.how))
+    assert any(one.name == "unlabelled text, teacher like the tagger" for one in advice.measures)
+    [note] = [note for note in advice.notes if "mpnet" in note]
+    assert note.startswith("no gain of mpnet is told, name another (`larger_encoder`): the encoder mpnet serves")
+
+
 def test_sentences_to_annotate_next(train: Path, tmp_path: Path) -> None:
     text = [Sentence([f"Name{i}", "perhaps" if i % 10 == 0 else "saw", f"Town{i}", "."]) for i in range(1000, 1100)]
     entaug.write(text, tmp_path / "text.jsonl")

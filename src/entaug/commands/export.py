@@ -10,8 +10,10 @@ from typing import Literal
 from entaug.commands.command import Command, FileSummary
 from entaug.commands.options import COMPUTING, JSON
 from entaug.config.params import check_arguments
+from entaug.core.languages import LanguageProfile
 from entaug.files.atomic import atomic_folder, check_new_folder
 from entaug.formats import read
+from entaug.formats.unlabelled import running_text_language
 from entaug.report.cards import AutoResult, TrainingData, data_card, model_card
 from entaug.taggers.base import load_tagger, read_config
 
@@ -32,7 +34,7 @@ def export(
     output: str | Path,
     *,
     to: Literal["huggingface", "onnx", "spacy"] = "huggingface",
-    language: str = "en",
+    language: str | None = None,
     train: str | Path | None = None,
     license: str | None = None,
 ) -> ExportSummary:
@@ -46,7 +48,8 @@ def export(
         to: ``"huggingface"``: a token classifier of transformers, for ``pipeline("token-classification")``;
             ``"onnx"``: a model for ONNX Runtime, in fp32 and in int8; ``"spacy"``: a pipeline with the tagger as a
             component, which needs entaug where it is loaded.
-        language: the code of the language, for the card and the pipeline of spaCy.
+        language: the code of the language, for the card and the pipeline of spaCy; None for that of the training
+            sentences or, without these, English.
         train: the training sentences, for the counts of the card; those of a result of `entaug.auto` are known.
         license: the licence of the model, for the card.
 
@@ -71,7 +74,14 @@ def export(
         folder, train = folder / "tagger", train or auto.train
     check_new_folder(output)
     tagger = load_tagger(folder)
-    data = None if train is None else TrainingData.of(list(read(train)))
+    gold = [] if train is None else list(read(train))
+    data = None if train is None else TrainingData.of(gold)
+    notes = []
+    if language is None and not gold:
+        notes.append("the language is taken to be English: name another (`language`), or the training file (`train`)")
+    if language is None:  # the pipeline needs one that spaCy has the rules of
+        found = running_text_language(gold) if to == "spacy" else LanguageProfile(gold).language
+        language = found or "en"
     from entaug.taggers.export import EXPORTS
 
     with atomic_folder(output) as new:  # the cards first, because a sum of all files is stored with an ONNX model
@@ -82,7 +92,7 @@ def export(
         EXPORTS[to](tagger, new, **({"language": language} if to == "spacy" else {}))
     summary = ExportSummary(input=str(input), output=str(output), to_format=to)
     summary.labels = list(getattr(tagger, "labels_", ()))
-    return summary.finish()
+    return summary.finish(notes=notes)
 
 
 COMMAND = Command(export, {}, (JSON, COMPUTING))

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from entaug.core.changes import CORRECTED
-from entaug.errors import InputWarning, escape_control_characters
+from entaug.errors import InputWarning, readable
 from entaug.files.json_text import json_text
 from entaug.metrics.tables import padded
 
@@ -64,7 +64,7 @@ def _plain(value: str) -> str:
 
 def print_message(text: str) -> None:
     """Print a line on standard error."""
-    sys.stderr.write(escape_control_characters(with_options(text), keep="\t\n") + "\n")
+    sys.stderr.write(readable(with_options(text), keep="\t\n") + "\n")
 
 
 def print_json(value: Any, *, to_stderr: bool = False) -> None:

@@ -13,6 +13,7 @@ from entaug.core.changes import CORRECTED
 from entaug.core.corpus import SentenceKeys, is_made_key
 from entaug.core.data import Provenance, Sentence
 from entaug.core.mentions import Mention, Span
+from entaug.core.spacing import joined
 from entaug.errors import EntaugError
 
 _SHOWN = 4  # changes that are named one by one
@@ -107,9 +108,9 @@ def _seed(signature: str) -> str:
     return found[1] if found else ""
 
 
-def quote(words: Iterable[str]) -> str:
+def quote(words: Sequence[str]) -> str:
     """Return words in quotation marks, shortened in the middle where they are many."""
-    text = " ".join(words)
+    text = joined(words)
     return f"'{text if len(text) <= _LONGEST else f'{text[: _LONGEST - 20]} … {text[-16:]}'}'"
 
 

@@ -60,6 +60,13 @@ def infer_spaces(tokens: Sequence[str]) -> tuple[str, ...]:
     return tuple(spaces)
 
 
+def joined(words: Sequence[str]) -> str:
+    """Words of a sentence in a message: with a space between them, but not between characters of Chinese."""
+    if not any(map(is_unspaced_script, words)):
+        return " ".join(words)
+    return "".join(word + space for word, space in zip(words, infer_spaces(words), strict=True))
+
+
 def _marks_by_place(tokens: Sequence[str]) -> tuple[set[int], set[int]]:
     """The indices of marks that open, and of those that do not, by what else is in the sentence: „so“, »so«, 5 €."""
     opening: set[int] = set()

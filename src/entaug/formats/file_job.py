@@ -160,6 +160,9 @@ class FileJob:
             more = f" and {len(rejected) - 5} more" if len(rejected) > 5 else ""
             needed = sorted({kinds[name] for name in rejected} | set(self.allow_loss))
             remedy = f"pass `allow_loss={needed}` to drop it, or choose another format"
+            if any(name.startswith("tokens that") and name.endswith("'en'") for name in rejected):
+                language = "`write_options={'language': 'hr'}`"
+                remedy = f"if the text is not English, name its language, as in {language}; else {remedy}"
             message = f"{target_file.format.title} cannot store {shown}{more}"
             raise LossError(message, path=str(self.input), line=(lines or {}).get(rejected[0]), remedy=remedy)
         return [note] if note else []

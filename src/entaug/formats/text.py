@@ -565,6 +565,7 @@ def _detect_sentences(tokens: Sequence[Span], text: str, language: str) -> Itera
     doc = sentencizer(doc_class(nlp.vocab, words=words, spaces=spaces))
     found = [i for i, is_start in enumerate(doc.to_array("SENT_START").tolist()) if is_start == 1 and i]
     starts = []
+    has_capitals = text != text.lower()
     for i in found:
         last = next(j for j in range(i - 1, -1, -1) if words[j] in sentencizer.punct_chars)
         start = i  # spaCy leaves marks before the first word, as an opening bracket, to the sentence before
@@ -573,17 +574,21 @@ def _detect_sentences(tokens: Sequence[Span], text: str, language: str) -> Itera
         start = start if spaces[start - 1] else i
         if words[i - 1] in _JAPANESE_QUOTES and "\u3041" <= words[i][0] <= "\u3096":
             continue  # と and other particles of what was said
-        if _IN_SENTENCES.isdisjoint(words[last + 1 : start]) and not _is_abbreviated(words, spaces, last, i, language):
+        marks = (words, spaces, last, i)
+        if _IN_SENTENCES.isdisjoint(words[last + 1 : start]) and not _is_abbreviated(*marks, language, has_capitals):
             starts.append(start)
     return starts
 
 
-def _is_abbreviated(words: Sequence[str], spaces: Sequence[bool], last: int, first: int, language: str) -> bool:
+def _is_abbreviated(
+    words: Sequence[str], spaces: Sequence[bool], last: int, first: int, language: str, has_capitals: bool
+) -> bool:
     """Whether the mark at `last` ends an abbreviation, and not the sentence before the word at `first`."""
     # English sentences do begin with small letters, as of "p53", and English is what corpora of papers are read with.
+    # So do all in text that is written without capitals.
     if language == "en" or words[last] != "." or not last or spaces[last - 1]:
         return False
-    if words[first][0].islower():
+    if has_capitals and words[first][0].islower():
         return True
     before = words[last - 1]
     if language != "de" or not before[0].isalpha():

@@ -15,7 +15,7 @@ from entaug.core.alignment import CorpusTokenizer, align_spaces, detokenize
 from entaug.core.corpus import UnlabelledText
 from entaug.core.data import Sentence
 from entaug.core.languages import LanguageProfile, language_name
-from entaug.core.spacing import PRINTED_FORMS, is_unspaced_script
+from entaug.core.spacing import PRINTED_FORMS, is_unspaced_script, joined
 from entaug.core.words import folded
 from entaug.errors import EntaugError, InputError, MissingExtraError, ParameterError, escape_control_characters
 from entaug.files.folders import natural_sort_key, walk_files
@@ -151,7 +151,7 @@ def _without_held_out(
     for path, corpus in zip(held_out, read_each(held_out, beside=True, repair=True), strict=True):
         shared = dict.fromkeys(content for content in map(_content, corpus) if content in new)
         if shared and not drop:
-            example = " ".join(new[next(iter(shared))].tokens)[:60]
+            example = joined(new[next(iter(shared))].tokens)[:60]
             count = f"{len(shared):,} sentences" if len(shared) > 1 else "1 sentence"
             raise InputError(
                 f"{count} of the unlabelled text {'stand' if len(shared) > 1 else 'stands'} in this held-out file too, "

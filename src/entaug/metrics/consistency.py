@@ -16,6 +16,7 @@ from entaug.core.changes import Change
 from entaug.core.data import Sentence
 from entaug.core.mentions import Mention, Span, contiguous_mention
 from entaug.core.phrases import Phrases
+from entaug.core.spacing import joined
 from entaug.errors import InputError
 
 KINDS = ("missing", "spurious", "type", "boundary", "type and boundary")
@@ -165,7 +166,7 @@ def _form_in_words(sentence: Sentence, change: Change, usage: Usage) -> str:
     names = [f"labelled {m.label}" if m else "unlabelled" for m in (change.suggested, change.given)]
     if change.given and change.suggested and change.given.spans != change.suggested.spans:
         names = ["labelled as suggested", "as given"]
-    text = " ".join(sentence.tokens[start:end])
+    text = joined(sentence.tokens[start:end])
     counts = [f"{number} time{'s' * (number != 1)}" for number in usage]
     return f'"{text}" is {names[0]} {counts[0]} elsewhere, and {counts[1]} {names[1]}'
 

@@ -22,6 +22,7 @@ from entaug.backends.protocols import Tagger
 from entaug.backends.resolve import is_alias, resolve
 from entaug.config.params import PositiveInt, parameters
 from entaug.core.data import Sentence
+from entaug.core.languages import LanguageProfile, language_name
 from entaug.core.tags import Overlap
 from entaug.errors import EntaugError, InputError, ParameterError, one_line
 from entaug.files.atomic import atomic_file
@@ -120,6 +121,7 @@ class AnnotationService:
             raise ParameterError(f"{tagger} holds an exported tagger, which is not trained", remedy=remedy)
         self._language = options.language or (running_text_language(options.gold) if options.gold else "en")
         self._tokenize = corpus_tokenizer(options.gold, self._language) if options.gold else None
+        self._is_assumed = options.language is None and not options.gold
         self._served: Served | None = None
         self._predicting = threading.Lock()  # tokenizers cannot be used by two threads
         self._state = _read_state(folder / _STATE)
@@ -225,6 +227,7 @@ class AnnotationService:
             raise NotReadyError("there is no tagger yet", remedy="annotate sentences and start the training")
         texts = [self._sentences(task, config.dialect) for task in tasks]
         sentences = [sentence for own in texts for sentence in own]
+        self._note_language(sentences)
         labelled: list[PseudoLabelled] = []
         predicted: list[Sentence] = []
         for begin in range(0, len(sentences), _CHUNK):
@@ -261,6 +264,15 @@ class AnnotationService:
             return dict(task)
         tokens = [token for line in text.splitlines() if line.strip() for token in self._tokenize(line)]
         return {**task, "data": {**data, "tokens": tokens}}
+
+    def _note_language(self, sentences: Sequence[Sentence]) -> None:
+        """Say once that texts are not in the language that is assumed."""
+        if self._is_assumed and (reason := LanguageProfile(sentences).mismatch([self._language])):
+            self._is_assumed = False
+            code = running_text_language(sentences)
+            named = "`train`" if code == self._language else f"`language` {code} or `train`"
+            words = f"is divided into words as {language_name(self._language)} is"
+            self.options.report(f"the text {reason}, and {words}; start again with {named}")
 
     def _check_labels(self, config: LabelingConfig) -> None:
         labels = self._served.labels if self._served else frozenset()
@@ -376,6 +388,7 @@ class AnnotationService:
                 warnings.simplefilter("ignore")  # notes on files are those of the export
                 options = {name: getattr(dialect, name) for name in names}
                 corpus = list(read(path, "label-studio", repair=True, **options))
+        self._note_language(corpus)
         return [_with_labels(Sentence(s.tokens, s.mentions, spaces=s.spaces), values) for s in corpus]
 
     def _serve(self, version: Version) -> None:

@@ -285,11 +285,12 @@ def known_measures(
     *,
     unlabelled: str | None,
     has_probabilities: bool,
-    larger: str,
+    larger: str | None,
     measured: Measured | None = None,
 ) -> list[Measure]:
     """The gains of the recipes of `entaug.auto` on other corpora, less where there are fewer errors to remove."""
-    # The recipe "self" may have been measured.
+    # The recipe "self" may have been measured. Without a larger encoder for the language of the corpus, there is no
+    # teacher with it, and no generated text, whose model is of the same language.
     text = f"--unlabelled {unlabelled or 'TEXT'}"
     scale = min(1.0, (1 - f1) / _KNOWN_ERROR)
 
@@ -309,12 +310,11 @@ def known_measures(
     teacher = f"--teacher-encoder {larger}"
     measures = []
     if has_probabilities:
-        options = f"{text} {teacher} --folds 0"
-        measures += [
-            measure(f"unlabelled text, teacher {larger}", RECIPES["self"], options, is_larger=True),
-            measure("unlabelled text, teacher like the tagger", RECIPES["self"], text, measured=measured),
-        ]
-        if not unlabelled:
+        if larger:
+            options = f"{text} {teacher} --folds 0"
+            measures.append(measure(f"unlabelled text, teacher {larger}", RECIPES["self"], options, is_larger=True))
+        measures.append(measure("unlabelled text, teacher like the tagger", RECIPES["self"], text, measured=measured))
+        if larger and not unlabelled:
             options = f"{teacher} --recipes gal --folds 0"
             measures.append(measure(f"generated text, teacher {larger}", RECIPES["gal"], options, is_larger=True))
     else:

@@ -184,7 +184,9 @@ def advise(
         advisor.measure_curve(keeps_taggers=text is not None)
         gain_of_text = None if text is None else advisor.measure_text(text)
         larger = CurveTagger(name=name, encoder=larger_encoder, steps=steps)
-        gain_of_larger = advisor.measure_larger(larger)
+        is_served = advisor.is_served_by(larger)
+        is_compared = is_served and larger != advisor.tagger
+        gain_of_larger = advisor.measure_larger(larger) if is_compared else None
         advisor.measure_again()
         curve = advisor.curve()
         minutes = advisor.minutes_per_training
@@ -193,12 +195,12 @@ def advise(
         known = (file, minutes, curve.f1(len(gold)).value)
         measures = [
             *sentence_measures(curve, len(gold), more, seconds_per_sentence, minutes),
-            *([larger_measure(*known, larger_encoder, cost, gain_of_larger)] if larger != advisor.tagger else []),
+            *([larger_measure(*known, larger_encoder, cost, gain_of_larger)] if is_compared else []),
             *known_measures(
                 *known,
                 unlabelled=texts or None,
                 has_probabilities=gives_probabilities(name),
-                larger=larger_encoder,
+                larger=larger_encoder if is_served else None,
                 measured=gain_of_text,
             ),
             list_measure(file),
@@ -360,9 +362,16 @@ class _Advisor:
         counts = [self.runs.counts(part, self.sizes, self.tagger, times) for part, times in enumerate(done)]
         return fit_learning_curve(self.sizes, counts, trainings=done)
 
+    def is_served_by(self, larger: CurveTagger) -> bool:
+        """Whether another encoder serves the language of the corpus; its gain on English corpora says nothing else."""
+        notes = note_on_encoder(create_tagger(larger.name, encoder=larger.encoder), self.gold)
+        if notes and larger != self.tagger:
+            self.notes.append(f"no gain of {larger.encoder} is told, name another (`larger_encoder`): {notes[0]}")
+        return not notes
+
     def measure_larger(self, larger: CurveTagger) -> Measured | None:
         """The gain of another encoder at the largest size; None if it is not measured."""
-        if larger == self.tagger or self.num_done < len(self.runs.parts):
+        if self.num_done < len(self.runs.parts):
             return None
         try:
             create_tagger(larger.name, encoder=larger.encoder).check_requirements()

@@ -40,10 +40,10 @@ from entaug.formats.files import read, read_each
 from entaug.formats.unlabelled import read_unlabelled
 from entaug.methods import create_augmenter
 from entaug.study import choice
-from entaug.study.auto_files import DIGESTS, FILE_ARGUMENTS, AutoSummary, write_output
+from entaug.study.auto_files import DIGESTS, FILE_ARGUMENTS, SMALL, AutoSummary, write_output
 from entaug.study.choice import GOLD, RECIPES, TEACHER, TEACHER_SIZE, Gain, Outcome, Recipe, SearchSize
 from entaug.study.curves import BATCH_SIZE, SEEDS_PER_REPEAT, CurveTagger
-from entaug.study.data import DataSplit, file_digest, short_hash, write_part
+from entaug.study.data import DataSplit, file_digest, read_part, short_hash, write_part
 from entaug.study.engine import ProgressCallback, StepCounter, show_study
 from entaug.study.plan import SELF_TRAINING, CorpusPlan, MethodPlan, TeacherPlan
 from entaug.study.records import RecordStore, RunRecord
@@ -376,6 +376,7 @@ class _Search:
             steps=self.steps,
             encoder=self.arguments["encoder"],
             teacher_encoder=self.arguments["teacher_encoder"] if self.has_teacher else None,
+            is_english=not note_on_encoder(create_tagger(self.tagger, encoder=SMALL), self.inputs.gold),
             unlabelled=len(self.inputs.unlabelled),
             gold_f1=gold_f1,
             teacher_f1=teacher_f1,
@@ -627,7 +628,7 @@ class _Search:
             tagger, new = train_run(spec, progress=self.counter.training(f"final training: {recipe.name}"))
             write_part(self.folder, "added", new)
             tagger.save(folder)
-        return list(read(added)) if added.stat().st_size else [], folder  # a method may return nothing
+        return read_part(added) if added.stat().st_size else [], folder  # a method may return nothing
 
 
 def _train_without_gold(

@@ -28,6 +28,8 @@ FILE_ARGUMENTS = {"train", "dev", "unlabelled", "held_out", "mentions", "sources
 """The arguments of `entaug.auto` that name files."""
 SMALL, LARGER, LARGER_GAIN = "minilm", "mpnet", 11.8
 """A starter encoder, a larger one, and by how much it is better on gold alone, see benchmarks/results/gains.md."""
+MULTILINGUAL = "multilingual-e5"
+"""The starter encoder to advise where these two, which are English, are of another language than the corpus."""
 
 
 @dataclass
@@ -44,6 +46,7 @@ class AutoSummary:
     steps: int = 0
     encoder: str = SMALL
     teacher_encoder: str | None = None
+    is_english: bool = True  # or nothing says that it is another language
     unlabelled: int = 0
     gold_f1: float | None = None
     teacher_f1: float | None = None
@@ -99,6 +102,8 @@ class AutoSummary:
         lines = [f"gold alone with {self.encoder}: {shown(self.gold_f1)}"]
         if self.teacher_encoder is not None:
             lines.append(f"gold alone with {self.teacher_encoder}, the teacher: {shown(self.teacher_f1)}")
+        elif self.encoder == SMALL and not self.is_english:
+            lines.append(f"gold alone with {MULTILINGUAL}: not measured")
         elif self.encoder == SMALL:
             others = f"{LARGER_GAIN:+.1f} points over gold alone with {SMALL} on other corpora"
             lines.append(f"gold alone with {LARGER}: not measured; {others}")
@@ -120,6 +125,8 @@ class AutoSummary:
             if (difference := self.teacher_f1 - self.gold_f1 - expected) > 0:
                 larger = self.teacher_encoder
                 advice.append(f"{larger} alone is {difference:.1f} points above this result: `encoder={larger}`")
+        elif self.encoder == SMALL and not self.is_english:
+            advice.append(f"name an encoder of the language of the corpus: `encoder={MULTILINGUAL}`")
         elif self.encoder == SMALL:
             advice.append(f"if a larger tagger is not too slow for you, `encoder={LARGER}`")
         of_self = RECIPES["self"]

@@ -6,6 +6,7 @@ import hashlib
 import itertools
 import json
 import tempfile
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any
 from entaug.core.corpus import Corpus
 from entaug.core.data import Sentence
 from entaug.core.folds import folds
+from entaug.core.spacing import joined
 from entaug.errors import EntaugError, InputError, ParameterError, UnknownNameError
 from entaug.files.atomic import atomic_file, make_folder
 from entaug.formats.files import open_file, read, write
@@ -209,7 +211,7 @@ class _CorpusSplitter:
         tokens = {sentence.tokens for part in given.values() for sentence in part}
         leaking = [sentence for sentence in train if sentence.tokens in tokens]
         if leaking and self.plan.leakage == "error":
-            example = " ".join(leaking[0].tokens)[:60]
+            example = joined(leaking[0].tokens)[:60]
             message = f"{len(leaking)} sentences of train stand in dev or test too, one is {example!r}"
             raise self.error("mix" if self.corpus.mix else "train", message, 'remove them, or set leakage = "drop"')
         return [s for s in train if s.tokens not in tokens] if self.plan.leakage == "drop" else train
@@ -324,6 +326,12 @@ def write_part(folder: Path, name: str, sentences: Sequence[Sentence]) -> Path:
         with atomic_file(path) as out:
             out.write(content)
     return path
+
+
+def read_part(path: Path) -> list[Sentence]:
+    """Read a file of a study itself, which need not have mentions."""
+    with warnings.catch_warnings(action="ignore"):
+        return list(read(path))
 
 
 def count_shared(sentences: Iterable[Sentence], others: Iterable[Sentence]) -> int:

@@ -22,7 +22,7 @@ from entaug.files.locks import lock
 from entaug.formats import read, write
 from entaug.methods.augment import augment_file
 from entaug.metrics.span_f1 import score
-from entaug.study.data import DataSplit, count_shared, file_digest, short_hash
+from entaug.study.data import DataSplit, count_shared, file_digest, read_part, short_hash
 from entaug.study.plan import PATIENCE, MethodPlan, TaggerPlan, TeacherPlan, copies_for
 from entaug.study.records import RunRecord
 from entaug.taggers.base import TAGGERS, TaggerTrainingConfig, TrainableTagger, load_tagger
@@ -253,7 +253,7 @@ def _sentences_of(run: RunSpec, part: MethodPlan, gold: list[Sentence], rng: Ran
     """The new sentences of a method, with the labels that the plan asks for."""
     ratio = run.ratio_of(part)
     if part.is_self_training:
-        unlabelled = list(read(run.split.unlabelled)) if run.split.unlabelled else []
+        unlabelled = read_part(run.split.unlabelled) if run.split.unlabelled else []
         new = unlabelled[: round(ratio * len(gold))]
     else:
         new = _generated(run, part, ratio, rng)
@@ -267,7 +267,7 @@ def _sentences_of(run: RunSpec, part: MethodPlan, gold: list[Sentence], rng: Ran
 
     content = short_hash([[s.tokens, s.id, [[m.label, m.spans] for m in s.mentions]] for s in new])
     identity = [content, part.labels, file_digest(run.split.train), run.teacher_config(teacher), run.setup()]
-    return list(read(_make_once(_shared_file(run, "labelled", part, identity), label)))
+    return read_part(_make_once(_shared_file(run, "labelled", part, identity), label))
 
 
 def _label(sentences: Sequence[Sentence], teacher: Tagger, part: MethodPlan) -> list[Sentence]:

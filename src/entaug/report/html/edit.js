@@ -82,7 +82,7 @@ class Editor {
   }
 
   text(words) {
-    return spansOf(words).map(([start, end]) => this.sentence.t.slice(start, end).join(" ")).join(" … ");
+    return spansOf(words).map(([start, end]) => textOf(this.sentence, start, end)).join(" … ");
   }
 
   /** Show the state: lines under the words, the selection, the mentions. */

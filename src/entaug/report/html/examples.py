@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Self
 from entaug.core.data import Sentence
 from entaug.core.explain import Origins, WordEdit, explain, word_edits
 from entaug.core.mentions import Span
+from entaug.core.spacing import infer_spaces, is_unspaced_script, joined
 from entaug.files.json_text import json_text
 from entaug.formats.augmented import AugmentedCorpus, AugmentedPair
 from entaug.report.html.marks import method_marks
@@ -189,8 +190,8 @@ def report_data(corpus: AugmentedCorpus, columns: Iterable[ScoreColumn] = ()) ->
     # augmented sentence, `d` its marks, `s` gold sentences as number, role and marks, `v` scores, and where there are
     # any `p` its provenance in words, `a` 1 if it is rewritten, `r` number of the reason of its rejection, `t` what a
     # teacher changed: change, label, words and probability of each mention. A sentence has `t` tokens, joined by spaces
-    # where none holds a space, `m` mentions as number of the label and spans, and where known `s` spaces and `l`
-    # language.
+    # where none holds a space, `m` mentions as number of the label and spans, and where known, or the script has none,
+    # `s` spaces, and where known `l` language.
     changes = {method: [find_changes(pair) for pair in pairs] for method, pairs in corpus.methods.items()}
     scores = [*_own_scores(corpus, changes), *columns]
     labels = {label: number for number, label in enumerate(_labels(corpus))}
@@ -276,8 +277,11 @@ def encode_sentence(sentence: Sentence, labels: Mapping[str, int]) -> dict[str, 
     text = " ".join(sentence.tokens)
     tokens = text if text.count(" ") == len(sentence) - 1 else sentence.tokens  # a token may hold spaces
     encoded: dict[str, Any] = {"t": tokens, "m": [[labels[m.label], *m.spans] for m in sentence.mentions]}
-    if sentence.spaces is not None:
-        encoded["s"] = sentence.spaces
+    spaces = sentence.spaces
+    if spaces is None and any(map(is_unspaced_script, sentence.tokens)):  # a space between words would be read
+        spaces = infer_spaces(sentence.tokens)
+    if spaces is not None:
+        encoded["s"] = spaces
     if isinstance(language := sentence.meta.get("language"), str):
         encoded["l"] = language
     return encoded
@@ -333,7 +337,7 @@ def _mapping(value: object) -> Mapping[str, Any]:
 def _changes_of_teacher(pair: AugmentedPair) -> list[list[Any]]:
     """Each mention that a teacher changed: the change, the label, the words, and the probability."""
     return [
-        [change, mention.label, " ".join(pair.augmented.mention_tokens(mention)), _number(probability)]
+        [change, mention.label, joined(pair.augmented.mention_tokens(mention)), _number(probability)]
         for change, mention, probability in changed_mentions(pair.augmented)
     ]
 

@@ -36,7 +36,9 @@ function examples(data, digest) {
   let words = [];
 
   // Text for the search: the words of both sentences.
-  const lower = ({ t }) => (typeof t === "string" ? t : t.join(" ")).toLowerCase();
+  const lower = (sentence) => (
+    typeof sentence.t === "string" && !sentence.s ? sentence.t : textOf(sentence)
+  ).toLowerCase();
   const goldText = gold.map(lower);
   const text = pairs.map((pair) => `${lower(pair.m)}\n${pair.s.map(([i]) => goldText[i]).join("\n")}`);
 
@@ -92,8 +94,7 @@ function examples(data, digest) {
   /** What a reviewer changed, in words. */
   function correctionList(pair, changes) {
     const list = element("ul", "teacher corrections", null, { "aria-label": "Corrections" });
-    const { t } = withTokens(pair.m);
-    const text = (mention) => mention.spans.map(([start, end]) => t.slice(start, end).join(" ")).join(" … ");
+    const text = (mention) => mention.spans.map(([start, end]) => textOf(pair.m, start, end)).join(" … ");
     for (const { given, suggested } of changes) {
       const item = element("li", "", given ? (suggested ? "corrected: " : "removed: ") : "added: ", { dir: "auto" });
       const put = (mention) => item.append(element("b", "", text(mention)), ` ${mention.label}`);

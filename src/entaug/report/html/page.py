@@ -17,7 +17,7 @@ from entaug.config.registry import import_object
 from entaug.formats.augmented import AugmentedCorpus, AugmentedPair
 from entaug.methods import METHODS
 from entaug.metrics.quality import GOLD, MEASURES, Quality, format_values
-from entaug.metrics.tables import Block
+from entaug.metrics.tables import Block, shown_width
 from entaug.report.html import plots
 from entaug.report.html.examples import ScoreColumn, report_data, signature_of
 from entaug.report.html.marks import MethodMark, method_marks
@@ -25,6 +25,7 @@ from entaug.report.markdown import report_parts
 from entaug.study.records import RunRecord
 
 _PACKAGE = "entaug.report.html"
+_ROOM = 22  # columns of a name beside a plot
 
 
 def render_page(template: str, *, styles: Sequence[str], scripts: Sequence[str], **values: Any) -> str:
@@ -49,6 +50,7 @@ def template_environment() -> Any:
     environment = import_object("jinja2:Environment")(undefined=import_object("jinja2:StrictUndefined"), **options)
     environment.filters["figure"] = lambda number: f"{number:,}"
     environment.filters["inline"] = _inline
+    environment.filters["short"] = _short
     environment.filters["s"] = lambda number: "" if number == 1 else "s"
     return environment
 
@@ -58,6 +60,15 @@ def _inline(text: str) -> Any:
     escaped = str(import_object("markupsafe:escape")(text))
     strong = re.sub(r"\*\*(.+?)\*\*", r"<strong>\1</strong>", escaped)
     return import_object("markupsafe:Markup")(re.sub("`(.+?)`", r"<code>\1</code>", strong))
+
+
+def _short(name: str) -> str:
+    """A name that has room beside a plot, where wide characters take twice as much."""
+    if shown_width(name) <= _ROOM:
+        return name
+    while shown_width(name) >= _ROOM:
+        name = name[:-1]
+    return f"{name}…"
 
 
 def read_part(name: str) -> str:

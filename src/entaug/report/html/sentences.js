@@ -13,6 +13,34 @@ function withTokens(sentence) {
   return sentence;
 }
 
+/** The white space after a token. */
+const spaceAfter = (sentence, i) => (sentence.s ? sentence.s[i] : " ");
+
+/** Some of the words of a sentence, as they are written. */
+function textOf(sentence, start = 0, end = undefined) {
+  return withTokens(sentence).t.slice(start, end).map((token, k) => token + spaceAfter(sentence, start + k)).join("").trimEnd();
+}
+
+/** Which tokens a search finds; a word goes over several where there is no space between them, as in Chinese. */
+function foundTokens(sentence, words) {
+  const { t } = withTokens(sentence);
+  const found = new Array(t.length).fill(false);
+  if (!words.length) return found;
+  const starts = [];
+  let text = "";
+  t.forEach((token, i) => {
+    starts.push(text.length);
+    text += token.toLowerCase() + spaceAfter(sentence, i);
+  });
+  for (const word of words) {
+    for (let at = text.indexOf(word); at >= 0; at = text.indexOf(word, at + 1)) {
+      const first = starts.findLastIndex((start) => start <= at);
+      for (let i = first; i < t.length && starts[i] < at + word.length; i += 1) found[i] = true;
+    }
+  }
+  return found;
+}
+
 const colourOf = (type) => `var(--type-${type % 12})`;
 
 /**
@@ -54,6 +82,7 @@ function drawSentence(sentence, marks, typeNames, words) {
   const tokens = withTokens(sentence).t;
   const { mentions, depth } = lanesOf(sentence.m);
   const kinds = markedTokens(tokens.length, marks);
+  const found = foundTokens(sentence, words);
   const line = element("p", "sentence", null, { dir: "auto", lang: sentence.l || "" });
   line.style.lineHeight = `calc(1.6em + ${4 * Math.max(0, depth - 1)}px)`;
 
@@ -81,8 +110,7 @@ function drawSentence(sentence, marks, typeNames, words) {
     run.inner.append(text);
   }
   for (let i = 0; i < tokens.length; i += 1) {
-    const lower = words.length ? tokens[i].toLowerCase() : "";
-    put(tokens[i], under(i, false), kinds[i], words.some((word) => lower.includes(word)));
+    put(tokens[i], under(i, false), kinds[i], found[i]);
     const ended = mentions.filter((one) => one.spans.some(([, end]) => end === i + 1));
     ended.sort((a, b) => a.lane - b.lane);
     ended.forEach((one, k) => {
@@ -95,7 +123,7 @@ function drawSentence(sentence, marks, typeNames, words) {
       line.append(tag);
       same = null;
     });
-    const space = sentence.s ? sentence.s[i] : " ";
+    const space = spaceAfter(sentence, i);
     if (space && i + 1 < tokens.length) {
       const goesOn = kinds[i] === kinds[i + 1] && !ended.length;
       put(space, under(i, true), goesOn ? kinds[i] : "", false);
