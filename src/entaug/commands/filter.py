@@ -119,7 +119,7 @@ def filter(  # noqa: A001
         for filter_ in filters:
             filter_.fit(file.gold)
         rejections = _rejections(pairs, filters, refused, progress)
-        file.write(sentences, rejections, rejected_path)
+        summary.lost = file.write(sentences, rejections, rejected_path)
         summary.from_format, summary.to_format = file.source.dialect.describe(), file.target_file.dialect.describe()
     if summary.log:
         write_text("".join(lines), summary.log, force=job.force)

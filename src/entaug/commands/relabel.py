@@ -111,7 +111,7 @@ def relabel(
             for i, result in zip(window, relabeller.relabel([sentences[i] for i in window]), strict=True):
                 sentences[i], reasons[i] = result
             progress("relabelling", start + len(window), len(pending))
-        file.write(sentences, reasons, rejected_path)
+        summary.lost = file.write(sentences, reasons, rejected_path)
     summary.from_format, summary.to_format = file.source.dialect.describe(), file.target_file.dialect.describe()
     summary.teacher = relabeller.signature
     summary.gold = file.pairs.count(None)
