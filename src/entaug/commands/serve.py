@@ -37,7 +37,6 @@ class ServeSummary(Summary):
     advice: str
 
     def lines(self) -> Iterator[str]:
-        """Return what was served last, for the user."""
         yield f"stopped; the latest tagger is {self.model_version or 'not trained yet'}"
         if self.advice:
             yield self.advice
