@@ -260,8 +260,8 @@ def _listed(
         if not parts[part]:
             raise InputError("names no document", path=str(file), remedy="name some, one a line, or remove the list")
     done.notes += [f"no list for {part}, which is not written" for part in PARTS if part not in files]
-    if len(place) < len(stems):
-        done.notes.append(f"{len(stems) - len(place):,} of {len(stems):,} documents are in no list and left out")
+    if left := len(documents) - len(place):  # also one of two that have the same name in different folders
+        done.notes.append(f"{left:,} of {len(documents):,} documents are in no list and left out")
     return parts
 
 
