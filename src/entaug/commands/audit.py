@@ -297,6 +297,6 @@ def _corrected(sentence: Sentence, corrections: Sequence[Correction]) -> tuple[S
 
 COMMAND = Command(
     audit,
-    {"html": {"metavar": "PAGE"}, "log": {"metavar": "FILE"}, "teacher": {"metavar": "TAGGER"}},
+    {"html": {"metavar": "PAGE"}, "teacher": {"metavar": "TAGGER"}},
     (FORCE, LOSSES, JSON, READING, WRITING, COMPUTING),
 )

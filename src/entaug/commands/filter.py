@@ -206,7 +206,7 @@ def _rejections(
 
 COMMAND = Command(
     filter,
-    {"filters": None, "rejected": {"metavar": "FILE"}, "log": {"metavar": "FILE"}},
+    {"filters": None},
     (FORCE, LOSSES, JSON, FILTERS, READING, WRITING, COMPUTING),
     values=lambda args: {"filters": named_filters(args)},
 )

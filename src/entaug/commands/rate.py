@@ -136,7 +136,7 @@ COMMAND = Command(
     {
         "inputs": {"nargs": "*"},
         "output": {"default": None, "metavar": "FILE"},
-        "scales": {"action": "store", "nargs": None, "metavar": "SCALES"},
+        "scales": {"action": "store", "nargs": None},
     },
     (FORCE, JSON, READING_AUGMENTED),
     values=_values,

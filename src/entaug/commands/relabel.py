@@ -130,6 +130,6 @@ def relabel(
 
 COMMAND = Command(
     relabel,
-    {"teacher": {"nargs": "?", "const": "ensemble", "metavar": "TEACHER"}, "rejected": {"metavar": "FILE"}},
+    {"teacher": {"nargs": "?", "const": "ensemble"}},
     (FORCE, LOSSES, JSON, READING, WRITING, COMPUTING),
 )

@@ -187,7 +187,6 @@ COMMAND = Command(
     {
         "inputs": {"nargs": "+", "metavar": "INPUT"},
         "models": {"flags": ("--no-models",), "action": "store_false", "help": "HTML: leave out measures with models"},
-        "title": {"metavar": "TITLE"},
         "by_length": {
             "action": "store",
             "nargs": "?",

@@ -149,8 +149,6 @@ COMMAND = Command(
     serve,
     {
         "output": {"required": True, "metavar": "FOLDER"},
-        "train": {"metavar": "FILE"},
-        "dev": {"metavar": "FILE"},
         "label_studio": {"metavar": "URL"},
         "language": {"metavar": "CODE"},
     },
