@@ -124,8 +124,8 @@ class AnnotationService:
         self._predicting = threading.Lock()  # tokenizers cannot be used by two threads
         self._state = _read_state(folder / _STATE)
         self._wake = threading.Event()
-        self._wishing = threading.Lock()
-        self._is_forced = self._is_closed = self.is_training = False
+        self._wished = threading.Event()  # to train, whatever the number of annotated tasks
+        self._is_closed = self.is_training = False
         self._has_new_tasks = True
         self.failure = ""
         self._thread = threading.Thread(
@@ -201,9 +201,8 @@ class AnnotationService:
         if action == "START_TRAINING":
             if self.options.studio is None:
                 what = "cannot train: the address of Label Studio is not known"
-                raise InputError(
-                    what, remedy=f"start entaug serve with --label-studio URL, and the key in {KEY_VARIABLE}"
-                )
+                remedy = f"start entaug serve with --label-studio URL, and the key in {KEY_VARIABLE}"
+                raise InputError(what, remedy=remedy)
             self.train()
         elif action in _NEWS:
             if action == "TASKS_CREATED":
@@ -213,8 +212,7 @@ class AnnotationService:
 
     def train(self) -> None:
         """Train as soon as no training is running, if there is anything new."""
-        with self._wishing:
-            self._is_forced = True
+        self._wished.set()
         self._wake.set()
 
     # ---------------------------------------------------------------------------------------------------- predictions
@@ -280,8 +278,8 @@ class AnnotationService:
             self._wake.clear()
             if self._is_closed:
                 return
-            with self._wishing:
-                is_forced, self._is_forced = self._is_forced, False
+            if is_forced := self._wished.is_set():
+                self._wished.clear()
             try:
                 self._work_once(is_forced=is_forced)
             except _ClosedError:
@@ -319,8 +317,8 @@ class AnnotationService:
         try:
             yield
         except Exception:
-            with self._wishing:
-                self._is_forced |= is_forced
+            if is_forced:
+                self._wished.set()
             raise
 
     def _train_if_new(self, sentences: Sequence[Sentence], tasks: int) -> None:
@@ -494,9 +492,8 @@ def _scores(tasks: Sequence[PseudoLabelled | None]) -> list[float]:
     found = [task for task in tasks if task is not None]
     chosen, _ = most_informative(found, _FIRST)
     kept = {id(one) for one, _ in chosen}
-    lowest = (
-        chosen[-1][1] if len(chosen) == _FIRST else 0.0
-    )  # how unsure the last one is; what follows was not compared
+    # How unsure the last one is; what follows was not compared.
+    lowest = chosen[-1][1] if len(chosen) == _FIRST else 0.0
     return [
         _LAST
         if task is None or len(task.sentence) < _MIN_TOKENS or (id(task) not in kept and 1 - task.confidence > lowest)
