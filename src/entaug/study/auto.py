@@ -6,7 +6,7 @@ import shutil
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from random import Random
@@ -576,7 +576,9 @@ class _Search:
         runs += [(TEACHER, 0)] * self.has_teacher + [(recipe.name, 0) for recipe in recipes]
         counts: dict[tuple[str, int], list[tuple[int, ...]]] = {run: [] for run in runs}
         fold_of: list[float] = []
-        for number, split in enumerate(self._splits(size, repeat)):
+        places: list[int] = []  # of the held-out sentences in the input
+        for number, (own, split) in enumerate(self._splits(size, repeat)):
+            places += own
             where = f"fold {number + 1} of {size.folds}" if self.inputs.dev is None else "dev"
             where += f", repetition {repeat + 1} of {size.repeats}" if size.repeats > 1 else ""
             for name, member in runs:
@@ -584,24 +586,21 @@ class _Search:
                 counts[name, member] += map(tuple, record.test.sentences)
             fold_of += [number] * len(record.test.sentences)
             drop_intermediate(self.folder, split)
-        order = np.argsort(self._places(size, repeat))  # that of the input, the same in all repetitions
+        order = np.argsort(places)  # that of the input, the same in all repetitions
         arrays = {run: np.array(rows, np.float64)[order] for run, rows in counts.items()}
         gold = np.stack([array for (name, _), array in arrays.items() if name == GOLD])
         others = {name: array for (name, _), array in arrays.items() if name != GOLD}
         return Outcome(np.array(fold_of, np.float64)[order], gold, others)
 
-    def _splits(self, size: SearchSize, repeat: int) -> Iterator[DataSplit]:
-        gold, dev = self.inputs.gold, self.inputs.dev
-        parts = [(gold, dev)] if dev is not None else folds(gold, size.folds, self.arguments["seed"] + repeat)
-        for number, (train, test) in enumerate(parts):
-            yield self._split(f"gold.{repeat}-{number}", train, test)
-
-    def _places(self, size: SearchSize, repeat: int) -> list[int]:
-        """The places of the held-out sentences in the input, in the order in which `_splits` yields them."""
-        if self.inputs.dev is not None:
-            return list(range(len(self.inputs.dev)))
-        parts = partition(self.inputs.gold, size.folds, self.arguments["seed"] + repeat)
-        return [place for part in parts for place in part]
+    def _splits(self, size: SearchSize, repeat: int) -> Iterator[tuple[Iterable[int], DataSplit]]:
+        """The files of the trainings on each fold, after the places of its held-out sentences in the input."""
+        gold, dev, seed = self.inputs.gold, self.inputs.dev, self.arguments["seed"] + repeat
+        if dev is not None:
+            yield range(len(dev)), self._split(f"gold.{repeat}-0", gold, dev)
+            return
+        parts = zip(partition(gold, size.folds, seed), folds(gold, size.folds, seed), strict=True)
+        for number, (places, (train, test)) in enumerate(parts):
+            yield places, self._split(f"gold.{repeat}-{number}", train, test)
 
     # ------------------------------------------------------------------------------------------------- final training
 
