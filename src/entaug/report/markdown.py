@@ -465,19 +465,14 @@ def recommend(results: Results) -> list[str]:
         else:
             where["Keep gold alone" if tested else "No method was compared yet"].append(str(setting))
     lines = [f"**{advice}**: {'; '.join(settings)}." for advice, settings in where.items()]
-    if num_gains and (chance := _chance_of(num_gains, num_tested)) > _RARE:
+    if num_gains:
+        from scipy.special import bdtrc
+
+        chance = float(bdtrc(num_gains - 1, num_tested, _ONE_SIDED))  # of so many if no method has an effect
         shown = f"{quantity(num_gains, 'gain')} or more in {quantity(num_tested, 'comparison')}"
-        lines.append(
-            f"Repeat it with other seeds: chance alone shows {shown} with a probability of {100 * chance:.0f} %."
-        )
+        advice = f"Repeat it with other seeds: chance alone shows {shown} with a probability of {100 * chance:.0f} %."
+        lines += [advice] if chance > _RARE else []
     return lines
-
-
-def _chance_of(gains: int, comparisons: int) -> float:
-    """The probability of so many gains or more if no method has an effect."""
-    from scipy.special import bdtrc
-
-    return float(bdtrc(gains - 1, comparisons, _ONE_SIDED))
 
 
 def _is_undecided(differences: Sequence[Difference]) -> bool:
