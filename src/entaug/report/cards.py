@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-import orjson
-
 from entaug.core.data import Sentence
+from entaug.files.json_text import read_object
 from entaug.methods.statistics import CorpusStatistics
 from entaug.metrics.tables import Block, Heading, Table, as_markdown
 
@@ -39,11 +38,8 @@ class AutoResult:
     @classmethod
     def read(cls, folder: Path) -> Self | None:
         """Read the summary of a folder; None if it is not one that `entaug.auto` wrote."""
-        try:
-            summary = orjson.loads((folder / "summary.json").read_bytes())
-        except (OSError, orjson.JSONDecodeError):
-            return None
-        return cls(summary, folder / "train.jsonl") if isinstance(summary, dict) and "recipe" in summary else None
+        summary = read_object(folder / "summary.json")
+        return cls(summary, folder / "train.jsonl") if summary and "recipe" in summary else None
 
     def blocks(self) -> list[Block]:
         """Return the results, and how to repeat them."""

@@ -24,7 +24,7 @@ from entaug.config.params import PositiveInt, parameters
 from entaug.core.data import Sentence
 from entaug.core.tags import Overlap
 from entaug.errors import EntaugError, InputError, ParameterError, one_line
-from entaug.files.atomic import atomic_file
+from entaug.files.atomic import write_file
 from entaug.formats import read
 from entaug.formats.base import ReadReport
 from entaug.formats.label_studio import LabelStudioDialect, regions_of, task_sentences
@@ -399,8 +399,7 @@ class AnnotationService:
         self._save_state(replace(state, tasks=[*state.tasks, *(task["id"] for task in open_tasks)]))
 
     def _save_state(self, state: _State) -> None:
-        with atomic_file(self.folder / _STATE) as out:
-            out.write(json.dumps(vars(state)).encode())
+        write_file(self.folder / _STATE, json.dumps(vars(state)).encode())
         self._state = state
 
 

@@ -30,8 +30,9 @@ from entaug.errors import (
     ParameterError,
     UnknownNameError,
 )
-from entaug.files.atomic import atomic_file, check_new_folder, make_folder, output_error
+from entaug.files.atomic import check_new_folder, make_folder, output_error, write_file
 from entaug.files.checkpoints import partial_paths
+from entaug.files.json_text import read_object
 from entaug.files.locks import lock
 from entaug.files.mention_lists import parse_specification, read_mention_list
 from entaug.formats.exchange import CorpusData, CorpusFiles, takes_data
@@ -326,7 +327,8 @@ class _Search:
         files = list(self.inputs.digests.values())
         key = {"key": short_hash([__version__, files, self.arguments, compute["device"], compute["precision"]])}
         is_empty = self.folder.is_dir() and not any(self.folder.iterdir())
-        if self.folder.exists() and not is_empty and (found := self._note("run")) != key:
+        note = self.folder / "run.json"
+        if self.folder.exists() and not is_empty and (found := read_object(note)) != key:
             if found is None or "key" not in found:
                 raise OutputError("exists and does not belong to a run", path=str(self.folder), remedy="move it away")
             if not force:
@@ -335,18 +337,7 @@ class _Search:
                 raise OutputError(message, path=str(self.folder), remedy=remedy)
             shutil.rmtree(self.folder)
         self.folder.mkdir(exist_ok=True)
-        self._write_note("run", key)
-
-    def _note(self, name: str) -> dict[str, Any] | None:
-        try:
-            value = orjson.loads((self.folder / f"{name}.json").read_bytes())
-        except (OSError, orjson.JSONDecodeError):
-            return None
-        return value if isinstance(value, dict) else None
-
-    def _write_note(self, name: str, value: Mapping[str, Any]) -> None:
-        with atomic_file(self.folder / f"{name}.json") as out:
-            out.write(orjson.dumps(value))
+        write_file(note, orjson.dumps(key))
 
     def execute(self) -> AutoSummary:
         """Choose, train and write the result."""
@@ -523,7 +514,8 @@ class _Search:
 
     def _size(self, seconds: float, teacher_cost: float) -> SearchSize:
         """The size; what the budget allows is decided once and noted, so that a resumed run keeps it."""
-        if (note := self._note("size")) is None:
+        file = self.folder / "size.json"
+        if (note := read_object(file)) is None:
             candidates = self._candidates()
             size, minutes = candidates[-1], 0.0
             if self.budget is not None:
@@ -537,7 +529,7 @@ class _Search:
                 size = affordable[-1] if affordable else SearchSize(0, len(self.recipes), 0)
                 minutes = 0.0 if affordable else times[candidates[0]] / 60
             note = {**asdict(size), "least_minutes": minutes}
-            self._write_note("size", note)
+            write_file(file, orjson.dumps(note))
         if least := note.pop("least_minutes"):
             about = f"that takes about {least:.0f} minutes"
             self.notes.append(f"the budget is too small to measure the gain of a recipe: {about}")

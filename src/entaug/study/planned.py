@@ -14,7 +14,7 @@ import orjson
 
 from entaug.config.params import construct, validate, with_tuples
 from entaug.errors import InputError, ParameterError, UnknownNameError
-from entaug.files.atomic import atomic_file
+from entaug.files.atomic import write_file
 from entaug.study.records import RECORDS_FILE, Place, places_of
 from entaug.study.tables import TablePlan
 
@@ -113,10 +113,7 @@ def write_known_plan(folder: Path, runs: Iterable[RunSpec], tables: Sequence[Tab
     lines = b",\n".join(map(orjson.dumps, arms))
     parts = orjson.dumps(at_least), orjson.dumps([asdict(table) for table in tables]), lines
     content = b'{"at_least": %b,\n"tables": %b,\n"arms": [\n%b\n]}\n' % parts
-    path = folder / PLAN_FILE
-    if not path.exists() or path.read_bytes() != content:
-        with atomic_file(path) as out:
-            out.write(content)
+    write_file(folder / PLAN_FILE, content)
 
 
 def read_known_plan(paths: Iterable[str | Path]) -> KnownPlan:
