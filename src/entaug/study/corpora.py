@@ -6,7 +6,7 @@ import hashlib
 import re
 import tomllib
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import accumulate
@@ -241,7 +241,7 @@ def _read(path: Path, form: str | None, done: Prepared, prefix: str = "") -> Cor
 
 
 def _listed(
-    documents: dict[str, Sequence[Sentence]], files: dict[str, Path], done: Prepared
+    documents: Mapping[str, Sequence[Sentence]], files: dict[str, Path], done: Prepared
 ) -> dict[str, list[Sentence]]:
     """The sentences of the documents that the list of each part names."""
     stems = {_stem(name): name for name in documents}
